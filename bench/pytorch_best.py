@@ -1,0 +1,193 @@
+"""Finds the fastest configuration of pytorch_lm.py for one installation of PyTorch, in short runs.
+
+Every knob is tried in turn on top of the best so far; what looks faster is measured again beside it before it is
+kept. Knobs are options of pytorch_lm.py, environment variables, and libraries to preload (--preload): allocators,
+another OpenMP. MKL takes slow kernels on processors that are not Intel's, so a preloaded function that says
+otherwise is one of the knobs: without it a comparison on such a machine would be unfair to PyTorch.
+
+Usage: python3 pytorch_best.py --python PYTHON[:PYTHONPATH] --model small --threads 2 [--preload LIBRARY]…
+Prints one JSON line: the best configuration, its speed, and everything tried. Progress goes to standard error.
+"""
+
+import argparse
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+SCRIPT = pathlib.Path(__file__).parent / "pytorch_lm.py"
+KEEP = 1.01  # how much faster a change must be
+MKL_SOURCE = "int mkl_serv_intel_cpu(void) { return 1; }\nint mkl_serv_intel_cpu_true(void) { return 1; }\n"
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """What a run of pytorch_lm.py gets beside model, threads and seconds."""
+
+    options: tuple[tuple[str, str], ...] = ()  # ("onednn", "off"); flags have the value ""
+    env: tuple[tuple[str, str], ...] = ()
+    preload: tuple[str, ...] = ()  # libraries; "mkl" is the built-in one
+
+    def plus(self, other: "Config") -> "Config":
+        return Config(tuple((dict(self.options) | dict(other.options)).items()),
+                      tuple((dict(self.env) | dict(other.env)).items()), tuple(dict.fromkeys(self.preload + other.preload)))
+
+    def arguments(self) -> list[str]:
+        return [word for name, value in self.options for word in ("--" + name, value) if word]
+
+    def command(self, *words: str) -> str:
+        """As one would type it; libraries without their folder."""
+        preload = ["LD_PRELOAD=" + ":".join(pathlib.Path(p).name for p in self.preload)] if self.preload else []
+        return " ".join([f"{n}={v}" for n, v in self.env] + preload + list(words) + self.arguments())
+
+    def text(self) -> str:
+        return self.command() or "defaults"
+
+
+def option(name: str, value: str = "") -> Config:
+    return Config(options=((name, value),))
+
+
+def env(name: str, value: str) -> Config:
+    return Config(env=((name, value),))
+
+
+def knobs(preload: list[str], compile: bool) -> list[list[Config]]:
+    """Groups of alternatives; of each group one at most is kept. Libraries first, then the way the model is run."""
+    loop = option("lstm", "loop")
+    groups = [
+        [Config(preload=("mkl",))],
+        [env("OPENBLAS_CORETYPE", "SkylakeX")],
+        [env("ATEN_CPU_CAPABILITY", "avx512")],
+        [option("onednn", "off")],
+        [loop] + [c for c in (option("compile", "default"), option("compile", "default").plus(option("compile-rnn")),
+                              loop.plus(option("compile", "default")), loop.plus(option("compile", "max-autotune"))) if compile],
+        [option("batch-first")],
+        [option("sparse-embedding")],
+        [option("optimizer", kind) for kind in ("loop", "foreach", "fused")],
+        [option("clip", kind) for kind in ("loop", "foreach")],
+        [option("loss", kind) for kind in ("linear", "linear-chunked")],
+        [option("zero-grad", "zero")],
+        [option("flush-denormals")],
+        [env("OMP_PROC_BIND", "true")],
+        [env("OMP_WAIT_POLICY", "active")],
+    ]
+    return groups[:1] + [[Config(preload=(p,))] for p in preload] + groups[1:]
+
+
+class Runner:
+    """Runs one installation's Python; keeps the built-in preload library while it lives."""
+
+    def __init__(self, python: str, model: str, threads: int, timeout: float = 600) -> None:
+        self.python, _, self.pythonpath = python.partition(":")
+        self.model, self.threads, self.timeout = model, threads, timeout
+        self.folder = tempfile.TemporaryDirectory()
+        compiler = shutil.which("cc")
+        self.mkl = os.path.join(self.folder.name, "libmkl_full_speed.so") if compiler else None
+        if compiler:
+            source = pathlib.Path(self.folder.name) / "mkl.c"
+            source.write_text(MKL_SOURCE)
+            subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", self.mkl, str(source)], check=True)
+
+    def run(self, config: Config, seconds: float, *more: str) -> dict[str, Any]:
+        """The program's JSON object, or {"error": its last line}."""
+        environment = dict(os.environ) | threads_environment(self.threads) | dict(config.env)
+        if self.pythonpath:
+            environment["PYTHONPATH"] = self.pythonpath
+        libraries = [self.mkl if p == "mkl" else p for p in config.preload]
+        if None in libraries:
+            return {"error": "no C compiler for the MKL knob"}
+        # `env` sets the preload for the program alone, not for this Python's own children on the way
+        preload = ["env", "LD_PRELOAD=" + ":".join(libraries)] if libraries else []
+        command = [*preload, self.python, str(SCRIPT), "--model", self.model, "--threads", str(self.threads),
+                   "--seconds", str(seconds), *config.arguments(), *more]
+        return run_json(command, environment, self.timeout)
+
+
+def threads_environment(threads: int) -> dict[str, str]:
+    return {n: str(threads) for n in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+
+
+def run_json(command: list[str], environment: dict[str, str], timeout: float) -> dict[str, Any]:
+    """The last line of a program's output as JSON, or {"error": …}."""
+    try:
+        program = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   start_new_session=True)
+    except OSError as error:
+        return {"error": without_folders(str(error))}
+    try:
+        out, messages = program.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        return {"error": f"no result in {timeout:.0f} s"}
+    finally:
+        if program.poll() is None:  # with the compiler's processes, which would keep the pipe open
+            os.killpg(program.pid, signal.SIGKILL)
+            program.wait()
+    if program.returncode != 0:
+        return {"error": without_folders((messages.strip().splitlines() or [f"exit code {program.returncode}"])[-1])}
+    try:
+        return json.loads(out.strip().splitlines()[-1])
+    except (ValueError, IndexError):
+        return {"error": "its last line is no JSON object"}
+
+
+def without_folders(text: str) -> str:
+    """Results are published: a message keeps the names of files and not where they lie."""
+    return re.sub(r"(?<![\w.])/(?:[^\s/'\"]+/)*", "", text)[:200]
+
+
+def find_best(runner: Runner, seconds: float, preload: list[str], compile: bool, say: Any = lambda text: None) -> dict[str, Any]:
+    tried: list[dict[str, Any]] = []
+
+    def speed(config: Config) -> float:
+        result = runner.run(config, seconds, "--repetitions", "3", "--warmup", "5")
+        words = result.get("words_per_second_max", 0.0)  # noise only ever slows down
+        tried.append({"config": config.text(), **({"error": result["error"]} if "error" in result else {"words_per_second": words})})
+        say(f"{words:10.0f}  {config.text()}" + ("  " + result["error"] if "error" in result else ""))
+        return words
+
+    best, best_speed = Config(), speed(Config())
+    if best_speed == 0.0:
+        return {"error": tried[0]["error"], "tried": tried}
+    for group in knobs(preload, compile):
+        candidates = [(speed(best.plus(change)), best.plus(change)) for change in group]
+        words, candidate = max(candidates, key=lambda c: c[0])
+        if words > KEEP * best_speed:  # again, beside the incumbent: the machine may have changed its mind
+            pairs = [(speed(best), speed(candidate)) for _ in range(2)]
+            old, new = max(p[0] for p in pairs), max(p[1] for p in pairs)
+            best, best_speed = (candidate, new) if new > KEEP * old else (best, old)
+    return {"best": dataclasses.asdict(best), "text": best.text(), "words_per_second": best_speed, "tried": tried}
+
+
+def config_from(data: dict[str, Any]) -> Config:
+    """A Config from what find_best returned, also after a trip through JSON."""
+    pairs = lambda rows: tuple((name, value) for name, value in rows)
+    return Config(pairs(data["options"]), pairs(data["env"]), tuple(data["preload"]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--python", default=sys.executable, help="PYTHON[:PYTHONPATH]")
+    parser.add_argument("--model", choices=("small", "medium", "large"), default="small")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each trial")
+    parser.add_argument("--timeout", type=float, default=600, help="seconds after which a trial counts as failed")
+    parser.add_argument("--preload", action="append", default=[], metavar="LIBRARY", help="a library to try with LD_PRELOAD")
+    parser.add_argument("--no-compile", action="store_true", help="leave out torch.compile, which takes minutes")
+    args = parser.parse_args()
+    runner = Runner(args.python, args.model, args.threads, args.timeout)
+    say = lambda text: print(text, file=sys.stderr, flush=True)
+    result = find_best(runner, args.seconds, args.preload, not args.no_compile, say)
+    print(json.dumps(result))
+    sys.exit("error" in result)
+
+
+if __name__ == "__main__":
+    main()

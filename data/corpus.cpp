@@ -1,0 +1,184 @@
+// See corpus.h.
+#include "data/corpus.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "framework/check.h"
+
+namespace unroll {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
+
+// Bytes of the UTF-8 code point that `text` begins with; 0 if it begins with none.
+std::size_t code_point_size(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned first = byte(0);
+  if (first < 0x80) return first == 0 ? 0 : 1;
+  const std::size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < size) return 0;
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  // Longer than needed, a surrogate, or beyond the last code point.
+  const unsigned second = byte(1);
+  if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
+      (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F)) {
+    return 0;
+  }
+  return size;
+}
+
+// Calls symbol(text of the symbol, its line) for each word or character and for each newline.
+template <class F>
+void for_each_symbol(std::string_view text, Level level, std::string_view origin, F symbol) {
+  int64_t line = 1;
+  std::size_t word_begin = 0;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t size = code_point_size(text.substr(i));
+    require_input(size > 0, "{}:{}: this is not UTF-8 text (byte {:#04x})", origin, line,
+                  static_cast<unsigned char>(text[i]));
+    const bool newline = text[i] == '\n';
+    const bool line_end = newline || (text[i] == '\r' && text.substr(i + 1).starts_with('\n'));
+    if (level == Level::word && (newline || is_blank(text[i]))) {
+      if (word_begin < i) symbol(text.substr(word_begin, i - word_begin), line);
+      word_begin = i + 1;
+    } else if (level == Level::character && !line_end) {
+      symbol(text.substr(i, size), line);
+    }
+    if (newline) symbol(Vocabulary::end_of_sentence, line++);
+    i += size;
+  }
+  if (level == Level::word && word_begin < text.size()) symbol(text.substr(word_begin), line);
+}
+
+std::string read_file(const fs::path& path) {
+  const auto fail = [&](int error) {
+    throw InputError(fmt::format("{}: {}", path.string(), std::strerror(error)));
+  };
+  if (fs::is_directory(path)) fail(EISDIR);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
+  if (!file) fail(errno);
+  std::string text;
+  char buffer[1 << 16];
+  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, file.get()))
+    text.append(buffer, count);
+  if (std::ferror(file.get())) fail(errno);
+  return text;
+}
+
+// The file's text, its last line ended. Never without a word.
+std::string read_split(const fs::path& path) {
+  std::string text = read_file(path);
+  require_input(text.find_first_not_of(" \t\r\v\f\n") != std::string::npos, "{}: {}", path.string(),
+                text.empty() ? "the file is empty" : "the file has no words");
+  if (text.back() != '\n') text += '\n';
+  return text;
+}
+
+using FileOf = fs::path (*)(const fs::path&, Split);
+
+Corpus load(const fs::path& directory, FileOf file_of, Level level) {
+  Corpus corpus;
+  const fs::path train = file_of(directory, Split::train);
+  for_each_symbol(read_split(train), level, train.string(), [&](std::string_view word, int64_t) {
+    corpus.train.push_back(corpus.vocabulary.add(word));
+  });
+  for (const Split split : {Split::valid, Split::test}) {
+    const fs::path path = file_of(directory, split);
+    (split == Split::valid ? corpus.valid : corpus.test) =
+        encode(read_split(path), corpus.vocabulary, level, path.string());
+  }
+  return corpus;
+}
+
+void require_folder(const fs::path& directory) {
+  require_input(fs::is_directory(directory), "{}: there is no such folder of text", directory.string());
+}
+
+void require_ptb(const fs::path& directory, std::initializer_list<Split> splits) {
+  for (const Split split : splits) {
+    const fs::path path = ptb_file(directory, split);
+    require_input(
+        fs::exists(path),
+        "{}: the Penn Treebank is not there; fetch it with data/get-ptb.sh, or name its folder with --data",
+        path.string());
+  }
+}
+
+}  // namespace
+
+std::string_view name(Split split) {
+  return split == Split::train ? "train" : split == Split::valid ? "valid" : "test";
+}
+
+const std::vector<int32_t>& Corpus::split(Split split) const {
+  return split == Split::train ? train : split == Split::valid ? valid : test;
+}
+
+fs::path ptb_file(const fs::path& directory, Split split) {
+  return directory / fmt::format("ptb.{}.txt", name(split));
+}
+fs::path text_file(const fs::path& directory, Split split) {
+  return directory / fmt::format("{}.txt", name(split));
+}
+
+Corpus load_ptb(const fs::path& directory, Level level) {
+  require_ptb(directory, {Split::train, Split::valid, Split::test});
+  return load(directory, ptb_file, level);
+}
+
+Corpus load_text(const fs::path& directory, Level level) {
+  require_folder(directory);
+  return load(directory, text_file, level);
+}
+
+std::vector<int32_t> load_ptb_split(const fs::path& directory, Split split, const Vocabulary& vocabulary,
+                                    Level level) {
+  require_ptb(directory, {split});
+  const fs::path path = ptb_file(directory, split);
+  return encode(read_split(path), vocabulary, level, path.string());
+}
+
+std::vector<int32_t> load_text_split(const fs::path& directory, Split split, const Vocabulary& vocabulary,
+                                     Level level) {
+  require_folder(directory);
+  const fs::path path = text_file(directory, split);
+  return encode(read_split(path), vocabulary, level, path.string());
+}
+
+std::vector<int32_t> encode(std::string_view text, const Vocabulary& vocabulary, Level level,
+                            std::string_view origin) {
+  std::vector<int32_t> ids;
+  for_each_symbol(text, level, origin, [&](std::string_view word, int64_t line) {
+    const auto known = vocabulary.find(word);
+    const auto id = known ? known : vocabulary.find(Vocabulary::unknown);
+    require_input(id.has_value(),
+                  "{}:{}: '{}' is not in the vocabulary of the training split, which has no {} for it",
+                  origin, line, word, Vocabulary::unknown);
+    ids.push_back(*id);
+  });
+  return ids;
+}
+
+std::string decode(std::span<const int32_t> ids, const Vocabulary& vocabulary, Level level) {
+  std::string text;
+  bool line_begins = true;
+  for (const int32_t id : ids) {
+    const std::string& word = vocabulary.word(id);
+    const bool newline = word == Vocabulary::end_of_sentence;
+    if (level == Level::word && !line_begins && !newline) text += ' ';
+    text += newline ? "\n" : word;
+    line_begins = newline;
+  }
+  return text;
+}
+
+}  // namespace unroll

@@ -1,0 +1,54 @@
+// A corpus: three splits of text as word numbers, and the vocabulary that its training split built.
+//
+// Words are what white space separates. At character level a symbol is a UTF-8 code point (blanks are symbols
+// too). At both levels every line, an empty one as well, ends with `<eos>`, also the last one where the file
+// lacks its newline; a carriage return before a newline belongs to the line's end.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/vocabulary.h"
+
+namespace unroll {
+
+enum class Level { word, character };
+enum class Split { train, valid, test };
+std::string_view name(Split split);  // "train", "valid", "test"
+
+struct Corpus {
+  Vocabulary vocabulary;
+  std::vector<int32_t> train, valid, test;
+
+  const std::vector<int32_t>& split(Split split) const;
+};
+
+// Where a split lies: ptb.train.txt, ptb.valid.txt, ptb.test.txt, and train.txt, valid.txt, test.txt.
+std::filesystem::path ptb_file(const std::filesystem::path& directory, Split split);
+std::filesystem::path text_file(const std::filesystem::path& directory, Split split);
+
+// All three splits. A word outside the training split becomes `<unk>`. InputError, naming the file and where
+// there is one the line: a folder or file that is missing (for the Penn Treebank with the command that
+// fetches it), unreadable, without any word, not UTF-8 text; a word that needs an `<unk>` which the training
+// split lacks.
+Corpus load_ptb(const std::filesystem::path& directory, Level level = Level::word);
+Corpus load_text(const std::filesystem::path& directory, Level level = Level::word);
+
+// One split under a vocabulary that is there already (a checkpoint's). Errors as above.
+std::vector<int32_t> load_ptb_split(const std::filesystem::path& directory, Split split,
+                                    const Vocabulary& vocabulary, Level level = Level::word);
+std::vector<int32_t> load_text_split(const std::filesystem::path& directory, Split split,
+                                     const Vocabulary& vocabulary, Level level = Level::word);
+
+// Text as ids, `<eos>` for each newline and only there: a prompt need not end its line. InputError as above,
+// with `origin` in the place of the file's name.
+std::vector<int32_t> encode(std::string_view text, const Vocabulary& vocabulary, Level level,
+                            std::string_view origin);
+// The reverse: blanks between words (none at character level), a newline for `<eos>`.
+std::string decode(std::span<const int32_t> ids, const Vocabulary& vocabulary, Level level);
+
+}  // namespace unroll

@@ -1,0 +1,45 @@
+// Words and their numbers: ids 0 … size()-1, in the order in which the words were first seen.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace unroll {
+
+class Vocabulary {
+ public:
+  static constexpr std::string_view end_of_sentence = "<eos>";
+  static constexpr std::string_view unknown = "<unk>";
+
+  Vocabulary() = default;
+  // The words in order of their ids, as words() gave them. InputError if one is empty or stands there twice.
+  explicit Vocabulary(std::vector<std::string> words);
+
+  // The word's id; a new word is given the next one.
+  int32_t add(std::string_view word);
+
+  int size() const { return static_cast<int>(words_.size()); }
+  // The word's own id, if it has one.
+  std::optional<int32_t> find(std::string_view word) const;
+  // The word's id, else that of `<unk>`. InputError, naming the word, if there is neither.
+  int32_t id(std::string_view word) const;
+  // The id of `<eos>`. InputError if there is none.
+  int32_t eos() const;
+  // Error unless 0 <= id < size().
+  const std::string& word(int32_t id) const;
+  const std::vector<std::string>& words() const { return words_; }
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view word) const { return std::hash<std::string_view>()(word); }
+  };
+  std::vector<std::string> words_;
+  std::unordered_map<std::string, int32_t, Hash, std::equal_to<>> ids_;
+};
+
+}  // namespace unroll

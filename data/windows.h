@@ -1,0 +1,141 @@
+// Windows for truncated back-propagation through time: a sequence of tokens cut into `batch` contiguous
+// streams that are read side by side, `steps` tokens at a time.
+//
+//   tokens  a b c d e f g h i j    batch 2, steps 3, training:
+//
+//   stream 0  a b c d|e     window 0: input a b c  target b c d     window 1: input d  target e
+//   stream 1  e f g h|i                     e f g         f g h                     h         i
+//
+// Training: with L = (tokens - 1) / batch, rounded down, stream i reads tokens iL … (i+1)L - 1 and predicts
+// those one further. Never predicted are the first token and, of what the division leaves over, fewer than
+// `batch` at the end (j). The last window is shorter where `steps` does not divide L, so no target is lost
+// there.
+//
+// Evaluation (evaluation_windows): every token is scored exactly once, the first from a given input, `<eos>`.
+// Stream lengths differ by at most one; a shorter stream ends with the target -1, which losses ignore. A
+// stream starts from an empty state, so what is exact is batch 1.
+//
+// A window's two blocks are int32 [steps, batch], time first, in buffers of the BpttWindows: valid until the
+// next window is taken. Nothing is allocated after construction. The tokens must outlive it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <span>
+#include <vector>
+
+#include "framework/check.h"
+#include "framework/tensor.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+struct WindowOptions {
+  int batch = 20;
+  int steps = 35;
+};
+
+inline constexpr int32_t ignored_target = -1;
+
+struct Window {
+  IdTensor input, target;  // both [steps, batch], the last window's with fewer steps
+};
+
+class BpttWindows {
+ public:
+  // Windows for training. InputError unless batch and steps are at least 1 and every stream has a target.
+  explicit BpttWindows(std::span<const int32_t> tokens, const WindowOptions& options = {})
+      : BpttWindows(tokens, options, static_cast<int64_t>(tokens.size()) - 1) {}
+  explicit BpttWindows(std::vector<int32_t>&&, const WindowOptions& = {}) = delete;  // would be gone
+  BpttWindows(BpttWindows&&) = default;
+  BpttWindows& operator=(BpttWindows&&) = default;
+
+  int64_t count() const { return (length_ + options_.steps - 1) / options_.steps; }
+  // Tokens predicted by all windows together.
+  int64_t targets() const { return targets_; }
+  int batch() const { return options_.batch; }
+
+  // Window k, 0 <= k < count(), in any order.
+  Window at(int64_t k) {
+    require(k >= 0 && k < count(), "windows: no window {}, there are {}", k, count());
+    const int64_t begin = k * options_.steps;
+    const int steps = static_cast<int>(std::min<int64_t>(options_.steps, length_ - begin));
+    for (int64_t stream = 0; stream < options_.batch; ++stream) {
+      const int64_t first = stream_begin(stream) + begin;
+      const int64_t end = stream_begin(stream + 1);
+      for (int step = 0; step < steps; ++step) {
+        const int64_t at = first + step, to = step * int64_t{options_.batch} + stream;
+        const bool inside = at < end;
+        // A target's input is the token before it, at a stream's beginning the end of another stream.
+        window_.input.data()[to] =
+            inside && at + shift_ > 0 ? tokens_[static_cast<std::size_t>(at + shift_ - 1)] : before_;
+        window_.target.data()[to] = inside ? tokens_[static_cast<std::size_t>(at + shift_)] : ignored_target;
+      }
+    }
+    return {window_.input.slice(0, steps), window_.target.slice(0, steps)};
+  }
+
+  class Iterator {
+   public:
+    using iterator_concept = std::input_iterator_tag;
+    using value_type = Window;
+    using difference_type = std::ptrdiff_t;
+    Iterator(BpttWindows& windows, int64_t k) : windows_(&windows), k_(k) {}
+    Window operator*() const { return windows_->at(k_); }
+    Iterator& operator++() { return ++k_, *this; }
+    void operator++(int) { ++k_; }
+    bool operator==(const Iterator& other) const { return k_ == other.k_; }
+
+   private:
+    BpttWindows* windows_;
+    int64_t k_;
+  };
+  Iterator begin() { return {*this, 0}; }
+  Iterator end() { return {*this, count()}; }
+
+ private:
+  friend BpttWindows evaluation_windows(std::span<const int32_t> tokens, int32_t before,
+                                        const WindowOptions& options);
+
+  // `predictable` tokens at the end of `tokens` can be predicted: all but the first, or all.
+  BpttWindows(std::span<const int32_t> tokens, const WindowOptions& options, int64_t predictable)
+      : tokens_(tokens), options_(options), shift_(static_cast<int64_t>(tokens.size()) - predictable) {
+    require_input(options.batch >= 1, "windows: batch must be at least 1, not {}", options.batch);
+    require_input(options.steps >= 1, "windows: steps must be at least 1, not {}", options.steps);
+    require_input(predictable >= options.batch, "windows: {} tokens are too few for a batch of {} streams",
+                  tokens.size(), options.batch);
+    shorter_ = predictable / options.batch;
+    const bool training = shift_ > 0;
+    longer_streams_ = training ? 0 : predictable % options.batch;
+    length_ = shorter_ + (longer_streams_ > 0);
+    targets_ = training ? shorter_ * options.batch : predictable;
+    const int rows = static_cast<int>(std::min<int64_t>(options.steps, length_));
+    window_ = {IdTensor({rows, options.batch}), IdTensor({rows, options.batch})};
+  }
+
+  int64_t stream_begin(int64_t stream) const { return stream * shorter_ + std::min(stream, longer_streams_); }
+
+  std::span<const int32_t> tokens_;
+  WindowOptions options_;
+  int64_t shift_;               // the position of the first target
+  int32_t before_ = 0;          // input for a target that has no predecessor, and where there is no target
+  int64_t shorter_ = 0;         // targets of a stream,
+  int64_t longer_streams_ = 0;  // and the first so many streams have one more
+  int64_t length_ = 0;          // steps of the longest stream
+  int64_t targets_ = 0;
+  Window window_;
+};
+
+// Windows that score every token once; the first is predicted from `before`, the id of `<eos>`. InputError
+// unless batch and steps are at least 1 and every stream has a target.
+inline BpttWindows evaluation_windows(std::span<const int32_t> tokens, int32_t before,
+                                      const WindowOptions& options) {
+  BpttWindows windows(tokens, options, static_cast<int64_t>(tokens.size()));
+  windows.before_ = before;
+  return windows;
+}
+BpttWindows evaluation_windows(std::vector<int32_t>&& tokens, int32_t before,
+                               const WindowOptions& options) = delete;
+
+}  // namespace unroll::inline UNROLL_REAL

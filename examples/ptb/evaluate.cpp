@@ -1,0 +1,68 @@
+// ptb evaluate: the perplexity of a saved model on a split of its text.
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "commands.h"
+#include "framework/gemm.h"
+#include "result.h"
+#include "saved_model.h"
+#include "text.h"
+
+namespace ptb {
+
+namespace {
+
+Split split_named(const std::string& name) {
+  for (const Split split : {Split::train, Split::valid, Split::test})
+    if (unroll::name(split) == name) return split;
+  throw InputError(fmt::format("evaluate: --split '{}' is none of train, valid, test", name));
+}
+
+}  // namespace
+
+void evaluate(const Arguments& arguments) {
+  std::string data, split_name = "test";
+  int thread_count = 0, batch = 0;
+  bool json = false;
+  Options options("evaluate", "CHECKPOINT", "Scores a trained model on a split of its text, every token once.");
+  namespace po = boost::program_options;
+  options.add()("data", po::value(&data)->value_name("DIR"), "folder of the text (default for PTB: data/ptb)")(
+      "split", po::value(&split_name)->value_name("NAME")->default_value(split_name), "valid, test or train")(
+      "batch", po::value(&batch)->value_name("N"),
+      "streams read side by side, each from an empty state (default: the recipe's eval_batch); with 1 the state is carried "
+      "through the whole split")(
+      "threads", po::value(&thread_count)->value_name("N"), "at most so many (default: one per core)")(
+      "json", po::bool_switch(&json), "the last line of standard output is a JSON object, all else is standard error");
+  if (!options.parse(arguments)) return;
+  if (options.given("threads")) set_threads(thread_count);
+  const Split split = split_named(split_name);
+
+  const SavedModel saved = load_model(options.positional());
+  if (!options.given("batch")) batch = saved.recipe.data.eval_batch;
+  require_input(batch >= 1, "evaluate: --batch {} must be at least 1", batch);
+  const SplitText text = load_split(saved.recipe, data, split, saved.vocabulary);
+
+  const auto begin = std::chrono::steady_clock::now();
+  const Score scored = score(*saved.model, text.tokens, saved.vocabulary.eos(), batch);
+  Result result(saved.recipe, *saved.model);
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  result.tokens = scored.tokens;
+  result.words_per_second = static_cast<double>(scored.tokens) / result.seconds;
+  (split == Split::train   ? result.train_perplexity
+   : split == Split::valid ? result.valid_perplexity
+                           : result.test_perplexity) = scored.perplexity();
+  if (split == Split::valid) result.source_valid_perplexity = text.source;
+  if (split == Split::test) result.source_test_perplexity = text.source;
+
+  std::FILE* out = json ? stderr : stdout;
+  fmt::print(out, "{}: perplexity {:.4f}, {} tokens of {}", split_name, scored.perplexity(), scored.tokens,
+             text.tokens.size());
+  if (text.source)
+    fmt::print(out, ", the source itself {:.4f}: {:.1f} % above the best possible", *text.source,
+               100 * (scored.perplexity() / *text.source - 1));
+  fmt::print(out, "\n");
+  if (json) result.print_json();
+}
+
+}  // namespace ptb

@@ -1,0 +1,153 @@
+// ptb explain: what a recipe makes, before anything is trained.
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "model.h"
+#include "text.h"
+#include "training/progress.h"
+#include "training_setup.h"
+
+namespace ptb {
+
+namespace {
+
+struct Line {
+  std::string what, how;
+  double amount;
+};
+
+void print_table(const std::vector<Line>& lines, const std::string& unit, const std::string& total_name) {
+  double total = 0;
+  for (const Line& line : lines) {
+    fmt::print("  {:<28}{:>9}{}   {}\n", line.what, format_number(line.amount), unit, line.how);
+    total += line.amount;
+  }
+  fmt::print("  {:<28}{:>9}{}\n\n", total_name, format_number(total), unit);
+}
+
+void print_parameters(const LanguageModel& model) {
+  fmt::print("Parameters\n");
+  for (const auto& p : model.params.all())
+    fmt::print("  {:<28}{:>14}{:>12}\n", p->name, p->shape.text(), p->size());
+  fmt::print("  {:<28}{:>26}   ({}B in float32)\n\n", "together", model.params.count(),
+             format_number(4.0 * static_cast<double>(model.params.count())));
+}
+
+// Products only: what the rest computes is small beside them, and is bound by memory.
+void print_work(const Recipe& r, double vocab) {
+  const double hidden = r.model.hidden, layers = r.model.layers;
+  double input = r.model.embedding, inputs = 0;
+  for (int k = 0; k < r.model.layers; ++k) inputs += 2 * 4 * hidden * input, input = hidden;
+  const double recurrent = layers * 2 * 4 * hidden * hidden, decoder = 2 * hidden * vocab;
+  fmt::print("Products, FLOP per token (forward; training does three times as many)\n");
+  print_table({{"inputs of the layers", "one product over all steps", inputs},
+               {"recurrent", "a product for each step", recurrent},
+               {"decoder", "one product over all steps, in chunks", decoder}},
+              "", "together");
+}
+
+// What crosses between memory and processor at least, if nothing but the operands of one product stays in a cache.
+void print_traffic(const Recipe& r, const LanguageModel& model, double vocab) {
+  const double hidden = r.model.hidden, layers = r.model.layers, batch = r.data.batch;
+  const double window = batch * r.data.bptt, real_size = sizeof(real);
+  const double recurrent = layers * 4 * hidden * hidden;
+  const double others = static_cast<double>(model.params.count()) - recurrent - vocab * r.model.embedding;
+  const double kept = r.model.embedding + layers * 7 * hidden;
+  fmt::print("Traffic, bytes per token in training (at least)\n");
+  print_table({{"recurrent weights", "forward and back, for each step of the batch", 2 * recurrent * real_size / batch},
+               {"other weights", "forward and back, once a window", 2 * others * real_size / window},
+               {"values kept for the gradient", "written and read", 2 * kept * real_size},
+               {"gradients and update", "weights and gradients once a window",
+                4 * static_cast<double>(model.params.count()) * real_size / window}},
+              "B", "together");
+}
+
+void print_memory(const Recipe& r, const LanguageModel& model, double vocab) {
+  const double weights = static_cast<double>(model.params.count()) * sizeof(real);
+  const double rows = static_cast<double>(r.data.batch) * r.data.bptt, hidden = r.model.hidden, layers = r.model.layers;
+  const bool adam = r.optimizer.kind == OptimizerKind::adam || r.optimizer.kind == OptimizerKind::adamw;
+  const bool one = r.optimizer.kind == OptimizerKind::asgd || r.optimizer.momentum > 0;
+  const double masked = r.model.dropout > 0 ? r.model.embedding + layers * hidden : 0;
+  const double chunk = std::min(rows, 256.0) * vocab;
+  fmt::print("Memory, estimated (ptb train --dry-run measures it)\n");
+  print_table({{"weights", "", weights},
+               {"gradients", "", weights},
+               {"optimizer", adam ? "two moments" : one ? "one slab" : "nothing is kept", weights * (adam ? 2 : one ? 1 : 0)},
+               {"a window's values", "embedding, gates, c and h of each layer, dropout",
+                (r.model.embedding + layers * 6 * hidden + masked) * rows * sizeof(real)},
+               {"a window's gradients", "of two layers at a time", 6 * hidden * rows * sizeof(real)},
+               {"logits", "a chunk of rows, and the decoder's gradient",
+                (chunk + vocab * (hidden + 1) + rows * hidden) * sizeof(real)}},
+              "B", "together");
+}
+
+void print_engine(const LstmChoice& choice) {
+  fmt::print("Engine: {}\n", name_of(choice.engine));
+  for (const LstmReason& reason : choice.reasons)
+    fmt::print("  {:<12}{:<12}{}\n", reason.criterion, reason.value, reason.verdict);
+  fmt::print("\n");
+}
+
+void print_course(const Recipe& r, std::optional<int64_t> tokens) {
+  fmt::print("Training: {} epochs, windows of {} x {} tokens, {}", r.training.epochs, r.data.batch, r.data.bptt,
+             r.training.reduction == Reduction::mean ? "mean over tokens" : "sum over steps of the mean over the batch");
+  if (!tokens) {
+    fmt::print("\n");
+    return;
+  }
+  const int64_t streams = (*tokens - 1) / r.data.batch, windows = (streams + r.data.bptt - 1) / r.data.bptt;
+  fmt::print(", {} windows an epoch\n", windows);
+  const Schedule schedule = make_schedule(r, windows);
+  const int64_t steps = (windows + r.training.accumulate - 1) / r.training.accumulate;
+  if (schedule.kind == Schedule::Kind::plateau) {
+    fmt::print("  learning rate {:g}, times {:g} when the valid score does not improve\n", schedule.learning_rate,
+               r.schedule.factor);
+    return;
+  }
+  fmt::print("  learning rate as epochs begin:");
+  for (int epoch = 0; epoch < r.training.epochs; ++epoch) fmt::print(" {:.3g}", schedule.rate(epoch, epoch * steps));
+  fmt::print("\n");
+}
+
+// The vocabulary's size, and the training split's. The Penn Treebank's are known without it.
+struct Sizes {
+  int vocab;
+  std::optional<int64_t> tokens;
+};
+Sizes sizes_of(const Recipe& recipe, const std::filesystem::path& data) {
+  const bool known = recipe.data.corpus == CorpusKind::ptb && recipe.data.level == Level::word && data.empty();
+  if (known && !std::filesystem::exists(ptb_file("data/ptb", Split::train)))
+    return {10'000, recipe.data.limit ? std::min<int64_t>(recipe.data.limit, 929'589) : 929'589};
+  const Text text = load_text(recipe, data);
+  return {text.corpus.vocabulary.size(), std::ssize(text.corpus.train)};
+}
+
+}  // namespace
+
+void explain(const Arguments& arguments) {
+  std::string data, engine;
+  std::vector<std::string> sets;
+  Options options("explain", "RECIPE", "Parameters, work, memory and engine of a recipe's model. Trains nothing.");
+  namespace po = boost::program_options;
+  options.add()("data", po::value(&data)->value_name("DIR"), "folder of the text (default for PTB: data/ptb)")(
+      "set", po::value(&sets)->value_name("KEY=VALUE"), "another value for a key of the recipe; may be repeated")(
+      "engine", po::value(&engine)->value_name("NAME"), "of the LSTM: auto, fused, composed");
+  if (!options.parse(arguments)) return;
+  std::vector<Override> overrides;
+  for (const std::string& assignment : sets) overrides.push_back({assignment, "--set"});
+  if (options.given("engine")) overrides.push_back({fmt::format("model.engine={}", engine), "--engine"});
+  const Recipe recipe = load_recipe(options.positional(), overrides);
+  const Sizes sizes = sizes_of(recipe, data);
+  const LanguageModel model(recipe, sizes.vocab);
+
+  fmt::print("{}: {}, {} {}\n\n", recipe.name, describe(recipe, data), sizes.vocab,
+             recipe.data.level == Level::word ? "words" : "characters");
+  print_parameters(model);
+  print_work(recipe, sizes.vocab);
+  print_traffic(recipe, model, sizes.vocab);
+  print_memory(recipe, model, sizes.vocab);
+  print_engine(model.lstm.choice());
+  print_course(recipe, sizes.tokens);
+}
+
+}  // namespace ptb

@@ -1,0 +1,94 @@
+// ptb generate: draws words from a trained model, one after the other.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "commands.h"
+#include "saved_model.h"
+
+namespace ptb {
+
+namespace {
+
+struct Sampling {
+  double temperature = 1;  // of the softmax; towards 0 the likeliest word is certain
+  int top_k = 0;           // only the likeliest so many words; 0: all
+};
+
+// A word drawn from softmax(logits / temperature).
+class Sampler {
+ public:
+  Sampler(int vocab, const Sampling& sampling, uint64_t seed)
+      : sampling_(sampling), order_(static_cast<size_t>(vocab)), weights_(order_.size()), random_(seed, "generate") {}
+
+  int32_t draw(std::span<const real> logits) {
+    std::iota(order_.begin(), order_.end(), 0);
+    const auto likelier = [&](int32_t a, int32_t b) { return logits[a] > logits[b] || (logits[a] == logits[b] && a < b); };
+    const size_t kept = sampling_.top_k ? std::min<size_t>(order_.size(), sampling_.top_k) : order_.size();
+    std::partial_sort(order_.begin(), order_.begin() + kept, order_.end(), likelier);
+    double total = 0;
+    for (size_t i = 0; i < kept; ++i) {
+      weights_[i] = std::exp((logits[order_[i]] - logits[order_[0]]) / sampling_.temperature);
+      total += weights_[i];
+    }
+    double left = random_.uniform() * total;
+    for (size_t i = 0; i < kept; ++i)
+      if ((left -= weights_[i]) < 0) return order_[i];
+    return order_[0];
+  }
+
+ private:
+  Sampling sampling_;
+  std::vector<int32_t> order_;
+  std::vector<double> weights_;
+  RandomStream random_;
+};
+
+IdTensor as_steps(std::span<const int32_t> words) {
+  return IdTensor::from({static_cast<int>(words.size()), 1}, words);
+}
+
+}  // namespace
+
+void generate(const Arguments& arguments) {
+  std::string prompt;
+  int words = 100;
+  Sampling sampling;
+  uint64_t seed = 1;
+  Options options("generate", "CHECKPOINT", "Lets a trained model write; each sentence on a line of its own.");
+  namespace po = boost::program_options;
+  options.add()("prompt", po::value(&prompt), "the text to go on from (default: a sentence begins)")(
+      "words", po::value(&words)->default_value(words), "words to draw; the last sentence is then ended")(
+      "temperature", po::value(&sampling.temperature)->default_value(sampling.temperature),
+      "below 1: likelier words become likelier still; above: rarer ones")(
+      "top-k", po::value(&sampling.top_k)->default_value(sampling.top_k), "draw among the likeliest K words; 0: all")(
+      "seed", po::value(&seed)->default_value(seed), "of the random numbers");
+  if (!options.parse(arguments)) return;
+  require_input(words >= 0, "generate: --words {} is negative", words);
+  require_input(sampling.temperature > 0 && std::isfinite(sampling.temperature), "generate: --temperature must be above 0");
+  require_input(sampling.top_k >= 0, "generate: --top-k {} is negative", sampling.top_k);
+
+  const SavedModel saved = load_model(options.positional());
+  const Level level = saved.recipe.data.level;
+  const int32_t eos = saved.vocabulary.eos();
+  std::vector<int32_t> text = encode(prompt, saved.vocabulary, level, "--prompt");
+  std::vector<int32_t> input = {eos};
+  input.insert(input.end(), text.begin(), text.end());
+
+  LstmState state = saved.model->lstm.zero_state(1);
+  Sampler sampler(saved.vocabulary.size(), sampling, seed);
+  const int limit = words + 1000;  // of a model that never ends its sentence
+  for (int drawn = 0; drawn < limit && !(drawn >= words && (text.empty() || text.back() == eos)); ++drawn) {
+    const auto [logits, next] = saved.model->predict(as_steps(input), state);
+    state = next;
+    input.assign(1, sampler.draw(logits.span()));
+    text.push_back(input[0]);
+  }
+  std::string written = decode(text, saved.vocabulary, level);
+  if (!written.ends_with('\n')) written += '\n';
+  fmt::print("{}", written);
+}
+
+}  // namespace ptb

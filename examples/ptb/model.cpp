@@ -1,0 +1,69 @@
+#include "model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "data/windows.h"
+
+namespace ptb {
+
+namespace {
+
+LstmConfig lstm_config(const Recipe& recipe) {
+  return {.input = recipe.model.embedding,
+          .hidden = recipe.model.hidden,
+          .layers = recipe.model.layers,
+          .dropout = recipe.model.dropout,
+          .forget_bias = recipe.model.forget_bias,
+          .engine = lstm_engine_named(recipe.model.engine)};
+}
+
+Dense make_decoder(const Scope& scope, const Recipe& recipe, int vocab, const Var& embedding) {
+  const DenseConfig config{.in = recipe.model.hidden, .out = vocab};
+  return recipe.model.tied ? Dense(scope, config, embedding) : Dense(scope, config);
+}
+
+}  // namespace
+
+LanguageModel::LanguageModel(const Recipe& recipe, int vocab)
+    : params(recipe.training.seed),
+      embedding(params / "embedding", {.vocab = vocab, .dim = recipe.model.embedding}),
+      input_dropout(params / "input_dropout", {.rate = recipe.model.dropout}),
+      lstm(params / "lstm", lstm_config(recipe)),
+      output_dropout(params / "output_dropout", {.rate = recipe.model.dropout}),
+      decoder(make_decoder(params / "decoder", recipe, vocab, embedding.weight)) {
+  params.initialize(Init::uniform(-recipe.model.init, recipe.model.init));
+}
+
+LanguageModel::Output LanguageModel::operator()(const IdTensor& input, const IdTensor& target,
+                                                const LstmVars& state) const {
+  auto [y, next] = lstm(input_dropout(embedding(input)), state);
+  return {softmax_cross_entropy(decoder, output_dropout(y), target), next};
+}
+
+LanguageModel::Prediction LanguageModel::predict(const IdTensor& input, const LstmVars& state) const {
+  auto [y, next] = lstm(embedding(input), state);
+  return {decoder(row(y, y.dim(0) - 1)).value(), next};
+}
+
+double Score::perplexity() const { return std::exp(nats / static_cast<double>(tokens)); }
+
+Score score(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch) {
+  // Few calls with many steps: what is not recurrent runs over a whole window at once.
+  constexpr int rows = 1000;
+  batch = static_cast<int>(std::min<int64_t>(batch, std::ssize(text)));
+  const NoTape guard;
+  LstmState state = model.lstm.zero_state(batch);
+  Score result;
+  BpttWindows windows = evaluation_windows(text, eos, {.batch = batch, .steps = std::max(1, rows / batch)});
+  for (const auto& [input, target] : windows) {
+    const auto [loss, next] = model(input, target, state);
+    const int64_t scored = target.size() - std::ranges::count(target.span(), ignored_target);
+    if (scored > 0) result.nats += static_cast<double>(loss.item()) * static_cast<double>(scored);
+    result.tokens += scored;
+    state = next;
+  }
+  return result;
+}
+
+}  // namespace ptb

@@ -1,0 +1,48 @@
+// The language model: embedding, LSTM layers, softmax over the vocabulary, dropout between them
+// (Zaremba, Sutskever, Vinyals 2014).
+#pragma once
+
+#include <span>
+
+#include "framework/unroll.h"
+#include "recipe.h"
+
+namespace ptb {
+
+struct LanguageModel {
+  LanguageModel(const Recipe& recipe, int vocab);
+
+  struct Output {
+    Var loss;        // mean nats per scored token
+    LstmVars state;  // after the last step
+  };
+  // input and target [steps, batch]; targets of -1 are not scored
+  Output operator()(const IdTensor& input, const IdTensor& target, const LstmVars& state) const;
+
+  // Logits of the words after the last step, [batch, vocab].
+  struct Prediction {
+    Tensor logits;
+    LstmVars state;
+  };
+  Prediction predict(const IdTensor& input, const LstmVars& state) const;
+
+  ParameterSet params;
+  Embedding embedding;
+  Dropout input_dropout;
+  Lstm lstm;
+  Dropout output_dropout;
+  Dense decoder;
+};
+
+// How a text was scored: exp(nats / tokens) is the perplexity.
+struct Score {
+  double nats = 0;
+  int64_t tokens = 0;
+  double perplexity() const;
+};
+
+// Scores every token once, the first predicted from `eos`, nothing dropped. The text is cut into `batch` streams; with
+// one, the state is carried through all of it.
+Score score(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch);
+
+}  // namespace ptb

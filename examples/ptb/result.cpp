@@ -1,0 +1,39 @@
+#include "result.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace ptb {
+
+Result::Result(const Recipe& r, const LanguageModel& model)
+    : recipe(r.name),
+      engine(name_of(model.lstm.choice().engine)),
+      precision(r.training.precision),
+      seed(r.training.seed),
+      parameters(model.params.count()),
+      has_source(r.data.corpus == CorpusKind::grammar) {}
+
+void Result::print_json() const {
+  using Json = nlohmann::ordered_json;
+  const auto or_null = [](const auto& value) { return value ? Json(*value) : Json(); };
+  Json json{{"recipe", recipe},
+            {"engine", engine},
+            {"precision", precision},
+            {"seed", seed},
+            {"parameters", parameters},
+            {"epochs", or_null(epochs)},
+            {"tokens", tokens},
+            {"seconds", seconds},
+            {"words_per_second", words_per_second},
+            {"train_perplexity", or_null(train_perplexity)},
+            {"valid_perplexity", or_null(valid_perplexity)},
+            {"test_perplexity", or_null(test_perplexity)}};
+  if (has_source) {
+    json["source_valid_perplexity"] = or_null(source_valid_perplexity);
+    json["source_test_perplexity"] = or_null(source_test_perplexity);
+  }
+  fmt::print("{}\n", json.dump());
+}
+
+}  // namespace ptb

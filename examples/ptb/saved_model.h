@@ -1,0 +1,28 @@
+// A language model in a file: weights under the names that PyTorch would use, recipe and vocabulary in the metadata,
+// so that the file alone can be evaluated.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "data/vocabulary.h"
+#include "model.h"
+
+namespace ptb {
+
+// Writes the file whole or not at all. Our one bias per gate becomes PyTorch's bias_ih, its bias_hh zeros.
+void save_model(const std::filesystem::path& path, const Recipe& recipe, const Vocabulary& vocabulary,
+                const LanguageModel& model);
+
+// Reads weights into a model of the same shape. Throws InputError as load_model.
+void load_weights(const std::filesystem::path& path, LanguageModel& model);
+
+struct SavedModel {
+  Recipe recipe;
+  Vocabulary vocabulary;
+  std::unique_ptr<LanguageModel> model;
+};
+// Throws InputError: no such file, cut off, of another program, or contradicting itself. Two biases are summed.
+SavedModel load_model(const std::filesystem::path& path);
+
+}  // namespace ptb

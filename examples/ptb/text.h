@@ -1,0 +1,31 @@
+// The text that a recipe asks for.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "data/corpus.h"
+#include "recipe.h"
+
+namespace ptb {
+
+struct Text {
+  Corpus corpus;
+  // Of the built-in grammar: the perplexity of each split under the source itself, the floor of every model.
+  std::optional<double> source_valid, source_test;
+};
+
+// The corpus of a recipe, from `data` or where that is empty from data/ptb. Throws InputError.
+Text load_text(const Recipe& recipe, const std::filesystem::path& data);
+
+// One split under the vocabulary of a saved model.
+struct SplitText {
+  std::vector<int32_t> tokens;
+  std::optional<double> source;  // perplexity under the source
+};
+SplitText load_split(const Recipe& recipe, const std::filesystem::path& data, Split split, const Vocabulary& vocabulary);
+
+// "the built-in grammar", "Penn Treebank in data/ptb"
+std::string describe(const Recipe& recipe, const std::filesystem::path& data);
+
+}  // namespace ptb

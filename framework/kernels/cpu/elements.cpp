@@ -1,0 +1,174 @@
+// Kernels that treat every element alike.
+#include "framework/kernels/cpu/fill.h"
+#include "framework/kernels/cpu/launch.h"
+#include "framework/random.h"
+
+namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
+namespace {
+
+constexpr int64_t cost_of(Unary f) { return f == Unary::relu ? 1 : 4; }
+
+void unary(Unary f, const real* x, real* y, int64_t n) {
+  with_functor(f, [=]<class F>(F) { each(n, cost_of(f), [=](int64_t i) { y[i] = F::value(x[i]); }); });
+}
+
+void unary_gradient(Unary f, const real* x, const real* y, const real* dy, real* dx, int64_t n, bool add) {
+  with_flag(add, [=](auto adds) {
+    with_functor(f, [=]<class F>(F) {
+      each(n, 1, [=](int64_t i) { put(adds, dx[i], dy[i] * F::slope(x[i], y[i])); });
+    });
+  });
+}
+
+// use(a, b, at, count) for runs of elements at … at+count-1 along which both operands are contiguous; operand x is
+// repeated every nx elements.
+template <class Use>
+void each_run(const real* a, int64_t na, const real* b, int64_t nb, int64_t n, Use use) {
+  constexpr int64_t block = 4096, width = 512;
+  real tile[width];  // a short operand, many times
+  const auto widen = [&](const real*& x, int64_t& period) {
+    if (period == n || period > width / 2) return;
+    const int64_t longer = smaller(n, width / period * period);
+    for (int64_t i = 0; i < period; ++i) tile[i] = x[i];
+    for (int64_t full = period; full < longer; full *= 2) {
+      for (int64_t i = full; i < smaller(2 * full, longer); ++i) tile[i] = tile[i - full];
+    }
+    x = tile, period = longer;
+  };
+  widen(a, na);
+  widen(b, nb);
+  spread((n + block - 1) / block, n, [=](int64_t k) {
+    const int64_t end = smaller((k + 1) * block, n);
+    for (int64_t at = k * block; at < end;) {
+      const int64_t ia = at % na, ib = at % nb;
+      const int64_t count = smaller(end - at, smaller(na - ia, nb - ib));
+      use(a + ia, b + ib, at, count);
+      at += count;
+    }
+  });
+}
+
+void binary(Binary f, const real* a, int64_t na, const real* b, int64_t nb, real* y, int64_t n) {
+  with_functor(f, [=]<class F>(F) {
+    each_run(a, na, b, nb, n, [=](const real* p, const real* q, int64_t at, int64_t count) {
+#pragma omp simd
+      for (int64_t i = 0; i < count; ++i) y[at + i] = F::value(p[i], q[i]);
+    });
+  });
+}
+
+void binary_gradient(Binary f, bool of_b, const real* a, int64_t na, const real* b, int64_t nb, const real* dy, real* d,
+                     int64_t n, bool add) {
+  with_flag(add, [=](auto adds) {
+    with_flag(of_b, [=](auto for_b) {
+      with_functor(f, [=]<class F>(F) {
+        each_run(a, na, b, nb, n, [=](const real* p, const real* q, int64_t at, int64_t count) {
+#pragma omp simd
+          for (int64_t i = 0; i < count; ++i) {
+            put(adds, d[at + i], dy[at + i] * (for_b ? F::slope_b(p[i], q[i]) : F::slope_a(p[i], q[i])));
+          }
+        });
+      });
+    });
+  });
+}
+
+void affine(const real* x, real scale, real shift, real* y, int64_t n, bool add) {
+  with_flag(add, [=](auto adds) { each(n, 1, [=](int64_t i) { put(adds, y[i], scale * x[i] + shift); }); });
+}
+
+// The factors of elements first … first + 4·blocks - 1 of a place: 0, or 1 / (1 - rate). `first` is a multiple of 4.
+// Philox 4x32-10 as in random.h, side by side for all blocks of four.
+constexpr int64_t mask_size = 1024;
+void draw_mask(const RandomKey& key, int64_t first, int64_t blocks, real rate, real* factor) {
+  const uint32_t step = key.step, place_low = static_cast<uint32_t>(key.place);
+  const uint32_t place_high = static_cast<uint32_t>(key.place >> 32);
+  const uint32_t seed_low = static_cast<uint32_t>(key.seed), seed_high = static_cast<uint32_t>(key.seed >> 32);
+  const uint32_t first_block = static_cast<uint32_t>(first / 4);
+  uint32_t bits[4][mask_size / 4];
+#pragma omp simd
+  for (int64_t i = 0; i < blocks; ++i) {
+    uint32_t c0 = first_block + static_cast<uint32_t>(i), c1 = step, c2 = place_low, c3 = place_high;
+#pragma GCC unroll 10
+    for (uint32_t round = 0; round < 10; ++round) {
+      const uint64_t p0 = uint64_t{0xD2511F53} * c0, p1 = uint64_t{0xCD9E8D57} * c2;
+      c0 = static_cast<uint32_t>(p1 >> 32) ^ c1 ^ (seed_low + round * 0x9E3779B9);
+      c1 = static_cast<uint32_t>(p1);
+      c2 = static_cast<uint32_t>(p0 >> 32) ^ c3 ^ (seed_high + round * 0xBB67AE85);
+      c3 = static_cast<uint32_t>(p0);
+    }
+    bits[0][i] = c0, bits[1][i] = c1, bits[2][i] = c2, bits[3][i] = c3;
+  }
+  const real kept = 1 / (1 - rate);
+  for (int64_t i = 0; i < blocks; ++i) {
+    for (int k = 0; k < 4; ++k) {
+      const real uniform = static_cast<real>(static_cast<int32_t>(bits[k][i] >> 8)) * real(0x1p-24);
+      factor[4 * i + k] = uniform >= rate ? kept : 0;
+    }
+  }
+}
+
+void dropout(const real* x, real rate, const RandomKey& key, int64_t period, real* y, int64_t n, bool add) {
+  const RandomKey* from = &key;
+  with_flag(add, [=](auto adds) {
+    spread((period + mask_size - 1) / mask_size, n * 4, [=](int64_t k) {
+      const int64_t begin = k * mask_size, end = smaller(begin + mask_size, period);
+      real factor[mask_size];
+      draw_mask(*from, begin, (end - begin + 3) / 4, rate, factor);
+      for (int64_t at = begin; at < n; at += period) {
+        const int64_t count = smaller(end - begin, n - at);
+#pragma omp simd
+        for (int64_t i = 0; i < count; ++i) put(adds, y[at + i], x[at + i] * factor[i]);
+      }
+    });
+  });
+}
+
+void copy_blocks(const real* src, int64_t src_stride, real* dst, int64_t dst_stride, int64_t blocks, int64_t length,
+                 bool add) {
+  with_flag(add, [=](auto adds) {
+    if (blocks == 1 || (src_stride == length && dst_stride == length)) {
+      return each(blocks * length, 1, [=](int64_t i) { put(adds, dst[i], src[i]); });
+    }
+    each_row(blocks, length, 1, [=](int64_t b) {
+      const real* from = src + b * src_stride;
+      real* to = dst + b * dst_stride;
+#pragma omp simd
+      for (int64_t i = 0; i < length; ++i) put(adds, to[i], from[i]);
+    });
+  });
+}
+
+void transpose(const real* x, int64_t rows, int64_t cols, real* y, bool add) {
+  constexpr int64_t side = 32;  // squares small enough to stay in the first cache, both ways
+  with_flag(add, [=](auto adds) {
+    spread((cols + side - 1) / side, rows * cols, [=](int64_t k) {
+      const int64_t c0 = k * side, c1 = smaller(c0 + side, cols);
+      real square[side][side];
+      for (int64_t r0 = 0; r0 < rows; r0 += side) {
+        const int64_t r1 = smaller(r0 + side, rows);
+        for (int64_t r = r0; r < r1; ++r) {
+          for (int64_t c = c0; c < c1; ++c) square[c - c0][r - r0] = x[r * cols + c];
+        }
+        for (int64_t c = c0; c < c1; ++c) {
+          for (int64_t r = r0; r < r1; ++r) put(adds, y[c * rows + r], square[c - c0][r - r0]);
+        }
+      }
+    });
+  });
+}
+
+}  // namespace
+
+void fill_elements(Kernels& k) {
+  k.unary = unary;
+  k.unary_gradient = unary_gradient;
+  k.binary = binary;
+  k.binary_gradient = binary_gradient;
+  k.affine = affine;
+  k.dropout = dropout;
+  k.copy_blocks = copy_blocks;
+  k.transpose = transpose;
+}
+
+}  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA

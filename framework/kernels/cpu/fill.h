@@ -1,0 +1,14 @@
+// Each file of kernels puts its own into the table.
+#pragma once
+
+#include "framework/kernels/kernels.h"
+
+namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
+
+void fill_elements(Kernels& k);
+void fill_rows(Kernels& k);
+void fill_lstm_cell(Kernels& k);
+void fill_losses(Kernels& k);
+void fill_updates(Kernels& k);
+
+}  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA

@@ -1,0 +1,66 @@
+// The losses' kernels.
+#include "framework/kernels/cpu/fill.h"
+#include "framework/kernels/cpu/launch.h"
+
+namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
+namespace {
+
+// loss = w (log Σ_k exp x_k - x_target)        dx = w·scale (softmax(x) - onehot(target))
+// Three passes over a row that stays in cache: the largest, the exponentials with their sum, the gradient.
+template <bool gradient>
+void cross_entropy_row(real* x, int32_t target, real weight, int64_t cols, real& loss, real scale) {
+  real largest = x[0];
+#pragma omp simd reduction(max : largest)
+  for (int64_t k = 0; k < cols; ++k) largest = x[k] > largest ? x[k] : largest;
+  const real chosen = x[target] - largest;
+  real sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (int64_t k = 0; k < cols; ++k) {
+    const real e = exp_of_negative(x[k] - largest);
+    if constexpr (gradient) x[k] = e;
+    sum += e;
+  }
+  loss = weight * (log(sum) - chosen);
+  if constexpr (gradient) {
+    const real factor = weight * scale / sum;
+#pragma omp simd
+    for (int64_t k = 0; k < cols; ++k) x[k] *= factor;
+    x[target] -= weight * scale;
+  }
+}
+
+void cross_entropy(real* x, const int32_t* target, const real* weights, int32_t ignore, int64_t rows, int64_t cols,
+                   real* loss, bool gradient, real scale) {
+  with_flag(gradient, [=](auto with_gradient) {
+    each_row(rows, cols, 6, [=](int64_t r) {
+      real* row = x + r * cols;
+      if (target[r] != ignore) {
+        return cross_entropy_row<with_gradient>(row, target[r], weights ? weights[r] : 1, cols, loss[r], scale);
+      }
+      loss[r] = 0;
+      if constexpr (with_gradient) {
+        for (int64_t k = 0; k < cols; ++k) row[k] = 0;
+      }
+    });
+  });
+}
+
+void bce(const real* x, const real* t, real pos_weight, real* y, int64_t n) {
+  each(n, 8, [=](int64_t i) { y[i] = binary_cross_entropy(x[i], t[i], pos_weight); });
+}
+
+void bce_gradient(const real* x, const real* t, real pos_weight, const real* dy, real* dx, int64_t n, bool add) {
+  with_flag(add, [=](auto adds) {
+    each(n, 4, [=](int64_t i) { put(adds, dx[i], dy[i] * binary_cross_entropy_slope(x[i], t[i], pos_weight)); });
+  });
+}
+
+}  // namespace
+
+void fill_losses(Kernels& k) {
+  k.cross_entropy = cross_entropy;
+  k.binary_cross_entropy = bce;
+  k.binary_cross_entropy_gradient = bce_gradient;
+}
+
+}  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA

@@ -1,0 +1,297 @@
+// Kernels on the rows of a matrix, and on one dimension of a block.
+#include "framework/kernels/cpu/fill.h"
+#include "framework/kernels/cpu/launch.h"
+
+namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
+namespace {
+
+// finish(k, c, sum) for column c of each of `count` matrices [rows, cols], sum = Σ_r value(k, r, c) in the order of
+// rows, whatever the number of threads.
+template <class Value, class Finish>
+void each_column_sum(int64_t count, int64_t rows, int64_t cols, int64_t cost, Value value, Finish finish) {
+  constexpr int64_t width = 256;
+  const int64_t pieces = (cols + width - 1) / width;
+  spread(count * pieces, count * rows * cols * cost, [=](int64_t piece) {
+    const int64_t k = piece / pieces, begin = piece % pieces * width, n = smaller(width, cols - begin);
+    real sum[width];
+    for (int64_t c = 0; c < n; ++c) sum[c] = 0;
+    int64_t r = 0;
+    for (; r + 4 <= rows; r += 4) {
+#pragma omp simd
+      for (int64_t c = 0; c < n; ++c) {
+        sum[c] += (value(k, r, begin + c) + value(k, r + 1, begin + c)) +
+                  (value(k, r + 2, begin + c) + value(k, r + 3, begin + c));
+      }
+    }
+    for (; r < rows; ++r) {
+#pragma omp simd
+      for (int64_t c = 0; c < n; ++c) sum[c] += value(k, r, begin + c);
+    }
+#pragma omp simd
+    for (int64_t c = 0; c < n; ++c) finish(k, begin + c, sum[c]);
+  });
+}
+
+void broadcast_rows(const real* b, int64_t rows, int64_t cols, real* y) {
+  each_row(rows, cols, 1, [=](int64_t r) {
+    real* to = y + r * cols;
+#pragma omp simd
+    for (int64_t c = 0; c < cols; ++c) to[c] = b[c];
+  });
+}
+
+void sum_rows(const real* x, int64_t rows, int64_t cols, real* y, bool add) {
+  with_flag(add, [=](auto adds) {
+    each_column_sum(
+        1, rows, cols, 1, [=](int64_t, int64_t r, int64_t c) { return x[r * cols + c]; },
+        [=](int64_t, int64_t c, real sum) { put(adds, y[c], sum); });
+  });
+}
+
+// y = exp(x - max x) / Σ exp(x - max x)
+void softmax(const real* x, int64_t rows, int64_t cols, real* y) {
+  each_row(rows, cols, 6, [=](int64_t r) {
+    const real* in = x + r * cols;
+    real* out = y + r * cols;
+    real largest = in[0], sum = 0;
+#pragma omp simd reduction(max : largest)
+    for (int64_t c = 0; c < cols; ++c) largest = in[c] > largest ? in[c] : largest;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t c = 0; c < cols; ++c) {
+      const real e = exp_of_negative(in[c] - largest);
+      out[c] = e;
+      sum += e;
+    }
+    const real factor = 1 / sum;
+#pragma omp simd
+    for (int64_t c = 0; c < cols; ++c) out[c] *= factor;
+  });
+}
+
+// dx = y (dy - Σ dy·y)
+void softmax_gradient(const real* y, const real* dy, int64_t rows, int64_t cols, real* dx, bool add) {
+  with_flag(add, [=](auto adds) {
+    each_row(rows, cols, 2, [=](int64_t r) {
+      const real *out = y + r * cols, *dout = dy + r * cols;
+      real* din = dx + r * cols;
+      real dot = 0;
+#pragma omp simd reduction(+ : dot)
+      for (int64_t c = 0; c < cols; ++c) dot += dout[c] * out[c];
+#pragma omp simd
+      for (int64_t c = 0; c < cols; ++c) put(adds, din[c], out[c] * (dout[c] - dot));
+    });
+  });
+}
+
+// y = x - max x - log Σ exp(x - max x)
+void log_softmax(const real* x, int64_t rows, int64_t cols, real* y) {
+  each_row(rows, cols, 5, [=](int64_t r) {
+    const real* in = x + r * cols;
+    real* out = y + r * cols;
+    real largest = in[0], sum = 0;
+#pragma omp simd reduction(max : largest)
+    for (int64_t c = 0; c < cols; ++c) largest = in[c] > largest ? in[c] : largest;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t c = 0; c < cols; ++c) sum += exp_of_negative(in[c] - largest);
+    const real norm = log(sum);
+#pragma omp simd
+    for (int64_t c = 0; c < cols; ++c) out[c] = (in[c] - largest) - norm;
+  });
+}
+
+// dx = dy - exp(y) Σ dy
+void log_softmax_gradient(const real* y, const real* dy, int64_t rows, int64_t cols, real* dx, bool add) {
+  with_flag(add, [=](auto adds) {
+    each_row(rows, cols, 5, [=](int64_t r) {
+      const real *out = y + r * cols, *dout = dy + r * cols;
+      real* din = dx + r * cols;
+      real sum = 0;
+#pragma omp simd reduction(+ : sum)
+      for (int64_t c = 0; c < cols; ++c) sum += dout[c];
+#pragma omp simd
+      for (int64_t c = 0; c < cols; ++c) put(adds, din[c], dout[c] - exp_of_negative(out[c]) * sum);
+    });
+  });
+}
+
+// y = (x - mean) · rstd · gain + bias,  rstd = 1 / √(mean of (x - mean)² + eps)
+void layer_norm(const real* x, const real* gain, const real* bias, real eps, int64_t rows, int64_t cols, real* y,
+                real* mean, real* rstd) {
+  each_row(rows, cols, 3, [=](int64_t r) {
+    const real* in = x + r * cols;
+    real* out = y + r * cols;
+    real sum = 0, squares = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t c = 0; c < cols; ++c) sum += in[c];
+    const real m = sum / static_cast<real>(cols);
+#pragma omp simd reduction(+ : squares)
+    for (int64_t c = 0; c < cols; ++c) squares += (in[c] - m) * (in[c] - m);
+    const real s = 1 / sqrt(squares / static_cast<real>(cols) + eps);
+#pragma omp simd
+    for (int64_t c = 0; c < cols; ++c) out[c] = (in[c] - m) * s * gain[c] + bias[c];
+    mean[r] = m;
+    rstd[r] = s;
+  });
+}
+
+// With x̂ = (x - mean) · rstd and g = dy · gain:
+//   dx = rstd (g - mean of g - x̂ · mean of g·x̂)      dgain = Σ_rows dy·x̂      dbias = Σ_rows dy
+void layer_norm_gradient(const real* x, const real* gain, const real* mean, const real* rstd, const real* dy,
+                         int64_t rows, int64_t cols, real* dx, bool add_dx, real* dgain, real* dbias) {
+  if (dx) {
+    with_flag(add_dx, [=](auto adds) {
+      each_row(rows, cols, 4, [=](int64_t r) {
+        const real *in = x + r * cols, *dout = dy + r * cols;
+        real* din = dx + r * cols;
+        const real m = mean[r], s = rstd[r];
+        real sum = 0, dot = 0;
+#pragma omp simd reduction(+ : sum, dot)
+        for (int64_t c = 0; c < cols; ++c) {
+          const real g = dout[c] * gain[c];
+          sum += g;
+          dot += g * ((in[c] - m) * s);
+        }
+        const real a = sum / static_cast<real>(cols), b = dot / static_cast<real>(cols);
+#pragma omp simd
+        for (int64_t c = 0; c < cols; ++c) put(adds, din[c], s * (dout[c] * gain[c] - a - (in[c] - m) * s * b));
+      });
+    });
+  }
+  if (dgain) {
+    each_column_sum(
+        1, rows, cols, 2,
+        [=](int64_t, int64_t r, int64_t c) { return dy[r * cols + c] * ((x[r * cols + c] - mean[r]) * rstd[r]); },
+        [=](int64_t, int64_t c, real sum) { dgain[c] += sum; });
+  }
+  if (dbias) sum_rows(dy, rows, cols, dbias, true);
+}
+
+void sum_middle(const real* x, int64_t outer, int64_t n, int64_t inner, real scale, real* y) {
+  if (inner == 1 && outer == 1) {
+    y[0] = scale * static_cast<real>(reduce(n, [=](int64_t i) { return static_cast<double>(x[i]); }));
+  } else if (inner == 1) {
+    each_row(outer, n, 1, [=](int64_t r) {
+      const real* row = x + r * n;
+      real sum = 0;
+#pragma omp simd reduction(+ : sum)
+      for (int64_t i = 0; i < n; ++i) sum += row[i];
+      y[r] = scale * sum;
+    });
+  } else {
+    each_column_sum(
+        outer, n, inner, 1, [=](int64_t k, int64_t r, int64_t c) { return x[(k * n + r) * inner + c]; },
+        [=](int64_t k, int64_t c, real sum) { y[k * inner + c] = scale * sum; });
+  }
+}
+
+void sum_middle_gradient(const real* dy, int64_t outer, int64_t n, int64_t inner, real scale, real* dx, bool add) {
+  with_flag(add, [=](auto adds) {
+    if (inner == 1 && outer == 1) {
+      const real d = scale * dy[0];
+      return each(n, 1, [=](int64_t i) { put(adds, dx[i], d); });
+    }
+    if (inner == 1) {
+      return each_row(outer, n, 1, [=](int64_t r) {
+        const real d = scale * dy[r];
+        real* row = dx + r * n;
+#pragma omp simd
+        for (int64_t i = 0; i < n; ++i) put(adds, row[i], d);
+      });
+    }
+    each_row(outer * n, inner, 1, [=](int64_t r) {
+      const real* d = dy + r / n * inner;
+      real* row = dx + r * inner;
+#pragma omp simd
+      for (int64_t c = 0; c < inner; ++c) put(adds, row[c], scale * d[c]);
+    });
+  });
+}
+
+// The first largest of n numbers; the first NaN, if there is one.
+int32_t first_largest(const real* x, int64_t n) {
+  real largest = x[0];
+  int nan = 0;
+#pragma omp simd reduction(max : largest) reduction(| : nan)
+  for (int64_t i = 0; i < n; ++i) {
+    largest = x[i] > largest ? x[i] : largest;
+    nan |= x[i] != x[i];
+  }
+  int64_t i = 0;
+  while (nan ? x[i] == x[i] : x[i] != largest) ++i;
+  return static_cast<int32_t>(i);
+}
+
+void max_middle(const real* x, int64_t outer, int64_t n, int64_t inner, real* y, int32_t* where) {
+  each_row(outer, n * inner, 2, [=](int64_t k) {
+    const real* block = x + k * n * inner;
+    real* best = y + k * inner;
+    int32_t* at = where + k * inner;
+    if (inner == 1) {
+      at[0] = first_largest(block, n);
+      best[0] = block[at[0]];
+      return;
+    }
+    for (int64_t c = 0; c < inner; ++c) best[c] = block[c], at[c] = 0;
+    for (int64_t i = 1; i < n; ++i) {
+      const real* row = block + i * inner;
+#pragma omp simd
+      for (int64_t c = 0; c < inner; ++c) {
+        const bool better = (row[c] > best[c]) | ((row[c] != row[c]) & (best[c] == best[c]));
+        best[c] = better ? row[c] : best[c];
+        at[c] = better ? static_cast<int32_t>(i) : at[c];
+      }
+    }
+  });
+}
+
+void max_middle_gradient(const real* dy, const int32_t* where, int64_t outer, int64_t n, int64_t inner, real* dx) {
+  each_row(outer, n * inner, 1, [=](int64_t k) {
+    real* block = dx + k * n * inner;
+    for (int64_t i = 0; i < n * inner; ++i) block[i] = 0;
+    for (int64_t c = 0; c < inner; ++c) block[where[k * inner + c] * inner + c] = dy[k * inner + c];
+  });
+}
+
+void take_rows(const real* table, const int32_t* ids, int64_t n, int64_t cols, real* y) {
+  each_row(n, cols, 1, [=](int64_t k) {
+    const real* from = table + ids[k] * cols;
+    real* to = y + k * cols;
+#pragma omp simd
+    for (int64_t c = 0; c < cols; ++c) to[c] = from[c];
+  });
+}
+
+// Threads share out the columns, so that each sum is formed in the order of k.
+void add_to_rows(const real* dy, const int32_t* ids, int64_t n, int64_t cols, real* table) {
+  constexpr int64_t width = 256;
+  spread((cols + width - 1) / width, n * cols, [=](int64_t piece) {
+    const int64_t begin = piece * width, count = smaller(width, cols - begin);
+    for (int64_t k = 0; k < n; ++k) {
+      const real* from = dy + k * cols + begin;
+      real* to = table + ids[k] * cols + begin;
+#pragma omp simd
+      for (int64_t c = 0; c < count; ++c) to[c] += from[c];
+    }
+  });
+}
+
+}  // namespace
+
+void fill_rows(Kernels& k) {
+  k.broadcast_rows = broadcast_rows;
+  k.sum_rows = sum_rows;
+  k.softmax = softmax;
+  k.softmax_gradient = softmax_gradient;
+  k.log_softmax = log_softmax;
+  k.log_softmax_gradient = log_softmax_gradient;
+  k.layer_norm = layer_norm;
+  k.layer_norm_gradient = layer_norm_gradient;
+  k.sum_middle = sum_middle;
+  k.sum_middle_gradient = sum_middle_gradient;
+  k.max_middle = max_middle;
+  k.max_middle_gradient = max_middle_gradient;
+  k.take_rows = take_rows;
+  k.add_to_rows = add_to_rows;
+}
+
+}  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA

@@ -1,0 +1,24 @@
+// The table of one instruction set.
+#include "framework/kernels/cpu/fill.h"
+
+namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
+
+const Kernels& table();
+
+const Kernels& table() {
+#define UNROLL_TEXT(name) #name
+#define UNROLL_NAME(name) UNROLL_TEXT(name)
+  static Kernels kernels = [] {
+    Kernels k{};
+    k.name = UNROLL_NAME(UNROLL_ISA);
+    fill_elements(k);
+    fill_rows(k);
+    fill_lstm_cell(k);
+    fill_losses(k);
+    fill_updates(k);
+    return k;
+  }();
+  return kernels;
+}
+
+}  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA

@@ -1,0 +1,115 @@
+// Every kernel's signature, once. A back end fills the table: the CPU's is compiled for several instruction sets
+// and chosen at start.
+//
+// Kernels see bare memory: row-major, sizes in elements. `add` means: add to what the output holds, instead of
+// overwriting it. Sums have a fixed order that does not depend on the number of threads. This header is included
+// by files compiled for instruction sets that the machine may lack, so it holds nothing but declarations.
+#pragma once
+
+#include <cstdint>
+
+#include "framework/real.h"
+
+namespace unroll {
+struct RandomKey;
+}
+
+namespace unroll::inline UNROLL_REAL {
+
+// Formulas and slopes stand in pointwise.h.
+enum class Unary : uint8_t { exp, log, sqrt, sigmoid, tanh, relu };
+enum class Binary : uint8_t { add, sub, mul, div };
+
+// How one pass of an optimizer changes n parameters p with gradients g; `scale` multiplies g first (clipping).
+struct SgdUpdate {
+  real scale, learning_rate, momentum, weight_decay;
+  bool nesterov;
+  bool first;  // momentum: the buffer starts as the first gradient
+};
+struct AdamUpdate {
+  real scale, learning_rate, beta1, beta2, eps;
+  real weight_decay;
+  bool decoupled;           // AdamW: decay the weights, not through the moments
+  real correction1, correction2;  // 1 - beta^t
+};
+
+struct Kernels {
+  const char* name;  // "avx512"
+
+  // --- elements -------------------------------------------------------------------------------------------
+  void (*unary)(Unary f, const real* x, real* y, int64_t n);
+  // dx = dy · f'(x)
+  void (*unary_gradient)(Unary f, const real* x, const real* y, const real* dy, real* dx, int64_t n, bool add);
+  // y[i] = a[i mod na] ∘ b[i mod nb]; na or nb equals n, the other divides it
+  void (*binary)(Binary f, const real* a, int64_t na, const real* b, int64_t nb, real* y, int64_t n);
+  // da[i] = dy[i] · ∂f/∂a before any summing over repeats; both operands as in `binary`. `of_b`: with respect to b.
+  void (*binary_gradient)(Binary f, bool of_b, const real* a, int64_t na, const real* b, int64_t nb, const real* dy,
+                          real* d, int64_t n, bool add);
+  // y = scale · x + shift
+  void (*affine)(const real* x, real scale, real shift, real* y, int64_t n, bool add);
+  // y[i] = x[i] · keep(i mod period) / (1 - rate), keep drawn from key; period < n locks the mask over time
+  void (*dropout)(const real* x, real rate, const RandomKey& key, int64_t period, real* y, int64_t n, bool add);
+  // dst[b·dst_stride + i] = src[b·src_stride + i] for `blocks` blocks of `length`
+  void (*copy_blocks)(const real* src, int64_t src_stride, real* dst, int64_t dst_stride, int64_t blocks,
+                      int64_t length, bool add);
+  // y [cols, rows] = xᵀ, x [rows, cols]
+  void (*transpose)(const real* x, int64_t rows, int64_t cols, real* y, bool add);
+
+  // --- rows: x [rows, cols] ---------------------------------------------------------------------------------
+  void (*broadcast_rows)(const real* b, int64_t rows, int64_t cols, real* y);
+  void (*sum_rows)(const real* x, int64_t rows, int64_t cols, real* y, bool add);
+  void (*softmax)(const real* x, int64_t rows, int64_t cols, real* y);
+  void (*softmax_gradient)(const real* y, const real* dy, int64_t rows, int64_t cols, real* dx, bool add);
+  void (*log_softmax)(const real* x, int64_t rows, int64_t cols, real* y);
+  void (*log_softmax_gradient)(const real* y, const real* dy, int64_t rows, int64_t cols, real* dx, bool add);
+  // y = (x - mean) · rstd · gain + bias, over each row; mean and rstd [rows] are kept for the gradient
+  void (*layer_norm)(const real* x, const real* gain, const real* bias, real eps, int64_t rows, int64_t cols, real* y,
+                     real* mean, real* rstd);
+  // dx; dgain and dbias [cols] are added to what they hold. Any of the three may be null.
+  void (*layer_norm_gradient)(const real* x, const real* gain, const real* mean, const real* rstd, const real* dy,
+                              int64_t rows, int64_t cols, real* dx, bool add_dx, real* dgain, real* dbias);
+  // y [outer, inner] = Σ over the middle dimension of x [outer, n, inner], times `scale`
+  void (*sum_middle)(const real* x, int64_t outer, int64_t n, int64_t inner, real scale, real* y);
+  void (*sum_middle_gradient)(const real* dy, int64_t outer, int64_t n, int64_t inner, real scale, real* dx, bool add);
+  // y = max over the middle dimension, where [outer, inner] = its index (the first of equals)
+  void (*max_middle)(const real* x, int64_t outer, int64_t n, int64_t inner, real* y, int32_t* where);
+  void (*max_middle_gradient)(const real* dy, const int32_t* where, int64_t outer, int64_t n, int64_t inner, real* dx);
+
+  // --- indices ------------------------------------------------------------------------------------------------
+  // y [n, cols] = rows ids of table
+  void (*take_rows)(const real* table, const int32_t* ids, int64_t n, int64_t cols, real* y);
+  // table[ids[k]] += dy[k], k in order
+  void (*add_to_rows)(const real* dy, const int32_t* ids, int64_t n, int64_t cols, real* table);
+
+  // --- the LSTM cell: gates [batch, 4·hidden] in order i f g o -------------------------------------------------
+  // i f o = σ, g = tanh of the gates, written over them;  c = f·c_prev + i·g;  h = o·tanh(c)
+  void (*lstm_cell)(real* gates, const real* c_prev, int64_t batch, int64_t hidden, real* c, real* h);
+  // Overwrites the activated gates with the gradients of what they were before activation. dh and dc: gradients
+  // of h and c; dc_prev (may be dc) receives that of c_prev.
+  void (*lstm_cell_gradient)(real* gates, const real* c_prev, const real* c, const real* dh, const real* dc,
+                             int64_t batch, int64_t hidden, real* dc_prev);
+
+  // --- losses ---------------------------------------------------------------------------------------------------
+  // loss[r] = weight_r · (log Σ_k exp x[r,k] - x[r,target]), 0 where target is `ignore`. If `gradient`, x is
+  // overwritten with weight_r · scale · (softmax(x) - onehot(target)). weights [rows] may be null.
+  void (*cross_entropy)(real* x, const int32_t* target, const real* weights, int32_t ignore, int64_t rows, int64_t cols,
+                        real* loss, bool gradient, real scale);
+  // y[i] = pos_weight·t·softplus(-x) + (1-t)·softplus(x)
+  void (*binary_cross_entropy)(const real* x, const real* t, real pos_weight, real* y, int64_t n);
+  void (*binary_cross_entropy_gradient)(const real* x, const real* t, real pos_weight, const real* dy, real* dx,
+                                        int64_t n, bool add);
+
+  // --- the optimizers' passes over slabs --------------------------------------------------------------------------
+  double (*sum_of_squares)(const real* x, int64_t n);
+  double (*sum)(const real* x, int64_t n);
+  void (*sgd)(const SgdUpdate& u, real* p, const real* g, real* velocity, int64_t n);  // velocity null: no momentum
+  void (*adam)(const AdamUpdate& u, real* p, const real* g, real* m, real* v, int64_t n);
+  // average += weight · (p - average)
+  void (*average)(const real* p, real weight, real* average, int64_t n);
+};
+
+// The CPU's, in the best instruction set of this machine; UNROLL_ISA=baseline|avx2|avx512 in the environment asks
+// for another (an error if the machine lacks it).
+const Kernels& kernels();
+
+}  // namespace unroll::inline UNROLL_REAL

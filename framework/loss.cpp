@@ -1,0 +1,127 @@
+#include "framework/loss.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "framework/gemm.h"
+#include "framework/kernels/kernels.h"
+#include "framework/ops.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+namespace {
+
+Tensor number(double value) { return Tensor::full({}, static_cast<real>(value)); }
+
+// x.gradient() gains factor · d
+void contribute(const Var& x, const Tensor& d, real factor) {
+  if (!x.wants_grad()) return;
+  const Into dx = x.gradient();
+  kernels().affine(d.data(), factor, 0, dx.tensor.data(), d.size(), dx.add);
+}
+
+void require_targets(const Shape& logits, int classes, const IdTensor& target, const CrossEntropyOptions& options) {
+  Shape expected;
+  for (int i = 0; i + 1 < logits.rank(); ++i) expected.append(logits[i]);
+  require(target.shape() == expected, "softmax_cross_entropy: targets {} must have the shape of {} without its last dimension",
+          target.shape(), logits);
+  require(!options.weights.defined() || options.weights.shape() == target.shape(),
+          "softmax_cross_entropy: weights {} must have the shape of the targets {}", options.weights.shape(), target.shape());
+  for (int32_t id : target.span())
+    require(id == options.ignore_index || (id >= 0 && id < classes),
+            "softmax_cross_entropy: target {} is not in 0 … {} of logits {}", id, classes - 1, logits);
+}
+
+// What the sum of losses is multiplied with: 1, or one over the weight of all scored targets (0 if none is).
+double normalizer(const IdTensor& target, const CrossEntropyOptions& options) {
+  if (options.reduction == Reduction::sum) return 1;
+  double total = 0;
+  for (int64_t r = 0; r < target.size(); ++r)
+    if (target.data()[r] != options.ignore_index) total += options.weights.defined() ? options.weights.data()[r] : 1;
+  return total > 0 ? 1 / total : 0;
+}
+
+}  // namespace
+
+// loss = Σ_r w_r (log Σ_k exp x[r,k] - x[r,t_r]) / Σ w        dx = w_r (softmax(x) - onehot(t)) / Σ w
+Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const CrossEntropyOptions& options) {
+  require(logits.shape().rank() >= 1, "softmax_cross_entropy: logits {} have no dimension of classes", logits.shape());
+  require_targets(logits.shape(), logits.dim(-1), target, options);
+  const double norm = normalizer(target, options);
+  const Tensor d = logits.value().clone();  // becomes the gradient
+  const Tensor losses(target.shape());
+  kernels().cross_entropy(d.data(), target.data(), options.weights.data(), options.ignore_index, d.rows(), d.cols(),
+                          losses.data(), logits.wants_grad(), static_cast<real>(norm));
+  const Tensor loss = number(norm * kernels().sum(losses.data(), losses.size()));
+  return record("softmax_cross_entropy", loss, inputs(logits),
+                [=](const Var& y) { contribute(logits, d, y.grad().item()); });
+}
+
+// The same with logits = x wᵀ + b, in chunks of rows; with d = dlogits of a chunk:
+//   dx = d w      dw += dᵀ x      db += Σ_rows d
+// The gradients form while a chunk is in cache, in buffers of their own: what stands above the loss is not known yet.
+Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTensor& target,
+                          const CrossEntropyOptions& options) {
+  require(w.shape().rank() == 2 && x.shape().rank() >= 1 && x.dim(-1) == w.dim(1) && b.shape() == Shape{w.dim(0)},
+          "softmax_cross_entropy: x {} does not fit weights {} and bias {}", x.shape(), w.shape(), b.shape());
+  const int in = w.dim(1), classes = w.dim(0), rows = static_cast<int>(target.size());
+  require_targets(x.shape().with(-1, classes), classes, target, options);
+  const bool gradient = recorded("softmax_cross_entropy", inputs(x, w, b));
+  const double norm = normalizer(target, options);
+
+  // 4 MiB of logits stay in the last-level cache between their product, softmax and gradients
+  const int fitting = static_cast<int>((4 << 20) / (sizeof(real) * static_cast<size_t>(classes)));
+  const int chunk = std::clamp(options.chunk_rows > 0 ? options.chunk_rows : fitting, 1, std::max(rows, 1));
+  const Tensor logits({chunk, classes}), losses({rows}), x_rows = x.value().reshape({rows, in});
+  Tensor dx, dw, db;
+  if (gradient) {
+    if (x.wants_grad()) dx = Tensor({rows, in});
+    if (w.wants_grad()) dw = Tensor(w.shape());
+    if (b.wants_grad()) db = Tensor(b.shape());
+  }
+  for (int begin = 0; begin < rows; begin += chunk) {
+    const int end = std::min(rows, begin + chunk);
+    const Tensor part = x_rows.slice(begin, end), d = logits.slice(0, end - begin);
+    kernels().broadcast_rows(b.value().data(), d.rows(), d.cols(), d.data());
+    gemm(part, transposed(w.value()), add_to(d));
+    const real* weights = options.weights.defined() ? options.weights.data() + begin : nullptr;
+    kernels().cross_entropy(d.data(), target.data() + begin, weights, options.ignore_index, d.rows(), d.cols(),
+                            losses.data() + begin, gradient, static_cast<real>(norm));
+    if (dx.defined()) gemm(d, w.value(), overwrite(dx.slice(begin, end)));
+    if (dw.defined()) gemm(transposed(d), part, {dw, begin > 0});
+    if (db.defined()) kernels().sum_rows(d.data(), d.rows(), d.cols(), db.data(), begin > 0);
+  }
+  const Tensor loss = number(norm * kernels().sum(losses.data(), rows));
+  return record("softmax_cross_entropy", loss, inputs(x, w, b), [=](const Var& y) {
+    const real factor = y.grad().item();
+    contribute(x, dx, factor);
+    contribute(w, dw, factor);
+    contribute(b, db, factor);
+  });
+}
+
+// loss = mean of p t softplus(-x) + (1-t) softplus(x)        dx = (1-t) σ(x) - p t σ(-x), over n for the mean
+Var binary_cross_entropy(const Var& logits, const Tensor& target, const BinaryCrossEntropyOptions& options) {
+  require(logits.shape() == target.shape(), "binary_cross_entropy: logits {} and targets {} differ in shape",
+          logits.shape(), target.shape());
+  Tensor y(logits.shape());
+  const real p = options.pos_weight;
+  kernels().binary_cross_entropy(logits.value().data(), target.data(), p, y.data(), y.size());
+  const Var each = record("binary_cross_entropy", y, inputs(logits), [=](const Var& y) {
+    const Into dx = logits.gradient();
+    kernels().binary_cross_entropy_gradient(logits.value().data(), target.data(), p, y.grad().data(), dx.tensor.data(),
+                                            target.size(), dx.add);
+  });
+  return options.reduction == Reduction::mean ? mean(each) : sum(each);
+}
+
+// loss = mean of (x - t)²        dx = 2 (x - t), over n for the mean
+Var mean_squared_error(const Var& prediction, const Tensor& target, Reduction reduction) {
+  require(prediction.shape() == target.shape(), "mean_squared_error: prediction {} and target {} differ in shape",
+          prediction.shape(), target.shape());
+  const Var difference = sub(prediction, target);
+  const Var square = mul(difference, difference);
+  return reduction == Reduction::mean ? mean(square) : sum(square);
+}
+
+}  // namespace unroll::inline UNROLL_REAL

@@ -1,0 +1,40 @@
+// The losses: single numbers to minimise, stable for extreme logits.
+#pragma once
+
+#include <optional>
+
+#include "framework/tape.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+enum class Reduction : uint8_t {
+  mean,  // over targets that are scored; with weights: Σ weight·loss / Σ weight
+  sum
+};
+
+struct CrossEntropyOptions {
+  Reduction reduction = Reduction::mean;
+  int32_t ignore_index = -1;   // targets that are not scored
+  Tensor weights = {};         // one per target, shape of the targets; empty: all 1
+  int chunk_rows = 0;          // rows of logits in memory at a time; 0: chosen by the size of a row
+};
+
+// -log softmax(logits)[target] in nats.  logits [..., classes], target [...]
+Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const CrossEntropyOptions& options = {});
+
+// The same for logits = x wᵀ + b, which are formed, used and forgotten a chunk of rows at a time.
+// x [..., in], w [classes, in], b [classes], target [...]
+Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTensor& target,
+                          const CrossEntropyOptions& options = {});
+
+struct BinaryCrossEntropyOptions {
+  Reduction reduction = Reduction::mean;
+  real pos_weight = 1;  // factor of the loss where target is 1
+};
+// -[pos_weight·t·log σ(x) + (1-t)·log(1-σ(x))] in nats; target of the logits' shape, in [0, 1]
+Var binary_cross_entropy(const Var& logits, const Tensor& target, const BinaryCrossEntropyOptions& options = {});
+
+// (prediction - target)²
+Var mean_squared_error(const Var& prediction, const Tensor& target, Reduction reduction = Reduction::mean);
+
+}  // namespace unroll::inline UNROLL_REAL

@@ -1,0 +1,94 @@
+#include "framework/memory.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+
+#include "framework/check.h"
+
+namespace unroll {
+
+// Free blocks by size class. Classes are 2^k · {1, 1.25, 1.5, 1.75} bytes, so that at most a fifth is wasted.
+class Pool {
+ public:
+  using Block = Memory::Block;
+
+  static Pool& instance() {
+    static Pool* pool = new Pool;  // never destroyed: tensors of static duration may outlive it
+    return *pool;
+  }
+
+  Block* take(std::size_t bytes) {
+    const int size_class = class_of(bytes);
+    const std::size_t size = size_of(size_class);
+    std::lock_guard lock(mutex_);
+    Block* block = free_[size_class];
+    if (block) {
+      free_[size_class] = block->next_free;
+    } else {
+      void* raw = std::aligned_alloc(alignof(Block), sizeof(Block) + size);
+      if (!raw) throw OutOfMemory(out_of_memory_message(size));
+      block = new (raw) Block;
+      block->size_class = size_class;
+      ++statistics_.system_calls;
+      statistics_.reserved += static_cast<int64_t>(size);
+    }
+    block->users.store(1, std::memory_order_relaxed);
+    block->next_free = nullptr;
+    statistics_.in_use += static_cast<int64_t>(size);
+    statistics_.peak = std::max(statistics_.peak, statistics_.in_use);
+    return block;
+  }
+
+  void give_back(Block* block) {
+    std::lock_guard lock(mutex_);
+    statistics_.in_use -= static_cast<int64_t>(size_of(block->size_class));
+    block->next_free = free_[block->size_class];
+    free_[block->size_class] = block;
+  }
+
+  MemoryStatistics statistics() {
+    std::lock_guard lock(mutex_);
+    return statistics_;
+  }
+  void reset_peak() {
+    std::lock_guard lock(mutex_);
+    statistics_.peak = statistics_.in_use;
+  }
+
+ private:
+  static int class_of(std::size_t bytes) {
+    const std::size_t size = std::max<std::size_t>(bytes, 256);
+    const int log = static_cast<int>(std::bit_width(size)) - 1;
+    const std::size_t quarter = std::size_t{1} << (log - 2);
+    const int steps = static_cast<int>((size - (std::size_t{1} << log) + quarter - 1) / quarter);
+    return 4 * log + steps;  // steps may be 4, which is the first class of the next power
+  }
+  static std::size_t size_of(int size_class) {
+    const int log = size_class / 4;
+    return (std::size_t{1} << log) + (static_cast<std::size_t>(size_class % 4) << (log - 2));
+  }
+  std::string out_of_memory_message(std::size_t size) const {
+    return fmt::format("out of memory: {} MiB asked for, {} MiB in use; a smaller batch or bptt needs less",
+                       size >> 20, statistics_.in_use >> 20);
+  }
+
+  std::mutex mutex_;
+  std::array<Block*, 4 * 64> free_{};
+  MemoryStatistics statistics_;
+};
+
+Memory::Memory(std::size_t bytes) : block_(Pool::instance().take(bytes)) {}
+void Memory::release() { Pool::instance().give_back(block_); }
+
+// A block's header stands before its data.
+void* pool_allocate(std::size_t bytes) { return Pool::instance().take(bytes) + 1; }
+void pool_release(void* memory) { Pool::instance().give_back(static_cast<Pool::Block*>(memory) - 1); }
+
+MemoryStatistics memory_statistics() { return Pool::instance().statistics(); }
+void reset_peak_memory() { Pool::instance().reset_peak(); }
+
+}  // namespace unroll

@@ -1,0 +1,70 @@
+// The caching pool behind every tensor.
+//
+// A block that is released is kept and handed out again, the last one first. A training step that asks
+// for the same sizes in the same order therefore gets the same addresses as the step before, and asks the
+// system for nothing.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace unroll {
+
+struct MemoryStatistics {
+  int64_t system_calls = 0;  // times the pool had to ask the system
+  int64_t reserved = 0;      // bytes held from the system
+  int64_t in_use = 0;        // bytes of blocks in use
+  int64_t peak = 0;          // the largest `in_use` since reset_peak_memory()
+};
+MemoryStatistics memory_statistics();
+void reset_peak_memory();
+
+// Bare memory from the pool.
+void* pool_allocate(std::size_t bytes);
+void pool_release(void* memory);
+
+// A counted reference to a block of memory, aligned to 64 bytes, its contents left as they were.
+class Memory {
+ public:
+  Memory() = default;
+  explicit Memory(std::size_t bytes);  // throws OutOfMemory, naming the size
+  Memory(const Memory& other) : block_(other.block_) {
+    if (block_) block_->users.fetch_add(1, std::memory_order_relaxed);
+  }
+  Memory(Memory&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+  Memory& operator=(Memory other) noexcept {
+    std::swap(block_, other.block_);
+    return *this;
+  }
+  ~Memory() {
+    if (block_ && block_->users.fetch_sub(1, std::memory_order_acq_rel) == 1) release();
+  }
+
+  void* data() const { return block_ ? static_cast<void*>(block_ + 1) : nullptr; }
+
+ private:
+  struct alignas(64) Block {
+    std::atomic<int> users;
+    int size_class;
+    Block* next_free;
+  };
+  friend class Pool;
+  void release();
+  Block* block_ = nullptr;
+};
+
+// For standard containers whose memory comes from the pool.
+template <class T>
+struct PoolAllocator {
+  using value_type = T;
+  PoolAllocator() = default;
+  template <class U>
+  PoolAllocator(const PoolAllocator<U>&) {}
+  T* allocate(std::size_t n) { return static_cast<T*>(pool_allocate(n * sizeof(T))); }
+  void deallocate(T* p, std::size_t) { pool_release(p); }
+  bool operator==(const PoolAllocator&) const { return true; }
+};
+
+}  // namespace unroll

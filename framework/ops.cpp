@@ -1,0 +1,299 @@
+// Operations that compute: products, elements, rows, and the layers' own.
+#include "framework/ops.h"
+
+#include "framework/gemm.h"
+#include "framework/kernels/kernels.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+// --- products ---------------------------------------------------------------------------------------------------
+
+// y = a b        da = dy bᵀ      db = aᵀ dy
+Var matmul(const Var& a, const Var& b) {
+  require(b.shape().rank() == 2 && a.shape().rank() >= 2 && a.dim(-1) == b.dim(0),
+          "matmul: last dimension of a {} must equal rows of b {}", a.shape(), b.shape());
+  Tensor y(a.shape().with(-1, b.dim(1)));
+  gemm(a.value(), b.value(), overwrite(y));
+  return record("matmul", y, inputs(a, b), [=](const Var& y) {
+    if (a.wants_grad()) gemm(y.grad(), transposed(b.value()), a.gradient());
+    if (b.wants_grad()) gemm(transposed(a.value()), y.grad(), b.gradient());
+  });
+}
+
+static void require_linear(const Var& x, const Var& w) {
+  require(w.shape().rank() == 2 && x.shape().rank() >= 1 && x.dim(-1) == w.dim(1),
+          "linear: last dimension of x {} must equal columns of w {}", x.shape(), w.shape());
+}
+
+// y = x wᵀ + b        dx = dy w      dw = dyᵀ x      db = Σ_rows dy
+Var linear(const Var& x, const Var& w, const Var& b) {
+  require_linear(x, w);
+  require(b.shape() == Shape{w.dim(0)}, "linear: bias {} must have one element per row of w {}", b.shape(), w.shape());
+  Tensor y(x.shape().with(-1, w.dim(0)));
+  kernels().broadcast_rows(b.value().data(), y.rows(), y.cols(), y.data());
+  gemm(x.value(), transposed(w.value()), add_to(y));
+  return record("linear", y, inputs(x, w, b), [=](const Var& y) {
+    const Tensor& dy = y.grad();
+    if (x.wants_grad()) gemm(dy, w.value(), x.gradient());
+    if (w.wants_grad()) gemm(transposed(dy), x.value(), w.gradient());
+    if (b.wants_grad()) {
+      const Into db = b.gradient();
+      kernels().sum_rows(dy.data(), dy.rows(), dy.cols(), db.tensor.data(), db.add);
+    }
+  });
+}
+
+// y = x wᵀ            dx = dy w      dw = dyᵀ x
+Var linear(const Var& x, const Var& w) {
+  require_linear(x, w);
+  Tensor y(x.shape().with(-1, w.dim(0)));
+  gemm(x.value(), transposed(w.value()), overwrite(y));
+  return record("linear", y, inputs(x, w), [=](const Var& y) {
+    if (x.wants_grad()) gemm(y.grad(), w.value(), x.gradient());
+    if (w.wants_grad()) gemm(transposed(y.grad()), x.value(), w.gradient());
+  });
+}
+
+// --- elements -----------------------------------------------------------------------------------------------------
+
+// y = f(x)            dx = dy f'(x);  formulas and slopes: kernels/pointwise.h
+static Var unary(const char* name, Unary f, const Var& x) {
+  Tensor y(x.shape());
+  kernels().unary(f, x.value().data(), y.data(), y.size());
+  return record(name, y, inputs(x), [=](const Var& y) {
+    const Into dx = x.gradient();
+    kernels().unary_gradient(f, x.value().data(), y.value().data(), y.grad().data(), dx.tensor.data(),
+                             y.value().size(), dx.add);
+  });
+}
+Var exp(const Var& x) { return unary("exp", Unary::exp, x); }
+Var log(const Var& x) { return unary("log", Unary::log, x); }
+Var sqrt(const Var& x) { return unary("sqrt", Unary::sqrt, x); }
+Var sigmoid(const Var& x) { return unary("sigmoid", Unary::sigmoid, x); }
+Var tanh(const Var& x) { return unary("tanh", Unary::tanh, x); }
+Var relu(const Var& x) { return unary("relu", Unary::relu, x); }
+
+// True if `small` is the end of `large`, so that it can be repeated over the dimensions before it.
+static bool repeats_in(const Shape& small, const Shape& large) {
+  if (small.size() == 1 && small.rank() <= large.rank()) return true;
+  if (small.rank() > large.rank()) return false;
+  for (int i = 1; i <= small.rank(); ++i)
+    if (small[-i] != large[-i]) return false;
+  return true;
+}
+
+// y = a ∘ b           da = dy ∂f/∂a, summed over repeats;  db alike
+static Var binary(const char* name, Binary f, const Var& a, const Var& b) {
+  const bool b_in_a = repeats_in(b.shape(), a.shape());
+  require(b_in_a || repeats_in(a.shape(), b.shape()), "{}: shapes {} and {} are neither equal nor is one the end of the other",
+          name, a.shape(), b.shape());
+  Tensor y(b_in_a ? a.shape() : b.shape());
+  const int64_t n = y.size();
+  kernels().binary(f, a.value().data(), a.value().size(), b.value().data(), b.value().size(), y.data(), n);
+  return record(name, y, inputs(a, b), [=](const Var& y) {
+    const auto contribute = [&](const Var& x, bool of_b) {
+      if (!x.wants_grad()) return;
+      const Into dx = x.gradient();
+      const int64_t nx = x.value().size();
+      const Tensor all = nx == n ? dx.tensor : Tensor({static_cast<int>(n)});
+      kernels().binary_gradient(f, of_b, a.value().data(), a.value().size(), b.value().data(), b.value().size(),
+                                y.grad().data(), all.data(), n, nx == n && dx.add);
+      if (nx != n) kernels().sum_rows(all.data(), n / nx, nx, dx.tensor.data(), dx.add);
+    };
+    contribute(a, false);
+    contribute(b, true);
+  });
+}
+Var add(const Var& a, const Var& b) { return binary("add", Binary::add, a, b); }
+Var sub(const Var& a, const Var& b) { return binary("sub", Binary::sub, a, b); }
+Var mul(const Var& a, const Var& b) { return binary("mul", Binary::mul, a, b); }
+Var div(const Var& a, const Var& b) { return binary("div", Binary::div, a, b); }
+
+// y = factor · x + constant        dx = factor · dy
+static Var affine(const char* name, const Var& x, real factor, real constant) {
+  Tensor y(x.shape());
+  kernels().affine(x.value().data(), factor, constant, y.data(), y.size(), false);
+  return record(name, y, inputs(x), [=](const Var& y) {
+    const Into dx = x.gradient();
+    kernels().affine(y.grad().data(), factor, 0, dx.tensor.data(), y.value().size(), dx.add);
+  });
+}
+Var scale(const Var& x, real factor) { return affine("scale", x, factor, 0); }
+Var shift(const Var& x, real constant) { return affine("shift", x, 1, constant); }
+
+// --- rows and reductions --------------------------------------------------------------------------------------------
+
+// y = exp(x) / Σ exp(x)        dx = y (dy - Σ y dy), row by row
+Var softmax(const Var& x) {
+  Tensor y(x.shape());
+  kernels().softmax(x.value().data(), y.rows(), y.cols(), y.data());
+  return record("softmax", y, inputs(x), [=](const Var& y) {
+    const Into dx = x.gradient();
+    const Tensor& value = y.value();
+    kernels().softmax_gradient(value.data(), y.grad().data(), value.rows(), value.cols(), dx.tensor.data(), dx.add);
+  });
+}
+
+// y = x - log Σ exp(x)         dx = dy - exp(y) Σ dy, row by row
+Var log_softmax(const Var& x) {
+  Tensor y(x.shape());
+  kernels().log_softmax(x.value().data(), y.rows(), y.cols(), y.data());
+  return record("log_softmax", y, inputs(x), [=](const Var& y) {
+    const Into dx = x.gradient();
+    const Tensor& value = y.value();
+    kernels().log_softmax_gradient(value.data(), y.grad().data(), value.rows(), value.cols(), dx.tensor.data(), dx.add);
+  });
+}
+
+// x as [outer, n, inner] around one dimension
+namespace {
+struct Around {
+  int64_t outer = 1, n = 1, inner = 1;
+  Around(const Shape& shape, int axis) : n(shape[axis]) {
+    const int k = axis < 0 ? axis + shape.rank() : axis;
+    for (int i = 0; i < k; ++i) outer *= shape[i];
+    for (int i = k + 1; i < shape.rank(); ++i) inner *= shape[i];
+  }
+};
+
+Shape without(const Shape& shape, int axis) {
+  const int k = axis < 0 ? axis + shape.rank() : axis;
+  Shape result;
+  for (int i = 0; i < shape.rank(); ++i)
+    if (i != k) result.append(shape[i]);
+  return result;
+}
+
+void require_axis(const char* name, const Var& x, int axis) {
+  require(axis >= -x.shape().rank() && axis < x.shape().rank(), "{}: no dimension {} in x {}", name, axis, x.shape());
+}
+
+Var flat(const Var& x) { return reshape(x, {static_cast<int>(x.value().size())}); }
+}  // namespace
+
+// y = factor Σ x over one dimension        dx = factor dy, repeated
+static Var scaled_sum(const char* name, const Var& x, int axis, real factor) {
+  const Around a(x.shape(), axis);
+  Tensor y(without(x.shape(), axis));
+  kernels().sum_middle(x.value().data(), a.outer, a.n, a.inner, factor, y.data());
+  return record(name, y, inputs(x), [=](const Var& y) {
+    const Into dx = x.gradient();
+    kernels().sum_middle_gradient(y.grad().data(), a.outer, a.n, a.inner, factor, dx.tensor.data(), dx.add);
+  });
+}
+Var sum(const Var& x, int axis) {
+  require_axis("sum", x, axis);
+  return scaled_sum("sum", x, axis, 1);
+}
+Var mean(const Var& x, int axis) {
+  require_axis("mean", x, axis);
+  require(x.dim(axis) > 0, "mean: dimension {} of x {} is empty", axis, x.shape());
+  return scaled_sum("mean", x, axis, real(1) / static_cast<real>(x.dim(axis)));
+}
+Var sum(const Var& x) { return sum(flat(x), 0); }
+Var mean(const Var& x) { return mean(flat(x), 0); }
+
+// y = max x over one dimension        dx = dy at the first of the largest, else 0
+Var max(const Var& x, int axis) {
+  require_axis("max", x, axis);
+  require(x.dim(axis) > 0, "max: dimension {} of x {} is empty", axis, x.shape());
+  const Around a(x.shape(), axis);
+  Tensor y(without(x.shape(), axis));
+  const IdTensor where(y.shape());
+  kernels().max_middle(x.value().data(), a.outer, a.n, a.inner, y.data(), where.data());
+  return record("max", y, inputs(x), [=](const Var& y) {
+    const Into dx = x.gradient();
+    const Tensor all = dx.add ? Tensor(x.shape()) : dx.tensor;  // the kernel overwrites all of it
+    kernels().max_middle_gradient(y.grad().data(), where.data(), a.outer, a.n, a.inner, all.data());
+    if (dx.add) kernels().affine(all.data(), 1, 0, dx.tensor.data(), all.size(), true);
+  });
+}
+Var max(const Var& x) { return max(flat(x), 0); }
+
+// y = x̂ gain + bias, x̂ = (x - mean) / sqrt(var + eps)
+//   dx = (dx̂ - mean(dx̂) - x̂ mean(dx̂ x̂)) / sqrt(var + eps), dx̂ = dy gain;  dgain = Σ dy x̂;  dbias = Σ dy
+Var layer_norm(const Var& x, const Var& gain, const Var& bias, real eps) {
+  require(x.shape().rank() >= 1 && gain.shape() == Shape{x.dim(-1)} && bias.shape() == gain.shape(),
+          "layer_norm: gain {} and bias {} must have the last dimension of x {}", gain.shape(), bias.shape(), x.shape());
+  Tensor y(x.shape());
+  const int rows = static_cast<int>(y.rows());
+  const Tensor average({rows}), rstd({rows});
+  kernels().layer_norm(x.value().data(), gain.value().data(), bias.value().data(), eps, y.rows(), y.cols(), y.data(),
+                       average.data(), rstd.data());
+  return record("layer_norm", y, inputs(x, gain, bias), [=](const Var& y) {
+    const auto zeroed = [](const Var& v) -> real* {
+      if (!v.wants_grad()) return nullptr;
+      const Into into = v.gradient();
+      if (!into.add) into.tensor.fill(0);
+      return into.tensor.data();
+    };
+    real *dgain = zeroed(gain), *dbias = zeroed(bias);
+    const Into dx = x.wants_grad() ? x.gradient() : Into{};
+    kernels().layer_norm_gradient(x.value().data(), gain.value().data(), average.data(), rstd.data(), y.grad().data(),
+                                  rows, y.dim(-1), dx.tensor.data(), dx.add, dgain, dbias);
+  });
+}
+
+// --- layers' operations -----------------------------------------------------------------------------------------------
+
+static void require_ids(const char* name, const IdTensor& ids, int bound, const Shape& of) {
+  for (int32_t id : ids.span())
+    require(id >= 0 && id < bound, "{}: id {} is not in 0 … {} of {}", name, id, bound - 1, of);
+}
+
+// y[k] = table[ids[k]]        dtable[ids[k]] += dy[k]
+Var embedding(const Var& table, const IdTensor& ids) {
+  require(table.shape().rank() == 2 && ids.rank() < Shape::max_rank,
+          "embedding: table {} must be [vocab, dim] and ids {} have less than {} dimensions", table.shape(), ids.shape(),
+          Shape::max_rank);
+  require_ids("embedding", ids, table.dim(0), table.shape());
+  Shape shape = ids.shape();
+  shape.append(table.dim(1));
+  Tensor y(shape);
+  kernels().take_rows(table.value().data(), ids.data(), ids.size(), table.dim(1), y.data());
+  return record("embedding", y, inputs(table), [=](const Var& y) {
+    const Into d = table.gradient_rows(ids.span());
+    kernels().add_to_rows(y.grad().data(), ids.data(), ids.size(), table.dim(1), d.tensor.data());
+  });
+}
+
+// y = x · mask / (1 - rate)        dx = dy · mask / (1 - rate); the mask is drawn again from the key
+Var dropout(const Var& x, real rate, const RandomKey& key, bool locked) {
+  require(rate >= 0 && rate < 1, "dropout: rate {} is not in [0, 1); x is {}", rate, x.shape());
+  const Tape* tape = Tape::recording();
+  if (!tape || !tape->options().dropout || rate == 0) return x;
+  Tensor y(x.shape());
+  const int64_t n = y.size(), period = locked && y.rank() > 1 ? n / y.dim(0) : n;
+  kernels().dropout(x.value().data(), rate, key, period, y.data(), n, false);
+  return record("dropout", y, inputs(x), [=](const Var& y) {
+    const Into dx = x.gradient();
+    kernels().dropout(y.grad().data(), rate, key, period, dx.tensor.data(), n, dx.add);
+  });
+}
+
+// i f o = σ(gates), g = tanh(gates);  c = f c_prev + i g;  h = o tanh(c)
+//   dc += dh o (1 - tanh²(c));  di = dc g i(1-i);  df = dc c_prev f(1-f);  dg = dc i (1-g²);
+//   do = dh tanh(c) o(1-o);  dc_prev = dc f
+LstmCellOutput lstm_cell(const Var& gates, const Var& c_prev) {
+  require(gates.shape().rank() == 2 && c_prev.shape() == Shape({gates.dim(0), gates.dim(1) / 4}) && gates.dim(1) % 4 == 0,
+          "lstm_cell: gates {} must be [batch, 4*hidden] for c_prev {}", gates.shape(), c_prev.shape());
+  const int batch = c_prev.dim(0), hidden = c_prev.dim(1);
+  const Tensor activated = gates.value().clone();
+  Tensor h(c_prev.shape()), c(c_prev.shape());
+  kernels().lstm_cell(activated.data(), c_prev.value().data(), batch, hidden, c.data(), h.data());
+  auto [h_out, c_out] = record<2>("lstm_cell", std::array{h, c}, inputs(gates, c_prev), [=](const Var& h, const Var& c) {
+    const Tensor dc_prev(c_prev.shape());
+    kernels().lstm_cell_gradient(activated.data(), c_prev.value().data(), c.value().data(), h.grad().data(),
+                                 c.grad().data(), batch, hidden, dc_prev.data());
+    const auto contribute = [](const Var& x, const Tensor& d) {
+      if (!x.wants_grad()) return;
+      const Into dx = x.gradient();
+      kernels().affine(d.data(), 1, 0, dx.tensor.data(), d.size(), dx.add);
+    };
+    contribute(gates, activated);
+    contribute(c_prev, dc_prev);
+  });
+  return {h_out, c_out};
+}
+
+}  // namespace unroll::inline UNROLL_REAL

@@ -1,0 +1,79 @@
+// The operations. Each is one function in ops*.cpp: the equation, the values, and the gradient under them.
+//
+// Shapes are row-major; "rows of x" means all dimensions but the last taken together. Every function throws Error
+// naming itself and both shapes if they do not fit.
+#pragma once
+
+#include "framework/random.h"
+#include "framework/tape.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+// --- products ---------------------------------------------------------------------------------------------------
+Var matmul(const Var& a, const Var& b);                  // a [..., k], b [k, n] -> [..., n]
+Var linear(const Var& x, const Var& w, const Var& b);    // x [..., in], w [out, in], b [out] -> x wᵀ + b
+Var linear(const Var& x, const Var& w);                  // without bias
+
+// --- elements -----------------------------------------------------------------------------------------------------
+// Equal shapes, or one operand repeated: its shape is the end of the other's ([20, 5] with [5]), or a single number.
+Var add(const Var& a, const Var& b);
+Var sub(const Var& a, const Var& b);
+Var mul(const Var& a, const Var& b);
+Var div(const Var& a, const Var& b);
+Var scale(const Var& x, real factor);
+Var shift(const Var& x, real constant);
+Var exp(const Var& x);
+Var log(const Var& x);
+Var sqrt(const Var& x);
+Var sigmoid(const Var& x);
+Var tanh(const Var& x);
+Var relu(const Var& x);
+
+inline Var operator+(const Var& a, const Var& b) { return add(a, b); }
+inline Var operator-(const Var& a, const Var& b) { return sub(a, b); }
+inline Var operator*(const Var& a, const Var& b) { return mul(a, b); }
+inline Var operator/(const Var& a, const Var& b) { return div(a, b); }
+inline Var operator*(const Var& x, real factor) { return scale(x, factor); }
+inline Var operator*(real factor, const Var& x) { return scale(x, factor); }
+inline Var operator+(const Var& x, real constant) { return shift(x, constant); }
+inline Var operator-(const Var& x, real constant) { return shift(x, -constant); }
+inline Var operator-(const Var& x) { return scale(x, -1); }
+
+// --- rows and reductions --------------------------------------------------------------------------------------------
+Var softmax(const Var& x);                // over the last dimension
+Var log_softmax(const Var& x);            // over the last dimension
+Var sum(const Var& x);                    // of all elements -> a single number []
+Var mean(const Var& x);
+Var max(const Var& x);                    // the gradient goes to the first of equals
+Var sum(const Var& x, int axis);          // axis removed
+Var mean(const Var& x, int axis);
+Var max(const Var& x, int axis);
+// y = (x - mean) / sqrt(variance + eps) · gain + bias over the last dimension, variance of the row itself
+// (Ba, Kiros, Hinton 2016). gain, bias [last].
+Var layer_norm(const Var& x, const Var& gain, const Var& bias, real eps = real(1e-5));
+
+// --- shape ------------------------------------------------------------------------------------------------------------
+Var reshape(const Var& x, const Shape& shape);
+Var transpose(const Var& x);                                 // [a, b] -> [b, a]
+Var concat(const Vars& parts, int axis);
+Var stack(const Vars& parts);                    // a new first dimension
+Var slice(const Var& x, int axis, int begin, int end);       // elements begin … end-1 of one dimension
+Var row(const Var& x, int index);                            // x[index], first dimension removed: a step of a sequence
+Var gather(const Var& x, const IdTensor& ids);               // x [..., n], ids [...] -> x[..., ids]
+
+// --- layers' operations -----------------------------------------------------------------------------------------------
+Var embedding(const Var& table, const IdTensor& ids);        // table [vocab, dim], ids [...] -> [..., dim]
+
+// y = x · mask / (1 - rate), each element kept with probability 1 - rate (Srivastava et al. 2014). Does nothing
+// unless a tape records with dropout on. `locked`: one mask for all of the first dimension, that is over time
+// (Gal and Ghahramani 2016).
+Var dropout(const Var& x, real rate, const RandomKey& key, bool locked = false);
+
+// One step of an LSTM (Hochreiter and Schmidhuber 1997; forget gates: Gers et al. 2000), gate order i f g o:
+//   i f o = σ(gates), g = tanh(gates);  c = f·c_prev + i·g;  h = o·tanh(c)
+struct LstmCellOutput {
+  Var h, c;  // [batch, hidden]
+};
+LstmCellOutput lstm_cell(const Var& gates, const Var& c_prev);  // gates [batch, 4*hidden], c_prev [batch, hidden]
+
+}  // namespace unroll::inline UNROLL_REAL

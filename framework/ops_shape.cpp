@@ -1,0 +1,145 @@
+// Operations that move elements without computing: views, pieces, and their joining.
+#include "framework/kernels/kernels.h"
+#include "framework/ops.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+namespace {
+
+int axis_of(const char* name, const Shape& shape, int axis) {
+  require(axis >= -shape.rank() && axis < shape.rank(), "{}: no dimension {} in x {}", name, axis, shape);
+  return axis < 0 ? axis + shape.rank() : axis;
+}
+int64_t elements_from(const Shape& shape, int axis) {  // product of the extents axis, axis+1, …
+  int64_t product = 1;
+  for (int i = axis; i < shape.rank(); ++i) product *= shape[i];
+  return product;
+}
+
+// The part of `whole` that begins at `begin` of one dimension, as blocks of contiguous elements.
+struct Piece {
+  int64_t offset, stride, blocks, length;
+  Piece(const Shape& whole, int axis, int begin, int extent)
+      : offset(begin * elements_from(whole, axis + 1)),
+        stride(elements_from(whole, axis)),
+        blocks(stride ? whole.size() / stride : 0),
+        length(extent * elements_from(whole, axis + 1)) {}
+  void read(const Tensor& whole, const Into& part) const {
+    kernels().copy_blocks(whole.data() + offset, stride, part.tensor.data(), length, blocks, length, part.add);
+  }
+  void write(const Tensor& part, const Into& whole) const {
+    kernels().copy_blocks(part.data(), length, whole.tensor.data() + offset, stride, blocks, length, whole.add);
+  }
+};
+
+// The gradient of x, ready for pieces to be added.
+Into pieces_of_gradient(const Var& x) {
+  const Into dx = x.gradient();
+  if (!dx.add) dx.tensor.fill(0);
+  return add_to(dx.tensor);
+}
+
+void add_whole(const Tensor& dy, const Var& x) {
+  const Into dx = x.gradient();
+  kernels().affine(dy.data(), 1, 0, dx.tensor.data(), dy.size(), dx.add);
+}
+
+}  // namespace
+
+// y = x under another shape        dx = dy
+Var reshape(const Var& x, const Shape& shape) {
+  Tensor y = x.value().reshape(shape);
+  return record("reshape", y, inputs(x), [=](const Var& y) { add_whole(y.grad(), x); });
+}
+
+// y = xᵀ        dx = dyᵀ
+Var transpose(const Var& x) {
+  require(x.shape().rank() == 2, "transpose: x {} must be [rows, cols]", x.shape());
+  Tensor y({x.dim(1), x.dim(0)});
+  kernels().transpose(x.value().data(), x.dim(0), x.dim(1), y.data(), false);
+  return record("transpose", y, inputs(x), [=](const Var& y) {
+    const Into dx = x.gradient();
+    kernels().transpose(y.grad().data(), y.dim(0), y.dim(1), dx.tensor.data(), dx.add);
+  });
+}
+
+// y = parts side by side along one dimension        dpart = its piece of dy
+Var concat(const Vars& parts, int axis) {
+  require(!parts.empty(), "concat: no parts");
+  const int k = axis_of("concat", parts[0].shape(), axis);
+  int extent = 0;
+  for (const Var& part : parts) {
+    require(part.shape().rank() == parts[0].shape().rank() &&
+                part.shape().with(k, 0) == parts[0].shape().with(k, 0),
+            "concat: shapes {} and {} differ elsewhere than in dimension {}", parts[0].shape(), part.shape(), k);
+    extent += part.dim(k);
+  }
+  Tensor y(parts[0].shape().with(k, extent));
+  int begin = 0;
+  for (const Var& part : parts) {
+    Piece(y.shape(), k, begin, part.dim(k)).write(part.value(), overwrite(y));
+    begin += part.dim(k);
+  }
+  return record("concat", y, inputs(parts), [=](const Var& y) {
+    int first = 0;
+    for (const Var& part : parts) {
+      if (part.wants_grad()) Piece(y.shape(), k, first, part.dim(k)).read(y.grad(), part.gradient());
+      first += part.dim(k);
+    }
+  });
+}
+
+// y[k] = parts[k]        dparts[k] = dy[k]
+Var stack(const Vars& parts) {
+  require(!parts.empty(), "stack: no parts");
+  require(parts[0].shape().rank() < Shape::max_rank, "stack: {} of {} would have more than {} dimensions", parts.size(),
+          parts[0].shape(), Shape::max_rank);
+  Tensor y(parts[0].shape().stacked(static_cast<int>(parts.size())));
+  for (size_t i = 0; i < parts.size(); ++i) {
+    require(parts[i].shape() == parts[0].shape(), "stack: shapes {} and {} differ", parts[0].shape(), parts[i].shape());
+    y[static_cast<int>(i)].copy_from(parts[i].value());
+  }
+  return record("stack", y, inputs(parts), [=](const Var& y) {
+    for (size_t i = 0; i < parts.size(); ++i)
+      if (parts[i].wants_grad()) add_whole(y.grad()[static_cast<int>(i)], parts[i]);
+  });
+}
+
+// y = elements begin … end-1 of one dimension        dx = dy in its place
+Var slice(const Var& x, int axis, int begin, int end) {
+  const int k = axis_of("slice", x.shape(), axis);
+  require(0 <= begin && begin <= end && end <= x.dim(k), "slice: no elements {} to {} in dimension {} of x {}", begin,
+          end, k, x.shape());
+  const Piece piece(x.shape(), k, begin, end - begin);
+  Tensor y(x.shape().with(k, end - begin));
+  piece.read(x.value(), overwrite(y));
+  return record("slice", y, inputs(x), [=](const Var& y) { piece.write(y.grad(), pieces_of_gradient(x)); });
+}
+
+// y = x[index]        dx[index] = dy
+Var row(const Var& x, int index) {
+  require(x.shape().rank() >= 1 && index >= 0 && index < x.dim(0), "row: no row {} in x {}", index, x.shape());
+  const Piece piece(x.shape(), 0, index, 1);
+  return record("row", x.value()[index], inputs(x), [=](const Var& y) { piece.write(y.grad(), pieces_of_gradient(x)); });
+}
+
+// y[r] = x[r, ids[r]]        dx[r, ids[r]] = dy[r]
+Var gather(const Var& x, const IdTensor& ids) {
+  Shape expected;
+  for (int i = 0; i + 1 < x.shape().rank(); ++i) expected.append(x.dim(i));
+  require(x.shape().rank() >= 1 && ids.shape() == expected,
+          "gather: ids {} must have the shape of x {} without its last dimension", ids.shape(), x.shape());
+  const int cols = x.dim(-1);
+  Tensor y(ids.shape());
+  for (int64_t r = 0; r < ids.size(); ++r) {
+    const int32_t id = ids.data()[r];
+    require(id >= 0 && id < cols, "gather: id {} is not in 0 … {} of x {}", id, cols - 1, x.shape());
+    y.data()[r] = x.value().data()[r * cols + id];
+  }
+  return record("gather", y, inputs(x), [=](const Var& y) {
+    const Into dx = pieces_of_gradient(x);
+    for (int64_t r = 0; r < ids.size(); ++r) dx.tensor.data()[r * cols + ids.data()[r]] += y.grad().data()[r];
+  });
+}
+
+}  // namespace unroll::inline UNROLL_REAL

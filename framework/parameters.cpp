@@ -1,0 +1,136 @@
+#include "framework/parameters.h"
+
+#include <cmath>
+#include <numbers>
+#include <unordered_map>
+
+namespace unroll::inline UNROLL_REAL {
+
+// What a ParameterSet owns; parameters and scopes point here, so that the set itself can be moved.
+struct Slabs {
+  uint64_t seed = 1;
+  uint32_t step = 0;
+  std::vector<std::unique_ptr<Parameter>> parameters;
+  std::unordered_map<std::string_view, Parameter*> by_name;  // keys point into Parameter::name
+  Tensor values, gradients;
+
+  void materialize() {
+    if (values.defined()) return;
+    constexpr int64_t alignment = 256 / sizeof(real);
+    int64_t total = 0;
+    for (auto& p : parameters) {
+      p->offset = total;
+      total += (p->size() + alignment - 1) / alignment * alignment;
+    }
+    require(total <= INT32_MAX, "parameters: {} elements are more than a slab can index", total);
+    values = Tensor::zeros({static_cast<int>(total)});
+    gradients = Tensor::zeros({static_cast<int>(total)});
+    for (auto& p : parameters) {
+      const int begin = static_cast<int>(p->offset), end = begin + static_cast<int>(p->size());
+      p->value = values.slice(begin, end).reshape(p->shape);
+      p->node.gradient.bind(gradients.slice(begin, end).reshape(p->shape));
+      draw(*p);
+    }
+  }
+  Parameter& add(const std::string& name, const Shape& shape, const Init& init) {
+    require(!values.defined(), "parameters: '{}' is added after the first use of the others", name);
+    require(!by_name.contains(name), "parameters: there is a '{}' already", name);
+    Parameter& p = *parameters.emplace_back(std::make_unique<Parameter>());
+    p.name = name;
+    p.shape = shape;
+    p.init = init;
+    p.owner = this;
+    p.node.op = "parameter";
+    by_name.emplace(p.name, &p);
+    return p;
+  }
+  void draw(Parameter& p) const { p.init.fill(p.value, {.seed = seed, .place = place_of(p.name)}); }
+};
+
+void Init::fill(const Tensor& values, RandomKey key) const {
+  real* out = values.data();
+  for (int64_t i = 0; i < values.size(); ++i) {
+    if (kind == Kind::constant) {
+      out[i] = a;
+    } else if (kind == Kind::uniform) {
+      out[i] = a + (b - a) * key.uniform(i);
+    } else {  // Box and Muller 1958: numbers 2i and 2i+1 give one deviate
+      const float u = 1 - key.uniform(2 * i), v = key.uniform(2 * i + 1);
+      out[i] = a + b * std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi_v<float> * v);
+    }
+  }
+  for (int i = offset.begin; i < offset.end; ++i) out[i] += offset.amount;
+}
+
+const Tensor& Parameter::leaf_value() {
+  owner->materialize();
+  return value;
+}
+
+ParameterSet::ParameterSet(uint64_t seed) : slabs_(std::make_unique<Slabs>()) { slabs_->seed = seed; }
+ParameterSet::~ParameterSet() = default;
+ParameterSet::ParameterSet(ParameterSet&&) noexcept = default;
+ParameterSet& ParameterSet::operator=(ParameterSet&&) noexcept = default;
+
+Scope ParameterSet::operator/(std::string_view name) { return Scope(*slabs_, std::string(name)); }
+
+Parameter& ParameterSet::add(const std::string& name, const Shape& shape, const Init& init) {
+  return slabs_->add(name, shape, init);
+}
+
+const std::vector<std::unique_ptr<Parameter>>& ParameterSet::all() const { return slabs_->parameters; }
+Parameter* ParameterSet::find(std::string_view name) const {
+  const auto found = slabs_->by_name.find(name);
+  return found == slabs_->by_name.end() ? nullptr : found->second;
+}
+int64_t ParameterSet::count() const {
+  int64_t sum = 0;
+  for (const auto& p : all()) sum += p->size();
+  return sum;
+}
+
+void ParameterSet::initialize(const Init& init) {
+  for (auto& p : slabs_->parameters) {
+    const auto offset = p->init.offset;
+    p->init = init;
+    p->init.offset = offset;
+    if (p->value.defined()) slabs_->draw(*p);
+  }
+}
+const Tensor& ParameterSet::values() const {
+  slabs_->materialize();
+  return slabs_->values;
+}
+const Tensor& ParameterSet::gradients() const {
+  slabs_->materialize();
+  return slabs_->gradients;
+}
+void ParameterSet::complete_gradients() {
+  slabs_->materialize();
+  for (auto& p : slabs_->parameters) p->node.gradient.value(p->shape);
+}
+void ParameterSet::spend_gradients() {
+  for (auto& p : slabs_->parameters) p->node.gradient.spend();
+}
+
+uint64_t ParameterSet::seed() const { return slabs_->seed; }
+uint32_t ParameterSet::step() const { return slabs_->step; }
+void ParameterSet::set_seed(uint64_t seed) {
+  require(!slabs_->values.defined(), "parameters: the seed is set after the first values were drawn");
+  slabs_->seed = seed;
+}
+void ParameterSet::set_step(uint32_t step) { slabs_->step = step; }
+
+Scope Scope::operator/(std::string_view name) const { return Scope(*slabs_, path_ + "." + std::string(name)); }
+
+Parameter& Scope::add(std::string_view name, const Shape& shape, const Init& init) const {
+  return slabs_->add((*this / name).path(), shape, init);
+}
+
+RandomKey Scope::next_key() const {
+  const uint64_t place = place_of(path_);
+  Tape* tape = Tape::recording();
+  return {.seed = slabs_->seed, .place = place_of(path_, tape ? tape->call_of(place) : 0), .step = slabs_->step};
+}
+
+}  // namespace unroll::inline UNROLL_REAL

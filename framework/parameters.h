@@ -1,0 +1,110 @@
+// A model's weights: named by path, all values in one block of memory and all gradients in another.
+//
+// Layers register in their constructors (`params / "lstm" / "weight_ih_l0"`); memory is taken at first use, and
+// registering afterwards is an error, so nothing is ever rebound. Segments are aligned to 256 bytes, the padding
+// between them is zero and stays zero.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/random.h"
+#include "framework/tape.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+// How a parameter's first values are drawn. The numbers depend on the seed and the parameter's path alone.
+struct Init {
+  enum class Kind : uint8_t { constant, uniform, normal } kind = Kind::constant;
+  float a = 0, b = 0;
+  // Added to elements begin … end-1 whatever the distribution (a bias of the forget gate).
+  struct {
+    float amount = 0;
+    int begin = 0, end = 0;
+  } offset = {};
+  static Init constant(float value) { return {.kind = Kind::constant, .a = value}; }
+  static Init uniform(float low, float high) { return {.kind = Kind::uniform, .a = low, .b = high}; }
+  static Init normal(float mean, float deviation) { return {.kind = Kind::normal, .a = mean, .b = deviation}; }
+  void fill(const Tensor& values, RandomKey key) const;
+};
+
+struct Slabs;
+
+// One named tensor of a model. Lives as long as its ParameterSet.
+struct Parameter final : Leaf {
+  std::string name;  // "lstm.weight_ih_l0"
+  Shape shape;
+  Init init;
+  bool decay = true;     // weight decay applies (layers say false for biases and gains)
+  bool frozen = false;   // neither updated nor counted in the gradient's norm
+  int64_t offset = 0;    // of its first element in the slabs
+  Tensor value;          // its segment, once there is memory
+  Node node;             // its gradient
+
+  const Tensor& leaf_value() override;
+  Var var() { return Var(*this, node); }
+  int64_t size() const { return shape.size(); }
+
+ private:
+  friend struct Slabs;
+  Slabs* owner = nullptr;
+};
+
+class Scope;
+
+class ParameterSet {
+ public:
+  explicit ParameterSet(uint64_t seed = 1);
+  ~ParameterSet();
+  ParameterSet(ParameterSet&&) noexcept;
+  ParameterSet& operator=(ParameterSet&&) noexcept;
+
+  Scope operator/(std::string_view name);
+
+  // Registers a parameter. Throws if the name is taken or the memory is there already.
+  Parameter& add(const std::string& name, const Shape& shape, const Init& init);
+
+  const std::vector<std::unique_ptr<Parameter>>& all() const;
+  Parameter* find(std::string_view name) const;  // nullptr if there is none
+  int64_t count() const;                         // numbers in all parameters, padding not counted
+
+  // Draws first values of every parameter anew from one distribution; offsets stay.
+  void initialize(const Init& init);
+  // The slabs: [elements], padding included.
+  const Tensor& values() const;
+  const Tensor& gradients() const;
+  // Puts zeros into segments that nothing contributed to, so that the whole slab can be read.
+  void complete_gradients();
+  // Forgets all gradients, after an optimizer has used them.
+  void spend_gradients();
+
+  // Seed of first values and masks, and the number of optimizer steps so far: the masks of a step depend on both.
+  uint64_t seed() const;
+  uint32_t step() const;
+  void set_seed(uint64_t seed);  // before first use
+  void set_step(uint32_t step);
+
+ private:
+  std::unique_ptr<Slabs> slabs_;
+};
+
+// A path in a ParameterSet.
+class Scope {
+ public:
+  Scope(Slabs& slabs, std::string path) : slabs_(&slabs), path_(std::move(path)) {}
+  Scope operator/(std::string_view name) const;
+  // Registers "path.name".
+  Parameter& add(std::string_view name, const Shape& shape, const Init& init) const;
+  const std::string& path() const { return path_; }
+  // The random numbers of the next call at this place: of the tape's count of calls and the current step.
+  RandomKey next_key() const;
+
+ private:
+  Slabs* slabs_;
+  std::string path_;
+};
+
+}  // namespace unroll::inline UNROLL_REAL

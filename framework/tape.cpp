@@ -1,0 +1,182 @@
+#include "framework/tape.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+
+namespace unroll::inline UNROLL_REAL {
+
+// --- Gradient -------------------------------------------------------------------------------------------------
+
+Into Gradient::into(const Shape& shape) {
+  ensure(shape);
+  const bool add = written();
+  state_ = State::all;
+  return {tensor_, add};
+}
+
+Into Gradient::into_rows(const Shape& shape, std::span<const int32_t> ids) {
+  ensure(shape);
+  if (state_ == State::empty) {
+    if (stale_rows_) {
+      for (int32_t row : rows_) tensor_[row].fill(0), is_row_[row] = 0;
+    } else {
+      tensor_.fill(0);
+      is_row_.assign(static_cast<size_t>(shape[0]), 0);
+      rows_.reserve(static_cast<size_t>(shape[0]));
+    }
+    rows_.clear();
+    state_ = State::rows;
+  }
+  if (state_ == State::rows)
+    for (int32_t row : ids)
+      if (!is_row_[row]) is_row_[row] = 1, rows_.push_back(row);
+  return {tensor_, true};
+}
+
+const Tensor& Gradient::value(const Shape& shape) {
+  ensure(shape);
+  if (!written()) {
+    if (stale_rows_)
+      for (int32_t row : rows_) tensor_[row].fill(0);
+    else
+      tensor_.fill(0);
+  }
+  return tensor_;
+}
+
+void Gradient::spend() {
+  stale_rows_ = state_ == State::rows || (state_ == State::empty && stale_rows_);
+  state_ = State::empty;
+}
+
+void Gradient::release() {
+  tensor_ = Tensor();
+  state_ = State::empty;
+  stale_rows_ = false;
+}
+
+// --- memory of records ------------------------------------------------------------------------------------------
+
+namespace {
+
+// Blocks that this thread fills from tape to tape.
+struct Arena {
+  static constexpr std::size_t block_size = std::size_t{1} << 18;
+  std::vector<std::unique_ptr<std::byte[]>> blocks;
+  std::size_t block = 0, used = 0;
+
+  void* allocate(std::size_t bytes) {
+    bytes = (bytes + alignof(std::max_align_t) - 1) / alignof(std::max_align_t) * alignof(std::max_align_t);
+    require(bytes <= block_size, "tape: a record of {} bytes is too large", bytes);
+    if (used + bytes > block_size) ++block, used = 0;
+    if (block == blocks.size()) blocks.emplace_back(new std::byte[block_size]);
+    return blocks[block].get() + std::exchange(used, used + bytes);
+  }
+};
+
+struct ThreadState {
+  Tape* tape = nullptr;
+  int suspended = 0;
+  Arena arena;
+  std::unordered_map<uint64_t, uint64_t> calls;
+};
+thread_local ThreadState state;
+std::atomic<uint64_t> tapes{0};
+
+}  // namespace
+
+void* Tape::allocate(std::size_t bytes) { return state.arena.allocate(bytes); }
+
+// --- Tape -------------------------------------------------------------------------------------------------------
+
+Tape::Tape(TapeOptions options) : options_(options), id_(++tapes) {
+  require(!state.tape, "tape: another tape is alive on this thread; only one can record");
+  require(state.suspended == 0, "tape: recording is suspended by a NoTape");
+  state.tape = this;
+}
+
+Tape::~Tape() {
+  for (Record* record = last_; record;) {
+    Record* previous = record->previous;
+    record->destroy(record);
+    record = previous;
+  }
+  state.tape = nullptr;
+  state.arena.block = state.arena.used = 0;
+  for (auto& [place, count] : state.calls) count = 0;
+}
+
+Tape* Tape::recording() { return state.suspended ? nullptr : state.tape; }
+
+uint64_t Tape::call_of(uint64_t place) { return state.calls[place]++; }
+
+Var Tape::watch(Tensor value) { return add<1>("watch", {std::move(value)}, [](const Var&) {})[0]; }
+
+void Tape::backward(const Var& loss) {
+  require(!played_, "backward: this tape was played already; record the step again on a new one");
+  require(loss.value().size() == 1, "backward: the loss must be a single number, its shape is {}", loss.shape());
+  require(loss.wants_grad() && loss.tape() == id_,
+          "backward: the loss does not depend on any parameter recorded on this tape");
+  played_ = true;
+  NoTape guard;
+  loss.gradient().tensor.fill(1);
+  for (Record* record = last_; record; record = record->previous) finish(record);
+}
+
+void Tape::finish(Record* record) {
+  const auto written = [](const Node& node) { return node.gradient.written(); };
+  if (std::ranges::any_of(record->nodes, written)) record->play(record);
+  record->forget(record);
+  for (Var& output : record->outputs) output = Var();
+  if (options_.keep_gradients || std::string_view(record->op) == "watch") return;
+  for (Node& node : record->nodes) {
+    node.gradient.release();
+    node.released = true;
+  }
+}
+
+std::string Tape::text() const {
+  std::vector<const Record*> records;
+  for (const Record* record = last_; record; record = record->previous) records.push_back(record);
+  std::string result;
+  for (size_t i = records.size(); i-- > 0;) {
+    result += records[i]->op;
+    for (const Shape& shape : records[i]->shapes) result += fmt::format(" {}", shape);
+    result += '\n';
+  }
+  return result;
+}
+
+NoTape::NoTape() { ++state.suspended; }
+NoTape::~NoTape() { --state.suspended; }
+
+// --- Var --------------------------------------------------------------------------------------------------------
+
+Node& Var::checked_node() const {
+  require(node_, "gradient: this is a constant and collects none");
+  require(tape_ == 0 || (state.tape && state.tape->id() == tape_), "gradient: the tape of this variable is gone");
+  return *node_;
+}
+
+const Tensor& Var::grad() const {
+  Node& node = checked_node();
+  require(!node.released, "grad: the gradient of this {} was given back after use; Tape({{.keep_gradients = true}}) keeps it",
+          node.op);
+  return node.gradient.value(shape());
+}
+
+bool recorded(const char* op, std::span<const Var* const> inputs) {
+  bool wanted = false;
+  for (const Var* input : inputs) {
+    if (input->tape() != 0)
+      require(state.tape && input->tape() == state.tape->id(),
+              "{}: an input was recorded on a tape that is gone; pass .value() to cut the graph here", op);
+    wanted = wanted || input->wants_grad();
+  }
+  return wanted && Tape::recording();
+}
+
+}  // namespace unroll::inline UNROLL_REAL

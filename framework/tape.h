@@ -1,0 +1,239 @@
+// Reverse-mode differentiation, all of it.
+//
+// A tape records operations while it is alive and plays them backwards once. The order of recording is already
+// a topological order, so there is no search and no recursion. Records live in memory that the thread keeps from
+// tape to tape.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <new>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "framework/tensor.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+class Tape;
+
+// What an operation's backward contributes to: a tensor and a mark whether anything was written yet. The
+// first contribution overwrites, later ones add, and nothing is filled with zeros first.
+class Gradient {
+ public:
+  // The whole gradient, for one contribution. Marks it as written.
+  Into into(const Shape& shape);
+  // For contributions to some rows only (an embedding): rows `ids` are ready to be added to, every other row
+  // holds what was contributed before, or zero. shape [rows, …].
+  Into into_rows(const Shape& shape, std::span<const int32_t> ids);
+
+  bool written() const { return state_ != State::empty; }
+  // Rows that may differ from zero, if that is known to be fewer than all; in order of first contribution.
+  bool only_some_rows() const { return state_ == State::rows; }
+  std::span<const int32_t> rows() const { return rows_; }
+
+  // Zeros where nothing was written.
+  const Tensor& value(const Shape& shape);
+  // Forgets what was contributed; the memory stays.
+  void spend();
+
+  // Uses this memory from now on (a segment of a slab). Its contents do not matter.
+  void bind(const Tensor& tensor) { tensor_ = tensor, state_ = State::empty, stale_rows_ = false; }
+  void release();
+
+ private:
+  enum class State : uint8_t { empty, rows, all };
+  void ensure(const Shape& shape) {
+    if (!tensor_.defined()) tensor_ = Tensor(shape);
+  }
+  Tensor tensor_;
+  State state_ = State::empty;
+  bool stale_rows_ = false;       // while empty: only rows_ may differ from zero
+  std::vector<int32_t> rows_;     // contributed rows, each once
+  std::vector<uint8_t> is_row_;   // by row: stands in rows_
+};
+
+// A value's place on a tape. Parameters own theirs; a tape owns those of its operations' results.
+struct Node {
+  Gradient gradient;
+  const char* op = "";
+  bool released = false;  // the gradient was given back after use
+};
+
+// A parameter's value is found through this, so that it may be placed in a slab late.
+struct Leaf {
+  virtual const Tensor& leaf_value() = 0;
+
+ protected:
+  ~Leaf() = default;
+};
+
+// A tensor that may collect a gradient.
+class Var {
+ public:
+  Var() = default;
+  Var(Tensor value) : value_(std::move(value)) {}  // a constant
+  Var(Leaf& leaf, Node& node) : leaf_(&leaf), node_(&node) {}
+  Var(Tensor value, Node& node, uint64_t tape) : value_(std::move(value)), node_(&node), tape_(tape) {}
+
+  const Tensor& value() const { return leaf_ ? leaf_->leaf_value() : value_; }
+  const Shape& shape() const { return value().shape(); }
+  int dim(int i) const { return value().dim(i); }
+  real item() const { return value().item(); }
+
+  bool wants_grad() const { return node_ != nullptr; }
+  // Where a backward puts its contribution: overwriting when it is the first, else adding.
+  Into gradient() const { return checked_node().gradient.into(shape()); }
+  Into gradient_rows(std::span<const int32_t> ids) const { return checked_node().gradient.into_rows(shape(), ids); }
+  // What was contributed; zeros if nothing was.
+  const Tensor& grad() const;
+  bool has_grad() const { return node_ && checked_node().gradient.written(); }
+
+  uint64_t tape() const { return tape_; }  // 0: of no tape
+  Node* node() const { return node_; }
+
+ private:
+  Node& checked_node() const;  // throws if the tape is gone
+  Tensor value_;
+  Leaf* leaf_ = nullptr;
+  Node* node_ = nullptr;
+  uint64_t tape_ = 0;
+};
+
+using Vars = std::vector<Var, PoolAllocator<Var>>;
+
+struct TapeOptions {
+  bool dropout = true;          // false: record, but drop nothing (gradient checks, saliency)
+  bool keep_gradients = false;  // gradients of intermediate results stay readable after backward
+};
+
+// While one is alive, this thread's operations are recorded, and dropout is on.
+class Tape {
+ public:
+  explicit Tape(TapeOptions options = {});
+  ~Tape();
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  // A variable whose gradient can be read after backward.
+  Var watch(Tensor value);
+  // Plays the recording once, last operation first. `loss` is a single number; d loss / d loss = 1.
+  void backward(const Var& loss);
+
+  int64_t size() const { return size_; }  // operations recorded
+  // One line per operation in recording order: "lstm_layer [35, 20, 200]".
+  std::string text() const;
+
+  // The number of an operation's use of `place` on this tape: 0, 1, … (for the masks of dropout).
+  uint64_t call_of(uint64_t place);
+
+  // The tape that records now: none if there is none, or while a NoTape suspends it.
+  static Tape* recording();
+  uint64_t id() const { return id_; }
+  const TapeOptions& options() const { return options_; }
+
+ private:
+  struct Record {
+    Record* previous = nullptr;
+    const char* op = "";
+    std::span<Node> nodes;
+    std::span<Var> outputs;
+    std::span<const Shape> shapes;  // of the outputs, which do not outlive backward
+    void (*play)(Record*) = nullptr;
+    void (*forget)(Record*) = nullptr;
+    void (*destroy)(Record*) = nullptr;
+  };
+  template <size_t N, class F>
+  struct RecordOf : Record {
+    RecordOf(F&& f) : backward(std::move(f)) {}
+    std::array<Node, N> node_of;
+    std::array<Var, N> output_of;
+    std::array<Shape, N> shape_of;
+    std::optional<F> backward;  // emptied after it ran, with all that it holds
+  };
+  template <size_t N, class F>
+  std::array<Var, N> add(const char* op, std::array<Tensor, N> values, F&& backward);
+  template <size_t N, class Inputs, class F>
+  friend std::array<Var, N> record(const char* op, std::array<Tensor, N> values, const Inputs& inputs, F backward);
+
+  static void* allocate(std::size_t bytes);
+  void finish(Record* record);
+
+  TapeOptions options_;
+  uint64_t id_;
+  int64_t size_ = 0;
+  bool played_ = false;
+  Record* last_ = nullptr;
+};
+
+// Suspends the recording of this thread's tape: evaluation in the middle of training.
+class NoTape {
+ public:
+  NoTape();
+  ~NoTape();
+  NoTape(const NoTape&) = delete;
+  NoTape& operator=(const NoTape&) = delete;
+};
+
+// --- writing operations -------------------------------------------------------------------------------------
+
+// True if a tape records and `inputs` are to collect gradients. Throws if one is of a tape that is gone.
+bool recorded(const char* op, std::span<const Var* const> inputs);
+
+// The variables that an operation differentiates with respect to.
+template <std::same_as<Var>... V>
+std::array<const Var*, sizeof...(V)> inputs(const V&... vars) {
+  return {&vars...};
+}
+inline std::vector<const Var*, PoolAllocator<const Var*>> inputs(const Vars& vars) {
+  std::vector<const Var*, PoolAllocator<const Var*>> result;
+  result.reserve(vars.size());
+  for (const Var& var : vars) result.push_back(&var);
+  return result;
+}
+
+// How every operation ends: name it, give its values, name the inputs, and say what their gradients gain.
+// `backward` gets the outputs and runs only if one of them received a gradient; it reads y.grad() and puts
+// into x.gradient() of those inputs that want one.
+template <size_t N, class Inputs, class F>
+std::array<Var, N> record(const char* op, std::array<Tensor, N> values, const Inputs& inputs, F backward) {
+  if (recorded(op, inputs)) return Tape::recording()->add<N>(op, std::move(values), std::move(backward));
+  std::array<Var, N> constants;
+  for (size_t i = 0; i < N; ++i) constants[i] = Var(std::move(values[i]));
+  return constants;
+}
+template <class Inputs, class F>
+Var record(const char* op, Tensor value, const Inputs& inputs, F backward) {
+  return record<1>(op, std::array<Tensor, 1>{std::move(value)}, inputs, std::move(backward))[0];
+}
+
+template <size_t N, class F>
+std::array<Var, N> Tape::add(const char* op, std::array<Tensor, N> values, F&& backward) {
+  using R = RecordOf<N, std::remove_cvref_t<F>>;
+  static_assert(alignof(R) <= alignof(std::max_align_t));
+  R* record = new (allocate(sizeof(R))) R(std::move(backward));
+  record->previous = std::exchange(last_, record);
+  record->op = op;
+  record->nodes = record->node_of;
+  record->outputs = record->output_of;
+  record->shapes = record->shape_of;
+  record->play = [](Record* base) {
+    R* self = static_cast<R*>(base);
+    [&]<size_t... I>(std::index_sequence<I...>) { (*self->backward)(self->output_of[I]...); }(std::make_index_sequence<N>());
+  };
+  record->forget = [](Record* base) { static_cast<R*>(base)->backward.reset(); };
+  record->destroy = [](Record* base) { static_cast<R*>(base)->~R(); };
+  for (size_t i = 0; i < N; ++i) {
+    record->node_of[i].op = op;
+    record->shape_of[i] = values[i].shape();
+    record->output_of[i] = Var(std::move(values[i]), record->node_of[i], id_);
+  }
+  ++size_;
+  return record->output_of;
+}
+
+}  // namespace unroll::inline UNROLL_REAL

@@ -1,0 +1,40 @@
+#include "layers/dense.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+static Init fan_in(int in) {  // uniform in ±1/√in, as PyTorch's nn.Linear
+  const float bound = 1 / std::sqrt(static_cast<float>(in));
+  return Init::uniform(-bound, bound);
+}
+
+static Var bias_of(const Scope& scope, const DenseConfig& config) {
+  if (!config.bias) return Var();
+  Parameter& bias = scope.add("bias", {config.out}, fan_in(config.in));
+  bias.decay = false;
+  return bias.var();
+}
+
+Dense::Dense(Scope scope, const DenseConfig& c)
+    : config(c), weight(scope.add("weight", {c.out, c.in}, fan_in(c.in)).var()), bias(bias_of(scope, c)) {}
+
+Dense::Dense(Scope scope, const DenseConfig& c, const Var& shared_weight)
+    : config(c), weight(shared_weight), bias(bias_of(scope, c)) {}
+
+Var Dense::operator()(const Var& x) const {
+  const Var y = config.bias ? linear(x, weight, bias) : linear(x, weight);
+  switch (config.activation) {
+    case Activation::none: return y;
+    case Activation::relu: return relu(y);
+    case Activation::tanh: return tanh(y);
+    case Activation::sigmoid: return sigmoid(y);
+  }
+  return y;
+}
+
+Var softmax_cross_entropy(const Dense& layer, const Var& x, const IdTensor& target, const CrossEntropyOptions& options) {
+  require(layer.config.activation == Activation::none, "softmax_cross_entropy: the layer of the logits has an activation");
+  const Var bias = layer.config.bias ? layer.bias : Var(Tensor::zeros({layer.config.out}));
+  return softmax_cross_entropy(x, layer.weight, bias, target, options);
+}
+
+}  // namespace unroll::inline UNROLL_REAL

@@ -1,0 +1,35 @@
+// A fully connected layer.
+#pragma once
+
+#include <cmath>
+
+#include "framework/loss.h"
+#include "framework/ops.h"
+#include "framework/parameters.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+enum class Activation : uint8_t { none, relu, tanh, sigmoid };
+
+struct DenseConfig {
+  int in = 0, out = 0;
+  bool bias = true;
+  Activation activation = Activation::none;
+};
+
+// y = f(x wᵀ + b), weight [out, in], bias [out].  x [..., in] -> [..., out]
+struct Dense {
+  Dense(Scope scope, const DenseConfig& config);
+  // A layer whose weight is another's (a decoder tied to an embedding [out, in]).
+  Dense(Scope scope, const DenseConfig& config, const Var& shared_weight);
+  Var operator()(const Var& x) const;
+
+  DenseConfig config;
+  Var weight, bias;
+};
+
+// Cross-entropy of a layer's outputs as logits, without ever holding them all. The layer must have no activation.
+Var softmax_cross_entropy(const Dense& layer, const Var& x, const IdTensor& target,
+                          const CrossEntropyOptions& options = {});
+
+}  // namespace unroll::inline UNROLL_REAL

@@ -1,0 +1,27 @@
+// Dropout with masks that depend on the layer's path, the step and the seed alone.
+#pragma once
+
+#include "framework/ops.h"
+#include "framework/parameters.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+struct DropoutConfig {
+  float rate = 0;       // probability that an element is dropped, in [0, 1)
+  bool locked = false;  // one mask for all steps of a sequence [steps, …]
+};
+
+// On while a tape records (and its options do not turn it off); else it passes x on.
+struct Dropout {
+  Dropout(Scope scope, const DropoutConfig& c) : config(c), place(std::move(scope)) {
+    require(c.rate >= 0 && c.rate < 1, "dropout: rate {} is not in [0, 1)", c.rate);
+  }
+  Var operator()(const Var& x) const {
+    return config.rate > 0 ? dropout(x, config.rate, place.next_key(), config.locked) : x;
+  }
+
+  DropoutConfig config;
+  Scope place;
+};
+
+}  // namespace unroll::inline UNROLL_REAL

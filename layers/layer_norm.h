@@ -1,0 +1,29 @@
+// Layer normalisation (Ba, Kiros, Hinton 2016).
+#pragma once
+
+#include "framework/ops.h"
+#include "framework/parameters.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+struct LayerNormConfig {
+  int dim = 0;  // of the last dimension
+  float eps = 1e-5f;
+};
+
+// weight (gain, first 1) and bias (first 0) [dim].  x [..., dim] -> [..., dim]
+struct LayerNorm {
+  LayerNorm(Scope scope, const LayerNormConfig& c) : config(c) {
+    Parameter& gain = scope.add("weight", {c.dim}, Init::constant(1));
+    Parameter& shift = scope.add("bias", {c.dim}, Init::constant(0));
+    gain.decay = shift.decay = false;
+    weight = gain.var();
+    bias = shift.var();
+  }
+  Var operator()(const Var& x) const { return layer_norm(x, weight, bias, config.eps); }
+
+  LayerNormConfig config;
+  Var weight, bias;
+};
+
+}  // namespace unroll::inline UNROLL_REAL

@@ -1,0 +1,93 @@
+// Long short-term memory over a window of time: any number of layers, dropout between them, state in and out.
+//
+// One parameter layout, gate order i f g o, per layer weight_ih [4*hidden, input], weight_hh [4*hidden, hidden] and
+// one bias [4*hidden]; several engines that share it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "framework/parameters.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+enum class LstmEngine : uint8_t {
+  automatic,  // choose_lstm decides
+  cudnn,      // cuDNN's RNN interface, on an NVIDIA GPU
+  fused,      // one product for the inputs of all steps, a recurrent product and one pass of arithmetic per step
+  composed    // the cell spelled out in elementary operations: for reading, and the reference for the others
+};
+std::string_view name_of(LstmEngine engine);
+LstmEngine lstm_engine_named(std::string_view name);  // throws InputError listing the names
+
+struct LstmConfig {
+  int input = 0;
+  int hidden = 0;
+  int layers = 1;
+  float dropout = 0;      // on the outputs of every layer but the last
+  float forget_bias = 0;  // added to the forget gate's first bias (Jozefowicz et al. 2015 take 1)
+  LstmEngine engine = LstmEngine::automatic;
+};
+
+// Why an engine was taken: one line per criterion.
+struct LstmReason {
+  std::string criterion, value, verdict;  // "device", "cpu", "fused and composed run here"
+};
+struct LstmChoice {
+  LstmEngine engine;
+  std::vector<LstmReason> reasons;
+  std::string text() const;  // "fused, because ..."
+};
+// The engine for a configuration on this machine. Throws InputError if a forced engine cannot serve, naming what is
+// in the way.
+LstmChoice choose_lstm(const LstmConfig& config);
+
+// What comes out of an Lstm: h and c [layers, batch, hidden]. Passing it on keeps the gradient.
+struct LstmVars {
+  Var h, c;
+};
+
+// What crosses a window of time: h and c [layers, batch, hidden] in buffers of their own. Assigning LstmVars copies
+// the values and drops the gradient, so truncated backpropagation is a matter of type.
+struct LstmState {
+  Tensor h, c;
+  LstmState& operator=(const LstmVars& next);
+  void reset();                                      // to zero
+  // As constants with memory of their own: what a tape holds stays when the next window's state is assigned.
+  operator LstmVars() const { return {Var(h.clone()), Var(c.clone())}; }
+};
+
+class Lstm {
+ public:
+  Lstm(Scope scope, const LstmConfig& config);
+
+  struct Output {
+    Var y;           // [steps, batch, hidden], of the last layer
+    LstmVars state;  // after the last step
+  };
+  // x [steps, batch, input]
+  Output operator()(const Var& x, const LstmVars& state) const;
+
+  LstmState zero_state(int batch) const;
+  const LstmConfig& config() const { return config_; }
+  const LstmChoice& choice() const { return choice_; }
+
+  struct Layer {
+    Var weight_ih, weight_hh, bias;
+  };
+
+ private:
+  LstmConfig config_;
+  LstmChoice choice_;
+  Scope scope_;
+  std::vector<Layer> layers_;
+};
+
+// One layer by one engine: y [steps, batch, hidden], h and c [batch, hidden] after the last step.
+struct LstmLayerOutput {
+  Var y, h, c;
+};
+LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, const Lstm::Layer& layer);
+LstmLayerOutput lstm_layer_composed(const Var& x, const Var& h0, const Var& c0, const Lstm::Layer& layer);
+
+}  // namespace unroll::inline UNROLL_REAL

@@ -1,0 +1,260 @@
+#include "optim/optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "framework/kernels/kernels.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+namespace {
+
+// Calls piece(begin, size) for the pieces of the slab where gradients were contributed that count, in a fixed
+// order. Neighbours make one piece, with the padding between them, which is zero.
+template <class F>
+void for_each_contribution(const ParameterSet& params, F piece) {
+  int64_t begin = 0, end = 0;
+  const auto flush = [&] {
+    if (end > begin) piece(begin, end - begin);
+    begin = end = 0;
+  };
+  for (const auto& p : params.all()) {
+    const Gradient& gradient = p->node.gradient;
+    if (p->frozen || !gradient.written() || p->size() == 0) {
+      flush();
+    } else if (gradient.only_some_rows() && 2 * std::ssize(gradient.rows()) < p->shape[0]) {
+      // A few rows of an embedding. (The others are zero, so if most are there, all of them together are
+      // simpler.)
+      flush();
+      const int64_t cols = p->size() / p->shape[0];
+      for (int32_t row : gradient.rows()) piece(p->offset + row * cols, cols);
+    } else {
+      if (end == 0) begin = p->offset;
+      end = p->offset + p->size();
+    }
+  }
+  flush();
+}
+
+void check_finite(const ParameterSet& params, double norm) {
+  if (std::isfinite(norm)) return;
+  for (const auto& p : params.all()) {
+    if (p->frozen || !p->node.gradient.written()) continue;
+    if (!std::isfinite(kernels().sum_of_squares(params.gradients().data() + p->offset, p->size())))
+      throw Diverged(fmt::format("step {}: the gradient of '{}' is not finite", params.step(), p->name));
+  }
+  throw Diverged(fmt::format("step {}: the gradient's norm is not finite", params.step()));
+}
+
+void check_fraction(const char* name, double value) {
+  require(value >= 0 && value < 1, "optimizer: {} {} is not in [0, 1)", name, value);
+}
+
+}  // namespace
+
+double grad_norm(const ParameterSet& params) {
+  const real* g = params.gradients().data();
+  double sum = 0;
+  for_each_contribution(
+      params, [&](int64_t begin, int64_t size) { sum += kernels().sum_of_squares(g + begin, size); });
+  return std::sqrt(sum);
+}
+
+double clip_factor(double norm, double max_norm) { return std::min(1.0, max_norm / (norm + 1e-6)); }
+
+double clip_grad_norm(ParameterSet& params, double max_norm) {
+  require(max_norm > 0, "clip_grad_norm: max_norm must be positive, not {}", max_norm);
+  const double norm = grad_norm(params);
+  check_finite(params, norm);
+  const double factor = clip_factor(norm, max_norm);
+  real* g = params.gradients().data();
+  if (factor < 1) {
+    for_each_contribution(params, [&](int64_t begin, int64_t size) {
+      kernels().affine(g + begin, static_cast<real>(factor), 0, g + begin, size, false);
+    });
+  }
+  return norm;
+}
+
+// --- what all have in common ---------------------------------------------------------------------
+
+Optimizer::Optimizer(ParameterSet& params, double learning_rate, double weight_decay)
+    : params_(params), weight_decay_(weight_decay) {
+  set_learning_rate(learning_rate);
+  require(weight_decay >= 0 && std::isfinite(weight_decay),
+          "optimizer: weight_decay {} is not a number from 0 up", weight_decay);
+}
+
+void Optimizer::set_learning_rate(double rate) {
+  require(rate >= 0 && std::isfinite(rate), "optimizer: learning_rate {} is not a number from 0 up", rate);
+  learning_rate_ = rate;
+}
+
+double Optimizer::step(const StepOptions& options) {
+  require(options.max_norm >= 0, "step: max_norm {} is negative", options.max_norm);
+  require(!averaged_in_,
+          "step: the model's weights are the averaged ones as long as an AveragedWeights lives");
+  double norm = 0, scale = options.factor;
+  if (options.max_norm > 0) {
+    norm = std::abs(options.factor) * grad_norm(params_);
+    check_finite(params_, norm);
+    scale *= clip_factor(norm, options.max_norm);
+  }
+  update(scale);
+  params_.spend_gradients();
+  params_.set_step(params_.step() + 1);
+  return norm;
+}
+
+const std::vector<Optimizer::Range>& Optimizer::complete_ranges() {
+  params_.complete_gradients();
+  ranges_.clear();
+  const auto& all = params_.all();
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Parameter& p = *all[i];
+    if (p.frozen) continue;
+    const int64_t end = i + 1 < all.size() ? all[i + 1]->offset : params_.values().size();
+    const bool decay = p.decay && weight_decay_ > 0;
+    Range* last = ranges_.empty() ? nullptr : &ranges_.back();
+    if (last && last->decay == decay && last->begin + last->size == p.offset)
+      last->size = end - last->begin;
+    else
+      ranges_.push_back({p.offset, end - p.offset, decay});
+  }
+  return ranges_;
+}
+
+Tensor& Optimizer::slab(Tensor& tensor) const {
+  if (!tensor.defined()) tensor = Tensor::zeros(params_.values().shape());
+  return tensor;
+}
+
+// --- gradient descent ----------------------------------------------------------------------------
+
+Sgd::Sgd(ParameterSet& params, const SgdConfig& c)
+    : Optimizer(params, c.learning_rate, c.weight_decay), momentum_(c.momentum), nesterov_(c.nesterov) {
+  check_fraction("momentum", c.momentum);
+  require(!c.nesterov || c.momentum > 0, "optimizer: nesterov needs momentum");
+}
+
+void Sgd::update(double scale) {
+  SgdUpdate u{.scale = static_cast<real>(scale),
+              .learning_rate = static_cast<real>(learning_rate_),
+              .momentum = static_cast<real>(momentum_),
+              .weight_decay = 0,
+              .nesterov = nesterov_,
+              .first = steps_ == 0};
+  real* const p = params_.values().data();
+  const real* const g = params_.gradients().data();
+  if (momentum_ == 0 && weight_decay_ == 0) {
+    for_each_contribution(
+        params_, [&](int64_t begin, int64_t size) { kernels().sgd(u, p + begin, g + begin, nullptr, size); });
+  } else {
+    real* const velocity = momentum_ > 0 ? slab(velocity_).data() : nullptr;
+    for (const Range& range : complete_ranges()) {
+      u.weight_decay = static_cast<real>(range.decay ? weight_decay_ : 0);
+      kernels().sgd(u, p + range.begin, g + range.begin, velocity ? velocity + range.begin : nullptr,
+                    range.size);
+    }
+  }
+  ++steps_;
+}
+
+OptimizerState Sgd::state() {
+  OptimizerState state{.counters = {{"steps", &steps_}}, .slabs = {}, .learning_rate = &learning_rate_};
+  if (momentum_ > 0 && steps_ > 0) state.slabs.push_back({"momentum_buffer", slab(velocity_)});
+  return state;
+}
+
+// --- Adam ----------------------------------------------------------------------------------------
+
+Adam::Adam(ParameterSet& params, const AdamConfig& c, bool decoupled)
+    : Optimizer(params, c.learning_rate, c.weight_decay),
+      beta1_(c.beta1),
+      beta2_(c.beta2),
+      eps_(c.eps),
+      decoupled_(decoupled) {
+  check_fraction("beta1", c.beta1);
+  check_fraction("beta2", c.beta2);
+  require(static_cast<real>(c.eps) > 0, "optimizer: eps {} is not positive", c.eps);
+}
+
+void Adam::update(double scale) {
+  ++steps_;
+  const real beta1 = static_cast<real>(beta1_), beta2 = static_cast<real>(beta2_);
+  // The corrections are those of the betas that the kernel sees: 0.999 in float is off by 5e-5 of its
+  // distance to 1.
+  const auto correction = [this](real beta) {
+    return static_cast<real>(1 - std::pow(static_cast<double>(beta), static_cast<double>(steps_)));
+  };
+  AdamUpdate u{.scale = static_cast<real>(scale),
+               .learning_rate = static_cast<real>(learning_rate_),
+               .beta1 = beta1,
+               .beta2 = beta2,
+               .eps = static_cast<real>(eps_),
+               .weight_decay = 0,
+               .decoupled = decoupled_,
+               .correction1 = correction(beta1),
+               .correction2 = correction(beta2)};
+  real* const p = params_.values().data();
+  const real* const g = params_.gradients().data();
+  real* const m = slab(m_).data();
+  real* const v = slab(v_).data();
+  for (const Range& range : complete_ranges()) {
+    const int64_t begin = range.begin;
+    u.weight_decay = static_cast<real>(range.decay ? weight_decay_ : 0);
+    kernels().adam(u, p + begin, g + begin, m + begin, v + begin, range.size);
+  }
+}
+
+OptimizerState Adam::state() {
+  OptimizerState state{.counters = {{"steps", &steps_}}, .slabs = {}, .learning_rate = &learning_rate_};
+  if (steps_ > 0) state.slabs = {{"exp_avg", slab(m_)}, {"exp_avg_sq", slab(v_)}};
+  return state;
+}
+
+// --- averaged gradient descent -------------------------------------------------------------------
+
+Asgd::Asgd(ParameterSet& params, const AsgdConfig& c)
+    : Sgd(params, {.learning_rate = c.learning_rate, .weight_decay = c.weight_decay}),
+      average_after_(c.average_after) {
+  require(c.average_after >= 0, "optimizer: average_after = {} steps is negative", c.average_after);
+}
+
+void Asgd::start_averaging() { average_after_ = std::min(average_after_, steps()); }
+
+void Asgd::update(double scale) {
+  Sgd::update(scale);
+  if (steps() <= average_after_) return;
+  const Tensor& p = params_.values();
+  if (averaged_++ == 0)
+    slab(average_).copy_from(p);
+  else
+    kernels().average(p.data(), static_cast<real>(1 / static_cast<double>(averaged_)), average_.data(),
+                      p.size());
+}
+
+OptimizerState Asgd::state() {
+  OptimizerState state = Sgd::state();
+  state.counters.push_back({"average_after", &average_after_});
+  state.counters.push_back({"averaged", &averaged_});
+  if (averaged_ > 0) state.slabs.push_back({"average", slab(average_)});
+  return state;
+}
+
+AveragedWeights::AveragedWeights(Optimizer& optimizer) : optimizer_(optimizer) {
+  require(!optimizer.averaged_in_, "averaged weights: they are in use already");
+  swap();
+}
+AveragedWeights::~AveragedWeights() { swap(); }
+
+void AveragedWeights::swap() {
+  const Tensor* averages = optimizer_.averages();
+  if (!averages) return;
+  // Contents, not pointers: variables and layers know where the weights lie.
+  const Tensor& weights = optimizer_.parameters().values();
+  std::swap_ranges(weights.data(), weights.data() + weights.size(), averages->data());
+  optimizer_.averaged_in_ = !optimizer_.averaged_in_;
+}
+
+}  // namespace unroll::inline UNROLL_REAL

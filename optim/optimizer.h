@@ -1,0 +1,220 @@
+// The optimizers: each update is a few fused passes over the slabs of weights, gradients and moments.
+//
+//   Adam adam(model.params, {.learning_rate = 1e-3});
+//   ...
+//   tape.backward(loss);
+//   adam.step({.max_norm = 5});            // clips, updates, forgets the gradients, counts the step
+//
+// Frozen parameters are neither updated nor counted in the norm; `Parameter::decay` says where weight decay
+// applies. Both may be changed between steps. Gradients add up until a step uses them, so several windows may
+// contribute to one step: `step({.factor = 1.0 / windows})` takes their mean.
+//
+// A parameter that nothing contributed to has the gradient 0, and momentum, moments and decay go on acting on
+// it, as in PyTorch with a gradient of zeros. (PyTorch leaves out a parameter whose gradient is None, so
+// there the result depends on whether someone called zero_grad(set_to_none=False); here it depends on the
+// numbers alone, and an update stays one pass over the slab.)
+#pragma once
+
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include "framework/parameters.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+// A gradient is not finite: training has diverged. Nothing was changed.
+struct Diverged : Error {
+  using Error::Error;
+};
+
+// The Euclidean norm of all gradients but those of frozen parameters; summed in double, in a fixed order.
+double grad_norm(const ParameterSet& params);
+
+// What clipping multiplies by (Pascanu et al. 2013, as in PyTorch): min(1, max_norm / (norm + 1e-6)).
+double clip_factor(double norm, double max_norm);
+
+// Scales the gradients so that their norm is at most max_norm, and returns the norm that they had. Throws
+// Diverged naming a parameter if it is not finite. `Optimizer::step({.max_norm = …})` does the same without a
+// pass of its own.
+double clip_grad_norm(ParameterSet& params, double max_norm);
+
+struct StepOptions {
+  double max_norm = 0;  // clip to this global norm; infinity: measure it only; 0: neither
+  double factor = 1;    // multiplies the gradients before anything else (1 / windows that were added up)
+};
+
+// What must be kept to go on with the same bits: names, and where the numbers are. Which slabs there are
+// depends on the counters: to restore, set the counters, ask for the state again, and fill the slabs.
+struct OptimizerState {
+  struct Slab {
+    std::string_view name;
+    Tensor values;  // the optimizer's own memory, laid out as ParameterSet::values()
+  };
+  struct Counter {
+    std::string_view name;
+    int64_t* value;
+  };
+  std::vector<Counter> counters;
+  std::vector<Slab> slabs;
+  double* learning_rate;
+};
+
+// What all have in common. The ParameterSet must outlive the optimizer and stay where it is.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+
+  // One update with the gradients that were contributed since the last; forgets them and advances
+  // params.step(). Returns the global norm after `factor` and before clipping, or 0 if it was not asked for.
+  // Throws Diverged naming a parameter if it is not finite: weights, gradients, counters stay as they were.
+  double step(const StepOptions& options = {});
+
+  double learning_rate() const { return learning_rate_; }
+  void set_learning_rate(double rate);  // for the next steps
+
+  ParameterSet& parameters() const { return params_; }
+  virtual std::string_view name() const = 0;  // as in recipes: "sgd"
+  virtual OptimizerState state() = 0;
+  // Averaged weights, laid out as ParameterSet::values(); nullptr if there are none (yet).
+  virtual const Tensor* averages() const { return nullptr; }
+
+ protected:
+  // A piece of the slabs whose parameters are treated alike, padding between them included.
+  struct Range {
+    int64_t begin, size;
+    bool decay;
+  };
+
+  Optimizer(ParameterSet& params, double learning_rate, double weight_decay);
+  // Changes the weights; every gradient is to be multiplied by `scale` first.
+  virtual void update(double scale) = 0;
+  // The ranges of what is not frozen, once every gradient of the slab can be read. Parameters with and
+  // without decay are told apart only if there is weight decay.
+  const std::vector<Range>& complete_ranges();
+  // A slab for moments: `tensor`, which gets its memory now if it has none, zero at first.
+  Tensor& slab(Tensor& tensor) const;
+
+  ParameterSet& params_;
+  double learning_rate_, weight_decay_;
+
+ private:
+  friend class AveragedWeights;
+  std::vector<Range> ranges_;
+  bool averaged_in_ = false;  // the model's weights are the averages for the moment
+};
+
+struct SgdConfig {
+  double learning_rate = 1;
+  double momentum = 0;      // in [0, 1)
+  bool nesterov = false;    // needs momentum
+  double weight_decay = 0;  // added to the gradient, times the weight
+};
+
+// Stochastic gradient descent:  g += weight_decay·p,  v = momentum·v + g,  p -= learning_rate·v, with
+// Nesterov ·(g + momentum·v); v starts as the first g (Sutskever et al. 2013, in PyTorch's form). Without
+// momentum and decay a step touches nothing but parameters that have a gradient, of an embedding its rows.
+class Sgd : public Optimizer {
+ public:
+  Sgd(ParameterSet& params, const SgdConfig& config);
+  std::string_view name() const override { return "sgd"; }
+  OptimizerState state() override;          // "steps"; "momentum_buffer" if there is momentum
+  int64_t steps() const { return steps_; }  // that this optimizer has taken
+
+ protected:
+  void update(double scale) override;
+
+ private:
+  double momentum_;
+  bool nesterov_;
+  int64_t steps_ = 0;
+  Tensor velocity_;
+};
+
+struct AdamConfig {
+  double learning_rate = 1e-3;
+  double beta1 = 0.9, beta2 = 0.999;  // in [0, 1)
+  double eps = 1e-8;                  // positive; outside the root
+  double weight_decay = 0;            // added to the gradient, times the weight
+};
+
+// Adam (Kingma and Ba 2015):  m = β₁m + (1-β₁)g,  v = β₂v + (1-β₂)g²,
+// p -= learning_rate · m/(1-β₁ᵗ) / (√(v/(1-β₂ᵗ)) + eps)
+class Adam : public Optimizer {
+ public:
+  Adam(ParameterSet& params, const AdamConfig& config) : Adam(params, config, false) {}
+  std::string_view name() const override { return "adam"; }
+  OptimizerState state() override;  // "steps"; "exp_avg" (m), "exp_avg_sq" (v)
+
+ protected:
+  Adam(ParameterSet& params, const AdamConfig& config, bool decoupled);
+  void update(double scale) override;
+
+ private:
+  double beta1_, beta2_, eps_;
+  bool decoupled_;
+  int64_t steps_ = 0;
+  Tensor m_, v_;
+};
+
+struct AdamWConfig {
+  double learning_rate = 1e-3;
+  double beta1 = 0.9, beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0.01;  // weights shrink by 1 - learning_rate·weight_decay in a step
+};
+
+// Adam whose weight decay acts on the weights and not through the moments (Loshchilov and Hutter 2019).
+class AdamW : public Adam {
+ public:
+  AdamW(ParameterSet& params, const AdamWConfig& c)
+      : Adam(params, {c.learning_rate, c.beta1, c.beta2, c.eps, c.weight_decay}, true) {}
+  std::string_view name() const override { return "adamw"; }
+};
+
+struct AsgdConfig {
+  static constexpr int64_t never = std::numeric_limits<int64_t>::max();
+  double learning_rate = 1;
+  double weight_decay = 0;
+  int64_t average_after = 0;  // steps of its own without averaging; never: until start_averaging()
+};
+
+// Gradient descent that also keeps the mean of the weights after each step from some step on (Polyak and
+// Juditsky 1992). Training goes on with the weights themselves; AveragedWeights puts the mean in their place.
+// (torch.optim.ASGD, with lambd = 0, leaves out the weights after step t0 + 1: average_after is t0 + 1.)
+class Asgd : public Sgd {
+ public:
+  Asgd(ParameterSet& params, const AsgdConfig& config);
+  std::string_view name() const override { return "asgd"; }
+  OptimizerState state() override;  // "steps", "average_after", "averaged"; "average" once there is one
+  const Tensor* averages() const override { return averaged_ > 0 ? &average_ : nullptr; }
+
+  // The mean begins with the weights after the next step, unless it has begun.
+  void start_averaging();
+  int64_t averaged() const { return averaged_; }  // weights that the mean is of
+
+ protected:
+  void update(double scale) override;
+
+ private:
+  int64_t average_after_, averaged_ = 0;
+  Tensor average_;
+};
+
+// While it lives, the model's weights are the averaged ones, for an evaluation or a file; then the others are
+// back, in the same bits. Does nothing for an optimizer without averages. A step meanwhile is an error.
+class AveragedWeights {
+ public:
+  explicit AveragedWeights(Optimizer& optimizer);
+  ~AveragedWeights();
+  AveragedWeights(const AveragedWeights&) = delete;
+  AveragedWeights& operator=(const AveragedWeights&) = delete;
+
+ private:
+  void swap();
+  Optimizer& optimizer_;
+};
+
+}  // namespace unroll::inline UNROLL_REAL

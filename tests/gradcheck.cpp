@@ -1,0 +1,250 @@
+#include "tests/gradcheck.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <ostream>
+
+namespace unroll::inline UNROLL_REAL {
+
+static_assert(std::is_same_v<real, double>, "central differences need double");
+
+namespace {
+
+constexpr double eps = std::numeric_limits<double>::epsilon();
+
+// L = Σ r·y.   dy = r·dL
+Var contract(const Outputs& ys, const std::vector<Tensor>& weights, double factor) {
+  long double total = 0;
+  for (size_t k = 0; k < ys.size(); ++k)
+    for (int64_t i = 0; i < ys[k].value().size(); ++i)
+      total += static_cast<long double>(weights[k].data()[i]) * ys[k].value().data()[i];
+  const Vars& list = ys;
+  return record("contract", Tensor::full({}, factor * static_cast<double>(total)), inputs(list),
+                [list, weights, factor](const Var& loss) {
+                  for (size_t k = 0; k < list.size(); ++k) {
+                    if (!list[k].wants_grad()) continue;
+                    const Into d = list[k].gradient();
+                    for (int64_t i = 0; i < d.tensor.size(); ++i) {
+                      const double part = factor * loss.grad().item() * weights[k].data()[i];
+                      d.tensor.data()[i] = d.add ? d.tensor.data()[i] + part : part;
+                    }
+                  }
+                });
+}
+
+double largest(const std::vector<double>& values) {
+  double result = 0;
+  for (double v : values) result = std::max(result, std::abs(v));
+  return result;
+}
+
+// One function at one point.
+class Check {
+ public:
+  Check(const std::string& name, ParameterSet* parameters, const std::vector<Shape>& shapes,
+        const CheckedFunction& function, const GradcheckOptions& options, uint64_t seed)
+      : name_(name), parameters_(parameters), function_(function), options_(options) {
+    RandomStream random(seed, "gradcheck/" + name);
+    for (size_t k = 0; k < shapes.size(); ++k) {
+      Tensor values(shapes[k]);
+      for (double& v : values.span()) v = options.low + (options.high - options.low) * random.uniform();
+      if (options.fill) options.fill(static_cast<int>(k), values, random);
+      points_.push_back({fmt::format("input {}", k), values, is_skipped(k)});
+      ++inputs_;
+    }
+    if (parameters) {
+      parameters->values();  // takes memory
+      for (const auto& p : parameters->all()) points_.push_back({p->name, p->value, false});
+    }
+    const Outputs ys = values();
+    for (const Var& y : ys) {
+      Tensor weights(y.shape());
+      for (double& w : weights.span()) w = (random.uniform() < 0.5 ? -1 : 1) * (0.5 + random.uniform());
+      for (int64_t i = 0; i < y.value().size(); ++i) {
+        const double size = std::max(std::abs(y.value().data()[i]), options.magnitude);
+        noise_ += options.roundings * eps * std::abs(weights.data()[i]) * size;
+      }
+      weights_.push_back(weights);
+    }
+  }
+
+  GradcheckResult run() {
+    const Gradients gradients = analytic(1, all_inputs);
+    compare_with_differences(gradients);
+    compare_unrecorded();
+    if (inputs_ > 1)
+      for (int k = 0; k < inputs_; ++k)
+        if (!points_[k].skip) compare("with the other inputs constant", {analytic(1, k)[k]}, {gradients[k]}, k, 1);
+    if (options_.twice) compare("with two calls on one tape", analytic(2, all_inputs), gradients, 0, 1.5);
+    return result_;
+  }
+
+ private:
+  struct Point {
+    std::string name;
+    Tensor values;
+    bool skip;
+  };
+  using Gradients = std::vector<std::vector<double>>;
+  static constexpr int all_inputs = -1;
+
+  bool is_skipped(size_t k) const {
+    return std::find(options_.skip.begin(), options_.skip.end(), static_cast<int>(k)) != options_.skip.end();
+  }
+  Outputs values() const {
+    std::vector<Var> vars;
+    for (int k = 0; k < inputs_; ++k) vars.emplace_back(points_[k].values);
+    return with_tape(vars);
+  }
+  // On a tape of its own, because without one dropout is off. A watched constant makes the function record.
+  Outputs with_tape(const std::vector<Var>& vars) const {
+    Tape tape({.dropout = options_.dropout});
+    std::vector<Var> watched;
+    for (const Var& var : vars) watched.push_back(tape.watch(var.value()));
+    std::vector<Var> constants;
+    for (const Var& y : function_(watched)) constants.emplace_back(y.value());
+    return constants;
+  }
+  double loss() const {
+    long double total = 0;
+    const Outputs ys = values();
+    for (size_t k = 0; k < ys.size(); ++k)
+      for (int64_t i = 0; i < ys[k].value().size(); ++i)
+        total += static_cast<long double>(weights_[k].data()[i]) * ys[k].value().data()[i];
+    return static_cast<double>(total);
+  }
+
+  // Gradients of every point; of two calls, the second counts half.
+  Gradients analytic(int calls, int only) {
+    if (parameters_) parameters_->spend_gradients();
+    Tape tape({.dropout = options_.dropout});
+    std::vector<Var> vars;
+    for (int k = 0; k < inputs_; ++k) {
+      const bool watched = !points_[k].skip && (only == all_inputs || only == k);
+      vars.push_back(watched ? tape.watch(points_[k].values) : Var(points_[k].values));
+    }
+    Outputs losses = contract(function_(vars), weights_, 1);
+    if (calls == 2) losses.push_back(contract(function_(vars), weights_, 0.5));
+    const Tensor one = Tensor::full({}, 1);
+    const Var total = calls == 1 ? losses[0] : contract(losses, {one, one}, 1);
+    if (total.wants_grad()) tape.backward(total);
+    Gradients result;
+    for (const Var& var : vars)
+      result.push_back(var.wants_grad() ? var.grad().to_host() : std::vector<double>(var.value().size()));
+    if (parameters_) {
+      for (const auto& p : parameters_->all()) result.push_back(p->node.gradient.value(p->shape).to_host());
+      parameters_->spend_gradients();
+    }
+    return result;
+  }
+
+  void compare_with_differences(const Gradients& gradients) {
+    const double h = std::cbrt(eps);
+    const double natural = noise_ / (options_.roundings * eps);  // Σ|r|·max(|y|, magnitude)
+    for (size_t k = 0; k < points_.size(); ++k) {
+      if (points_[k].skip) continue;
+      const double scale = largest(gradients[k]);
+      for (int64_t i = 0; i < points_[k].values.size(); ++i) {
+        const double d = difference(k, i, h), d2 = difference(k, i, 2 * h), g = gradients[k][i];
+        const double error = std::abs(g - d), tolerance = std::abs(d2 - d) + noise_ / h;
+        result_.worst = std::max(result_.worst, error / std::max({scale, std::abs(d), natural * eps / h}));
+        if (!(error <= tolerance))
+          fail(k, i, fmt::format("the tape says {:.12g}, differences say {:.12g} ± {:.2g}", g, d, tolerance));
+        if (!(tolerance <= 1e-4 * std::max({scale, std::abs(d), natural})))
+          fail(k, i, fmt::format("nothing is checked here: differences say {:.12g} ± {:.2g}", d, tolerance));
+      }
+    }
+  }
+  double difference(size_t k, int64_t i, double h) const {
+    double& x = points_[k].values.data()[i];
+    const double middle = x, right = middle + h, left = middle - h;
+    x = right;
+    const double above = loss();
+    x = left;
+    const double below = loss();
+    x = middle;
+    return (above - below) / (right - left);
+  }
+
+  void compare_unrecorded() {
+    if (options_.dropout) return;
+    const Outputs recorded = values();
+    std::vector<Var> vars;
+    for (int k = 0; k < inputs_; ++k) vars.emplace_back(points_[k].values);
+    const Outputs bare = function_(vars);
+    for (size_t k = 0; k < bare.size(); ++k)
+      if (bare[k].value().shape() != recorded[k].value().shape() ||
+          std::memcmp(bare[k].value().data(), recorded[k].value().data(), sizeof(double) * bare[k].value().size()) != 0)
+        add_failure(fmt::format("{}: output {} differs when nothing records", name_, k));
+  }
+
+  // That `given` = factor · expected to rounding, for points from `first` on.
+  void compare(const char* when, const Gradients& given, const Gradients& expected, size_t first, double factor) {
+    const double natural = noise_ / (options_.roundings * eps);
+    for (size_t k = 0; k < given.size(); ++k) {
+      const double tolerance = options_.roundings * eps * std::max(factor * largest(expected[k]), natural);
+      for (size_t i = 0; i < given[k].size(); ++i)
+        if (!(std::abs(given[k][i] - factor * expected[k][i]) <= tolerance))
+          fail(first + k, static_cast<int64_t>(i),
+               fmt::format("{} the gradient is {:.12g}, not {:.12g}", when, given[k][i], factor * expected[k][i]));
+    }
+  }
+
+  void fail(size_t point, int64_t element, const std::string& what) {
+    add_failure(fmt::format("{}: {} {} at element {}: {}", name_, points_[point].name, points_[point].values.shape(),
+                            element, what));
+  }
+  void add_failure(const std::string& line) {
+    if (++failures_ <= 8) result_.failure += (failures_ > 1 ? "\n" : "") + line;
+  }
+
+  std::string name_;
+  ParameterSet* parameters_;
+  const CheckedFunction& function_;
+  const GradcheckOptions& options_;
+  std::vector<Point> points_;  // inputs, then parameters
+  int inputs_ = 0;
+  std::vector<Tensor> weights_;
+  double noise_ = 0;  // N
+  GradcheckResult result_;
+  int failures_ = 0;
+};
+
+GradcheckResult check(const std::string& name, ParameterSet* parameters, const std::vector<Shape>& shapes,
+                      const CheckedFunction& function, const GradcheckOptions& options) {
+  GradcheckResult result;
+  for (int seed = 1; seed <= options.seeds && result; ++seed) {
+    GradcheckResult one = Check(name, parameters, shapes, function, options, static_cast<uint64_t>(seed)).run();
+    result.worst = std::max(result.worst, one.worst);
+    result.failure = std::move(one.failure);
+  }
+  return result;
+}
+
+}  // namespace
+
+std::ostream& operator<<(std::ostream& out, const GradcheckResult& result) {
+  return result ? out << "worst relative error " << result.worst : out << result.failure;
+}
+
+GradcheckResult gradcheck(const std::string& name, const std::vector<Shape>& shapes, const CheckedFunction& function,
+                          const GradcheckOptions& options) {
+  return check(name, nullptr, shapes, function, options);
+}
+GradcheckResult gradcheck(const std::string& name, ParameterSet& parameters, const std::vector<Shape>& shapes,
+                          const CheckedFunction& function, const GradcheckOptions& options) {
+  return check(name, &parameters, shapes, function, options);
+}
+
+void fill_away_from_zero(int, const Tensor& values, RandomStream& random) {
+  for (double& v : values.span()) v = (random.uniform() < 0.5 ? -1 : 1) * (0.1 + random.uniform());
+}
+
+void fill_apart(int, const Tensor& values, RandomStream& random) {
+  const auto n = static_cast<uint32_t>(values.size());
+  for (uint32_t i = 0; i < n; ++i) values.data()[i] = 0.05 * (i - 0.5 * n);
+  for (uint32_t i = n; i > 1; --i) std::swap(values.data()[i - 1], values.data()[random.below(i)]);
+}
+
+}  // namespace unroll::inline UNROLL_REAL

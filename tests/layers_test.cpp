@@ -1,0 +1,159 @@
+// The layers but for the LSTM: what they compute, which parameters they register, and their gradients through a
+// ParameterSet.
+#include <cmath>
+
+#include "layers/dense.h"
+#include "layers/dropout.h"
+#include "layers/embedding.h"
+#include "layers/layer_norm.h"
+#include "tests/gradcheck.h"
+#include "tests/support.h"
+
+using namespace unroll;
+
+namespace {
+
+std::vector<std::string> names(const ParameterSet& params) {
+  std::vector<std::string> result;
+  for (const auto& p : params.all()) result.push_back(p->name + " " + p->shape.text() + (p->decay ? "" : " no decay"));
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("Dense registers weight and bias and is differentiated with every activation") {
+  for (bool bias : {true, false})
+    for (Activation activation : {Activation::none, Activation::tanh, Activation::sigmoid, Activation::relu}) {
+      ParameterSet params;
+      const Dense layer(params / "out", {.in = 3, .out = 5, .bias = bias, .activation = activation});
+      if (bias)
+        CHECK(names(params) == std::vector<std::string>{"out.weight [5, 3]", "out.bias [5] no decay"});
+      else
+        CHECK(names(params) == std::vector<std::string>{"out.weight [5, 3]"});
+      // relu: these seeds put no sum within 2h of zero, or the checker would refuse to judge
+      for (const Shape& s : {Shape{4, 3}, Shape{3}, Shape{2, 1, 3}})
+        CHECK(gradcheck("Dense", params, {s}, [&](auto& v) { return layer(v[0]); }));
+    }
+}
+
+TEST_CASE("Dense is x times weight transposed plus bias under its activation") {
+  ParameterSet params;
+  const Dense plain(params / "a", {.in = 2, .out = 2}), squashed(params / "b", {.in = 2, .out = 2, .activation = Activation::tanh});
+  params.values();
+  for (const char* name : {"a.weight", "b.weight"}) params.find(name)->value.copy_from(tensor({2, 2}, {1, 2, 3, 4}));
+  for (const char* name : {"a.bias", "b.bias"}) params.find(name)->value.copy_from(tensor({2}, {0.5, -0.5}));
+  const Var x = tensor({1, 2}, {0.25, -1});
+  CHECK(values(plain(x)) == std::vector<real>{-1.25, -3.75});
+  CHECK(values(squashed(x))[0] == doctest::Approx(std::tanh(-1.25)).epsilon(1e-14));
+  CHECK(values(squashed(x))[1] == doctest::Approx(std::tanh(-3.75)).epsilon(1e-14));
+}
+
+TEST_CASE("a Dense layer without activation goes into the loss without its logits") {
+  for (bool bias : {true, false}) {
+    ParameterSet params;
+    const Dense layer(params / "out", {.in = 3, .out = 5, .bias = bias});
+    const IdTensor target = ids({2, 2}, {4, 0, 2, -1});
+    CHECK(gradcheck("softmax_cross_entropy of a layer", params, {{2, 2, 3}},
+                    [&](auto& v) { return softmax_cross_entropy(layer, v[0], target, {.chunk_rows = 3}); }));
+    RandomStream random(2, "x");
+    const Var x = random_tensor({2, 2, 3}, random);
+    CHECK(softmax_cross_entropy(layer, x, target).item() ==
+          doctest::Approx(softmax_cross_entropy(layer(x), target).item()).epsilon(1e-14));
+  }
+  ParameterSet params;
+  const Dense layer(params / "out", {.in = 3, .out = 5, .activation = Activation::relu});
+  CHECK(lacks(error_of([&] { softmax_cross_entropy(layer, Var(Tensor::zeros({2, 3})), ids({2}, {0, 1})); }),
+              {"softmax_cross_entropy", "activation"}) == "");
+}
+
+TEST_CASE("a tied Dense layer has no weight of its own and is differentiated through both uses") {
+  ParameterSet params;
+  const Embedding embed(params / "embed", {.vocab = 5, .dim = 3});
+  const Dense out(params / "out", {.in = 3, .out = 5}, embed.weight);
+  CHECK(names(params) == std::vector<std::string>{"embed.weight [5, 3]", "out.bias [5] no decay"});
+  const IdTensor input = ids({4}, {1, 3, 1, 0}), target = ids({4}, {2, 2, 0, 4});
+  CHECK(gradcheck("tied", params, {{4, 3}}, [&](auto& v) {
+    const Var x = embed(input) * v[0];
+    return std::vector<Var>{softmax_cross_entropy(out, x, target), out(x)};
+  }));
+}
+
+TEST_CASE("Embedding looks rows up and is differentiated") {
+  ParameterSet params(4);
+  const Embedding embed(params / "embed", {.vocab = 7, .dim = 3});
+  CHECK(names(params) == std::vector<std::string>{"embed.weight [7, 3]"});
+  for (const real v : embed.weight.value().span()) CHECK(std::abs(v) <= 0.1f);
+  const IdTensor tokens = ids({2, 3}, {6, 0, 6, 2, 2, 6});
+  CHECK(embed(tokens).shape() == Shape{2, 3, 3});
+  CHECK(same_bits(embed(tokens).value()[0][0], embed.weight.value()[6]));
+  CHECK(gradcheck("Embedding", params, {}, [&](auto&) { return embed(tokens); }));
+}
+
+TEST_CASE("LayerNorm starts as the plain normalisation and is differentiated") {
+  ParameterSet params;
+  const LayerNorm norm(params / "norm", {.dim = 4});
+  CHECK(names(params) == std::vector<std::string>{"norm.weight [4] no decay", "norm.bias [4] no decay"});
+  const Var x = tensor({1, 4}, {1, 2, 3, 4});
+  const double rstd = 1 / std::sqrt(1.25 + double{1e-5f});
+  for (int i = 0; i < 4; ++i) CHECK(values(norm(x))[i] == doctest::Approx((i - 1.5) * rstd).epsilon(1e-14));
+  RandomStream random(4, "gain");
+  for (const auto& p : params.all())
+    for (real& v : p->value.span()) v = 0.5 + random.uniform();
+  CHECK(gradcheck("LayerNorm", params, {{3, 2, 4}}, [&](auto& v) { return norm(v[0]); }, {.magnitude = 1.5}));
+}
+
+TEST_CASE("Dropout is on while a tape records, differentiated, and locked over time if asked") {
+  ParameterSet params(9);
+  const Dropout drop(params / "drop", {.rate = 0.5f}), locked(params / "locked", {.rate = 0.5f, .locked = true});
+  const Tensor ones = Tensor::full({4, 3, 8}, 1);
+  CHECK(same_bits(drop(ones).value(), ones));
+  {
+    Tape tape({.dropout = false});
+    CHECK(same_bits(drop(tape.watch(ones)).value(), ones));
+  }
+  Tensor first, again, third;
+  {
+    Tape tape;
+    const Var x = tape.watch(ones);
+    first = drop(x).value();
+    again = drop(x).value();
+    third = locked(x).value();
+    NoTape guard;
+    CHECK(same_bits(drop(x).value(), ones));
+  }
+  CHECK_FALSE(same_bits(first, ones));
+  CHECK_FALSE(same_bits(first, again));  // the second call at this place
+  for (int t = 1; t < 4; ++t) {
+    CHECK(same_bits(third[t], third[0]));
+    CHECK_FALSE(same_bits(first[t], first[0]));
+  }
+  {
+    Tape tape;
+    CHECK(same_bits(drop(tape.watch(ones)).value(), first));  // same step, same call: same mask
+  }
+  params.set_step(1);
+  {
+    Tape tape;
+    CHECK_FALSE(same_bits(drop(tape.watch(ones)).value(), first));
+  }
+  for (const Dropout* layer : {&drop, &locked})
+    CHECK(gradcheck("Dropout", {{4, 3, 5}}, [&](auto& v) { return (*layer)(v[0]) * v[0]; },
+                    {.dropout = true, .twice = false}));
+}
+
+TEST_CASE("Dropout refuses a rate outside of [0, 1)") {
+  ParameterSet params;
+  for (float rate : {-0.1f, 1.0f, 1.5f})
+    CHECK(lacks(error_of([&] { Dropout(params / "drop", {.rate = rate}); }), {"dropout", fmt::format("{}", rate)}) == "");
+}
+
+TEST_CASE("layers refuse input that does not fit, naming the operation and the shapes") {
+  ParameterSet params;
+  const Dense dense(params / "out", {.in = 3, .out = 5});
+  const LayerNorm norm(params / "norm", {.dim = 4});
+  const Embedding embed(params / "embed", {.vocab = 7, .dim = 3});
+  const Var x = Tensor::zeros({2, 6});
+  CHECK(lacks(error_of([&] { dense(x); }), {"linear", "[2, 6]", "[5, 3]"}) == "");
+  CHECK(lacks(error_of([&] { norm(x); }), {"layer_norm", "[2, 6]", "[4]"}) == "");
+  CHECK(lacks(error_of([&] { embed(ids({1}, {7})); }), {"embedding", "7", "[7, 3]"}) == "");
+}

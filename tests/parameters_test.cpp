@@ -1,0 +1,349 @@
+// Parameters: the slabs, first values, and what becomes of gradients from step to step.
+#include "framework/parameters.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "framework/loss.h"
+#include "framework/ops.h"
+#include "layers/dense.h"
+#include "layers/embedding.h"
+#include "tests/support.h"
+
+using namespace unroll;
+
+namespace {
+
+// The slab's elements that belong to no parameter.
+std::vector<real> padding_of(const ParameterSet& params, const Tensor& slab) {
+  std::vector<bool> owned(slab.size());
+  for (const auto& p : params.all())
+    for (int64_t i = 0; i < p->size(); ++i) owned[p->offset + i] = true;
+  std::vector<real> result;
+  for (int64_t i = 0; i < slab.size(); ++i)
+    if (!owned[i]) result.push_back(slab.data()[i]);
+  return result;
+}
+bool all_zero(std::span<const real> values) {
+  return std::all_of(values.begin(), values.end(), [](real v) { return v == 0; });
+}
+double norm(const Tensor& x) {
+  double sum = 0;
+  for (const real v : x.span()) sum += v * v;
+  return std::sqrt(sum);
+}
+std::map<std::string, std::vector<real>> by_name(const ParameterSet& params) {
+  params.values();
+  std::map<std::string, std::vector<real>> result;
+  for (const auto& p : params.all()) result[p->name] = p->value.to_host();
+  return result;
+}
+
+}  // namespace
+
+// --- slabs --------------------------------------------------------------------------------------------------------------
+
+TEST_CASE("segments of the slabs are aligned to 256 bytes, in order, apart, and padded with zeros") {
+  ParameterSet params;
+  for (const Shape& s : {Shape{1}, Shape{3, 5}, Shape{32}, Shape{33}, Shape{}, Shape{64, 2}})
+    params.add(fmt::format("p{}", params.all().size()), s, Init::uniform(1, 2));
+  const Tensor values = params.values(), gradients = params.gradients();
+  CHECK(values.size() == gradients.size());
+  int64_t end = 0;
+  for (const auto& p : params.all()) {
+    CHECK(p->offset >= end);
+    CHECK(p->offset * sizeof(real) % 256 == 0);
+    CHECK(p->value.data() == values.data() + p->offset);
+    CHECK(p->value.shape() == p->shape);
+    end = p->offset + p->size();
+  }
+  CHECK(values.size() >= end);
+  CHECK(params.count() == 1 + 15 + 32 + 33 + 1 + 128);
+  CHECK(all_zero(padding_of(params, values)));
+  CHECK(all_zero(padding_of(params, gradients)));
+  CHECK(static_cast<int64_t>(padding_of(params, values).size()) == values.size() - params.count());
+
+  Tape tape;
+  Var total = Tensor::full({}, 0);
+  for (const auto& p : params.all()) total = total + sum(p->var() * p->var());
+  tape.backward(total);
+  CHECK(all_zero(padding_of(params, gradients)));
+  for (const auto& p : params.all())
+    for (int64_t i = 0; i < p->size(); ++i)
+      CHECK(gradients.data()[p->offset + i] == 2 * values.data()[p->offset + i]);
+}
+
+TEST_CASE("an empty set has empty slabs") {
+  const ParameterSet params;
+  CHECK(params.values().size() == 0);
+  CHECK(params.count() == 0);
+  CHECK(params.find("w") == nullptr);
+}
+
+TEST_CASE("a set can be moved before and after first use, and its variables stay good") {
+  const auto use = [](const Var& w) {
+    Tape tape;
+    tape.backward(sum(w * w));
+    return w.grad().to_host();
+  };
+  ParameterSet first;
+  const Var w = (first / "layer").add("w", {2}, Init::constant(3)).var();
+  ParameterSet second = std::move(first);
+  CHECK(use(w) == std::vector<real>{6, 6});
+  second.spend_gradients();
+  ParameterSet third;
+  third = std::move(second);
+  CHECK(use(w) == std::vector<real>{6, 6});
+  CHECK(w.value().data() == third.values().data());
+  CHECK(third.find("layer.w") != nullptr);
+}
+
+TEST_CASE("a parameter added after first use is an error that names it") {
+  ParameterSet params;
+  const Var w = params.add("w", {2}, Init::constant(3)).var();
+  (void)w.value();
+  CHECK(lacks(error_of([&] { params.add("late", {1}, Init::constant(0)); }), {"late", "after the first use"}) == "");
+  CHECK(lacks(error_of([&] { params.set_seed(2); }), {"seed"}) == "");
+}
+
+TEST_CASE("a name taken twice is an error that names it") {
+  ParameterSet params;
+  params.add("layer.w", {2}, Init::constant(3));
+  CHECK(lacks(error_of([&] { (params / "layer").add("w", {2}, Init::constant(0)); }), {"layer.w"}) == "");
+  CHECK(params.all().size() == 1);
+}
+
+TEST_CASE("paths are joined with dots and found by name") {
+  ParameterSet params;
+  Parameter& w = (params / "encoder" / "lstm").add("weight_ih_l0", {2, 3}, Init::constant(0));
+  CHECK(w.name == "encoder.lstm.weight_ih_l0");
+  CHECK(params.find("encoder.lstm.weight_ih_l0") == &w);
+  CHECK(params.find("encoder.lstm") == nullptr);
+}
+
+// --- first values ---------------------------------------------------------------------------------------------------------
+
+TEST_CASE("first values depend on the seed and the path, not on the order of registration") {
+  const auto build = [](uint64_t seed, bool reversed) {
+    ParameterSet params(seed);
+    const auto a = [&] { params.add("a", {40}, Init::uniform(-1, 1)); };
+    const auto b = [&] { params.add("b", {40}, Init::normal(0, 1)); };
+    if (reversed)
+      b(), a();
+    else
+      a(), b();
+    return by_name(params);
+  };
+  CHECK(build(1, false) == build(1, true));
+  CHECK(build(1, false) == build(1, false));
+  CHECK(build(1, false)["a"] != build(2, false)["a"]);
+  CHECK(build(1, false)["b"] != build(2, false)["b"]);
+  ParameterSet params;
+  params.add("a", {40}, Init::uniform(-1, 1));
+  params.add("b", {40}, Init::uniform(-1, 1));
+  CHECK(by_name(params)["a"] != by_name(params)["b"]);
+}
+
+TEST_CASE("first values have the distribution that was asked for") {
+  constexpr int n = 20000;
+  ParameterSet params;
+  const Var uniform = params.add("u", {n}, Init::uniform(-0.5, 1.5)).var();
+  const Var normal = params.add("n", {n}, Init::normal(2, 3)).var();
+  const Var constant = params.add("c", {n}, Init::constant(0.25)).var();
+  const auto moments = [](const Var& x) {
+    double mean = 0, square = 0;
+    for (const real v : x.value().span()) mean += v / n, square += v * v / n;
+    return std::pair(mean, std::sqrt(square - mean * mean));
+  };
+  // five standard deviations of the estimates: σ/√n of the mean, σ/√(2n) of σ (less for the uniform)
+  const double spread = 5 / std::sqrt(double{n});
+  const auto [mu, su] = moments(uniform);
+  CHECK(std::abs(mu - 0.5) < spread * 2 / std::sqrt(12.0));
+  CHECK(std::abs(su - 2 / std::sqrt(12.0)) < spread * 2 / std::sqrt(12.0));
+  const auto [least, most] = std::ranges::minmax_element(uniform.value().span());
+  CHECK(*least >= -0.5);
+  CHECK(*most <= 1.5);
+  const auto [mn, sn] = moments(normal);
+  CHECK(std::abs(mn - 2) < spread * 3);
+  CHECK(std::abs(sn - 3) < spread * 3);
+  CHECK(std::ranges::all_of(normal.value().span(), [](real v) { return std::isfinite(v); }));
+  CHECK(std::ranges::all_of(constant.value().span(), [](real v) { return v == 0.25; }));
+}
+
+TEST_CASE("initialize draws all values anew, before and after first use alike") {
+  const auto build = [](bool used_before) {
+    ParameterSet params(7);
+    Parameter& p = params.add("a", {50}, Init::constant(9));
+    if (used_before) params.values();
+    params.initialize(Init::uniform(-0.1f, 0.1f));
+    return p.var().value().to_host();
+  };
+  CHECK(build(false) == build(true));
+  for (double v : build(true)) CHECK(std::abs(v) <= 0.1f);
+}
+
+TEST_CASE("an offset of some elements stays whatever the distribution") {
+  ParameterSet params(7);
+  Parameter& with = params.add("with", {6}, Init::uniform(-0.1f, 0.1f));
+  with.init.offset = {1, 2, 4};
+  const auto check = [&] {
+    const auto v = with.var().value().to_host();
+    for (int i = 0; i < 6; ++i) CHECK(std::abs(v[i] - (i >= 2 && i < 4)) <= 0.11);
+  };
+  check();
+  params.initialize(Init::uniform(-0.05f, 0.05f));
+  check();
+}
+
+// --- random numbers -------------------------------------------------------------------------------------------------------
+
+TEST_CASE("philox gives the published numbers") {
+  // Known answers of Random123's philox4x32-10.
+  CHECK(philox({0, 0, 0, 0}, {0, 0}) == std::array<uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
+  constexpr uint32_t ones = 0xffffffff;
+  CHECK(philox({ones, ones, ones, ones}, {ones, ones}) ==
+        std::array<uint32_t, 4>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
+  CHECK(philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}) ==
+        std::array<uint32_t, 4>{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
+}
+
+TEST_CASE("a place's keys count its calls on a tape, and start anew with the next") {
+  ParameterSet params(3);
+  const Scope here = params / "here", there = params / "there";
+  std::vector<uint64_t> first, second;
+  for (auto* places : {&first, &second}) {
+    Tape tape;
+    for (int i = 0; i < 3; ++i) places->push_back(here.next_key().place);
+    places->push_back(there.next_key().place);
+  }
+  CHECK(first == second);
+  for (size_t i = 0; i < first.size(); ++i)
+    for (size_t k = 0; k < i; ++k) CHECK(first[i] != first[k]);
+  params.set_step(5);
+  CHECK(here.next_key().step == 5);
+  CHECK(here.next_key().seed == 3);
+}
+
+// --- gradients from step to step --------------------------------------------------------------------------------------------
+
+TEST_CASE("a parameter unused in one step contributes nothing to that step's norm") {
+  ParameterSet params;
+  Parameter& used = params.add("used", {3}, Init::constant(1));
+  Parameter& sometimes = params.add("sometimes", {70}, Init::constant(2));
+  {
+    Tape tape;
+    tape.backward(sum(used.var() * 3) + sum(sometimes.var() * sometimes.var()));
+    params.complete_gradients();
+    CHECK(norm(params.gradients()) == doctest::Approx(std::sqrt(3 * 9 + 70 * 16.0)));
+    params.spend_gradients();
+  }
+  {
+    Tape tape;
+    tape.backward(sum(used.var() * 4));
+    params.complete_gradients();
+    CHECK(norm(params.gradients()) == doctest::Approx(std::sqrt(3 * 16.0)));
+    CHECK(all_zero(sometimes.node.gradient.value(sometimes.shape).span()));
+    params.spend_gradients();
+  }
+  {  // and it adds to nothing stale when it is used again
+    Tape tape;
+    tape.backward(sum(sometimes.var() * 5));
+    params.complete_gradients();
+    CHECK(norm(params.gradients()) == doctest::Approx(std::sqrt(70 * 25.0)));
+  }
+}
+
+TEST_CASE("completing gradients twice, or before any were made, gives zeros and no more") {
+  ParameterSet params;
+  Parameter& p = params.add("p", {5}, Init::constant(1));
+  params.gradients();  // takes memory
+  p.node.gradient.value(p.shape).fill(9);
+  params.complete_gradients();
+  CHECK(norm(params.gradients()) == 0);
+  {
+    Tape tape;
+    tape.backward(sum(p.var() * 2));
+  }
+  params.complete_gradients();
+  params.complete_gradients();
+  CHECK(norm(params.gradients()) == doctest::Approx(std::sqrt(20.0)));
+  params.spend_gradients();
+  params.complete_gradients();
+  params.complete_gradients();
+  CHECK(norm(params.gradients()) == 0);
+}
+
+TEST_CASE("an embedding's gradient holds the rows of this step and no others") {
+  ParameterSet params;
+  const Embedding embed(params / "embed", {.vocab = 6, .dim = 2});
+  Gradient& gradient = params.find("embed.weight")->node.gradient;
+  const auto step = [&](const std::vector<int32_t>& tokens, real factor) {
+    Tape tape;
+    tape.backward(sum(embed(ids({static_cast<int>(tokens.size())}, tokens))) * factor);
+    params.complete_gradients();
+    std::vector<real> first_column;
+    for (int r = 0; r < 6; ++r) {
+      first_column.push_back(gradient.value({6, 2}).data()[2 * r]);
+      CHECK(gradient.value({6, 2}).data()[2 * r + 1] == first_column.back());
+    }
+    return first_column;
+  };
+  CHECK(step({1, 4, 1}, 1) == std::vector<real>{0, 2, 0, 0, 1, 0});
+  CHECK(gradient.only_some_rows());
+  CHECK(std::vector<int32_t>(gradient.rows().begin(), gradient.rows().end()) == std::vector<int32_t>{1, 4});
+  params.spend_gradients();
+  CHECK(step({4, 5}, 10) == std::vector<real>{0, 0, 0, 0, 10, 10});
+  CHECK(step({0, 5}, 1) == std::vector<real>{1, 0, 0, 0, 10, 11});  // not spent: a second window adds
+  params.spend_gradients();
+  params.complete_gradients();  // a step without the embedding
+  CHECK(norm(params.gradients()) == 0);
+  params.spend_gradients();
+  CHECK(step({2}, 3) == std::vector<real>{0, 0, 3, 0, 0, 0});
+  params.spend_gradients();
+  {  // a step that contributes to all rows, then one that does not
+    Tape tape;
+    tape.backward(sum(embed.weight * 7));
+  }
+  params.spend_gradients();
+  CHECK(step({3}, 1) == std::vector<real>{0, 0, 0, 1, 0, 0});
+}
+
+TEST_CASE("a table that serves as embedding and as decoder collects the gradients of both") {
+  for (bool fused : {false, true}) {
+    ParameterSet params;
+    const Embedding embed(params / "embed", {.vocab = 5, .dim = 3});
+    const Dense out(params / "out", {.in = 3, .out = 5}, embed.weight);
+    CHECK(params.all().size() == 2);  // the table and the decoder's bias
+    const IdTensor input = ids({4}, {1, 3, 1, 0}), target = ids({4}, {2, 2, 0, 4});
+    const auto loss_of = [&](const Var& table, const Var& bias) {
+      const Var x = tanh(embedding(table, input));
+      return fused ? softmax_cross_entropy(x, table, bias, target)
+                   : softmax_cross_entropy(linear(x, table, bias), target);
+    };
+    // the reference: two tables that are variables of their own
+    Tensor expected;
+    {
+      Tape tape;
+      const Var a = tape.watch(embed.weight.value()), b = tape.watch(embed.weight.value());
+      tape.backward(softmax_cross_entropy(linear(tanh(embedding(a, input)), b, Var(out.bias.value())), target));
+      expected = a.grad().clone();
+      for (int64_t i = 0; i < expected.size(); ++i) expected.data()[i] += b.grad().data()[i];
+    }
+    for (int step = 0; step < 3; ++step) {  // rows, then all; rows that went stale; once more
+      Tape tape;
+      tape.backward(loss_of(embed.weight, out.bias));
+      CHECK(distance(embed.weight.grad(), expected) < 1e-15);
+      params.spend_gradients();
+    }
+    {  // after a step that used the table as an embedding only
+      Tape tape;
+      tape.backward(sum(embed(ids({1}, {2}))));
+      CHECK(embed.weight.grad().to_host() == std::vector<real>{0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0});
+    }
+    params.spend_gradients();
+    Tape tape;
+    tape.backward(loss_of(embed.weight, out.bias));
+    CHECK(distance(embed.weight.grad(), expected) < 1e-15);
+  }
+}

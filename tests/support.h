@@ -1,0 +1,76 @@
+// Small helpers that several suites share.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "framework/ops.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+inline Tensor tensor(const Shape& shape, const std::vector<real>& values) { return Tensor::from(shape, values); }
+inline IdTensor ids(const Shape& shape, const std::vector<int32_t>& values) { return IdTensor::from(shape, values); }
+inline std::vector<real> values(const Var& x) { return x.value().to_host(); }
+
+inline Tensor random_tensor(const Shape& shape, RandomStream& random, double low = -1, double high = 1) {
+  Tensor result(shape);
+  for (real& v : result.span()) v = static_cast<real>(low + (high - low) * random.uniform());
+  return result;
+}
+inline IdTensor random_ids(const Shape& shape, RandomStream& random, uint32_t bound) {
+  IdTensor result(shape);
+  for (int32_t& id : result.span()) id = static_cast<int32_t>(random.below(bound));
+  return result;
+}
+
+// Σ|a - b|'s largest term.
+inline double distance(const Tensor& a, const Tensor& b) {
+  REQUIRE(a.shape() == b.shape());
+  double result = 0;
+  for (int64_t i = 0; i < a.size(); ++i) {
+    const double d = std::abs(static_cast<double>(a.data()[i]) - static_cast<double>(b.data()[i]));
+    if (!(d <= result)) result = d;  // a NaN stays
+  }
+  return result;
+}
+inline bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && std::equal(a.data(), a.data() + a.size(), b.data());
+}
+
+// The message of the Error that `f` throws; "" if it throws none.
+template <class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// "" if `text` is one line and has all the parts; else a sentence that says what is missing.
+inline std::string lacks(const std::string& text, const std::vector<std::string>& parts) {
+  if (text.find('\n') != std::string::npos) return "'" + text + "' is more than one line";
+  for (const std::string& part : parts)
+    if (text.find(part) == std::string::npos) return "'" + text + "' lacks '" + part + "'";
+  return "";
+}
+
+}  // namespace unroll::inline UNROLL_REAL
+
+template <>
+struct doctest::StringMaker<unroll::Shape> {
+  static String convert(const unroll::Shape& shape) { return shape.text().c_str(); }
+};
+template <class T>
+struct doctest::StringMaker<std::vector<T>> {
+  static String convert(const std::vector<T>& values) {
+    std::string text = "{";
+    for (const T& v : values) text += (text.size() > 1 ? ", " : "") + fmt::format("{}", v);
+    return (text + "}").c_str();
+  }
+};

@@ -1,0 +1,118 @@
+#include "training/atomic_file.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "framework/check.h"
+
+namespace unroll {
+namespace {
+
+// Beyond the limit of `ulimit -f`, write() raises SIGXFSZ, which ends the process, before it fails with EFBIG.
+// While one of these lives the signal is held back, and then swallowed.
+class HoldFileSizeSignal {
+ public:
+  HoldFileSizeSignal() {
+    sigemptyset(&signal_);
+    sigaddset(&signal_, SIGXFSZ);
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
+    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+  }
+  ~HoldFileSizeSignal() {
+    const timespec at_once{};
+    if (!was_pending_) sigtimedwait(&signal_, nullptr, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  HoldFileSizeSignal(const HoldFileSizeSignal&) = delete;
+  HoldFileSizeSignal& operator=(const HoldFileSizeSignal&) = delete;
+
+ private:
+  sigset_t signal_, before_;
+  bool was_pending_ = false;
+};
+
+bool same_file(int descriptor, const char* path) {
+  struct stat open_one, named_one;
+  return fstat(descriptor, &open_one) == 0 && stat(path, &named_one) == 0 && open_one.st_ino == named_one.st_ino &&
+         open_one.st_dev == named_one.st_dev;
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path.string()), temporary_(path_ + ".partial") {
+  // A fixed name, so that what a killed process left behind is used again. The lock tells a process that is still at
+  // work from one that is gone; it goes with the process.
+  for (;;) {
+    descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (descriptor_ < 0) fail(errno);
+    if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      close(std::exchange(descriptor_, -1));
+      throw Error(fmt::format("{}: another process is writing this file", path_));
+    }
+    if (same_file(descriptor_, temporary_.c_str())) break;
+    close(std::exchange(descriptor_, -1));  // renamed between open and lock: it is the other's finished file now
+  }
+  if (ftruncate(descriptor_, 0) != 0) fail(errno);
+}
+
+AtomicFile::~AtomicFile() { discard(); }
+
+void AtomicFile::write(const void* data, std::size_t bytes) {
+  require(descriptor_ >= 0, "{}: write after commit", path_);
+  constexpr std::size_t at_most = std::size_t{1} << 30;  // Linux transfers less than 2 GiB at a time
+  const HoldFileSizeSignal hold;
+  for (const char* next = static_cast<const char*>(data); bytes > 0;) {
+    const ssize_t written = ::write(descriptor_, next, std::min(bytes, at_most));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) fail(written < 0 ? errno : ENOSPC);
+    next += written;
+    bytes -= static_cast<std::size_t>(written);
+  }
+}
+
+void AtomicFile::commit() {
+  require(descriptor_ >= 0, "{}: committed twice", path_);
+  if (fsync(descriptor_) != 0) fail(errno);
+  if (rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno);
+  const bool closed = close(std::exchange(descriptor_, -1)) == 0;  // after the rename: the lock covers it
+  // The new name itself is on the disk only when the folder is.
+  const std::string folder = std::filesystem::path(path_).parent_path().string();
+  const int descriptor = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool synced = descriptor >= 0 && (fsync(descriptor) == 0 || errno == EINVAL);  // EINVAL: not on this file system
+  const int error = errno;
+  if (descriptor >= 0) close(descriptor);
+  require(closed && synced, "{}: written, but the disk did not confirm it: {}", path_, std::strerror(error));
+}
+
+void AtomicFile::fail(int error) {
+  discard();
+  struct stat status;
+  throw Error(fmt::format("{}: cannot be written: {}{}", path_, std::strerror(error),
+                          stat(path_.c_str(), &status) == 0 && S_ISREG(status.st_mode) ? "; it is left as it was" : ""));
+}
+
+void AtomicFile::discard() noexcept {
+  if (descriptor_ < 0) return;
+  unlink(temporary_.c_str());
+  close(std::exchange(descriptor_, -1));
+}
+
+void write_file_atomically(const std::filesystem::path& path, std::string_view contents) {
+  AtomicFile file(path);
+  file.write(contents);
+  file.commit();
+}
+
+}  // namespace unroll

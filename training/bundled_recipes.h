@@ -1,0 +1,14 @@
+// The recipes that are compiled into the programs.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace unroll {
+
+struct BundledRecipe {
+  std::string_view name, text;
+};
+std::span<const BundledRecipe> bundled_recipe_texts();  // sorted by name
+
+}  // namespace unroll

@@ -1,0 +1,135 @@
+// Recipes: TOML files whose keys a program declares, each once.
+//
+// A declaration binds a key to a variable; what the variable holds at that moment is the default. From the same
+// table come the reading with its errors, the resolved recipe with every default spelled out, and the
+// documentation.
+//
+//   RecipeReader reader;
+//   reader.section("model", "The network.");
+//   reader.key("hidden", recipe.hidden, "width of every LSTM layer").at_least(1);
+//   reader.read(find_recipe("demo"));
+//   reader.set("model.hidden=300");
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace unroll {
+
+// The text of a recipe, and what to call it.
+struct RecipeFile {
+  std::string name;    // "demo": for the name of a run
+  std::string origin;  // "recipes/demo.toml": for messages
+  std::string text;
+};
+
+// A path to a file (anything with a '/' or ending in ".toml"), or the bare name of a bundled recipe. Throws
+// InputError: no such file, or no such name, with the names there are.
+RecipeFile find_recipe(std::string_view name_or_path);
+// Names of the recipes that are compiled in, sorted.
+std::vector<std::string> bundled_recipes();
+
+// A variable whose values have names in a recipe.
+struct RecipeChoice {
+  std::function<std::size_t()> get;  // index into the key's words
+  std::function<void(std::size_t)> set;
+};
+
+// One declared key. The functions narrow what is accepted and return the key, to be chained.
+struct RecipeKey {
+  using Field = std::variant<bool*, int*, int64_t*, uint64_t*, float*, double*, std::string*, std::vector<std::string>*,
+                             std::vector<int>*, std::vector<double>*, RecipeChoice>;
+
+  RecipeKey& at_least(double bound);                    // numbers, and elements of lists: low <= value
+  RecipeKey& above(double bound);                        // low < value
+  RecipeKey& at_most(double bound);                     // value <= high
+  RecipeKey& below(double bound);                       // value < high
+  RecipeKey& one_of(std::vector<std::string> choices); // strings, and elements of lists
+  RecipeKey& unit(std::string text);                   // "words", "steps": for the documentation
+  RecipeKey& source(std::string text);                 // where the default, or the method, comes from
+
+  std::string path() const { return section + "." + name; }
+  std::string type() const;        // "a whole number", "true or false", "one of sgd, adam"
+  std::string range() const;       // "at least 1", "in [0, 1)", ""
+  std::string value() const;       // as TOML
+  std::string default_value;       // as TOML
+  std::string section, name, description, unit_text, source_text;
+  Field field;
+  std::vector<std::string> words;  // accepted ones; empty: any
+  double low = 0, high = 0;
+  enum class Bound : uint8_t { none, closed, open } low_bound = Bound::none, high_bound = Bound::none;
+};
+
+class RecipeReader {
+ public:
+  // Keys declared from now on stand in this section. A section may be named again to add to it.
+  void section(const std::string& name, const std::string& description = {});
+  // Declares a key of the current section. `field` must live as long as the reader; its value is the default.
+  // Throws Error if the key is declared already.
+  template <class T>
+  RecipeKey& key(const std::string& name, T& field, const std::string& description) {
+    return add(name, &field, description);
+  }
+  // The same for an enumeration: {{"mean", Reduction::mean}, {"sum-over-steps", …}}.
+  template <class E>
+  RecipeKey& choice(const std::string& name, E& field, std::vector<std::pair<std::string, E>> values,
+                    const std::string& description);
+
+  // Reads a recipe into the fields; keys that it does not name keep their values. Throws InputError, one line:
+  // "recipes/x.toml:7: unknown key 'model.hiden'; did you mean 'model.hidden'?"; the fields are then unchanged.
+  void read(const RecipeFile& file);
+  // "section.key=value": the value is TOML, or a bare word. `origin` begins the message of an error.
+  void set(std::string_view assignment, const std::string& origin = "--set");
+
+  // True if a recipe or a set() named the key ("model.hidden").
+  bool given(const std::string& path) const { return origins_.contains(path); }
+  // For rules between keys: throws InputError "recipes/x.toml:7: 'model.tied' <message>".
+  [[noreturn]] void refuse(const std::string& path, const std::string& message) const;
+
+  // The resolved recipe: every key with its value; read() of it gives the same values. With comments, every key's
+  // description stands beside it.
+  std::string toml(bool comments = false) const;
+  // Tables of all keys: for the documentation.
+  std::string markdown() const;
+  const std::deque<RecipeKey>& keys() const { return keys_; }
+
+ private:
+  struct Section {
+    std::string name, description;
+  };
+  RecipeKey& add(const std::string& name, RecipeKey::Field field, const std::string& description);
+  std::string unknown_key(const std::string& section, const std::string& name) const;
+  RecipeKey* find(const std::string& path);
+
+  std::vector<Section> sections_;
+  std::string current_;
+  std::deque<RecipeKey> keys_;                  // deque: references stay valid
+  std::map<std::string, std::string> origins_;  // by path: "recipes/x.toml:7" of the last assignment
+  std::string file_ = "recipe";                 // origin of what was read last
+};
+
+// The candidate nearest to `word` by edit distance, or "" if none is near enough to be meant.
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+template <class E>
+RecipeKey& RecipeReader::choice(const std::string& name, E& field, std::vector<std::pair<std::string, E>> values,
+                                const std::string& description) {
+  std::vector<std::string> words;
+  for (const auto& value : values) words.push_back(value.first);
+  const RecipeChoice access{[&field, values] {
+                              std::size_t i = 0;
+                              while (i + 1 < values.size() && values[i].second != field) ++i;
+                              return i;
+                            },
+                            [&field, values](std::size_t i) { field = values.at(i).second; }};
+  return add(name, access, description).one_of(std::move(words));
+}
+
+}  // namespace unroll

@@ -1,0 +1,67 @@
+#include "training/run_folder.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+#include <system_error>
+
+#include "framework/check.h"
+
+namespace unroll {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// The number of "demo-7" among runs of "demo"; 0 if it is none.
+int run_number(const std::string& file, const std::string& prefix) {
+  if (!file.starts_with(prefix)) return 0;
+  int number = 0;
+  const char* end = file.data() + file.size();
+  const auto result = std::from_chars(file.data() + prefix.size(), end, number);
+  return result.ec == std::errc() && result.ptr == end ? number : 0;
+}
+
+int last_run(const fs::path& parent, const std::string& prefix) {
+  int last = 0;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(parent, error))
+    last = std::max(last, run_number(entry.path().filename().string(), prefix));
+  return last;
+}
+
+void create(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  require_input(!error, "{}: cannot be created: {}", folder.string(), error.message());
+}
+
+}  // namespace
+
+void check_run_folder(const fs::path& out) {
+  std::error_code error;
+  if (out.empty() || !fs::exists(out, error)) return;
+  require_input(fs::is_directory(out, error), "{}: this is a file; --out names a folder for the run", out.string());
+  const bool empty = fs::is_empty(out, error);
+  require_input(!error, "{}: {}", out.string(), error.message());
+  require_input(empty, "{}: there is something in this folder already, and no run is ever overwritten; choose another --out",
+                out.string());
+}
+
+fs::path create_run_folder(const fs::path& out, std::string_view name, const fs::path& parent) {
+  if (!out.empty()) {
+    check_run_folder(out);
+    create(out);
+    return out;
+  }
+  create(parent);
+  const std::string prefix = std::string(name) + "-";
+  for (int number = last_run(parent, prefix) + 1;; ++number) {
+    const fs::path folder = parent / (prefix + std::to_string(number));
+    std::error_code error;
+    if (fs::create_directory(folder, error)) return folder;  // false if another process was faster
+    require_input(!error, "{}: cannot be created: {}", folder.string(), error.message());
+  }
+}
+
+}  // namespace unroll

@@ -1,0 +1,69 @@
+// Tensors in a file: the safetensors format (huggingface.co/docs/safetensors), which PyTorch's users read and write.
+//
+// Eight bytes with the length of a JSON header, the header (name, number type, shape, place of every tensor;
+// metadata: strings by name), the numbers, little-endian.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/tensor.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+using Metadata = std::map<std::string, std::string>;
+
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+
+// Writes numbers as they are in memory (F32), beginning at a multiple of 8 bytes and one tensor after the other.
+// Atomically: whatever happens, `path` is the old file or the whole new one. Throws Error if it cannot be written.
+void write_safetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
+                       const Metadata& metadata = {});
+
+// A file that is open for reading. Only the header is in memory; a tensor is read when it is asked for.
+class SafetensorsFile {
+ public:
+  struct Entry {
+    std::string name, type;      // type: "F32", "F64", "F16", "BF16", "I64", …
+    std::vector<int64_t> shape;
+    uint64_t begin = 0, end = 0; // bytes, counted from the end of the header
+    int64_t size() const;        // numbers
+    std::string shape_text() const;  // "[800, 200]"
+  };
+
+  // Reads and checks the header. Throws InputError with the file's name: it is missing, cut off, of another format,
+  // or contradicts itself.
+  explicit SafetensorsFile(const std::filesystem::path& path);
+  ~SafetensorsFile();
+  SafetensorsFile(SafetensorsFile&&) noexcept;
+  SafetensorsFile& operator=(SafetensorsFile&&) noexcept;
+
+  const std::vector<Entry>& entries() const { return entries_; }  // in the order of the file
+  const Entry* find(std::string_view name) const;                 // nullptr if there is none
+  const Metadata& metadata() const { return metadata_; }
+  const std::string& path() const { return path_; }
+
+  // The numbers of one tensor; F32, F64, F16 and BF16 are converted. Throws InputError: no such tensor, numbers of
+  // another type, more dimensions than a Shape has.
+  Tensor load(std::string_view name) const;
+  // The same into memory that is there already. Throws InputError naming both shapes if they differ.
+  void load_into(std::string_view name, const Tensor& target) const;
+
+ private:
+  void read_header();
+  const Entry& entry(std::string_view name) const;
+  void check_type(const Entry& entry) const;
+  std::string path_;
+  int descriptor_ = -1;
+  uint64_t data_begin_ = 0;
+  std::vector<Entry> entries_;
+  Metadata metadata_;
+};
+
+}  // namespace unroll::inline UNROLL_REAL
