@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <vector>
 
 #include "framework/check.h"
 
@@ -25,19 +26,23 @@ class Pool {
     const int size_class = class_of(bytes);
     const std::size_t size = size_of(size_class);
     std::lock_guard lock(mutex_);
-    Block* block = free_[size_class];
-    if (block) {
-      free_[size_class] = block->next_free;
+    Free& free = free_[size_class];
+    Block* block = nullptr;
+    if (!free.blocks.empty()) {
+      std::ranges::pop_heap(free.blocks, older_first);
+      block = free.blocks.back();
+      free.blocks.pop_back();
     } else {
+      if (static_cast<std::size_t>(free.count) == free.blocks.capacity()) free.blocks.reserve(2 * free.blocks.capacity() + 4);
       void* raw = std::aligned_alloc(alignof(Block), sizeof(Block) + size);
       if (!raw) throw OutOfMemory(out_of_memory_message(size));
       block = new (raw) Block;
       block->size_class = size_class;
+      block->number = free.count++;
       ++statistics_.system_calls;
       statistics_.reserved += static_cast<int64_t>(size);
     }
     block->users.store(1, std::memory_order_relaxed);
-    block->next_free = nullptr;
     statistics_.in_use += static_cast<int64_t>(size);
     statistics_.peak = std::max(statistics_.peak, statistics_.in_use);
     return block;
@@ -46,8 +51,9 @@ class Pool {
   void give_back(Block* block) {
     std::lock_guard lock(mutex_);
     statistics_.in_use -= static_cast<int64_t>(size_of(block->size_class));
-    block->next_free = free_[block->size_class];
-    free_[block->size_class] = block;
+    std::vector<Block*>& blocks = free_[block->size_class].blocks;
+    blocks.push_back(block);  // there is room for every block of the class
+    std::ranges::push_heap(blocks, older_first);
   }
 
   MemoryStatistics statistics() {
@@ -77,7 +83,14 @@ class Pool {
   }
 
   std::mutex mutex_;
-  std::array<Block*, 4 * 64> free_{};
+  // The oldest block goes first: what a step gets depends on which blocks are free when it begins, not on the order
+  // in which they were given back.
+  struct Free {
+    std::vector<Block*> blocks;  // a heap
+    int count = 0;               // of all blocks of this class
+  };
+  static constexpr auto older_first = [](const Block* a, const Block* b) { return a->number > b->number; };
+  std::array<Free, 4 * 64> free_;
   MemoryStatistics statistics_;
 };
 

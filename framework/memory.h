@@ -1,6 +1,6 @@
 // The caching pool behind every tensor.
 //
-// A block that is released is kept and handed out again, the last one first. A training step that asks
+// A block that is released is kept and handed out again, the oldest of its size first. A training step that asks
 // for the same sizes in the same order therefore gets the same addresses as the step before, and asks the
 // system for nothing.
 #pragma once
@@ -48,7 +48,7 @@ class Memory {
   struct alignas(64) Block {
     std::atomic<int> users;
     int size_class;
-    Block* next_free;
+    int number;  // among the blocks of its class, in order of creation
   };
   friend class Pool;
   void release();

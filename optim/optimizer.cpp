@@ -150,6 +150,7 @@ void Sgd::update(double scale) {
     for_each_contribution(
         params_, [&](int64_t begin, int64_t size) { kernels().sgd(u, p + begin, g + begin, nullptr, size); });
   } else {
+    if (momentum_ > 0 && steps_ == 0) slab(velocity_).fill(0);  // it may have been set back to its beginning
     real* const velocity = momentum_ > 0 ? slab(velocity_).data() : nullptr;
     for (const Range& range : complete_ranges()) {
       u.weight_decay = static_cast<real>(range.decay ? weight_decay_ : 0);
@@ -180,6 +181,7 @@ Adam::Adam(ParameterSet& params, const AdamConfig& c, bool decoupled)
 }
 
 void Adam::update(double scale) {
+  if (steps_ == 0) slab(m_).fill(0), slab(v_).fill(0);  // it may have been set back to its beginning
   ++steps_;
   const real beta1 = static_cast<real>(beta1_), beta2 = static_cast<real>(beta2_);
   // The corrections are those of the betas that the kernel sees: 0.999 in float is off by 5e-5 of its

@@ -621,6 +621,56 @@ TEST_CASE("from its state an optimizer goes on with the same bits") {
   }
 }
 
+TEST_CASE("an optimizer that is set back to its beginning forgets what came after") {
+  for (const auto& [name, make] : makers) {
+    CAPTURE(name);
+    RandomStream random(8, "back");
+    std::vector<Window> windows;
+    for (int i = 0; i < 6; ++i) windows.emplace_back(random);
+    Model m;
+    const auto optimizer = make(m.params);
+    const Tensor first = m.params.values().clone();
+    const auto train = [&] {
+      m.params.values().copy_from(first);
+      for (const auto& c : optimizer->state().counters)
+        if (c.name != "average_after") *c.value = 0;
+      for (const Window& w : windows) {
+        m.contribute(w.input, w.target);
+        optimizer->step();
+      }
+      return m.params.values().clone();
+    };
+    const Tensor once = train();
+    CHECK(same_bits(train(), once));
+  }
+}
+
+TEST_CASE("averaging that was started by hand goes on, begun or not") {
+  for (const int saved_after : {2, 3, 5}) {  // averaging is started after 3 steps
+    CAPTURE(saved_after);
+    const AsgdConfig config{.learning_rate = 0.5, .average_after = AsgdConfig::never};
+    const auto train = [](Pair& m, Asgd& asgd, int begin, int end) {
+      for (int i = begin; i < end; ++i) {
+        give(m.a, {real(i), 1});
+        asgd.step();
+        if (i == 2) asgd.start_averaging();
+      }
+    };
+    Pair whole, part, resumed;
+    Asgd untouched(whole.params, config), saved(part.params, config), loaded(resumed.params, config);
+    train(whole, untouched, 0, 9);
+    train(part, saved, 0, saved_after);
+    const OptimizerState from = saved.state(), to = loaded.state();
+    for (size_t i = 0; i < from.counters.size(); ++i) *to.counters[i].value = *from.counters[i].value;
+    resumed.params.values().copy_from(part.params.values());
+    for (size_t i = 0; i < from.slabs.size(); ++i)
+      loaded.state().slabs[i].values.copy_from(from.slabs[i].values);
+    train(resumed, loaded, saved_after, 9);
+    CHECK(loaded.averaged() == 6);
+    CHECK(same_bits(*loaded.averages(), *untouched.averages()));
+  }
+}
+
 TEST_CASE("the state says which slabs there are") {
   const auto names = [](Optimizer& optimizer) {
     std::vector<std::string> result;

@@ -1,6 +1,6 @@
-// The same numbers as PyTorch: trainings of 50 steps, single steps and single operations, against values that
-// tests/reference/make_reference.py recorded. In double everything; in float (the suite parity_float) a
-// single step.
+// The same numbers as PyTorch: trainings of 50 steps, a single step and single operations, against values
+// that tests/reference/make_reference.py recorded. The suite parity is compiled in double, parity_float in
+// float.
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -65,6 +65,22 @@ void load(ParameterSet& params, const Json& json) {
 
 // --- comparing -----------------------------------------------------------------------------------
 
+double relative(double value, double expected, double floor = 0) {
+  const double distance = std::abs(value - expected);
+  if (distance < 1e-40) return 0;  // some versions of PyTorch round losses of that size to zero
+  return distance / std::max(std::abs(expected), floor);  // NaN stays NaN, which is below no bound
+}
+// The largest relative error of an element; for elements below `floor`, relative to that.
+double relative(const Tensor& values, const Json& expected, double floor = 0) {
+  REQUIRE(values.shape() == shape_of(expected));
+  double worst = 0;
+  for (int64_t i = 0; i < values.size(); ++i) {
+    const double error = relative(values.data()[i], expected.at("data").at(i).get<double>(), floor);
+    if (!(error <= worst) && !std::isnan(worst)) worst = error;
+  }
+  return worst;
+}
+
 // The largest error of a test, with what had it.
 struct Worst {
   double error = 0;
@@ -109,27 +125,15 @@ constexpr LstmEngine engines[] = {LstmEngine::fused, LstmEngine::composed};
 
 }  // namespace
 
-#ifdef UNROLL_DOUBLE
-
 // --- trainings of 50 steps -----------------------------------------------------------------------
 
 namespace {
 
-double relative(double value, double expected, double floor = 0) {
-  const double distance = std::abs(value - expected);
-  if (distance == 0) return 0;
-  return distance / std::max(std::abs(expected), floor);  // NaN stays NaN, which is below no bound
-}
-// The largest relative error of an element; for elements below `floor`, relative to that.
-double relative(const Tensor& values, const Json& expected, double floor = 0) {
-  REQUIRE(values.shape() == shape_of(expected));
-  double worst = 0;
-  for (int64_t i = 0; i < values.size(); ++i) {
-    const double error = relative(values.data()[i], expected.at("data").at(i).get<double>(), floor);
-    if (!(error <= worst) && !std::isnan(worst)) worst = error;
-  }
-  return worst;
-}
+// Relative errors: in double of every element; in float, where 50 steps carry rounding along (to 2e-5 as
+// measured), elements below 0.1 count as 0.1.
+constexpr bool in_double = sizeof(real) == 8;
+constexpr double bound = in_double ? 1e-9 : 2e-4;
+constexpr double small = in_double ? 0 : 0.1;
 
 // The optimizer of a recorded run, by PyTorch's names.
 std::unique_ptr<Optimizer> make_optimizer(ParameterSet& params, const Json& o) {
@@ -171,12 +175,12 @@ Worst train(const std::string& name, const Json& run, ParameterSet& params,
     worst(relative(norm, run.at("norms").at(step)), fmt::format("{}: norm of step {}", name, step));
   }
   for (const auto& p : params.all())
-    worst(relative(p->value, run.at("final").at(p->name)), name + ": " + p->name);
+    worst(relative(p->value, run.at("final").at(p->name), small), name + ": " + p->name);
   if (run.contains("mean")) {
     REQUIRE(optimizer->averages());
     AveragedWeights guard(*optimizer);
     for (const auto& p : params.all())
-      worst(relative(p->value, run.at("mean").at(p->name)), name + ": average of " + p->name);
+      worst(relative(p->value, run.at("mean").at(p->name), small), name + ": average of " + p->name);
   }
   return worst;
 }
@@ -206,13 +210,14 @@ TEST_CASE("a language model, 50 steps with each optimizer") {
                              ? softmax_cross_entropy(model.out, y, targets[step],
                                                      {.reduction = options.reduction, .chunk_rows = 5})
                              : softmax_cross_entropy(model.out(y), targets[step], options);
-        return sum_over_steps ? loss * (real(1) / batch) : loss;
+        return sum_over_steps ? loss * (1 / static_cast<real>(batch)) : loss;
       });
-      CHECK_MESSAGE(of_run.error < 1e-9, of_run.text());
+      CHECK_MESSAGE(of_run.error < bound, of_run.text());
       worst(of_run);
-      const double h = relative(state.h, run.at("final_h")), c = relative(state.c, run.at("final_c"));
-      CHECK(h < 1e-9);
-      CHECK(c < 1e-9);
+      const double h = relative(state.h, run.at("final_h"), small),
+                   c = relative(state.c, run.at("final_c"), small);
+      CHECK(h < bound);
+      CHECK(c < bound);
       worst(h, name + ": final h");
       worst(c, name + ": final c");
     }
@@ -234,7 +239,7 @@ TEST_CASE("a binary classifier, 50 steps with each optimizer") {
         const int i = step % x.dim(0);
         return binary_cross_entropy(model(x[i]), labels[i], {.pos_weight = pos_weight});
       });
-      CHECK_MESSAGE(of_run.error < 1e-9, of_run.text());
+      CHECK_MESSAGE(of_run.error < bound, of_run.text());
       worst(of_run);
     }
   }
@@ -256,10 +261,12 @@ TEST_CASE("torch.optim.ASGD's own average") {
   }
   AveragedWeights guard(asgd);
   for (const auto& p : model.params.all()) {
-    CHECK(relative(p->value, run.at("mean_from_second").at(p->name)) < 1e-9);
+    CHECK(relative(p->value, run.at("mean_from_second").at(p->name), small) < bound);
     CHECK(relative(p->value, run.at("average").at(p->name), 0.1) < 1e-6);
   }
 }
+
+#ifdef UNROLL_DOUBLE
 
 // --- single operations ---------------------------------------------------------------------------
 
@@ -328,8 +335,12 @@ TEST_CASE("operations: values and gradients") {
     if (name == "torch" || name == "lstm") continue;
     CAPTURE(name);
     ++cases;
-    // Rounding of 1e-15 in sums of terms that cancel, and what PyTorch rounds to zero below 1e-40.
-    const double floor = 1e-3;
+    // Sums of terms that cancel have an absolute error. Where each element stands alone all of its digits
+    // count.
+    const double floor = name.find("extreme") == std::string::npos ? 1e-3 : 0;
+    // Values 3000 times larger than their deviations: so is the rounding.
+    const double bound = name == "layer_norm_nearly_constant" ? 3e-11 : 1e-12;
+    Worst of_case;
     for (const bool fused : {false, true}) {
       if (fused && name.rfind("cross_entropy", 0) != 0) continue;
       Tape tape;
@@ -337,14 +348,15 @@ TEST_CASE("operations: values and gradients") {
       for (const char* input : {"x", "weight", "bias", "target"})
         if (c.contains(input)) in[input] = tape.watch(tensor_of(c.at(input)));
       const Var y = compute(name, c, in, fused);
-      worst(relative(y.value(), c.at("y"), floor), name + ": y");
+      of_case(relative(y.value(), c.at("y"), floor), name + ": y");
       tape.backward(sum(y * Var(tensor_of(c.at("dy")))));
       for (const auto& [input, var] : in) {
         if (input == "target") continue;  // a tensor with us: it has no gradient
-        worst(relative(var.grad(), c.at("d" + input), floor), name + ": d" + input);
+        of_case(relative(var.grad(), c.at("d" + input), floor), name + ": d" + input);
       }
     }
-    CHECK_MESSAGE(worst.error < 1e-12, worst.text());
+    CHECK_MESSAGE(of_case.error < bound, of_case.text());
+    worst(of_case);
   }
   CHECK(cases == 20);
   MESSAGE(worst.text());
@@ -392,16 +404,16 @@ TEST_CASE("a single step of a language model: values and gradients") {
   const Json &single = file.at("float32"), &exact = file.at("float64");
   Worst worst;
   const auto check = [&](const std::string& what, std::span<const real> ours,
-                         const std::vector<double>& in_single, const std::vector<double>& in_double) {
-    REQUIRE(ours.size() == in_double.size());
+                         const std::vector<double>& single_values, const std::vector<double>& exact_values) {
+    REQUIRE(ours.size() == exact_values.size());
     double largest = 0, rounding = 0, distance = 0;
     for (size_t i = 0; i < ours.size(); ++i) {
-      largest = std::max(largest, std::abs(in_double[i]));
-      rounding = std::max(rounding, std::abs(in_single[i] - in_double[i]));
-      const double d = std::abs(static_cast<double>(ours[i]) - in_double[i]);
+      largest = std::max(largest, std::abs(exact_values[i]));
+      rounding = std::max(rounding, std::abs(single_values[i] - exact_values[i]));
+      const double d = std::abs(static_cast<double>(ours[i]) - exact_values[i]);
       if (!(d <= distance) && !std::isnan(distance)) distance = d;
     }
-    const double bound = sizeof(real) == 4 ? 6 * std::max(rounding, largest * 0x1p-24) : 1e-13 * largest;
+    const double bound = in_double ? 1e-13 * largest : 6 * std::max(rounding, largest * 0x1p-24);
     CHECK_MESSAGE(distance <= bound, what, ": ", distance, " from the float64 values, bound ", bound);
     worst(distance / bound, what);
   };
@@ -433,4 +445,15 @@ TEST_CASE("a single step of a language model: values and gradients") {
                    single.at("gradients").at(p->name), exact.at("gradients").at(p->name));
   }
   MESSAGE(fmt::format("at worst {:.2g} of the bound, {}", worst.error, worst.where));
+}
+
+TEST_CASE("Adam's first step is the learning rate, in float too") {
+  // 1 - 0.999 in float is off by 5e-5 of itself: its correction must be of the same number.
+  ParameterSet params;
+  Parameter& p = params.add("p", {1}, Init::constant(0));
+  Adam adam(params, {.learning_rate = 0.125});
+  p.leaf_value();
+  p.node.gradient.into(p.shape).tensor.fill(2);
+  adam.step();
+  CHECK(p.value.item() == doctest::Approx(-0.125).epsilon(in_double ? 1e-8 : 4e-7));
 }

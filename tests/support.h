@@ -33,7 +33,7 @@ inline double distance(const Tensor& a, const Tensor& b) {
   double result = 0;
   for (int64_t i = 0; i < a.size(); ++i) {
     const double d = std::abs(static_cast<double>(a.data()[i]) - static_cast<double>(b.data()[i]));
-    if (!(d <= result)) result = d;  // a NaN stays
+    if (!(d <= result) && !std::isnan(result)) result = d;  // a NaN stays
   }
   return result;
 }

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
 
 namespace unroll::inline UNROLL_REAL {
 
@@ -12,6 +14,11 @@ namespace {
 
 double clock_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Of a width that lines stand under each other: "  4.1234", " 87.31", "1234.5".
+std::string score_text(double score) {
+  return score < 10 ? fmt::format("{:>7.4f}", score) : score < 1000 ? fmt::format("{:>7.2f}", score) : fmt::format("{:>7.5g}", score);
 }
 
 }  // namespace
@@ -69,8 +76,9 @@ void Trainer::train_window(const TrainingTask& task) {
   {
     Tape tape;
     const WindowLoss loss = task.loss(state_.window);
-    require(std::isfinite(loss.total), "training has diverged: the loss is {} in epoch {}, window {} of {}", loss.total,
-            state_.epoch + 1, state_.window + 1, task.windows);
+    const double mean = loss.total / static_cast<double>(loss.count);
+    require(std::isfinite(shown(mean)), "training has diverged: the loss is {} in epoch {}, window {} of {}; a lower learning "
+            "rate or clipping may help", mean, state_.epoch + 1, state_.window + 1, task.windows);
     tape.backward(loss.objective);
     state_.total += loss.total;
     state_.count += loss.count;
@@ -81,12 +89,13 @@ void Trainer::train_window(const TrainingTask& task) {
   if (in_group < options_.accumulate && state_.window < task.windows) return;
   if (state_.schedule)
     optimizer_.set_learning_rate(state_.schedule->rate(state_.epoch, optimizer_.parameters().step()));
+  if (state_.window <= options_.accumulate) state_.learning_rate = optimizer_.learning_rate();
   optimizer_.step({.max_norm = options_.clip, .factor = 1.0 / static_cast<double>(in_group)});
 }
 
 EpochReport Trainer::finish_epoch(const TrainingTask& task) {
   EpochReport report{.epoch = state_.epoch + 1,
-                     .learning_rate = optimizer_.learning_rate(),
+                     .learning_rate = state_.learning_rate,
                      .train = shown(state_.total / static_cast<double>(state_.count)),
                      .valid = {},
                      .count = state_.count,
@@ -107,21 +116,36 @@ EpochReport Trainer::finish_epoch(const TrainingTask& task) {
   state_.count = state_.window = 0;
   ++state_.epoch;
   print(report);
+  log(report);
   return report;
 }
 
 double Trainer::shown(double mean) const { return options_.perplexity ? std::exp(mean) : mean; }
 
-// "epoch  3/13  learning rate 1  train 121.3  valid 130.8 (best)  11.7k words/s  1:19"
+// "epoch  3/13  lr 1        train 121.32  valid 130.85*  11.7k words/s   1:19"
 void Trainer::print(const EpochReport& report) const {
   if (options_.progress.mode == ProgressOptions::Mode::silent) return;
   const std::string last = std::to_string(options_.epochs);
-  std::string line = fmt::format("epoch {:>{}}/{}  learning rate {:<8.4g}  train {:<8.5g}", report.epoch, last.size(), last,
-                                 report.learning_rate, report.train);
-  if (report.valid) line += fmt::format("  valid {:<8.5g}{}", *report.valid, report.best ? "*" : " ");
-  line += fmt::format("  {:>6} {}/s  {:>5}", format_number(report.rate()), options_.unit, format_duration(report.seconds));
+  std::string line = fmt::format("epoch {:>{}}/{}  lr {:<8.3g}  train {}", report.epoch, last.size(), last,
+                                 report.learning_rate, score_text(report.train));
+  if (report.valid) line += fmt::format("  valid {}{}", score_text(*report.valid), report.best ? '*' : ' ');
+  line += fmt::format("  {:>5} {}/s  {:>5}", format_number(report.rate()), options_.unit, format_duration(report.seconds));
   fmt::print(options_.progress.stream, "{}\n", line);
   std::fflush(options_.progress.stream);
+}
+
+void Trainer::log(const EpochReport& report) const {
+  if (options_.log.empty()) return;
+  const std::string name = options_.perplexity ? "perplexity" : "loss";
+  nlohmann::ordered_json record{{"epoch", report.epoch}, {"learning_rate", report.learning_rate},
+                                {"train_" + name, report.train}};
+  if (report.valid) record["valid_" + name] = *report.valid;
+  record[options_.unit] = report.count;
+  record["seconds"] = report.seconds;
+  record[options_.unit + "_per_second"] = report.rate();
+  std::ofstream file(options_.log, std::ios::app);
+  file << record.dump() << '\n' << std::flush;
+  require(file.good(), "{}: the log cannot be written", options_.log.string());
 }
 
 }  // namespace unroll::inline UNROLL_REAL

@@ -25,6 +25,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -67,12 +68,13 @@ struct TrainerOptions {
   int non_monotone = 0;
   bool perplexity = false;  // losses are nats: reported as their exp
   std::string unit = "words";
-  ProgressOptions progress = {};  // .mode = silent: nothing is printed
+  ProgressOptions progress = {};      // .mode = silent: nothing is printed
+  std::filesystem::path log = {};     // a file that gets a line of JSON after each epoch; empty: none
 };
 
 struct EpochReport {
   int epoch = 0;  // counted from 1
-  double learning_rate = 0;
+  double learning_rate = 0;  // of its first step
   double train = 0;  // mean loss, or perplexity
   std::optional<double> valid;
   bool best = false;     // the best `valid` so far
@@ -88,6 +90,7 @@ struct TrainerState {
   double total = 0;    // sums over those
   int64_t count = 0;
   double seconds = 0;
+  double learning_rate = 0;  // of the epoch's first step
   int64_t all_count = 0;  // sums over the epochs that are complete
   double all_seconds = 0;
   std::optional<double> best;  // held-out score
@@ -118,6 +121,7 @@ class Trainer {
   void train_window(const TrainingTask& task);
   EpochReport finish_epoch(const TrainingTask& task);
   void print(const EpochReport& report) const;
+  void log(const EpochReport& report) const;
   // A mean loss as it is shown.
   double shown(double mean) const;
 

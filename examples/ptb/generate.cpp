@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "commands.h"
+#include "framework/gemm.h"
 #include "saved_model.h"
 
 namespace ptb {
@@ -60,7 +61,7 @@ void generate(const Arguments& arguments) {
   Options options("generate", "CHECKPOINT", "Lets a trained model write; each sentence on a line of its own.");
   namespace po = boost::program_options;
   options.add()("prompt", po::value(&prompt), "the text to go on from (default: a sentence begins)")(
-      "words", po::value(&words)->default_value(words), "words to draw; the last sentence is then ended")(
+      "words", po::value(&words)->default_value(words), "words to draw, and those that end the last sentence, 100 at most")(
       "temperature", po::value(&sampling.temperature)->default_value(sampling.temperature),
       "below 1: likelier words become likelier still; above: rarer ones")(
       "top-k", po::value(&sampling.top_k)->default_value(sampling.top_k), "draw among the likeliest K words; 0: all")(
@@ -70,6 +71,7 @@ void generate(const Arguments& arguments) {
   require_input(sampling.temperature > 0 && std::isfinite(sampling.temperature), "generate: --temperature must be above 0");
   require_input(sampling.top_k >= 0, "generate: --top-k {} is negative", sampling.top_k);
 
+  set_threads(1);  // a word at a time gives a second thread nothing to do
   const SavedModel saved = load_model(options.positional());
   const Level level = saved.recipe.data.level;
   const int32_t eos = saved.vocabulary.eos();
@@ -79,7 +81,7 @@ void generate(const Arguments& arguments) {
 
   LstmState state = saved.model->lstm.zero_state(1);
   Sampler sampler(saved.vocabulary.size(), sampling, seed);
-  const int limit = words + 1000;  // of a model that never ends its sentence
+  const int limit = words + 100;  // of a model that does not end its sentences
   for (int drawn = 0; drawn < limit && !(drawn >= words && (text.empty() || text.back() == eos)); ++drawn) {
     const auto [logits, next] = saved.model->predict(as_steps(input), state);
     state = next;

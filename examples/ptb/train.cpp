@@ -7,6 +7,7 @@
 #include "data/ngram.h"
 #include "data/windows.h"
 #include "framework/gemm.h"
+#include "framework/memory.h"
 #include "result.h"
 #include "saved_model.h"
 #include "text.h"
@@ -61,9 +62,13 @@ bool parse(const Arguments& arguments, TrainOptions& train) {
 
 // 929589 -> "929,589"
 std::string with_commas(int64_t number) {
-  std::string digits = std::to_string(number);
-  for (int64_t i = std::ssize(digits) - 3; i > 0; i -= 3) digits.insert(static_cast<size_t>(i), ",");
-  return digits;
+  const std::string text = std::to_string(number);
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (i > 0 && (text.size() - i) % 3 == 0) result += ',';
+    result += text[i];
+  }
+  return result;
 }
 
 // A model, its text, and what training it needs.
@@ -95,11 +100,12 @@ class Session {
   }
   void introduce() const;
   TrainingTask task();
-  TrainerOptions trainer_options() const;
+  TrainerOptions trainer_options(const fs::path& log = {}) const;
   Score score_split(Split split, int batch) const;
   void save(const fs::path& folder, const EpochReport& report) const;
   void report(const Trainer& trainer, const fs::path& file);
-  void compare(Split split, double perplexity, std::optional<double> source) const;
+  void say_score(Split split, double perplexity, int64_t tokens, std::optional<double> source) const;
+  void print_json(const Trainer& trainer, int epochs);
 
   TrainOptions options_;
   const Recipe& recipe_;
@@ -143,7 +149,7 @@ TrainingTask Session::task() {
           .carry = [this] { state_ = next_; }};
 }
 
-TrainerOptions Session::trainer_options() const {
+TrainerOptions Session::trainer_options(const fs::path& log) const {
   const bool triggered = recipe_.optimizer.kind == OptimizerKind::asgd && recipe_.optimizer.average_from == 0;
   return {.epochs = recipe_.training.epochs,
           .clip = recipe_.training.clip,
@@ -152,7 +158,8 @@ TrainerOptions Session::trainer_options() const {
           .non_monotone = triggered ? recipe_.optimizer.non_monotone : 0,
           .perplexity = true,
           .unit = recipe_.data.level == Level::word ? "words" : "characters",
-          .progress = {.stream = out_}};
+          .progress = {.stream = out_},
+          .log = log};
 }
 
 Score Session::score_split(Split split, int batch) const {
@@ -160,13 +167,12 @@ Score Session::score_split(Split split, int batch) const {
 }
 
 void Session::run() {
-  check_run_folder(options_.out);
-  introduce();
   const fs::path folder = create_run_folder(options_.out, recipe_.name);
+  introduce();
   write_file_atomically(folder / "recipe.toml", resolved(recipe_));
   say("folder  {}\n\n", folder.string());
 
-  Trainer trainer(*optimizer_, trainer_options());
+  Trainer trainer(*optimizer_, trainer_options(folder / "log.jsonl"));
   TrainingTask task = this->task();
   task.validate = [this] { return score_split(Split::valid, recipe_.data.eval_batch).perplexity(); };
   task.save = [&](const EpochReport& report) { save(folder, report); };
@@ -179,44 +185,46 @@ void Session::save(const fs::path& folder, const EpochReport& report) const {
   if (report.best) save_model(folder / "best.safetensors", recipe_, text_.corpus.vocabulary, model_);
 }
 
-// Scores the weights that are kept as they are in the file, and says what came out.
+// Scores the weights that are kept, as they are in the file, and says what came out.
 void Session::report(const Trainer& trainer, const fs::path& file) {
+  const bool best = recipe_.training.keep == Keep::best;
+  const double valid = best ? *trainer.state().best : *trainer.epochs().back().valid;
   load_weights(file, model_);
-  const Score valid = score_split(Split::valid, recipe_.data.eval_batch);
   const Score test = score_split(Split::test, recipe_.data.eval_batch);
-  const auto& source = text_;
   say("\n");
-  say("valid   perplexity {:.2f}, {} tokens of {}\n", valid.perplexity(), with_commas(valid.tokens),
-      with_commas(std::ssize(text_.corpus.valid)));
-  compare(Split::valid, valid.perplexity(), source.source_valid);
-  say("test    perplexity {:.2f}, {} tokens of {}\n", test.perplexity(), with_commas(test.tokens),
-      with_commas(std::ssize(text_.corpus.test)));
-  compare(Split::test, test.perplexity(), source.source_test);
-  say("speed   {} {}/s over {} of training\n", format_number(trainer.rate()), trainer_options().unit,
+  if (best) say("weights of epoch {}, the best on the valid split\n", trainer.state().best_epoch);
+  say_score(Split::valid, valid, std::ssize(text_.corpus.valid), text_.source_valid);
+  say_score(Split::test, test.perplexity(), test.tokens, text_.source_test);
+  say("speed   {} {}/s, {} of training\n", format_number(trainer.rate()), trainer_options().unit,
       format_duration(trainer.seconds()));
   say("model   {}\nnext    ./run ptb generate {}\n", file.string(), file.string());
 
-  result_.epochs = trainer.state().epoch;
-  result_.tokens = trainer.count();
-  result_.seconds = trainer.seconds();
-  result_.words_per_second = trainer.rate();
-  result_.train_perplexity = trainer.epochs().back().train;
-  result_.valid_perplexity = valid.perplexity();
+  result_.valid_perplexity = valid;
   result_.test_perplexity = test.perplexity();
-  if (options_.json) result_.print_json();
+  print_json(trainer, trainer.state().epoch);
 }
 
-// What a perplexity is to be held against: counting words, and what made the text.
-void Session::compare(Split split, double perplexity, std::optional<double> source) const {
+// A perplexity, and what it is to be held against: what made the text, and what counting words gives.
+void Session::say_score(Split split, double perplexity, int64_t tokens, std::optional<double> source) const {
   const Corpus& corpus = text_.corpus;
+  say("{:<8}perplexity {:.2f}, {} of {} tokens scored\n", unroll::name(split), perplexity, with_commas(tokens),
+      with_commas(std::ssize(corpus.split(split))));
+  if (source)
+    say("        the source's own is {:.2f}: {:.1f} % above the best possible\n", *source, 100 * (perplexity / *source - 1));
+  if (recipe_.data.level != Level::word) return;
   const auto counted = [&](int order) {
     return NgramModel(order, corpus.train, corpus.vocabulary.size(), corpus.vocabulary.eos()).perplexity(corpus.split(split));
   };
-  if (recipe_.data.level == Level::word) say("        unigram {:.2f}, trigram {:.2f}", counted(1), counted(3));
-  if (source)
-    say(", the source itself {:.2f}: the model is {:.1f} % above the best possible", *source,
-        100 * (perplexity / *source - 1));
-  say("\n");
+  say("        by counting: unigram {:.2f}, trigram {:.2f}\n", counted(1), counted(3));
+}
+
+void Session::print_json(const Trainer& trainer, int epochs) {
+  result_.epochs = epochs;
+  result_.tokens = trainer.count();
+  result_.seconds = trainer.seconds();
+  result_.words_per_second = trainer.rate();
+  if (!trainer.epochs().empty()) result_.train_perplexity = trainer.epochs().back().train;
+  if (options_.json) result_.print_json();
 }
 
 void Session::dry_run() {
@@ -234,14 +242,9 @@ void Session::dry_run() {
   const int64_t few = std::min<int64_t>(std::ssize(valid), int64_t{recipe_.data.batch} * recipe_.data.bptt);
   const Score scored = score(model_, std::span(valid).first(static_cast<size_t>(few)), text_.corpus.vocabulary.eos(),
                              recipe_.data.eval_batch);
-  say("scoring: perplexity {:.2f} of {} tokens of the valid split\nnothing was written\n", scored.perplexity(),
-      with_commas(scored.tokens));
-  result_.epochs = 0;
-  result_.tokens = trainer.count();
-  result_.seconds = trainer.seconds();
-  result_.words_per_second = trainer.rate();
-  result_.train_perplexity = trainer.epochs().back().train;
-  if (options_.json) result_.print_json();
+  say("scoring: perplexity {:.2f} of {} tokens of the valid split\nmemory: {}B at most, of tensors\nnothing was written\n",
+      scored.perplexity(), with_commas(scored.tokens), format_number(static_cast<double>(memory_statistics().peak)));
+  print_json(trainer, 0);
 }
 
 // The mean loss that nothing can beat on a window from an empty state: streams that agree so far and then differ.
@@ -293,12 +296,7 @@ void Session::overfit_one_batch() {
   require(loss < floor + near, "the window was not learnt by heart in {} steps: the loss is {:.3f} still; "
                                "look at the learning rate, at dropout, and at the model", steps, loss);
   say("learnt by heart in {} steps\n", steps);
-  result_.epochs = 0;
-  result_.tokens = trainer.count();
-  result_.seconds = trainer.seconds();
-  result_.words_per_second = trainer.rate();
-  result_.train_perplexity = std::exp(loss);
-  if (options_.json) result_.print_json();
+  print_json(trainer, 0);
 }
 
 }  // namespace

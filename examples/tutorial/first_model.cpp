@@ -38,7 +38,7 @@ int main() {
   Adam adam(model.params, {.learning_rate = 2e-3});
   RandomStream random(1, "sequences");
   Sequences batch;
-  for (int step = 1; step <= 200; ++step) {
+  for (int step = 1; step <= 100; ++step) {
     batch.draw(random);
     Tape tape;
     const Var loss = binary_cross_entropy(model(batch.x), batch.label);

@@ -25,10 +25,12 @@ const Kernels& table();
 std::span<const Variant> variants() {
 #ifdef UNROLL_X86_VARIANTS
   static const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  static const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                                 __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  static const Variant all[] = {
-      {"baseline", true, baseline::table}, {"avx2", has_avx2, avx2::table}, {"avx512", has_avx512, avx512::table}};
+  static const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") &&
+                                 __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                                 __builtin_cpu_supports("avx512vl");
+  static const Variant all[] = {{"baseline", true, baseline::table},
+                                {"avx2", has_avx2, avx2::table},
+                                {"avx512", has_avx512, avx512::table}};
 #else
   static const Variant all[] = {{"baseline", true, baseline::table}};
 #endif

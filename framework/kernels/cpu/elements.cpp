@@ -20,8 +20,8 @@ void unary_gradient(Unary f, const real* x, const real* y, const real* dy, real*
   });
 }
 
-// use(a, b, at, count) for runs of elements at … at+count-1 along which both operands are contiguous; operand x is
-// repeated every nx elements.
+// use(a, b, at, count) for runs of elements at … at+count-1 along which both operands are contiguous; operand
+// x is repeated every nx elements.
 template <class Use>
 void each_run(const real* a, int64_t na, const real* b, int64_t nb, int64_t n, Use use) {
   constexpr int64_t block = 4096, width = 512;
@@ -57,8 +57,8 @@ void binary(Binary f, const real* a, int64_t na, const real* b, int64_t nb, real
   });
 }
 
-void binary_gradient(Binary f, bool of_b, const real* a, int64_t na, const real* b, int64_t nb, const real* dy, real* d,
-                     int64_t n, bool add) {
+void binary_gradient(Binary f, bool of_b, const real* a, int64_t na, const real* b, int64_t nb,
+                     const real* dy, real* d, int64_t n, bool add) {
   with_flag(add, [=](auto adds) {
     with_flag(of_b, [=](auto for_b) {
       with_functor(f, [=]<class F>(F) {
@@ -77,13 +77,14 @@ void affine(const real* x, real scale, real shift, real* y, int64_t n, bool add)
   with_flag(add, [=](auto adds) { each(n, 1, [=](int64_t i) { put(adds, y[i], scale * x[i] + shift); }); });
 }
 
-// The factors of elements first … first + 4·blocks - 1 of a place: 0, or 1 / (1 - rate). `first` is a multiple of 4.
-// Philox 4x32-10 as in random.h, side by side for all blocks of four.
+// The factors of elements first … first + 4·blocks - 1 of a place: 0, or 1 / (1 - rate). `first` is a
+// multiple of 4. Philox 4x32-10 as in random.h, side by side for all blocks of four.
 constexpr int64_t mask_size = 1024;
 void draw_mask(const RandomKey& key, int64_t first, int64_t blocks, real rate, real* factor) {
   const uint32_t step = key.step, place_low = static_cast<uint32_t>(key.place);
   const uint32_t place_high = static_cast<uint32_t>(key.place >> 32);
-  const uint32_t seed_low = static_cast<uint32_t>(key.seed), seed_high = static_cast<uint32_t>(key.seed >> 32);
+  const uint32_t seed_low = static_cast<uint32_t>(key.seed),
+                 seed_high = static_cast<uint32_t>(key.seed >> 32);
   const uint32_t first_block = static_cast<uint32_t>(first / 4);
   uint32_t bits[4][mask_size / 4];
 #pragma omp simd
@@ -124,8 +125,8 @@ void dropout(const real* x, real rate, const RandomKey& key, int64_t period, rea
   });
 }
 
-void copy_blocks(const real* src, int64_t src_stride, real* dst, int64_t dst_stride, int64_t blocks, int64_t length,
-                 bool add) {
+void copy_blocks(const real* src, int64_t src_stride, real* dst, int64_t dst_stride, int64_t blocks,
+                 int64_t length, bool add) {
   with_flag(add, [=](auto adds) {
     if (blocks == 1 || (src_stride == length && dst_stride == length)) {
       return each(blocks * length, 1, [=](int64_t i) { put(adds, dst[i], src[i]); });
@@ -160,7 +161,7 @@ void transpose(const real* x, int64_t rows, int64_t cols, real* y, bool add) {
 
 }  // namespace
 
-void fill_elements(Kernels& k) {
+void fill_elements(Kernels& k) noexcept {
   k.unary = unary;
   k.unary_gradient = unary_gradient;
   k.binary = binary;

@@ -5,10 +5,10 @@
 
 namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
 
-void fill_elements(Kernels& k);
-void fill_rows(Kernels& k);
-void fill_lstm_cell(Kernels& k);
-void fill_losses(Kernels& k);
-void fill_updates(Kernels& k);
+void fill_elements(Kernels& k) noexcept;
+void fill_rows(Kernels& k) noexcept;
+void fill_lstm_cell(Kernels& k) noexcept;
+void fill_losses(Kernels& k) noexcept;
+void fill_updates(Kernels& k) noexcept;
 
 }  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA

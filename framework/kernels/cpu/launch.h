@@ -1,5 +1,5 @@
-// The CPU's launch helpers: each element, each row, reduce. Included by the kernels of one instruction set, and
-// compiled into its namespace.
+// The CPU's launch helpers: each element, each row, reduce. Included by the kernels of one instruction set,
+// and compiled into its namespace.
 #pragma once
 
 #include "framework/kernels/pointwise.h"
@@ -8,8 +8,8 @@ namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
 
 using namespace pointwise;
 
-// Waking threads costs microseconds, more on a shared machine. Work is counted in elements times cost, where an
-// addition costs 1 and an exponential about 4.
+// Waking threads costs microseconds, more on a shared machine. Work is counted in elements times cost, where
+// an addition costs 1 and an exponential about 4.
 constexpr int64_t worth_threads = 65536;
 
 constexpr int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }

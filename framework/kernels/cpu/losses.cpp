@@ -29,13 +29,14 @@ void cross_entropy_row(real* x, int32_t target, real weight, int64_t cols, real&
   }
 }
 
-void cross_entropy(real* x, const int32_t* target, const real* weights, int32_t ignore, int64_t rows, int64_t cols,
-                   real* loss, bool gradient, real scale) {
+void cross_entropy(real* x, const int32_t* target, const real* weights, int32_t ignore, int64_t rows,
+                   int64_t cols, real* loss, bool gradient, real scale) {
   with_flag(gradient, [=](auto with_gradient) {
     each_row(rows, cols, 6, [=](int64_t r) {
       real* row = x + r * cols;
       if (target[r] != ignore) {
-        return cross_entropy_row<with_gradient>(row, target[r], weights ? weights[r] : 1, cols, loss[r], scale);
+        return cross_entropy_row<with_gradient>(row, target[r], weights ? weights[r] : 1, cols, loss[r],
+                                                scale);
       }
       loss[r] = 0;
       if constexpr (with_gradient) {
@@ -49,15 +50,17 @@ void bce(const real* x, const real* t, real pos_weight, real* y, int64_t n) {
   each(n, 8, [=](int64_t i) { y[i] = binary_cross_entropy(x[i], t[i], pos_weight); });
 }
 
-void bce_gradient(const real* x, const real* t, real pos_weight, const real* dy, real* dx, int64_t n, bool add) {
+void bce_gradient(const real* x, const real* t, real pos_weight, const real* dy, real* dx, int64_t n,
+                  bool add) {
   with_flag(add, [=](auto adds) {
-    each(n, 4, [=](int64_t i) { put(adds, dx[i], dy[i] * binary_cross_entropy_slope(x[i], t[i], pos_weight)); });
+    each(n, 4,
+         [=](int64_t i) { put(adds, dx[i], dy[i] * binary_cross_entropy_slope(x[i], t[i], pos_weight)); });
   });
 }
 
 }  // namespace
 
-void fill_losses(Kernels& k) {
+void fill_losses(Kernels& k) noexcept {
   k.cross_entropy = cross_entropy;
   k.binary_cross_entropy = bce;
   k.binary_cross_entropy_gradient = bce_gradient;

@@ -5,8 +5,8 @@
 namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
 namespace {
 
-// finish(k, c, sum) for column c of each of `count` matrices [rows, cols], sum = Σ_r value(k, r, c) in the order of
-// rows, whatever the number of threads.
+// finish(k, c, sum) for column c of each of `count` matrices [rows, cols], sum = Σ_r value(k, r, c) in the
+// order of rows, whatever the number of threads.
 template <class Value, class Finish>
 void each_column_sum(int64_t count, int64_t rows, int64_t cols, int64_t cost, Value value, Finish finish) {
   constexpr int64_t width = 256;
@@ -115,8 +115,8 @@ void log_softmax_gradient(const real* y, const real* dy, int64_t rows, int64_t c
 }
 
 // y = (x - mean) · rstd · gain + bias,  rstd = 1 / √(mean of (x - mean)² + eps)
-void layer_norm(const real* x, const real* gain, const real* bias, real eps, int64_t rows, int64_t cols, real* y,
-                real* mean, real* rstd) {
+void layer_norm(const real* x, const real* gain, const real* bias, real eps, int64_t rows, int64_t cols,
+                real* y, real* mean, real* rstd) {
   each_row(rows, cols, 3, [=](int64_t r) {
     const real* in = x + r * cols;
     real* out = y + r * cols;
@@ -153,14 +153,17 @@ void layer_norm_gradient(const real* x, const real* gain, const real* mean, cons
         }
         const real a = sum / static_cast<real>(cols), b = dot / static_cast<real>(cols);
 #pragma omp simd
-        for (int64_t c = 0; c < cols; ++c) put(adds, din[c], s * (dout[c] * gain[c] - a - (in[c] - m) * s * b));
+        for (int64_t c = 0; c < cols; ++c)
+          put(adds, din[c], s * (dout[c] * gain[c] - a - (in[c] - m) * s * b));
       });
     });
   }
   if (dgain) {
     each_column_sum(
         1, rows, cols, 2,
-        [=](int64_t, int64_t r, int64_t c) { return dy[r * cols + c] * ((x[r * cols + c] - mean[r]) * rstd[r]); },
+        [=](int64_t, int64_t r, int64_t c) {
+          return dy[r * cols + c] * ((x[r * cols + c] - mean[r]) * rstd[r]);
+        },
         [=](int64_t, int64_t c, real sum) { dgain[c] += sum; });
   }
   if (dbias) sum_rows(dy, rows, cols, dbias, true);
@@ -184,7 +187,8 @@ void sum_middle(const real* x, int64_t outer, int64_t n, int64_t inner, real sca
   }
 }
 
-void sum_middle_gradient(const real* dy, int64_t outer, int64_t n, int64_t inner, real scale, real* dx, bool add) {
+void sum_middle_gradient(const real* dy, int64_t outer, int64_t n, int64_t inner, real scale, real* dx,
+                         bool add) {
   with_flag(add, [=](auto adds) {
     if (inner == 1 && outer == 1) {
       const real d = scale * dy[0];
@@ -244,7 +248,8 @@ void max_middle(const real* x, int64_t outer, int64_t n, int64_t inner, real* y,
   });
 }
 
-void max_middle_gradient(const real* dy, const int32_t* where, int64_t outer, int64_t n, int64_t inner, real* dx) {
+void max_middle_gradient(const real* dy, const int32_t* where, int64_t outer, int64_t n, int64_t inner,
+                         real* dx) {
   each_row(outer, n * inner, 1, [=](int64_t k) {
     real* block = dx + k * n * inner;
     for (int64_t i = 0; i < n * inner; ++i) block[i] = 0;
@@ -277,7 +282,7 @@ void add_to_rows(const real* dy, const int32_t* ids, int64_t n, int64_t cols, re
 
 }  // namespace
 
-void fill_rows(Kernels& k) {
+void fill_rows(Kernels& k) noexcept {
   k.broadcast_rows = broadcast_rows;
   k.sum_rows = sum_rows;
   k.softmax = softmax;

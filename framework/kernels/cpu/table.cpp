@@ -3,12 +3,11 @@
 
 namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
 
-const Kernels& table();
-
-const Kernels& table() {
 #define UNROLL_TEXT(name) #name
 #define UNROLL_NAME(name) UNROLL_TEXT(name)
-  static Kernels kernels = [] {
+
+const Kernels& table() {
+  static const Kernels kernels = []() noexcept {
     Kernels k{};
     k.name = UNROLL_NAME(UNROLL_ISA);
     fill_elements(k);

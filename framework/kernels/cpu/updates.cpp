@@ -18,7 +18,8 @@ double sum(const real* x, int64_t n) {
 
 void sgd(const SgdUpdate& update, real* p, const real* g, real* velocity, int64_t n) {
   const SgdUpdate u = update;
-  if (!velocity) return each(n, 1, [=](int64_t i) { p[i] -= u.learning_rate * sgd_direction(u, p[i], g[i]); });
+  if (!velocity)
+    return each(n, 1, [=](int64_t i) { p[i] -= u.learning_rate * sgd_direction(u, p[i], g[i]); });
   with_flag(u.first, [=](auto first) {
     with_flag(u.nesterov, [=](auto nesterov) {
       SgdUpdate fixed = u;
@@ -40,7 +41,7 @@ void average(const real* p, real weight, real* mean, int64_t n) {
 
 }  // namespace
 
-void fill_updates(Kernels& k) {
+void fill_updates(Kernels& k) noexcept {
   k.sum_of_squares = sum_of_squares;
   k.sum = sum;
   k.sgd = sgd;

@@ -8,8 +8,8 @@
 namespace unroll::inline UNROLL_REAL::cpu {
 
 struct Variant {
-  const char* name;            // as in UNROLL_ISA
-  bool runs_here;              // this machine has it
+  const char* name;  // as in UNROLL_ISA
+  bool runs_here;    // this machine has it
   const Kernels& (*table)();
 };
 // From the plainest to the fastest.

@@ -1,0 +1,499 @@
+// The program `ptb` as a user meets it: what it prints, writes and refuses.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+#include "data/vocabulary.h"
+#include "tests/program.h"
+#include "tests/support.h"
+#include "training/safetensors.h"
+
+using namespace unroll;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+// A recipe that trains in a moment.
+const std::string tiny = R"([model]
+embedding = 12
+hidden = 16
+layers = 2
+dropout = 0.1
+init = 0.1
+
+[data]
+corpus = "grammar"
+train_tokens = 20_000
+valid_tokens = 400
+test_tokens = 500
+batch = 10
+bptt = 10
+
+[training]
+epochs = 1
+clip = 1.0
+reduction = "mean"
+
+[optimizer]
+kind = "adam"
+learning_rate = 0.01
+)";
+
+Words operator+(Words a, const Words& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+ProgramRun ptb(const Words& words, const fs::path& folder, const std::string& output = {}) {
+  return run_program(program_named("ptb"), words, folder, output);
+}
+
+// Runs what must succeed.
+std::string ptb_out(const Words& words, const fs::path& folder) {
+  const ProgramRun run = ptb(words, folder);
+  CHECK_MESSAGE(run.code == 0, run.err);
+  return run.out;
+}
+
+// The one line of standard output under --json.
+nlohmann::json ptb_json(const Words& words, const fs::path& folder) {
+  const auto lines = lines_of(ptb_out(words + Words{"--json"}, folder));
+  REQUIRE(lines.size() == 1);
+  return nlohmann::json::parse(lines[0]);
+}
+
+// A folder with the tiny recipe and one trained model, made once for all tests that only read it.
+const Folder& trained() {
+  static const Folder folder;
+  static const bool done = [] {
+    folder.write("tiny.toml", tiny);
+    const ProgramRun run = ptb({"train", "tiny.toml", "--out", "model"}, folder.path());
+    REQUIRE_MESSAGE(run.code == 0, run.err);
+    return true;
+  }();
+  (void)done;
+  return folder;
+}
+
+// Text of words in a fixed order, for the corpora of files.
+std::string sentences(int count, const std::string& words = "the cat sat on a mat") {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += " " + words + (i % 2 ? " today" : "") + " \n";
+  return text;
+}
+
+void write_text(const Folder& folder, const std::string& name) {
+  folder.write(name + "/train.txt", sentences(200));
+  folder.write(name + "/valid.txt", sentences(20));
+  folder.write(name + "/test.txt", sentences(20));
+}
+
+}  // namespace
+
+// --- training -------------------------------------------------------------------------------------------------------
+
+TEST_CASE("a run writes its model, recipe and log into a folder of its own, and never into another's") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  const std::string out = ptb_out({"train", "tiny.toml"}, folder.path());
+  for (const std::string part : {"runs/tiny-1", "parameters", "fused", "fp32", "seed 1", "epoch 1/1", "valid", "test",
+                           " tokens scored", "source", "unigram", "trigram", "generate runs/tiny-1/last.safetensors"})
+    CHECK_MESSAGE(out.find(part) != std::string::npos, part);
+  CHECK(out.find('\r') == std::string::npos);  // no terminal: plain lines
+  CHECK(out.find('\033') == std::string::npos);
+  const auto first = folder.listing();
+  for (const std::string file : {"runs/tiny-1/last.safetensors", "runs/tiny-1/best.safetensors", "runs/tiny-1/recipe.toml",
+                           "runs/tiny-1/log.jsonl"})
+    CHECK_MESSAGE(fs::exists(folder / file), file);
+
+  CHECK(ptb_out({"train", "tiny.toml", "--seed", "2"}, folder.path()).find("runs/tiny-2") != std::string::npos);
+  const auto second = folder.listing();
+  CHECK(std::ranges::includes(second, first));  // the first run is as it was, to its times
+  // What was trained can be trained again from the recipe that it wrote.
+  ptb_out({"train", "runs/tiny-1/recipe.toml", "--out", "again"}, folder.path());
+  CHECK(read_text(folder / "again/last.safetensors").size() > 1000);
+}
+
+TEST_CASE("--json: one object with every key, and all else goes to standard error") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  const ProgramRun run = ptb({"train", "tiny.toml", "--json", "--seed", "3", "--set", "training.epochs=2"}, folder.path());
+  REQUIRE(run.code == 0);
+  const auto lines = lines_of(run.out);
+  REQUIRE(lines.size() == 1);
+  const auto json = nlohmann::json::parse(lines[0]);
+  CHECK(json["recipe"] == "tiny");
+  CHECK(json["engine"] == "fused");
+  CHECK(json["precision"] == "fp32");
+  CHECK(json["seed"] == 3);
+  CHECK(json["epochs"] == 2);
+  CHECK(json["tokens"] == 2 * 2000 * 10);  // streams of 2,000 predictions
+  CHECK(json["seconds"].get<double>() > 0);
+  CHECK(json["words_per_second"].get<double>() == doctest::Approx(40000 / json["seconds"].get<double>()));
+  CHECK(json["parameters"].get<int>() > 1000);
+  const double source = json["source_valid_perplexity"], valid = json["valid_perplexity"];
+  CHECK(source > 5);
+  CHECK(valid > source);
+  CHECK(json["train_perplexity"].get<double>() > source);
+  CHECK(json["test_perplexity"].get<double>() > json["source_test_perplexity"].get<double>());
+  CHECK(json.size() == 14);
+  CHECK(run.err.find("epoch 2/2") != std::string::npos);
+}
+
+TEST_CASE("evaluate gives what training reported, from the file alone") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  const auto json = ptb_json({"train", "tiny.toml", "--out", "model"}, folder.path());
+  fs::rename(folder / "model/last.safetensors", folder / "moved.safetensors");
+  fs::remove(folder / "tiny.toml");
+  fs::remove_all(folder / "model");
+  const auto test = ptb_json({"evaluate", "moved.safetensors"}, folder.path());
+  CHECK(test["test_perplexity"] == json["test_perplexity"]);
+  CHECK(test["source_test_perplexity"] == json["source_test_perplexity"]);
+  CHECK(test["valid_perplexity"].is_null());
+  CHECK(test["train_perplexity"].is_null());
+  CHECK(test["epochs"].is_null());
+  CHECK(test["tokens"].get<int>() >= 500);
+  CHECK(test["parameters"] == json["parameters"]);
+  CHECK(test["recipe"] == "tiny");
+  const auto valid = ptb_json({"evaluate", "moved.safetensors", "--split", "valid"}, folder.path());
+  CHECK(valid["valid_perplexity"] == json["valid_perplexity"]);
+  CHECK(valid["test_perplexity"].is_null());
+  CHECK(ptb_json({"evaluate", "moved.safetensors", "--split", "train"}, folder.path())["tokens"].get<int>() >= 20000);
+
+  // More streams score the same tokens, each stream from an empty state.
+  const auto streams = ptb_json({"evaluate", "moved.safetensors", "--batch", "7"}, folder.path());
+  CHECK(streams["tokens"] == test["tokens"]);
+  CHECK(streams["test_perplexity"] != test["test_perplexity"]);
+  CHECK(streams["test_perplexity"].get<double>() ==
+        doctest::Approx(test["test_perplexity"].get<double>()).epsilon(0.1));
+}
+
+TEST_CASE("same seed and threads: the same bits; another seed: others; both engines: the same to rounding") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  const auto weights = [&](const std::string& name, const Words& more) {
+    ptb_out(Words{"train", "tiny.toml", "--threads", "1", "--out", name} + more, folder.path());
+    return SafetensorsFile(folder / name / "last.safetensors").load("decoder.weight");
+  };
+  const Tensor first = weights("a", {});
+  CHECK(same_bits(first, weights("b", {})));
+  CHECK(!same_bits(first, weights("c", {"--seed", "2"})));
+  CHECK(distance(first, weights("d", {"--engine", "composed"})) < 1e-2);
+}
+
+TEST_CASE("every optimizer and schedule can be asked for") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  const Words sets[] = {
+      {"optimizer.kind=sgd", "optimizer.learning_rate=1", "schedule.kind=step", "schedule.after=1"},
+      {"optimizer.kind=sgd", "optimizer.learning_rate=0.1", "optimizer.momentum=0.9", "optimizer.nesterov=true"},
+      {"optimizer.kind=adamw", "optimizer.weight_decay=0.01", "schedule.kind=cosine", "schedule.warmup=0.5"},
+      {"optimizer.kind=asgd", "optimizer.learning_rate=1", "optimizer.average_from=2"},
+      {"optimizer.kind=adam", "schedule.kind=plateau", "schedule.factor=0.25", "training.accumulate=3"},
+      {"training.reduction=sum-over-steps", "training.clip=0", "training.keep=best", "model.forget_bias=1"},
+  };
+  for (const Words& set : sets) {
+    Words words = {"train", "tiny.toml", "--set", "training.epochs=2"};
+    for (const std::string& assignment : set) words = words + Words{"--set", assignment};
+    const auto json = ptb_json(words, folder.path());
+    CHECK_MESSAGE(json["test_perplexity"].get<double>() < 150, set[0]);
+  }
+}
+
+TEST_CASE("text of one's own: words, characters, tied weights; unknown words become <unk> where there is one") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  write_text(folder, "text");
+  const Words train = {"train", "tiny.toml", "--data", "text", "--set", "data.corpus=text", "--set", "training.epochs=6"};
+  const auto words = ptb_json(train + Words{"--out", "words"}, folder.path());
+  CHECK(words["test_perplexity"].get<double>() < 2);
+  CHECK(!words.contains("source_test_perplexity"));
+  CHECK(ptb_json({"evaluate", "words/last.safetensors", "--data", "text"}, folder.path())["test_perplexity"] ==
+        words["test_perplexity"]);
+
+  const auto characters =
+      ptb_json(train + Words{"--out", "characters", "--set", "data.level=char", "--set", "model.dropout=0"}, folder.path());
+  CHECK(characters["test_perplexity"].get<double>() < 1.6);
+  CHECK(characters["tokens"].get<int>() > words["tokens"].get<int>());
+  const std::string written =
+      ptb_out({"generate", "characters/last.safetensors", "--prompt", "the c", "--words", "15", "--temperature", "0.1"},
+              folder.path());
+  CHECK(written.starts_with(" the c") == false);
+  CHECK(written.starts_with("the cat sat on a mat"));
+
+  const auto tied = ptb_json(train + Words{"--out", "tied", "--set", "model.tied=true", "--set", "model.hidden=12"},
+                             folder.path());
+  CHECK(tied["parameters"].get<int>() < words["parameters"].get<int>());
+  CHECK(ptb_json({"evaluate", "tied/last.safetensors", "--data", "text"}, folder.path())["test_perplexity"] ==
+        tied["test_perplexity"]);
+  const SafetensorsFile file(folder / "tied/last.safetensors");
+  CHECK(same_bits(file.load("embedding.weight"), file.load("decoder.weight")));
+
+  folder.write("text/test.txt", "the dog sat\n");
+  const ProgramRun unknown = ptb({"evaluate", "words/last.safetensors", "--data", "text"}, folder.path());
+  CHECK(unknown.code == 2);
+  CHECK(lacks(unknown.err.substr(0, unknown.err.size() - 1), {"test.txt:1", "'dog'"}) == "");
+}
+
+TEST_CASE("the file has the names that PyTorch would use, the second bias as zeros, recipe and vocabulary") {
+  const SafetensorsFile file(trained() / "model/last.safetensors");
+  const auto shape = [&](const std::string& name) {
+    const auto* entry = file.find(name);
+    return entry ? entry->type + " " + entry->shape_text() : "none";
+  };
+  const auto words = nlohmann::json::parse(file.metadata().at("vocabulary"));
+  const std::string vocab = std::to_string(words.size());
+  CHECK(shape("embedding.weight") == "F32 [" + vocab + ", 12]");
+  CHECK(shape("lstm.weight_ih_l0") == "F32 [64, 12]");
+  CHECK(shape("lstm.weight_hh_l0") == "F32 [64, 16]");
+  CHECK(shape("lstm.bias_ih_l0") == "F32 [64]");
+  CHECK(shape("lstm.bias_hh_l0") == "F32 [64]");
+  CHECK(shape("lstm.weight_ih_l1") == "F32 [64, 16]");
+  CHECK(shape("lstm.bias_hh_l1") == "F32 [64]");
+  CHECK(shape("decoder.weight") == "F32 [" + vocab + ", 16]");
+  CHECK(shape("decoder.bias") == "F32 [" + vocab + "]");
+  CHECK(file.entries().size() == 11);
+  for (const real v : file.load("lstm.bias_hh_l1").span()) CHECK(v == 0);
+  CHECK(file.metadata().at("recipe").find("hidden = 16") != std::string::npos);
+  CHECK(std::ranges::find(words, "<eos>") != words.end());
+}
+
+TEST_CASE("a file with two biases is read as their sum") {
+  const Folder folder;
+  const fs::path path = trained() / "model/last.safetensors";
+  const SafetensorsFile file(path);
+  std::vector<NamedTensor> tensors;
+  for (const auto& entry : file.entries()) tensors.push_back({entry.name, file.load(entry.name)});
+  for (auto& [name, tensor] : tensors) {
+    const bool first = name.find("bias_ih") != std::string::npos, second = name.find("bias_hh") != std::string::npos;
+    for (real& v : tensor.span()) v += first ? -0.25f : second ? 0.25f : 0.0f;
+  }
+  write_safetensors(folder / "two.safetensors", tensors, file.metadata());
+  const auto one = ptb_json({"evaluate", path.string()}, folder.path());
+  const auto two = ptb_json({"evaluate", "two.safetensors"}, folder.path());
+  CHECK(two["test_perplexity"].get<double>() == doctest::Approx(one["test_perplexity"].get<double>()).epsilon(1e-5));
+}
+
+TEST_CASE("--dry-run and --overfit-one-batch write nothing") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  const auto before = folder.listing();
+  const std::string dry = ptb_out({"train", "tiny.toml", "--dry-run"}, folder.path());
+  CHECK(dry.find("nothing was written") != std::string::npos);
+  const auto json = ptb_json({"train", "tiny.toml", "--dry-run"}, folder.path());
+  CHECK(json["tokens"] == 100);
+  CHECK(json["test_perplexity"].is_null());
+  const Words overfit = {"train", "tiny.toml", "--overfit-one-batch"};
+  CHECK(ptb_out(overfit, folder.path()).find("learnt by heart in") != std::string::npos);
+  const ProgramRun hopeless = ptb(overfit + Words{"--set", "optimizer.learning_rate=1e-9"}, folder.path());
+  CHECK(hopeless.code == 1);
+  CHECK(hopeless.err.find("not learnt by heart") != std::string::npos);
+  CHECK(folder.listing() == before);
+}
+
+// --- explaining and writing --------------------------------------------------------------------------------------------
+
+TEST_CASE("explain: parameters, work, memory and engine, without the text and without writing") {
+  const Folder folder;
+  const std::string out = ptb_out({"explain", "ptb-small"}, folder.path());
+  for (const std::string part : {"lstm.weight_hh_l1", "[800, 200]", "4651600", "FLOP per token", "5.28M", "Traffic", "Memory",
+                           "Engine: fused", "0.5 0.25"})
+    CHECK_MESSAGE(out.find(part) != std::string::npos, part);
+  CHECK(ptb_out({"explain", "ptb-medium"}, folder.path()).find("19775200") != std::string::npos);
+  CHECK(ptb_out({"explain", "ptb-large"}, folder.path()).find("66022000") != std::string::npos);
+  CHECK(ptb_out({"explain", "demo", "--engine", "composed"}, folder.path()).find("Engine: composed") != std::string::npos);
+  CHECK(folder.listing().empty());
+}
+
+TEST_CASE("generate: sentences on lines of their own, the same for the same seed") {
+  const std::string model = (trained() / "model/last.safetensors").string();
+  const auto generate = [&](const Words& more) { return ptb_out(Words{"generate", model} + more, trained().path()); };
+  const std::string once = generate({"--words", "60"});
+  CHECK(once == generate({"--words", "60"}));
+  CHECK(once != generate({"--words", "60", "--seed", "2"}));
+  CHECK(once.find("<eos>") == std::string::npos);
+  CHECK(once.ends_with("\n"));
+  CHECK(lines_of(once).size() > 2);
+  // The likeliest word each time, whatever the seed.
+  CHECK(generate({"--top-k", "1"}) == generate({"--top-k", "1", "--seed", "9"}));
+  CHECK(generate({"--prompt", "the dog", "--words", "5"}).starts_with("the dog "));
+  CHECK(generate({"--words", "0"}) == "\n");
+}
+
+TEST_CASE("help is printed for the program and for each command") {
+  const Folder folder;
+  CHECK(ptb_out({"--help"}, folder.path()).find("ptb-small") != std::string::npos);
+  for (const char* command : {"train", "evaluate", "generate", "explain"}) {
+    const std::string help = ptb_out({command, "--help"}, folder.path());
+    CHECK(help.find(std::string("usage: ptb ") + command) == 0);
+    CHECK(help.find("--") != std::string::npos);
+  }
+}
+
+// --- refusing -----------------------------------------------------------------------------------------------------------
+
+TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  folder.write("key.toml", "[model]\nhidden = 3\nhiden = 4\n");
+  folder.write("section.toml", "[modle]\nhidden = 3\n");
+  folder.write("type.toml", "[model]\n\nhidden = \"wide\"\n");
+  folder.write("negative.toml", "[model]\nhidden = -3\n");
+  folder.write("huge.toml", "[model]\nhidden = 99999999999\n");
+  folder.write("syntax.toml", "[model]\nhidden = = 3\n");
+  folder.write("words.toml", tiny + "\n[schedule]\nkind = \"linear\"\n");
+  folder.write("text.toml", "[data]\ncorpus = \"text\"\n");
+  write_text(folder, "empty");
+  folder.write("empty/valid.txt", "");
+  write_text(folder, "blank");
+  folder.write("blank/train.txt", " \n\n");
+  write_text(folder, "lacking");
+  fs::remove(folder / "lacking/test.txt");
+  write_text(folder, "binary");
+  folder.write("binary/train.txt", std::string("the cat\nsat \xff\xfe on\n"));
+  write_text(folder, "short");
+  folder.write("short/train.txt", "a b c\n");
+  folder.write("short/valid.txt", "a\n");
+  folder.write("short/test.txt", "a\n");
+  folder.write("full/old.txt", "keep me");
+  const std::string model = read_text(trained() / "model/last.safetensors");
+  folder.write("whole.safetensors", model);
+  folder.write("cut.safetensors", model.substr(0, model.size() - 100));
+  folder.write("header.safetensors", model.substr(0, 40));
+  folder.write("none.safetensors", "");
+  folder.write("text.safetensors", "these are not weights at all, and never were");
+  write_safetensors(folder / "foreign.safetensors", {{"w", tensor({2}, {1, 2})}});
+  const SafetensorsFile whole(folder / "whole.safetensors");
+  const auto rewritten = [&](const std::string& name, const std::string& key, const std::string& value,
+                             const std::string& without = {}) {
+    std::vector<NamedTensor> tensors;
+    for (const auto& entry : whole.entries())
+      if (entry.name != without) tensors.push_back({entry.name, whole.load(entry.name)});
+    Metadata metadata = whole.metadata();
+    if (!key.empty()) metadata[key] = value;
+    write_safetensors(folder / name, tensors, metadata);
+  };
+  rewritten("lacks.safetensors", "", "", "decoder.bias");
+  rewritten("shape.safetensors", "recipe", "[model]\nhidden = 17\nembedding = 12\n");
+  rewritten("recipe.safetensors", "recipe", "[model]\nhidden = \n");
+  rewritten("vocabulary.safetensors", "vocabulary", "{\"a\": 1}");
+  rewritten("twice.safetensors", "vocabulary", R"(["a", "a"])");
+  rewritten("nobody.safetensors", "vocabulary", "[]");
+
+  struct Case {
+    Words words, parts;
+  };
+  const Words train = {"train", "tiny.toml"}, text = {"train", "tiny.toml", "--set", "data.corpus=text", "--data"};
+  const std::vector<Case> cases = {
+      // the command line
+      {{"trian"}, {"'trian'", "'train'"}},
+      {{"train"}, {"RECIPE"}},
+      {train + Words{"--sed", "1"}, {"'--sed'", "'--se"}},
+      {train + Words{"--seed", "many"}, {"seed", "many"}},
+      {train + Words{"--threads", "0"}, {"threads", "0"}},
+      {train + Words{"--threads=-2"}, {"threads", "-2"}},
+      {train + Words{"other.toml"}, {"other.toml"}},
+      {train + Words{"--set", "model.hidden"}, {"--set", "model.hidden"}},
+      {train + Words{"--set", "model.hiden=3"}, {"--set", "model.hiden", "model.hidden"}},
+      {train + Words{"--set", "model.hidden=wide"}, {"--set", "model.hidden", "whole number"}},
+      {train + Words{"--set", "model.hidden=0"}, {"--set", "model.hidden", "1"}},
+      {train + Words{"--engine", "cudnn"}, {"cudnn", "NVIDIA"}},
+      {train + Words{"--engine", "fussed"}, {"--engine", "fussed", "fused"}},
+      {train + Words{"--out", "full"}, {"full", "overwritten"}},
+      {train + Words{"--out", "tiny.toml"}, {"tiny.toml", "file"}},
+      {train + Words{"--out", "tiny.toml/x"}, {"tiny.toml/x"}},
+      {train + Words{"--out", ""}, {"--out"}},
+      {train + Words{"--data", "empty"}, {"--data", "empty"}},
+      {train + Words{"--dry-run", "--overfit-one-batch"}, {"--dry-run", "--overfit-one-batch"}},
+      {{"evaluate", "whole.safetensors", "--split", "dev"}, {"dev", "valid"}},
+      {{"evaluate", "whole.safetensors", "--batch", "0"}, {"--batch"}},
+      {{"generate", "whole.safetensors", "--temperature", "0"}, {"--temperature"}},
+      {{"generate", "whole.safetensors", "--words=-1"}, {"--words"}},
+      {{"generate", "whole.safetensors", "--top-k=-1"}, {"--top-k"}},
+      {{"generate", "whole.safetensors", "--prompt", "the xylophone"}, {"--prompt", "xylophone"}},
+      // recipes
+      {{"train", "dmo"}, {"dmo", "demo"}},
+      {{"train", "nowhere.toml"}, {"nowhere.toml"}},
+      {{"train", "key.toml"}, {"key.toml:3", "model.hiden", "model.hidden"}},
+      {{"train", "section.toml"}, {"section.toml:1", "modle", "model"}},
+      {{"train", "type.toml"}, {"type.toml:3", "model.hidden", "whole number"}},
+      {{"train", "negative.toml"}, {"negative.toml:2", "model.hidden"}},
+      {{"train", "huge.toml"}, {"huge.toml:2", "model.hidden"}},
+      {{"train", "syntax.toml"}, {"syntax.toml:2"}},
+      {{"train", "words.toml"}, {"words.toml:", "schedule.kind", "linear", "cosine"}},
+      {train + Words{"--set", "model.tied=true"}, {"model.tied", "16", "12"}},
+      {train + Words{"--set", "optimizer.nesterov=true"}, {"optimizer.nesterov", "momentum"}},
+      {train + Words{"--set", "data.level=char"}, {"data.level", "word"}},
+      {train + Words{"--set", "training.precision=fp8"}, {"training.precision", "fp32"}},
+      // text
+      {{"train", "ptb-small"}, {"data/ptb", "data/get-ptb.sh", "--data"}},
+      {{"train", "ptb-small", "--data", "nowhere"}, {"nowhere", "data/get-ptb.sh"}},
+      {{"train", "text.toml"}, {"--data"}},
+      {text + Words{"nowhere"}, {"nowhere"}},
+      {text + Words{"empty"}, {"empty/valid.txt", "empty"}},
+      {text + Words{"blank"}, {"blank/train.txt"}},
+      {text + Words{"lacking"}, {"lacking/test.txt"}},
+      {text + Words{"binary"}, {"binary/train.txt:2", "UTF-8"}},
+      {text + Words{"short"}, {"batch of 10"}},
+      // weights
+      {{"evaluate", "gone.safetensors"}, {"gone.safetensors"}},
+      {{"evaluate", "full"}, {"full"}},
+      {{"evaluate", "cut.safetensors"}, {"cut.safetensors"}},
+      {{"evaluate", "header.safetensors"}, {"header.safetensors"}},
+      {{"evaluate", "none.safetensors"}, {"none.safetensors"}},
+      {{"generate", "text.safetensors"}, {"text.safetensors"}},
+      {{"generate", "foreign.safetensors"}, {"foreign.safetensors", "recipe"}},
+      {{"evaluate", "lacks.safetensors"}, {"lacks.safetensors", "decoder.bias"}},
+      {{"evaluate", "shape.safetensors"}, {"shape.safetensors", "[64, 12]", "[68, 12]"}},
+      {{"evaluate", "recipe.safetensors"}, {"recipe.safetensors", ":2"}},
+      {{"evaluate", "vocabulary.safetensors"}, {"vocabulary.safetensors", "JSON"}},
+      {{"evaluate", "twice.safetensors"}, {"twice.safetensors", "'a'"}},
+      {{"evaluate", "nobody.safetensors"}, {"nobody.safetensors", "vocabulary"}},
+  };
+  const auto before = folder.listing();
+  for (const Case& one : cases) {
+    const ProgramRun run = ptb(one.words, folder.path());
+    const std::string line = run.err.substr(0, run.err.find('\n'));
+    const std::string command = fmt::format("ptb {}\n  -> {}", fmt::join(one.words, " "), run.err);
+    CHECK_MESSAGE(run.code == 2, command);
+    CHECK_MESSAGE(line.starts_with("ptb: "), command);
+    CHECK_MESSAGE(line + "\n" == run.err, command);
+    CHECK_MESSAGE(run.out.empty(), command);
+    const std::string missing = lacks(line, one.parts);
+    CHECK_MESSAGE(missing.empty(), command, missing);
+  }
+  CHECK(folder.listing() == before);
+}
+
+TEST_CASE("what fails while running: exit code 1 and one line") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  const ProgramRun diverged =
+      ptb({"train", "tiny.toml", "--json", "--set", "optimizer.kind=sgd", "--set", "optimizer.learning_rate=1e30", "--set",
+           "training.clip=0"}, folder.path());
+  CHECK(diverged.code == 1);
+  CHECK(diverged.out.empty());
+  CHECK(lines_of(diverged.err).back().starts_with("ptb: training has diverged"));
+
+  const ProgramRun full = ptb({"explain", "ptb-small"}, folder.path(), "/dev/full");
+  CHECK(full.code == 1);
+  CHECK(lines_of(full.err).size() == 1);
+}
+
+#if !defined(__SANITIZE_ADDRESS__)
+TEST_CASE("too little memory: exit code 3 and one line") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  const std::string command = "ulimit -v 3000000; exec " + program_named("ptb") +
+                              " train tiny.toml --threads 1 --set model.hidden=10000 --set model.layers=2";
+  const ProgramRun run = run_program("/bin/sh", {"-c", command}, folder.path());
+  CHECK_MESSAGE(run.code == 3, run.err);
+  CHECK(lines_of(run.err).size() == 1);
+  CHECK(run.err.starts_with("ptb: "));
+}
+#endif
