@@ -96,6 +96,7 @@ void run(const po::variables_map& options) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  sleep_while_waiting(argv);
   po::options_description description("options");
   description.add_options()("model", po::value<std::string>()->default_value("small"))(
       "threads", po::value<int>()->default_value(2))("seconds", po::value<double>()->default_value(10))(

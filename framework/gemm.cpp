@@ -1,9 +1,5 @@
 #include "framework/gemm.h"
 
-#include <omp.h>
-
-#include <algorithm>
-
 #ifndef UNROLL_DOUBLE
 #include <oneapi/dnnl/dnnl.h>
 #endif
@@ -48,11 +44,5 @@ void gemm(const Matrix& a, const Matrix& b, const Into& c) {
   }
   product(a, b, m, n, k, c.add ? 1 : 0, c.tensor.data());
 }
-
-void set_threads(int count) {
-  require_input(count >= 1, "threads: {} given, at least 1 is needed", count);
-  omp_set_num_threads(count);
-}
-int threads() { return omp_get_max_threads(); }
 
 }  // namespace unroll::inline UNROLL_REAL

@@ -19,8 +19,4 @@ inline Matrix transposed(const Tensor& t) { return {t, true}; }
 // c = a b, or c += a b.   a [m, k], b [k, n], c [m, n]. Throws if the sizes do not fit.
 void gemm(const Matrix& a, const Matrix& b, const Into& c);
 
-// Threads of every parallel region of this process from now on.
-void set_threads(int count);
-int threads();
-
 }  // namespace unroll::inline UNROLL_REAL

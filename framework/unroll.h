@@ -9,6 +9,7 @@
 #include "framework/parameters.h"
 #include "framework/random.h"
 #include "framework/tape.h"
+#include "framework/threads.h"
 #include "layers/dense.h"
 #include "layers/dropout.h"
 #include "layers/embedding.h"

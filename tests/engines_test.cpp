@@ -1,10 +1,10 @@
 // The LSTM's engines against each other, in double and in float: same parameters, same masks, same results.
 //
-// How equal can they be? Each engine computes sums of at most n terms, in its own order. A computed sum is the exact
-// sum of terms that are off by n·eps relative, so what an engine returns is what exact arithmetic would return for
-// parameters, inputs and state off by n·eps. How far that moves results and gradients is measured, by moving
-// them: the bound is twice (two engines) the largest change that eight random such perturbations make, plus
-// two roundings of the result itself.
+// How equal can they be? Each engine computes sums of at most n terms, in its own order. A computed sum is
+// the exact sum of terms that are off by n·eps relative, so what an engine returns is what exact arithmetic
+// would return for parameters, inputs and state off by n·eps. How far that moves results and gradients is
+// measured, by moving them: the bound is twice (two engines) the largest change that eight random such
+// perturbations make, plus two roundings of the result itself.
 #include <algorithm>
 #include <limits>
 
@@ -29,8 +29,9 @@ using Results = std::vector<std::pair<std::string, Tensor>>;
 // One engine over one window; every number that goes in is first multiplied with 1 + perturbation·[-1, 1].
 Results run(LstmEngine engine, const Case& c, double perturbation, uint64_t seed) {
   ParameterSet params(31);
-  const Lstm lstm(params / "lstm", {.input = c.input, .hidden = c.hidden, .layers = c.layers, .dropout = c.dropout,
-                                    .engine = engine});
+  const Lstm lstm(
+      params / "lstm",
+      {.input = c.input, .hidden = c.hidden, .layers = c.layers, .dropout = c.dropout, .engine = engine});
   RandomStream data(1, "data"), noise(seed, "noise");
   const auto perturb = [&](const Tensor& x) {
     for (real& v : x.span()) v = static_cast<real>(v * (1 + perturbation * (2 * noise.uniform() - 1)));
@@ -50,7 +51,8 @@ Results run(LstmEngine engine, const Case& c, double perturbation, uint64_t seed
   Results results = {{"y", out.y.value()}, {"h", out.state.h.value()}, {"c", out.state.c.value()}};
   tape.backward(sum(out.y * Var(of_y)) + sum(out.state.h * Var(of_h)) + sum(out.state.c * Var(of_c)));
   results.insert(results.end(), {{"dx", vx.grad()}, {"dh0", vh.grad()}, {"dc0", vc.grad()}});
-  for (const auto& p : params.all()) results.emplace_back("d " + p->name, p->node.gradient.value(p->shape).clone());
+  for (const auto& p : params.all())
+    results.emplace_back("d " + p->name, p->node.gradient.value(p->shape).clone());
   return results;
 }
 
@@ -84,13 +86,14 @@ void compare(const Case& c) {
 }  // namespace
 
 TEST_CASE("fused and composed agree to rounding, forward and backward") {
-  for (const Case& c : {Case{1, 1, 1, 1, 1}, Case{3, 5, 1, 1, 2}, Case{3, 5, 1, 7, 3}, Case{2, 7, 2, 4, 1}, Case{5, 3, 3, 6, 2},
-                        Case{16, 33, 2, 10, 4}, Case{65, 40, 1, 12, 20}})
+  for (const Case& c : {Case{1, 1, 1, 1, 1}, Case{3, 5, 1, 1, 2}, Case{3, 5, 1, 7, 3}, Case{2, 7, 2, 4, 1},
+                        Case{5, 3, 3, 6, 2}, Case{16, 33, 2, 10, 4}, Case{65, 40, 1, 12, 20}})
     compare(c);
 }
 
 TEST_CASE("fused and composed agree to rounding with dropout, whose masks are the same bits") {
-  for (const Case& c : {Case{3, 5, 2, 5, 3, 0.5f}, Case{5, 3, 3, 6, 2, 0.2f}, Case{16, 33, 2, 10, 4, 0.65f}}) compare(c);
+  for (const Case& c : {Case{3, 5, 2, 5, 3, 0.5f}, Case{5, 3, 3, 6, 2, 0.2f}, Case{16, 33, 2, 10, 4, 0.65f}})
+    compare(c);
 }
 
 TEST_CASE("an engine gives the same bits twice") {

@@ -75,7 +75,8 @@ class Check {
     compare_unrecorded();
     if (inputs_ > 1)
       for (int k = 0; k < inputs_; ++k)
-        if (!points_[k].skip) compare("with the other inputs constant", {analytic(1, k)[k]}, {gradients[k]}, k, 1);
+        if (!points_[k].skip)
+          compare("with the other inputs constant", {analytic(1, k)[k]}, {gradients[k]}, k, 1);
     if (options_.twice) compare("with two calls on one tape", analytic(2, all_inputs), gradients, 0, 1.5);
     return result_;
   }
@@ -175,25 +176,28 @@ class Check {
     const Outputs bare = function_(vars);
     for (size_t k = 0; k < bare.size(); ++k)
       if (bare[k].value().shape() != recorded[k].value().shape() ||
-          std::memcmp(bare[k].value().data(), recorded[k].value().data(), sizeof(double) * bare[k].value().size()) != 0)
+          std::memcmp(bare[k].value().data(), recorded[k].value().data(),
+                      sizeof(double) * bare[k].value().size()) != 0)
         add_failure(fmt::format("{}: output {} differs when nothing records", name_, k));
   }
 
   // That `given` = factor · expected to rounding, for points from `first` on.
-  void compare(const char* when, const Gradients& given, const Gradients& expected, size_t first, double factor) {
+  void compare(const char* when, const Gradients& given, const Gradients& expected, size_t first,
+               double factor) {
     const double natural = noise_ / (options_.roundings * eps);
     for (size_t k = 0; k < given.size(); ++k) {
       const double tolerance = options_.roundings * eps * std::max(factor * largest(expected[k]), natural);
       for (size_t i = 0; i < given[k].size(); ++i)
         if (!(std::abs(given[k][i] - factor * expected[k][i]) <= tolerance))
           fail(first + k, static_cast<int64_t>(i),
-               fmt::format("{} the gradient is {:.12g}, not {:.12g}", when, given[k][i], factor * expected[k][i]));
+               fmt::format("{} the gradient is {:.12g}, not {:.12g}", when, given[k][i],
+                           factor * expected[k][i]));
     }
   }
 
   void fail(size_t point, int64_t element, const std::string& what) {
-    add_failure(fmt::format("{}: {} {} at element {}: {}", name_, points_[point].name, points_[point].values.shape(),
-                            element, what));
+    add_failure(fmt::format("{}: {} {} at element {}: {}", name_, points_[point].name,
+                            points_[point].values.shape(), element, what));
   }
   void add_failure(const std::string& line) {
     if (++failures_ <= 8) result_.failure += (failures_ > 1 ? "\n" : "") + line;
@@ -215,7 +219,8 @@ GradcheckResult check(const std::string& name, ParameterSet* parameters, const s
                       const CheckedFunction& function, const GradcheckOptions& options) {
   GradcheckResult result;
   for (int seed = 1; seed <= options.seeds && result; ++seed) {
-    GradcheckResult one = Check(name, parameters, shapes, function, options, static_cast<uint64_t>(seed)).run();
+    GradcheckResult one =
+        Check(name, parameters, shapes, function, options, static_cast<uint64_t>(seed)).run();
     result.worst = std::max(result.worst, one.worst);
     result.failure = std::move(one.failure);
   }
@@ -228,8 +233,8 @@ std::ostream& operator<<(std::ostream& out, const GradcheckResult& result) {
   return result ? out << "worst relative error " << result.worst : out << result.failure;
 }
 
-GradcheckResult gradcheck(const std::string& name, const std::vector<Shape>& shapes, const CheckedFunction& function,
-                          const GradcheckOptions& options) {
+GradcheckResult gradcheck(const std::string& name, const std::vector<Shape>& shapes,
+                          const CheckedFunction& function, const GradcheckOptions& options) {
   return check(name, nullptr, shapes, function, options);
 }
 GradcheckResult gradcheck(const std::string& name, ParameterSet& parameters, const std::vector<Shape>& shapes,

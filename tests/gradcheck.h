@@ -2,19 +2,20 @@
 //
 //   CHECK(gradcheck("linear", {{3, 4}, {5, 4}, {5}}, [](auto& v) { return linear(v[0], v[1], v[2]); }));
 //
-// The outputs y are contracted with fixed random numbers into one, L = Σ r·y, so every output is tested. For every
-// element x of every input the tape's gradient g is compared with D(h) = (L(x+h) - L(x-h)) / 2h, h = eps^(1/3).
+// The outputs y are contracted with fixed random numbers into one, L = Σ r·y, so every output is tested. For
+// every element x of every input the tape's gradient g is compared with D(h) = (L(x+h) - L(x-h)) / 2h, h =
+// eps^(1/3).
 //
 // The tolerance is derived, element by element:
-//   truncation  D(h) = L' + h²/6·L''' + O(h⁴), hence D(2h) - D(h) = 3·h²/6·L''': three times the error of D(h), measured;
-//   rounding    every y carries `roundings` errors of eps·max(|y|, magnitude), so L is off by
+//   truncation  D(h) = L' + h²/6·L''' + O(h⁴), hence D(2h) - D(h) = 3·h²/6·L''': three times the error of
+//   D(h), measured; rounding    every y carries `roundings` errors of eps·max(|y|, magnitude), so L is off by
 //               N = roundings·eps·Σ|r|·max(|y|, magnitude), and D(h) by 2N / 2h.
 // |g - D(h)| must stay below their sum. If that sum exceeds 1e-4 of the numbers at hand, nothing would be
 // checked, and this is a failure too: the function has a kink nearby, or is too steep for h.
 //
-// Three more properties come with it. The values are those of a run that nothing records; the gradient of an input is the same
-// when the others are constants; and calling the function twice on the same inputs adds up (the second
-// contribution to a gradient adds, where the first overwrites).
+// Three more properties come with it. The values are those of a run that nothing records; the gradient of an
+// input is the same when the others are constants; and calling the function twice on the same inputs adds up
+// (the second contribution to a gradient adds, where the first overwrites).
 #pragma once
 
 #include <functional>
@@ -39,21 +40,22 @@ struct GradcheckOptions {
   std::function<void(int input, const Tensor& values, RandomStream& random)> fill = {};
   std::vector<int> skip = {};  // inputs that are constants to the function
   int seeds = 3;
-  bool dropout = false;    // record with dropout on: the function must use fixed keys, or count its calls on the tape
-  bool twice = true;       // two calls on one tape give equal values (not with dropout that counts its calls)
-  double roundings = 64;   // longest chain of roundings on the way to an output
-  double magnitude = 0;    // of intermediate results, where larger than the outputs
+  bool dropout =
+      false;  // record with dropout on: the function must use fixed keys, or count its calls on the tape
+  bool twice = true;      // two calls on one tape give equal values (not with dropout that counts its calls)
+  double roundings = 64;  // longest chain of roundings on the way to an output
+  double magnitude = 0;   // of intermediate results, where larger than the outputs
 };
 
 struct GradcheckResult {
-  double worst = 0;      // largest |analytic - numeric| relative to the largest gradient of the same input
-  std::string failure;   // "" or what is wrong, naming the function, the input and its element
+  double worst = 0;     // largest |analytic - numeric| relative to the largest gradient of the same input
+  std::string failure;  // "" or what is wrong, naming the function, the input and its element
   explicit operator bool() const { return failure.empty(); }
 };
 std::ostream& operator<<(std::ostream& out, const GradcheckResult& result);
 
-GradcheckResult gradcheck(const std::string& name, const std::vector<Shape>& shapes, const CheckedFunction& function,
-                          const GradcheckOptions& options = {});
+GradcheckResult gradcheck(const std::string& name, const std::vector<Shape>& shapes,
+                          const CheckedFunction& function, const GradcheckOptions& options = {});
 // The same for every parameter of a set too, from the values it holds.
 GradcheckResult gradcheck(const std::string& name, ParameterSet& parameters, const std::vector<Shape>& shapes,
                           const CheckedFunction& function, const GradcheckOptions& options = {});

@@ -1,5 +1,5 @@
-// The layers but for the LSTM: what they compute, which parameters they register, and their gradients through a
-// ParameterSet.
+// The layers but for the LSTM: what they compute, which parameters they register, and their gradients through
+// a ParameterSet.
 #include <cmath>
 
 #include "layers/dense.h"
@@ -15,7 +15,8 @@ namespace {
 
 std::vector<std::string> names(const ParameterSet& params) {
   std::vector<std::string> result;
-  for (const auto& p : params.all()) result.push_back(p->name + " " + p->shape.text() + (p->decay ? "" : " no decay"));
+  for (const auto& p : params.all())
+    result.push_back(p->name + " " + p->shape.text() + (p->decay ? "" : " no decay"));
   return result;
 }
 
@@ -23,7 +24,8 @@ std::vector<std::string> names(const ParameterSet& params) {
 
 TEST_CASE("Dense registers weight and bias and is differentiated with every activation") {
   for (bool bias : {true, false})
-    for (Activation activation : {Activation::none, Activation::tanh, Activation::sigmoid, Activation::relu}) {
+    for (Activation activation :
+         {Activation::none, Activation::tanh, Activation::sigmoid, Activation::relu}) {
       ParameterSet params;
       const Dense layer(params / "out", {.in = 3, .out = 5, .bias = bias, .activation = activation});
       if (bias)
@@ -38,9 +40,11 @@ TEST_CASE("Dense registers weight and bias and is differentiated with every acti
 
 TEST_CASE("Dense is x times weight transposed plus bias under its activation") {
   ParameterSet params;
-  const Dense plain(params / "a", {.in = 2, .out = 2}), squashed(params / "b", {.in = 2, .out = 2, .activation = Activation::tanh});
+  const Dense plain(params / "a", {.in = 2, .out = 2}),
+      squashed(params / "b", {.in = 2, .out = 2, .activation = Activation::tanh});
   params.values();
-  for (const char* name : {"a.weight", "b.weight"}) params.find(name)->value.copy_from(tensor({2, 2}, {1, 2, 3, 4}));
+  for (const char* name : {"a.weight", "b.weight"})
+    params.find(name)->value.copy_from(tensor({2, 2}, {1, 2, 3, 4}));
   for (const char* name : {"a.bias", "b.bias"}) params.find(name)->value.copy_from(tensor({2}, {0.5, -0.5}));
   const Var x = tensor({1, 2}, {0.25, -1});
   CHECK(values(plain(x)) == std::vector<real>{-1.25, -3.75});
@@ -62,7 +66,9 @@ TEST_CASE("a Dense layer without activation goes into the loss without its logit
   }
   ParameterSet params;
   const Dense layer(params / "out", {.in = 3, .out = 5, .activation = Activation::relu});
-  CHECK(lacks(error_of([&] { softmax_cross_entropy(layer, Var(Tensor::zeros({2, 3})), ids({2}, {0, 1})); }),
+  CHECK(lacks(error_of([&] {
+                softmax_cross_entropy(layer, Var(Tensor::zeros({2, 3})), ids({2}, {0, 1}));
+              }),
               {"softmax_cross_entropy", "activation"}) == "");
 }
 
@@ -104,7 +110,8 @@ TEST_CASE("LayerNorm starts as the plain normalisation and is differentiated") {
 
 TEST_CASE("Dropout is on while a tape records, differentiated, and locked over time if asked") {
   ParameterSet params(9);
-  const Dropout drop(params / "drop", {.rate = 0.5f}), locked(params / "locked", {.rate = 0.5f, .locked = true});
+  const Dropout drop(params / "drop", {.rate = 0.5f}),
+      locked(params / "locked", {.rate = 0.5f, .locked = true});
   const Tensor ones = Tensor::full({4, 3, 8}, 1);
   CHECK(same_bits(drop(ones).value(), ones));
   {
@@ -144,7 +151,8 @@ TEST_CASE("Dropout is on while a tape records, differentiated, and locked over t
 TEST_CASE("Dropout refuses a rate outside of [0, 1)") {
   ParameterSet params;
   for (float rate : {-0.1f, 1.0f, 1.5f})
-    CHECK(lacks(error_of([&] { Dropout(params / "drop", {.rate = rate}); }), {"dropout", fmt::format("{}", rate)}) == "");
+    CHECK(lacks(error_of([&] { Dropout(params / "drop", {.rate = rate}); }),
+                {"dropout", fmt::format("{}", rate)}) == "");
 }
 
 TEST_CASE("layers refuse input that does not fit, naming the operation and the shapes") {

@@ -1,5 +1,5 @@
-// The losses: gradients, values against the definition in long double, masks, weights, extreme logits; and the loss
-// that is fused with its product against the one that is not.
+// The losses: gradients, values against the definition in long double, masks, weights, extreme logits; and
+// the loss that is fused with its product against the one that is not.
 #include "framework/loss.h"
 
 #include <algorithm>
@@ -17,7 +17,8 @@ namespace {
 constexpr double eps = std::numeric_limits<double>::epsilon();
 
 // By the definition: Σ w (log Σ exp x - x_t), over Σ w for the mean.
-double cross_entropy_by_definition(const Tensor& x, const IdTensor& target, const CrossEntropyOptions& options) {
+double cross_entropy_by_definition(const Tensor& x, const IdTensor& target,
+                                   const CrossEntropyOptions& options) {
   long double total = 0, weights = 0;
   const int64_t cols = x.cols();
   for (int64_t r = 0; r < x.rows(); ++r) {
@@ -51,7 +52,8 @@ struct Targets {
 struct Decoder {
   Decoder(int rows, int in, int classes) : target({rows}) {
     RandomStream random(17, "decoder");
-    x = random_tensor({rows, in}, random), w = random_tensor({classes, in}, random), b = random_tensor({classes}, random);
+    x = random_tensor({rows, in}, random), w = random_tensor({classes, in}, random),
+    b = random_tensor({classes}, random);
     target = random_ids({rows}, random, static_cast<uint32_t>(classes));
   }
   Tensor x, w, b;
@@ -71,7 +73,8 @@ Gradients gradients_of(const Decoder& d, F&& f) {
   tape.backward(loss);
   return {loss.item(), x.grad().clone(), w.grad().clone(), b.grad().clone()};
 }
-// Two ways to sum the same numbers, none longer than `terms`: apart by at most 2·terms·eps of the largest sum of moduli.
+// Two ways to sum the same numbers, none longer than `terms`: apart by at most 2·terms·eps of the largest sum
+// of moduli.
 void check_equal(const Gradients& a, const Gradients& b, int terms, double magnitude) {
   const double bound = 2 * terms * eps * magnitude;
   CHECK(std::abs(a.loss - b.loss) <= bound);
@@ -82,7 +85,8 @@ void check_equal(const Gradients& a, const Gradients& b, int terms, double magni
 
 }  // namespace
 
-// --- softmax cross-entropy ------------------------------------------------------------------------------------------
+// --- softmax cross-entropy
+// ------------------------------------------------------------------------------------------
 
 TEST_CASE("softmax_cross_entropy is differentiated with masks and weights, for sum and mean") {
   for (const Shape& s : {Shape{1, 1}, Shape{1, 5}, Shape{4, 1}, Shape{3, 7}, Shape{2, 3, 5}, Shape{9, 33}}) {
@@ -92,8 +96,8 @@ TEST_CASE("softmax_cross_entropy is differentiated with masks and weights, for s
       for (int32_t ignore : {-1, -100, 0})
         for (bool weighted : {false, true}) {
           const Targets t(rows, s[-1], 5, ignore);
-          const CrossEntropyOptions options{.reduction = reduction, .ignore_index = ignore,
-                                            .weights = weighted ? t.weights : Tensor()};
+          const CrossEntropyOptions options{
+              .reduction = reduction, .ignore_index = ignore, .weights = weighted ? t.weights : Tensor()};
           CHECK(gradcheck("softmax_cross_entropy", {s},
                           [&](auto& v) { return softmax_cross_entropy(v[0], t.ids, options); },
                           {.low = -3, .high = 3, .magnitude = 3}));
@@ -108,7 +112,8 @@ TEST_CASE("softmax_cross_entropy is differentiated with masks and weights, for s
 
 TEST_CASE("softmax_cross_entropy of one row of logits takes a single target") {
   const IdTensor target = ids({}, {2});
-  CHECK(gradcheck("softmax_cross_entropy", {{5}}, [&](auto& v) { return softmax_cross_entropy(v[0], target); }));
+  CHECK(gradcheck("softmax_cross_entropy", {{5}},
+                  [&](auto& v) { return softmax_cross_entropy(v[0], target); }));
 }
 
 TEST_CASE("softmax_cross_entropy is exact at logits of a thousand") {
@@ -126,11 +131,13 @@ TEST_CASE("softmax_cross_entropy is exact at logits of a thousand") {
 TEST_CASE("softmax_cross_entropy is differentiated at logits of a thousand") {
   const IdTensor target = ids({3}, {4, 0, 2});
   for (double offset : {-1e3, 1e3})
-    CHECK(gradcheck("softmax_cross_entropy", {{3, 5}}, [&](auto& v) { return softmax_cross_entropy(v[0], target); },
+    CHECK(gradcheck("softmax_cross_entropy", {{3, 5}},
+                    [&](auto& v) { return softmax_cross_entropy(v[0], target); },
                     {.low = offset - 2, .high = offset + 2, .magnitude = 1e3}));
   // one logit a thousand above or below the others
   for (double outlier : {-1e3, 1e3})
-    CHECK(gradcheck("softmax_cross_entropy", {{3, 5}}, [&](auto& v) { return softmax_cross_entropy(v[0], target); },
+    CHECK(gradcheck("softmax_cross_entropy", {{3, 5}},
+                    [&](auto& v) { return softmax_cross_entropy(v[0], target); },
                     {.fill =
                          [=](int, const Tensor& x, RandomStream& random) {
                            for (double& v : x.span()) v = random.uniform();
@@ -144,7 +151,8 @@ TEST_CASE("with every target ignored the loss is 0 and so is every gradient") {
   d.target.fill(-1);
   for (Reduction reduction : {Reduction::mean, Reduction::sum}) {
     const CrossEntropyOptions options{.reduction = reduction, .chunk_rows = 2};
-    const Gradients fused = gradients_of(d, [&](auto&... v) { return softmax_cross_entropy(v..., d.target, options); });
+    const Gradients fused =
+        gradients_of(d, [&](auto&... v) { return softmax_cross_entropy(v..., d.target, options); });
     CHECK(fused.loss == 0);
     for (const Tensor& g : {fused.x, fused.w, fused.b})
       for (const double v : g.span()) CHECK(v == 0);
@@ -162,21 +170,24 @@ TEST_CASE("with weights that are all zero the loss is 0 and so is every gradient
   const Decoder d(5, 3, 4);
   for (Reduction reduction : {Reduction::mean, Reduction::sum}) {
     const CrossEntropyOptions options{.reduction = reduction, .weights = Tensor::zeros({5})};
-    const Gradients fused = gradients_of(d, [&](auto&... v) { return softmax_cross_entropy(v..., d.target, options); });
+    const Gradients fused =
+        gradients_of(d, [&](auto&... v) { return softmax_cross_entropy(v..., d.target, options); });
     CHECK(fused.loss == 0);
     for (const Tensor& g : {fused.x, fused.w, fused.b})
       for (const double v : g.span()) CHECK(v == 0);
   }
 }
 
-// --- fused with the decoder's product ---------------------------------------------------------------------------------
+// --- fused with the decoder's product
+// ---------------------------------------------------------------------------------
 
 TEST_CASE("the fused loss is differentiated with respect to x, w and b for chunks of any size") {
   struct Case {
     Shape x;
     int classes;
   };
-  for (const auto& [s, classes] : {Case{{1, 1}, 1}, Case{{5, 3}, 7}, Case{{2, 3, 4}, 5}, Case{{7, 1}, 2}, Case{{4}, 3}}) {
+  for (const auto& [s, classes] :
+       {Case{{1, 1}, 1}, Case{{5, 3}, 7}, Case{{2, 3, 4}, 5}, Case{{7, 1}, 2}, Case{{4}, 3}}) {
     Shape rows;
     for (int i = 0; i + 1 < s.rank(); ++i) rows.append(s[i]);
     const Targets t(rows, classes, 9, -1);
@@ -201,7 +212,8 @@ TEST_CASE("the fused loss equals the plain one on the logits of linear, in value
         d, [&](auto& x, auto& w, auto& b) { return softmax_cross_entropy(linear(x, w, b), t.ids, options); });
     for (int chunk : {0, 1, 3, rows - 1, rows, rows + 1}) {
       options.chunk_rows = chunk;
-      const Gradients fused = gradients_of(d, [&](auto&... v) { return softmax_cross_entropy(v..., t.ids, options); });
+      const Gradients fused =
+          gradients_of(d, [&](auto&... v) { return softmax_cross_entropy(v..., t.ids, options); });
       // Sums over rows and classes; logits below in + 1, times weights below 1.5.
       check_equal(fused, plain, rows + classes + in, 1.5 * rows * (in + 1));
     }
@@ -226,14 +238,16 @@ TEST_CASE("two fused losses add up, alone, with a factor each, and beside a pena
   const Decoder d(7, 4, 6);
   RandomStream random(4, "second targets");
   const IdTensor other = random_ids({7}, random, 6);
-  const auto loss = [&](const IdTensor& target, auto&... v) { return softmax_cross_entropy(v..., target, {.chunk_rows = 2}); };
+  const auto loss = [&](const IdTensor& target, auto&... v) {
+    return softmax_cross_entropy(v..., target, {.chunk_rows = 2});
+  };
   const Gradients fused = gradients_of(d, [&](auto& x, auto& w, auto& b) {
     return loss(d.target, x, w, b) * 0.5 + loss(other, x, w, b) * 2 + sum(w * w) * 0.1 + sum(x * x);
   });
   const Gradients plain = gradients_of(d, [&](auto& x, auto& w, auto& b) {
     const Var logits = linear(x, w, b);
-    return softmax_cross_entropy(logits, d.target) * 0.5 + softmax_cross_entropy(logits, other) * 2 + sum(w * w) * 0.1 +
-           sum(x * x);
+    return softmax_cross_entropy(logits, d.target) * 0.5 + softmax_cross_entropy(logits, other) * 2 +
+           sum(w * w) * 0.1 + sum(x * x);
   });
   check_equal(fused, plain, 7 + 4 + 6, 7 * 5 + 28);
 }
@@ -284,7 +298,8 @@ TEST_CASE("the fused loss is exact at logits of a thousand") {
   CHECK(g.b.to_host() == std::vector<real>{-1, 1, 0});
 }
 
-// --- binary cross-entropy ---------------------------------------------------------------------------------------------
+// --- binary cross-entropy
+// ---------------------------------------------------------------------------------------------
 
 TEST_CASE("binary_cross_entropy is differentiated, with pos_weight and soft targets, for sum and mean") {
   for (const Shape& s : {Shape{}, Shape{1}, Shape{7}, Shape{3, 5}, Shape{2, 1, 3}})
@@ -295,16 +310,19 @@ TEST_CASE("binary_cross_entropy is differentiated, with pos_weight and soft targ
         for (int64_t i = 0; i < target.size(); i += 2) target.data()[i] = std::round(target.data()[i]);
         const BinaryCrossEntropyOptions options{.reduction = reduction, .pos_weight = pos_weight};
         CHECK(gradcheck("binary_cross_entropy", {s},
-                        [&](auto& v) { return binary_cross_entropy(v[0], target, options); }, {.low = -4, .high = 4}));
+                        [&](auto& v) { return binary_cross_entropy(v[0], target, options); },
+                        {.low = -4, .high = 4}));
 
         const Tensor x = random_tensor(s, random, -4, 4);
         long double total = 0;
         for (int64_t i = 0; i < x.size(); ++i) {
-          const long double p = 1 / (1 + std::exp(-static_cast<long double>(x.data()[i]))), t = target.data()[i];
+          const long double p = 1 / (1 + std::exp(-static_cast<long double>(x.data()[i]))),
+                            t = target.data()[i];
           total -= pos_weight * t * std::log(p) + (1 - t) * std::log(1 - p);
         }
         if (reduction == Reduction::mean) total /= static_cast<long double>(x.size());
-        CHECK(binary_cross_entropy(x, target, options).item() == doctest::Approx(static_cast<double>(total)).epsilon(1e-13));
+        CHECK(binary_cross_entropy(x, target, options).item() ==
+              doctest::Approx(static_cast<double>(total)).epsilon(1e-13));
       }
 }
 
@@ -326,14 +344,16 @@ TEST_CASE("binary_cross_entropy is differentiated at logits of a thousand") {
                     {.low = offset - 1, .high = offset + 1, .magnitude = 1e3}));
 }
 
-// --- mean squared error -------------------------------------------------------------------------------------------------
+// --- mean squared error
+// -------------------------------------------------------------------------------------------------
 
 TEST_CASE("mean_squared_error is differentiated and has its textbook value") {
   for (const Shape& s : {Shape{}, Shape{1}, Shape{7}, Shape{3, 5}})
     for (Reduction reduction : {Reduction::mean, Reduction::sum}) {
       RandomStream random(8, "targets");
       const Tensor target = random_tensor(s, random);
-      CHECK(gradcheck("mean_squared_error", {s}, [&](auto& v) { return mean_squared_error(v[0], target, reduction); }));
+      CHECK(gradcheck("mean_squared_error", {s},
+                      [&](auto& v) { return mean_squared_error(v[0], target, reduction); }));
     }
   const Var x = tensor({3}, {1, 2, 4});
   const Tensor target = tensor({3}, {0, 4, 1});
@@ -341,25 +361,53 @@ TEST_CASE("mean_squared_error is differentiated and has its textbook value") {
   CHECK(mean_squared_error(x, target, Reduction::sum).item() == 14);
 }
 
-// --- errors -----------------------------------------------------------------------------------------------------------
+// --- errors
+// -----------------------------------------------------------------------------------------------------------
 
 TEST_CASE("a loss whose operands do not fit is an error that names it and both shapes") {
   const auto x = [](const Shape& shape) { return Var(Tensor::zeros(shape)); };
   const auto id = [](const Shape& shape) { return IdTensor::zeros(shape); };
-  const auto message = [](auto f, const std::vector<std::string>& parts) { CHECK(lacks(error_of(f), parts) == ""); };
+  const auto message = [](auto f, const std::vector<std::string>& parts) {
+    CHECK(lacks(error_of(f), parts) == "");
+  };
 
   message([&] { softmax_cross_entropy(x({3, 4}), id({4})); }, {"softmax_cross_entropy", "[3, 4]", "[4]"});
   message([&] { softmax_cross_entropy(x({}), id({})); }, {"softmax_cross_entropy", "[]"});
-  message([&] { softmax_cross_entropy(x({3, 4}), id({3}), {.weights = Tensor::zeros({2})}); },
-          {"softmax_cross_entropy", "[3]", "[2]"});
-  message([&] { softmax_cross_entropy(x({2, 4}), ids({2}, {0, 4})); }, {"softmax_cross_entropy", "4", "[2, 4]"});
-  message([&] { softmax_cross_entropy(x({2, 4}), ids({2}, {0, -2})); }, {"softmax_cross_entropy", "-2", "[2, 4]"});
-  message([&] { softmax_cross_entropy(x({3, 4}), x({5, 6}), x({5}), id({3})); },
-          {"softmax_cross_entropy", "[3, 4]", "[5, 6]"});
-  message([&] { softmax_cross_entropy(x({3, 4}), x({5, 4}), x({4}), id({3})); },
-          {"softmax_cross_entropy", "[5, 4]", "[4]"});
-  message([&] { softmax_cross_entropy(x({3, 4}), x({5, 4}), x({5}), id({2})); }, {"softmax_cross_entropy", "[2]"});
-  message([&] { softmax_cross_entropy(x({2, 4}), x({5, 4}), x({5}), ids({2}, {5, 0})); }, {"softmax_cross_entropy", "5"});
+  message(
+      [&] {
+        softmax_cross_entropy(x({3, 4}), id({3}), {.weights = Tensor::zeros({2})});
+      },
+      {"softmax_cross_entropy", "[3]", "[2]"});
+  message(
+      [&] {
+        softmax_cross_entropy(x({2, 4}), ids({2}, {0, 4}));
+      },
+      {"softmax_cross_entropy", "4", "[2, 4]"});
+  message(
+      [&] {
+        softmax_cross_entropy(x({2, 4}), ids({2}, {0, -2}));
+      },
+      {"softmax_cross_entropy", "-2", "[2, 4]"});
+  message(
+      [&] {
+        softmax_cross_entropy(x({3, 4}), x({5, 6}), x({5}), id({3}));
+      },
+      {"softmax_cross_entropy", "[3, 4]", "[5, 6]"});
+  message(
+      [&] {
+        softmax_cross_entropy(x({3, 4}), x({5, 4}), x({4}), id({3}));
+      },
+      {"softmax_cross_entropy", "[5, 4]", "[4]"});
+  message(
+      [&] {
+        softmax_cross_entropy(x({3, 4}), x({5, 4}), x({5}), id({2}));
+      },
+      {"softmax_cross_entropy", "[2]"});
+  message(
+      [&] {
+        softmax_cross_entropy(x({2, 4}), x({5, 4}), x({5}), ids({2}, {5, 0}));
+      },
+      {"softmax_cross_entropy", "5"});
   message([&] { binary_cross_entropy(x({3}), Tensor::zeros({4})); }, {"binary_cross_entropy", "[3]", "[4]"});
   message([&] { mean_squared_error(x({3}), Tensor::zeros({1})); }, {"mean_squared_error", "[3]", "[1]"});
 }

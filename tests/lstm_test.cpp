@@ -22,13 +22,14 @@ std::vector<Shape> shapes(int steps, int batch, const LstmConfig& c) {
 }
 
 std::string described(const LstmConfig& c, int steps, int batch) {
-  return fmt::format("{} lstm {}->{} layers {} steps {} batch {} dropout {}", name_of(c.engine), c.input, c.hidden, c.layers,
-                     steps, batch, c.dropout);
+  return fmt::format("{} lstm {}->{} layers {} steps {} batch {} dropout {}", name_of(c.engine), c.input,
+                     c.hidden, c.layers, steps, batch, c.dropout);
 }
 
 }  // namespace
 
-// --- gradients ----------------------------------------------------------------------------------------------------------
+// --- gradients
+// ----------------------------------------------------------------------------------------------------------
 
 TEST_CASE("both engines are differentiated with respect to parameters, input and initial state") {
   struct Case {
@@ -36,13 +37,17 @@ TEST_CASE("both engines are differentiated with respect to parameters, input and
   };
   for (LstmEngine engine : engines)
     for (const auto& [input, hidden, layers, steps, batch] :
-         {Case{1, 1, 1, 1, 1}, Case{3, 2, 1, 1, 2}, Case{1, 3, 1, 4, 1}, Case{3, 5, 1, 2, 3}, Case{2, 3, 2, 3, 1},
-          Case{5, 1, 2, 5, 2}, Case{3, 3, 3, 1, 1}, Case{1, 2, 3, 4, 3}, Case{3, 7, 2, 2, 2}}) {
+         {Case{1, 1, 1, 1, 1}, Case{3, 2, 1, 1, 2}, Case{1, 3, 1, 4, 1}, Case{3, 5, 1, 2, 3},
+          Case{2, 3, 2, 3, 1}, Case{5, 1, 2, 5, 2}, Case{3, 3, 3, 1, 1}, Case{1, 2, 3, 4, 3},
+          Case{3, 7, 2, 2, 2}}) {
       const LstmConfig config{.input = input, .hidden = hidden, .layers = layers, .engine = engine};
       ParameterSet params(11);
       const Lstm lstm(params / "lstm", config);
       CHECK(gradcheck(described(config, steps, batch), params, shapes(steps, batch, config),
-                      [&](auto& v) { return all_of(lstm(v[0], {v[1], v[2]})); }, {.seeds = 2}));
+                      [&](auto& v) {
+                        return all_of(lstm(v[0], {v[1], v[2]}));
+                      },
+                      {.seeds = 2}));
     }
 }
 
@@ -52,8 +57,12 @@ TEST_CASE("both engines are differentiated when only one of their three outputs 
       const LstmConfig config{.input = 3, .hidden = 2, .layers = 2, .engine = engine};
       ParameterSet params(12);
       const Lstm lstm(params / "lstm", config);
-      CHECK(gradcheck(fmt::format("output {} of {}", which, described(config, 3, 2)), params, shapes(3, 2, config),
-                      [&](auto& v) { return all_of(lstm(v[0], {v[1], v[2]}))[which]; }, {.seeds = 2}));
+      CHECK(gradcheck(fmt::format("output {} of {}", which, described(config, 3, 2)), params,
+                      shapes(3, 2, config),
+                      [&](auto& v) {
+                        return all_of(lstm(v[0], {v[1], v[2]}))[which];
+                      },
+                      {.seeds = 2}));
     }
 }
 
@@ -65,7 +74,9 @@ TEST_CASE("both engines are differentiated with dropout between layers") {
       const Lstm lstm(params / "lstm", config);
       // the masks count the layer's calls on a tape, so a second call differs from the first
       CHECK(gradcheck(described(config, 4, 2), params, shapes(4, 2, config),
-                      [&](auto& v) { return all_of(lstm(v[0], {v[1], v[2]})); },
+                      [&](auto& v) {
+                        return all_of(lstm(v[0], {v[1], v[2]}));
+                      },
                       {.seeds = 2, .dropout = true, .twice = false}));
     }
 }
@@ -76,7 +87,8 @@ TEST_CASE("both engines are differentiated from a state of zeros that nothing de
     ParameterSet params(14);
     const Lstm lstm(params / "lstm", config);
     const LstmState zero = lstm.zero_state(2);
-    CHECK(gradcheck(described(config, 3, 2), params, {{3, 2, 3}}, [&](auto& v) { return all_of(lstm(v[0], zero)); }));
+    CHECK(gradcheck(described(config, 3, 2), params, {{3, 2, 3}},
+                    [&](auto& v) { return all_of(lstm(v[0], zero)); }));
   }
 }
 
@@ -87,11 +99,15 @@ TEST_CASE("both engines are differentiated where the gates are saturated") {
     const Lstm lstm(params / "lstm", config);
     params.initialize(Init::uniform(-6, 6));
     CHECK(gradcheck(described(config, 3, 2), params, shapes(3, 2, config),
-                    [&](auto& v) { return all_of(lstm(v[0], {v[1], v[2]})); }, {.magnitude = 20}));
+                    [&](auto& v) {
+                      return all_of(lstm(v[0], {v[1], v[2]}));
+                    },
+                    {.magnitude = 20}));
   }
 }
 
-// --- values -------------------------------------------------------------------------------------------------------------
+// --- values
+// -------------------------------------------------------------------------------------------------------------
 
 TEST_CASE("the LSTM computes its equations, gates in the order i f g o") {
   const auto s = [](double v) { return 1 / (1 + std::exp(-v)); };
@@ -103,10 +119,12 @@ TEST_CASE("the LSTM computes its equations, gates in the order i f g o") {
     params.find("lstm.weight_hh_l0")->value.copy_from(tensor({4, 1}, {-1, 0.5, 0.25, 2}));
     params.find("lstm.bias_l0")->value.copy_from(tensor({4}, {0.1, 0.2, -0.3, 0.4}));
     double h = 0.5, c = -0.25;
-    const auto out = lstm(tensor({2, 1, 1}, {2, -1}), {Var(tensor({1, 1, 1}, {h})), Var(tensor({1, 1, 1}, {c}))});
+    const auto out =
+        lstm(tensor({2, 1, 1}, {2, -1}), {Var(tensor({1, 1, 1}, {h})), Var(tensor({1, 1, 1}, {c}))});
     for (int t = 0; t < 2; ++t) {
       const double x = t == 0 ? 2 : -1;
-      const double i = s(0.5 * x - h + 0.1), f = s(-0.25 * x + 0.5 * h + 0.2), g = std::tanh(x + 0.25 * h - 0.3);
+      const double i = s(0.5 * x - h + 0.1), f = s(-0.25 * x + 0.5 * h + 0.2),
+                   g = std::tanh(x + 0.25 * h - 0.3);
       const double o = s(0.75 * x + 2 * h + 0.4);
       c = f * c + i * g;
       h = o * std::tanh(c);
@@ -121,7 +139,8 @@ TEST_CASE("parameters have the field's names, one bias per gate, and biases do n
   ParameterSet params;
   const Lstm lstm(params / "lstm", {.input = 3, .hidden = 5, .layers = 2});
   std::vector<std::string> found;
-  for (const auto& p : params.all()) found.push_back(p->name + " " + p->shape.text() + (p->decay ? "" : " no decay"));
+  for (const auto& p : params.all())
+    found.push_back(p->name + " " + p->shape.text() + (p->decay ? "" : " no decay"));
   CHECK(found == std::vector<std::string>{"lstm.weight_ih_l0 [20, 3]", "lstm.weight_hh_l0 [20, 5]",
                                           "lstm.bias_l0 [20] no decay", "lstm.weight_ih_l1 [20, 5]",
                                           "lstm.weight_hh_l1 [20, 5]", "lstm.bias_l1 [20] no decay"});
@@ -143,16 +162,18 @@ TEST_CASE("forget_bias is added to the forget gate's first bias and to nothing e
   }
 }
 
-// --- state --------------------------------------------------------------------------------------------------------------
+// --- state
+// --------------------------------------------------------------------------------------------------------------
 
 TEST_CASE("state passed on as LstmVars keeps the gradient across windows, as from encoder to decoder") {
   for (LstmEngine engine : engines) {
     const LstmConfig config{.input = 2, .hidden = 3, .layers = 2, .engine = engine};
     ParameterSet params(21);
     const Lstm encoder(params / "encoder", config), decoder(params / "decoder", config);
-    CHECK(gradcheck("encoder and decoder", params, {{3, 2, 2}, {2, 2, 2}, {2, 2, 3}, {2, 2, 3}}, [&](auto& v) {
-      return all_of(decoder(v[1], encoder(v[0], {v[2], v[3]}).state));
-    }));
+    CHECK(
+        gradcheck("encoder and decoder", params, {{3, 2, 2}, {2, 2, 2}, {2, 2, 3}, {2, 2, 3}}, [&](auto& v) {
+          return all_of(decoder(v[1], encoder(v[0], {v[2], v[3]}).state));
+        }));
     // the same layer over two windows on one tape is the layer over one window of both
     RandomStream random(5, "x");
     const Tensor x = random_tensor({5, 2, 2}, random), weights = random_tensor({5, 2, 3}, random);
@@ -215,7 +236,8 @@ TEST_CASE("assigning the state before backward changes no gradient") {
     ParameterSet params(23);
     const Lstm lstm(params / "lstm", {.input = 2, .hidden = 3, .layers = 2, .engine = engine});
     RandomStream random(7, "x");
-    const Tensor x = random_tensor({3, 2, 2}, random), h = random_tensor({2, 2, 3}, random), c = random_tensor({2, 2, 3}, random);
+    const Tensor x = random_tensor({3, 2, 2}, random), h = random_tensor({2, 2, 3}, random),
+                 c = random_tensor({2, 2, 3}, random);
     const auto gradients = [&](bool early) {
       params.spend_gradients();
       LstmState state{h.clone(), c.clone()};
@@ -247,7 +269,8 @@ TEST_CASE("a window of one step at a time gives what one window of all gives") {
   }
 }
 
-// --- dropout ------------------------------------------------------------------------------------------------------------
+// --- dropout
+// ------------------------------------------------------------------------------------------------------------
 
 TEST_CASE("dropout acts between layers, on a tape, anew with every step and every call") {
   for (LstmEngine engine : engines) {
@@ -274,7 +297,8 @@ TEST_CASE("dropout acts between layers, on a tape, anew with every step and ever
   }
 }
 
-// --- the choice of an engine ------------------------------------------------------------------------------------------------
+// --- the choice of an engine
+// ------------------------------------------------------------------------------------------------
 
 TEST_CASE("choose_lstm names an engine and gives reasons") {
   const LstmChoice automatic = choose_lstm({.input = 2, .hidden = 3});
@@ -303,14 +327,17 @@ TEST_CASE("forcing cudnn where it cannot serve is an error of the user's that sa
 }
 
 TEST_CASE("engines have names, and an unknown one is an error that lists them") {
-  for (LstmEngine engine : {LstmEngine::automatic, LstmEngine::cudnn, LstmEngine::fused, LstmEngine::composed})
+  for (LstmEngine engine :
+       {LstmEngine::automatic, LstmEngine::cudnn, LstmEngine::fused, LstmEngine::composed})
     CHECK(lstm_engine_named(name_of(engine)) == engine);
   CHECK(name_of(LstmEngine::automatic) == "auto");
   CHECK_THROWS_AS(lstm_engine_named("fuse"), InputError);
-  CHECK(lacks(error_of([] { lstm_engine_named("fuse"); }), {"fuse", "auto", "cudnn", "fused", "composed"}) == "");
+  CHECK(lacks(error_of([] { lstm_engine_named("fuse"); }), {"fuse", "auto", "cudnn", "fused", "composed"}) ==
+        "");
 }
 
-// --- errors -----------------------------------------------------------------------------------------------------------
+// --- errors
+// -----------------------------------------------------------------------------------------------------------
 
 TEST_CASE("input and state that do not fit are errors that name the shapes") {
   ParameterSet params;
@@ -327,12 +354,16 @@ TEST_CASE("input and state that do not fit are errors that name the shapes") {
   CHECK(lacks(call({5, 4, 2}, {1, 4, 3}, good), {"lstm", "[1, 4, 3]", "[2, 4, 3]"}) == "");
   CHECK(lacks(call({5, 4, 2}, good, {2, 4, 2}), {"lstm", "[2, 4, 2]", "[2, 4, 3]"}) == "");
   LstmState state = lstm.zero_state(4);
-  CHECK_FALSE(error_of([&] { state = LstmVars{Var(Tensor::zeros({2, 3, 3})), Var(Tensor::zeros({2, 3, 3}))}; }).empty());
+  CHECK_FALSE(error_of([&] {
+                state = LstmVars{Var(Tensor::zeros({2, 3, 3})), Var(Tensor::zeros({2, 3, 3}))};
+              }).empty());
 }
 
 TEST_CASE("a configuration that makes no sense is an error that names what is wrong") {
   ParameterSet params;
-  const auto build = [&](const LstmConfig& config) { return error_of([&] { Lstm(params / "lstm", config); }); };
+  const auto build = [&](const LstmConfig& config) {
+    return error_of([&] { Lstm(params / "lstm", config); });
+  };
   CHECK(lacks(build({.input = 0, .hidden = 3}), {"lstm", "input 0"}) == "");
   CHECK(lacks(build({.input = 2, .hidden = -1}), {"lstm", "hidden -1"}) == "");
   CHECK(lacks(build({.input = 2, .hidden = 3, .layers = 0}), {"lstm", "layers 0"}) == "");

@@ -1,19 +1,18 @@
-// Memory and reproducibility of training: what a step asks of the system, where its tensors lie, and its bits.
+// Memory and reproducibility of training: what a step asks of the system, where its tensors lie, and its
+// bits.
 //
 // Over all threads, while a Count lives:
-//   own      operator new and the C library's allocation functions, called by anything but the libraries for matrix products
+//   own      operator new and the C library's allocation functions, called by anything but the libraries for
+//   matrix products
 //            and threads;
 //   pool     what the pool behind tensors had to ask for;
-//   system   times when the C library asked the kernel, whoever caused it. oneDNN's sgemm takes buffers from the C
-//            library in every call and offers no other way: they must come out of memory that is there already.
-// Under the address sanitizer, which replaces the C library's functions itself, only operator new and the pool count.
+//   system   times when the C library asked the kernel, whoever caused it. oneDNN's sgemm takes buffers from
+//   the C
+//            library in every call and offers no other way: they must come out of memory that is there
+//            already.
+// Under the address sanitizer, which replaces the C library's functions itself, only operator new and the
+// pool count.
 #include "framework/memory.h"
-
-#include <link.h>
-#include <malloc.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -22,7 +21,13 @@
 #include <memory>
 #include <new>
 
-#include "framework/gemm.h"
+#include <link.h>
+#include <malloc.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "framework/threads.h"
 #include "framework/loss.h"
 #include "layers/dense.h"
 #include "layers/dropout.h"
@@ -59,7 +64,8 @@ struct Code {
   }
   bool holds(const void* address) const {
     const auto at = reinterpret_cast<uintptr_t>(address);
-    return std::any_of(ranges.begin(), ranges.begin() + count, [=](auto& r) { return at >= r.first && at < r.second; });
+    return std::any_of(ranges.begin(), ranges.begin() + count,
+                       [=](auto& r) { return at >= r.first && at < r.second; });
   }
 };
 const Code libraries;
@@ -90,7 +96,9 @@ static void* counted(void* memory, const void* caller) {
 }
 
 extern "C" {
-void* malloc(std::size_t bytes) noexcept { return counted(__libc_malloc(bytes), __builtin_return_address(0)); }
+void* malloc(std::size_t bytes) noexcept {
+  return counted(__libc_malloc(bytes), __builtin_return_address(0));
+}
 void* calloc(std::size_t count, std::size_t bytes) noexcept {
   return counted(__libc_calloc(count, bytes), __builtin_return_address(0));
 }
@@ -114,7 +122,9 @@ void* mmap(void* at, std::size_t bytes, int protection, int flags, int file, off
 }
 #else
 static std::size_t held_now() { return 0; }
-static void* __libc_memalign(std::size_t alignment, std::size_t bytes) { return std::aligned_alloc(alignment, bytes); }
+static void* __libc_memalign(std::size_t alignment, std::size_t bytes) {
+  return std::aligned_alloc(alignment, bytes);
+}
 #endif
 
 static void* new_memory(std::size_t bytes, std::size_t alignment, const void* caller) {
@@ -173,10 +183,14 @@ enum class Kind { sgd, momentum, adam, asgd };
 
 std::unique_ptr<Optimizer> optimizer(Kind kind, ParameterSet& params) {
   switch (kind) {
-    case Kind::sgd: return std::make_unique<Sgd>(params, SgdConfig{.learning_rate = 0.5});
-    case Kind::momentum: return std::make_unique<Sgd>(params, SgdConfig{.learning_rate = 0.1, .momentum = 0.9});
-    case Kind::adam: return std::make_unique<Adam>(params, AdamConfig{.learning_rate = 1e-2, .weight_decay = 1e-4});
-    case Kind::asgd: return std::make_unique<Asgd>(params, AsgdConfig{.learning_rate = 0.5});
+    case Kind::sgd:
+      return std::make_unique<Sgd>(params, SgdConfig{.learning_rate = 0.5});
+    case Kind::momentum:
+      return std::make_unique<Sgd>(params, SgdConfig{.learning_rate = 0.1, .momentum = 0.9});
+    case Kind::adam:
+      return std::make_unique<Adam>(params, AdamConfig{.learning_rate = 1e-2, .weight_decay = 1e-4});
+    case Kind::asgd:
+      return std::make_unique<Asgd>(params, AsgdConfig{.learning_rate = 0.5});
   }
   return nullptr;
 }
@@ -187,7 +201,8 @@ struct Training {
       : params(seed),
         embed(params / "embed", {.vocab = size.vocab, .dim = size.width}),
         drop(params / "drop", {.rate = 0.2f}),
-        lstm(params / "lstm", {.input = size.width, .hidden = size.width, .layers = 2, .dropout = 0.3f, .engine = engine}),
+        lstm(params / "lstm",
+             {.input = size.width, .hidden = size.width, .layers = 2, .dropout = 0.3f, .engine = engine}),
         out(params / "out", {.in = size.width, .out = size.vocab}),
         optimizer(::optimizer(kind, params)),
         state(lstm.zero_state(size.batch)),
@@ -208,8 +223,9 @@ struct Training {
     const Var loss = softmax_cross_entropy(out, top, window.slice(1, steps + 1), {.chunk_rows = chunk_rows});
     last_loss = loss.item();
     const std::array<const void*, 9> addresses = {
-        x.value().data(),      dropped.value().data(), y.value().data(),    next.h.value().data(), next.c.value().data(),
-        top.value().data(),    loss.value().data(),    state.h.data(),      params.gradients().data()};
+        x.value().data(),      dropped.value().data(), y.value().data(),
+        next.h.value().data(), next.c.value().data(),  top.value().data(),
+        loss.value().data(),   state.h.data(),         params.gradients().data()};
     tape.backward(loss * static_cast<real>(steps));
     optimizer->step({.max_norm = 5});
     state = next;

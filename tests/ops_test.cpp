@@ -29,17 +29,20 @@ GradcheckOptions for_division() {
 
 using Pair = std::pair<Shape, Shape>;
 const std::vector<Pair> equal_or_repeated = {
-    {{3, 4}, {3, 4}}, {{}, {}},           {{1}, {1}},     {{3, 4}, {4}},    {{4}, {3, 4}}, {{2, 3, 4}, {3, 4}},
-    {{5}, {2, 3, 5}}, {{2, 1, 3}, {3}},   {{3, 4}, {}},   {{}, {3, 4}},     {{5}, {1}},    {{1}, {2, 3}},
-    {{3, 1}, {1}},    {{2, 3, 4, 5}, {5}}, {{1, 1}, {1, 1}}, {{7, 33}, {33}}, {{33}, {7, 33}}, {{1, 5}, {5}}};
+    {{3, 4}, {3, 4}},    {{}, {}},         {{1}, {1}},       {{3, 4}, {4}},       {{4}, {3, 4}},
+    {{2, 3, 4}, {3, 4}}, {{5}, {2, 3, 5}}, {{2, 1, 3}, {3}}, {{3, 4}, {}},        {{}, {3, 4}},
+    {{5}, {1}},          {{1}, {2, 3}},    {{3, 1}, {1}},    {{2, 3, 4, 5}, {5}}, {{1, 1}, {1, 1}},
+    {{7, 33}, {33}},     {{33}, {7, 33}},  {{1, 5}, {5}}};
 
 }  // namespace
 
-// --- products ---------------------------------------------------------------------------------------------------
+// --- products
+// ---------------------------------------------------------------------------------------------------
 
 TEST_CASE("matmul is differentiated with respect to both factors") {
-  const std::vector<Pair> cases = {{{3, 4}, {4, 5}}, {{1, 1}, {1, 1}}, {{1, 7}, {7, 1}}, {{5, 1}, {1, 3}},
-                                   {{2, 3, 4}, {4, 5}}, {{2, 1, 3, 2}, {2, 7}}, {{17, 9}, {9, 33}}};
+  const std::vector<Pair> cases = {{{3, 4}, {4, 5}},  {{1, 1}, {1, 1}},    {{1, 7}, {7, 1}},
+                                   {{5, 1}, {1, 3}},  {{2, 3, 4}, {4, 5}}, {{2, 1, 3, 2}, {2, 7}},
+                                   {{17, 9}, {9, 33}}};
   for (const auto& [a, b] : cases)
     CHECK(gradcheck("matmul", {a, b}, [](auto& v) { return matmul(v[0], v[1]); }));
 }
@@ -51,28 +54,39 @@ TEST_CASE("matmul multiplies rows with columns") {
 }
 
 TEST_CASE("linear is differentiated with respect to x, w and b") {
-  for (const auto& [x, w] : std::vector<Pair>{{{3, 4}, {5, 4}}, {{1, 1}, {1, 1}}, {{4}, {3, 4}}, {{2, 3, 4}, {1, 4}},
-                                              {{7, 1}, {5, 1}}, {{17, 9}, {33, 9}}}) {
+  for (const auto& [x, w] : std::vector<Pair>{{{3, 4}, {5, 4}},
+                                              {{1, 1}, {1, 1}},
+                                              {{4}, {3, 4}},
+                                              {{2, 3, 4}, {1, 4}},
+                                              {{7, 1}, {5, 1}},
+                                              {{17, 9}, {33, 9}}}) {
     CHECK(gradcheck("linear", {x, w, {w[0]}}, [](auto& v) { return linear(v[0], v[1], v[2]); }));
     CHECK(gradcheck("linear without bias", {x, w}, [](auto& v) { return linear(v[0], v[1]); }));
   }
 }
 
 TEST_CASE("linear is x times w transposed plus b") {
-  const Var x = tensor({2, 3}, {1, 2, 3, 4, 5, 6}), w = tensor({2, 3}, {1, 0, -1, 2, 1, 0}), b = tensor({2}, {10, 20});
+  const Var x = tensor({2, 3}, {1, 2, 3, 4, 5, 6}), w = tensor({2, 3}, {1, 0, -1, 2, 1, 0}),
+            b = tensor({2}, {10, 20});
   CHECK(values(linear(x, w, b)) == std::vector<real>{8, 24, 8, 33});
   CHECK(values(linear(x, w)) == std::vector<real>{-2, 4, -2, 13});
 }
 
-// --- elements -----------------------------------------------------------------------------------------------------
+// --- elements
+// -----------------------------------------------------------------------------------------------------
 
 TEST_CASE("operations on single elements are differentiated for every rank") {
   for (const Shape& s : all_ranks) {
-    CHECK(gradcheck("exp", {s}, [](auto& v) { return exp(v[0]); }, in_range(-2, 2)));
-    CHECK(gradcheck("log", {s}, [](auto& v) { return log(v[0]); }, in_range(0.2, 3)));
-    CHECK(gradcheck("sqrt", {s}, [](auto& v) { return sqrt(v[0]); }, in_range(0.2, 3)));
-    CHECK(gradcheck("sigmoid", {s}, [](auto& v) { return sigmoid(v[0]); }, in_range(-4, 4)));
-    CHECK(gradcheck("tanh", {s}, [](auto& v) { return tanh(v[0]); }, in_range(-4, 4)));
+    CHECK(gradcheck(
+        "exp", {s}, [](auto& v) { return exp(v[0]); }, in_range(-2, 2)));
+    CHECK(gradcheck(
+        "log", {s}, [](auto& v) { return log(v[0]); }, in_range(0.2, 3)));
+    CHECK(gradcheck(
+        "sqrt", {s}, [](auto& v) { return sqrt(v[0]); }, in_range(0.2, 3)));
+    CHECK(gradcheck(
+        "sigmoid", {s}, [](auto& v) { return sigmoid(v[0]); }, in_range(-4, 4)));
+    CHECK(gradcheck(
+        "tanh", {s}, [](auto& v) { return tanh(v[0]); }, in_range(-4, 4)));
     CHECK(gradcheck("relu", {s}, [](auto& v) { return relu(v[0]); }, {.fill = fill_away_from_zero}));
     CHECK(gradcheck("scale", {s}, [](auto& v) { return scale(v[0], -2.5); }));
     CHECK(gradcheck("shift", {s}, [](auto& v) { return shift(v[0], 0.75); }));
@@ -114,7 +128,8 @@ TEST_CASE("add, sub, mul and div are differentiated with either operand repeated
     CHECK(gradcheck("add", {a, b}, [](auto& v) { return v[0] + v[1]; }));
     CHECK(gradcheck("sub", {a, b}, [](auto& v) { return v[0] - v[1]; }));
     CHECK(gradcheck("mul", {a, b}, [](auto& v) { return v[0] * v[1]; }));
-    CHECK(gradcheck("div", {a, b}, [](auto& v) { return v[0] / v[1]; }, for_division()));
+    CHECK(gradcheck(
+        "div", {a, b}, [](auto& v) { return v[0] / v[1]; }, for_division()));
   }
 }
 
@@ -123,7 +138,8 @@ TEST_CASE("one variable as both operands receives both contributions") {
     CHECK(gradcheck("x + x", {s}, [](auto& v) { return v[0] + v[0]; }));
     CHECK(gradcheck("x - x", {s}, [](auto& v) { return v[0] - v[0]; }));
     CHECK(gradcheck("x * x", {s}, [](auto& v) { return v[0] * v[0]; }));
-    CHECK(gradcheck("x / x", {s}, [](auto& v) { return v[0] / v[0]; }, in_range(0.5, 2)));
+    CHECK(gradcheck(
+        "x / x", {s}, [](auto& v) { return v[0] / v[0]; }, in_range(0.5, 2)));
     CHECK(gradcheck("x * x + exp x", {s}, [](auto& v) { return v[0] * v[0] + exp(v[0]); }));
   }
   CHECK(gradcheck("matmul of x and x", {{4, 4}}, [](auto& v) { return matmul(v[0], v[0]); }));
@@ -138,16 +154,23 @@ TEST_CASE("a shorter operand is repeated over the dimensions before its own") {
   CHECK(values(c / a)[5] == doctest::Approx(2.0 / 6).epsilon(1e-15));
   CHECK((b + a).shape() == Shape{2, 3});
   CHECK((c + a).shape() == Shape{2, 3});
+  const Var one = tensor({1}, {1}), also_one = tensor({1, 1}, {1});  // of two single numbers the rank of the larger
+  CHECK((one + also_one).shape() == Shape{1, 1});
+  CHECK((also_one + one).shape() == Shape{1, 1});
+  CHECK((c + one).shape() == Shape{1});
   CHECK(values(-a + 1) == std::vector<real>{0, -1, -2, -3, -4, -5});
   CHECK(values(2 * a - 1) == std::vector<real>{1, 3, 5, 7, 9, 11});
 }
 
-// --- rows and reductions --------------------------------------------------------------------------------------------
+// --- rows and reductions
+// --------------------------------------------------------------------------------------------
 
 TEST_CASE("softmax and log_softmax are differentiated") {
   for (const Shape& s : with_rows) {
-    CHECK(gradcheck("softmax", {s}, [](auto& v) { return softmax(v[0]); }, in_range(-3, 3)));
-    CHECK(gradcheck("log_softmax", {s}, [](auto& v) { return log_softmax(v[0]); }, in_range(-3, 3)));
+    CHECK(gradcheck(
+        "softmax", {s}, [](auto& v) { return softmax(v[0]); }, in_range(-3, 3)));
+    CHECK(gradcheck(
+        "log_softmax", {s}, [](auto& v) { return log_softmax(v[0]); }, in_range(-3, 3)));
   }
 }
 
@@ -155,8 +178,10 @@ TEST_CASE("softmax and log_softmax keep their footing at logits of a thousand") 
   // Rows around +1000 and -1000: subtracting two such numbers rounds by eps·1000.
   for (double offset : {-1e3, 1e3}) {
     GradcheckOptions options{.low = offset - 2, .high = offset + 2, .magnitude = 1e3};
-    CHECK(gradcheck("softmax", {{3, 5}}, [](auto& v) { return softmax(v[0]); }, options));
-    CHECK(gradcheck("log_softmax", {{3, 5}}, [](auto& v) { return log_softmax(v[0]); }, options));
+    CHECK(gradcheck(
+        "softmax", {{3, 5}}, [](auto& v) { return softmax(v[0]); }, options));
+    CHECK(gradcheck(
+        "log_softmax", {{3, 5}}, [](auto& v) { return log_softmax(v[0]); }, options));
   }
   const Var x = tensor({2, 3}, {1e3, -1e3, 0, -1e3, -1e3, -1e3});
   CHECK(values(softmax(x))[0] == 1);
@@ -231,14 +256,17 @@ TEST_CASE("layer_norm is differentiated with respect to x, gain and bias") {
 }
 
 TEST_CASE("layer_norm gives rows of mean 0 and variance 1 before gain and bias") {
-  const Var x = tensor({2, 4}, {1, 2, 3, 4, -10, 0, 0, 10}), gain = tensor({4}, {1, 1, 2, 1}), bias = tensor({4}, {0, 0, 1, 0});
+  const Var x = tensor({2, 4}, {1, 2, 3, 4, -10, 0, 0, 10}), gain = tensor({4}, {1, 1, 2, 1}),
+            bias = tensor({4}, {0, 0, 1, 0});
   const auto y = values(layer_norm(x, gain, bias, 0));
   const double d1 = std::sqrt(1.25), d2 = std::sqrt(50.0);
-  const std::vector<double> expected = {-1.5 / d1, -0.5 / d1, 2 * 0.5 / d1 + 1, 1.5 / d1, -10 / d2, 0, 1, 10 / d2};
+  const std::vector<double> expected = {-1.5 / d1, -0.5 / d1, 2 * 0.5 / d1 + 1, 1.5 / d1, -10 / d2,
+                                        0,         1,         10 / d2};
   for (size_t i = 0; i < expected.size(); ++i) CHECK(y[i] == doctest::Approx(expected[i]).epsilon(1e-14));
 }
 
-// --- shape ------------------------------------------------------------------------------------------------------------
+// --- shape
+// ------------------------------------------------------------------------------------------------------------
 
 TEST_CASE("reshape, transpose, row and slice are differentiated") {
   CHECK(gradcheck("reshape", {{2, 6}}, [](auto& v) { return reshape(v[0], {3, 4}); }));
@@ -252,22 +280,26 @@ TEST_CASE("reshape, transpose, row and slice are differentiated") {
     for (int axis = -s.rank(); axis < s.rank(); ++axis)
       for (int begin = 0; begin < s[axis]; ++begin)
         for (int end = begin + 1; end <= s[axis]; ++end)
-          CHECK(gradcheck("slice", {s}, [=](auto& v) { return slice(v[0], axis, begin, end); }, {.seeds = 1}));
+          CHECK(
+              gradcheck("slice", {s}, [=](auto& v) { return slice(v[0], axis, begin, end); }, {.seeds = 1}));
 }
 
 TEST_CASE("pieces of one variable give their gradients back into their places") {
   CHECK(gradcheck("overlapping slices and rows", {{4, 3}}, [](auto& v) {
     return concat({slice(v[0], 0, 0, 3), slice(v[0], 0, 1, 4), reshape(row(v[0], 2), {1, 3})}, 0);
   }));
-  CHECK(gradcheck("a slice and the whole", {{4, 3}},
-                  [](auto& v) { return concat({v[0] * v[0], slice(v[0], 1, 1, 2)}, 1); }));
+  CHECK(gradcheck("a slice and the whole", {{4, 3}}, [](auto& v) {
+    return concat({v[0] * v[0], slice(v[0], 1, 1, 2)}, 1);
+  }));
 }
 
 TEST_CASE("concat and stack are differentiated with respect to every part") {
   for (int axis : {0, 1, 2, -1, -2, -3}) {
     const int k = axis < 0 ? axis + 3 : axis;
     const Shape s{2, 3, 4};
-    CHECK(gradcheck("concat", {s, s.with(k, 1), s.with(k, 5)}, [=](auto& v) { return concat({v[0], v[1], v[2]}, axis); }));
+    CHECK(gradcheck("concat", {s, s.with(k, 1), s.with(k, 5)}, [=](auto& v) {
+      return concat({v[0], v[1], v[2]}, axis);
+    }));
   }
   CHECK(gradcheck("concat of one", {{3}}, [](auto& v) { return concat({v[0]}, 0); }));
   CHECK(gradcheck("concat of x and x", {{3, 2}}, [](auto& v) { return concat({v[0], v[0]}, 1); }));
@@ -298,19 +330,27 @@ TEST_CASE("operations on shapes put elements where the picture says") {
 TEST_CASE("gather is differentiated with respect to what it picks from") {
   CHECK(gradcheck("gather", {{3, 5}}, [](auto& v) { return gather(v[0], ids({3}, {4, 0, 2})); }));
   CHECK(gradcheck("gather", {{1, 1}}, [](auto& v) { return gather(v[0], ids({1}, {0})); }));
-  CHECK(gradcheck("gather", {{2, 3, 4}}, [](auto& v) { return gather(v[0], ids({2, 3}, {3, 3, 0, 1, 2, 3})); }));
+  CHECK(gradcheck("gather", {{2, 3, 4}}, [](auto& v) {
+    return gather(v[0], ids({2, 3}, {3, 3, 0, 1, 2, 3}));
+  }));
   CHECK(gradcheck("gather of a row", {{7}}, [](auto& v) { return gather(v[0], ids({}, {6})); }));
 }
 
-// --- layers' operations -----------------------------------------------------------------------------------------------
+// --- layers' operations
+// -----------------------------------------------------------------------------------------------
 
 TEST_CASE("embedding is differentiated with repeated ids and rows that nobody asks for") {
-  CHECK(gradcheck("embedding", {{5, 3}}, [](auto& v) { return embedding(v[0], ids({7}, {1, 4, 1, 1, 0, 4, 1})); }));
+  CHECK(gradcheck("embedding", {{5, 3}}, [](auto& v) {
+    return embedding(v[0], ids({7}, {1, 4, 1, 1, 0, 4, 1}));
+  }));
   CHECK(gradcheck("embedding", {{1, 1}}, [](auto& v) { return embedding(v[0], ids({1}, {0})); }));
-  CHECK(gradcheck("embedding", {{6, 2}}, [](auto& v) { return embedding(v[0], ids({2, 3}, {5, 5, 2, 0, 2, 5})); }));
+  CHECK(gradcheck("embedding", {{6, 2}}, [](auto& v) {
+    return embedding(v[0], ids({2, 3}, {5, 5, 2, 0, 2, 5}));
+  }));
   CHECK(gradcheck("embedding of one id", {{6, 2}}, [](auto& v) { return embedding(v[0], ids({}, {3})); }));
   CHECK(gradcheck("embedding, twice and beside a product", {{4, 3}}, [](auto& v) {
-    return std::vector<Var>{embedding(v[0], ids({2}, {3, 0})), v[0] * v[0], embedding(v[0], ids({3}, {0, 0, 2}))};
+    return std::vector<Var>{embedding(v[0], ids({2}, {3, 0})), v[0] * v[0],
+                            embedding(v[0], ids({3}, {0, 0, 2}))};
   }));
 }
 
@@ -326,7 +366,8 @@ TEST_CASE("dropout is differentiated for a fixed mask") {
   for (const Shape& s : {Shape{1}, Shape{33}, Shape{3, 5}, Shape{4, 2, 3}})
     for (real rate : {0.0, 0.3, 0.9})
       for (bool locked : {false, true})
-        CHECK(gradcheck("dropout", {s}, [=](auto& v) { return dropout(v[0], rate, key, locked); }, {.dropout = true}));
+        CHECK(gradcheck("dropout", {s}, [=](auto& v) { return dropout(v[0], rate, key, locked); },
+                        {.dropout = true}));
 }
 
 TEST_CASE("dropout keeps an element with probability 1 - rate and scales it, so that the mean stays") {
@@ -381,7 +422,10 @@ TEST_CASE("dropout does nothing without a tape, under NoTape, and on a tape that
   }
   Tape tape;
   CHECK_FALSE(same_bits(dropout(tape.watch(x), 0.5, key).value(), x));
-  CHECK(same_bits(dropout(tape.watch(x), 0, key).value(), x));
+  const Var watched = tape.watch(x);
+  const int64_t recorded = tape.size();
+  CHECK(same_bits(dropout(watched, 0, key).value(), x));
+  CHECK(tape.size() == recorded);
   NoTape guard;
   CHECK(same_bits(dropout(x, 0.5, key).value(), x));
 }
@@ -389,18 +433,24 @@ TEST_CASE("dropout does nothing without a tape, under NoTape, and on a tape that
 TEST_CASE("lstm_cell is differentiated through h, through c and through both") {
   for (const auto& [batch, hidden] : std::vector<std::pair<int, int>>{{1, 1}, {3, 5}, {2, 7}, {5, 33}}) {
     const std::vector<Shape> shapes = {{batch, 4 * hidden}, {batch, hidden}};
-    CHECK(gradcheck("lstm_cell", shapes, [](auto& v) {
-      const auto [h, c] = lstm_cell(v[0], v[1]);
-      return std::vector<Var>{h, c};
-    }, in_range(-2, 2)));
-    CHECK(gradcheck("lstm_cell's h", shapes, [](auto& v) { return lstm_cell(v[0], v[1]).h; }, in_range(-2, 2)));
-    CHECK(gradcheck("lstm_cell's c", shapes, [](auto& v) { return lstm_cell(v[0], v[1]).c; }, in_range(-2, 2)));
+    CHECK(gradcheck(
+        "lstm_cell", shapes,
+        [](auto& v) {
+          const auto [h, c] = lstm_cell(v[0], v[1]);
+          return std::vector<Var>{h, c};
+        },
+        in_range(-2, 2)));
+    CHECK(gradcheck(
+        "lstm_cell's h", shapes, [](auto& v) { return lstm_cell(v[0], v[1]).h; }, in_range(-2, 2)));
+    CHECK(gradcheck(
+        "lstm_cell's c", shapes, [](auto& v) { return lstm_cell(v[0], v[1]).c; }, in_range(-2, 2)));
   }
 }
 
 TEST_CASE("lstm_cell computes the equations, gates in the order i f g o") {
   const auto s = [](double x) { return 1 / (1 + std::exp(-x)); };
-  const Var gates = tensor({1, 8}, {0.5, -1, 2, 0.25, -0.75, 1.5, 1, -2}), c_prev = tensor({1, 2}, {0.3, -0.6});
+  const Var gates = tensor({1, 8}, {0.5, -1, 2, 0.25, -0.75, 1.5, 1, -2}),
+            c_prev = tensor({1, 2}, {0.3, -0.6});
   const auto [h, c] = lstm_cell(gates, c_prev);
   const double c0 = s(2) * 0.3 + s(0.5) * std::tanh(-0.75), c1 = s(0.25) * -0.6 + s(-1) * std::tanh(1.5);
   CHECK(values(c)[0] == doctest::Approx(c0).epsilon(1e-14));
@@ -422,12 +472,15 @@ TEST_CASE("lstm_cell survives gates of a thousand") {
   for (const double d : c_prev.grad().span()) CHECK(std::isfinite(d));
 }
 
-// --- errors -----------------------------------------------------------------------------------------------------------
+// --- errors
+// -----------------------------------------------------------------------------------------------------------
 
 TEST_CASE("a shape that does not fit is an error that names the operation and both shapes") {
   const auto x = [](const Shape& shape) { return Var(Tensor::zeros(shape)); };
   const auto id = [](const Shape& shape) { return IdTensor::zeros(shape); };
-  const auto message = [](auto f, const std::vector<std::string>& parts) { CHECK(lacks(error_of(f), parts) == ""); };
+  const auto message = [](auto f, const std::vector<std::string>& parts) {
+    CHECK(lacks(error_of(f), parts) == "");
+  };
 
   message([&] { matmul(x({3, 4}), x({5, 6})); }, {"matmul", "[3, 4]", "[5, 6]"});
   message([&] { linear(x({3, 4}), x({6, 5}), x({6})); }, {"linear", "[3, 4]", "[6, 5]"});
@@ -482,7 +535,8 @@ TEST_CASE("an operation that throws leaves the tape as it was") {
   CHECK(tape.size() == before);
 }
 
-// --- the checker itself -------------------------------------------------------------------------------------------------
+// --- the checker itself
+// -------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -524,9 +578,8 @@ Var product_with(Fault fault, const Var& a, const Var& b) {
 }  // namespace
 
 TEST_CASE("the checker passes a right gradient and reports how far it was off") {
-  const auto result = gradcheck("square", {{3, 5}}, [](auto& v) {
-    return square_with(v[0], [](int64_t, double x) { return 2 * x; });
-  });
+  const auto result = gradcheck(
+      "square", {{3, 5}}, [](auto& v) { return square_with(v[0], [](int64_t, double x) { return 2 * x; }); });
   CHECK(result);
   CHECK(result.worst > 0);
   CHECK(result.worst < 1e-8);
@@ -547,16 +600,16 @@ TEST_CASE("the checker refuses a gradient with one wrong element and names it") 
     return square_with(v[0], [](int64_t i, double x) { return i == 7 ? 2 * x + 1e-5 : 2 * x; });
   });
   CHECK_FALSE(result);
-  CHECK(lacks(result.failure.substr(0, result.failure.find('\n')), {"square", "input 0", "[3, 5]", "element 7"}) == "");
+  CHECK(lacks(result.failure.substr(0, result.failure.find('\n')),
+              {"square", "input 0", "[3, 5]", "element 7"}) == "");
 }
 
 TEST_CASE("the checker refuses a missing term, a missing input, and a gradient that is not a number") {
   CHECK_FALSE(gradcheck("square + x", {{4}}, [](auto& v) {
     return square_with(v[0], [](int64_t, double x) { return 2 * x; }) + Var(v[0].value());  // + x is cut off
   }));
-  const auto missing = gradcheck("product", {{4}, {4}}, [](auto& v) {
-    return product_with(Fault::one_input_missing, v[0], v[1]);
-  });
+  const auto missing = gradcheck("product", {{4}, {4}},
+                                 [](auto& v) { return product_with(Fault::one_input_missing, v[0], v[1]); });
   CHECK_FALSE(missing);
   CHECK(missing.failure.find("input 1") != std::string::npos);
   CHECK_FALSE(gradcheck("square", {{4}}, [](auto& v) {
@@ -566,10 +619,13 @@ TEST_CASE("the checker refuses a missing term, a missing input, and a gradient t
 
 TEST_CASE("the checker refuses a backward that always overwrites or always adds") {
   CHECK(gradcheck("product", {{4}, {4}}, [](auto& v) { return product_with(Fault::none, v[0], v[1]); }));
-  CHECK_FALSE(gradcheck("product", {{4}, {4}}, [](auto& v) { return product_with(Fault::always_overwrites, v[0], v[1]); }));
-  CHECK_FALSE(gradcheck("product of x and x", {{4}}, [](auto& v) { return product_with(Fault::always_overwrites, v[0], v[0]); },
+  CHECK_FALSE(gradcheck("product", {{4}, {4}},
+                        [](auto& v) { return product_with(Fault::always_overwrites, v[0], v[1]); }));
+  CHECK_FALSE(gradcheck("product of x and x", {{4}},
+                        [](auto& v) { return product_with(Fault::always_overwrites, v[0], v[0]); },
                         {.twice = false}));
-  CHECK_FALSE(gradcheck("product", {{4}, {4}}, [](auto& v) { return product_with(Fault::always_adds, v[0], v[1]); }));
+  CHECK_FALSE(
+      gradcheck("product", {{4}, {4}}, [](auto& v) { return product_with(Fault::always_adds, v[0], v[1]); }));
 }
 
 TEST_CASE("the checker refuses to judge at a kink") {

@@ -42,7 +42,8 @@ std::map<std::string, std::vector<real>> by_name(const ParameterSet& params) {
 
 }  // namespace
 
-// --- slabs --------------------------------------------------------------------------------------------------------------
+// --- slabs
+// --------------------------------------------------------------------------------------------------------------
 
 TEST_CASE("segments of the slabs are aligned to 256 bytes, in order, apart, and padded with zeros") {
   ParameterSet params;
@@ -103,7 +104,8 @@ TEST_CASE("a parameter added after first use is an error that names it") {
   ParameterSet params;
   const Var w = params.add("w", {2}, Init::constant(3)).var();
   (void)w.value();
-  CHECK(lacks(error_of([&] { params.add("late", {1}, Init::constant(0)); }), {"late", "after the first use"}) == "");
+  CHECK(lacks(error_of([&] { params.add("late", {1}, Init::constant(0)); }),
+              {"late", "after the first use"}) == "");
   CHECK(lacks(error_of([&] { params.set_seed(2); }), {"seed"}) == "");
 }
 
@@ -122,7 +124,8 @@ TEST_CASE("paths are joined with dots and found by name") {
   CHECK(params.find("encoder.lstm") == nullptr);
 }
 
-// --- first values ---------------------------------------------------------------------------------------------------------
+// --- first values
+// ---------------------------------------------------------------------------------------------------------
 
 TEST_CASE("first values depend on the seed and the path, not on the order of registration") {
   const auto build = [](uint64_t seed, bool reversed) {
@@ -196,11 +199,13 @@ TEST_CASE("an offset of some elements stays whatever the distribution") {
   check();
 }
 
-// --- random numbers -------------------------------------------------------------------------------------------------------
+// --- random numbers
+// -------------------------------------------------------------------------------------------------------
 
 TEST_CASE("philox gives the published numbers") {
   // Known answers of Random123's philox4x32-10.
-  CHECK(philox({0, 0, 0, 0}, {0, 0}) == std::array<uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
+  CHECK(philox({0, 0, 0, 0}, {0, 0}) ==
+        std::array<uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
   constexpr uint32_t ones = 0xffffffff;
   CHECK(philox({ones, ones, ones, ones}, {ones, ones}) ==
         std::array<uint32_t, 4>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
@@ -225,7 +230,8 @@ TEST_CASE("a place's keys count its calls on a tape, and start anew with the nex
   CHECK(here.next_key().seed == 3);
 }
 
-// --- gradients from step to step --------------------------------------------------------------------------------------------
+// --- gradients from step to step
+// --------------------------------------------------------------------------------------------
 
 TEST_CASE("a parameter unused in one step contributes nothing to that step's norm") {
   ParameterSet params;
@@ -326,7 +332,8 @@ TEST_CASE("a table that serves as embedding and as decoder collects the gradient
     {
       Tape tape;
       const Var a = tape.watch(embed.weight.value()), b = tape.watch(embed.weight.value());
-      tape.backward(softmax_cross_entropy(linear(tanh(embedding(a, input)), b, Var(out.bias.value())), target));
+      tape.backward(
+          softmax_cross_entropy(linear(tanh(embedding(a, input)), b, Var(out.bias.value())), target));
       expected = a.grad().clone();
       for (int64_t i = 0; i < expected.size(); ++i) expected.data()[i] += b.grad().data()[i];
     }

@@ -1,11 +1,6 @@
 // Running a program as a user does: words in, exit code and two streams out, in a folder of its own.
 #pragma once
 
-#include <doctest/doctest.h>
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
@@ -14,6 +9,11 @@
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 // An empty folder that goes away with everything in it.
 class Folder {
@@ -76,7 +76,8 @@ struct ProgramRun {
 inline ProgramRun run_program(const std::string& program, const std::vector<std::string>& arguments,
                               const std::filesystem::path& folder, const std::string& output = {}) {
   const Folder streams;
-  const std::string out = output.empty() ? (streams / "out").string() : output, err = (streams / "err").string();
+  const std::string out = output.empty() ? (streams / "out").string() : output,
+                    err = (streams / "err").string();
   std::vector<char*> words = {const_cast<char*>(program.c_str())};
   for (const std::string& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
   words.push_back(nullptr);
@@ -91,8 +92,8 @@ inline ProgramRun run_program(const std::string& program, const std::vector<std:
   }
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), output.empty() ? read_text(out) : "",
-          read_text(err)};
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+          output.empty() ? read_text(out) : "", read_text(err)};
 }
 
 // The path of a program that this build made ("ptb"): from UNROLL_PROGRAM_PTB.

@@ -94,23 +94,26 @@ void write_text(const Folder& folder, const std::string& name) {
 
 }  // namespace
 
-// --- training -------------------------------------------------------------------------------------------------------
+// --- training
+// -------------------------------------------------------------------------------------------------------
 
 TEST_CASE("a run writes its model, recipe and log into a folder of its own, and never into another's") {
   const Folder folder;
   folder.write("tiny.toml", tiny);
   const std::string out = ptb_out({"train", "tiny.toml"}, folder.path());
-  for (const std::string part : {"runs/tiny-1", "parameters", "fused", "fp32", "seed 1", "epoch 1/1", "valid", "test",
-                           " tokens scored", "source", "unigram", "trigram", "generate runs/tiny-1/last.safetensors"})
+  for (const std::string part :
+       {"runs/tiny-1", "parameters", "fused", "fp32", "seed 1", "epoch 1/1", "valid", "test",
+        " tokens scored", "source", "unigram", "trigram", "generate runs/tiny-1/last.safetensors"})
     CHECK_MESSAGE(out.find(part) != std::string::npos, part);
   CHECK(out.find('\r') == std::string::npos);  // no terminal: plain lines
   CHECK(out.find('\033') == std::string::npos);
   const auto first = folder.listing();
-  for (const std::string file : {"runs/tiny-1/last.safetensors", "runs/tiny-1/best.safetensors", "runs/tiny-1/recipe.toml",
-                           "runs/tiny-1/log.jsonl"})
+  for (const std::string file : {"runs/tiny-1/last.safetensors", "runs/tiny-1/best.safetensors",
+                                 "runs/tiny-1/recipe.toml", "runs/tiny-1/log.jsonl"})
     CHECK_MESSAGE(fs::exists(folder / file), file);
 
-  CHECK(ptb_out({"train", "tiny.toml", "--seed", "2"}, folder.path()).find("runs/tiny-2") != std::string::npos);
+  CHECK(ptb_out({"train", "tiny.toml", "--seed", "2"}, folder.path()).find("runs/tiny-2") !=
+        std::string::npos);
   const auto second = folder.listing();
   CHECK(std::ranges::includes(second, first));  // the first run is as it was, to its times
   // What was trained can be trained again from the recipe that it wrote.
@@ -118,10 +121,25 @@ TEST_CASE("a run writes its model, recipe and log into a folder of its own, and 
   CHECK(read_text(folder / "again/last.safetensors").size() > 1000);
 }
 
+TEST_CASE("every key of a recipe is documented") {
+  const std::string documentation = read_text("docs/recipes.md");
+  REQUIRE(!documentation.empty());
+  std::string section;
+  for (const std::string& line : lines_of(read_text(trained() / "model/recipe.toml"))) {
+    if (line.starts_with("["))
+      section = documentation.substr(std::min(documentation.find("## " + line), documentation.size()));
+    if (const size_t end = line.find(" = "); end != std::string::npos)
+      CHECK_MESSAGE(section.substr(0, section.find("\n## ", 3)).find("| `" + line.substr(0, end) + "` |") !=
+                        std::string::npos,
+                    line);
+  }
+}
+
 TEST_CASE("--json: one object with every key, and all else goes to standard error") {
   const Folder folder;
   folder.write("tiny.toml", tiny);
-  const ProgramRun run = ptb({"train", "tiny.toml", "--json", "--seed", "3", "--set", "training.epochs=2"}, folder.path());
+  const ProgramRun run =
+      ptb({"train", "tiny.toml", "--json", "--seed", "3", "--set", "training.epochs=2"}, folder.path());
   REQUIRE(run.code == 0);
   const auto lines = lines_of(run.out);
   REQUIRE(lines.size() == 1);
@@ -163,7 +181,8 @@ TEST_CASE("evaluate gives what training reported, from the file alone") {
   const auto valid = ptb_json({"evaluate", "moved.safetensors", "--split", "valid"}, folder.path());
   CHECK(valid["valid_perplexity"] == json["valid_perplexity"]);
   CHECK(valid["test_perplexity"].is_null());
-  CHECK(ptb_json({"evaluate", "moved.safetensors", "--split", "train"}, folder.path())["tokens"].get<int>() >= 20000);
+  CHECK(ptb_json({"evaluate", "moved.safetensors", "--split", "train"}, folder.path())["tokens"].get<int>() >=
+        20000);
 
   // More streams score the same tokens, each stream from an empty state.
   const auto streams = ptb_json({"evaluate", "moved.safetensors", "--batch", "7"}, folder.path());
@@ -191,7 +210,8 @@ TEST_CASE("every optimizer and schedule can be asked for") {
   folder.write("tiny.toml", tiny);
   const Words sets[] = {
       {"optimizer.kind=sgd", "optimizer.learning_rate=1", "schedule.kind=step", "schedule.after=1"},
-      {"optimizer.kind=sgd", "optimizer.learning_rate=0.1", "optimizer.momentum=0.9", "optimizer.nesterov=true"},
+      {"optimizer.kind=sgd", "optimizer.learning_rate=0.1", "optimizer.momentum=0.9",
+       "optimizer.nesterov=true"},
       {"optimizer.kind=adamw", "optimizer.weight_decay=0.01", "schedule.kind=cosine", "schedule.warmup=0.5"},
       {"optimizer.kind=asgd", "optimizer.learning_rate=1", "optimizer.average_from=2"},
       {"optimizer.kind=adam", "schedule.kind=plateau", "schedule.factor=0.25", "training.accumulate=3"},
@@ -205,29 +225,32 @@ TEST_CASE("every optimizer and schedule can be asked for") {
   }
 }
 
-TEST_CASE("text of one's own: words, characters, tied weights; unknown words become <unk> where there is one") {
+TEST_CASE(
+    "text of one's own: words, characters, tied weights; unknown words become <unk> where there is one") {
   const Folder folder;
   folder.write("tiny.toml", tiny);
   write_text(folder, "text");
-  const Words train = {"train", "tiny.toml", "--data", "text", "--set", "data.corpus=text", "--set", "training.epochs=6"};
+  const Words train = {"train", "tiny.toml",        "--data", "text",
+                       "--set", "data.corpus=text", "--set",  "training.epochs=6"};
   const auto words = ptb_json(train + Words{"--out", "words"}, folder.path());
   CHECK(words["test_perplexity"].get<double>() < 2);
   CHECK(!words.contains("source_test_perplexity"));
-  CHECK(ptb_json({"evaluate", "words/last.safetensors", "--data", "text"}, folder.path())["test_perplexity"] ==
-        words["test_perplexity"]);
+  CHECK(ptb_json({"evaluate", "words/last.safetensors", "--data", "text"},
+                 folder.path())["test_perplexity"] == words["test_perplexity"]);
 
   const auto characters =
-      ptb_json(train + Words{"--out", "characters", "--set", "data.level=char", "--set", "model.dropout=0"}, folder.path());
+      ptb_json(train + Words{"--out", "characters", "--set", "data.level=char", "--set", "model.dropout=0"},
+               folder.path());
   CHECK(characters["test_perplexity"].get<double>() < 1.6);
   CHECK(characters["tokens"].get<int>() > words["tokens"].get<int>());
-  const std::string written =
-      ptb_out({"generate", "characters/last.safetensors", "--prompt", "the c", "--words", "15", "--temperature", "0.1"},
-              folder.path());
+  const std::string written = ptb_out({"generate", "characters/last.safetensors", "--prompt", "the c",
+                                       "--words", "15", "--temperature", "0.1"},
+                                      folder.path());
   CHECK(written.starts_with(" the c") == false);
   CHECK(written.starts_with("the cat sat on a mat"));
 
-  const auto tied = ptb_json(train + Words{"--out", "tied", "--set", "model.tied=true", "--set", "model.hidden=12"},
-                             folder.path());
+  const auto tied = ptb_json(
+      train + Words{"--out", "tied", "--set", "model.tied=true", "--set", "model.hidden=12"}, folder.path());
   CHECK(tied["parameters"].get<int>() < words["parameters"].get<int>());
   CHECK(ptb_json({"evaluate", "tied/last.safetensors", "--data", "text"}, folder.path())["test_perplexity"] ==
         tied["test_perplexity"]);
@@ -270,13 +293,15 @@ TEST_CASE("a file with two biases is read as their sum") {
   std::vector<NamedTensor> tensors;
   for (const auto& entry : file.entries()) tensors.push_back({entry.name, file.load(entry.name)});
   for (auto& [name, tensor] : tensors) {
-    const bool first = name.find("bias_ih") != std::string::npos, second = name.find("bias_hh") != std::string::npos;
+    const bool first = name.find("bias_ih") != std::string::npos,
+               second = name.find("bias_hh") != std::string::npos;
     for (real& v : tensor.span()) v += first ? -0.25f : second ? 0.25f : 0.0f;
   }
   write_safetensors(folder / "two.safetensors", tensors, file.metadata());
   const auto one = ptb_json({"evaluate", path.string()}, folder.path());
   const auto two = ptb_json({"evaluate", "two.safetensors"}, folder.path());
-  CHECK(two["test_perplexity"].get<double>() == doctest::Approx(one["test_perplexity"].get<double>()).epsilon(1e-5));
+  CHECK(two["test_perplexity"].get<double>() ==
+        doctest::Approx(one["test_perplexity"].get<double>()).epsilon(1e-5));
 }
 
 TEST_CASE("--dry-run and --overfit-one-batch write nothing") {
@@ -296,23 +321,27 @@ TEST_CASE("--dry-run and --overfit-one-batch write nothing") {
   CHECK(folder.listing() == before);
 }
 
-// --- explaining and writing --------------------------------------------------------------------------------------------
+// --- explaining and writing
+// --------------------------------------------------------------------------------------------
 
 TEST_CASE("explain: parameters, work, memory and engine, without the text and without writing") {
   const Folder folder;
   const std::string out = ptb_out({"explain", "ptb-small"}, folder.path());
-  for (const std::string part : {"lstm.weight_hh_l1", "[800, 200]", "4651600", "FLOP per token", "5.28M", "Traffic", "Memory",
-                           "Engine: fused", "0.5 0.25"})
+  for (const std::string part : {"lstm.weight_hh_l1", "[800, 200]", "4651600", "FLOP per token", "5.28M",
+                                 "Traffic", "Memory", "Engine: fused", "0.5 0.25"})
     CHECK_MESSAGE(out.find(part) != std::string::npos, part);
   CHECK(ptb_out({"explain", "ptb-medium"}, folder.path()).find("19775200") != std::string::npos);
   CHECK(ptb_out({"explain", "ptb-large"}, folder.path()).find("66022000") != std::string::npos);
-  CHECK(ptb_out({"explain", "demo", "--engine", "composed"}, folder.path()).find("Engine: composed") != std::string::npos);
+  CHECK(ptb_out({"explain", "demo", "--engine", "composed"}, folder.path()).find("Engine: composed") !=
+        std::string::npos);
   CHECK(folder.listing().empty());
 }
 
 TEST_CASE("generate: sentences on lines of their own, the same for the same seed") {
   const std::string model = (trained() / "model/last.safetensors").string();
-  const auto generate = [&](const Words& more) { return ptb_out(Words{"generate", model} + more, trained().path()); };
+  const auto generate = [&](const Words& more) {
+    return ptb_out(Words{"generate", model} + more, trained().path());
+  };
   const std::string once = generate({"--words", "60"});
   CHECK(once == generate({"--words", "60"}));
   CHECK(once != generate({"--words", "60", "--seed", "2"}));
@@ -335,7 +364,8 @@ TEST_CASE("help is printed for the program and for each command") {
   }
 }
 
-// --- refusing -----------------------------------------------------------------------------------------------------------
+// --- refusing
+// -----------------------------------------------------------------------------------------------------------
 
 TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written") {
   const Folder folder;
@@ -388,7 +418,8 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
   struct Case {
     Words words, parts;
   };
-  const Words train = {"train", "tiny.toml"}, text = {"train", "tiny.toml", "--set", "data.corpus=text", "--data"};
+  const Words train = {"train", "tiny.toml"},
+              text = {"train", "tiny.toml", "--set", "data.corpus=text", "--data"};
   const std::vector<Case> cases = {
       // the command line
       {{"trian"}, {"'trian'", "'train'"}},
@@ -473,9 +504,9 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
 TEST_CASE("what fails while running: exit code 1 and one line") {
   const Folder folder;
   folder.write("tiny.toml", tiny);
-  const ProgramRun diverged =
-      ptb({"train", "tiny.toml", "--json", "--set", "optimizer.kind=sgd", "--set", "optimizer.learning_rate=1e30", "--set",
-           "training.clip=0"}, folder.path());
+  const ProgramRun diverged = ptb({"train", "tiny.toml", "--json", "--set", "optimizer.kind=sgd", "--set",
+                                   "optimizer.learning_rate=1e30", "--set", "training.clip=0"},
+                                  folder.path());
   CHECK(diverged.code == 1);
   CHECK(diverged.out.empty());
   CHECK(lines_of(diverged.err).back().starts_with("ptb: training has diverged"));

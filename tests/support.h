@@ -1,19 +1,23 @@
 // Small helpers that several suites share.
 #pragma once
 
-#include <doctest/doctest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
 
+#include <doctest/doctest.h>
+
 #include "framework/ops.h"
 
 namespace unroll::inline UNROLL_REAL {
 
-inline Tensor tensor(const Shape& shape, const std::vector<real>& values) { return Tensor::from(shape, values); }
-inline IdTensor ids(const Shape& shape, const std::vector<int32_t>& values) { return IdTensor::from(shape, values); }
+inline Tensor tensor(const Shape& shape, const std::vector<real>& values) {
+  return Tensor::from(shape, values);
+}
+inline IdTensor ids(const Shape& shape, const std::vector<int32_t>& values) {
+  return IdTensor::from(shape, values);
+}
 inline std::vector<real> values(const Var& x) { return x.value().to_host(); }
 
 inline Tensor random_tensor(const Shape& shape, RandomStream& random, double low = -1, double high = 1) {
@@ -46,9 +50,7 @@ template <class F>
 std::string error_of(F&& f) {
   try {
     f();
-  } catch (const Error& error) {
-    return error.what();
-  }
+  } catch (const Error& error) { return error.what(); }
   return "";
 }
 

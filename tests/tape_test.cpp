@@ -1,11 +1,11 @@
 // The tape: what is recorded and when, what backward does, and what its errors say.
 #include "framework/tape.h"
 
-#include <pthread.h>
-
 #include <cmath>
 #include <optional>
 #include <thread>
+
+#include <pthread.h>
 
 #include "framework/loss.h"
 #include "framework/ops.h"
@@ -205,7 +205,8 @@ TEST_CASE("memory is given back as the gradient descends") {
   CHECK(recorded - before >= 21 * bytes);
   reset_peak_memory();
   tape.backward(loss);
-  // At any time the values that are left, and the gradients of two neighbours; classes of the pool round up by a fifth.
+  // At any time the values that are left, and the gradients of two neighbours; classes of the pool round up
+  // by a fifth.
   CHECK(memory_statistics().peak - recorded <= 3 * bytes + 3 * bytes / 4);
   CHECK(memory_statistics().in_use - before <= 3 * bytes + 3 * bytes / 4);  // x, its gradient
 }
@@ -236,7 +237,8 @@ TEST_CASE("the tape prints one line per operation in recording order") {
   CHECK(tape.text() == "watch [2, 4]\nlstm_cell [2, 1] [2, 1]\nmatmul [2, 3]\ntanh [2, 3]\n");
   CHECK(tape.size() == 4);
   tape.backward(sum(y));
-  CHECK(tape.text() == "watch [2, 4]\nlstm_cell [2, 1] [2, 1]\nmatmul [2, 3]\ntanh [2, 3]\nreshape [6]\nsum []\n");
+  CHECK(tape.text() ==
+        "watch [2, 4]\nlstm_cell [2, 1] [2, 1]\nmatmul [2, 3]\ntanh [2, 3]\nreshape [6]\nsum []\n");
 }
 
 TEST_CASE("an operation of one's own is recorded like the built-in ones") {
@@ -259,12 +261,14 @@ TEST_CASE("an operation of one's own is recorded like the built-in ones") {
   CHECK(x.grad().to_host() == std::vector<real>{24, 6});
 }
 
-// --- a chain so long that recursion would run over the end of the stack --------------------------------------------------
+// --- a chain so long that recursion would run over the end of the stack
+// --------------------------------------------------
 
 namespace {
 
 constexpr int long_chain = 200000;
-constexpr size_t small_stack = size_t{256} << 10;  // 200,000 frames of the smallest kind (16 bytes) need 12 times that
+constexpr size_t small_stack = size_t{256}
+                               << 10;  // 200,000 frames of the smallest kind (16 bytes) need 12 times that
 
 template <class F>
 void on_a_small_stack(F body) {

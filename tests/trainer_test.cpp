@@ -1,4 +1,5 @@
-// The training loop: the order of things, what a step is made of, what is reported, and going on from a state.
+// The training loop: the order of things, what a step is made of, what is reported, and going on from a
+// state.
 #include "training/trainer.h"
 
 #include <atomic>
@@ -21,7 +22,8 @@ using namespace unroll;
 
 // Every operator new of this program is counted.
 static std::atomic<int64_t> allocations{0};
-[[gnu::noinline]] void* operator new(std::size_t bytes) {  // inlined, gcc takes malloc for a mismatch of delete
+[[gnu::noinline]] void* operator new(
+    std::size_t bytes) {  // inlined, gcc takes malloc for a mismatch of delete
   ++allocations;
   if (void* memory = std::malloc(bytes ? bytes : 1)) return memory;
   throw std::bad_alloc();
@@ -56,24 +58,26 @@ TEST_CASE("the loop calls the task's functions in their order") {
   Sgd sgd(line.params, {.learning_rate = 0.1});
   std::vector<std::string> calls;
   Trainer trainer(sgd, {.epochs = 2, .progress = silent});
-  trainer.run({.windows = 2,
-               .begin_epoch = [&](int epoch) { calls.push_back(fmt::format("begin {}", epoch)); },
-               .loss =
-                   [&](int64_t k) {
-                     calls.push_back(fmt::format("loss {}", k));
-                     CHECK(Tape::recording());
-                     return mean_loss(line.loss(k), 1);
-                   },
-               .carry = [&] { calls.push_back("carry"); },
-               .validate =
-                   [&] {
-                     CHECK(!Tape::recording());
-                     calls.push_back("validate");
-                     return 1.0;
-                   },
-               .save = [&](const EpochReport& report) { calls.push_back(fmt::format("save {}", report.epoch)); }});
-  CHECK(calls == std::vector<std::string>{"begin 1", "loss 0", "carry", "loss 1", "carry", "validate", "save 1",
-                                          "begin 2", "loss 0", "carry", "loss 1", "carry", "validate", "save 2"});
+  trainer.run(
+      {.windows = 2,
+       .begin_epoch = [&](int epoch) { calls.push_back(fmt::format("begin {}", epoch)); },
+       .loss =
+           [&](int64_t k) {
+             calls.push_back(fmt::format("loss {}", k));
+             CHECK(Tape::recording());
+             return mean_loss(line.loss(k), 1);
+           },
+       .carry = [&] { calls.push_back("carry"); },
+       .validate =
+           [&] {
+             CHECK(!Tape::recording());
+             calls.push_back("validate");
+             return 1.0;
+           },
+       .save = [&](const EpochReport& report) { calls.push_back(fmt::format("save {}", report.epoch)); }});
+  CHECK(calls == std::vector<std::string>{"begin 1", "loss 0", "carry", "loss 1", "carry", "validate",
+                                          "save 1", "begin 2", "loss 0", "carry", "loss 1", "carry",
+                                          "validate", "save 2"});
 }
 
 TEST_CASE("a step is what one would write by hand: clipped, scheduled, the same bits") {
@@ -173,10 +177,13 @@ TEST_CASE("a plateau schedule follows the held-out score") {
   Trainer trainer(sgd, {.epochs = 5, .schedule = schedule, .progress = silent});
   trainer.run(task);
   const std::vector<double> expected = {0.4, 0.4, 0.1, 0.1, 0.025};
-  for (size_t i = 0; i < expected.size(); ++i) CHECK(trainer.epochs()[i].learning_rate == doctest::Approx(expected[i]));
+  for (size_t i = 0; i < expected.size(); ++i)
+    CHECK(trainer.epochs()[i].learning_rate == doctest::Approx(expected[i]));
 }
 
-TEST_CASE("averaged SGD starts when scores stop to improve; scoring and saving see the averages, training does not") {
+TEST_CASE(
+    "averaged SGD starts when scores stop to improve; scoring and saving see the averages, training does "
+    "not") {
   Line line;
   Asgd asgd(line.params, {.learning_rate = 0.1, .average_after = AsgdConfig::never});
   const std::vector<double> scores = {5, 4, 6, 5, 5, 5};
@@ -251,14 +258,16 @@ TEST_CASE("what cannot be trained is said at once") {
   CHECK(lacks(error({.epochs = -1}, line.task()), {"-1 epochs"}) == "");
   CHECK(lacks(error({.clip = -1}, line.task()), {"clip -1"}) == "");
   CHECK(lacks(error({.non_monotone = 3}, line.task()), {"non_monotone", "sgd"}) == "");
-  CHECK(lacks(error({.schedule = Schedule{.kind = Schedule::Kind::step, .factor = 2}}, line.task()), {"factor 2"}) == "");
+  CHECK(lacks(error({.schedule = Schedule{.kind = Schedule::Kind::step, .factor = 2}}, line.task()),
+              {"factor 2"}) == "");
   CHECK(lacks(error({}, line.task(0)), {"windows"}) == "");
   CHECK(lacks(error({}, {.windows = 1}), {"loss"}) == "");
 
   TrainingTask task = line.task();
   task.loss = [&](int64_t k) { return WindowLoss{line.loss(k), k == 1 ? std::nan("") : 1.0, 1}; };
   ProgressOptions progress = silent;
-  CHECK(lacks(error({.epochs = 2, .progress = progress}, task), {"diverged", "epoch 1", "window 2 of 3"}) == "");
+  CHECK(lacks(error({.epochs = 2, .progress = progress}, task), {"diverged", "epoch 1", "window 2 of 3"}) ==
+        "");
 }
 
 TEST_CASE("epochs are printed as plain lines and logged as JSON") {
@@ -273,7 +282,10 @@ TEST_CASE("epochs are printed as plain lines and logged as JSON") {
                         .progress = {.stream = stream},
                         .log = folder / "log.jsonl"});
   trainer.run({.windows = 1,
-               .loss = [&](int64_t k) { return WindowLoss{line.loss(k), 20, 10}; },
+               .loss =
+                   [&](int64_t k) {
+                     return WindowLoss{line.loss(k), 20, 10};
+                   },
                .validate = [&] { return epoch++ == 0 ? 123.456 : 234.5; }});
   std::fclose(stream);
   const auto lines = lines_of(read_text(folder / "out"));
@@ -293,7 +305,8 @@ TEST_CASE("epochs are printed as plain lines and logged as JSON") {
 
 TEST_CASE("a language model of one's own is trained in a dozen lines, and its steps ask for no memory") {
   std::vector<int32_t> text;
-  for (int i = 0; i < 4000; ++i) text.push_back(i % 8 == 7 ? (i / 8) % 3 : i % 8);  // each eighth word needs memory
+  for (int i = 0; i < 4000; ++i)
+    text.push_back(i % 8 == 7 ? (i / 8) % 3 : i % 8);  // each eighth word needs memory
   struct {
     ParameterSet params{1};
     Embedding embedding{params / "embedding", {.vocab = 8, .dim = 12}};
@@ -301,6 +314,8 @@ TEST_CASE("a language model of one's own is trained in a dozen lines, and its st
     Dense decoder{params / "decoder", {.in = 24, .out = 8}};
   } model;
 
+  set_threads(
+      1);  // what a product asks for when it is shared among threads is looked at elsewhere (memory_test)
   Adam adam(model.params, {.learning_rate = 0.01});
   Trainer trainer(adam, {.epochs = 8, .clip = 1, .perplexity = true, .progress = silent});
   BpttWindows windows(text, {.batch = 4, .steps = 16});
@@ -315,7 +330,8 @@ TEST_CASE("a language model of one's own is trained in a dozen lines, and its st
                      const Window window = windows.at(k);
                      auto out = model.lstm(model.embedding(window.input), state);
                      next = out.state;
-                     return mean_loss(softmax_cross_entropy(model.decoder, out.y, window.target), window.target.size());
+                     return mean_loss(softmax_cross_entropy(model.decoder, out.y, window.target),
+                                      window.target.size());
                    },
                .carry = [&] { state = next; }});
   CHECK(trainer.epochs().front().train > 2);
@@ -342,7 +358,9 @@ TEST_CASE("a run gets a folder of its own, and none is used twice") {
   CHECK(create_run_folder(named, "demo", runs) == named);  // empty still
   folder.write("mine/first/recipe.toml", "x");
   CHECK_THROWS_AS(check_run_folder(named), InputError);
-  CHECK(lacks(error_of([&] { create_run_folder(named, "demo", runs); }), {"mine/first", "overwritten", "--out"}) == "");
-  CHECK(lacks(error_of([&] { create_run_folder(named / "recipe.toml", "demo", runs); }), {"recipe.toml", "file"}) == "");
+  CHECK(lacks(error_of([&] { create_run_folder(named, "demo", runs); }),
+              {"mine/first", "overwritten", "--out"}) == "");
+  CHECK(lacks(error_of([&] { create_run_folder(named / "recipe.toml", "demo", runs); }),
+              {"recipe.toml", "file"}) == "");
   CHECK_THROWS_AS(create_run_folder(named / "recipe.toml/x", "demo", runs), InputError);
 }

@@ -41,11 +41,14 @@ void create(const fs::path& folder) {
 void check_run_folder(const fs::path& out) {
   std::error_code error;
   if (out.empty() || !fs::exists(out, error)) return;
-  require_input(fs::is_directory(out, error), "{}: this is a file; --out names a folder for the run", out.string());
+  require_input(fs::is_directory(out, error), "{}: this is a file; --out names a folder for the run",
+                out.string());
   const bool empty = fs::is_empty(out, error);
   require_input(!error, "{}: {}", out.string(), error.message());
-  require_input(empty, "{}: there is something in this folder already, and no run is ever overwritten; choose another --out",
-                out.string());
+  require_input(
+      empty,
+      "{}: there is something in this folder already, and no run is ever overwritten; choose another --out",
+      out.string());
 }
 
 fs::path create_run_folder(const fs::path& out, std::string_view name, const fs::path& parent) {

@@ -6,12 +6,13 @@
 
 namespace unroll {
 
-// Creates and returns the folder of a new run: `out`, or if that is empty the next "<parent>/<name>-<n>", n counting
-// from 1. Throws InputError: `out` is a file, has something in it, or cannot be created.
+// Creates and returns the folder of a new run: `out`, or if that is empty the next "<parent>/<name>-<n>", n
+// counting from 1. Throws InputError: `out` is a file, has something in it, or cannot be created.
 std::filesystem::path create_run_folder(const std::filesystem::path& out, std::string_view name,
                                         const std::filesystem::path& parent = "runs");
 
-// Throws what create_run_folder would throw for `out`, without creating it: to say so before a long preparation.
+// Throws what create_run_folder would throw for `out`, without creating it: to say so before a long
+// preparation.
 void check_run_folder(const std::filesystem::path& out);
 
 }  // namespace unroll

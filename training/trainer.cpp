@@ -1,11 +1,10 @@
 #include "training/trainer.h"
 
-#include <fmt/format.h>
-
 #include <chrono>
 #include <cmath>
 #include <fstream>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace unroll::inline UNROLL_REAL {
@@ -16,9 +15,13 @@ double clock_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Of a width that lines stand under each other: "  4.1234", " 87.31", "1234.5".
+// A window may have nothing to predict.
+double mean_of(double total, int64_t count) { return count > 0 ? total / static_cast<double>(count) : total; }
+
+// All of one width: " 4.1234", "  87.31", " 1234.5".
 std::string score_text(double score) {
-  return score < 10 ? fmt::format("{:>7.4f}", score) : score < 1000 ? fmt::format("{:>7.2f}", score) : fmt::format("{:>7.5g}", score);
+  if (score < 10) return fmt::format("{:>7.4f}", score);
+  return score < 1000 ? fmt::format("{:>7.2f}", score) : fmt::format("{:>7.5g}", score);
 }
 
 }  // namespace
@@ -27,7 +30,8 @@ WindowLoss mean_loss(const Var& mean, int64_t count) {
   return {mean, static_cast<double>(mean.item()) * static_cast<double>(count), count};
 }
 
-Trainer::Trainer(Optimizer& optimizer, TrainerOptions options) : optimizer_(optimizer), options_(std::move(options)) {
+Trainer::Trainer(Optimizer& optimizer, TrainerOptions options)
+    : optimizer_(optimizer), options_(std::move(options)) {
   require(options_.epochs >= 0, "trainer: {} epochs are less than none", options_.epochs);
   require(options_.accumulate >= 1, "trainer: accumulate {} must be at least 1", options_.accumulate);
   require(options_.clip >= 0, "trainer: clip {} is negative", options_.clip);
@@ -56,16 +60,18 @@ void Trainer::train_epoch(const TrainingTask& task) {
   if (state_.window == 0 && task.begin_epoch) task.begin_epoch(state_.epoch + 1);
   ProgressOptions progress_options = options_.progress;
   progress_options.done_before = state_.window;
-  Progress progress(fmt::format("epoch {}/{}", state_.epoch + 1, options_.epochs), task.windows, progress_options);
+  Progress progress(fmt::format("epoch {}/{}", state_.epoch + 1, options_.epochs), task.windows,
+                    progress_options);
   const std::string rate_name = options_.unit + "/s";
   const double begin = clock_seconds() - state_.seconds;
   while (state_.window < task.windows) {
     train_window(task);
     state_.seconds = clock_seconds() - begin;
-    const double mean = state_.total / static_cast<double>(state_.count);
+    const double mean = mean_of(state_.total, state_.count);
     const double rate = static_cast<double>(state_.count) / state_.seconds;
     if (options_.perplexity)
-      progress.update(state_.window, {{"loss", mean}, {"perplexity", std::exp(mean)}, {rate_name, rate, true}});
+      progress.update(state_.window,
+                      {{"loss", mean}, {"perplexity", std::exp(mean)}, {rate_name, rate, true}});
     else
       progress.update(state_.window, {{"loss", mean}, {rate_name, rate, true}});
   }
@@ -76,9 +82,12 @@ void Trainer::train_window(const TrainingTask& task) {
   {
     Tape tape;
     const WindowLoss loss = task.loss(state_.window);
-    const double mean = loss.total / static_cast<double>(loss.count);
-    require(std::isfinite(shown(mean)), "training has diverged: the loss is {} in epoch {}, window {} of {}; a lower learning "
-            "rate or clipping may help", mean, state_.epoch + 1, state_.window + 1, task.windows);
+    const double mean = mean_of(loss.total, loss.count);
+    require(std::isfinite(shown(mean)),
+            "training has diverged: the loss is {} in epoch {}, window {} of {}; a lower learning rate or "
+            "clipping "
+            "may help",
+            mean, state_.epoch + 1, state_.window + 1, task.windows);
     tape.backward(loss.objective);
     state_.total += loss.total;
     state_.count += loss.count;
@@ -96,7 +105,7 @@ void Trainer::train_window(const TrainingTask& task) {
 EpochReport Trainer::finish_epoch(const TrainingTask& task) {
   EpochReport report{.epoch = state_.epoch + 1,
                      .learning_rate = state_.learning_rate,
-                     .train = shown(state_.total / static_cast<double>(state_.count)),
+                     .train = shown(mean_of(state_.total, state_.count)),
                      .valid = {},
                      .count = state_.count,
                      .seconds = state_.seconds};
@@ -129,7 +138,8 @@ void Trainer::print(const EpochReport& report) const {
   std::string line = fmt::format("epoch {:>{}}/{}  lr {:<8.3g}  train {}", report.epoch, last.size(), last,
                                  report.learning_rate, score_text(report.train));
   if (report.valid) line += fmt::format("  valid {}{}", score_text(*report.valid), report.best ? '*' : ' ');
-  line += fmt::format("  {:>5} {}/s  {:>5}", format_number(report.rate()), options_.unit, format_duration(report.seconds));
+  line += fmt::format("  {:>5} {}/s  {:>5}", format_number(report.rate()), options_.unit,
+                      format_duration(report.seconds));
   fmt::print(options_.progress.stream, "{}\n", line);
   std::fflush(options_.progress.stream);
 }
@@ -137,8 +147,8 @@ void Trainer::print(const EpochReport& report) const {
 void Trainer::log(const EpochReport& report) const {
   if (options_.log.empty()) return;
   const std::string name = options_.perplexity ? "perplexity" : "loss";
-  nlohmann::ordered_json record{{"epoch", report.epoch}, {"learning_rate", report.learning_rate},
-                                {"train_" + name, report.train}};
+  nlohmann::ordered_json record{
+      {"epoch", report.epoch}, {"learning_rate", report.learning_rate}, {"train_" + name, report.train}};
   if (report.valid) record["valid_" + name] = *report.valid;
   record[options_.unit] = report.count;
   record["seconds"] = report.seconds;

@@ -1,10 +1,10 @@
 // ptb evaluate: the perplexity of a saved model on a split of its text.
-#include <fmt/format.h>
-
 #include <chrono>
 
+#include <fmt/format.h>
+
 #include "commands.h"
-#include "framework/gemm.h"
+#include "framework/threads.h"
 #include "result.h"
 #include "saved_model.h"
 #include "text.h"
@@ -25,15 +25,16 @@ void evaluate(const Arguments& arguments) {
   std::string data, split_name = "test";
   int thread_count = 0, batch = 0;
   bool json = false;
-  Options options("evaluate", "CHECKPOINT", "Scores a trained model on a split of its text, every token once.");
-  namespace po = boost::program_options;
-  options.add()("data", po::value(&data)->value_name("DIR"), "folder of the text (default for PTB: data/ptb)")(
-      "split", po::value(&split_name)->value_name("NAME")->default_value(split_name), "valid, test or train")(
-      "batch", po::value(&batch)->value_name("N"),
-      "streams read side by side, each from an empty state (default: the recipe's eval_batch); with 1 the state is carried "
-      "through the whole split")(
-      "threads", po::value(&thread_count)->value_name("N"), "at most so many (default: one per core)")(
-      "json", po::bool_switch(&json), "the last line of standard output is a JSON object, all else is standard error");
+  Options options("evaluate", "CHECKPOINT",
+                  "Scores a trained model on a split of its text, every token once.");
+  options.add("data", data, "DIR", "folder of the text (default for PTB: data/ptb)");
+  options.add("split", split_name, "NAME", "valid, test (the default) or train");
+  options.add(
+      "batch", batch, "N",
+      "streams read side by side, each from an empty state (default: the recipe's eval_batch); with 1 the "
+      "state is carried through the whole split");
+  options.add("threads", thread_count, "N", "at most so many (default: one per core)");
+  options.add("json", json, "the last line of standard output is a JSON object, all else is standard error");
   if (!options.parse(arguments)) return;
   if (options.given("threads")) set_threads(thread_count);
   const Split split = split_named(split_name);

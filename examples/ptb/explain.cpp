@@ -46,7 +46,8 @@ void print_work(const Recipe& r, double vocab) {
               "", "together");
 }
 
-// What crosses between memory and processor at least, if nothing but the operands of one product stays in a cache.
+// What crosses between memory and processor at least, if nothing but the operands of one product stays in a
+// cache.
 void print_traffic(const Recipe& r, const LanguageModel& model, double vocab) {
   const double hidden = r.model.hidden, layers = r.model.layers, batch = r.data.batch;
   const double window = batch * r.data.bptt, real_size = sizeof(real);
@@ -54,7 +55,8 @@ void print_traffic(const Recipe& r, const LanguageModel& model, double vocab) {
   const double others = static_cast<double>(model.params.count()) - recurrent - vocab * r.model.embedding;
   const double kept = r.model.embedding + layers * 7 * hidden;
   fmt::print("Traffic, bytes per token in training (at least)\n");
-  print_table({{"recurrent weights", "forward and back, for each step of the batch", 2 * recurrent * real_size / batch},
+  print_table({{"recurrent weights", "forward and back, for each step of the batch",
+                2 * recurrent * real_size / batch},
                {"other weights", "forward and back, once a window", 2 * others * real_size / window},
                {"values kept for the gradient", "written and read", 2 * kept * real_size},
                {"gradients and update", "weights and gradients once a window",
@@ -64,15 +66,18 @@ void print_traffic(const Recipe& r, const LanguageModel& model, double vocab) {
 
 void print_memory(const Recipe& r, const LanguageModel& model, double vocab) {
   const double weights = static_cast<double>(model.params.count()) * sizeof(real);
-  const double rows = static_cast<double>(r.data.batch) * r.data.bptt, hidden = r.model.hidden, layers = r.model.layers;
+  const double rows = static_cast<double>(r.data.batch) * r.data.bptt, hidden = r.model.hidden,
+               layers = r.model.layers;
   const bool adam = r.optimizer.kind == OptimizerKind::adam || r.optimizer.kind == OptimizerKind::adamw;
   const bool one = r.optimizer.kind == OptimizerKind::asgd || r.optimizer.momentum > 0;
+  const int slabs = adam ? 2 : one ? 1 : 0;
+  const char* kept[] = {"nothing is kept", "one number a weight", "two moments"};
   const double masked = r.model.dropout > 0 ? r.model.embedding + layers * hidden : 0;
   const double chunk = std::min(rows, 256.0) * vocab;
   fmt::print("Memory, estimated (ptb train --dry-run measures it)\n");
   print_table({{"weights", "", weights},
                {"gradients", "", weights},
-               {"optimizer", adam ? "two moments" : one ? "one slab" : "nothing is kept", weights * (adam ? 2 : one ? 1 : 0)},
+               {"optimizer", kept[slabs], weights * slabs},
                {"a window's values", "embedding, gates, c and h of each layer, dropout",
                 (r.model.embedding + layers * 6 * hidden + masked) * rows * sizeof(real)},
                {"a window's gradients", "of two layers at a time", 6 * hidden * rows * sizeof(real)},
@@ -89,8 +94,10 @@ void print_engine(const LstmChoice& choice) {
 }
 
 void print_course(const Recipe& r, std::optional<int64_t> tokens) {
-  fmt::print("Training: {} epochs, windows of {} x {} tokens, {}", r.training.epochs, r.data.batch, r.data.bptt,
-             r.training.reduction == Reduction::mean ? "mean over tokens" : "sum over steps of the mean over the batch");
+  fmt::print("Training: {} epochs, windows of {} x {} tokens, {}", r.training.epochs, r.data.batch,
+             r.data.bptt,
+             r.training.reduction == Reduction::mean ? "mean over tokens"
+                                                     : "sum over steps of the mean over the batch");
   if (!tokens) {
     fmt::print("\n");
     return;
@@ -100,12 +107,13 @@ void print_course(const Recipe& r, std::optional<int64_t> tokens) {
   const Schedule schedule = make_schedule(r, windows);
   const int64_t steps = (windows + r.training.accumulate - 1) / r.training.accumulate;
   if (schedule.kind == Schedule::Kind::plateau) {
-    fmt::print("  learning rate {:g}, times {:g} when the valid score does not improve\n", schedule.learning_rate,
-               r.schedule.factor);
+    fmt::print("  learning rate {:g}, times {:g} when the valid score does not improve\n",
+               schedule.learning_rate, r.schedule.factor);
     return;
   }
   fmt::print("  learning rate as epochs begin:");
-  for (int epoch = 0; epoch < r.training.epochs; ++epoch) fmt::print(" {:.3g}", schedule.rate(epoch, epoch * steps));
+  for (int epoch = 0; epoch < r.training.epochs; ++epoch)
+    fmt::print(" {:.3g}", schedule.rate(epoch, epoch * steps));
   fmt::print("\n");
 }
 
@@ -115,7 +123,8 @@ struct Sizes {
   std::optional<int64_t> tokens;
 };
 Sizes sizes_of(const Recipe& recipe, const std::filesystem::path& data) {
-  const bool known = recipe.data.corpus == CorpusKind::ptb && recipe.data.level == Level::word && data.empty();
+  const bool known =
+      recipe.data.corpus == CorpusKind::ptb && recipe.data.level == Level::word && data.empty();
   if (known && !std::filesystem::exists(ptb_file("data/ptb", Split::train)))
     return {10'000, recipe.data.limit ? std::min<int64_t>(recipe.data.limit, 929'589) : 929'589};
   const Text text = load_text(recipe, data);
@@ -127,11 +136,11 @@ Sizes sizes_of(const Recipe& recipe, const std::filesystem::path& data) {
 void explain(const Arguments& arguments) {
   std::string data, engine;
   std::vector<std::string> sets;
-  Options options("explain", "RECIPE", "Parameters, work, memory and engine of a recipe's model. Trains nothing.");
-  namespace po = boost::program_options;
-  options.add()("data", po::value(&data)->value_name("DIR"), "folder of the text (default for PTB: data/ptb)")(
-      "set", po::value(&sets)->value_name("KEY=VALUE"), "another value for a key of the recipe; may be repeated")(
-      "engine", po::value(&engine)->value_name("NAME"), "of the LSTM: auto, fused, composed");
+  Options options("explain", "RECIPE",
+                  "Parameters, work, memory and engine of a recipe's model. Trains nothing.");
+  options.add("data", data, "DIR", "folder of the text (default for PTB: data/ptb)");
+  options.add("set", sets, "KEY=VALUE", "another value for a key of the recipe; may be repeated");
+  options.add("engine", engine, "NAME", "of the LSTM: auto, fused, composed");
   if (!options.parse(arguments)) return;
   std::vector<Override> overrides;
   for (const std::string& assignment : sets) overrides.push_back({assignment, "--set"});

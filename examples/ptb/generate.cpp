@@ -1,12 +1,12 @@
 // ptb generate: draws words from a trained model, one after the other.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
+#include <fmt/format.h>
+
 #include "commands.h"
-#include "framework/gemm.h"
+#include "framework/threads.h"
 #include "saved_model.h"
 
 namespace ptb {
@@ -22,11 +22,16 @@ struct Sampling {
 class Sampler {
  public:
   Sampler(int vocab, const Sampling& sampling, uint64_t seed)
-      : sampling_(sampling), order_(static_cast<size_t>(vocab)), weights_(order_.size()), random_(seed, "generate") {}
+      : sampling_(sampling),
+        order_(static_cast<size_t>(vocab)),
+        weights_(order_.size()),
+        random_(seed, "generate") {}
 
   int32_t draw(std::span<const real> logits) {
     std::iota(order_.begin(), order_.end(), 0);
-    const auto likelier = [&](int32_t a, int32_t b) { return logits[a] > logits[b] || (logits[a] == logits[b] && a < b); };
+    const auto likelier = [&](int32_t a, int32_t b) {
+      return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
+    };
     const size_t kept = sampling_.top_k ? std::min<size_t>(order_.size(), sampling_.top_k) : order_.size();
     std::partial_sort(order_.begin(), order_.begin() + kept, order_.end(), likelier);
     double total = 0;
@@ -58,17 +63,18 @@ void generate(const Arguments& arguments) {
   int words = 100;
   Sampling sampling;
   uint64_t seed = 1;
-  Options options("generate", "CHECKPOINT", "Lets a trained model write; each sentence on a line of its own.");
-  namespace po = boost::program_options;
-  options.add()("prompt", po::value(&prompt), "the text to go on from (default: a sentence begins)")(
-      "words", po::value(&words)->default_value(words), "words to draw, and those that end the last sentence, 100 at most")(
-      "temperature", po::value(&sampling.temperature)->default_value(sampling.temperature),
-      "below 1: likelier words become likelier still; above: rarer ones")(
-      "top-k", po::value(&sampling.top_k)->default_value(sampling.top_k), "draw among the likeliest K words; 0: all")(
-      "seed", po::value(&seed)->default_value(seed), "of the random numbers");
+  Options options("generate", "CHECKPOINT",
+                  "Lets a trained model write; each sentence on a line of its own.");
+  options.add("prompt", prompt, "TEXT", "the text to go on from (default: a sentence begins)");
+  options.add("words", words, "N", "words to draw (100), and those that end the last sentence");
+  options.add("temperature", sampling.temperature, "T",
+              "below 1, the default: likelier words become likelier still; above: rarer ones");
+  options.add("top-k", sampling.top_k, "K", "draw among the likeliest K words (default 0: all)");
+  options.add("seed", seed, "N", "of the random numbers (1)");
   if (!options.parse(arguments)) return;
   require_input(words >= 0, "generate: --words {} is negative", words);
-  require_input(sampling.temperature > 0 && std::isfinite(sampling.temperature), "generate: --temperature must be above 0");
+  require_input(sampling.temperature > 0 && std::isfinite(sampling.temperature),
+                "generate: --temperature must be above 0");
   require_input(sampling.top_k >= 0, "generate: --top-k {} is negative", sampling.top_k);
 
   set_threads(1);  // a word at a time gives a second thread nothing to do

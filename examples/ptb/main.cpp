@@ -1,12 +1,13 @@
 // ptb: trains LSTM language models, of the Penn Treebank and other text.
-#include <fmt/format.h>
-
 #include <exception>
 #include <new>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "commands.h"
 #include "framework/check.h"
+#include "framework/threads.h"
 #include "training/recipe_reader.h"
 
 namespace {
@@ -26,8 +27,9 @@ constexpr Command commands[] = {
 void print_help() {
   fmt::print("ptb trains LSTM language models, of the Penn Treebank and other text.\n\n");
   for (const Command& command : commands) fmt::print("  ptb {:22}{}\n", command.synopsis, command.purpose);
-  fmt::print("\n'ptb COMMAND --help' lists the options. Without arguments: ptb train demo.\nBundled recipes: {}\n",
-             fmt::join(unroll::bundled_recipes(), ", "));
+  fmt::print(
+      "\n'ptb COMMAND --help' lists the options. Without arguments: ptb train demo.\nBundled recipes: {}\n",
+      fmt::join(unroll::bundled_recipes(), ", "));
 }
 
 void run(ptb::Arguments arguments) {
@@ -56,6 +58,7 @@ int fail(int code, std::string_view message) {
 
 // Exit codes: docs/exit-codes.md.
 int main(int argc, char** argv) {
+  unroll::sleep_while_waiting(argv);
   try {
     run({argv + 1, argv + argc});
     if (std::fflush(stdout) != 0) return fail(1, "the output could not be written");

@@ -41,8 +41,8 @@ struct Score {
   double perplexity() const;
 };
 
-// Scores every token once, the first predicted from `eos`, nothing dropped. The text is cut into `batch` streams; with
-// one, the state is carried through all of it.
+// Scores every token once, the first predicted from `eos`, nothing dropped. The text is cut into `batch`
+// streams; with one, the state is carried through all of it.
 Score score(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch);
 
 }  // namespace ptb

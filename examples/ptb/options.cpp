@@ -1,8 +1,8 @@
 #include "options.h"
 
-#include <fmt/ostream.h>
-
 #include <algorithm>
+
+#include <fmt/ostream.h>
 
 #include "framework/check.h"
 #include "training/recipe_reader.h"
@@ -16,11 +16,12 @@ namespace po = boost::program_options;
 
 Options::Options(std::string command, std::string positional, std::string description)
     : command_(std::move(command)), positional_(std::move(positional)), description_(std::move(description)) {
-  add()("help,h", "print this");
+  described_.add_options()("help,h", "print this");
 }
 
 bool Options::parse(const Arguments& arguments) {
-  if (std::ranges::find(arguments, "--help") != arguments.end() || std::ranges::find(arguments, "-h") != arguments.end()) {
+  if (std::ranges::find(arguments, "--help") != arguments.end() ||
+      std::ranges::find(arguments, "-h") != arguments.end()) {
     fmt::print("usage: ptb {} {} [options]\n\n{}\n\n{}", command_, positional_, description_, described_);
     return false;
   }
@@ -42,7 +43,8 @@ bool Options::parse(const Arguments& arguments) {
   } catch (const po::error& error) {
     throw unroll::InputError(fmt::format("{}: {}", command_, error.what()));
   }
-  unroll::require_input(!words.empty(), "{}: {} is missing; 'ptb {} --help' explains", command_, positional_, command_);
+  unroll::require_input(!words.empty(), "{}: {} is missing; 'ptb {} --help' explains", command_, positional_,
+                        command_);
   unroll::require_input(words.size() == 1, "{}: one {} is expected, '{}' is too much", command_, positional_,
                         words.size() > 1 ? words[1] : "");
   value_ = words[0];

@@ -1,10 +1,11 @@
 // The words after a subcommand.
 #pragma once
 
-#include <boost/program_options.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <boost/program_options.hpp>
 
 namespace ptb {
 
@@ -16,14 +17,23 @@ class Options {
   // `positional` is the one word that is not an option ("RECIPE"); it must be given.
   Options(std::string command, std::string positional, std::string description);
 
-  // Declares options: options.add()("words", po::value(&words), "how many words").
-  boost::program_options::options_description_easy_init add() { return described_.add_options(); }
+  // An option with a value: options.add("words", words, "N", "how many words"). The variable holds the
+  // default.
+  template <class T>
+  void add(const char* name, T& variable, const char* value_name, const char* description) {
+    described_.add_options()(name, boost::program_options::value(&variable)->value_name(value_name),
+                             description);
+  }
+  // An option that is there or not.
+  void add(const char* name, bool& variable, const char* description) {
+    described_.add_options()(name, boost::program_options::bool_switch(&variable), description);
+  }
 
   // Throws InputError. False if help was asked for: it is printed then.
   bool parse(const Arguments& arguments);
 
   const std::string& positional() const { return value_; }
-  bool given(const std::string& name) const { return found_.count(name) > 0 && !found_[name].defaulted(); }
+  bool given(const std::string& name) const { return found_.count(name) > 0; }
 
  private:
   std::string command_, positional_, description_, value_;

@@ -11,80 +11,114 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
   reader.key("embedding", r.model.embedding, "width of a word's vector").at_least(1);
   reader.key("hidden", r.model.hidden, "width of every LSTM layer").at_least(1);
   reader.key("layers", r.model.layers, "LSTM layers").at_least(1);
-  reader.key("dropout", r.model.dropout,
-             "probability that an element is dropped: of the embedding's output, between layers, and of the last layer's "
-             "output; a new mask at each step of time, none on recurrent connections")
+  reader
+      .key("dropout", r.model.dropout,
+           "probability that an element is dropped: of the embedding's output, between layers, and of the "
+           "last layer's output; a new mask at each step of time, none on recurrent connections")
       .at_least(0)
       .below(1)
       .source(zaremba);
   reader.key("tied", r.model.tied, "the decoder's weights are the embedding's; needs hidden = embedding")
       .source("Press and Wolf 2017; Inan, Khosravi, Socher 2017");
-  reader.key("engine", r.model.engine, "how the LSTM is computed").one_of({"auto", "cudnn", "fused", "composed"});
-  reader.key("init", r.model.init, "first values of all parameters, biases too, are uniform in ±init").above(0).source(zaremba);
-  reader.key("forget_bias", r.model.forget_bias, "added to the forget gate's first bias").source("Jozefowicz et al. 2015");
+  reader.key("engine", r.model.engine, "how the LSTM is computed")
+      .one_of({"auto", "cudnn", "fused", "composed"});
+  reader.key("init", r.model.init, "first values of all parameters, biases too, are uniform in ±init")
+      .above(0)
+      .source(zaremba);
+  reader.key("forget_bias", r.model.forget_bias, "added to the forget gate's first bias")
+      .source("Jozefowicz et al. 2015");
 
   reader.section("data", "The text and how it is cut into windows.");
   reader.choice("corpus", r.data.corpus,
                 {{"ptb", CorpusKind::ptb}, {"grammar", CorpusKind::grammar}, {"text", CorpusKind::text}},
-                "ptb: ptb.{train,valid,test}.txt from --data; text: {train,valid,test}.txt from --data; grammar: sentences "
-                "of the built-in grammar");
-  reader.choice("level", r.data.level, {{"word", Level::word}, {"char", Level::character}}, "what is predicted");
+                "ptb: ptb.{train,valid,test}.txt from --data; text: {train,valid,test}.txt from --data; "
+                "grammar: sentences of the built-in grammar");
+  reader.choice("level", r.data.level, {{"word", Level::word}, {"char", Level::character}},
+                "what is predicted");
   reader.key("batch", r.data.batch, "streams of text that are read side by side").at_least(1);
   reader.key("bptt", r.data.bptt, "steps of time that gradients reach back").at_least(1).unit("tokens");
-  reader.key("eval_batch", r.data.eval_batch,
-             "streams when the valid and test splits are scored; with 1 the state is carried through the whole split")
+  reader
+      .key("eval_batch", r.data.eval_batch,
+           "streams when the valid and test splits are scored; with 1 the state is carried through the whole "
+           "split")
       .at_least(1);
-  reader.key("limit", r.data.limit, "only so many tokens of each split, from its beginning, for quick tries; 0: all")
+  reader
+      .key("limit", r.data.limit,
+           "only so many tokens of each split, from its beginning, for quick tries; 0: all")
       .at_least(0)
       .unit("tokens");
-  reader.key("train_tokens", r.data.train_tokens, "size of the grammar's training split").at_least(1).unit("tokens");
-  reader.key("valid_tokens", r.data.valid_tokens, "size of the grammar's valid split").at_least(1).unit("tokens");
-  reader.key("test_tokens", r.data.test_tokens, "size of the grammar's test split").at_least(1).unit("tokens");
+  reader.key("train_tokens", r.data.train_tokens, "size of the grammar's training split")
+      .at_least(1)
+      .unit("tokens");
+  reader.key("valid_tokens", r.data.valid_tokens, "size of the grammar's valid split")
+      .at_least(1)
+      .unit("tokens");
+  reader.key("test_tokens", r.data.test_tokens, "size of the grammar's test split")
+      .at_least(1)
+      .unit("tokens");
   reader.key("seed", r.data.seed, "of the grammar's sentences");
 
   reader.section("training", "The loop.");
   reader.key("epochs", r.training.epochs, "times that the training split is read").at_least(1);
   reader.key("accumulate", r.training.accumulate, "windows whose mean gradient makes one step").at_least(1);
   reader.key("clip", r.training.clip, "a step's gradient is scaled down to this norm; 0: never").at_least(0);
-  reader.choice("reduction", r.training.reduction,
-                {{"mean", Reduction::mean}, {"sum-over-steps", Reduction::sum_over_steps}},
-                "what is minimised: the mean over tokens, or the sum over a window's steps of the mean over the batch; "
-                "learning rate and clip are relative to it");
+  reader.choice(
+      "reduction", r.training.reduction,
+      {{"mean", Reduction::mean}, {"sum-over-steps", Reduction::sum_over_steps}},
+      "what is minimised: the mean over tokens, or the sum over a window's steps of the mean over the batch; "
+      "learning rate and clip are relative to it");
   reader.key("precision", r.training.precision, "numbers of the matrix products").one_of({"fp32"});
   reader.key("seed", r.training.seed, "of first values and dropout masks");
   reader.choice("keep", r.training.keep, {{"last", Keep::last}, {"best", Keep::best}},
-                "which weights are scored on the test split: those after the last epoch, or those of the best valid score");
+                "which weights are scored on the test split: those after the last epoch, or those of the "
+                "best valid score");
 
   reader.section("optimizer", "The rule of a step.");
   reader.choice("kind", r.optimizer.kind,
-                {{"sgd", OptimizerKind::sgd}, {"adam", OptimizerKind::adam}, {"adamw", OptimizerKind::adamw},
+                {{"sgd", OptimizerKind::sgd},
+                 {"adam", OptimizerKind::adam},
+                 {"adamw", OptimizerKind::adamw},
                  {"asgd", OptimizerKind::asgd}},
                 "stochastic gradient descent, Adam, Adam with decoupled decay, averaged SGD");
   reader.key("learning_rate", r.optimizer.learning_rate, "size of a step").above(0);
-  reader.key("momentum", r.optimizer.momentum, "sgd: part of the last step's direction that is kept").at_least(0).below(1);
+  reader.key("momentum", r.optimizer.momentum, "sgd: part of the last step's direction that is kept")
+      .at_least(0)
+      .below(1);
   reader.key("nesterov", r.optimizer.nesterov, "sgd: look ahead along the momentum");
   reader.key("beta1", r.optimizer.beta1, "adam, adamw: decay of the gradient's mean").at_least(0).below(1);
-  reader.key("beta2", r.optimizer.beta2, "adam, adamw: decay of the gradient's mean square").at_least(0).below(1);
+  reader.key("beta2", r.optimizer.beta2, "adam, adamw: decay of the gradient's mean square")
+      .at_least(0)
+      .below(1);
   reader.key("epsilon", r.optimizer.epsilon, "adam, adamw: added to the root of the mean square").above(0);
   reader.key("weight_decay", r.optimizer.weight_decay, "pull towards zero, of matrices only").at_least(0);
-  reader.key("average_from", r.optimizer.average_from,
-             "asgd: epoch from which weights are averaged; 0: from when valid scores have stopped to improve")
+  reader
+      .key("average_from", r.optimizer.average_from,
+           "asgd: epoch from which weights are averaged; 0: from when valid scores have stopped to improve")
       .at_least(0)
       .unit("epochs");
-  reader.key("non_monotone", r.optimizer.non_monotone, "asgd: epochs looked back to find that scores have stopped to improve")
+  reader
+      .key("non_monotone", r.optimizer.non_monotone,
+           "asgd: epochs looked back to find that scores have stopped to improve")
       .at_least(1)
       .unit("epochs")
       .source("Merity, Keskar, Socher 2018");
 
   reader.section("schedule", "The learning rate over time.");
-  reader.choice("kind", r.schedule.kind,
-                {{"constant", ScheduleKind::constant}, {"step", ScheduleKind::step}, {"plateau", ScheduleKind::plateau},
-                 {"cosine", ScheduleKind::cosine}},
-                "constant; step: times factor each epoch after the first so many; plateau: times factor when the valid "
-                "score did not improve; cosine: half a cosine from the learning rate down to the minimum");
+  reader.choice(
+      "kind", r.schedule.kind,
+      {{"constant", ScheduleKind::constant},
+       {"step", ScheduleKind::step},
+       {"plateau", ScheduleKind::plateau},
+       {"cosine", ScheduleKind::cosine}},
+      "constant; step: times factor each epoch after the first so many; plateau: times factor when the valid "
+      "score did not improve; cosine: half a cosine from the learning rate down to the minimum");
   reader.key("after", r.schedule.after, "step: epochs at the full learning rate").at_least(0).unit("epochs");
-  reader.key("factor", r.schedule.factor, "step, plateau: what the learning rate is multiplied by").above(0).at_most(1);
-  reader.key("warmup", r.schedule.warmup, "cosine: the learning rate rises from 0 for so long").at_least(0).unit("epochs");
+  reader.key("factor", r.schedule.factor, "step, plateau: what the learning rate is multiplied by")
+      .above(0)
+      .at_most(1);
+  reader.key("warmup", r.schedule.warmup, "cosine: the learning rate rises from 0 for so long")
+      .at_least(0)
+      .unit("epochs");
   reader.key("minimum", r.schedule.minimum, "cosine: the last learning rate").at_least(0);
 }
 
@@ -93,18 +127,20 @@ namespace {
 // Rules between keys.
 void check(const RecipeReader& reader, const Recipe& r) {
   if (r.model.tied && r.model.hidden != r.model.embedding)
-    reader.refuse("model.tied", fmt::format("needs model.hidden ({}) to equal model.embedding ({})", r.model.hidden,
-                                            r.model.embedding));
+    reader.refuse("model.tied", fmt::format("needs model.hidden ({}) to equal model.embedding ({})",
+                                            r.model.hidden, r.model.embedding));
   if (r.optimizer.nesterov && r.optimizer.momentum == 0)
     reader.refuse("optimizer.nesterov", "needs optimizer.momentum above 0");
   if (r.schedule.kind == ScheduleKind::cosine) {
     if (r.schedule.warmup >= r.training.epochs)
-      reader.refuse("schedule.warmup", fmt::format("must be less than training.epochs ({})", r.training.epochs));
+      reader.refuse("schedule.warmup",
+                    fmt::format("must be less than training.epochs ({})", r.training.epochs));
     if (r.schedule.minimum > r.optimizer.learning_rate)
       reader.refuse("schedule.minimum", "must not be above optimizer.learning_rate");
   }
   if (r.data.corpus == CorpusKind::grammar && r.data.level == Level::character)
-    reader.refuse("data.level", "must be \"word\" for the built-in grammar, whose probabilities are those of words");
+    reader.refuse("data.level",
+                  "must be \"word\" for the built-in grammar, whose probabilities are those of words");
 }
 
 }  // namespace

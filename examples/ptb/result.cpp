@@ -1,7 +1,6 @@
 #include "result.h"
 
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 namespace ptb {

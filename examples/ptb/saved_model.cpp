@@ -17,13 +17,15 @@ std::string torch_bias(const std::string& name, std::string_view which) {
 void check_shape(const SafetensorsFile& file, const std::string& name, const Shape& shape) {
   const SafetensorsFile::Entry* entry = file.find(name);
   require_input(entry != nullptr, "{}: there is no '{}' in it", file.path(), name);
-  require_input(entry->shape_text() == shape.text(), "{}: '{}' is {}, but its recipe and vocabulary make it {}",
-                file.path(), name, entry->shape_text(), shape);
+  require_input(entry->shape_text() == shape.text(),
+                "{}: '{}' is {}, but its recipe and vocabulary make it {}", file.path(), name,
+                entry->shape_text(), shape);
 }
 
 const std::string& metadata(const SafetensorsFile& file, const std::string& key) {
   const auto found = file.metadata().find(key);
-  require_input(found != file.metadata().end(), "{}: not a model of ptb: its metadata has no '{}'", file.path(), key);
+  require_input(found != file.metadata().end(), "{}: not a model of ptb: its metadata has no '{}'",
+                file.path(), key);
   return found->second;
 }
 
@@ -34,9 +36,7 @@ Vocabulary read_vocabulary(const SafetensorsFile& file) {
                 "{}: the vocabulary in its metadata is not a JSON array of words", file.path());
   try {
     return Vocabulary(words.get<std::vector<std::string>>());
-  } catch (const InputError& error) {
-    throw InputError(fmt::format("{}: {}", file.path(), error.what()));
-  }
+  } catch (const InputError& error) { throw InputError(fmt::format("{}: {}", file.path(), error.what())); }
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A language model in a file: weights under the names that PyTorch would use, recipe and vocabulary in the metadata,
-// so that the file alone can be evaluated.
+// A language model in a file: weights under the names that PyTorch would use, recipe and vocabulary in the
+// metadata, so that the file alone can be evaluated.
 #pragma once
 
 #include <filesystem>
@@ -22,7 +22,8 @@ struct SavedModel {
   Vocabulary vocabulary;
   std::unique_ptr<LanguageModel> model;
 };
-// Throws InputError: no such file, cut off, of another program, or contradicting itself. Two biases are summed.
+// Throws InputError: no such file, cut off, of another program, or contradicting itself. Two biases are
+// summed.
 SavedModel load_model(const std::filesystem::path& path);
 
 }  // namespace ptb

@@ -12,19 +12,23 @@ namespace fs = std::filesystem;
 // The folder to read; empty for the grammar.
 fs::path folder_of(const Recipe& recipe, const fs::path& data) {
   switch (recipe.data.corpus) {
-    case CorpusKind::ptb: return data.empty() ? fs::path("data/ptb") : data;
+    case CorpusKind::ptb:
+      return data.empty() ? fs::path("data/ptb") : data;
     case CorpusKind::text:
-      require_input(!data.empty(), "{}: the recipe wants text of yours; name its folder with --data", recipe.name);
+      require_input(!data.empty(), "{}: the recipe wants text of yours; name its folder with --data",
+                    recipe.name);
       return data;
     case CorpusKind::grammar:
-      require_input(data.empty(), "{}: the recipe makes its own text, so --data {} would not be read", recipe.name,
-                    data.string());
+      require_input(data.empty(), "{}: the recipe makes its own text, so --data {} would not be read",
+                    recipe.name, data.string());
   }
   return {};
 }
 
 GrammarCorpus generate(const Recipe& recipe) {
-  const auto size = [&](int64_t tokens) { return recipe.data.limit ? std::min(tokens, recipe.data.limit) : tokens; };
+  const auto size = [&](int64_t tokens) {
+    return recipe.data.limit ? std::min(tokens, recipe.data.limit) : tokens;
+  };
   return generate_grammar_corpus(recipe.data.seed, {.train = size(recipe.data.train_tokens),
                                                     .valid = size(recipe.data.valid_tokens),
                                                     .test = size(recipe.data.test_tokens)});
@@ -54,14 +58,16 @@ SplitText load_split(const Recipe& recipe, const fs::path& data, Split split, co
   if (recipe.data.corpus == CorpusKind::grammar) {
     GrammarCorpus made = generate(recipe);
     require_input(made.corpus.vocabulary.words() == vocabulary.words(),
-                  "the model's vocabulary is not that of the built-in grammar: another version of it made the model's text");
+                  "the model's vocabulary is not that of the built-in grammar: another version of it made "
+                  "the model's text");
     const double source = split == Split::train   ? made.source_train_perplexity
                           : split == Split::valid ? made.source_valid_perplexity
                                                   : made.source_test_perplexity;
     return {made.corpus.split(split), source};
   }
-  auto tokens = recipe.data.corpus == CorpusKind::ptb ? load_ptb_split(folder, split, vocabulary, recipe.data.level)
-                                                      : load_text_split(folder, split, vocabulary, recipe.data.level);
+  auto tokens = recipe.data.corpus == CorpusKind::ptb
+                    ? load_ptb_split(folder, split, vocabulary, recipe.data.level)
+                    : load_text_split(folder, split, vocabulary, recipe.data.level);
   cut(tokens, recipe.data.limit);
   return {std::move(tokens), {}};
 }
@@ -69,9 +75,12 @@ SplitText load_split(const Recipe& recipe, const fs::path& data, Split split, co
 std::string describe(const Recipe& recipe, const fs::path& data) {
   const fs::path folder = folder_of(recipe, data);
   switch (recipe.data.corpus) {
-    case CorpusKind::ptb: return "Penn Treebank in " + folder.string();
-    case CorpusKind::text: return "text in " + folder.string();
-    case CorpusKind::grammar: return "sentences of the built-in grammar";
+    case CorpusKind::ptb:
+      return "Penn Treebank in " + folder.string();
+    case CorpusKind::text:
+      return "text in " + folder.string();
+    case CorpusKind::grammar:
+      return "sentences of the built-in grammar";
   }
   return {};
 }

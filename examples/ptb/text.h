@@ -23,7 +23,8 @@ struct SplitText {
   std::vector<int32_t> tokens;
   std::optional<double> source;  // perplexity under the source
 };
-SplitText load_split(const Recipe& recipe, const std::filesystem::path& data, Split split, const Vocabulary& vocabulary);
+SplitText load_split(const Recipe& recipe, const std::filesystem::path& data, Split split,
+                     const Vocabulary& vocabulary);
 
 // "the built-in grammar", "Penn Treebank in data/ptb"
 std::string describe(const Recipe& recipe, const std::filesystem::path& data);

@@ -29,7 +29,8 @@ std::unique_ptr<Optimizer> make_optimizer(const Recipe& recipe, ParameterSet& pa
                                                          .beta2 = o.beta2,
                                                          .eps = o.epsilon,
                                                          .weight_decay = o.weight_decay});
-    case OptimizerKind::asgd: break;
+    case OptimizerKind::asgd:
+      break;
   }
   const int64_t average_after =
       o.average_from > 0 ? (o.average_from - 1) * steps_of(recipe, windows) : AsgdConfig::never;
@@ -43,7 +44,8 @@ Schedule make_schedule(const Recipe& recipe, int64_t windows) {
   const int64_t steps = steps_of(recipe, windows);
   Schedule schedule{.learning_rate = recipe.optimizer.learning_rate};
   switch (s.kind) {
-    case ScheduleKind::constant: break;
+    case ScheduleKind::constant:
+      break;
     case ScheduleKind::step:
       schedule.kind = Schedule::Kind::step;
       schedule.after = s.after;
@@ -56,7 +58,8 @@ Schedule make_schedule(const Recipe& recipe, int64_t windows) {
     case ScheduleKind::cosine:
       schedule.kind = Schedule::Kind::cosine;
       schedule.total = std::max<int64_t>(steps * recipe.training.epochs, 1);
-      schedule.warmup = std::min<int64_t>(std::llround(s.warmup * static_cast<double>(steps)), schedule.total - 1);
+      schedule.warmup =
+          std::min<int64_t>(std::llround(s.warmup * static_cast<double>(steps)), schedule.total - 1);
       schedule.final_rate = s.minimum;
       break;
   }

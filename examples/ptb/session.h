@@ -1,0 +1,68 @@
+// One training run: a model, its text, and what training it needs.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "data/windows.h"
+#include "model.h"
+#include "result.h"
+#include "text.h"
+#include "training/trainer.h"
+
+namespace ptb {
+
+struct TrainOptions {
+  Recipe recipe;
+  std::filesystem::path data, out;
+  bool json = false, dry_run = false, overfit_one_batch = false;
+};
+
+class Session {
+ public:
+  // Reads the text. Throws InputError.
+  explicit Session(TrainOptions options);
+
+  // Trains to the end, in a folder of its own.
+  void run();
+  // For those who debug a model; both write nothing. overfit_one_batch throws Error if it could not.
+  void dry_run();
+  void overfit_one_batch();
+
+ private:
+  template <class... Args>
+  void say(fmt::format_string<Args...> format, Args&&... args) const {
+    fmt::print(out_, format, std::forward<Args>(args)...);
+    std::fflush(out_);
+  }
+  void introduce() const;
+  TrainingTask task();
+  TrainerOptions trainer_options(const std::filesystem::path& log = {}) const;
+  // One window, again and again, without a word.
+  TrainerOptions one_window_options(int steps) const;
+  Score score_split(Split split) const;
+  void save(const std::filesystem::path& folder, const EpochReport& report) const;
+  void report(const Trainer& trainer, const std::filesystem::path& file);
+  void say_score(Split split, double perplexity, int64_t tokens, std::optional<double> source) const;
+  void print_json(const Trainer& trainer, int epochs);
+
+  const TrainOptions options_;
+  const Recipe& recipe_;
+  std::FILE* out_;
+  Text text_;
+  LanguageModel model_;
+  BpttWindows windows_;
+  LstmState state_;
+  LstmVars next_;
+  std::unique_ptr<Optimizer> optimizer_;
+  int64_t validated_ = 0;  // tokens of the valid split that were scored
+  Result result_;
+};
+
+// 929589 -> "929,589"
+std::string with_commas(int64_t number);
+
+}  // namespace ptb
