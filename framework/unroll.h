@@ -1,5 +1,5 @@
-// Everything that a program with a model of its own needs: tensors, tape and operations, layers, optimizers, windows
-// of a sequence. The loop of training/trainer.h is not part of it.
+// Everything that a program with a model of its own needs: tensors, tape and operations, layers, optimizers,
+// windows of a sequence. The loop of training/trainer.h is not part of it.
 #pragma once
 
 #include "data/windows.h"

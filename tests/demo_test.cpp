@@ -16,7 +16,7 @@ TEST_CASE(
 #else
   const Folder folder;
   const ProgramRun trained =
-      run_program(program_named("ptb"), {"train", "demo", "--json", "--out", "demo"}, folder.path());
+      run_program(program_named("ptb"), {"train", "demo", "--json", "--threads", "1", "--out", "demo"}, folder.path());
   REQUIRE_MESSAGE(trained.code == 0, trained.err);
   const auto json = nlohmann::json::parse(trained.out);
   MESSAGE("demo: ", json.dump());

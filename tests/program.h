@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,7 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,6 +86,7 @@ inline ProgramRun run_program(const std::string& program, const std::vector<std:
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that is ended leaves nothing running
     const bool ready = chdir(folder.c_str()) == 0 && dup2(open("/dev/null", O_RDONLY), 0) >= 0 &&
                        dup2(open(out.c_str(), O_WRONLY | O_CREAT, 0600), 1) >= 0 &&
                        dup2(open(err.c_str(), O_WRONLY | O_CREAT, 0600), 2) >= 0;

@@ -1,15 +1,16 @@
 // The progress line: its text at every width, how often it is drawn, what a log gets, numbers for people.
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
+#include "training/progress.h"
 
 #include <atomic>
 #include <cmath>
 #include <new>
 
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include "tests/support.h"
-#include "training/progress.h"
 
 namespace {
 std::atomic<int64_t> allocations{0};
@@ -73,7 +74,8 @@ TEST_CASE("progress: the line on a terminal") {
   screen.seconds += 62;
   progress.update(1000, {{"loss", loss}, {"perplexity", perplexity}, {"words/s", rate, true}});
   CHECK(line_of(screen.take()) ==
-        "epoch 3/13  1000/2000 [============>...........] ETA 1:02  loss 4.812  perplexity 123.0  11.7k words/s");
+        "epoch 3/13  1000/2000 [============>...........] ETA 1:02  loss 4.812  perplexity 123.0  11.7k "
+        "words/s");
   screen.seconds += 62;
   progress.update(2000, {{"loss", loss}});
   CHECK(line_of(screen.take()) == "epoch 3/13  2000/2000 [========================] ETA 0:00  loss 4.812");
@@ -221,7 +223,8 @@ TEST_CASE("progress: drawing asks for no memory") {
     for (int step = 1; step <= 1000; ++step) {
       if (step == 500) before = allocations;
       seconds += 100;
-      progress.update(step, {{"loss", loss * step}, {"perplexity", perplexity * step}, {"words/s", rate * step, true}});
+      progress.update(
+          step, {{"loss", loss * step}, {"perplexity", perplexity * step}, {"words/s", rate * step, true}});
     }
     CHECK(allocations == before);
   }

@@ -1,11 +1,12 @@
-// Recipes: keys that a program declares, values read and overridden, errors in the user's words, the resolved recipe,
-// the bundled ones and their documentation.
+// Recipes: keys that a program declares, values read and overridden, errors in the user's words, the resolved
+// recipe, the bundled ones and their documentation.
+#include "examples/ptb/recipe.cpp"  // the keys of a program, for their documentation
+
 #include <bit>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
-#include "examples/ptb/recipe.cpp"  // the keys of a program, for their documentation
 #include "framework/random.h"
 #include "tests/support.h"
 #include "training/recipe_reader.h"
@@ -46,7 +47,8 @@ struct Program {
     reader.section("training", "The loop.");
     reader.key("learning_rate", settings.learning_rate, "size of a step").above(0);
     reader.key("epsilon", settings.epsilon, "small").above(0);
-    reader.choice("reduction", settings.reduction, {{"mean", Reduction::mean}, {"sum-over-steps", Reduction::sum}}, "what");
+    reader.choice("reduction", settings.reduction,
+                  {{"mean", Reduction::mean}, {"sum-over-steps", Reduction::sum}}, "what");
     reader.key("seed", settings.seed, "of everything");
     reader.section("data", "The text.");
     reader.key("tokens", settings.tokens, "how many").at_least(1).unit("tokens");
@@ -121,27 +123,39 @@ TEST_CASE("recipe: an unknown key is answered with file, line and the nearest on
   Program p;
   CHECK(p.error("[model]\nlayers = 1\n\nhiden = 3\n") ==
         "recipes/x.toml:4: unknown key 'model.hiden'; did you mean 'model.hidden'?");
-  CHECK(p.error("[model]\nhidden_size = 3") == "recipes/x.toml:2: unknown key 'model.hidden_size'; did you mean 'model.hidden'?");
-  CHECK(p.error("[model]\ndropuot = 3") == "recipes/x.toml:2: unknown key 'model.dropuot'; did you mean 'model.dropout'?");
-  CHECK(p.error("[training]\nlr = 3") == "recipes/x.toml:2: unknown key 'training.lr'; did you mean 'training.learning_rate'?");
+  CHECK(p.error("[model]\nhidden_size = 3") ==
+        "recipes/x.toml:2: unknown key 'model.hidden_size'; did you mean 'model.hidden'?");
+  CHECK(p.error("[model]\ndropuot = 3") ==
+        "recipes/x.toml:2: unknown key 'model.dropuot'; did you mean 'model.dropout'?");
+  CHECK(p.error("[training]\nlr = 3") ==
+        "recipes/x.toml:2: unknown key 'training.lr'; did you mean 'training.learning_rate'?");
   CHECK(p.error("[model]\nlearning_rate = 3") ==
         "recipes/x.toml:2: unknown key 'model.learning_rate'; did you mean 'training.learning_rate'?");
-  CHECK(p.error("[model]\nsede = 3") == "recipes/x.toml:2: unknown key 'model.sede'; did you mean 'training.seed'?");
+  CHECK(p.error("[model]\nsede = 3") ==
+        "recipes/x.toml:2: unknown key 'model.sede'; did you mean 'training.seed'?");
   CHECK(p.error("[model]\nxylophone = 3") == "recipes/x.toml:2: unknown key 'model.xylophone'");
-  CHECK(p.error("[model]\nhidden.size = 3") == "recipes/x.toml:2: 'model.hidden' expects a whole number, got a section");
-  CHECK(p.error("model.hiden = 3") == "recipes/x.toml:1: unknown key 'model.hiden'; did you mean 'model.hidden'?");
-  CHECK(p.error("\n[modle]\nhidden = 3") == "recipes/x.toml:2: unknown section 'modle'; did you mean 'model'?");
+  CHECK(p.error("[model]\nhidden.size = 3") ==
+        "recipes/x.toml:2: 'model.hidden' expects a whole number, got a section");
+  CHECK(p.error("model.hiden = 3") ==
+        "recipes/x.toml:1: unknown key 'model.hiden'; did you mean 'model.hidden'?");
+  CHECK(p.error("\n[modle]\nhidden = 3") ==
+        "recipes/x.toml:2: unknown section 'modle'; did you mean 'model'?");
   CHECK(p.error("[optics]\nhidden = 3") == "recipes/x.toml:1: unknown section 'optics'");
-  CHECK(p.error("hidden = 3") == "recipes/x.toml:1: 'hidden' stands outside of any section; did you mean 'model.hidden'?");
+  CHECK(p.error("hidden = 3") ==
+        "recipes/x.toml:1: 'hidden' stands outside of any section; did you mean 'model.hidden'?");
   CHECK(p.error("model = 3") == "recipes/x.toml:1: 'model' is a section: write [model] and its keys below");
-  CHECK(p.error("[[model]]\nhidden = 3") == "recipes/x.toml:1: 'model' is a section: write [model] and its keys below");
-  CHECK(p.error("[model]\n\"hi\\nden\" = 3") == "recipes/x.toml:2: unknown key 'model.hi?den'; did you mean 'model.hidden'?");
+  CHECK(p.error("[[model]]\nhidden = 3") ==
+        "recipes/x.toml:1: 'model' is a section: write [model] and its keys below");
+  CHECK(p.error("[model]\n\"hi\\nden\" = 3") ==
+        "recipes/x.toml:2: unknown key 'model.hi?den'; did you mean 'model.hidden'?");
   CHECK(p.error("[model]\n" + std::string(5000, 'a') + " = 3").size() < 200);
 }
 
 TEST_CASE("recipe: the first error of the file is the one told, and nothing is taken over") {
   Program p;
-  CHECK(lacks(p.error("[training]\nseed = 5\nepsilon = -1\n[data]\nbath = 1\n[model]\nhidden = 7\nhiden = 1\n"), {"x.toml:3: "}) == "");
+  CHECK(
+      lacks(p.error("[training]\nseed = 5\nepsilon = -1\n[data]\nbath = 1\n[model]\nhidden = 7\nhiden = 1\n"),
+            {"x.toml:3: "}) == "");
   CHECK(p.settings.seed == 1);
   CHECK(p.settings.hidden == 200);
   CHECK_FALSE(p.reader.given("training.seed"));
@@ -166,10 +180,12 @@ TEST_CASE("recipe: a value of the wrong type or size is answered with what is ex
   check("model.dropout = nan", "'model.dropout' must be finite, got nan");
   check("model.dropout = '0.5'", "'model.dropout' expects a number, got a string");
   check("model.tied = 1", "'model.tied' expects true or false, got a whole number");
-  check("model.engine = 'fusd'", "'model.engine' must be one of auto, fused, composed; got 'fusd'; did you mean 'fused'?");
+  check("model.engine = 'fusd'",
+        "'model.engine' must be one of auto, fused, composed; got 'fusd'; did you mean 'fused'?");
   check("model.engine = 3", "'model.engine' expects one of auto, fused, composed, got a whole number");
-  check("training.reduction = 'sum'",
-        "'training.reduction' must be one of mean, sum-over-steps; got 'sum'; did you mean 'sum-over-steps'?");
+  check(
+      "training.reduction = 'sum'",
+      "'training.reduction' must be one of mean, sum-over-steps; got 'sum'; did you mean 'sum-over-steps'?");
   check("training.learning_rate = 0", "'training.learning_rate' must be above 0, got 0");
   check("training.learning_rate = inf", "'training.learning_rate' must be finite, got inf");
   check("training.seed = -1", "'training.seed' must be at least 0, got -1");
@@ -186,7 +202,8 @@ TEST_CASE("recipe: what is not TOML is answered with line and column") {
   CHECK(lacks(p.error("[model\n"), {"recipes/x.toml:1:7: not TOML: "}) == "");
   CHECK(lacks(p.error(std::string("\0\0\0", 3)), {"recipes/x.toml:1:1: not TOML: "}) == "");
   CHECK(lacks(p.error("[model]\nengine = \"\xff\xfe\""), {"recipes/x.toml:2:", "not TOML"}) == "");
-  CHECK(lacks(p.error("[data]\ntargets = " + std::string(100000, '[')), {"recipes/x.toml:2:", "not TOML"}) == "");
+  CHECK(lacks(p.error("[data]\ntargets = " + std::string(100000, '[')), {"recipes/x.toml:2:", "not TOML"}) ==
+        "");
 }
 
 TEST_CASE("recipe: values set from outside") {
@@ -206,23 +223,27 @@ TEST_CASE("recipe: values set from outside") {
   CHECK(p.settings.tied);
   CHECK(p.settings.path == "/data/penn tree = bank");
   CHECK(p.settings.targets == std::vector<std::string>{"a", "b"});
-  for (const char* path : {"1999", "true", "1979-05-27", "a\\b", "größer"}) {  // a string is wanted: it is one
+  for (const char* path :
+       {"1999", "true", "1979-05-27", "a\\b", "größer"}) {  // a string is wanted: it is one
     p.reader.set(std::string("data.path=") + path);
     CHECK(p.settings.path == path);
   }
   p.reader.set("training.seed=7", "--seed");
   CHECK(p.settings.seed == 7);
 
-  CHECK(p.set_error("model.hiden=3") == "--set model.hiden=3: unknown key 'model.hiden'; did you mean 'model.hidden'?");
+  CHECK(p.set_error("model.hiden=3") ==
+        "--set model.hiden=3: unknown key 'model.hiden'; did you mean 'model.hidden'?");
   CHECK(p.set_error("hidden=3") == "--set hidden=3: unknown key 'hidden'; did you mean 'model.hidden'?");
-  CHECK(p.set_error("model.hidden=x") == "--set model.hidden=x: 'model.hidden' expects a whole number, got a string");
+  CHECK(p.set_error("model.hidden=x") ==
+        "--set model.hidden=x: 'model.hidden' expects a whole number, got a string");
   CHECK(p.set_error("model.hidden=-1") == "--set model.hidden=-1: 'model.hidden' must be at least 1, got -1");
   CHECK(p.set_error("model.hidden=") == "--set model.hidden=: there is no value");
   CHECK(p.set_error("model.hidden") == "--set model.hidden: write section.key=value");
   CHECK(p.set_error("=3") == "--set =3: write section.key=value");
   CHECK(p.set_error("") == "--set : write section.key=value");
   CHECK(p.set_error("model.hidden=[3") == "--set model.hidden=[3: the value is not TOML");
-  CHECK(p.set_error("model.hidden=3\nmodel.layers=4") == "--set model.hidden=3?model.layers=4: 'model.hidden' expects a whole number, got a string");
+  CHECK(p.set_error("model.hidden=3\nmodel.layers=4") ==
+        "--set model.hidden=3?model.layers=4: 'model.hidden' expects a whole number, got a string");
   CHECK(p.set_error("data.path=\xff") == "--set data.path=\xff: the value is not TOML");
   CHECK(p.settings.hidden == 300);
 }
@@ -230,10 +251,13 @@ TEST_CASE("recipe: values set from outside") {
 TEST_CASE("recipe: rules between keys are told with the place of the key") {
   Program p;
   p.read("[model]\n\ntied = true\n");
-  CHECK(error_of([&] { p.reader.refuse("model.tied", "needs more"); }) == "recipes/x.toml:3: 'model.tied' needs more");
-  CHECK(error_of([&] { p.reader.refuse("model.layers", "is odd"); }) == "recipes/x.toml: 'model.layers' is odd");
+  CHECK(error_of([&] { p.reader.refuse("model.tied", "needs more"); }) ==
+        "recipes/x.toml:3: 'model.tied' needs more");
+  CHECK(error_of([&] { p.reader.refuse("model.layers", "is odd"); }) ==
+        "recipes/x.toml: 'model.layers' is odd");
   p.reader.set("model.tied=true");
-  CHECK(error_of([&] { p.reader.refuse("model.tied", "needs more"); }) == "--set model.tied=true: 'model.tied' needs more");
+  CHECK(error_of([&] { p.reader.refuse("model.tied", "needs more"); }) ==
+        "--set model.tied=true: 'model.tied' needs more");
 }
 
 TEST_CASE("recipe: the resolved recipe spells out every key") {
@@ -259,7 +283,8 @@ quantiles = [0.1, 0.5]
 horizons = []
 )";
   CHECK(p.reader.toml() == defaults);
-  CHECK(p.reader.toml(true).find("hidden = 200                # width of every layer\n") != std::string::npos);
+  CHECK(p.reader.toml(true).find("hidden = 200                # width of every layer\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("recipe: what is printed is read back as the same values") {
@@ -275,7 +300,8 @@ TEST_CASE("recipe: what is printed is read back as the same values") {
     s.reduction = random.below(2) ? Reduction::mean : Reduction::sum;
     s.seed = (uint64_t{random.bits()} << 31) + random.bits();
     s.path.clear();
-    for (uint32_t i = random.below(20); i > 0; --i) s.path += random.below(4) ? std::string(1, static_cast<char>(random.below(128))) : "ß";
+    for (uint32_t i = random.below(20); i > 0; --i)
+      s.path += random.below(4) ? std::string(1, static_cast<char>(random.below(128))) : "ß";
     s.targets.assign(random.below(3), s.path);
     s.quantiles.assign(random.below(3), random.uniform() * 0.9 + 0.01);
     const std::string text = one.reader.toml(round % 2 == 1);
@@ -303,7 +329,8 @@ TEST_CASE("recipe: what is printed is read back as the same values") {
 
 TEST_CASE("recipe: the table of keys for the documentation") {
   const std::string text = Program().reader.markdown();
-  for (const char* part : {"## [model]\n\nThe network.\n", "| `hidden` | `200` | a whole number, at least 1 | width of every layer |\n",
+  for (const char* part : {"## [model]\n\nThe network.\n",
+                           "| `hidden` | `200` | a whole number, at least 1 | width of every layer |\n",
                            "| `dropout` | `0.1` | a number in [0, 1) | probability (Zaremba 2014) |\n",
                            "| `engine` | `\"auto\"` | one of auto, fused, composed | how |\n",
                            "| `tokens` | `200000` | a whole number, at least 1 (tokens) | how many |\n"}) {
@@ -350,7 +377,8 @@ TEST_CASE("recipe: found by name or by path") {
     CHECK(same.text == recipe.text);
   }
   CHECK(error_of([] { find_recipe("ptb-smal"); }) ==
-        "there is no recipe 'ptb-smal'; did you mean 'ptb-small'?; bundled are demo, ptb-large, ptb-medium, ptb-small; a file of "
+        "there is no recipe 'ptb-smal'; did you mean 'ptb-small'?; bundled are demo, ptb-large, ptb-medium, "
+        "ptb-small; a file of "
         "yours ends in .toml");
   CHECK(error_of([] { find_recipe("none/x.toml"); }) == "none/x.toml: there is no such recipe");
   CHECK(error_of([] { find_recipe("x.toml"); }) == "x.toml: there is no such recipe");
@@ -375,7 +403,8 @@ TEST_CASE("recipe: docs/recipes.md has the table of ptb's keys") {
 }
 
 TEST_CASE("recipe: the bundled recipes are ptb's, the classical ones with Zaremba's hyperparameters") {
-  for (const std::string& name : bundled_recipes()) CHECK(error_of([&] { ptb::load_recipe(name, {}); }) == "");
+  for (const std::string& name : bundled_recipes())
+    CHECK(error_of([&] { ptb::load_recipe(name, {}); }) == "");
 
   struct Row {
     const char* name;
@@ -383,7 +412,8 @@ TEST_CASE("recipe: the bundled recipes are ptb's, the classical ones with Zaremb
     float init, dropout;
     double clip, factor;
   };
-  for (const Row& row : {Row{"ptb-small", 200, 20, 13, 4, 0.1f, 0, 5, 0.5}, Row{"ptb-medium", 650, 35, 39, 6, 0.05f, 0.5f, 5, 0.8},
+  for (const Row& row : {Row{"ptb-small", 200, 20, 13, 4, 0.1f, 0, 5, 0.5},
+                         Row{"ptb-medium", 650, 35, 39, 6, 0.05f, 0.5f, 5, 0.8},
                          Row{"ptb-large", 1500, 35, 55, 14, 0.04f, 0.65f, 10, 1 / 1.15}}) {
     CAPTURE(row.name);
     const ptb::Recipe r = ptb::load_recipe(row.name, {});

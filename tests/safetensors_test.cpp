@@ -1,11 +1,6 @@
-// Weights in files: what is written and read back, files of Python's safetensors package, damaged and foreign files, and
-// writing that fails or is killed half-way.
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/file.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
+// Weights in files: what is written and read back, files of Python's safetensors package, damaged and foreign
+// files, and writing that fails or is killed half-way.
+#include "training/safetensors.h"
 
 #include <bit>
 #include <cstring>
@@ -13,10 +8,16 @@
 #include <fstream>
 #include <sstream>
 
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "framework/random.h"
 #include "tests/support.h"
 #include "training/atomic_file.h"
-#include "training/safetensors.h"
 
 using namespace unroll;
 namespace fs = std::filesystem;
@@ -32,7 +33,9 @@ struct Folder {
   }
   ~Folder() { fs::remove_all(path); }
   fs::path operator/(const std::string& name) const { return path / name; }
-  std::size_t files() const { return static_cast<std::size_t>(std::distance(fs::directory_iterator(path), fs::directory_iterator())); }
+  std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(path), fs::directory_iterator()));
+  }
   fs::path path;
 };
 
@@ -61,9 +64,7 @@ std::string refusal(const fs::path& path) {
   try {
     const SafetensorsFile file(path);
     for (const auto& entry : file.entries()) file.load(entry.name);
-  } catch (const InputError& error) {
-    return error.what();
-  }
+  } catch (const InputError& error) { return error.what(); }
   return "";
 }
 
@@ -81,11 +82,13 @@ TEST_CASE("safetensors: what is written is read back, bit for bit") {
   RandomStream random(1, "weights");
   const std::vector<Shape> shapes = {{}, {1}, {3}, {2, 3}, {0, 5}, {1, 2, 3}, {2, 1, 2, 5}, {70, 130}};
   std::vector<NamedTensor> tensors;
-  for (const Shape& shape : shapes) tensors.push_back({"t" + std::to_string(tensors.size()), random_tensor(shape, random)});
+  for (const Shape& shape : shapes)
+    tensors.push_back({"t" + std::to_string(tensors.size()), random_tensor(shape, random)});
   tensors[2].tensor.data()[0] = std::numeric_limits<real>::quiet_NaN();
   tensors[2].tensor.data()[1] = -std::numeric_limits<real>::infinity();
   tensors[3].tensor.data()[0] = std::numeric_limits<real>::denorm_min();
-  const Metadata metadata = {{"recipe", "[model]\nhidden = 3\n"}, {"vocabulary", "[\"größer\",\"\\\"\"]"}, {"", ""}};
+  const Metadata metadata = {
+      {"recipe", "[model]\nhidden = 3\n"}, {"vocabulary", "[\"größer\",\"\\\"\"]"}, {"", ""}};
   write_safetensors(path, tensors, metadata);
 
   const SafetensorsFile file(path);
@@ -95,7 +98,8 @@ TEST_CASE("safetensors: what is written is read back, bit for bit") {
     CAPTURE(named.name);
     const Tensor read = file.load(named.name);
     CHECK(read.shape() == named.tensor.shape());
-    CHECK(std::memcmp(read.data(), named.tensor.data(), static_cast<std::size_t>(read.size()) * sizeof(real)) == 0);
+    CHECK(std::memcmp(read.data(), named.tensor.data(),
+                      static_cast<std::size_t>(read.size()) * sizeof(real)) == 0);
     const Tensor target(named.tensor.shape());
     file.load_into(named.name, target);
     CHECK(std::memcmp(target.data(), read.data(), static_cast<std::size_t>(read.size()) * sizeof(real)) == 0);
@@ -122,9 +126,10 @@ TEST_CASE("safetensors: a file of Python's package, PyTorch's names") {
   CHECK(file.entries().size() == 11);
   // In the order of the state_dict, every number an eighth more than the one before.
   const std::vector<std::pair<std::string, Shape>> state = {
-      {"embedding.weight", {3, 2}},  {"lstm.weight_ih_l0", {4, 2}}, {"lstm.weight_hh_l0", {4, 1}}, {"lstm.bias_ih_l0", {4}},
-      {"lstm.bias_hh_l0", {4}},      {"lstm.weight_ih_l1", {4, 1}}, {"lstm.weight_hh_l1", {4, 1}}, {"lstm.bias_ih_l1", {4}},
-      {"lstm.bias_hh_l1", {4}},      {"decoder.weight", {3, 1}},    {"decoder.bias", {3}}};
+      {"embedding.weight", {3, 2}},  {"lstm.weight_ih_l0", {4, 2}}, {"lstm.weight_hh_l0", {4, 1}},
+      {"lstm.bias_ih_l0", {4}},      {"lstm.bias_hh_l0", {4}},      {"lstm.weight_ih_l1", {4, 1}},
+      {"lstm.weight_hh_l1", {4, 1}}, {"lstm.bias_ih_l1", {4}},      {"lstm.bias_hh_l1", {4}},
+      {"decoder.weight", {3, 1}},    {"decoder.bias", {3}}};
   int first = 0;
   for (const auto& [name, shape] : state) {
     CAPTURE(name);
@@ -146,7 +151,8 @@ TEST_CASE("safetensors: numbers of other types are converted, or refused by name
   }
   CHECK(file.load("f32").shape() == Shape{2, 4});
   CHECK(file.load("f16").shape() == Shape{2, 2, 2});
-  CHECK(file.load("bf16").to_host() == std::vector<real>{0, 0, 1, -2.5f, 0.10009765625f, 65536, 0x1p-24f, -0x1p-14f});
+  CHECK(file.load("bf16").to_host() ==
+        std::vector<real>{0, 0, 1, -2.5f, 0.10009765625f, 65536, 0x1p-24f, -0x1p-14f});
   CHECK(file.load("scalar").shape() == Shape{});
   CHECK(file.load("scalar").item() == real(0.75));
   CHECK(file.load("empty").shape() == Shape{0, 4});
@@ -157,7 +163,8 @@ TEST_CASE("safetensors: numbers of other types are converted, or refused by name
 
 TEST_CASE("safetensors: all halves are converted as their bits say") {
   const Folder folder;
-  std::string bytes = with_header(R"({"h":{"dtype":"F16","shape":[65536],"data_offsets":[0,131072]}})", 131072);
+  std::string bytes =
+      with_header(R"({"h":{"dtype":"F16","shape":[65536],"data_offsets":[0,131072]}})", 131072);
   for (unsigned i = 0; i < 65536; ++i) {
     bytes[bytes.size() - 131072 + 2 * i] = static_cast<char>(i & 255);
     bytes[bytes.size() - 131072 + 2 * i + 1] = static_cast<char>(i >> 8);
@@ -171,7 +178,8 @@ TEST_CASE("safetensors: all halves are converted as their bits say") {
     if (exponent == 31) {
       wrong += fraction ? !std::isnan(read[i]) : read[i] != sign * std::numeric_limits<double>::infinity();
     } else {
-      const double value = exponent ? std::ldexp(1024 + fraction, static_cast<int>(exponent) - 25) : std::ldexp(fraction, -24);
+      const double value =
+          exponent ? std::ldexp(1024 + fraction, static_cast<int>(exponent) - 25) : std::ldexp(fraction, -24);
       wrong += read[i] != sign * value || std::signbit(read[i]) != (i >> 15 != 0);
     }
   }
@@ -191,7 +199,8 @@ TEST_CASE("safetensors: what is no such file is refused in one line with its nam
   check("", {"the file is empty"});
   check("abc", {"not a safetensors file"});
   check(std::string(5000, 'x'), {"not a safetensors file"});
-  check(std::string("PK\x03\x04", 4) + std::string(100, '\0'), {"torch.save()", "safetensors.torch.save_file()"});
+  check(std::string("PK\x03\x04", 4) + std::string(100, '\0'),
+        {"torch.save()", "safetensors.torch.save_file()"});
   check("\x80\x02\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.", {"torch.save()"});
   check("[model]\nhidden = 200\n", {"not a safetensors file"});
   check(with_header(R"({"a":)", 0), {"damaged header", "not JSON at byte"});
@@ -210,17 +219,23 @@ TEST_CASE("safetensors: a header that contradicts itself or the file is refused"
     CHECK(lacks(refusal(folder / "w"), parts) == "");
   };
   check(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8, {});
-  check(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 7, {"cut off", "'a' lies at bytes 0 to 8 of 7"});
+  check(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 7,
+        {"cut off", "'a' lies at bytes 0 to 8 of 7"});
   check(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 9, {"1 bytes at the end"});
   check(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", 8, {"'a' [3] of F32 has 8 bytes"});
   check(R"({"a":{"dtype":"F64","shape":[2],"data_offsets":[0,8]}})", 8, {"'a' [2] of F64 has 8 bytes"});
   check(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})", 8, {"'a' lies at bytes 8 to 0"});
   check(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})", 12, {"4 bytes before tensor 'a'"});
-  check(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[18446744073709551608,18446744073709551615]}})", 8, {"'a' lies at"});
-  check(R"({"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]}})", 0, {"'a' [4611686018427387904, 4]"});
-  check(R"({"a":{"dtype":"F32","shape":[4611686018427387904],"data_offsets":[0,0]}})", 0, {"'a' [4611686018427387904]"});
-  check(R"({"a":{"dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,0]}})", 0, {"'a' has an impossible shape"});
-  check(R"({"a":{"dtype":"F32","shape":[3000000000,0],"data_offsets":[0,0]}})", 0, {"'a' [3000000000, 0] is too large"});
+  check(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[18446744073709551608,18446744073709551615]}})", 8,
+        {"'a' lies at"});
+  check(R"({"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]}})", 0,
+        {"'a' [4611686018427387904, 4]"});
+  check(R"({"a":{"dtype":"F32","shape":[4611686018427387904],"data_offsets":[0,0]}})", 0,
+        {"'a' [4611686018427387904]"});
+  check(R"({"a":{"dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,0]}})", 0,
+        {"'a' has an impossible shape"});
+  check(R"({"a":{"dtype":"F32","shape":[3000000000,0],"data_offsets":[0,0]}})", 0,
+        {"'a' [3000000000, 0] is too large"});
   check(R"({"a":{"dtype":"F32","shape":[1,1,1,1,1],"data_offsets":[0,4]}})", 4, {"'a' has 5 dimensions"});
   check(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4, {"a negative number"});
   check(R"({"a":{"dtype":"F32","shape":[1.0],"data_offsets":[0,4]}})", 4, {"a fraction"});
@@ -237,14 +252,17 @@ TEST_CASE("safetensors: a header that contradicts itself or the file is refused"
   check(R"({"__metadata__":{"a":1}})", 0, {"'__metadata__' holds a number"});
   check(R"({"__metadata__":{"a":["b"]}})", 0, {"'__metadata__' holds a list"});
   check(R"({"__metadata__":{"a":"b","a":"b"}})", 0, {"metadata 'a' stands in it twice"});
-  check(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8,
-        {"'a' stands in it twice"});
-  check(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})", 12,
-        {"'b' overlaps"});
+  check(
+      R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
+      8, {"'a' stands in it twice"});
+  check(
+      R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})",
+      12, {"'b' overlaps"});
   check("{\"a\\nb\":7}", 0, {"'a?b' holds a number"});
 }
 
-TEST_CASE("safetensors: cut off anywhere, or with any byte changed, a file is refused or read, and nothing else") {
+TEST_CASE(
+    "safetensors: cut off anywhere, or with any byte changed, a file is refused or read, and nothing else") {
   const Folder folder;
   for (const char* name : {"lstm.safetensors", "types.safetensors"}) {
     const std::string whole = contents(fixture(name));
@@ -287,7 +305,9 @@ TEST_CASE("atomic files: a writer that fails keeps the old file and leaves no ot
     REQUIRE(getrlimit(RLIMIT_FSIZE, &old_limit) == 0);
     const rlimit limit{4096, old_limit.rlim_max};
     REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-    const std::string message = error_of([&] { write_safetensors(path, {{"a", Tensor::zeros({100, 100})}}); });
+    const std::string message = error_of([&] {
+      write_safetensors(path, {{"a", Tensor::zeros({100, 100})}});
+    });
     setrlimit(RLIMIT_FSIZE, &old_limit);
     CHECK(lacks(message, {path.string() + ": cannot be written: File too large", "left as it was"}) == "");
   }
@@ -302,10 +322,14 @@ TEST_CASE("atomic files: a writer that fails keeps the old file and leaves no ot
       if (!error && target == path.string() + ".partial") REQUIRE(dup2(full, descriptor) == descriptor);
     }
     close(full);
-    CHECK(lacks(error_of([&] { file.write("text"); }), {path.string() + ": cannot be written: No space left on device"}) == "");
+    CHECK(lacks(error_of([&] { file.write("text"); }),
+                {path.string() + ": cannot be written: No space left on device"}) == "");
   }
   SUBCASE("two tensors of one name") {
-    CHECK(lacks(error_of([&] { write_safetensors(path, {{"a", Tensor({1})}, {"a", Tensor({1})}}); }), {"'a' is taken"}) == "");
+    CHECK(lacks(error_of([&] {
+                  write_safetensors(path, {{"a", Tensor({1})}, {"a", Tensor({1})}});
+                }),
+                {"'a' is taken"}) == "");
   }
   SUBCASE("text that is not UTF-8") {
     CHECK(lacks(error_of([&] { write_safetensors(path, {}, {{"a", "\xff"}}); }), {"must be UTF-8"}) == "");
@@ -324,9 +348,11 @@ TEST_CASE("atomic files: a writer that fails keeps the old file and leaves no ot
 
 TEST_CASE("atomic files: folders that are missing or in the way") {
   const Folder folder;
-  CHECK(lacks(error_of([&] { write_file_atomically(folder / "none/w", "x"); }), {"none/w: cannot be written: No such file"}) == "");
+  CHECK(lacks(error_of([&] { write_file_atomically(folder / "none/w", "x"); }),
+              {"none/w: cannot be written: No such file"}) == "");
   fs::create_directories(folder / "w/inside");
-  CHECK(lacks(error_of([&] { write_file_atomically(folder / "w", "x"); }), {"/w: cannot be written: "}) == "");
+  CHECK(lacks(error_of([&] { write_file_atomically(folder / "w", "x"); }), {"/w: cannot be written: "}) ==
+        "");
   CHECK(fs::exists(folder / "w/inside"));
   CHECK(folder.files() == 1);
 }
@@ -350,7 +376,8 @@ TEST_CASE("atomic files: killed at any moment, the file is whole") {
     REQUIRE(child >= 0);
     if (child == 0) {
       for (int version = 1;; ++version) {
-        write_safetensors(path, {{"a", Tensor::full({50000}, static_cast<real>(version))}}, {{"version", std::to_string(version)}});
+        write_safetensors(path, {{"a", Tensor::full({50000}, static_cast<real>(version))}},
+                          {{"version", std::to_string(version)}});
       }
     }
     usleep(2000 + random.below(20000));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,7 @@ inline IdTensor random_ids(const Shape& shape, RandomStream& random, uint32_t bo
   return result;
 }
 
-// Σ|a - b|'s largest term.
+// The largest |a - b| of two elements; NaN if there is one.
 inline double distance(const Tensor& a, const Tensor& b) {
   REQUIRE(a.shape() == b.shape());
   double result = 0;
@@ -42,7 +43,7 @@ inline double distance(const Tensor& a, const Tensor& b) {
   return result;
 }
 inline bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && std::equal(a.data(), a.data() + a.size(), b.data());
+  return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.span().size_bytes()) == 0;
 }
 
 // The message of the Error that `f` throws; "" if it throws none.

@@ -1,5 +1,11 @@
 #include "training/atomic_file.h"
 
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -7,19 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <utility>
-
 #include "framework/check.h"
 
 namespace unroll {
 namespace {
 
-// Beyond the limit of `ulimit -f`, write() raises SIGXFSZ, which ends the process, before it fails with EFBIG.
-// While one of these lives the signal is held back, and then swallowed.
+// Beyond the limit of `ulimit -f`, write() raises SIGXFSZ, which ends the process, before it fails with
+// EFBIG. While one of these lives the signal is held back, and then swallowed.
 class HoldFileSizeSignal {
  public:
   HoldFileSizeSignal() {
@@ -45,15 +45,16 @@ class HoldFileSizeSignal {
 
 bool same_file(int descriptor, const char* path) {
   struct stat open_one, named_one;
-  return fstat(descriptor, &open_one) == 0 && stat(path, &named_one) == 0 && open_one.st_ino == named_one.st_ino &&
-         open_one.st_dev == named_one.st_dev;
+  return fstat(descriptor, &open_one) == 0 && stat(path, &named_one) == 0 &&
+         open_one.st_ino == named_one.st_ino && open_one.st_dev == named_one.st_dev;
 }
 
 }  // namespace
 
-AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path.string()), temporary_(path_ + ".partial") {
-  // A fixed name, so that what a killed process left behind is used again. The lock tells a process that is still at
-  // work from one that is gone; it goes with the process.
+AtomicFile::AtomicFile(const std::filesystem::path& path)
+    : path_(path.string()), temporary_(path_ + ".partial") {
+  // A fixed name, so that what a killed process left behind is used again. The lock tells a process that is
+  // still at work from one that is gone; it goes with the process.
   for (;;) {
     descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (descriptor_ < 0) fail(errno);
@@ -62,7 +63,8 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path.string())
       throw Error(fmt::format("{}: another process is writing this file", path_));
     }
     if (same_file(descriptor_, temporary_.c_str())) break;
-    close(std::exchange(descriptor_, -1));  // renamed between open and lock: it is the other's finished file now
+    close(std::exchange(descriptor_,
+                        -1));  // renamed between open and lock: it is the other's finished file now
   }
   if (ftruncate(descriptor_, 0) != 0) fail(errno);
 }
@@ -90,7 +92,8 @@ void AtomicFile::commit() {
   // The new name itself is on the disk only when the folder is.
   const std::string folder = std::filesystem::path(path_).parent_path().string();
   const int descriptor = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool synced = descriptor >= 0 && (fsync(descriptor) == 0 || errno == EINVAL);  // EINVAL: not on this file system
+  const bool synced =
+      descriptor >= 0 && (fsync(descriptor) == 0 || errno == EINVAL);  // EINVAL: not on this file system
   const int error = errno;
   if (descriptor >= 0) close(descriptor);
   require(closed && synced, "{}: written, but the disk did not confirm it: {}", path_, std::strerror(error));
@@ -99,8 +102,9 @@ void AtomicFile::commit() {
 void AtomicFile::fail(int error) {
   discard();
   struct stat status;
-  throw Error(fmt::format("{}: cannot be written: {}{}", path_, std::strerror(error),
-                          stat(path_.c_str(), &status) == 0 && S_ISREG(status.st_mode) ? "; it is left as it was" : ""));
+  throw Error(fmt::format(
+      "{}: cannot be written: {}{}", path_, std::strerror(error),
+      stat(path_.c_str(), &status) == 0 && S_ISREG(status.st_mode) ? "; it is left as it was" : ""));
 }
 
 void AtomicFile::discard() noexcept {

@@ -1,7 +1,7 @@
 // Files that are written whole or not at all.
 //
-// The contents go to a temporary file in the same folder, to the disk, and then take the place of the old file in one
-// step. If anything fails, the old file stays as it was and the temporary one is removed.
+// The contents go to a temporary file in the same folder, to the disk, and then take the place of the old
+// file in one step. If anything fails, the old file stays as it was and the temporary one is removed.
 #pragma once
 
 #include <cstddef>

@@ -1,15 +1,15 @@
 #include "training/progress.h"
 
-#include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 namespace unroll {
 namespace {
@@ -19,7 +19,8 @@ class Line {
  public:
   template <class... Args>
   void add(fmt::format_string<Args...> format, Args&&... args) {
-    const auto result = fmt::format_to_n(text_.data() + size_, text_.size() - size_, format, std::forward<Args>(args)...);
+    const auto result =
+        fmt::format_to_n(text_.data() + size_, text_.size() - size_, format, std::forward<Args>(args)...);
     size_ = std::min(text_.size(), size_ + result.size);
   }
   void repeat(char c, int count) {
@@ -108,9 +109,13 @@ std::string format_number(double value) {
 }
 
 Progress::Progress(std::string label, int64_t total, ProgressOptions options)
-    : label_(std::move(label)), total_(std::max<int64_t>(total, 1)), options_(std::move(options)), last_done_(options_.done_before) {
+    : label_(std::move(label)),
+      total_(std::max<int64_t>(total, 1)),
+      options_(std::move(options)),
+      last_done_(options_.done_before) {
   using Mode = ProgressOptions::Mode;
-  if (options_.mode == Mode::automatic) options_.mode = is_terminal(options_.stream) ? Mode::terminal : Mode::plain;
+  if (options_.mode == Mode::automatic)
+    options_.mode = is_terminal(options_.stream) ? Mode::terminal : Mode::plain;
   start_ = now();
   // A terminal sees the line at once; a log only when there is something to say.
   last_drawn_ = options_.mode == Mode::terminal ? -never : start_;
@@ -154,9 +159,12 @@ void Progress::update(int64_t done, std::initializer_list<ProgressValue> values)
   head.add("{}{}{}/{}", label_, label_.empty() ? "" : "  ", done, total_);
   tail.add(" ETA ");
   const int64_t done_here = done - options_.done_before;
-  add_duration(tail, done_here > 0 ? elapsed * static_cast<double>(total_ - done) / static_cast<double>(done_here) : -1);
+  add_duration(tail, done_here > 0
+                         ? elapsed * static_cast<double>(total_ - done) / static_cast<double>(done_here)
+                         : -1);
   // The last column stays free: some terminals wrap when it is written.
-  const std::size_t room = terminal ? static_cast<std::size_t>(std::clamp(columns() - 1, 1, 400)) : std::size_t{400};
+  const std::size_t room =
+      terminal ? static_cast<std::size_t>(std::clamp(columns() - 1, 1, 400)) : std::size_t{400};
   for (const ProgressValue& value : values) {
     const std::size_t before = tail.size();
     add_value(tail, value);

@@ -1,8 +1,5 @@
 #include "training/recipe_reader.h"
 
-#include <fmt/format.h>
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -13,6 +10,9 @@
 #include <sstream>
 #include <type_traits>
 
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
 #include "framework/check.h"
 #include "training/bundled_recipes.h"
 #include "training/one_line.h"
@@ -20,7 +20,8 @@
 namespace unroll {
 namespace {
 
-// --- spelling -------------------------------------------------------------------------------------------------------
+// --- spelling
+// -------------------------------------------------------------------------------------------------------
 
 // Edit distance with swaps of neighbours counted as one (optimal string alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -30,7 +31,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     now[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
       now[j] = std::min({last[j] + 1, now[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) now[j] = std::min(now[j], before[j - 2] + 1);
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        now[j] = std::min(now[j], before[j - 2] + 1);
     }
     before.swap(last);
     last.swap(now);
@@ -59,9 +61,12 @@ std::optional<std::size_t> nearness(std::string_view word, std::string_view cand
   return std::nullopt;
 }
 
-std::string did_you_mean(const std::string& what) { return what.empty() ? "" : fmt::format("; did you mean '{}'?", what); }
+std::string did_you_mean(const std::string& what) {
+  return what.empty() ? "" : fmt::format("; did you mean '{}'?", what);
+}
 
-// --- values to TOML -------------------------------------------------------------------------------------------------
+// --- values to TOML
+// -------------------------------------------------------------------------------------------------
 
 std::string toml_string(std::string_view text) {
   std::string result = "\"";
@@ -93,7 +98,8 @@ std::string as_toml(const T& value) {
   }
 }
 
-// --- TOML to values -------------------------------------------------------------------------------------------------
+// --- TOML to values
+// -------------------------------------------------------------------------------------------------
 
 // What is wrong with a value. Becomes an InputError where the place is known.
 struct Complaint {
@@ -102,13 +108,20 @@ struct Complaint {
 
 std::string_view kind_of(const toml::node& node) {
   switch (node.type()) {
-    case toml::node_type::table: return "a section";
-    case toml::node_type::array: return "a list";
-    case toml::node_type::string: return "a string";
-    case toml::node_type::integer: return "a whole number";
-    case toml::node_type::floating_point: return "a fraction";
-    case toml::node_type::boolean: return "true or false";
-    default: return "a date";
+    case toml::node_type::table:
+      return "a section";
+    case toml::node_type::array:
+      return "a list";
+    case toml::node_type::string:
+      return "a string";
+    case toml::node_type::integer:
+      return "a whole number";
+    case toml::node_type::floating_point:
+      return "a fraction";
+    case toml::node_type::boolean:
+      return "true or false";
+    default:
+      return "a date";
   }
 }
 
@@ -127,8 +140,10 @@ std::string short_number(double value) { return fmt::format("{}", value); }
 
 void check_range(const RecipeKey& key, double value, const std::string& text) {
   using Bound = RecipeKey::Bound;
-  const bool low = key.low_bound == Bound::none || value > key.low || (key.low_bound == Bound::closed && value == key.low);
-  const bool high = key.high_bound == Bound::none || value < key.high || (key.high_bound == Bound::closed && value == key.high);
+  const bool low =
+      key.low_bound == Bound::none || value > key.low || (key.low_bound == Bound::closed && value == key.low);
+  const bool high = key.high_bound == Bound::none || value < key.high ||
+                    (key.high_bound == Bound::closed && value == key.high);
   if (!low || !high) throw Complaint{fmt::format("must be {}, got {}", key.range(), text)};
 }
 
@@ -157,8 +172,9 @@ T convert(const RecipeKey& key, const toml::node& node) {
     const std::string text = fmt::format("{}", value->get());
     check_range(key, static_cast<double>(value->get()), text);
     if (!std::in_range<T>(value->get())) {
-      throw Complaint{fmt::format("must be {} {}, got {}", value->get() < 0 ? "at least" : "at most",
-                                  value->get() < 0 ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max(), text)};
+      throw Complaint{fmt::format(
+          "must be {} {}, got {}", value->get() < 0 ? "at least" : "at most",
+          value->get() < 0 ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max(), text)};
     }
     return static_cast<T>(value->get());
   } else if constexpr (std::is_floating_point_v<T>) {
@@ -222,7 +238,8 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   return best;
 }
 
-// --- finding recipes ------------------------------------------------------------------------------------------------
+// --- finding recipes
+// ------------------------------------------------------------------------------------------------
 
 std::vector<std::string> bundled_recipes() {
   std::vector<std::string> names;
@@ -237,8 +254,8 @@ RecipeFile find_recipe(std::string_view name_or_path) {
       if (recipe.name == name) return {name, "recipes/" + name + ".toml", std::string(recipe.text)};
     }
     const auto names = bundled_recipes();
-    throw InputError(fmt::format("there is no recipe '{}'{}; bundled are {}; a file of yours ends in .toml", one_line(name),
-                                 did_you_mean(nearest(name, names)), fmt::join(names, ", ")));
+    throw InputError(fmt::format("there is no recipe '{}'{}; bundled are {}; a file of yours ends in .toml",
+                                 one_line(name), did_you_mean(nearest(name, names)), fmt::join(names, ", ")));
   }
   constexpr std::size_t at_most = 1 << 20;
   std::error_code error;
@@ -254,7 +271,8 @@ RecipeFile find_recipe(std::string_view name_or_path) {
   return {std::filesystem::path(name).stem().string(), name, std::move(text)};
 }
 
-// --- declarations ---------------------------------------------------------------------------------------------------
+// --- declarations
+// ---------------------------------------------------------------------------------------------------
 
 RecipeKey& RecipeKey::at_least(double bound) { return low = bound, low_bound = Bound::closed, *this; }
 RecipeKey& RecipeKey::above(double bound) { return low = bound, low_bound = Bound::open, *this; }
@@ -286,7 +304,8 @@ std::string RecipeKey::range() const {
   const std::string l = short_number(low), h = short_number(high);
   const bool has_low = low_bound != Bound::none, has_high = high_bound != Bound::none;
   if (has_low && has_high) {
-    return fmt::format("in {}{}, {}{}", low_bound == Bound::closed ? '[' : '(', l, h, high_bound == Bound::closed ? ']' : ')');
+    return fmt::format("in {}{}, {}{}", low_bound == Bound::closed ? '[' : '(', l, h,
+                       high_bound == Bound::closed ? ']' : ')');
   }
   if (has_low) return (low_bound == Bound::closed ? "at least " : "above ") + l;
   if (has_high) return (high_bound == Bound::closed ? "at most " : "below ") + h;
@@ -313,7 +332,8 @@ void RecipeReader::section(const std::string& name, const std::string& descripti
   sections_.push_back({name, description});
 }
 
-RecipeKey& RecipeReader::add(const std::string& name, RecipeKey::Field field, const std::string& description) {
+RecipeKey& RecipeReader::add(const std::string& name, RecipeKey::Field field,
+                             const std::string& description) {
   require(!current_.empty(), "recipe: key '{}' is declared before any section", name);
   require(!find(current_ + "." + name), "recipe: '{}.{}' is declared twice", current_, name);
   RecipeKey& key = keys_.emplace_back();
@@ -321,7 +341,8 @@ RecipeKey& RecipeReader::add(const std::string& name, RecipeKey::Field field, co
   key.name = name;
   key.description = description;
   key.field = std::move(field);
-  if (!std::holds_alternative<RecipeChoice>(key.field)) key.default_value = key.value();  // else: when words are known
+  if (!std::holds_alternative<RecipeChoice>(key.field))
+    key.default_value = key.value();  // else: when words are known
   return key;
 }
 
@@ -342,10 +363,12 @@ std::string RecipeReader::unknown_key(const std::string& section, const std::str
     const std::size_t cost = *distance == 0 ? 0 : *distance + (key.section == section ? 0 : 100);
     if (cost < least) least = cost, best = &key;
   }
-  return fmt::format("unknown key '{}.{}'{}", one_line(section), one_line(name), did_you_mean(best ? best->path() : ""));
+  return fmt::format("unknown key '{}.{}'{}", one_line(section), one_line(name),
+                     did_you_mean(best ? best->path() : ""));
 }
 
-// --- reading --------------------------------------------------------------------------------------------------------
+// --- reading
+// --------------------------------------------------------------------------------------------------------
 
 void RecipeReader::read(const RecipeFile& file) {
   toml::table document;
@@ -353,13 +376,16 @@ void RecipeReader::read(const RecipeFile& file) {
     document = toml::parse(file.text);
   } catch (const toml::parse_error& error) {
     const auto& at = error.source().begin;
-    throw InputError(fmt::format("{}:{}:{}: not TOML: {}", file.origin, at.line, at.column, one_line(error.description(), 200)));
+    throw InputError(fmt::format("{}:{}:{}: not TOML: {}", file.origin, at.line, at.column,
+                                 one_line(error.description(), 200)));
   }
 
   std::vector<std::pair<RecipeKey*, std::function<void()>>> assignments;
   std::map<std::string, std::string> origins;
   std::map<uint32_t, std::string> complaints;  // by line: the table is not in the order of the file
-  const auto complain = [&](const toml::node& node, const std::string& text) { complaints.emplace(node.source().begin.line, text); };
+  const auto complain = [&](const toml::node& node, const std::string& text) {
+    complaints.emplace(node.source().begin.line, text);
+  };
   std::vector<std::string> section_names;
   for (const Section& section : sections_) section_names.push_back(section.name);
 
@@ -372,14 +398,17 @@ void RecipeReader::read(const RecipeFile& file) {
         if (key.name == section) meant = key.path();
       }
       if (entries) {
-        complain(section_node, fmt::format("unknown section '{}'{}", one_line(section), did_you_mean(nearest(section, section_names))));
+        complain(section_node, fmt::format("unknown section '{}'{}", one_line(section),
+                                           did_you_mean(nearest(section, section_names))));
       } else {
-        complain(section_node, fmt::format("'{}' stands outside of any section{}", one_line(section), did_you_mean(meant)));
+        complain(section_node,
+                 fmt::format("'{}' stands outside of any section{}", one_line(section), did_you_mean(meant)));
       }
       continue;
     }
     if (!entries) {
-      complain(section_node, fmt::format("'{}' is a section: write [{}] and its keys below", section, section));
+      complain(section_node,
+               fmt::format("'{}' is a section: write [{}] and its keys below", section, section));
       continue;
     }
     for (const auto& [name, node] : *entries) {
@@ -392,13 +421,12 @@ void RecipeReader::read(const RecipeFile& file) {
       try {
         assignments.emplace_back(key, assignment(*key, node));
         origins[path] = fmt::format("{}:{}", file.origin, node.source().begin.line);
-      } catch (const Complaint& complaint) {
-        complain(node, fmt::format("'{}' {}", path, complaint.text));
-      }
+      } catch (const Complaint& complaint) { complain(node, fmt::format("'{}' {}", path, complaint.text)); }
     }
   }
   if (!complaints.empty()) {
-    throw InputError(fmt::format("{}:{}: {}", file.origin, complaints.begin()->first, complaints.begin()->second));
+    throw InputError(
+        fmt::format("{}:{}: {}", file.origin, complaints.begin()->first, complaints.begin()->second));
   }
   for (const auto& [key, assign] : assignments) assign();
   for (auto& [path, origin] : origins) origins_[path] = std::move(origin);
@@ -414,7 +442,8 @@ void RecipeReader::set(std::string_view text, const std::string& origin) {
   const std::size_t dot = path.find('.');
   RecipeKey* key = find(path);
   if (!key) {
-    const std::string section = dot == std::string::npos ? "" : path.substr(0, dot), name = path.substr(dot + 1);
+    const std::string section = dot == std::string::npos ? "" : path.substr(0, dot),
+                      name = path.substr(dot + 1);
     std::string message = unknown_key(section, dot == std::string::npos ? path : name);
     if (dot == std::string::npos) message.replace(message.find("'."), 2, "'");
     throw InputError(fmt::format("{}: {}", place, message));
@@ -425,8 +454,7 @@ void RecipeReader::set(std::string_view text, const std::string& origin) {
     try {
       toml::table table = toml::parse("value = " + toml_value);
       if (table.size() == 1) return table;
-    } catch (const toml::parse_error&) {
-    }
+    } catch (const toml::parse_error&) {}
     return {};
   };
   toml::table table = parsed(value);
@@ -448,10 +476,12 @@ void RecipeReader::set(std::string_view text, const std::string& origin) {
 
 void RecipeReader::refuse(const std::string& path, const std::string& message) const {
   const auto origin = origins_.find(path);
-  throw InputError(fmt::format("{}: '{}' {}", origin == origins_.end() ? file_ : origin->second, path, message));
+  throw InputError(
+      fmt::format("{}: '{}' {}", origin == origins_.end() ? file_ : origin->second, path, message));
 }
 
-// --- writing --------------------------------------------------------------------------------------------------------
+// --- writing
+// --------------------------------------------------------------------------------------------------------
 
 std::string RecipeReader::toml(bool comments) const {
   std::string text;
@@ -475,7 +505,8 @@ std::string RecipeReader::markdown() const {
     for (const RecipeKey& key : keys_) {
       if (key.section != section.name) continue;
       std::string values = key.type();
-      if (const std::string range = key.range(); !range.empty()) values += (range.starts_with("in") ? " " : ", ") + range;
+      if (const std::string range = key.range(); !range.empty())
+        values += (range.starts_with("in") ? " " : ", ") + range;
       if (!key.unit_text.empty()) values += fmt::format(" ({})", key.unit_text);
       std::string meaning = key.description;
       if (!key.source_text.empty()) meaning += fmt::format(" ({})", key.source_text);

@@ -1,7 +1,7 @@
 // Recipes: TOML files whose keys a program declares, each once.
 //
-// A declaration binds a key to a variable; what the variable holds at that moment is the default. From the same
-// table come the reading with its errors, the resolved recipe with every default spelled out, and the
+// A declaration binds a key to a variable; what the variable holds at that moment is the default. From the
+// same table come the reading with its errors, the resolved recipe with every default spelled out, and the
 // documentation.
 //
 //   RecipeReader reader;
@@ -44,22 +44,23 @@ struct RecipeChoice {
 
 // One declared key. The functions narrow what is accepted and return the key, to be chained.
 struct RecipeKey {
-  using Field = std::variant<bool*, int*, int64_t*, uint64_t*, float*, double*, std::string*, std::vector<std::string>*,
-                             std::vector<int>*, std::vector<double>*, RecipeChoice>;
+  using Field =
+      std::variant<bool*, int*, int64_t*, uint64_t*, float*, double*, std::string*, std::vector<std::string>*,
+                   std::vector<int>*, std::vector<double>*, RecipeChoice>;
 
   RecipeKey& at_least(double bound);                    // numbers, and elements of lists: low <= value
-  RecipeKey& above(double bound);                        // low < value
+  RecipeKey& above(double bound);                       // low < value
   RecipeKey& at_most(double bound);                     // value <= high
   RecipeKey& below(double bound);                       // value < high
-  RecipeKey& one_of(std::vector<std::string> choices); // strings, and elements of lists
-  RecipeKey& unit(std::string text);                   // "words", "steps": for the documentation
-  RecipeKey& source(std::string text);                 // where the default, or the method, comes from
+  RecipeKey& one_of(std::vector<std::string> choices);  // strings, and elements of lists
+  RecipeKey& unit(std::string text);                    // "words", "steps": for the documentation
+  RecipeKey& source(std::string text);                  // where the default, or the method, comes from
 
   std::string path() const { return section + "." + name; }
-  std::string type() const;        // "a whole number", "true or false", "one of sgd, adam"
-  std::string range() const;       // "at least 1", "in [0, 1)", ""
-  std::string value() const;       // as TOML
-  std::string default_value;       // as TOML
+  std::string type() const;   // "a whole number", "true or false", "one of sgd, adam"
+  std::string range() const;  // "at least 1", "in [0, 1)", ""
+  std::string value() const;  // as TOML
+  std::string default_value;  // as TOML
   std::string section, name, description, unit_text, source_text;
   Field field;
   std::vector<std::string> words;  // accepted ones; empty: any
@@ -82,8 +83,9 @@ class RecipeReader {
   RecipeKey& choice(const std::string& name, E& field, std::vector<std::pair<std::string, E>> values,
                     const std::string& description);
 
-  // Reads a recipe into the fields; keys that it does not name keep their values. Throws InputError, one line:
-  // "recipes/x.toml:7: unknown key 'model.hiden'; did you mean 'model.hidden'?"; the fields are then unchanged.
+  // Reads a recipe into the fields; keys that it does not name keep their values. Throws InputError, one
+  // line: "recipes/x.toml:7: unknown key 'model.hiden'; did you mean 'model.hidden'?"; the fields are then
+  // unchanged.
   void read(const RecipeFile& file);
   // "section.key=value": the value is TOML, or a bare word. `origin` begins the message of an error.
   void set(std::string_view assignment, const std::string& origin = "--set");
@@ -93,8 +95,8 @@ class RecipeReader {
   // For rules between keys: throws InputError "recipes/x.toml:7: 'model.tied' <message>".
   [[noreturn]] void refuse(const std::string& path, const std::string& message) const;
 
-  // The resolved recipe: every key with its value; read() of it gives the same values. With comments, every key's
-  // description stands beside it.
+  // The resolved recipe: every key with its value; read() of it gives the same values. With comments, every
+  // key's description stands beside it.
   std::string toml(bool comments = false) const;
   // Tables of all keys: for the documentation.
   std::string markdown() const;
@@ -119,7 +121,8 @@ class RecipeReader {
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 template <class E>
-RecipeKey& RecipeReader::choice(const std::string& name, E& field, std::vector<std::pair<std::string, E>> values,
+RecipeKey& RecipeReader::choice(const std::string& name, E& field,
+                                std::vector<std::pair<std::string, E>> values,
                                 const std::string& description) {
   std::vector<std::string> words;
   for (const auto& value : values) words.push_back(value.first);

@@ -1,18 +1,18 @@
 #include "training/safetensors.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
 #include <climits>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
+
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "training/atomic_file.h"
 #include "training/one_line.h"
@@ -30,9 +30,19 @@ using Entry = SafetensorsFile::Entry;
 
 // Bytes of a number, 0 for a type that is not known.
 std::size_t bytes_of(std::string_view type) {
-  static constexpr std::array<std::pair<std::string_view, std::size_t>, 13> types = {
-      {{"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8}, {"I32", 4}, {"I16", 2}, {"I8", 1}, {"U64", 8},
-       {"U32", 4}, {"U16", 2}, {"U8", 1}, {"BOOL", 1}}};
+  static constexpr std::array<std::pair<std::string_view, std::size_t>, 13> types = {{{"F64", 8},
+                                                                                      {"F32", 4},
+                                                                                      {"F16", 2},
+                                                                                      {"BF16", 2},
+                                                                                      {"I64", 8},
+                                                                                      {"I32", 4},
+                                                                                      {"I16", 2},
+                                                                                      {"I8", 1},
+                                                                                      {"U64", 8},
+                                                                                      {"U32", 4},
+                                                                                      {"U16", 2},
+                                                                                      {"U8", 1},
+                                                                                      {"BOOL", 1}}};
   for (const auto& [name, bytes] : types) {
     if (name == type) return bytes;
   }
@@ -57,8 +67,10 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
         if (metadata.contains(field_)) return fails("metadata '{}' stands in it twice", one_line(field_));
       } else {
         const int which = field_ == "dtype" ? 0 : field_ == "shape" ? 1 : field_ == "data_offsets" ? 2 : -1;
-        if (which < 0) return fails("tensor '{}' has an unknown field '{}'", one_line(name_), one_line(field_));
-        if (std::exchange(seen_[which], true)) return fails("tensor '{}' has '{}' twice", one_line(name_), field_);
+        if (which < 0)
+          return fails("tensor '{}' has an unknown field '{}'", one_line(name_), one_line(field_));
+        if (std::exchange(seen_[which], true))
+          return fails("tensor '{}' has '{}' twice", one_line(name_), field_);
       }
     }
     return true;
@@ -113,7 +125,8 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool number_integer(number_integer_t value) override {
-    return value >= 0 ? number_unsigned(static_cast<number_unsigned_t>(value)) : misplaced("a negative number");
+    return value >= 0 ? number_unsigned(static_cast<number_unsigned_t>(value))
+                      : misplaced("a negative number");
   }
   bool number_float(number_float_t, const string_t&) override { return misplaced("a fraction"); }
   bool boolean(bool) override { return misplaced("true or false"); }
@@ -133,7 +146,8 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
     return false;
   }
   bool misplaced(std::string_view what) {
-    return depth_ < 1 ? fails("it is not an object") : fails("'{}' holds {} where none belongs", one_line(name_), what);
+    return depth_ < 1 ? fails("it is not an object")
+                      : fails("'{}' holds {} where none belongs", one_line(name_), what);
   }
   std::set<std::string> names_;
   std::string name_, field_;
@@ -165,24 +179,28 @@ void check_places(const std::string& path, std::vector<Entry>& entries, uint64_t
   for (const Entry& entry : entries) {
     const std::string name = one_line(entry.name);
     require_input(entry.begin <= entry.end && entry.end <= data_bytes,
-                  "{}: cut off or damaged: tensor '{}' lies at bytes {} to {} of {}", path, name, entry.begin, entry.end, data_bytes);
+                  "{}: cut off or damaged: tensor '{}' lies at bytes {} to {} of {}", path, name, entry.begin,
+                  entry.end, data_bytes);
     require_input(entry.begin >= end, "{}: damaged: tensor '{}' overlaps the one before it", path, name);
-    require_input(entry.begin == end, "{}: damaged: {} bytes before tensor '{}' belong to none", path, entry.begin - end, name);
+    require_input(entry.begin == end, "{}: damaged: {} bytes before tensor '{}' belong to none", path,
+                  entry.begin - end, name);
     if (const std::size_t width = bytes_of(entry.type)) {
       const int64_t numbers = entry.size();
       require_input(numbers >= 0 && static_cast<uint64_t>(numbers) <= UINT64_MAX / width &&
                         static_cast<uint64_t>(numbers) * width == entry.end - entry.begin,
-                    "{}: damaged: tensor '{}' {} of {} has {} bytes", path, name, entry.shape_text(), entry.type,
-                    entry.end - entry.begin);
+                    "{}: damaged: tensor '{}' {} of {} has {} bytes", path, name, entry.shape_text(),
+                    entry.type, entry.end - entry.begin);
     }
     end = entry.end;
   }
-  require_input(end == data_bytes, "{}: damaged: {} bytes at the end belong to no tensor", path, data_bytes - end);
+  require_input(end == data_bytes, "{}: damaged: {} bytes at the end belong to no tensor", path,
+                data_bytes - end);
 }
 
 void read_exactly(int descriptor, void* into, std::size_t bytes, uint64_t at, const std::string& path) {
   for (char* next = static_cast<char*>(into); bytes > 0;) {
-    const ssize_t got = pread(descriptor, next, std::min(bytes, std::size_t{1} << 30), static_cast<off_t>(at));
+    const ssize_t got =
+        pread(descriptor, next, std::min(bytes, std::size_t{1} << 30), static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
     require(got >= 0, "{}: cannot be read: {}", path, std::strerror(errno));
     require_input(got > 0, "{}: cut off: it became shorter while it was read", path);
@@ -194,7 +212,8 @@ void read_exactly(int descriptor, void* into, std::size_t bytes, uint64_t at, co
 
 // IEEE 754 binary16: 1 sign bit, 5 of exponent (bias 15), 10 of fraction.
 float half_to_float(uint16_t bits) {
-  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16, exponent = (bits >> 10) & 31, fraction = bits & 1023;
+  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16, exponent = (bits >> 10) & 31,
+                 fraction = bits & 1023;
   if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000 | fraction << 13);
   if (exponent > 0) return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
   const float small = static_cast<float>(fraction) * 0x1p-24f;
@@ -215,17 +234,19 @@ void convert(const char* bytes, std::size_t count, real* out, F number) {
 
 }  // namespace
 
-// --- writing --------------------------------------------------------------------------------------------------------
+// --- writing
+// --------------------------------------------------------------------------------------------------------
 
-void write_safetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors, const Metadata& metadata) {
+void write_safetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
+                       const Metadata& metadata) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   uint64_t offset = 0;
   std::string text;
   try {
     for (const NamedTensor& named : tensors) {
-      require(named.name != "__metadata__" && !header.contains(named.name), "{}: the name '{}' is taken", path.string(),
-              named.name);
+      require(named.name != "__metadata__" && !header.contains(named.name), "{}: the name '{}' is taken",
+              path.string(), named.name);
       const uint64_t end = offset + static_cast<uint64_t>(named.tensor.size()) * real_bytes;
       nlohmann::ordered_json shape = nlohmann::ordered_json::array();
       for (int i = 0; i < named.tensor.rank(); ++i) shape.push_back(named.tensor.dim(i));
@@ -237,8 +258,8 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Name
     throw Error(fmt::format("{}: names and metadata must be UTF-8", path.string()));
   }
   text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the numbers begin at a multiple of 8
-  require(text.size() <= largest_header, "{}: the header would take {} bytes, at most {} are allowed", path.string(),
-          text.size(), largest_header);
+  require(text.size() <= largest_header, "{}: the header would take {} bytes, at most {} are allowed",
+          path.string(), text.size(), largest_header);
 
   AtomicFile file(path);
   const uint64_t length = text.size();
@@ -250,14 +271,16 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Name
   file.commit();
 }
 
-// --- reading --------------------------------------------------------------------------------------------------------
+// --- reading
+// --------------------------------------------------------------------------------------------------------
 
 int64_t SafetensorsFile::Entry::size() const { return count(shape); }
 std::string SafetensorsFile::Entry::shape_text() const { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path.string()) {
   descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  require_input(descriptor_ >= 0, "{}: {}", path_, errno == ENOENT ? "there is no such file" : std::strerror(errno));
+  require_input(descriptor_ >= 0, "{}: {}", path_,
+                errno == ENOENT ? "there is no such file" : std::strerror(errno));
   try {
     read_header();
   } catch (...) {
@@ -277,17 +300,22 @@ void SafetensorsFile::read_header() {
   read_exactly(descriptor_, start.data(), std::min<std::size_t>(bytes, start.size()), 0, path_);
   std::memcpy(&length, start.data(), sizeof length);
   const std::string_view magic(start.data(), 4);
-  const bool zip = magic == std::string_view("PK\x03\x04", 4), pickle = magic.substr(0, 1) == "\x80" && length > largest_header;
-  require_input(!zip && !pickle,
-                "{}: not a safetensors file but one of torch.save(); write it with safetensors.torch.save_file()", path_);
+  const bool zip = magic == std::string_view("PK\x03\x04", 4),
+             pickle = magic.substr(0, 1) == "\x80" && length > largest_header;
+  require_input(
+      !zip && !pickle,
+      "{}: not a safetensors file but one of torch.save(); write it with safetensors.torch.save_file()",
+      path_);
   require_input(bytes >= 10 && start[8] == '{' && length >= 2 && length <= largest_header,
                 "{}: not a safetensors file, or damaged at its beginning", path_);
-  require_input(length <= bytes - 8, "{}: cut off: its header takes {} bytes, there are {}", path_, length, bytes - 8);
+  require_input(length <= bytes - 8, "{}: cut off: its header takes {} bytes, there are {}", path_, length,
+                bytes - 8);
 
   std::string text(length, '\0');
   read_exactly(descriptor_, text.data(), text.size(), 8, path_);
   HeaderReader reader(entries_, metadata_);
-  if (!nlohmann::json::sax_parse(text, &reader)) throw InputError(fmt::format("{}: damaged header: {}", path_, reader.error));
+  if (!nlohmann::json::sax_parse(text, &reader))
+    throw InputError(fmt::format("{}: damaged header: {}", path_, reader.error));
   data_begin_ = 8 + length;
   check_places(path_, entries_, bytes - data_begin_);
 }
@@ -319,8 +347,9 @@ const Entry& SafetensorsFile::entry(std::string_view name) const {
 
 Tensor SafetensorsFile::load(std::string_view name) const {
   const Entry& found = entry(name);
-  require_input(found.shape.size() <= Shape::max_rank, "{}: tensor '{}' has {} dimensions, at most {} can be used", path_, name,
-                found.shape.size(), Shape::max_rank);
+  require_input(found.shape.size() <= Shape::max_rank,
+                "{}: tensor '{}' has {} dimensions, at most {} can be used", path_, name, found.shape.size(),
+                Shape::max_rank);
   Shape shape;
   for (int64_t extent : found.shape) {
     require_input(extent <= INT_MAX, "{}: tensor '{}' {} is too large", path_, name, found.shape_text());
@@ -335,7 +364,8 @@ Tensor SafetensorsFile::load(std::string_view name) const {
 void SafetensorsFile::check_type(const Entry& found) const {
   static constexpr std::array<std::string_view, 4> types = {"F32", "F64", "F16", "BF16"};
   require_input(std::find(types.begin(), types.end(), found.type) != types.end(),
-                "{}: tensor '{}' holds {}; only F32, F64, F16 and BF16 can be used", path_, found.name, one_line(found.type));
+                "{}: tensor '{}' holds {}; only F32, F64, F16 and BF16 can be used", path_, found.name,
+                one_line(found.type));
 }
 
 void SafetensorsFile::load_into(std::string_view name, const Tensor& target) const {
@@ -347,7 +377,8 @@ void SafetensorsFile::load_into(std::string_view name, const Tensor& target) con
   require_input(same, "{}: tensor '{}' is {}, the model's is {}", path_, name, found.shape_text(), shape);
 
   uint64_t at = data_begin_ + found.begin;
-  if (found.type == native_type) return read_exactly(descriptor_, target.data(), found.end - found.begin, at, path_);
+  if (found.type == native_type)
+    return read_exactly(descriptor_, target.data(), found.end - found.begin, at, path_);
   const std::size_t width = bytes_of(found.type);
   std::array<char, 16384> buffer;
   real* out = target.data();

@@ -1,4 +1,5 @@
-// Tensors in a file: the safetensors format (huggingface.co/docs/safetensors), which PyTorch's users read and write.
+// Tensors in a file: the safetensors format (huggingface.co/docs/safetensors), which PyTorch's users read and
+// write.
 //
 // Eight bytes with the length of a JSON header, the header (name, number type, shape, place of every tensor;
 // metadata: strings by name), the numbers, little-endian.
@@ -21,8 +22,9 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-// Writes numbers as they are in memory (F32), beginning at a multiple of 8 bytes and one tensor after the other.
-// Atomically: whatever happens, `path` is the old file or the whole new one. Throws Error if it cannot be written.
+// Writes numbers as they are in memory (F32), beginning at a multiple of 8 bytes and one tensor after the
+// other. Atomically: whatever happens, `path` is the old file or the whole new one. Throws Error if it cannot
+// be written.
 void write_safetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
                        const Metadata& metadata = {});
 
@@ -30,15 +32,15 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Name
 class SafetensorsFile {
  public:
   struct Entry {
-    std::string name, type;      // type: "F32", "F64", "F16", "BF16", "I64", …
+    std::string name, type;  // type: "F32", "F64", "F16", "BF16", "I64", …
     std::vector<int64_t> shape;
-    uint64_t begin = 0, end = 0; // bytes, counted from the end of the header
-    int64_t size() const;        // numbers
+    uint64_t begin = 0, end = 0;     // bytes, counted from the end of the header
+    int64_t size() const;            // numbers
     std::string shape_text() const;  // "[800, 200]"
   };
 
-  // Reads and checks the header. Throws InputError with the file's name: it is missing, cut off, of another format,
-  // or contradicts itself.
+  // Reads and checks the header. Throws InputError with the file's name: it is missing, cut off, of another
+  // format, or contradicts itself.
   explicit SafetensorsFile(const std::filesystem::path& path);
   ~SafetensorsFile();
   SafetensorsFile(SafetensorsFile&&) noexcept;
@@ -49,8 +51,8 @@ class SafetensorsFile {
   const Metadata& metadata() const { return metadata_; }
   const std::string& path() const { return path_; }
 
-  // The numbers of one tensor; F32, F64, F16 and BF16 are converted. Throws InputError: no such tensor, numbers of
-  // another type, more dimensions than a Shape has.
+  // The numbers of one tensor; F32, F64, F16 and BF16 are converted. Throws InputError: no such tensor,
+  // numbers of another type, more dimensions than a Shape has.
   Tensor load(std::string_view name) const;
   // The same into memory that is there already. Throws InputError naming both shapes if they differ.
   void load_into(std::string_view name, const Tensor& target) const;

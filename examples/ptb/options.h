@@ -37,7 +37,7 @@ class Options {
 
  private:
   std::string command_, positional_, description_, value_;
-  boost::program_options::options_description described_{"Options"};
+  boost::program_options::options_description described_{"Options", 110};
   boost::program_options::variables_map found_;
 };
 

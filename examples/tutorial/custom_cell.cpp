@@ -1,7 +1,7 @@
 // A cell of one's own: an LSTM whose input gate is a ReLU, so that it can add more than one unit at a time.
 //
-// It learns to add (Hochreiter and Schmidhuber 1997): of twenty numbers in [0, 1) two are marked, and their sum is
-// wanted at the end. Who always answers 1 has a mean squared error of 0.167.
+// It learns to add (Hochreiter and Schmidhuber 1997): of twenty numbers in [0, 1) two are marked, and their
+// sum is wanted at the end. Who always answers 1 has a mean squared error of 0.167.
 #include <cstdio>
 
 #include "framework/unroll.h"
@@ -14,7 +14,8 @@ struct ReluLstmCell {
         from_h(scope / "h", {.in = width, .out = 4 * width, .bias = false}),
         hidden(width) {}
 
-  LstmVars operator()(const Var& x, const LstmVars& last) const {  // x [batch, input], last.h and .c [batch, hidden]
+  // x [batch, input], last.h and last.c [batch, hidden]
+  LstmVars operator()(const Var& x, const LstmVars& last) const {
     const Var gates = from_x(x) + from_h(last.h);
     const auto gate = [&](int k) { return slice(gates, 1, k * hidden, (k + 1) * hidden); };
     const Var i = relu(gate(0)), f = sigmoid(gate(1) + 1), g = tanh(gate(2)), o = sigmoid(gate(3));

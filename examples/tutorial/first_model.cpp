@@ -1,7 +1,7 @@
 // A first model: read a sequence, say which of two classes it is.
 //
-// A sequence is 20 steps of 100 features, all noise. At one step, no one says which, a faint pattern is added or
-// subtracted: that is the class. The LSTM has to notice it and to remember it to the end.
+// A sequence is 20 steps of 100 features, all noise. At one step, no one says which, a faint pattern is added
+// or subtracted: that is the class. The LSTM has to notice it and to remember it to the end.
 #include <cstdio>
 
 #include "framework/unroll.h"
