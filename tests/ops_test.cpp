@@ -154,7 +154,8 @@ TEST_CASE("a shorter operand is repeated over the dimensions before its own") {
   CHECK(values(c / a)[5] == doctest::Approx(2.0 / 6).epsilon(1e-15));
   CHECK((b + a).shape() == Shape{2, 3});
   CHECK((c + a).shape() == Shape{2, 3});
-  const Var one = tensor({1}, {1}), also_one = tensor({1, 1}, {1});  // of two single numbers the rank of the larger
+  const Var one = tensor({1}, {1}),
+            also_one = tensor({1, 1}, {1});  // of two single numbers the rank of the larger
   CHECK((one + also_one).shape() == Shape{1, 1});
   CHECK((also_one + one).shape() == Shape{1, 1});
   CHECK((c + one).shape() == Shape{1});

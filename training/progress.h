@@ -16,20 +16,15 @@
 namespace unroll {
 
 struct ProgressOptions {
+  enum class Mode : uint8_t { automatic, terminal, plain, silent };
   std::FILE* stream = stdout;
-  enum class Mode : uint8_t {
-    automatic,
-    terminal,
-    plain,
-    silent
-  } mode = Mode::automatic;     // automatic: asks the stream
-  double redraw_seconds = 0.1;  // on a terminal: no more often
-  double plain_fraction = 0.1;  // elsewhere: a line for each tenth of the work …
-  double plain_seconds = 5;     // … but no more often,
-  double plain_at_least = 60;   // and one after so long in any case
-  int width = 0;                // columns; 0: asks the terminal
-  int64_t done_before =
-      0;  // steps of the total that were done before this object began: for a run that goes on
+  Mode mode = Mode::automatic;         // automatic: asks the stream
+  double redraw_seconds = 0.1;         // on a terminal: no more often
+  double plain_fraction = 0.1;         // elsewhere: a line for each tenth of the work …
+  double plain_seconds = 5;            // … but no more often,
+  double plain_at_least = 60;          // and one after so long in any case
+  int width = 0;                       // columns; 0: asks the terminal
+  int64_t done_before = 0;             // of the steps, before this object began: for a run that goes on
   std::function<double()> clock = {};  // seconds; for tests
 };
 
