@@ -1,0 +1,144 @@
+#include "training/log.h"
+
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+
+#include "framework/check.h"
+#include "training/atomic_file.h"
+
+namespace unroll {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double wall_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::string valid_name(const LogNames& names) { return names.perplexity ? "valid_perplexity" : "valid_loss"; }
+
+// Not finite: null, which JSON has for it.
+Json to_json(const LogRecord& record, const LogNames& names) {
+  const bool epoch = record.kind == LogRecord::Kind::epoch;
+  Json json{{"kind", epoch ? "epoch" : "interval"},
+            {"step", record.step},
+            {"epoch", record.epoch},
+            {names.unit, record.count},
+            {"loss", record.loss}};
+  if (names.perplexity) json["perplexity"] = std::exp(record.loss);
+  json["learning_rate"] = record.learning_rate;
+  if (record.gradient_norm) json["gradient_norm"] = *record.gradient_norm;
+  if (record.valid) {
+    json[valid_name(names)] = *record.valid;
+    json["best"] = record.best;
+  }
+  json["time"] = Json{{"seconds", record.seconds}, {names.unit + "_per_second", record.rate}};
+  return json;
+}
+
+double number(const Json& json) { return json.is_null() ? std::nan("") : json.get<double>(); }
+
+LogRecord from_json(const Json& json, const LogNames& names) {
+  const std::string kind = json.at("kind");
+  require(kind == "epoch" || kind == "interval", "'{}' is no kind of record", kind);
+  const Json& time = json.at("time");
+  LogRecord record{.kind = kind == "epoch" ? LogRecord::Kind::epoch : LogRecord::Kind::interval,
+                   .step = json.at("step"),
+                   .epoch = json.at("epoch"),
+                   .count = json.at(names.unit),
+                   .loss = number(json.at("loss")),
+                   .learning_rate = number(json.at("learning_rate")),
+                   .seconds = number(time.at("seconds")),
+                   .rate = number(time.at(names.unit + "_per_second"))};
+  if (json.contains("gradient_norm")) record.gradient_norm = number(json.at("gradient_norm"));
+  if (json.contains(valid_name(names))) {
+    record.valid = number(json.at(valid_name(names)));
+    record.best = json.at("best");
+  }
+  return record;
+}
+
+// The lines that are whole; the last may lack its end.
+std::vector<std::string> whole_lines(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  require_input(file.good(), "{}: cannot be read", path.string());
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line) && !file.eof();) lines.push_back(std::move(line));
+  return lines;
+}
+
+// What `f` makes of a line; what it throws, with the line's number.
+template <class F>
+auto parse(const std::filesystem::path& path, std::size_t index, const std::string& line, F&& f) {
+  try {
+    return f(Json::parse(line));
+  } catch (const std::exception& error) {
+    throw InputError(fmt::format("{}:{}: no record of a log: {}", path.string(), index + 1, error.what()));
+  }
+}
+
+// A process that was killed while it wrote leaves half a line.
+void drop_torn_line(const std::filesystem::path& path) {
+  if (!std::filesystem::exists(path)) return;
+  std::uintmax_t whole = 0;
+  for (const std::string& line : whole_lines(path)) whole += line.size() + 1;
+  if (whole != std::filesystem::file_size(path)) std::filesystem::resize_file(path, whole);
+}
+
+std::vector<Scalar> scalars_of(const LogRecord& record, const LogNames& names) {
+  const auto shown = [&](double loss) { return names.perplexity ? std::exp(loss) : loss; };
+  const std::string score = names.perplexity ? "perplexity" : "loss";
+  if (record.kind == LogRecord::Kind::epoch) {
+    std::vector<Scalar> scalars{{"epoch/train_" + score, shown(record.loss)}};
+    if (record.valid) scalars.push_back({"epoch/valid_" + score, *record.valid});
+    return scalars;
+  }
+  std::vector<Scalar> scalars{{"train/loss", record.loss}, {"train/learning_rate", record.learning_rate}};
+  if (names.perplexity) scalars.push_back({"train/perplexity", shown(record.loss)});
+  if (record.gradient_norm) scalars.push_back({"train/gradient_norm", *record.gradient_norm});
+  scalars.push_back({"speed/" + names.unit + "_per_second", record.rate});
+  return scalars;
+}
+
+}  // namespace
+
+RunLog::RunLog(const std::filesystem::path& folder, LogNames names)
+    : names_(std::move(names)),
+      path_(folder / "log.jsonl"),
+      file_((drop_torn_line(path_), path_)),
+      events_(folder, wall_time()) {}
+
+void RunLog::write(const LogRecord& record) {
+  file_.append(to_json(record, names_).dump() + '\n');
+  events_.write(record.step, scalars_of(record, names_), wall_time());
+}
+
+void RunLog::cut_after(int64_t step, int epochs) {
+  const std::vector<std::string> lines = whole_lines(path_);
+  std::string kept;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const bool stays = parse(path_, i, lines[i], [&](const Json& json) {
+      return json.at("kind") == "epoch" ? json.at("epoch") <= epochs : json.at("step") <= step;
+    });
+    if (stays) kept += lines[i] + '\n';
+  }
+  write_file_atomically(path_, kept);
+  file_ = AppendFile(path_);
+  events_.restart(step + 1, wall_time());
+}
+
+std::vector<LogRecord> read_log(const std::filesystem::path& path, const LogNames& names) {
+  const std::vector<std::string> lines = whole_lines(path);
+  std::vector<LogRecord> records;
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    records.push_back(parse(path, i, lines[i], [&](const Json& json) { return from_json(json, names); }));
+  return records;
+}
+
+}  // namespace unroll

@@ -1,0 +1,77 @@
+// The log of a run: what was measured while it trained, a line of JSON for each interval and each epoch in
+// `log.jsonl`, and the same figures as events for TensorBoard.
+//
+//   {"kind":"interval","step":100,"epoch":1,"words":40000,"loss":6.1,"perplexity":445.9,"learning_rate":1.0,
+//    "gradient_norm":3.2,"time":{"seconds":3.6,"words_per_second":11100.0}}
+//   {"kind":"epoch","step":2323,"epoch":1,"words":929200,"loss":5.6,"perplexity":270.4,"learning_rate":1.0,
+//    "valid_perplexity":181.0,"best":true,"time":{"seconds":83.1,"words_per_second":11182.0}}
+//
+// Keys and their order are fixed, numbers are written so that they read back as they were, and all that
+// depends on the clock stands under "time", the last key: two runs that computed the same differ in nothing
+// else.
+//
+// How a trainer uses it: one RunLog for the run's folder; after a step that completes an interval, write()
+// it, and after an epoch was validated, write() that; in either case before the checkpoint that follows, so
+// that what a checkpoint has seen is in the log. Whoever goes back to a checkpoint, on resumption or after a
+// loss that is not finite, calls cut_after() with where the checkpoint stands. Kept with the rest of the
+// trainer's state, so that the interval that a checkpoint falls into comes out the same: the interval's sums
+// so far.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "training/append_file.h"
+#include "training/tensorboard.h"
+
+namespace unroll {
+
+struct LogRecord {
+  enum class Kind : uint8_t { interval, epoch };
+  Kind kind = Kind::interval;
+  int64_t step = 0;                          // of the optimizer, complete
+  int epoch = 0;                             // counted from 1: the one that is trained, or that is complete
+  int64_t count = 0;                         // predictions in training since its beginning
+  double loss = 0;                           // mean per prediction, of the interval or the epoch
+  double learning_rate = 0;                  // of the interval's last step, or the epoch's first
+  std::optional<double> gradient_norm = {};  // of an interval's last step, before clipping
+  std::optional<double> valid = {};          // of an epoch: the held-out score …
+  bool best = false;                         // … and whether it is the best so far
+  double seconds = 0;                        // of training since its beginning
+  double rate = 0;                           // predictions per second, of the interval or the epoch
+};
+
+// How the figures are called.
+struct LogNames {
+  std::string unit = "words";  // of predictions: "words", "words_per_second"
+  bool perplexity = false;     // losses are nats: their exp stands beside them, and `valid` is a perplexity
+};
+
+class RunLog {
+ public:
+  // Goes on at the end of the folder's log, where there is one: a last line that was torn when a process was
+  // killed is dropped. Throws Error if it cannot be written.
+  explicit RunLog(const std::filesystem::path& folder, LogNames names = {});
+
+  // Throws Error: disk full, …
+  void write(const LogRecord& record);
+
+  // Drops intervals beyond `step` and epochs beyond `epochs` (complete ones), as if they had never been. The
+  // file is replaced whole or not at all. Throws InputError if a line is no record.
+  void cut_after(int64_t step, int epochs);
+
+ private:
+  LogNames names_;
+  std::filesystem::path path_;
+  AppendFile file_;
+  EventFile events_;
+};
+
+// The records of a log, in their order; a torn last line is left out. Throws InputError "log.jsonl:7: …": a
+// line is no record, or its figures have other names.
+std::vector<LogRecord> read_log(const std::filesystem::path& path, const LogNames& names = {});
+
+}  // namespace unroll
