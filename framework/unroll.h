@@ -15,5 +15,6 @@
 #include "layers/embedding.h"
 #include "layers/layer_norm.h"
 #include "layers/lstm.h"
+#include "layers/stepper.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"

@@ -1,5 +1,8 @@
 #include "layers/dense.h"
 
+#include "framework/gemm.h"
+#include "framework/kernels/kernels.h"
+
 namespace unroll::inline UNROLL_REAL {
 
 static Init fan_in(int in) {  // uniform in ±1/√in, as PyTorch's nn.Linear
@@ -29,6 +32,16 @@ Var Dense::operator()(const Var& x) const {
     case Activation::sigmoid: return sigmoid(y);
   }
   return y;
+}
+
+void Dense::compute(const Tensor& x, const Tensor& y) const {
+  if (config.bias) kernels().broadcast_rows(bias.value().data(), y.rows(), y.cols(), y.data());
+  gemm(x, transposed(weight.value()), {y, config.bias});
+  if (config.activation == Activation::none) return;
+  const Unary f = config.activation == Activation::relu   ? Unary::relu
+                  : config.activation == Activation::tanh ? Unary::tanh
+                                                          : Unary::sigmoid;
+  kernels().unary(f, y.data(), y.data(), y.size());
 }
 
 Var softmax_cross_entropy(const Dense& layer, const Var& x, const IdTensor& target, const CrossEntropyOptions& options) {

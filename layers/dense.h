@@ -23,6 +23,8 @@ struct Dense {
   // A layer whose weight is another's (a decoder tied to an embedding [out, in]).
   Dense(Scope scope, const DenseConfig& config, const Var& shared_weight);
   Var operator()(const Var& x) const;
+  // The same into memory that is there: y [..., out]. Nothing is recorded.
+  void compute(const Tensor& x, const Tensor& y) const;
 
   DenseConfig config;
   Var weight, bias;

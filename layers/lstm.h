@@ -75,6 +75,7 @@ class Lstm {
   struct Layer {
     Var weight_ih, weight_hh, bias;
   };
+  const std::vector<Layer>& layers() const { return layers_; }
 
  private:
   LstmConfig config_;

@@ -32,7 +32,7 @@
 #include "layers/dense.h"
 #include "layers/dropout.h"
 #include "layers/embedding.h"
-#include "layers/lstm.h"
+#include "layers/stepper.h"
 #include "optim/optimizer.h"
 #include "tests/support.h"
 
@@ -334,6 +334,23 @@ TEST_CASE("evaluation asks for no memory after its first windows, alone and in t
   Count count;
   for (int i = 0; i < 3; ++i) evaluate(), evaluate(), training.step();
   CHECK(count.result() == "");
+}
+
+TEST_CASE("a step of inference asks neither the system nor the pool for memory") {
+  for (int thread_count : {1, 2})
+    for (const Size& size : {small, large}) {
+      const Threads guard(thread_count);
+      Training training(size, Kind::sgd);
+      TokenStepper step(training.embed, training.lstm, training.out);
+      step(0);  // a library may take what it keeps
+      const int64_t in_use = memory_statistics().in_use;
+      reset_peak_memory();
+      Count count;
+      for (int32_t token = 0; token < 20; ++token) step(token);
+      step.lstm.reset();
+      CHECK(count.result() == "");
+      CHECK(memory_statistics().peak == in_use);
+    }
 }
 
 TEST_CASE("two trainings with the same seed and thread count end in the same bits") {

@@ -52,10 +52,6 @@ class Sampler {
   RandomStream random_;
 };
 
-IdTensor as_steps(std::span<const int32_t> words) {
-  return IdTensor::from({static_cast<int>(words.size()), 1}, words);
-}
-
 }  // namespace
 
 void generate(const Arguments& arguments) {
@@ -82,17 +78,15 @@ void generate(const Arguments& arguments) {
   const Level level = saved.recipe.data.level;
   const int32_t eos = saved.vocabulary.eos();
   std::vector<int32_t> text = encode(prompt, saved.vocabulary, level, "--prompt");
-  std::vector<int32_t> input = {eos};
-  input.insert(input.end(), text.begin(), text.end());
 
-  LstmState state = saved.model->lstm.zero_state(1);
+  TokenStepper step(saved.model->embedding, saved.model->lstm, saved.model->decoder);
+  std::span<const real> logits = step(eos);
+  for (const int32_t word : text) logits = step(word);
   Sampler sampler(saved.vocabulary.size(), sampling, seed);
   const int limit = words + 100;  // of a model that does not end its sentences
   for (int drawn = 0; drawn < limit && !(drawn >= words && (text.empty() || text.back() == eos)); ++drawn) {
-    const auto [logits, next] = saved.model->predict(as_steps(input), state);
-    state = next;
-    input.assign(1, sampler.draw(logits.span()));
-    text.push_back(input[0]);
+    text.push_back(sampler.draw(logits));
+    logits = step(text.back());
   }
   std::string written = decode(text, saved.vocabulary, level);
   if (!written.ends_with('\n')) written += '\n';

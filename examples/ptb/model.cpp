@@ -41,11 +41,6 @@ LanguageModel::Output LanguageModel::operator()(const IdTensor& input, const IdT
   return {softmax_cross_entropy(decoder, output_dropout(y), target), next};
 }
 
-LanguageModel::Prediction LanguageModel::predict(const IdTensor& input, const LstmVars& state) const {
-  auto [y, next] = lstm(embedding(input), state);
-  return {decoder(row(y, y.dim(0) - 1)).value(), next};
-}
-
 double Score::perplexity() const { return std::exp(nats / static_cast<double>(tokens)); }
 
 Score score(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch) {

@@ -19,13 +19,6 @@ struct LanguageModel {
   // input and target [steps, batch]; targets of -1 are not scored
   Output operator()(const IdTensor& input, const IdTensor& target, const LstmVars& state) const;
 
-  // Logits of the words after the last step, [batch, vocab].
-  struct Prediction {
-    Tensor logits;
-    LstmVars state;
-  };
-  Prediction predict(const IdTensor& input, const LstmVars& state) const;
-
   ParameterSet params;
   Embedding embedding;
   Dropout input_dropout;

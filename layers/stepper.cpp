@@ -1,0 +1,44 @@
+#include "layers/stepper.h"
+
+#include "framework/gemm.h"
+#include "framework/kernels/kernels.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+LstmStepper::LstmStepper(const Lstm& lstm, int batch)
+    : layers_(lstm.layers()), state_(lstm.zero_state(batch)), gates_({batch, 4 * lstm.config().hidden}) {}
+
+// The equations stand in lstm_fused.cpp. Nobody asks for h_{t-1} and c_{t-1} again: they are overwritten.
+Tensor LstmStepper::operator()(const Tensor& x) {
+  const int batch = state_.h.dim(1), hidden = state_.h.dim(2), input = layers_[0].weight_ih.dim(1);
+  require(x.rank() == 2 && x.dim(0) == batch && x.dim(1) == input, "stepper: x {} must be [{}, {}]",
+          x.shape(), batch, input);
+  Tensor y = x;
+  for (size_t k = 0; k < layers_.size(); ++k) {
+    const auto& [weight_ih, weight_hh, bias] = layers_[k];
+    const Tensor h = state_.h[static_cast<int>(k)], c = state_.c[static_cast<int>(k)];
+    kernels().broadcast_rows(bias.value().data(), batch, 4 * hidden, gates_.data());
+    gemm(y, transposed(weight_ih.value()), add_to(gates_));
+    gemm(h, transposed(weight_hh.value()), add_to(gates_));
+    kernels().lstm_cell(gates_.data(), c.data(), batch, hidden, c.data(), h.data());
+    y = h;
+  }
+  return y;
+}
+
+TokenStepper::TokenStepper(const Embedding& embedding, const Lstm& lstm_layers, const Dense& decoder)
+    : lstm(lstm_layers), embedding_(embedding), decoder_(decoder), out_({1, decoder.config.out}) {
+  require(
+      embedding.config.dim == lstm_layers.config().input && decoder.config.in == lstm_layers.config().hidden,
+      "stepper: an embedding of {} and a decoder of {} do not fit an lstm of input {} and hidden {}",
+      embedding.config.dim, decoder.config.in, lstm_layers.config().input, lstm_layers.config().hidden);
+}
+
+std::span<const real> TokenStepper::operator()(int32_t token) {
+  require(token >= 0 && token < embedding_.config.vocab, "stepper: no token {} in a vocabulary of {}", token,
+          embedding_.config.vocab);
+  decoder_.compute(lstm(embedding_.weight.value().slice(token, token + 1)), out_);
+  return out_.span();
+}
+
+}  // namespace unroll::inline UNROLL_REAL

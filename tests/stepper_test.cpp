@@ -1,0 +1,179 @@
+// Stepping: the values of the layers called on a whole window, to rounding; and that it leaves no trace.
+#include "layers/stepper.h"
+
+#include <limits>
+
+#include "tests/support.h"
+
+using namespace unroll;
+
+namespace {
+
+constexpr double unit = std::numeric_limits<real>::epsilon() / 2;  // of one rounding
+constexpr double elementary = 8 * unit;  // of sigmoid and tanh: 3 units of the last place (kernels_test)
+
+double largest(const Tensor& x) {
+  double result = 0;
+  for (real v : x.span()) result = std::max(result, std::abs(static_cast<double>(v)));
+  return result;
+}
+// max_i Σ_j |w_ij|
+double norm(const Tensor& w) {
+  double result = 0;
+  for (int i = 0; i < w.dim(0); ++i) {
+    double sum = 0;
+    for (real v : w[i].span()) sum += std::abs(static_cast<double>(v));
+    result = std::max(result, sum);
+  }
+  return result;
+}
+// How far two sums of the same n terms may lie apart, each in an order of its own (Higham 2002, section 3.1).
+double of_sums(int n, double terms) { return 2 * n * unit / (1 - n * unit) * terms; }
+
+// How far apart two evaluations of the same LSTM may be, step by step and layer by layer, to first order:
+// what each rounds by itself, and what the difference of their operands grows to. Gates are σ(a) and tanh(a)
+// with |a| at most `sum`; σ's slope is at most 1/4, tanh's 1.
+class Bound {
+ public:
+  Bound(const Lstm& lstm, const LstmStepper& stepper, double largest_input)
+      : lstm_(lstm), stepper_(stepper), input_(largest_input), h_(lstm.layers().size()), c_(h_.size()) {}
+
+  // After a step of the stepper: of h of the last layer.
+  double step() {
+    largest_h_ = std::max(largest_h_, largest(stepper_.state().h));
+    largest_c_ = std::max(largest_c_, largest(stepper_.state().c));
+    double below = 0;
+    for (size_t k = 0; k < h_.size(); ++k) {
+      const auto& [weight_ih, weight_hh, bias] = lstm_.layers()[k];
+      const double ih = norm(weight_ih.value()), hh = norm(weight_hh.value());
+      const double sum = largest(bias.value()) + ih * (k == 0 ? input_ : largest_h_) + hh * largest_h_;
+      const double error = of_sums(weight_ih.dim(1) + weight_hh.dim(1) + 1, sum) + ih * below + hh * h_[k];
+      const double gate = 1 / (1 + std::exp(-sum)), gate_error = error / 4 + 2 * elementary;
+      // c' = f c + i g,  h = o tanh(c')
+      c_[k] = gate * c_[k] + gate_error * (largest_c_ + std::tanh(sum)) + gate * (error + 2 * elementary) +
+              4 * unit * (largest_c_ + 1);
+      below = h_[k] = gate_error * std::tanh(largest_c_) + gate * (c_[k] + 2 * elementary) + 2 * unit;
+    }
+    return below;
+  }
+  double h() const { return *std::max_element(h_.begin(), h_.end()); }
+  double c() const { return *std::max_element(c_.begin(), c_.end()); }
+
+ private:
+  const Lstm& lstm_;
+  const LstmStepper& stepper_;
+  double input_, largest_h_ = 0, largest_c_ = 0;
+  std::vector<double> h_, c_;
+};
+
+LstmState copy(const LstmState& state) { return {state.h.clone(), state.c.clone()}; }
+
+}  // namespace
+
+TEST_CASE("steps give what the window gives, whichever engine, any number of layers and sequences") {
+  RandomStream random(3, "x");
+  for (const LstmEngine engine : {LstmEngine::fused, LstmEngine::composed})
+    for (const int layers : {1, 3})
+      for (const int batch : {1, 4}) {
+        constexpr int steps = 6;
+        ParameterSet params(static_cast<uint64_t>(layers));
+        const Lstm lstm(params / "lstm", {.input = 5, .hidden = 9, .layers = layers, .engine = engine});
+        params.initialize(Init::uniform(-0.1f, 0.1f));
+        const Tensor x = random_tensor({steps, batch, 5}, random);
+        const auto [y, last] = lstm(x, lstm.zero_state(batch));
+        LstmStepper stepper(lstm, batch);
+        Bound bound(lstm, stepper, largest(x));
+        for (int t = 0; t < steps; ++t) {
+          CAPTURE(name_of(engine));
+          CAPTURE(layers);
+          CAPTURE(t);
+          const Tensor h = stepper(x[t]);
+          CHECK(distance(h, y.value()[t]) <= bound.step());
+        }
+        CHECK(distance(stepper.state().h, last.h.value()) <= bound.h());
+        CHECK(distance(stepper.state().c, last.c.value()) <= bound.c());
+        CHECK(largest(y.value()) > 100 * bound.h());  // so the bound tells right from wrong
+      }
+}
+
+TEST_CASE("a token's step gives the logits of the window") {
+  for (const bool tied : {false, true}) {
+    constexpr int vocab = 11, width = 8, steps = 5;
+    ParameterSet params;
+    const Embedding embedding(params / "embedding", {.vocab = vocab, .dim = width});
+    const Lstm lstm(params / "lstm", {.input = width, .hidden = width, .layers = 2});
+    const DenseConfig config{.in = width, .out = vocab};
+    const Dense decoder =
+        tied ? Dense(params / "out", config, embedding.weight) : Dense(params / "out", config);
+    params.initialize(Init::uniform(-0.1f, 0.1f));
+    RandomStream random(1, "tokens");
+    const IdTensor tokens = random_ids({steps, 1}, random, vocab);
+    const Var logits = decoder(lstm(embedding(tokens), lstm.zero_state(1)).y);
+
+    TokenStepper stepper(embedding, lstm, decoder);
+    Bound bound(lstm, stepper.lstm, largest(embedding.weight.value()));
+    const double weights = norm(decoder.weight.value()), bias = largest(decoder.bias.value());
+    std::vector<Tensor> stepped;
+    for (int t = 0; t < steps; ++t) {
+      stepped.push_back(Tensor::from({1, vocab}, stepper(tokens.data()[t])));
+      CHECK(distance(stepped[t], logits.value()[t]) <=
+            of_sums(width + 1, bias + weights) + weights * bound.step());
+    }
+    CHECK_FALSE(same_bits(Tensor::from({1, vocab}, stepper(tokens.data()[0])), stepped[0]));
+    stepper.lstm.reset();
+    CHECK(same_bits(Tensor::from({1, vocab}, stepper(tokens.data()[0])), stepped[0]));
+  }
+}
+
+TEST_CASE("a Dense layer computes into memory that is there what it records") {
+  for (const bool bias : {true, false})
+    for (const Activation f : {Activation::none, Activation::relu, Activation::tanh, Activation::sigmoid}) {
+      ParameterSet params;
+      const Dense layer(params / "out", {.in = 7, .out = 5, .bias = bias, .activation = f});
+      RandomStream random(5, "x");
+      const Tensor x = random_tensor({2, 3, 7}, random), y = Tensor::full({2, 3, 5}, 100);
+      layer.compute(x, y);
+      CHECK(same_bits(y, layer(x).value()));
+    }
+}
+
+TEST_CASE("steps go on from the state that a window left, each stepper by itself") {
+  ParameterSet params;
+  const Lstm lstm(params / "lstm", {.input = 3, .hidden = 4, .layers = 2});
+  RandomStream random(2, "x");
+  const Tensor x = random_tensor({5, 2, 3}, random);
+  LstmStepper whole(lstm, 2), rest(lstm, 2), idle(lstm, 2);
+  for (int t = 0; t < 3; ++t) whole(x[t]);
+  rest.set_state(copy(whole.state()));
+  for (int t = 3; t < 5; ++t) CHECK(same_bits(whole(x[t]).clone(), rest(x[t])));
+  CHECK(largest(idle.state().h) == 0);
+  whole.reset();
+  CHECK(largest(whole.state().h) + largest(whole.state().c) == 0);
+  CHECK(largest(rest.state().c) > 0);
+}
+
+TEST_CASE("a step records nothing and drops nothing while a tape is alive") {
+  ParameterSet params;
+  const Lstm lstm(params / "lstm", {.input = 3, .hidden = 4, .layers = 2, .dropout = 0.9f});
+  RandomStream random(2, "x");
+  const Tensor x = random_tensor({1, 3}, random);
+  LstmStepper before(lstm), during(lstm);
+  const Tensor expected = before(x);
+  const Tape tape;
+  CHECK(same_bits(during(x), expected));
+  CHECK(tape.size() == 0);
+}
+
+TEST_CASE("what does not fit is refused with its sizes") {
+  ParameterSet params;
+  const Embedding embedding(params / "embedding", {.vocab = 10, .dim = 3});
+  const Lstm lstm(params / "lstm", {.input = 3, .hidden = 4});
+  const Dense decoder(params / "out", {.in = 4, .out = 10}), other(params / "other", {.in = 5, .out = 10});
+  LstmStepper stepper(lstm, 2);
+  CHECK(lacks(error_of([&] { stepper(Tensor::zeros({2, 4})); }), {"stepper", "[2, 4]", "[2, 3]"}) == "");
+  CHECK(lacks(error_of([&] { stepper(Tensor::zeros({3})); }), {"[3]", "[2, 3]"}) == "");
+  CHECK(lacks(error_of([&] { TokenStepper(embedding, lstm, other); }), {"stepper", "5", "hidden 4"}) == "");
+  TokenStepper tokens(embedding, lstm, decoder);
+  CHECK(lacks(error_of([&] { tokens(10); }), {"no token 10", "10"}) == "");
+  CHECK(lacks(error_of([&] { tokens(-1); }), {"no token -1"}) == "");
+}
