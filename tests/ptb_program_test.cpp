@@ -354,16 +354,6 @@ TEST_CASE("generate: sentences on lines of their own, the same for the same seed
   CHECK(generate({"--words", "0"}) == "\n");
 }
 
-TEST_CASE("help is printed for the program and for each command") {
-  const Folder folder;
-  CHECK(ptb_out({"--help"}, folder.path()).find("ptb-small") != std::string::npos);
-  for (const char* command : {"train", "evaluate", "generate", "explain"}) {
-    const std::string help = ptb_out({command, "--help"}, folder.path());
-    CHECK(help.find(std::string("usage: ptb ") + command) == 0);
-    CHECK(help.find("--") != std::string::npos);
-  }
-}
-
 // --- refusing
 // -----------------------------------------------------------------------------------------------------------
 

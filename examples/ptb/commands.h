@@ -1,13 +1,13 @@
-// The subcommands. Each throws for main to turn into an exit code.
+// The commands. Each throws for main to turn into an exit code.
 #pragma once
 
-#include "options.h"
+#include "examples/common/command.h"
 
 namespace ptb {
 
-void train(const Arguments& arguments);
-void evaluate(const Arguments& arguments);
-void generate(const Arguments& arguments);
-void explain(const Arguments& arguments);
+void train(unroll::Command& command);
+void evaluate(unroll::Command& command);
+void generate(unroll::Command& command);
+void explain(unroll::Command& command);
 
 }  // namespace ptb

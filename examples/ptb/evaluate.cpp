@@ -5,42 +5,44 @@
 
 #include "commands.h"
 #include "framework/threads.h"
+#include "options.h"
 #include "result.h"
 #include "saved_model.h"
 #include "text.h"
 
 namespace ptb {
 
-namespace {
-
-Split split_named(const std::string& name) {
-  for (const Split split : {Split::train, Split::valid, Split::test})
+static Split split_named(const std::string& name) {
+  for (const Split split : {Split::train, Split::valid})
     if (unroll::name(split) == name) return split;
-  throw InputError(fmt::format("evaluate: --split '{}' is none of train, valid, test", name));
+  return Split::test;
 }
 
-}  // namespace
-
-void evaluate(const Arguments& arguments) {
+void evaluate(Command& command) {
   std::string data, split_name = "test";
   int thread_count = 0, batch = 0;
   bool json = false;
-  Options options("evaluate", "CHECKPOINT",
-                  "Scores a trained model on a split of its text, every token once.");
-  options.add("data", data, "DIR", "folder of the text (default for PTB: data/ptb)");
-  options.add("split", split_name, "NAME", "valid, test (the default) or train");
-  options.add(
-      "batch", batch, "N",
-      "streams read side by side, each from an empty state (default: the recipe's eval_batch); with 1 the "
-      "state is carried through the whole split");
-  options.add("threads", thread_count, "N", "at most so many (default: one per core)");
-  options.add("json", json, "the last line of standard output is a JSON object, all else is standard error");
-  if (!options.parse(arguments)) return;
-  if (options.given("threads")) set_threads(thread_count);
+  command.describe(
+      "Scores a trained model on a split of its text, every token once. The perplexity is exp(total negative "
+      "log-likelihood / tokens); the ends of sentences count.");
+  add_checkpoint(command);
+  add_data_option(command, data);
+  command.option("split", split_name, "NAME", "what is scored").one_of({"valid", "test", "train"});
+  command
+      .option("batch", batch, "N",
+              "streams read side by side, each from an empty state; with 1 the state is carried through the "
+              "whole split")
+      .otherwise("the recipe's data.eval_batch");
+  add_threads_option(command, thread_count);
+  add_json_option(command, json);
+  command.example("evaluate runs/demo-1/last.safetensors", "perplexity on the test split");
+  command.example("evaluate model.safetensors --data ptb --split valid --json", "for a script to read");
+  if (!command.parse()) return;
+  if (command.given("threads")) set_threads(thread_count);
   const Split split = split_named(split_name);
 
-  const SavedModel saved = load_model(options.positional());
-  if (!options.given("batch")) batch = saved.recipe.data.eval_batch;
+  const SavedModel saved = load_model(command.positional());
+  if (!command.given("batch")) batch = saved.recipe.data.eval_batch;
   require_input(batch >= 1, "evaluate: --batch {} must be at least 1", batch);
   const SplitText text = load_split(saved.recipe, data, split, saved.vocabulary);
 

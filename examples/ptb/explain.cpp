@@ -3,6 +3,7 @@
 
 #include "commands.h"
 #include "model.h"
+#include "options.h"
 #include "text.h"
 #include "training/progress.h"
 #include "training_setup.h"
@@ -133,19 +134,20 @@ Sizes sizes_of(const Recipe& recipe, const std::filesystem::path& data) {
 
 }  // namespace
 
-void explain(const Arguments& arguments) {
-  std::string data, engine;
-  std::vector<std::string> sets;
-  Options options("explain", "RECIPE",
-                  "Parameters, work, memory and engine of a recipe's model. Trains nothing.");
-  options.add("data", data, "DIR", "folder of the text (default for PTB: data/ptb)");
-  options.add("set", sets, "KEY=VALUE", "another value for a key of the recipe; may be repeated");
-  options.add("engine", engine, "NAME", "of the LSTM: auto, fused, composed");
-  if (!options.parse(arguments)) return;
-  std::vector<Override> overrides;
-  for (const std::string& assignment : sets) overrides.push_back({assignment, "--set"});
-  if (options.given("engine")) overrides.push_back({fmt::format("model.engine={}", engine), "--engine"});
-  const Recipe recipe = load_recipe(options.positional(), overrides);
+void explain(Command& command) {
+  std::string data;
+  RecipeOptions recipe_options;
+  command.describe(
+      "Says what a recipe makes before anything is trained: its parameters, what a token costs in "
+      "arithmetic, traffic "
+      "and memory, which engine computes the LSTM and why, and the course of the learning rate.");
+  recipe_options.add_to(command);
+  command.group("Text");
+  add_data_option(command, data);
+  command.example("explain ptb-medium", "without the text: the sizes of the Penn Treebank are known");
+  command.example("explain demo --set model.hidden=500", "what a wider model would cost");
+  if (!command.parse()) return;
+  const Recipe recipe = recipe_options.load(command);
   const Sizes sizes = sizes_of(recipe, data);
   const LanguageModel model(recipe, sizes.vocab);
 

@@ -7,6 +7,7 @@
 
 #include "commands.h"
 #include "framework/threads.h"
+#include "options.h"
 #include "saved_model.h"
 
 namespace ptb {
@@ -54,27 +55,32 @@ class Sampler {
 
 }  // namespace
 
-void generate(const Arguments& arguments) {
+void generate(Command& command) {
   std::string prompt;
   int words = 100;
   Sampling sampling;
   uint64_t seed = 1;
-  Options options("generate", "CHECKPOINT",
-                  "Lets a trained model write; each sentence on a line of its own.");
-  options.add("prompt", prompt, "TEXT", "the text to go on from (default: a sentence begins)");
-  options.add("words", words, "N", "words to draw (100), and those that end the last sentence");
-  options.add("temperature", sampling.temperature, "T",
-              "below 1, the default: likelier words become likelier still; above: rarer ones");
-  options.add("top-k", sampling.top_k, "K", "draw among the likeliest K words (default 0: all)");
-  options.add("seed", seed, "N", "of the random numbers (1)");
-  if (!options.parse(arguments)) return;
+  command.describe(
+      "Lets a trained model write, a word at a time; each sentence is a line. The same seed writes the "
+      "same.");
+  add_checkpoint(command);
+  command.option("prompt", prompt, "TEXT", "the text to go on from").otherwise("a sentence begins");
+  command.option("words", words, "N", "words to draw, and those that end the last sentence");
+  command.option("temperature", sampling.temperature, "T",
+                 "below 1: likelier words become likelier still; above: rarer ones");
+  command.option("top-k", sampling.top_k, "K", "draw among the likeliest K words; 0: all");
+  command.option("seed", seed, "N", "of the random numbers");
+  command.example("generate runs/demo-1/last.safetensors", "about a hundred words");
+  command.example("generate best.safetensors --prompt \"the company\" --temperature 0.8",
+                  "goes on from a text");
+  if (!command.parse()) return;
   require_input(words >= 0, "generate: --words {} is negative", words);
   require_input(sampling.temperature > 0 && std::isfinite(sampling.temperature),
                 "generate: --temperature must be above 0");
   require_input(sampling.top_k >= 0, "generate: --top-k {} is negative", sampling.top_k);
 
   set_threads(1);  // a word at a time gives a second thread nothing to do
-  const SavedModel saved = load_model(options.positional());
+  const SavedModel saved = load_model(command.positional());
   const Level level = saved.recipe.data.level;
   const int32_t eos = saved.vocabulary.eos();
   std::vector<int32_t> text = encode(prompt, saved.vocabulary, level, "--prompt");

@@ -2,53 +2,54 @@
 
 #include <algorithm>
 
-#include <fmt/ostream.h>
-
-#include "framework/check.h"
-#include "training/recipe_reader.h"
-
-template <>
-struct fmt::formatter<boost::program_options::options_description> : fmt::ostream_formatter {};
+#include <fmt/format.h>
 
 namespace ptb {
 
-namespace po = boost::program_options;
-
-Options::Options(std::string command, std::string positional, std::string description)
-    : command_(std::move(command)), positional_(std::move(positional)), description_(std::move(description)) {
-  described_.add_options()("help,h", "print this");
+void add_data_option(Command& command, std::string& data) {
+  command.option("data", data, "DIR", "folder of the text").otherwise("data/ptb for the Penn Treebank");
 }
 
-bool Options::parse(const Arguments& arguments) {
-  if (std::ranges::find(arguments, "--help") != arguments.end() ||
-      std::ranges::find(arguments, "-h") != arguments.end()) {
-    fmt::print("usage: ptb {} {} [options]\n\n{}\n\n{}", command_, positional_, description_, described_);
-    return false;
-  }
-  po::options_description all;
-  std::vector<std::string> words;
-  all.add(described_).add_options()("positional", po::value(&words));
-  po::positional_options_description places;
-  places.add("positional", -1);
-  try {
-    const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
-    po::store(po::command_line_parser(arguments).options(all).positional(places).style(style).run(), found_);
-    po::notify(found_);
-  } catch (const po::unknown_option& error) {
-    std::vector<std::string> names;
-    for (const auto& option : described_.options()) names.push_back("--" + option->long_name());
-    const std::string meant = unroll::nearest(error.get_option_name(), names);
-    throw unroll::InputError(fmt::format("{}: there is no option '{}'{}", command_, error.get_option_name(),
-                                         meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant)));
-  } catch (const po::error& error) {
-    throw unroll::InputError(fmt::format("{}: {}", command_, error.what()));
-  }
-  unroll::require_input(!words.empty(), "{}: {} is missing; 'ptb {} --help' explains", command_, positional_,
-                        command_);
-  unroll::require_input(words.size() == 1, "{}: one {} is expected, '{}' is too much", command_, positional_,
-                        words.size() > 1 ? words[1] : "");
-  value_ = words[0];
-  return true;
+void add_threads_option(Command& command, int& threads) {
+  command.option("threads", threads, "N", "threads that compute, at most").otherwise("one per core");
+}
+
+void add_json_option(Command& command, bool& json) {
+  command.option("json", json,
+                 "the only line of standard output is a JSON object; all else is standard error");
+}
+
+void add_checkpoint(Command& command) {
+  command.word("CHECKPOINT", "a model's file that training has left: runs/demo-1/last.safetensors");
+}
+
+// The words that the recipe's own key takes.
+static std::vector<std::string> engines() {
+  Recipe recipe;
+  RecipeReader reader;
+  declare_keys(reader, recipe);
+  return std::ranges::find(reader.keys(), "model.engine", &RecipeKey::path)->words;
+}
+
+void RecipeOptions::add_to(Command& command, bool with_seed) {
+  command.word("RECIPE", fmt::format("a TOML file, or the name of a bundled recipe: {}",
+                                     fmt::join(bundled_recipes(), ", ")));
+  command.group("Recipe");
+  command.option("set", sets_, "KEY=VALUE",
+                 "another value for a key of the recipe, as in model.hidden=300; may be repeated");
+  command.option("engine", engine_, "NAME", "how the LSTM is computed; before the recipe's model.engine")
+      .one_of(engines());
+  if (with_seed)
+    command.option("seed", seed_, "N", "of first values and dropout masks; before the recipe's training.seed")
+        .otherwise("");
+}
+
+Recipe RecipeOptions::load(const Command& command) const {
+  std::vector<Override> overrides;
+  for (const std::string& assignment : sets_) overrides.push_back({assignment, "--set"});
+  if (command.given("engine")) overrides.push_back({fmt::format("model.engine={}", engine_), "--engine"});
+  if (command.given("seed")) overrides.push_back({fmt::format("training.seed={}", seed_), "--seed"});
+  return load_recipe(command.positional(), overrides);
 }
 
 }  // namespace ptb

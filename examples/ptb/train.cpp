@@ -3,6 +3,7 @@
 
 #include "commands.h"
 #include "framework/threads.h"
+#include "options.h"
 #include "session.h"
 #include "training/run_folder.h"
 
@@ -10,34 +11,42 @@ namespace ptb {
 
 namespace {
 
-// False if only help was asked for.
-bool parse(const Arguments& arguments, TrainOptions& train) {
-  std::string data, out, engine;
-  std::vector<std::string> sets;
+// False if only what is declared was wanted.
+bool parse(Command& command, TrainOptions& train) {
+  std::string data, out;
   int thread_count = 0;
-  uint64_t seed = 0;
-  Options options("train", "RECIPE", "Trains a model from a recipe: a file, or the name of a bundled one.");
-  options.add("data", data, "DIR", "folder of the text (default for PTB: data/ptb)");
-  options.add("out", out, "DIR", "folder of the run (default: runs/<recipe>-<n>)");
-  options.add("set", sets, "KEY=VALUE", "another value for a key of the recipe; may be repeated");
-  options.add("engine", engine, "NAME", "of the LSTM: auto, fused, composed");
-  options.add("threads", thread_count, "N", "at most so many (default: one per core)");
-  options.add("seed", seed, "N", "of first values and dropout masks");
-  options.add("json", train.json,
-              "the last line of standard output is a JSON object, all else is standard error");
-  options.add("dry-run", train.dry_run, "one step of training and a little scoring; writes nothing");
-  options.add("overfit-one-batch", train.overfit_one_batch,
-              "learn one window by heart: what cannot do that has a flaw; writes nothing");
-  if (!options.parse(arguments)) return false;
-  if (options.given("threads")) set_threads(thread_count);
-  std::vector<Override> overrides;
-  for (const std::string& assignment : sets) overrides.push_back({assignment, "--set"});
-  if (options.given("engine")) overrides.push_back({fmt::format("model.engine={}", engine), "--engine"});
-  if (options.given("seed")) overrides.push_back({fmt::format("training.seed={}", seed), "--seed"});
-  train.recipe = load_recipe(options.positional(), overrides);
+  RecipeOptions recipe;
+  command.describe(
+      "Trains a model from a recipe, scores it on the valid split after each epoch and on the test split at "
+      "the end. "
+      "The run gets a folder of its own, with all that it leaves; a folder that has something in it is never "
+      "written to.");
+  recipe.add_to(command, true);
+  command.group("Text and machine");
+  add_data_option(command, data);
+  add_threads_option(command, thread_count);
+  command.group("Output");
+  command.option("out", out, "DIR", "folder of the run").otherwise("runs/<recipe>-<n>");
+  add_json_option(command, train.json);
+  command.group("To look whether a model can learn");
+  command.option("dry-run", train.dry_run, "one step of training and a little scoring; writes nothing");
+  command.option("overfit-one-batch", train.overfit_one_batch,
+                 "learn one window by heart: what cannot do that has a flaw; writes nothing");
+  command.example("train demo", "the first run: text is generated, nothing has to be there");
+  command.example("train ptb-small --data ptb --seed 2", "a published recipe, on the Penn Treebank in ptb/");
+  command.example("train mine.toml --set model.hidden=300 --set training.epochs=5",
+                  "variations on a recipe of yours");
+  command.file("recipe.toml",
+               "in a run's folder: the recipe with every key spelled out; it can be trained again");
+  command.file("log.jsonl", "in a run's folder: a line of JSON after each epoch");
+  command.file("last.safetensors", "in a run's folder: the model after the latest epoch");
+  command.file("best.safetensors", "in a run's folder: the model of the best valid score");
+  if (!command.parse()) return false;
+  if (command.given("threads")) set_threads(thread_count);
+  train.recipe = recipe.load(command);
   train.data = data;
   train.out = out;
-  require_input(!options.given("out") || !out.empty(), "train: --out names no folder");
+  require_input(!command.given("out") || !out.empty(), "train: --out names no folder");
   require_input(!(train.dry_run && train.overfit_one_batch),
                 "train: --dry-run and --overfit-one-batch exclude each other");
   return true;
@@ -45,9 +54,9 @@ bool parse(const Arguments& arguments, TrainOptions& train) {
 
 }  // namespace
 
-void train(const Arguments& arguments) {
+void train(Command& command) {
   TrainOptions options;
-  if (!parse(arguments, options)) return;
+  if (!parse(command, options)) return;
   check_run_folder(options.out);  // before the text is read, which may take a while
   const bool dry_run = options.dry_run, overfit = options.overfit_one_batch;
   if (overfit) options.recipe.model.dropout = 0;  // what is to be learnt by heart must not be hidden

@@ -1,0 +1,121 @@
+#include "examples/common/command.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include <boost/program_options.hpp>
+#include <fmt/format.h>
+
+#include "examples/common/pages.h"
+#include "framework/check.h"
+#include "training/recipe_reader.h"
+
+namespace unroll {
+
+namespace po = boost::program_options;
+
+Option& Option::one_of(std::vector<std::string> accepted) {
+  words = std::move(accepted);
+  value = fmt::format("{}", fmt::join(words, "|"));
+  return *this;
+}
+
+Option& Option::otherwise(std::string text) {
+  default_text = std::move(text);
+  return *this;
+}
+
+Command::Command(std::string program, Entry name, std::vector<std::string> arguments)
+    : program_(std::move(program)), name_(std::move(name)), arguments_(std::move(arguments)) {}
+
+void Command::word(std::string name, std::string description) {
+  word_ = {std::move(name), std::move(description)};
+}
+void Command::example(std::string line, std::string description) {
+  examples_.push_back({program_ + " " + line, std::move(description)});
+}
+void Command::file(std::string name, std::string description) {
+  files_.push_back({std::move(name), std::move(description)});
+}
+
+Option& Command::add(Option option) {
+  option.default_text = std::visit(
+      [](const auto* field) -> std::string {
+        using T = std::remove_cvref_t<decltype(*field)>;
+        if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::vector<std::string>>)
+          return "";
+        else
+          return fmt::format("{}", *field);
+      },
+      option.field);
+  return options_.emplace_back(std::move(option));
+}
+
+std::string Command::synopsis() const { return word_.what.empty() ? name() : name() + " " + word_.what; }
+
+bool Command::parse() {
+  if (only_declare_) return false;
+  for (const char* help : {"--help", "-h"}) {
+    if (std::ranges::find(arguments_, help) == arguments_.end()) continue;
+    fmt::print("{}", help_page(*this, page_columns()));
+    return false;
+  }
+  po::options_description known;
+  for (const Option& option : options_) {
+    std::visit(
+        [&](auto* field) {
+          using T = std::remove_cvref_t<decltype(*field)>;
+          if constexpr (std::is_same_v<T, bool>)
+            known.add_options()(option.name.c_str(), po::bool_switch(field));
+          else
+            known.add_options()(option.name.c_str(), po::value(field));
+        },
+        option.field);
+  }
+  std::vector<std::string> words;
+  known.add_options()("positional", po::value(&words));
+  po::positional_options_description places;
+  places.add("positional", -1);
+  try {
+    const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+    po::variables_map found;
+    po::store(po::command_line_parser(arguments_).options(known).positional(places).style(style).run(),
+              found);
+    po::notify(found);
+    for (const auto& [name, value] : found)
+      if (!value.defaulted()) given_.insert(name);
+  } catch (const po::unknown_option& error) {
+    std::vector<std::string> names;
+    for (const Option& option : options_) names.push_back("--" + option.name);
+    const std::string meant = nearest(error.get_option_name(), names);
+    throw InputError(fmt::format("{}: there is no option '{}'{}", name(), error.get_option_name(),
+                                 meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant)));
+  } catch (const po::error& error) { throw InputError(fmt::format("{}: {}", name(), error.what())); }
+  take(words);
+  check_words();
+  return true;
+}
+
+void Command::take(const std::vector<std::string>& words) {
+  const bool optional = word_.what.empty() || word_.what.starts_with('[');
+  require_input(optional || !words.empty(), "{}: {} is missing; '{} {} --help' explains", name(), word_.what,
+                program_, name());
+  if (words.empty()) return;
+  require_input(words.size() == 1 && !word_.what.empty(), "{}: {} is expected, '{}' is too much", name(),
+                word_.what.empty() ? "no word" : "one " + word_.what, words.back());
+  positional_ = words[0];
+}
+
+void Command::check_words() const {
+  for (const Option& option : options_) {
+    if (option.words.empty() || !given(option.name)) continue;
+    const std::string& word = *std::get<std::string*>(option.field);
+    if (std::ranges::find(option.words, word) != option.words.end()) continue;
+    const std::string meant = nearest(word, option.words);
+    throw InputError(fmt::format("{}: --{} '{}' is none of {}{}", name(), option.name, word,
+                                 fmt::join(option.words, ", "),
+                                 meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant)));
+  }
+}
+
+}  // namespace unroll

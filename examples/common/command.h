@@ -1,0 +1,110 @@
+// A command of a program ("ptb train"): the words and options that it takes, each declared once.
+//
+// The function that carries the command out declares them, bound to its own variables, and then asks for them
+// to be read. From the same declarations come the page of --help, the manual page and the completion of bash:
+//
+//   void generate(Command& command) {
+//     int words = 100;
+//     command.describe("Lets a trained model write.");
+//     command.word("CHECKPOINT", "a model's file");
+//     command.option("words", words, "N", "words to draw");     // its first value is the default
+//     if (!command.parse()) return;                             // only the declarations were wanted
+//     …
+//   }
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace unroll {
+
+// One declared option. The functions add to it and return it, to be chained.
+struct Option {
+  using Field =
+      std::variant<bool*, int*, int64_t*, uint64_t*, double*, std::string*, std::vector<std::string>*>;
+
+  Option& one_of(std::vector<std::string> words);  // accepted values; they stand in the place of its name
+  Option& otherwise(std::string text);             // the default in words, where the first value is no answer
+
+  std::string name;         // without its dashes
+  std::string value;        // what is given, "N"; of an option that is there or not: empty
+  std::string description;  // without a full stop, as are all descriptions here
+  std::string group;        // heading that it stands under
+  Field field;
+  std::vector<std::string> words = {};  // accepted; empty: any
+  std::string default_text = {};        // empty: there is none to speak of
+};
+
+// A line of a list: an example and what it does, a file and what is in it.
+struct Entry {
+  std::string what, description;
+};
+
+class Command {
+ public:
+  // Of a program; what it is called and in a few words does; the arguments that follow its name.
+  Command(std::string program, Entry name, std::vector<std::string> arguments);
+
+  // What it does: a paragraph.
+  void describe(std::string text) { description_ = std::move(text); }
+  // The one word that is not an option: "RECIPE"; "[COMMAND]" may be left out. The name also says what the
+  // completion offers, here as in options: RECIPE bundled recipes and files, COMMAND commands, CHECKPOINT and
+  // FILE files, DIR folders, KEY=VALUE keys of recipes.
+  void word(std::string name, std::string description);
+  // Options declared from now on stand under this heading.
+  void group(std::string heading) { group_ = std::move(heading); }
+  // An option with a value; what `field` holds is the default. A list may be given several times.
+  template <class T>
+  Option& option(std::string name, T& field, std::string value, std::string description) {
+    return add({.name = std::move(name),
+                .value = std::move(value),
+                .description = std::move(description),
+                .group = group_,
+                .field = &field});
+  }
+  // An option that is there or not.
+  Option& option(std::string name, bool& field, std::string description) {
+    return option(std::move(name), field, "", std::move(description));
+  }
+  void example(std::string line, std::string description);  // without the program's name
+  void file(std::string name, std::string description);
+
+  // Reads the arguments into the variables. False if only what is declared was wanted: the page of --help,
+  // which is printed then, or the table. Throws InputError.
+  bool parse();
+  // From now on parse() only says false: what was declared can be looked at.
+  void only_declare() { only_declare_ = true; }
+
+  const std::string& positional() const { return positional_; }  // the word, or empty
+  bool given(const std::string& option) const { return given_.contains(option); }
+
+  const std::string& program() const { return program_; }
+  const std::string& name() const { return name_.what; }
+  const std::string& purpose() const { return name_.description; }
+  const std::string& description() const { return description_; }
+  const Entry& takes() const { return word_; }
+  const std::deque<Option>& options() const { return options_; }
+  const std::vector<Entry>& examples() const { return examples_; }
+  const std::vector<Entry>& files() const { return files_; }
+  std::string synopsis() const;  // "train RECIPE"
+
+ private:
+  Option& add(Option option);
+  void take(const std::vector<std::string>& words);
+  void check_words() const;
+
+  std::string program_, description_, group_ = "Options", positional_;
+  Entry name_, word_;
+  std::vector<std::string> arguments_;
+  std::deque<Option> options_;  // deque: references stay valid
+  std::vector<Entry> examples_, files_;
+  std::set<std::string> given_;
+  bool only_declare_ = false;
+};
+
+}  // namespace unroll

@@ -1,0 +1,119 @@
+#include "examples/common/program.h"
+
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include <fmt/format.h>
+
+#include "examples/common/pages.h"
+#include "framework/check.h"
+
+namespace unroll {
+
+namespace {
+
+// "help" prints whatever the table of commands is good for.
+Program::Listed help_command(const Program& program) {
+  return {"help", "prints pages like this one", [&program](Command& command) {
+            bool man = false;
+            std::string shell;
+            command.describe(
+                "Prints the page of a command, or of the whole program. The manual page and the completion "
+                "are what "
+                "'meson install' puts in place; they can be had without it.");
+            command.word("[COMMAND]", "one of the commands");
+            command.option("man", man, "the manual page, for man(1)");
+            command
+                .option("completion", shell, "",
+                        "a script that completes the program's words; for bash to source")
+                .one_of({"bash"});
+            command.example("help train", "the page of train");
+            command.example("help --man | man -l -", "reads the manual page without installing it");
+            command.example("help --completion bash > completion.bash; source ./completion.bash",
+                            "completes words in this shell");
+            if (!command.parse()) return;
+            require_input(int{man} + !shell.empty() + !command.positional().empty() <= 1,
+                          "help: only one of COMMAND, --man and --completion");
+            if (man) return fmt::print("{}", manual_page(program));
+            if (!shell.empty()) return fmt::print("{}", bash_completion(program));
+            if (command.positional().empty()) return fmt::print("{}", help_page(program, page_columns()));
+            for (const Command& one : declared_commands(program))
+              if (one.name() == command.positional()) return fmt::print("{}", help_page(one, page_columns()));
+            throw InputError(fmt::format("help: there is no command '{}'", command.positional()));
+          }};
+}
+
+std::vector<Program::Listed> all_commands(const Program& program) {
+  std::vector<Program::Listed> all = program.commands;
+  all.push_back(help_command(program));
+  return all;
+}
+
+void carry_out(const Program& program, std::vector<std::string> arguments) {
+  if (arguments.empty()) arguments = program.without_arguments;
+  const std::string word = arguments.front();
+  if (word == "--help" || word == "-h") return fmt::print("{}", help_page(program, page_columns()));
+  if (word == "--version") return fmt::print("{} {}\n", program.name, UNROLL_VERSION);
+  arguments.erase(arguments.begin());
+  std::vector<std::string> names;
+  for (const Program::Listed& listed : all_commands(program)) {
+    if (listed.name == word) {
+      Command command(program.name, {listed.name, listed.purpose}, std::move(arguments));
+      return listed.run(command);
+    }
+    names.push_back(listed.name);
+  }
+  const std::string meant = nearest(word, names);
+  throw InputError(fmt::format("there is no command '{}'; {}", word,
+                               meant.empty() ? fmt::format("there are {}", fmt::join(names, ", "))
+                                             : fmt::format("did you mean '{}'?", meant)));
+}
+
+}  // namespace
+
+std::vector<Command> declared_commands(const Program& program) {
+  std::vector<Command> commands;
+  for (const Program::Listed& listed : all_commands(program)) {
+    commands.emplace_back(program.name, Entry{listed.name, listed.purpose}, std::vector<std::string>{});
+    commands.back().only_declare();
+    listed.run(commands.back());
+  }
+  return commands;
+}
+
+std::vector<Entry> listed_keys(const RecipeReader& reader) {
+  std::vector<Entry> keys;
+  for (const RecipeKey& key : reader.keys())
+    keys.push_back({key.path(), fmt::format("{}", fmt::join(key.words, " "))});
+  return keys;
+}
+
+std::span<const Entry> exit_codes() {
+  static const std::array<Entry, 5> codes = {{{"0", "done"},
+                                              {"1", "failed while running"},
+                                              {"2", "wrong input: a file, a key of a recipe, an option"},
+                                              {"3", "out of memory"},
+                                              {"130, 143", "interrupted (SIGINT), ended (SIGTERM)"}}};
+  return codes;
+}
+
+int run(const Program& program, int argc, char** argv) {
+  const auto fail = [&](int code, const char* message) {
+    std::fflush(stdout);
+    fmt::print(stderr, "{}: {}\n", program.name, message);
+    return code;
+  };
+  try {
+    carry_out(program, {argv + 1, argv + argc});
+    if (std::fflush(stdout) != 0) return fail(1, "the output could not be written");
+    return 0;
+  } catch (const InputError& error) { return fail(2, error.what()); } catch (const OutOfMemory& error) {
+    return fail(3, error.what());
+  } catch (const std::bad_alloc&) { return fail(3, "out of memory"); } catch (const std::exception& error) {
+    return fail(1, error.what());
+  }
+}
+
+}  // namespace unroll
