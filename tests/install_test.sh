@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Installs into an empty folder, then does what docs/library.md tells a stranger to do: builds a program with the compiler
+# and pkg-config alone, in a folder that knows nothing of this one.
+set -euo pipefail
+source=$PWD build=$1 compiler=$2 flags=$3
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+fail() { echo "$*"; exit 1; }
+
+meson install -C "$build" --no-rebuild --quiet --destdir "$folder/root"
+pc=$(find "$folder/root" -name unroll.pc)
+prefix=$(dirname "$(find "$folder/root" -type d -name include)")
+sed -i "s|^prefix=.*|prefix=$prefix|" "$pc"      # the one line that knows nothing of --destdir
+export PKG_CONFIG_PATH=${pc%/*}
+
+# Every header of a room is there; its folders (the kernels) are its own affair.
+wanted=$(cd "$source" && printf '%s\n' {framework,layers,optim,data,training}/*.h | sort)
+installed=$(cd "$prefix/include/unroll" && find . -name '*.h' -printf '%P\n' | sort)
+[ "$installed" = "$wanted" ] || { diff <(echo "$installed") <(echo "$wanted") || true
+  fail "headers: < is installed, > in the rooms; 'meson setup --reconfigure' looks again"; }
+[ -s "$(find "$prefix" -path '*/licenses/unroll/LICENSE')" ] || fail "no licence"
+
+cp "$source/examples/tutorial/first_model.cpp" "$folder"
+cd "$folder"
+includes=()
+for header in $installed; do includes+=(-include "$header"); done     # that they all can be read, in any program
+# shellcheck disable=SC2046,SC2086 # flags are words
+"$compiler" -std=c++20 -Wall -Wextra -Werror $flags "${includes[@]}" first_model.cpp $(pkg-config --cflags --libs unroll) \
+  -o first_model
+./first_model >output || { cat output; fail "the tutorial built outside does not learn"; }
+
+[ "$("$prefix/bin/ptb" --version)" = "ptb $(pkg-config --modversion unroll)" ] || fail "versions differ"
+"$prefix/bin/ptb" help --man | cmp - "$(find "$prefix" -path '*/man1/ptb.1')"
+"$prefix/bin/ptb" help --completion bash | cmp - "$(find "$prefix" -path '*/bash-completion/completions/ptb.bash')"
