@@ -1,48 +1,50 @@
 #include "framework/gemm.h"
 
-#ifndef UNROLL_DOUBLE
-#include <oneapi/dnnl/dnnl.h>
-#endif
+#include "framework/kernels/kernels.h"
+#include "framework/threads.h"
 
 namespace unroll::inline UNROLL_REAL {
 
-#ifdef UNROLL_DOUBLE
+static Memory memory_for(int64_t count) { return Memory(static_cast<std::size_t>(count) * sizeof(real)); }
 
-// The reference: c[i, j] = Σ_k a[i, k] b[k, j], k in order.
-static void product(const Matrix& a, const Matrix& b, int64_t m, int64_t n, int64_t k, double beta, double* c) {
-  const double *x = a.tensor.data(), *y = b.tensor.data();
-  const int64_t a_row = a.transposed ? 1 : k, a_col = a.transposed ? m : 1;
-  const int64_t b_row = b.transposed ? 1 : n, b_col = b.transposed ? k : 1;
-  for (int64_t i = 0; i < m; ++i)
-    for (int64_t j = 0; j < n; ++j) {
-      double sum = beta == 0 ? 0 : c[i * n + j];
-      for (int64_t l = 0; l < k; ++l) sum += x[i * a_row + l * a_col] * y[l * b_row + j * b_col];
-      c[i * n + j] = sum;
-    }
+static Operand operand(const Matrix& matrix) {
+  const int64_t row = matrix.tensor.cols();
+  return {matrix.tensor.data(), matrix.transposed ? 1 : row, matrix.transposed ? row : 1};
 }
 
-#else
-
-static void product(const Matrix& a, const Matrix& b, int64_t m, int64_t n, int64_t k, float beta, float* c) {
-  const auto letter = [](const Matrix& matrix) { return matrix.transposed ? 'T' : 'N'; };
-  const auto status = dnnl_sgemm(letter(a), letter(b), m, n, k, 1, a.tensor.data(), a.tensor.cols(), b.tensor.data(),
-                                 b.tensor.cols(), beta, c, n);
-  require(status == dnnl_success, "gemm: oneDNN failed with status {} for [{}, {}] times [{}, {}]",
-          static_cast<int>(status), m, k, k, n);
-}
-
-#endif
-
-void gemm(const Matrix& a, const Matrix& b, const Into& c) {
+// Checks the sizes, and calls product(scratch, threads) unless c is all there is to look after.
+template <class B, class Product>
+static void checked(const Matrix& a, const B& b, const Into& c, Product product) {
   const int64_t m = a.rows(), k = a.cols(), n = b.cols();
   require(b.rows() == k && c.tensor.rows() == m && c.tensor.cols() == n,
-          "gemm: [{}, {}] times [{}, {}] does not give [{}, {}]", m, k, b.rows(), n, c.tensor.rows(), c.tensor.cols());
+          "gemm: [{}, {}] times [{}, {}] does not give [{}, {}]", m, k, b.rows(), n, c.tensor.rows(),
+          c.tensor.cols());
   if (m == 0 || n == 0) return;
   if (k == 0) {
     if (!c.add) c.tensor.fill(0);
     return;
   }
-  product(a, b, m, n, k, c.add ? 1 : 0, c.tensor.data());
+  const Memory scratch = memory_for(kernels().gemm_scratch * threads());
+  product(static_cast<real*>(scratch.data()), threads());
+}
+
+void gemm(const Matrix& a, const Matrix& b, const Into& c) {
+  checked(a, b, c, [&](real* scratch, int threads) {
+    kernels().gemm(operand(a), operand(b), a.rows(), b.cols(), a.cols(), c.tensor.data(), c.tensor.cols(),
+                   c.add, scratch, threads);
+  });
+}
+
+void gemm(const Matrix& a, const PackedMatrix& b, const Into& c) {
+  checked(a, b, c, [&](real* scratch, int threads) {
+    kernels().gemm_packed(operand(a), b.data(), a.rows(), b.cols(), a.cols(), c.tensor.data(),
+                          c.tensor.cols(), c.add, scratch, threads);
+  });
+}
+
+PackedMatrix::PackedMatrix(const Matrix& b)
+    : rows_(b.rows()), cols_(b.cols()), memory_(memory_for(kernels().packed_size(rows_, cols_))) {
+  kernels().pack(operand(b), rows_, cols_, static_cast<real*>(memory_.data()));
 }
 
 }  // namespace unroll::inline UNROLL_REAL

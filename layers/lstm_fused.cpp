@@ -23,8 +23,9 @@ LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, con
 
   kernels().broadcast_rows(b.value().data(), gates.rows(), gates.cols(), gates.data());
   gemm(x.value(), transposed(w_ih.value()), add_to(gates));
+  const PackedMatrix recurrent(transposed(w_hh.value()));
   for (int t = 0; t < steps; ++t) {
-    gemm(h[t], transposed(w_hh.value()), add_to(gates[t]));
+    gemm(h[t], recurrent, add_to(gates[t]));
     kernels().lstm_cell(gates[t].data(), c[t].data(), batch, hidden, c[t + 1].data(), h[t + 1].data());
   }
 
@@ -36,11 +37,12 @@ LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, con
         Tensor dh({batch, hidden}), dc({batch, hidden});
         dh.copy_from(h_last.grad());
         dc.copy_from(c_last.grad());
+        const PackedMatrix recurrent(weight_hh.value());
         for (int t = steps - 1; t >= 0; --t) {
           if (y.has_grad()) kernels().affine(y.grad()[t].data(), 1, 0, dh.data(), cells, true);
           kernels().lstm_cell_gradient(gates[t].data(), c[t].data(), c[t + 1].data(), dh.data(), dc.data(), batch,
                                        hidden, dc.data());
-          if (t > 0 || h_in.wants_grad()) gemm(gates[t], weight_hh.value(), overwrite(dh));
+          if (t > 0 || h_in.wants_grad()) gemm(gates[t], recurrent, overwrite(dh));
         }
         const Tensor& da = gates;
         if (x_in.wants_grad()) gemm(da, weight_ih.value(), x_in.gradient());

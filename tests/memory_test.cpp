@@ -245,12 +245,6 @@ struct Training {
   real last_loss = 0;
 };
 
-struct Threads {
-  explicit Threads(int count) : before(threads()) { set_threads(count); }
-  ~Threads() { set_threads(before); }
-  int before;
-};
-
 }  // namespace
 
 TEST_CASE("the counters count") {

@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include "framework/ops.h"
+#include "framework/threads.h"
 
 namespace unroll::inline UNROLL_REAL {
 
@@ -45,6 +46,13 @@ inline double distance(const Tensor& a, const Tensor& b) {
 inline bool same_bits(const Tensor& a, const Tensor& b) {
   return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.span().size_bytes()) == 0;
 }
+
+// Another number of threads while it lives.
+struct Threads {
+  explicit Threads(int count) : before(threads()) { set_threads(count); }
+  ~Threads() { set_threads(before); }
+  int before;
+};
 
 // The message of the Error that `f` throws; "" if it throws none.
 template <class F>

@@ -33,8 +33,26 @@ struct AdamUpdate {
   real correction1, correction2;  // 1 - beta^t
 };
 
+// A factor of a product: element (i, j) at data[i·row + j·col]; row or col is 1.
+struct Operand {
+  const real* data;
+  int64_t row, col;
+};
+
 struct Kernels {
   const char* name;  // "avx512"
+
+  // --- products -------------------------------------------------------------------------------------------
+  // c [m, n] = a [m, k] b [k, n], rows of c at a distance of c_row. On up to `threads` threads, with a scratch of
+  // gemm_scratch elements for each, aligned to 64 bytes.
+  void (*gemm)(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row, bool add,
+               real* scratch, int threads);
+  int64_t gemm_scratch;
+  // The same with b as `pack` leaves it, in packed_size(k, n) elements aligned to 64 bytes.
+  void (*gemm_packed)(const Operand& a, const real* b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
+                      bool add, real* scratch, int threads);
+  void (*pack)(const Operand& b, int64_t k, int64_t n, real* packed);
+  int64_t (*packed_size)(int64_t k, int64_t n);
 
   // --- elements -------------------------------------------------------------------------------------------
   void (*unary)(Unary f, const real* x, real* y, int64_t n);

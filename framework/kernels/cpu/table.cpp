@@ -14,6 +14,7 @@ const Kernels& table() {
     fill_rows(k);
     fill_lstm_cell(k);
     fill_losses(k);
+    fill_gemm(k);
     fill_updates(k);
     return k;
   }();

@@ -1,0 +1,235 @@
+// Matrix products in float: the kernels of every instruction set of this machine, against plain loops in
+// double.
+//
+// How far may they be? Whatever the order, a sum of k products in float is within k·ε·Σ|a||b| of the exact
+// one, ε being the distance from 1 to the next float (Higham, Accuracy and Stability, section 3.1; half of it
+// would do, and the other half covers what is added to).
+#include "framework/gemm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "framework/kernels/cpu/variants.h"
+#include "framework/random.h"
+#include "tests/support.h"
+
+using namespace unroll;
+
+namespace {
+
+constexpr float epsilon = std::numeric_limits<float>::epsilon();
+constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+std::vector<const Kernels*> all_variants() {
+  std::vector<const Kernels*> result;
+  for (const cpu::Variant& variant : cpu::variants())
+    if (variant.runs_here) result.push_back(&variant.table());
+  return result;
+}
+
+// A matrix of random numbers, `spare` elements between its rows (its columns, if transposed).
+struct Random {
+  Random(RandomStream& stream, int64_t rows, int64_t cols, bool transposed, int64_t spare)
+      : row(transposed ? 1 : cols + spare),
+        col(transposed ? rows + spare : 1),
+        values(static_cast<size_t>((rows - 1) * row + (cols - 1) * col + 1)) {
+    for (float& v : values) v = static_cast<float>(stream.uniform() * 2 - 1);
+  }
+  Operand operand() const { return {values.data(), row, col}; }
+  float& at(int64_t i, int64_t j) { return values[static_cast<size_t>(i * row + j * col)]; }
+  int64_t row, col;
+  std::vector<float> values;  // ends with the last element, so that a sanitizer sees what reads beyond
+};
+
+// One product, and where its result goes.
+struct Problem {
+  int64_t m, n, k;
+  bool turn_a = false, turn_b = false, add = false;
+  int64_t spare = 0;
+};
+struct Product {
+  explicit Product(const Problem& problem)
+      : p(problem),
+        stream(7, "gemm"),
+        a(stream, p.m, p.k, p.turn_a, p.spare),
+        b(stream, p.k, p.n, p.turn_b, p.spare),
+        before(stream, p.m, p.n, false, p.spare) {}
+
+  // c, with what lies between its rows
+  std::vector<float> run(const Kernels& kernels, bool packed, int threads = 1) const {
+    std::vector<float> c = before.values;
+    const Memory scratch(static_cast<size_t>(kernels.gemm_scratch * threads) * sizeof(float));
+    const Memory panels(static_cast<size_t>(kernels.packed_size(p.k, p.n)) * sizeof(float));
+    auto *space = static_cast<float*>(scratch.data()), *packed_b = static_cast<float*>(panels.data());
+    if (packed) {
+      kernels.pack(b.operand(), p.k, p.n, packed_b);
+      kernels.gemm_packed(a.operand(), packed_b, p.m, p.n, p.k, c.data(), before.row, p.add, space, threads);
+    } else {
+      kernels.gemm(a.operand(), b.operand(), p.m, p.n, p.k, c.data(), before.row, p.add, space, threads);
+    }
+    return c;
+  }
+
+  // The largest error in units of its bound; infinity if an element beyond the matrix has changed.
+  double error(const std::vector<float>& c) const {
+    double worst = 0;
+    for (size_t at = 0; at < c.size(); ++at) {
+      const int64_t i = static_cast<int64_t>(at) / before.row, j = static_cast<int64_t>(at) % before.row;
+      if (j >= p.n) {
+        if (c[at] != before.values[at]) return static_cast<double>(infinity);
+        continue;
+      }
+      double sum = p.add ? static_cast<double>(before.values[at]) : 0, size = std::abs(sum);
+      for (int64_t l = 0; l < p.k; ++l) {
+        const double term = static_cast<double>(a.values[static_cast<size_t>(i * a.row + l * a.col)]) *
+                            static_cast<double>(b.values[static_cast<size_t>(l * b.row + j * b.col)]);
+        sum += term;
+        size += std::abs(term);
+      }
+      const double error =
+          std::abs(static_cast<double>(c[at]) - sum) / (static_cast<double>(p.k) * epsilon * size);
+      if (!(error <= worst)) worst = error;  // a NaN stays
+    }
+    return worst;
+  }
+
+  Problem p;
+  RandomStream stream;
+  Random a, b, before;
+};
+
+void check(const Problem& p) {
+  CAPTURE(p.m);
+  CAPTURE(p.n);
+  CAPTURE(p.k);
+  CAPTURE(p.turn_a);
+  CAPTURE(p.turn_b);
+  CAPTURE(p.add);
+  CAPTURE(p.spare);
+  const Product product(p);
+  for (const Kernels* kernels : all_variants()) {
+    INFO("instruction set ", std::string(kernels->name));
+    const std::vector<float> c = product.run(*kernels, false);
+    CHECK(product.error(c) <= 1);
+    CHECK(product.run(*kernels, true) == c);
+  }
+}
+
+bool same(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("products of all small sizes and layouts are right to rounding") {
+  std::vector<int64_t> sizes;
+  for (int64_t size = 1; size <= 17; ++size) sizes.push_back(size);
+  for (int64_t size : {31, 32, 33, 63, 64, 65}) sizes.push_back(size);
+  RandomStream random(7, "sizes");
+  const auto any = [&] { return sizes[random.below(static_cast<uint32_t>(sizes.size()))]; };
+  int layout = 0;
+  for (int64_t size : sizes)
+    for (const auto& [m, n, k] :
+         {std::array{size, any(), any()}, std::array{any(), size, any()}, std::array{any(), any(), size}})
+      for (int i = 0; i < 4; ++i, ++layout)
+        check({m, n, k, (i & 1) != 0, (i & 2) != 0, (layout & 4) != 0, layout % 3});
+}
+
+TEST_CASE("products of several blocks along every dimension are right to rounding") {
+  for (int layout = 0; layout < 4; ++layout) {
+    const bool turn_a = layout & 1, turn_b = layout & 2;
+    check({20, 75, 1031, turn_a, turn_b, true, 3});   // few rows, blocks along k
+    check({307, 41, 290, turn_a, turn_b, false, 1});  // blocks of rows
+    check({161, 1100, 20, turn_a, turn_b, true, 0});  // blocks of rows and of columns
+    check({1, 1, 10007, turn_a, turn_b, false, 5});
+  }
+}
+
+TEST_CASE("the bits of a product do not depend on threads") {
+  for (const auto& [m, n, k] : {std::array{20, 1000, 300}, std::array{301, 127, 290},
+                                std::array{150, 333, 270}, std::array{20, 200, 1500}}) {
+    const Product product({m, n, k, false, true, true, 1});
+    for (const Kernels* kernels : all_variants())
+      for (bool packed : {false, true}) {
+        INFO("instruction set ", std::string(kernels->name));
+        CAPTURE(m);
+        CAPTURE(packed);
+        const std::vector<float> one = product.run(*kernels, packed, 1);
+        for (int count : {2, 3, 4}) {
+          const Threads guard(count);
+          CAPTURE(count);
+          CHECK(same(product.run(*kernels, packed, count), one));
+        }
+      }
+  }
+}
+
+TEST_CASE("an element's bits depend on its row and its column alone") {
+  const Product whole({50, 70, 300, false, true, false, 0});
+  for (const Kernels* kernels : all_variants()) {
+    INFO("instruction set ", std::string(kernels->name));
+    const std::vector<float> c = whole.run(*kernels, false);
+    Product part = whole;  // rows 7 … 26, columns 5 … 42
+    part.p.m = 20, part.p.n = 38;
+    part.a.values.erase(part.a.values.begin(), part.a.values.begin() + 7 * part.a.row);
+    part.b.values.erase(part.b.values.begin(), part.b.values.begin() + 5 * part.b.col);
+    const std::vector<float> d = part.run(*kernels, true);
+    for (int64_t i = 0; i < 20; ++i)
+      CHECK(std::equal(&d[static_cast<size_t>(i * 70)], &d[static_cast<size_t>(i * 70)] + 38,
+                       &c[static_cast<size_t>((i + 7) * 70 + 5)]));
+  }
+}
+
+TEST_CASE("NaN and infinity reach the row or the column that they stand in, and no other") {
+  for (int64_t m : {7, 20, 61})
+    for (float special : {not_a_number, infinity}) {
+      Product product({m, 45, 37, m == 61, m == 20, false, 0});
+      product.a.at(m - 1, 36) = special;
+      product.b.at(0, 44) = special;
+      for (const Kernels* kernels : all_variants())
+        for (bool packed : {false, true}) {
+          INFO("instruction set ", std::string(kernels->name));
+          const std::vector<float> c = product.run(*kernels, packed);
+          for (int64_t i = 0; i < m; ++i)
+            for (int64_t j = 0; j < 45; ++j)
+              if (std::isfinite(c[static_cast<size_t>(i * 45 + j)]) != (i != m - 1 && j != 44))
+                FAIL_CHECK("c[", i, ", ", j, "] = ", c[static_cast<size_t>(i * 45 + j)]);
+        }
+    }
+  Product zero({3, 3, 3});
+  std::fill(zero.a.values.begin(), zero.a.values.end(), 0.0f);
+  zero.b.at(1, 1) = infinity;
+  for (const Kernels* kernels : all_variants()) CHECK(std::isnan(zero.run(*kernels, false)[4]));  // 0 · ∞
+}
+
+TEST_CASE("gemm multiplies tensors and their transposes, packed or not") {
+  const Tensor a = Tensor::from({2, 3}, std::vector<real>{1, 2, 3, 4, 5, 6});
+  const Tensor b = Tensor::from({2, 3}, std::vector<real>{1, 0, 2, 0, 1, 1});
+  const Tensor c({2, 2}), d({3, 3});
+  gemm(a, transposed(b), overwrite(c));
+  CHECK(c.to_host() == std::vector<real>{7, 5, 16, 11});
+  gemm(a, PackedMatrix(transposed(b)), add_to(c));
+  CHECK(c.to_host() == std::vector<real>{14, 10, 32, 22});
+  PackedMatrix packed(b);
+  b.fill(9);  // too late
+  gemm(transposed(a), packed, overwrite(d));
+  CHECK(d.to_host() == std::vector<real>{1, 4, 6, 2, 5, 9, 3, 6, 12});
+  gemm(Tensor({2, 0}), PackedMatrix(Tensor({0, 2})), overwrite(c));
+  CHECK(c.to_host() == std::vector<real>{0, 0, 0, 0});
+  gemm(Tensor({0, 3}), transposed(b), overwrite(Tensor({0, 2})));
+}
+
+TEST_CASE("sizes that do not fit are named") {
+  const Tensor a({2, 3}), c({2, 3});
+  CHECK(lacks(error_of([&] { gemm(a, a, overwrite(c)); }), {"[2, 3] times [2, 3]"}) == "");
+  CHECK(lacks(error_of([&] { gemm(a, PackedMatrix(a), overwrite(c)); }), {"[2, 3] times [2, 3]"}) == "");
+  CHECK(lacks(error_of([&] { gemm(a, PackedMatrix(transposed(a)), overwrite(c)); }),
+              {"does not give [2, 3]"}) == "");
+}
