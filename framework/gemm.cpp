@@ -12,6 +12,17 @@ static Operand operand(const Matrix& matrix) {
   return {matrix.tensor.data(), matrix.transposed ? 1 : row, matrix.transposed ? row : 1};
 }
 
+// Kept by each thread that multiplies: a step of inference takes nothing even from the pool.
+static real* scratch_for(int threads) {
+  thread_local Memory memory;
+  thread_local int enough_for = 0;
+  if (threads > enough_for) {
+    memory = memory_for(kernels().gemm_scratch * threads);
+    enough_for = threads;
+  }
+  return static_cast<real*>(memory.data());
+}
+
 // Checks the sizes, and calls product(scratch, threads) unless c is all there is to look after.
 template <class B, class Product>
 static void checked(const Matrix& a, const B& b, const Into& c, Product product) {
@@ -24,8 +35,7 @@ static void checked(const Matrix& a, const B& b, const Into& c, Product product)
     if (!c.add) c.tensor.fill(0);
     return;
   }
-  const Memory scratch = memory_for(kernels().gemm_scratch * threads());
-  product(static_cast<real*>(scratch.data()), threads());
+  product(scratch_for(threads()), threads());
 }
 
 void gemm(const Matrix& a, const Matrix& b, const Into& c) {
