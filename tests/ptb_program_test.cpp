@@ -238,16 +238,15 @@ TEST_CASE(
   CHECK(ptb_json({"evaluate", "words/last.safetensors", "--data", "text"},
                  folder.path())["test_perplexity"] == words["test_perplexity"]);
 
-  const auto characters =
-      ptb_json(train + Words{"--out", "characters", "--set", "data.level=char", "--set", "model.dropout=0"},
-               folder.path());
+  const auto characters = ptb_json(train + Words{"--out", "characters", "--set", "data.level=char", "--set",
+                                                 "model.dropout=0", "--set", "training.epochs=20"},
+                                   folder.path());
   CHECK(characters["test_perplexity"].get<double>() < 1.6);
   CHECK(characters["tokens"].get<int>() > words["tokens"].get<int>());
-  const std::string written = ptb_out({"generate", "characters/last.safetensors", "--prompt", "the c",
+  const std::string written = ptb_out({"generate", "characters/last.safetensors", "--prompt", " the c",
                                        "--words", "15", "--temperature", "0.1"},
                                       folder.path());
-  CHECK(written.starts_with(" the c") == false);
-  CHECK(written.starts_with("the cat sat on a mat"));
+  CHECK(written.starts_with(" the cat sat on a mat"));
 
   const auto tied = ptb_json(
       train + Words{"--out", "tied", "--set", "model.tied=true", "--set", "model.hidden=12"}, folder.path());

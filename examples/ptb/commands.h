@@ -9,5 +9,6 @@ void train(unroll::Command& command);
 void evaluate(unroll::Command& command);
 void generate(unroll::Command& command);
 void explain(unroll::Command& command);
+void import_model(unroll::Command& command);
 
 }  // namespace ptb

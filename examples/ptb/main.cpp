@@ -31,7 +31,8 @@ int main(int argc, char** argv) {
       .commands = {{"train", "trains a model from a recipe", ptb::train},
                    {"evaluate", "scores a trained model on a split of its text", ptb::evaluate},
                    {"generate", "lets a trained model write", ptb::generate},
-                   {"explain", "parameters, work, memory and engine of a recipe's model", ptb::explain}},
+                   {"explain", "parameters, work, memory and engine of a recipe's model", ptb::explain},
+                   {"import", "makes a model's file of one trained in PyTorch", ptb::import_model}},
       .without_arguments = {"train", "demo"},
       .recipe_keys = recipe_keys};
   return unroll::run(program, argc, argv);

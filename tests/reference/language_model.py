@@ -1,0 +1,44 @@
+"""A language model as PyTorch's users write it, and its perplexity under the protocol of docs/ptb.md."""
+
+import math
+import pathlib
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class LanguageModel(nn.Module):
+    def __init__(self, vocab: int, width: int, hidden: int, layers: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocab, width)
+        self.lstm = nn.LSTM(width, hidden, layers)
+        self.decoder = nn.Linear(hidden, vocab)
+
+    def forward(self, tokens: torch.Tensor, state=None):
+        y, state = self.lstm(self.embedding(tokens), state)
+        return self.decoder(y), state
+
+
+def read_ids(path: pathlib.Path, words: list[str], level: str = "word") -> torch.Tensor:
+    """Every line ends with <eos>, words that are not known are <unk>."""
+    ids = {word: i for i, word in enumerate(words)}
+    text = path.read_text(encoding="utf-8")
+    result = []
+    for line in text.removesuffix("\n").split("\n"):
+        for word in [*(line.split() if level == "word" else line), "<eos>"]:
+            result.append(ids[word] if word in ids else ids["<unk>"])
+    return torch.tensor(result)
+
+
+@torch.no_grad()
+def perplexity(model: nn.Module, ids: torch.Tensor, eos: int) -> float:
+    """Every token scored once, the first after <eos>, the state carried through."""
+    dtype = next(model.parameters()).dtype
+    inputs = torch.cat([torch.tensor([eos]), ids[:-1]])
+    state, nats = None, torch.zeros((), dtype=torch.float64)
+    for x, target in zip(inputs.split(1000), ids.split(1000)):
+        logits, state = model(x[:, None], state)
+        assert logits.dtype == dtype
+        nats += F.cross_entropy(logits[:, 0].double(), target, reduction="sum")
+    return math.exp(nats.item() / len(ids))
