@@ -1,6 +1,7 @@
 #include "layers/lstm.h"
 
 #include <array>
+#include <climits>
 #include <cmath>
 
 #include "framework/ops.h"
@@ -56,6 +57,7 @@ Lstm::Lstm(Scope scope, const LstmConfig& config)
     : config_(config), choice_(choose_lstm(config)), scope_(scope / "dropout") {
   require(config.input > 0 && config.hidden > 0 && config.layers > 0,
           "lstm: input {}, hidden {} and layers {} must be positive", config.input, config.hidden, config.layers);
+  require(config.hidden <= INT_MAX / 4, "lstm: hidden {} is too large for the rows of four gates", config.hidden);
   require(config.dropout >= 0 && config.dropout < 1, "lstm: dropout {} is not in [0, 1)", config.dropout);
   const float bound = 1 / std::sqrt(static_cast<float>(config.hidden));
   const Init init = Init::uniform(-bound, bound);

@@ -399,6 +399,7 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
   };
   rewritten("lacks.safetensors", "", "", "decoder.bias");
   rewritten("shape.safetensors", "recipe", "[model]\nhidden = 17\nembedding = 12\n");
+  rewritten("deep.safetensors", "recipe", "[model]\nlayers = 2000000000\n");
   rewritten("recipe.safetensors", "recipe", "[model]\nhidden = \n");
   rewritten("vocabulary.safetensors", "vocabulary", "{\"a\": 1}");
   rewritten("twice.safetensors", "vocabulary", R"(["a", "a"])");
@@ -470,6 +471,7 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
       {{"generate", "foreign.safetensors"}, {"foreign.safetensors", "recipe"}},
       {{"evaluate", "lacks.safetensors"}, {"lacks.safetensors", "decoder.bias"}},
       {{"evaluate", "shape.safetensors"}, {"shape.safetensors", "[64, 12]", "[68, 12]"}},
+      {{"evaluate", "deep.safetensors"}, {"deep.safetensors", "model.layers", "100"}},
       {{"evaluate", "recipe.safetensors"}, {"recipe.safetensors", ":2"}},
       {{"evaluate", "vocabulary.safetensors"}, {"vocabulary.safetensors", "JSON"}},
       {{"evaluate", "twice.safetensors"}, {"twice.safetensors", "'a'"}},

@@ -8,9 +8,10 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
   const char* zaremba = "Zaremba, Sutskever, Vinyals 2014";
 
   reader.section("model", "The network: embedding, LSTM layers, softmax over the vocabulary.");
-  reader.key("embedding", r.model.embedding, "width of a word's vector").at_least(1);
-  reader.key("hidden", r.model.hidden, "width of every LSTM layer").at_least(1);
-  reader.key("layers", r.model.layers, "LSTM layers").at_least(1);
+  // Upper bounds far above what anyone trains: what a damaged file asks for is then refused before it is made.
+  reader.key("embedding", r.model.embedding, "width of a word's vector").at_least(1).at_most(100'000);
+  reader.key("hidden", r.model.hidden, "width of every LSTM layer").at_least(1).at_most(100'000);
+  reader.key("layers", r.model.layers, "LSTM layers").at_least(1).at_most(100);
   reader
       .key("dropout", r.model.dropout,
            "probability that an element is dropped: of the embedding's output, between layers, and of the "

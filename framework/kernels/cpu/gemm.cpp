@@ -18,6 +18,8 @@
 //
 // An element of c is a sum of sums over KC steps, each in order along k. KC depends on k alone, so the bits
 // of c do not depend on threads, tiles or packing.
+#include <utility>
+
 #include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/launch.h"
 
@@ -113,21 +115,22 @@ struct Lines {
 Lines rows_of(const Operand& a) { return {a.data, a.row, a.col}; }
 Lines columns_of(const Operand& b) { return {b.data, b.col, b.row}; }
 
+// x0 y0 x1 y1 … of two vectors, from element `first` of each on.
+template <int first, int... i>
+UNROLL_FORMULA Vector interleaved(Vector x, Vector y, std::integer_sequence<int, i...>) {
+  return __builtin_shufflevector(x, y, (first + i / 2 + i % 2 * W)...);
+}
+
 // v[i][j] to v[j][i]: each round interleaves the first half of the vectors with the second.
 UNROLL_FORMULA void turn(Vector (&v)[W]) {
-  using Index [[gnu::vector_size(vector_bytes)]] = int32_t;
-  Index low, high;  // of vectors side by side: x0 y0 x1 y1 …, and from the middle on
-  for (int i = 0; i < W; ++i) {
-    low[i] = i / 2 + i % 2 * W;
-    high[i] = low[i] + W / 2;
-  }
+  constexpr std::make_integer_sequence<int, W> elements;
 #pragma GCC unroll 4
   for (int round = 1; round < W; round *= 2) {
     Vector next[W];
 #pragma GCC unroll 8
     for (int i = 0; i < W / 2; ++i) {
-      next[2 * i] = __builtin_shuffle(v[i], v[i + W / 2], low);
-      next[2 * i + 1] = __builtin_shuffle(v[i], v[i + W / 2], high);
+      next[2 * i] = interleaved<0>(v[i], v[i + W / 2], elements);
+      next[2 * i + 1] = interleaved<W / 2>(v[i], v[i + W / 2], elements);
     }
 #pragma GCC unroll 16
     for (int i = 0; i < W; ++i) v[i] = next[i];
