@@ -38,7 +38,7 @@ constexpr int NR = 2 * W;                       // columns of a tile
 constexpr int MR = (registers - 4) / 2;   // rows of a tile: 14 or 6; its sums fill the registers but four
 constexpr int AR = (MR + W - 1) / W * W;  // rows of a packed panel of a, as whole vectors
 constexpr int64_t KC = 256, NC = 1024;    // a panel of b: 32 KiB; all that are kept: 1 MiB
-constexpr int64_t MC = 144 / MR * MR;     // a block of a: 160 KiB
+constexpr int64_t MC = 72 / MR * MR;      // a block of a: at most 80 KiB
 
 using Vector [[gnu::vector_size(vector_bytes)]] = real;
 using Unaligned [[gnu::vector_size(vector_bytes), gnu::aligned(alignof(real)), gnu::may_alias]] = real;
@@ -142,9 +142,9 @@ UNROLL_FORMULA void turn(Vector (&v)[W]) {
 template <int width>
 void pack(const Lines& x, int64_t count, int64_t k, real* out) {
   if (x.step == 1 && k >= W) {
-    for (int64_t next = 0; next < k; next += W) {
-      const int64_t l = smaller(next, k - W);
-      for (int part = 0; part < width; part += W) {
+    for (int part = 0; part < width; part += W)
+      for (int64_t next = 0; next < k; next += W) {
+        const int64_t l = smaller(next, k - W);
         Vector v[W];
 #pragma GCC unroll 16
         for (int i = 0; i < W; ++i) v[i] = load(x.data + smaller(part + i, count - 1) * x.line + l);
@@ -152,19 +152,15 @@ void pack(const Lines& x, int64_t count, int64_t k, real* out) {
 #pragma GCC unroll 16
         for (int i = 0; i < W; ++i) store(out + (l + i) * width + part, v[i]);
       }
-    }
     return;
   }
-  for (int64_t l = 0; l < k; ++l, out += width) {
-    const real* from = x.data + l * x.step;
-    // Where another row follows, the last vector may reach beyond `count`.
-    const int64_t whole = l + 1 < k && x.step >= width ? ceil_div(count, W) * W : count / W * W;
-    int64_t i = 0;
-    if (x.line == 1)
-      for (; i < whole; i += W) store(out + i, load(from + i));
-    for (; i < count; ++i) out[i] = from[i * x.line];
-    for (; i < width; ++i) out[i] = 0;
-  }
+  // Whole vectors where they end within the matrix, if not within the panel.
+  const int64_t straight = x.line != 1 ? 0 : count == width ? k : x.step >= width ? k - 1 : 0;
+  for (int64_t l = 0; l < straight; ++l)
+    for (int part = 0; part < width; part += W)
+      store(out + l * width + part, load(x.data + l * x.step + part));
+  for (int64_t l = straight; l < k; ++l)
+    for (int i = 0; i < width; ++i) out[l * width + i] = i < count ? x.data[i * x.line + l * x.step] : 0;
 }
 
 // --- one thread's share
@@ -227,7 +223,7 @@ void compute(const Share& s, real* scratch) {
 // ----------------------------------------------------------------------------------------------------
 
 // Multiply-adds for which waking another thread pays.
-constexpr int64_t worth_a_thread = 1 << 20;
+constexpr int64_t worth_a_thread = 1 << 21;
 
 void share_out(const Share& all, real* scratch, int threads) {
   const int64_t panels = ceil_div(all.n, NR);
