@@ -1,4 +1,7 @@
-// The threads of this process: one pool, OpenMP's, which oneDNN uses too.
+// The threads of this process: one pool, OpenMP's.
+//
+// Waiting is what threads cost where a core is shared, so they meet seldom: a pass over elements or a product of
+// matrices is one parallel region without a barrier inside, and work that takes tens of microseconds stays on one thread.
 #pragma once
 
 namespace unroll {

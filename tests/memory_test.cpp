@@ -2,14 +2,8 @@
 // bits.
 //
 // Over all threads, while a Count lives:
-//   own      operator new and the C library's allocation functions, called by anything but the libraries for
-//   matrix products
-//            and threads;
-//   pool     what the pool behind tensors had to ask for;
-//   system   times when the C library asked the kernel, whoever caused it. oneDNN's sgemm takes buffers from
-//   the C
-//            library in every call and offers no other way: they must come out of memory that is there
-//            already.
+//   system   calls of operator new, of the C library's allocation functions and of mmap, whoever makes them;
+//   pool     what the pool behind tensors had to ask for.
 // Under the address sanitizer, which replaces the C library's functions itself, only operator new and the
 // pool count.
 #include "framework/memory.h"
@@ -17,12 +11,10 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <new>
+#include <thread>
 
-#include <link.h>
-#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -43,35 +35,10 @@
 namespace {
 
 std::atomic<bool> counting{false};
-std::atomic<int64_t> own{0}, asked{0};
-std::size_t held = 0;  // by the C library from the kernel, when counting began
+std::atomic<int64_t> calls{0};
 
-// Code of oneDNN and OpenMP.
-struct Code {
-  std::array<std::pair<uintptr_t, uintptr_t>, 8> ranges{};
-  int count = 0;
-
-  Code() { dl_iterate_phdr(add, this); }
-  static int add(dl_phdr_info* object, std::size_t, void* self) {
-    Code& code = *static_cast<Code*>(self);
-    if (!std::strstr(object->dlpi_name, "libdnnl") && !std::strstr(object->dlpi_name, "libgomp")) return 0;
-    for (int i = 0; i < object->dlpi_phnum && code.count < 8; ++i) {
-      const auto& segment = object->dlpi_phdr[i];
-      const uintptr_t begin = object->dlpi_addr + segment.p_vaddr;
-      if (segment.p_type == PT_LOAD) code.ranges[code.count++] = {begin, begin + segment.p_memsz};
-    }
-    return 0;
-  }
-  bool holds(const void* address) const {
-    const auto at = reinterpret_cast<uintptr_t>(address);
-    return std::any_of(ranges.begin(), ranges.begin() + count,
-                       [=](auto& r) { return at >= r.first && at < r.second; });
-  }
-};
-const Code libraries;
-
-void count_call(const void* caller) {
-  if (counting && !libraries.holds(caller)) ++own;
+void count_call() {
+  if (counting) ++calls;
 }
 
 }  // namespace
@@ -85,64 +52,48 @@ void* __libc_realloc(void*, std::size_t);
 void* __libc_memalign(std::size_t, std::size_t);
 }
 
-static std::size_t held_now() {
-  const auto all = mallinfo2();
-  return all.arena + all.hblkhd;
-}
-static void* counted(void* memory, const void* caller) {
-  count_call(caller);
-  if (counting && held_now() != held) ++asked;  // has grown, or has shrunk, only to grow again
+static void* counted(void* memory) {
+  count_call();
   return memory;
 }
 
 extern "C" {
-void* malloc(std::size_t bytes) noexcept {
-  return counted(__libc_malloc(bytes), __builtin_return_address(0));
-}
-void* calloc(std::size_t count, std::size_t bytes) noexcept {
-  return counted(__libc_calloc(count, bytes), __builtin_return_address(0));
-}
-void* realloc(void* memory, std::size_t bytes) noexcept {
-  return counted(__libc_realloc(memory, bytes), __builtin_return_address(0));
-}
+void* malloc(std::size_t bytes) noexcept { return counted(__libc_malloc(bytes)); }
+void* calloc(std::size_t count, std::size_t bytes) noexcept { return counted(__libc_calloc(count, bytes)); }
+void* realloc(void* memory, std::size_t bytes) noexcept { return counted(__libc_realloc(memory, bytes)); }
 void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
-  return counted(__libc_memalign(alignment, bytes), __builtin_return_address(0));
+  return counted(__libc_memalign(alignment, bytes));
 }
 void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
-  return counted(__libc_memalign(alignment, bytes), __builtin_return_address(0));
+  return counted(__libc_memalign(alignment, bytes));
 }
 int posix_memalign(void** memory, std::size_t alignment, std::size_t bytes) noexcept {
-  *memory = counted(__libc_memalign(alignment, bytes), __builtin_return_address(0));
+  *memory = counted(__libc_memalign(alignment, bytes));
   return *memory ? 0 : ENOMEM;
 }
 void* mmap(void* at, std::size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
-  if (counting) ++asked;
+  count_call();
   return reinterpret_cast<void*>(syscall(SYS_mmap, at, bytes, protection, flags, file, offset));
 }
 }
 #else
-static std::size_t held_now() { return 0; }
 static void* __libc_memalign(std::size_t alignment, std::size_t bytes) {
   return std::aligned_alloc(alignment, bytes);
 }
 #endif
 
-static void* new_memory(std::size_t bytes, std::size_t alignment, const void* caller) {
-  count_call(caller);
+static void* new_memory(std::size_t bytes, std::size_t alignment) {
+  count_call();
   bytes = (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
   if (void* memory = __libc_memalign(alignment, bytes)) return memory;
   throw std::bad_alloc();
 }
-// Never inlined, so that the caller is who calls, and GCC does not see free() meet another's operator new.
+// Never inlined, so that GCC does not see free() meet another's operator new.
 #define NOT_INLINE [[gnu::noinline]]
-NOT_INLINE void* operator new(std::size_t bytes) {
-  return new_memory(bytes, alignof(std::max_align_t), __builtin_return_address(0));
-}
-NOT_INLINE void* operator new[](std::size_t bytes) {
-  return new_memory(bytes, alignof(std::max_align_t), __builtin_return_address(0));
-}
+NOT_INLINE void* operator new(std::size_t bytes) { return new_memory(bytes, alignof(std::max_align_t)); }
+NOT_INLINE void* operator new[](std::size_t bytes) { return new_memory(bytes, alignof(std::max_align_t)); }
 NOT_INLINE void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return new_memory(bytes, static_cast<std::size_t>(alignment), __builtin_return_address(0));
+  return new_memory(bytes, static_cast<std::size_t>(alignment));
 }
 NOT_INLINE void operator delete(void* memory) noexcept { std::free(memory); }
 NOT_INLINE void operator delete[](void* memory) noexcept { std::free(memory); }
@@ -158,8 +109,7 @@ namespace {
 // Counts from its construction to result().
 struct Count {
   Count() : pool(memory_statistics().system_calls) {
-    own = asked = 0;
-    held = held_now();
+    calls = 0;
     counting = true;
   }
   ~Count() { counting = false; }
@@ -167,8 +117,7 @@ struct Count {
   std::string result() {
     counting = false;
     const int64_t of_pool = memory_statistics().system_calls - pool;
-    if (own == 0 && of_pool == 0 && asked == 0) return "";
-    return fmt::format("own {}, pool {}, system {}", own.load(), of_pool, asked.load());
+    return calls == 0 && of_pool == 0 ? "" : fmt::format("system {}, pool {}", calls.load(), of_pool);
   }
   int64_t pool;
 };
@@ -255,13 +204,13 @@ TEST_CASE("the counters count") {
   };
   CHECK(counted([] {}) == "");
   int* volatile number = nullptr;
-  CHECK(counted([&] { number = new int(3); }) == "own 1, pool 0, system 0");
+  CHECK(counted([&] { number = new int(3); }) == "system 1, pool 0");
   CHECK(counted([&] { delete number; }) == "");
 #ifdef COUNT_C_ALLOCATIONS
   void* volatile memory = nullptr;
-  CHECK(counted([&] { memory = std::malloc(10); }) == "own 1, pool 0, system 0");
+  CHECK(counted([&] { memory = std::malloc(10); }) == "system 1, pool 0");
   std::free(memory);
-  CHECK(counted([&] { memory = std::malloc(std::size_t{1} << 28); }) == "own 1, pool 0, system 1");
+  std::thread([&] { CHECK(counted([&] { memory = std::calloc(3, 5); }) == "system 1, pool 0"); }).join();
   std::free(memory);
 #endif
   const auto odd = [] { Tensor({3, 12345}); };  // no other test needs this size
@@ -278,7 +227,7 @@ TEST_CASE("after the third step a training step asks the system for no memory") 
           const Threads guard(thread_count);
           Training training(size, kind, engine);
           for (int i = 0; i < 3; ++i) training.step();
-          for (int i = 4; i <= 8; ++i) {
+          for (int i = 4; i <= 10; ++i) {
             Count count;
             training.step();
             const std::string asked_for = count.result();

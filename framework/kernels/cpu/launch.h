@@ -2,6 +2,8 @@
 // and compiled into its namespace.
 #pragma once
 
+#include <omp.h>
+
 #include "framework/kernels/pointwise.h"
 
 namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
@@ -14,10 +16,11 @@ constexpr int64_t worth_threads = 65536;
 
 constexpr int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// task(i) for i in 0 … n-1, on several threads if that pays.
+// task(i) for i in 0 … n-1, on several threads if that pays. (OpenMP takes memory from the system for every parallel
+// region of a single thread.)
 template <class Task>
 void spread(int64_t n, int64_t work, Task task) {
-  if (work < worth_threads || n < 2) {
+  if (work < worth_threads || n < 2 || omp_get_max_threads() == 1) {
     for (int64_t i = 0; i < n; ++i) task(i);
     return;
   }
