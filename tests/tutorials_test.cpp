@@ -1,4 +1,7 @@
-// The programs of examples/tutorial/ learn what they set out to: each ends with 0 only then.
+// The programs of examples/tutorial/. Those that train learn what they set out to: each ends with 0 only
+// then.
+#include <nlohmann/json.hpp>
+
 #include "tests/program.h"
 
 TEST_CASE("the first model tells its two classes apart") {
@@ -11,4 +14,30 @@ TEST_CASE("the custom cell learns to add") {
   const Folder folder;
   const ProgramRun run = run_program(program_named("custom_cell"), {}, folder.path());
   CHECK_MESSAGE(run.code == 0, run.out, run.err);
+}
+
+TEST_CASE("step by step, a model of PyTorch is as surprised by each word as it was there") {
+  const std::filesystem::path folder = std::filesystem::absolute("tests/fixtures/language_model");
+  const auto reading = [&](const std::string& words) {
+    return run_program("/bin/sh", {"-c", program_named("step_by_step") + " " + words}, folder);
+  };
+  const ProgramRun run = reading("unroll.safetensors <test.txt");
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  const auto lines = lines_of(run.out);
+  const auto recorded = nlohmann::json::parse(read_text(folder / "perplexity.json"));
+  REQUIRE(lines.size() == recorded["tokens"].get<size_t>() + 2);
+  CHECK(lines[7].ends_with("  <eos>"));
+  CHECK(lines[9].ends_with("  <unk>"));
+  const std::string perplexity = lines[lines.size() - 2];
+  REQUIRE(perplexity.starts_with("perplexity "));
+  CHECK(std::stod(perplexity.substr(11)) == doctest::Approx(recorded["float64"].get<double>()).epsilon(5e-5));
+  CHECK(lines.back().starts_with("next: "));
+
+  CHECK(lines_of(reading("unroll.safetensors").out).size() == 1);
+  for (const char* words : {"", "nowhere.safetensors", "torch.safetensors", "vocabulary.txt"}) {
+    const ProgramRun refused = reading(words);
+    CHECK(refused.code == 2);
+    CHECK(refused.out.empty());
+    CHECK_MESSAGE(lines_of(refused.err).size() == 1, refused.err);
+  }
 }

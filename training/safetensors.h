@@ -48,6 +48,7 @@ class SafetensorsFile {
 
   const std::vector<Entry>& entries() const { return entries_; }  // in the order of the file
   const Entry* find(std::string_view name) const;                 // nullptr if there is none
+  const Entry& entry(std::string_view name) const;                // throws InputError if there is none
   const Metadata& metadata() const { return metadata_; }
   const std::string& path() const { return path_; }
 
@@ -59,7 +60,6 @@ class SafetensorsFile {
 
  private:
   void read_header();
-  const Entry& entry(std::string_view name) const;
   void check_type(const Entry& entry) const;
   std::string path_;
   int descriptor_ = -1;
