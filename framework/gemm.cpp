@@ -1,6 +1,7 @@
 #include "framework/gemm.h"
 
 #include "framework/kernels/kernels.h"
+#include "framework/profile.h"
 #include "framework/threads.h"
 
 namespace unroll::inline UNROLL_REAL {
@@ -35,6 +36,7 @@ static void checked(const Matrix& a, const B& b, const Into& c, Product product)
     if (!c.add) c.tensor.fill(0);
     return;
   }
+  product_flops += 2 * m * n * k;
   product(scratch_for(threads()), threads());
 }
 

@@ -4,8 +4,10 @@
 #include <array>
 #include <bit>
 #include <cstdlib>
+#include <fstream>
 #include <mutex>
 #include <new>
+#include <string>
 #include <vector>
 
 #include "framework/check.h"
@@ -103,5 +105,12 @@ void pool_release(void* memory) { Pool::instance().give_back(static_cast<Pool::B
 
 MemoryStatistics memory_statistics() { return Pool::instance().statistics(); }
 void reset_peak_memory() { Pool::instance().reset_peak(); }
+
+int64_t peak_memory_of_process() {
+  std::ifstream status("/proc/self/status");  // not getrusage: its figure survives exec, and may be a parent's
+  for (std::string word; status >> word;)
+    if (int64_t kib = 0; word == "VmHWM:" && status >> kib) return kib * 1024;
+  return 0;
+}
 
 }  // namespace unroll

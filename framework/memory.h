@@ -21,6 +21,10 @@ struct MemoryStatistics {
 MemoryStatistics memory_statistics();
 void reset_peak_memory();
 
+// The most memory that this process has had at once, in bytes, all of it counted: weights, text, code. 0 where the
+// system does not say.
+int64_t peak_memory_of_process();
+
 // Bare memory from the pool.
 void* pool_allocate(std::size_t bytes);
 void pool_release(void* memory);

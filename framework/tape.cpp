@@ -6,6 +6,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "framework/profile.h"
+
 namespace unroll::inline UNROLL_REAL {
 
 // --- Gradient -------------------------------------------------------------------------------------------------
@@ -90,12 +92,15 @@ std::atomic<uint64_t> tapes{0};
 
 void* Tape::allocate(std::size_t bytes) { return state.arena.allocate(bytes); }
 
+void Tape::measure(const char* op) { profile_->recorded(op); }
+
 // --- Tape -------------------------------------------------------------------------------------------------------
 
-Tape::Tape(TapeOptions options) : options_(options), id_(++tapes) {
+Tape::Tape(TapeOptions options) : options_(options), id_(++tapes), profile_(Profile::active()) {
   require(!state.tape, "tape: another tape is alive on this thread; only one can record");
   require(state.suspended == 0, "tape: recording is suspended by a NoTape");
   state.tape = this;
+  if (profile_) profile_->begin_tape();
 }
 
 Tape::~Tape() {
@@ -128,9 +133,12 @@ void Tape::backward(const Var& loss) {
 
 void Tape::finish(Record* record) {
   const auto written = [](const Node& node) { return node.gradient.written(); };
+  if (profile_) profile_->before_backward();
   if (std::ranges::any_of(record->nodes, written)) record->play(record);
+  if (profile_) profile_->before_release();
   record->forget(record);
   for (Var& output : record->outputs) output = Var();
+  if (profile_) profile_->finished(record->op);
   if (options_.keep_gradients || std::string_view(record->op) == "watch") return;
   for (Node& node : record->nodes) {
     node.gradient.release();

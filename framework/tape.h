@@ -17,6 +17,10 @@
 
 #include "framework/tensor.h"
 
+namespace unroll {
+class Profile;
+}
+
 namespace unroll::inline UNROLL_REAL {
 
 class Tape;
@@ -161,6 +165,7 @@ class Tape {
   friend std::array<Var, N> record(const char* op, std::array<Tensor, N> values, const Inputs& inputs, F backward);
 
   static void* allocate(std::size_t bytes);
+  void measure(const char* op);
   void finish(Record* record);
 
   TapeOptions options_;
@@ -168,6 +173,7 @@ class Tape {
   int64_t size_ = 0;
   bool played_ = false;
   Record* last_ = nullptr;
+  Profile* profile_;  // nullptr: nothing is measured
 };
 
 // Suspends the recording of this thread's tape: evaluation in the middle of training.
@@ -233,6 +239,7 @@ std::array<Var, N> Tape::add(const char* op, std::array<Tensor, N> values, F&& b
     record->output_of[i] = Var(std::move(values[i]), record->node_of[i], id_);
   }
   ++size_;
+  if (profile_) [[unlikely]] measure(op);
   return record->output_of;
 }
 

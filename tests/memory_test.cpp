@@ -310,3 +310,8 @@ TEST_CASE("two trainings with the same seed and thread count end in the same bit
         CHECK_FALSE(same_bits(first.params.values(), other.params.values()));
       }
 }
+
+TEST_CASE("the peak of the process is at least what it touched at once") {
+  const std::vector<char> touched(std::size_t{64} << 20, 1);
+  CHECK(peak_memory_of_process() >= std::ssize(touched));
+}

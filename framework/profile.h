@@ -1,0 +1,83 @@
+// Where the time of training goes: calls, seconds, arithmetic and memory of each operation.
+//
+//   Profile profile;                                // while it lives, this thread's tapes are measured
+//   for (…) { Tape tape; …; tape.backward(loss); }
+//   for (const Profile::Row& row : profile.rows()) …     // training/run_description.h makes a table of them
+//
+// Every operation ends in record(), and before its values it has nothing to do: so what passes between one
+// record and the next is the forward time of the next, and what a program does in between (cutting a window
+// out of a text) is counted with the operation that follows. A composite operation appears as the operations
+// it is made of. Backward time is taken around each record's own. What is not recorded, an optimizer's step
+// or a validation, is measured by a Profile::Part. Without a Profile, a record costs one branch on the tape's
+// pointer to it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace unroll {
+
+class Profile {
+ public:
+  // Throws Error if this thread has one already.
+  Profile();
+  ~Profile();
+  Profile(const Profile&) = delete;
+  Profile& operator=(const Profile&) = delete;
+
+  struct Row {
+    std::string name;
+    int64_t calls = 0;
+    double forward = 0, backward = 0;  // seconds; a part has all of its time in `forward`
+    int64_t flops = 0;                 // of matrix products, forward and backward; 2 m n k each
+    int64_t held = 0;  // bytes that waited for the backward: results, and what it needs besides
+    double seconds() const { return forward + backward; }
+  };
+  // The longest first; the last is what no other has, named "everything else", up to now.
+  std::vector<Row> rows() const;
+  int64_t tapes() const { return tapes_; }  // that were measured
+
+  // Measures its own lifetime as a row, if this thread has a Profile. The name must live as long as that.
+  class Part {
+   public:
+    explicit Part(std::string_view name);
+    ~Part();
+    Part(const Part&) = delete;
+    Part& operator=(const Part&) = delete;
+
+   private:
+    std::string_view name_;
+    Profile* profile_;
+    std::chrono::steady_clock::time_point begin_;
+  };
+
+  // --- for the tape ------------------------------------------------------------------------------------
+
+  static Profile* active();  // this thread's; nullptr
+  void begin_tape();
+  void recorded(std::string_view op);  // its values are there
+  // One record's backward, in three calls.
+  void before_backward();
+  void before_release();  // it ran; what it held goes now
+  void finished(std::string_view op);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Row& row(std::string_view name);
+  double lap();          // seconds since the last one
+  int64_t take_flops();  // products since the last time
+
+  std::map<std::string, Row, std::less<>> rows_;
+  Clock::time_point begin_ = Clock::now(), last_ = begin_;
+  int64_t tapes_ = 0, flops_ = 0, in_use_ = 0;
+  double backward_ = 0;  // of the record that is being released
+};
+
+// Arithmetic of this thread's matrix products since it began; gemm adds to it.
+inline constinit thread_local int64_t product_flops = 0;
+
+}  // namespace unroll

@@ -1,0 +1,279 @@
+#include "training/chart.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace unroll {
+
+namespace {
+
+// Where values lie on the page.
+struct Axis {
+  double low = 0, high = 1;  // values at its ends
+  double from = 0, to = 1;   // and where these are drawn
+  bool logarithmic = false;
+  double operator()(double value) const {
+    const auto scaled = [this](double v) { return logarithmic ? std::log(v) : v; };
+    return from + (to - from) * (scaled(value) - scaled(low)) / (scaled(high) - scaled(low));
+  }
+};
+
+struct Range {
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  void add(double value) {
+    if (std::isfinite(value)) low = std::min(low, value), high = std::max(high, value);
+  }
+  bool empty() const { return low > high; }
+};
+
+Range range_of_y(const Chart& chart) {
+  Range range;
+  for (const ChartSeries& series : chart.series)
+    for (const double y : series.y) range.add(y);
+  for (const Chart::Level& level : chart.levels) range.add(level.y);
+  range.high = std::min(range.high, chart.top);
+  return range;
+}
+
+Axis y_axis(const Chart& chart, double bottom, double top) {
+  const Range range = range_of_y(chart);
+  Axis axis{.from = bottom, .to = top};
+  if (range.empty()) return axis;
+  axis.logarithmic = chart.logarithmic && range.low > 0;
+  if (axis.logarithmic) {
+    const double margin = std::max(std::pow(range.high / range.low, 0.06), 1.02);
+    axis.low = range.low / margin, axis.high = range.high * margin;
+  } else {
+    axis.low = std::min(0.0, range.low);
+    axis.high = axis.low + std::max((range.high - axis.low) * 1.08, 1e-12);
+  }
+  return axis;
+}
+
+Axis x_axis(const Chart& chart, double left, double right) {
+  Range range;
+  range.add(0);
+  for (const ChartSeries& series : chart.series)
+    for (const double x : series.x) range.add(x);
+  return {.low = 0, .high = std::max(range.high, 1.0), .from = left, .to = right};
+}
+
+// "0.05", "250", "1.5k", "40M".
+std::string tick_text(double value) {
+  const double size = std::abs(value);
+  if (size >= 1e6) return fmt::format("{:g}M", value / 1e6);
+  return size >= 1e3 ? fmt::format("{:g}k", value / 1e3) : fmt::format("{:g}", value);
+}
+
+std::string text(double x, double y, const char* anchor, const char* style, std::string_view words) {
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" class=\"{}\">{}</text>\n", x, y,
+                     anchor, style, html_escaped(words));
+}
+
+std::string line(double x1, double y1, double x2, double y2, const char* style) {
+  return fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" class=\"{}\"/>\n", x1, y1,
+                     x2, y2, style);
+}
+
+struct Point {
+  double x, y;
+};
+
+// A chart in the making. What is drawn is remembered as points, so that names can be put where nothing else
+// is.
+class Drawing {
+ public:
+  Drawing(const Chart& chart, int width, int height, std::string id)
+      : chart_(chart),
+        width_(width),
+        height_(height),
+        id_(std::move(id)),
+        right_(width - (chart.right_name.empty() ? 12 : 40)),
+        bottom_(height - 38),
+        x_(x_axis(chart, left, right_)),
+        y_(y_axis(chart, bottom_, top)) {}
+
+  std::string svg() {
+    add_axes();
+    for (const Chart::Level& level : chart_.levels) {
+      svg_ += line(left, y_(level.y), right_, y_(level.y), "level");
+      occupy({left, y_(level.y)}, {right_, y_(level.y)});
+    }
+    svg_ += fmt::format(
+        "<clipPath id=\"{}-c\"><path d=\"M{} {}H{}V{}H{}Z\"/></clipPath><g clip-path=\"url(#{}-c)\">\n", id_,
+        left, top, width_, bottom_ + 4, left, id_);
+    for (std::size_t i = 0; i < chart_.series.size(); ++i) add_curve(chart_.series[i], i);
+    svg_ += "</g>\n";
+    add_mark();
+    for (const Chart::Level& level : chart_.levels) add_level_name(level);
+    return fmt::format(
+        "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-labelledby=\"{}-t {}-d\" data-plot=\"{},{},{},{}\" "
+        "data-range=\"{},{},{},{}\"{}>\n<title id=\"{}-t\">{}</title><desc id=\"{}-d\">{}</desc>\n{}</svg>\n",
+        width_, height_, id_, id_, left, top, right_, bottom_, x_.low, x_.high, y_.low, y_.high,
+        y_.logarithmic ? " data-log" : "", id_, html_escaped(chart_.title), id_,
+        html_escaped(chart_.description), svg_);
+  }
+
+ private:
+  static constexpr double left = 46, top = 26;
+
+  void add_axes() {
+    const int rows = std::max(3, height_ / 55), columns = std::max(3, width_ / 110);
+    for (const double value :
+         y_.logarithmic ? round_log_ticks(y_.low, y_.high, rows) : round_ticks(y_.low, y_.high, rows)) {
+      svg_ += line(left, y_(value), right_, y_(value), "grid");
+      svg_ += text(left - 7, y_(value) + 4, "end", "tick", tick_text(value));
+    }
+    if (!chart_.right_name.empty() && y_.logarithmic) {
+      for (const double value : round_ticks(std::log(y_.low), std::log(y_.high), rows)) {
+        const double at = y_(std::exp(value));
+        svg_ += line(right_, at, right_ + 4, at, "axis");
+        svg_ += text(right_ + 8, at + 4, "start", "tick", tick_text(value));
+      }
+      svg_ += text(width_, 13, "end", "name", chart_.right_name);
+    }
+    for (const double value : round_ticks(x_.low, x_.high, columns)) {
+      svg_ += line(x_(value), bottom_, x_(value), bottom_ + 4, "axis");
+      svg_ +=
+          text(x_(value), bottom_ + 18, x_(value) > right_ - 12 ? "end" : "middle", "tick", tick_text(value));
+    }
+    svg_ += line(left, bottom_, right_, bottom_, "axis");
+    svg_ += text(0, 13, "start", "name", chart_.y_name);
+    svg_ += text(right_, height_ - 4, "end", "name", chart_.x_name);
+  }
+
+  void add_curve(const ChartSeries& series, std::size_t number) {
+    std::string path, dots;
+    Point last{};
+    bool joined = false;
+    for (std::size_t i = 0; i < series.x.size(); ++i) {
+      if (!std::isfinite(series.y[i])) {
+        joined = false;
+        continue;
+      }
+      const Point at{x_(series.x[i]), y_(series.y[i])};
+      path += fmt::format("{}{:.1f} {:.1f}", joined ? 'L' : 'M', at.x, at.y);
+      if (series.points || series.x.size() == 1)
+        dots += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"/>", at.x, at.y);
+      occupy(joined ? last : at, at);
+      last = at;
+      joined = true;
+    }
+    svg_ += fmt::format("<g class=\"series s{}\"><path d=\"{}\"/>{}</g>\n", number, path, dots);
+  }
+
+  void add_mark() {
+    if (!chart_.mark || !std::isfinite(chart_.mark->y)) return;
+    const Point at{x_(chart_.mark->x), y_(chart_.mark->y)};
+    std::vector<Point> places;
+    for (const double away : {20, 34, 52, 75, 100})
+      for (const double side : {-1.0, 1.0})
+        for (const double along : {0.0, -50.0, 50.0, -100.0, 100.0})
+          places.push_back({at.x + along, at.y + side * away});
+    const Point place = best_place(places, chart_.mark->text);
+    const double edge = place.y < at.y ? -1 : 1;
+    svg_ += line(at.x, at.y + edge * 5.5, at.x, place.y - edge * 8, "leader");
+    svg_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5.5\" class=\"mark\"/>\n", at.x, at.y);
+    add_name(place, chart_.mark->text, "mark-name halo");
+  }
+
+  void add_level_name(const Chart::Level& level) {
+    std::vector<Point> places;
+    for (const double above : {-11.0, 11.0})
+      for (const double part : {0.0, 0.25, 0.5, 0.75, 1.0})
+        places.push_back({left + part * (right_ - left), y_(level.y) + above});
+    add_name(best_place(places, level.name), level.name, "level-name halo");
+  }
+
+  // Centred; moved inside the frame.
+  Point inside(Point middle, std::string_view words) const {
+    const double half = width_of(words) / 2;
+    return {std::clamp(middle.x, left + 4 + half, std::max(left + 4 + half, right_ - 4 - half)),
+            std::clamp(middle.y, top + 6, bottom_ - 8)};
+  }
+
+  // The first of the places where least is in the way.
+  Point best_place(const std::vector<Point>& places, std::string_view words) const {
+    Point best{};
+    std::ptrdiff_t least = -1;
+    for (const Point& place : places) {
+      const Point middle = inside(place, words);
+      const auto hit = std::ranges::count_if(occupied_, [&](const Point& p) {
+        return std::abs(p.x - middle.x) < width_of(words) / 2 + 3 && std::abs(p.y - middle.y) < 9;
+      });
+      if (least < 0 || hit < least) least = hit, best = middle;
+    }
+    return best;
+  }
+
+  void add_name(Point middle, std::string_view words, const char* style) {
+    svg_ += text(middle.x, middle.y + 4, "middle", style, words);
+    occupy({middle.x - width_of(words) / 2, middle.y}, {middle.x + width_of(words) / 2, middle.y});
+  }
+
+  // About: what font there is, is not known.
+  static double width_of(std::string_view words) { return 7.2 * static_cast<double>(words.size()); }
+
+  // A line is points two units apart.
+  void occupy(Point from, Point to) {
+    const double length = std::hypot(to.x - from.x, to.y - from.y);
+    for (double along = 0; along <= length; along += 2) {
+      const double part = length > 0 ? along / length : 0;
+      occupied_.push_back({from.x + part * (to.x - from.x), from.y + part * (to.y - from.y)});
+    }
+  }
+
+  const Chart& chart_;
+  const int width_, height_;
+  const std::string id_;
+  const double right_, bottom_;
+  const Axis x_, y_;
+  std::string svg_;
+  std::vector<Point> occupied_;
+};
+
+}  // namespace
+
+std::string html_escaped(std::string_view text) {
+  constexpr std::string_view special = "&<>\"'";
+  constexpr std::string_view entities[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
+  std::string result;
+  for (const char c : text) {
+    const std::size_t k = special.find(c);
+    if (k == special.npos)
+      result += c;
+    else
+      result += entities[k];
+  }
+  return result;
+}
+
+std::string chart_svg(const Chart& chart, int width, int height, const std::string& id) {
+  return Drawing(chart, width, height, id).svg();
+}
+
+std::string chart_json(const Chart& chart) {
+  const auto string = [](const std::string& text) {
+    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  };
+  const auto numbers = [](const std::vector<double>& values) {
+    std::string list;
+    for (const double value : values)
+      list += (list.empty() ? "" : ",") + (std::isfinite(value) ? fmt::format("{:.6g}", value) : "null");
+    return "[" + list + "]";
+  };
+  std::string series, result;
+  for (const ChartSeries& s : chart.series)
+    series += fmt::format("{}{{\"name\":{},\"x\":{},\"y\":{}}}", series.empty() ? "" : ",", string(s.name),
+                          numbers(s.x), numbers(s.y));
+  // "</script>" in a name does not end the script that it stands in.
+  for (const char c : fmt::format("{{\"x\":{},\"series\":[{}]}}", string(chart.x_name), series))
+    result += c == '<' ? std::string("\\u003c") : std::string(1, c);
+  return result;
+}
+
+}  // namespace unroll

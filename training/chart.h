@@ -1,0 +1,55 @@
+// Line charts as SVG.
+//
+// What is drawn is static, so that it prints and needs no script; colours come from the page's style sheet,
+// by class. The numbers stand beside it as JSON for a script that shows values under the pointer.
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace unroll {
+
+struct ChartSeries {
+  std::string name;
+  bool points = false;                 // each one is marked, as well as joined
+  std::vector<double> x = {}, y = {};  // of one length; where y is not finite the line is broken
+};
+
+struct Chart {
+  std::string title, description = {};  // for those who do not see it: what it is, and what it shows
+  std::string x_name, y_name;           // "step", "perplexity"
+  std::string right_name = {};          // of an axis on the right with the logarithm of y; "": none
+  double top = std::numeric_limits<double>::infinity();  // y beyond it is cut off
+  bool logarithmic = false;  // y, where all of it is above zero; else it begins at zero, or below
+  std::vector<ChartSeries> series = {};
+  struct Level {
+    std::string name;
+    double y = 0;
+  };
+  std::vector<Level> levels = {};  // to be held against: dashed, named, from edge to edge
+  struct Mark {
+    std::string text;
+    double x = 0, y = 0;
+  };
+  std::optional<Mark> mark = {};  // a point that is named
+};
+
+// An <svg> of that many units, which are pixels where there is room; `id` must be new on the page.
+std::string chart_svg(const Chart& chart, int width, int height, const std::string& id);
+// {"x": "step", "series": [{"name": …, "x": […], "y": […]}]}
+std::string chart_json(const Chart& chart);
+
+// A series in at most so many points: neighbours are replaced by their means.
+ChartSeries thinned(ChartSeries series, std::size_t at_most);
+
+// About so many round numbers (1, 2 or 5 times a power of ten apart) in [low, high].
+std::vector<double> round_ticks(double low, double high, int about);
+// The same for a logarithmic axis; 0 < low < high.
+std::vector<double> round_log_ticks(double low, double high, int about);
+
+// Text as it may stand between tags, or in a quoted attribute.
+std::string html_escaped(std::string_view text);
+
+}  // namespace unroll

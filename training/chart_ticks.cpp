@@ -1,0 +1,56 @@
+// The round numbers at an axis, and curves with fewer points.
+#include <algorithm>
+#include <cmath>
+
+#include "training/chart.h"
+
+namespace unroll {
+
+std::vector<double> round_ticks(double low, double high, int about) {
+  const double rough = (high - low) / std::max(about, 1), power = std::pow(10, std::floor(std::log10(rough)));
+  const double distance = power * (rough / power < 1.5   ? 1
+                                   : rough / power < 3.5 ? 2
+                                   : rough / power < 7.5 ? 5
+                                                         : 10);
+  std::vector<double> ticks;
+  // Multiples, not sums, of the distance: 0.3 and not 0.30000000000000004; -0 is 0.
+  for (double n = std::ceil(low / distance - 1e-9); n * distance <= high + 1e-9 * distance; ++n)
+    ticks.push_back(n == 0 ? 0 : n * distance);
+  return ticks;
+}
+
+std::vector<double> round_log_ticks(double low, double high, int about) {
+  const std::vector<std::vector<double>> per_decade = {
+      {1}, {1, 3}, {1, 2, 5}, {1, 1.5, 2, 3, 5, 7}, {1, 1.5, 2, 2.5, 3, 4, 5, 6, 8}};
+  std::vector<double> ticks;
+  for (const auto& leading : per_decade) {
+    std::vector<double> denser;
+    for (double power = std::pow(10, std::floor(std::log10(low))); power <= high; power *= 10)
+      for (const double digit : leading)
+        if (digit * power >= low && digit * power <= high) denser.push_back(digit * power);
+    if (static_cast<int>(denser.size()) > about + 2) break;
+    ticks = denser;
+  }
+  // Within a fraction of a decade a logarithm is nearly straight.
+  return ticks.size() < 4 ? round_ticks(low, high, about) : ticks;
+}
+
+ChartSeries thinned(ChartSeries series, std::size_t at_most) {
+  const std::size_t size = series.x.size();
+  if (size <= at_most) return series;
+  const auto means = [&](const std::vector<double>& values) {
+    std::vector<double> result;
+    for (std::size_t k = 0; k < at_most; ++k) {
+      const std::size_t begin = k * size / at_most, end = (k + 1) * size / at_most;
+      double sum = 0;
+      for (std::size_t i = begin; i < end; ++i) sum += values[i];
+      result.push_back(sum / static_cast<double>(end - begin));
+    }
+    return result;
+  };
+  series.x = means(series.x);
+  series.y = means(series.y);
+  return series;
+}
+
+}  // namespace unroll

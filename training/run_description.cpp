@@ -1,0 +1,134 @@
+#include "training/run_description.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "framework/check.h"
+#include "training/atomic_file.h"
+#include "training/progress.h"
+
+namespace unroll {
+
+using Json = nlohmann::ordered_json;
+using Figure = RunDescription::Figure;
+using Level = RunDescription::Level;
+using Table = RunDescription::Table;
+
+static void to_json(Json& json, const Figure& f) {
+  json = {{"name", f.name}, {"value", f.value}, {"note", f.note}};
+}
+static void from_json(const Json& json, Figure& f) {
+  f = {.name = json.at("name"), .value = json.at("value"), .note = json.at("note")};
+}
+static void to_json(Json& json, const Level& l) { json = {{"name", l.name}, {"score", l.score}}; }
+static void from_json(const Json& json, Level& l) {
+  l = {.name = json.at("name"), .score = json.at("score")};
+}
+static void to_json(Json& json, const Table& t) {
+  json = {{"title", t.title}, {"note", t.note}, {"columns", t.columns}, {"rows", t.rows}};
+}
+static void from_json(const Json& json, Table& t) {
+  t = {.title = json.at("title"),
+       .note = json.at("note"),
+       .columns = json.at("columns"),
+       .rows = json.at("rows")};
+}
+
+void write_run_description(const std::filesystem::path& folder, const RunDescription& d) {
+  const Json json{
+      {"title", d.title}, {"summary", d.summary}, {"unit", d.names.unit}, {"perplexity", d.names.perplexity},
+      {"facts", d.facts}, {"results", d.results}, {"levels", d.levels},   {"tables", d.tables}};
+  // A path or a name may hold bytes that are no UTF-8: they are replaced.
+  write_file_atomically(folder / "report.json", json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
+}
+
+RunDescription read_run_description(const std::filesystem::path& folder) {
+  const std::string path = (folder / "report.json").string();
+  std::ifstream file(path, std::ios::binary);
+  require_input(file.good(), "{}: cannot be read; it is written as a run begins", path);
+  try {
+    const Json json = Json::parse(file);
+    RunDescription d{.title = json.at("title"),
+                     .summary = json.at("summary"),
+                     .names = {.unit = json.at("unit"), .perplexity = json.at("perplexity")},
+                     .facts = json.at("facts"),
+                     .results = json.at("results"),
+                     .levels = json.at("levels"),
+                     .tables = json.at("tables")};
+    for (const Table& table : d.tables)
+      for (const auto& row : table.rows)
+        require(row.size() == table.columns.size(), "a row of '{}' has {} cells for {} columns", table.title,
+                row.size(), table.columns.size());
+    return d;
+  } catch (const std::exception& error) {
+    throw InputError(fmt::format("{}: no description of a run: {}", path, error.what()));
+  }
+}
+
+Table parameter_table(const ParameterSet& params) {
+  Table table{.title = "Parameters", .note = {}, .columns = {"name", "shape", "numbers"}};
+  for (const auto& p : params.all()) table.rows.push_back({p->name, p->shape.text(), with_commas(p->size())});
+  table.note = fmt::format("Together {} numbers, {}B in float32.", with_commas(params.count()),
+                           format_number(4.0 * static_cast<double>(params.count())));
+  return table;
+}
+
+Table profile_table(const Profile& profile) {
+  const auto number = [](double value) { return value > 0 ? format_number(value) : ""; };
+  const std::vector<Profile::Row> rows = profile.rows();
+  double total = 0;
+  for (const Profile::Row& row : rows) total += row.seconds();
+  Table table{
+      .title = "Time per operation",
+      .note =
+          "GFLOP/s counts matrix products. Held: results and what the gradient needs, from forward to "
+          "backward, a tape's worth.",
+      .columns = {"operation", "calls", "forward, s", "backward, s", "share", "GFLOP/s", "held, bytes"}};
+  for (const Profile::Row& row : rows)
+    table.rows.push_back({row.name, row.calls > 0 ? with_commas(row.calls) : "", number(row.forward),
+                          number(row.backward), fmt::format("{:.1f} %", 100 * row.seconds() / total),
+                          number(1e-9 * static_cast<double>(row.flops) / row.seconds()),
+                          number(static_cast<double>(row.held) / static_cast<double>(profile.tapes()))});
+  return table;
+}
+
+bool Table::is_numeric(std::size_t column) const {
+  const auto number = [column](const std::vector<std::string>& row) {
+    const std::string& cell = row[column];
+    return cell.empty() || (cell.find_first_of("0123456789") != cell.npos &&
+                            cell.find_first_not_of("0123456789.,:+-%eEkMGT ") == cell.npos);
+  };
+  return !rows.empty() && std::ranges::all_of(rows, number);
+}
+
+std::string table_text(const Table& table) {
+  std::vector<std::size_t> widths;
+  for (const std::string& name : table.columns) widths.push_back(name.size());
+  for (const auto& row : table.rows)
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+  std::string text;
+  const auto add_line = [&](const std::vector<std::string>& cells) {
+    std::string line;
+    for (std::size_t c = 0; c < cells.size(); ++c)
+      line += table.is_numeric(c) ? fmt::format("{:>{}}   ", cells[c], widths[c])
+                                  : fmt::format("{:<{}}   ", cells[c], widths[c]);
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+  };
+  add_line(table.columns);
+  for (const auto& row : table.rows) add_line(row);
+  return table.note.empty() ? text : text + table.note + '\n';
+}
+
+std::string with_commas(int64_t number) {
+  const std::string text = std::to_string(number);
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (i > 0 && (text.size() - i) % 3 == 0) result += ',';
+    result += text[i];
+  }
+  return result;
+}
+
+}  // namespace unroll
