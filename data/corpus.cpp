@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "framework/check.h"
+#include "framework/one_line.h"
 
 namespace unroll {
 namespace {
@@ -162,7 +163,7 @@ std::vector<int32_t> encode(std::string_view text, const Vocabulary& vocabulary,
     const auto id = known ? known : vocabulary.find(Vocabulary::unknown);
     require_input(id.has_value(),
                   "{}:{}: '{}' is not in the vocabulary of the training split, which has no {} for it",
-                  origin, line, word, Vocabulary::unknown);
+                  origin, line, one_line(word), Vocabulary::unknown);
     ids.push_back(*id);
   });
   return ids;

@@ -2,6 +2,7 @@
 #include "data/vocabulary.h"
 
 #include "framework/check.h"
+#include "framework/one_line.h"
 
 namespace unroll {
 
@@ -12,7 +13,7 @@ Vocabulary::Vocabulary(std::vector<std::string> words) {
     require_input(!word.empty(), "vocabulary: the word of id {} is empty", size());
     const int32_t next = size();
     const int32_t id = add(word);
-    require_input(id == next, "vocabulary: '{}' stands there twice, as {} and {}", word, id, next);
+    require_input(id == next, "vocabulary: '{}' stands there twice, as {} and {}", one_line(word), id, next);
   }
 }
 
@@ -33,7 +34,8 @@ std::optional<int32_t> Vocabulary::find(std::string_view word) const {
 int32_t Vocabulary::id(std::string_view word) const {
   if (const auto known = find(word)) return *known;
   const auto substitute = find(unknown);
-  require_input(substitute.has_value(), "'{}' is not in the vocabulary, and neither is {}", word, unknown);
+  require_input(substitute.has_value(), "'{}' is not in the vocabulary, and neither is {}", one_line(word),
+                unknown);
   return *substitute;
 }
 

@@ -1,32 +1,11 @@
 // Text: any bytes as the three files of a corpus, at word and at character level. What is accepted can be
 // written out and read again, and takes no more than one number for each byte.
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-
 #include "data/corpus.h"
 #include "fuzz/target.h"
 
 namespace {
 
-namespace fs = std::filesystem;
 using namespace unroll;
-
-// A folder that goes away when the process ends in order.
-const fs::path& folder() {
-  static const struct Made {
-    Made() {
-      const char* memory = "/dev/shm/unroll-fuzz-XXXXXX";  // a disk would be most of the time
-      std::string name =
-          fs::exists("/dev/shm") ? memory : (fs::temp_directory_path() / (memory + 9)).string();
-      fuzz::expect(mkdtemp(name.data()) != nullptr, "a folder");
-      path = name;
-    }
-    ~Made() { fs::remove_all(path); }
-    fs::path path;
-  } made;
-  return made.path;
-}
 
 // Text without '\r' at character level: one before the end of a line is not kept, so it could not be written
 // out.
@@ -52,13 +31,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   const Level level = data[0] % 2 ? Level::character : Level::word;
   std::string_view left(reinterpret_cast<const char*>(data) + 1, size - 1);
   std::string_view text;
+  std::filesystem::path folder;
   for (const Split split : {Split::train, Split::valid, Split::test}) {
     if (!left.empty() || split == Split::train) {
       text = left.substr(0, left.find('\xff'));
       left.remove_prefix(std::min(left.size(), text.size() + 1));
     }  // else the one before serves again
-    std::ofstream(text_file(folder(), split), std::ios::binary) << text;
+    folder = fuzz::folder_with(text_file("", split), text);
   }
-  fuzz::accepts([&] { check(load_text(folder(), level), level, 3 * size); });
+  fuzz::accepts([&] { check(load_text(folder, level), level, 3 * size); });
   return 0;
 }

@@ -1,6 +1,7 @@
 // Checkpoints: any bytes as a safetensors file. Its header, every tensor, and the model of ptb that it claims
 // to hold.
 #include "examples/ptb/saved_model.h"
+#include "examples/ptb/torch_model.h"
 #include "framework/memory.h"
 #include "fuzz/target.h"
 #include "training/safetensors.h"
@@ -30,6 +31,7 @@ static void read(const std::string& bytes) {
     for (const auto& entry : tensors.entries())
       fuzz::accepts(
           [&] { fuzz::expect(tensors.load(entry.name).size() == entry.size(), "a tensor has its shape"); });
+    ptb::read_torch_model(tensors);
   });
   fuzz::accepts([&] { ptb::load_model(file.path()); });
   fuzz::expect(in_proportion(unroll::memory_statistics().peak, bytes.size()),

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <string_view>
 
@@ -35,9 +37,29 @@ bool accepts(F f) {
     return true;
   } catch (const unroll::InputError& error) {
     const std::string_view message = error.what();
-    expect(!message.empty() && message.find('\n') == message.npos, "an error is one line");
+    expect(!message.empty(), "an error says something");
+    for (const unsigned char c : message) expect(c >= 32 && c != 127, "an error is one line of text");
     return false;
   }
+}
+
+// A folder of this process with this file in it; it goes away when the process ends in order.
+inline const std::filesystem::path& folder_with(const std::filesystem::path& name, std::string_view bytes) {
+  static const struct Folder {
+    Folder() {
+      const bool memory =
+          std::filesystem::is_directory("/dev/shm");  // else most of the time goes to the disk
+      std::string made =
+          (memory ? std::filesystem::path("/dev/shm") : std::filesystem::temp_directory_path()) /
+          "unroll-fuzz-XXXXXX";
+      expect(mkdtemp(made.data()) != nullptr, "a folder");
+      path = made;
+    }
+    ~Folder() { std::filesystem::remove_all(path); }
+    std::filesystem::path path;
+  } folder;
+  std::ofstream(folder.path / name, std::ios::binary) << bytes;
+  return folder.path;
 }
 
 // Bytes as a file that has a path, in memory.

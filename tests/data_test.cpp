@@ -109,6 +109,7 @@ TEST_CASE("an unknown word is <unk>, or an error, never some other word") {
 
 TEST_CASE("a list that is no vocabulary is refused") {
   CHECK(lacks(input_error_of([] { Vocabulary(Words{"a", "b", "a"}); }), {"'a'", "twice", "0", "2"}) == "");
+  CHECK(lacks(input_error_of([] { Vocabulary(Words{"a\nb", "a\nb"}); }), {"'a?b'"}) == "");
   CHECK(lacks(input_error_of([] { Vocabulary(Words{"a", ""}); }), {"id 1", "empty"}) == "");
 }
 
@@ -152,6 +153,8 @@ TEST_CASE("a word that needs an <unk> the training split lacks is named with fil
   const Folder folder;
   folder.write_splits("a b\n", "a\nb c\n", "a\n");
   CHECK(lacks(input_error_of([&] { load_text(folder.path); }), {"valid.txt:2: 'c'", "<unk>"}) == "");
+  folder.write("valid.txt", "a \x1b[31m\n");  // found by fuzzing: it would have coloured the terminal
+  CHECK(lacks(input_error_of([&] { load_text(folder.path); }), {"valid.txt:1: '?[31m'"}) == "");
   folder.write("valid.txt", "a\n");
   folder.write("test.txt", "aé\n");
   CHECK(lacks(input_error_of([&] { load_text(folder.path, Level::character); }), {"test.txt:1: 'é'"}) == "");

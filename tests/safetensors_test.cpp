@@ -258,7 +258,8 @@ TEST_CASE("safetensors: a header that contradicts itself or the file is refused"
   check(
       R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})",
       12, {"'b' overlaps"});
-  check("{\"a\\nb\":7}", 0, {"'a?b' holds a number"});
+  check("{\"a\\nb\":7}", 0, {"'a?b' is no name of a tensor"});
+  check(R"({")" + std::string(1001, 'a') + R"(":7})", 0, {"aaa...' is no name of a tensor"});
 }
 
 TEST_CASE(

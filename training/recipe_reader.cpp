@@ -14,8 +14,8 @@
 #include <toml++/toml.h>
 
 #include "framework/check.h"
+#include "framework/one_line.h"
 #include "training/bundled_recipes.h"
-#include "training/one_line.h"
 
 namespace unroll {
 namespace {

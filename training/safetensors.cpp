@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "framework/one_line.h"
 #include "training/atomic_file.h"
-#include "training/one_line.h"
 
 namespace unroll::inline UNROLL_REAL {
 namespace {
@@ -59,6 +59,8 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
   bool key(string_t& text) override {
     if (depth_ == 1) {
       name_ = text;
+      // Names stand in messages from here on, to PyTorch's users too: nothing but text.
+      if (name_ != one_line(name_, 1000)) return fails("'{}' is no name of a tensor", one_line(name_));
       if (!names_.insert(name_).second) return fails("'{}' stands in it twice", one_line(name_));
       seen_ = {};
     } else {

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "training/one_line.h"
+#include "framework/one_line.h"
 
 namespace unroll {
 

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "framework/one_line.h"
 #include "training/safetensors.h"
 
 namespace ptb {
@@ -82,7 +83,7 @@ void load_weights(const std::filesystem::path& path, LanguageModel& model) {
 SavedModel load_model(const std::filesystem::path& path) {
   const SafetensorsFile file(path);
   SavedModel saved;
-  saved.recipe = load_recipe({.name = metadata(file, "recipe_name"),
+  saved.recipe = load_recipe({.name = one_line(metadata(file, "recipe_name")),
                               .origin = path.string() + ": recipe",
                               .text = metadata(file, "recipe")});
   saved.vocabulary = read_vocabulary(file);

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "framework/check.h"
-#include "training/one_line.h"
+#include "framework/one_line.h"
 #include "training/recipe_reader.h"
 
 namespace ptb {
