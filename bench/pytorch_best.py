@@ -15,6 +15,8 @@ import json
 import os
 import pathlib
 import re
+import select
+import shlex
 import shutil
 import signal
 import subprocess
@@ -59,13 +61,15 @@ def env(name: str, value: str) -> Config:
     return Config(env=((name, value),))
 
 
-def knobs(preload: list[str], compile: bool) -> list[list[Config]]:
+def knobs(preload: list[str], compile: bool, mkl: bool) -> list[list[Config]]:
     """Groups of alternatives; of each group one at most is kept. Libraries first, then the way the model is run."""
     loop = option("lstm", "loop")
     groups = [
-        [Config(preload=("mkl",))],
+        [Config(preload=("mkl",))] if mkl else [],
         [env("OPENBLAS_CORETYPE", "SkylakeX")],
         [env("ATEN_CPU_CAPABILITY", "avx512")],
+        [env("OMP_PROC_BIND", "true")],
+        [env("OMP_WAIT_POLICY", "active")],
         [option("onednn", "off")],
         [loop] + [c for c in (option("compile", "default"), option("compile", "default").plus(option("compile-rnn")),
                               loop.plus(option("compile", "default")), loop.plus(option("compile", "max-autotune"))) if compile],
@@ -76,8 +80,6 @@ def knobs(preload: list[str], compile: bool) -> list[list[Config]]:
         [option("loss", kind) for kind in ("linear", "linear-chunked")],
         [option("zero-grad", "zero")],
         [option("flush-denormals")],
-        [env("OMP_PROC_BIND", "true")],
-        [env("OMP_WAIT_POLICY", "active")],
     ]
     return groups[:1] + [[Config(preload=(p,))] for p in preload] + groups[1:]
 
@@ -90,25 +92,65 @@ class Runner:
         self.model, self.threads, self.timeout = model, threads, timeout
         self.folder = tempfile.TemporaryDirectory()
         compiler = shutil.which("cc")
-        self.mkl = os.path.join(self.folder.name, "libmkl_full_speed.so") if compiler else None
-        if compiler:
+        needed = "GenuineIntel" not in pathlib.Path("/proc/cpuinfo").read_text()
+        self.mkl = os.path.join(self.folder.name, "libmkl_full_speed.so") if compiler and needed else None
+        if self.mkl:
             source = pathlib.Path(self.folder.name) / "mkl.c"
             source.write_text(MKL_SOURCE)
             subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", self.mkl, str(source)], check=True)
 
-    def run(self, config: Config, seconds: float, *more: str) -> dict[str, Any]:
-        """The program's JSON object, or {"error": its last line}."""
-        environment = dict(os.environ) | threads_environment(self.threads) | dict(config.env)
-        if self.pythonpath:
-            environment["PYTHONPATH"] = self.pythonpath
+    def environment(self, config: Config) -> dict[str, str]:
+        path = {"PYTHONPATH": self.pythonpath} if self.pythonpath else {}
+        return dict(os.environ) | threads_environment(self.threads) | dict(config.env) | path
+
+    def command(self, config: Config) -> list[str]:
         libraries = [self.mkl if p == "mkl" else p for p in config.preload]
-        if None in libraries:
-            return {"error": "no C compiler for the MKL knob"}
         # `env` sets the preload for the program alone, not for this Python's own children on the way
         preload = ["env", "LD_PRELOAD=" + ":".join(libraries)] if libraries else []
-        command = [*preload, self.python, str(SCRIPT), "--model", self.model, "--threads", str(self.threads),
-                   "--seconds", str(seconds), *config.arguments(), *more]
-        return run_json(command, environment, self.timeout)
+        return [*preload, self.python, str(SCRIPT)]
+
+    def options(self, config: Config, seconds: float, *more: str) -> list[str]:
+        return ["--model", self.model, "--threads", str(self.threads), "--seconds", str(seconds),
+                *config.arguments(), *more]
+
+    def run(self, config: Config, seconds: float, *more: str) -> dict[str, Any]:
+        """The program's JSON object, or {"error": its last line}."""
+        command = [*self.command(config), *self.options(config, seconds, *more)]
+        return run_json(command, self.environment(config), self.timeout)
+
+
+class Trials:
+    """Short runs for a Runner; those that share environment and preloaded libraries share a process."""
+
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+        self.process: subprocess.Popen[str] | None = None
+        self.like: Config | None = None
+
+    def run(self, config: Config, seconds: float, *more: str) -> dict[str, Any]:
+        like = dataclasses.replace(config, options=())
+        if self.process is None or self.like != like:
+            self.close()  # only one at a time: threads of a waiting one may spin
+            self.like = like
+            self.process = subprocess.Popen([*self.runner.command(config), "--serve"], env=self.runner.environment(config),
+                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                            text=True, start_new_session=True)
+        try:
+            self.process.stdin.write(shlex.join(self.runner.options(config, seconds, *more)) + "\n")
+            self.process.stdin.flush()
+            ready, _, _ = select.select([self.process.stdout], [], [], self.runner.timeout)
+            if not ready:
+                raise ValueError(f"no result in {self.runner.timeout:.0f} s")
+            return json.loads(self.process.stdout.readline())
+        except (OSError, ValueError) as error:  # an empty line: it died
+            self.close()
+            return {"error": without_folders(str(error))}
+
+    def close(self) -> None:
+        if self.process is not None:
+            os.killpg(self.process.pid, signal.SIGKILL)  # with the compiler's processes
+            self.process.wait()
+            self.process = None
 
 
 def threads_environment(threads: int) -> dict[str, str]:
@@ -146,23 +188,29 @@ def without_folders(text: str) -> str:
 def find_best(runner: Runner, seconds: float, preload: list[str], compile: bool, say: Any = lambda text: None) -> dict[str, Any]:
     tried: list[dict[str, Any]] = []
 
+    trials = Trials(runner)
+
     def speed(config: Config) -> float:
-        result = runner.run(config, seconds, "--repetitions", "3", "--warmup", "5")
+        result = trials.run(config, seconds, "--repetitions", "3", "--warmup", "5")
         words = result.get("words_per_second_max", 0.0)  # noise only ever slows down
-        tried.append({"config": config.text(), **({"error": result["error"]} if "error" in result else {"words_per_second": words})})
+        tried.append({"config": config.text(), **({"error": without_folders(result["error"])} if "error" in result else {"words_per_second": words})})
         say(f"{words:10.0f}  {config.text()}" + ("  " + result["error"] if "error" in result else ""))
         return words
 
     best, best_speed = Config(), speed(Config())
     if best_speed == 0.0:
+        trials.close()
         return {"error": tried[0]["error"], "tried": tried}
-    for group in knobs(preload, compile):
+    for group in knobs(preload, compile, mkl=bool(runner.mkl)):
         candidates = [(speed(best.plus(change)), best.plus(change)) for change in group]
+        if not candidates:
+            continue
         words, candidate = max(candidates, key=lambda c: c[0])
         if words > KEEP * best_speed:  # again, beside the incumbent: the machine may have changed its mind
             pairs = [(speed(best), speed(candidate)) for _ in range(2)]
             old, new = max(p[0] for p in pairs), max(p[1] for p in pairs)
             best, best_speed = (candidate, new) if new > KEEP * old else (best, old)
+    trials.close()
     return {"best": dataclasses.asdict(best), "text": best.text(), "words_per_second": best_speed, "tried": tried}
 
 

@@ -4,11 +4,14 @@ A step is everything that training does: forward, loss, backward, clipping by gl
 among the ways PyTorch offers to do the same arithmetic; pytorch_best.py finds the fastest for an installation.
 
 Usage: python3 pytorch_lm.py --model small --threads 2 --seconds 20
+       python3 pytorch_lm.py --serve    one run for each line of standard input, which holds its options
 """
 
 import argparse
 import json
+import shlex
 import statistics
+import sys
 import time
 from typing import Any
 
@@ -97,8 +100,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     steps, hidden, dropout, init, clip = MODELS[args.model]
     torch.manual_seed(1)
     torch.set_num_threads(args.threads)
-    if args.flush_denormals:
-        torch.set_flush_denormal(True)
+    torch.set_flush_denormal(args.flush_denormals)
     torch._C._set_mkldnn_enabled(args.onednn == "on")
 
     model = LanguageModel(args, hidden, dropout)
@@ -165,7 +167,7 @@ CONFIG = ("onednn", "batch_first", "lstm", "compile", "compile_rnn", "optimizer"
           "sparse_embedding", "flush_denormals")
 
 
-def parse() -> argparse.Namespace:
+def parse(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", choices=MODELS, default="small")
     parser.add_argument("--threads", type=int, default=2)
@@ -184,8 +186,21 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--loss", choices=("plain", "linear", "linear-chunked"), default="plain")
     parser.add_argument("--sparse-embedding", action="store_true", help="sparse gradient of the embedding")
     parser.add_argument("--flush-denormals", action="store_true")
-    return parser.parse_args()
+    return parser.parse_args(words)
+
+
+def serve() -> None:
+    """Many short runs in one process: loading PyTorch takes longer than a trial does."""
+    for line in sys.stdin:
+        try:
+            result = measure(parse(shlex.split(line)))
+        except Exception as error:  # of whatever kind: this trial has failed, the next may not
+            result = {"error": (str(error).strip().splitlines() or [type(error).__name__])[-1]}
+        print(json.dumps(result), flush=True)
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(parse())), flush=True)
+    if sys.argv[1:] == ["--serve"]:
+        serve()
+    else:
+        print(json.dumps(measure(parse(sys.argv[1:]))), flush=True)
