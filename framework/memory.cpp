@@ -1,5 +1,7 @@
 #include "framework/memory.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -36,7 +38,7 @@ class Pool {
       free.blocks.pop_back();
     } else {
       if (static_cast<std::size_t>(free.count) == free.blocks.capacity()) free.blocks.reserve(2 * free.blocks.capacity() + 4);
-      void* raw = std::aligned_alloc(alignof(Block), sizeof(Block) + size);
+      void* raw = from_system(sizeof(Block) + size);
       if (!raw) throw OutOfMemory(out_of_memory_message(size));
       block = new (raw) Block;
       block->size_class = size_class;
@@ -68,6 +70,16 @@ class Pool {
   }
 
  private:
+  // A large block begins with a page of 2 MiB and asks for such pages: a product walks its operands by columns and
+  // rows, and with pages of 4 KiB waits for their addresses.
+  static void* from_system(std::size_t bytes) {
+    constexpr std::size_t huge = std::size_t{2} << 20;
+    if (bytes < huge) return std::aligned_alloc(alignof(Block), bytes);
+    void* raw = std::aligned_alloc(huge, bytes);
+    if (raw) madvise(raw, bytes, MADV_HUGEPAGE);  // advice: without it everything works, slower
+    return raw;
+  }
+
   static int class_of(std::size_t bytes) {
     const std::size_t size = std::max<std::size_t>(bytes, 256);
     const int log = static_cast<int>(std::bit_width(size)) - 1;
