@@ -257,20 +257,6 @@ Var embedding(const Var& table, const IdTensor& ids) {
   });
 }
 
-// y = x · mask / (1 - rate)        dx = dy · mask / (1 - rate); the mask is drawn again from the key
-Var dropout(const Var& x, real rate, const RandomKey& key, bool locked) {
-  require(rate >= 0 && rate < 1, "dropout: rate {} is not in [0, 1); x is {}", rate, x.shape());
-  const Tape* tape = Tape::recording();
-  if (!tape || !tape->options().dropout || rate == 0) return x;
-  Tensor y(x.shape());
-  const int64_t n = y.size(), period = locked && y.rank() > 1 ? n / y.dim(0) : n;
-  kernels().dropout(x.value().data(), rate, key, period, y.data(), n, false);
-  return record("dropout", y, inputs(x), [=](const Var& y) {
-    const Into dx = x.gradient();
-    kernels().dropout(y.grad().data(), rate, key, period, dx.tensor.data(), n, dx.add);
-  });
-}
-
 // i f o = σ(gates), g = tanh(gates);  c = f c_prev + i g;  h = o tanh(c)
 //   dc += dh o (1 - tanh²(c));  di = dc g i(1-i);  df = dc c_prev f(1-f);  dg = dc i (1-g²);
 //   do = dh tanh(c) o(1-o);  dc_prev = dc f

@@ -68,6 +68,11 @@ Var embedding(const Var& table, const IdTensor& ids);        // table [vocab, di
 // unless a tape records with dropout on. `locked`: one mask for all of the first dimension, that is over time
 // (Gal and Ghahramani 2016).
 Var dropout(const Var& x, real rate, const RandomKey& key, bool locked = false);
+bool dropout_is_on();  // a tape records, with dropout
+// The factors of dropout by themselves: 0 with probability `rate`, else 1 / (1 - rate).
+Tensor dropout_mask(const Shape& shape, real rate, const RandomKey& key);
+// The rows of x where `kept` is not 0; the others become zero, whatever they hold.  x [..., n], kept [...]
+Var mask_rows(const Var& x, const Tensor& kept);
 
 // One step of an LSTM (Hochreiter and Schmidhuber 1997; forget gates: Gers et al. 2000), gate order i f g o:
 //   i f o = σ(gates), g = tanh(gates);  c = f·c_prev + i·g;  h = o·tanh(c)

@@ -714,6 +714,53 @@ TEST_CASE("rows are taken by number and added back in order") {
   }
 }
 
+TEST_CASE("blend is exact where a share is 0 or 1") {
+  Numbers numbers("blend");
+  for (int64_t n : {int64_t{1}, int64_t{33}, parallel_size}) {
+    const Reals a = numbers.reals(n), b = numbers.reals(n);
+    Reals u = numbers.reals(n, 0, 1);
+    for (int64_t i = 0; i < n; ++i)
+      if (i % 3 > 0) u[static_cast<size_t>(i)] = static_cast<real>(i % 3 - 1);
+    each_variant([&](const Kernels& k) {
+      Reals y(a);
+      k.blend(u.data(), y.data(), b.data(), y.data(), n);  // in place
+      int64_t wrong = 0;
+      for (int64_t i = 0; i < n; ++i) {
+        const size_t j = static_cast<size_t>(i);
+        if (i % 3 > 0)
+          wrong += y[j] != (i % 3 == 1 ? b[j] : a[j]);
+        else
+          wrong += std::abs(y[j] - (double{u[j]} * a[j] + (1 - double{u[j]}) * b[j])) > rounding;
+      }
+      CHECK(wrong == 0);
+    });
+  }
+}
+
+TEST_CASE("keep_rows lets rows through or leaves zeros, whatever they hold, in place and added") {
+  Numbers numbers("keep_rows");
+  for (const auto& [rows, cols] : matrices) {
+    const Reals x = numbers.reals(rows * cols), before = numbers.reals(rows * cols);
+    Reals kept(static_cast<size_t>(rows), 1), holed(x);
+    for (int64_t r = 0; r < rows; r += 2) {
+      kept[static_cast<size_t>(r)] = 0;
+      std::fill_n(holed.begin() + r * cols, cols, r % 4 ? not_a_number : infinity);
+    }
+    each_variant([&, rows = rows, cols = cols](const Kernels& k) {
+      Reals y(holed), sum(before);
+      k.keep_rows(y.data(), kept.data(), rows, cols, y.data(), false);
+      k.keep_rows(holed.data(), kept.data(), rows, cols, sum.data(), true);
+      int64_t wrong = 0;
+      for (size_t i = 0; i < x.size(); ++i) {
+        const bool stays = kept[i / static_cast<size_t>(cols)] != 0;
+        wrong += y[i] != (stays ? x[i] : 0);
+        wrong += sum[i] != (stays ? before[i] + x[i] : before[i]);
+      }
+      CHECK(wrong == 0);
+    });
+  }
+}
+
 // --- the cell ------------------------------------------------------------------------------------
 
 TEST_CASE("the LSTM cell and its gradient") {

@@ -387,6 +387,14 @@ TEST_CASE("dropout keeps an element with probability 1 - rate and scales it, so 
   }
 }
 
+TEST_CASE("mask_rows leaves rows out, whatever they hold, and is differentiated") {
+  const real nan = std::nan("");
+  const Tensor x = tensor({2, 2, 2}, {1, 2, nan, nan, nan, 3, 4, 5}), kept = tensor({2, 2}, {1, 0, 0, 0.5});
+  CHECK(values(mask_rows(x, kept)) == std::vector<real>{1, 2, 0, 0, 0, 0, 4, 5});
+  CHECK(gradcheck("mask_rows", {{2, 2, 3}}, [&](auto& v) { return mask_rows(v[0], kept) * v[0]; }));
+  CHECK(lacks(error_of([&] { mask_rows(x, tensor({2}, {1, 0})); }), {"mask_rows", "[2]", "[2, 2, 2]"}) == "");
+}
+
 TEST_CASE("masks depend on seed, place and step, and on nothing else") {
   const auto mask = [](RandomKey key) {
     Tape tape;

@@ -67,6 +67,8 @@ struct Kernels {
   void (*affine)(const real* x, real scale, real shift, real* y, int64_t n, bool add);
   // y[i] = x[i] · keep(i mod period) / (1 - rate), keep drawn from key; period < n locks the mask over time
   void (*dropout)(const real* x, real rate, const RandomKey& key, int64_t period, real* y, int64_t n, bool add);
+  // y = u·a + (1 - u)·b
+  void (*blend)(const real* u, const real* a, const real* b, real* y, int64_t n);
   // dst[b·dst_stride + i] = src[b·src_stride + i] for `blocks` blocks of `length`
   void (*copy_blocks)(const real* src, int64_t src_stride, real* dst, int64_t dst_stride, int64_t blocks,
                       int64_t length, bool add);
@@ -75,6 +77,8 @@ struct Kernels {
 
   // --- rows: x [rows, cols] ---------------------------------------------------------------------------------
   void (*broadcast_rows)(const real* b, int64_t rows, int64_t cols, real* y);
+  // y[r] = x[r] where kept[r] is not 0, else zeros, whatever x holds there
+  void (*keep_rows)(const real* x, const real* kept, int64_t rows, int64_t cols, real* y, bool add);
   void (*sum_rows)(const real* x, int64_t rows, int64_t cols, real* y, bool add);
   void (*softmax)(const real* x, int64_t rows, int64_t cols, real* y);
   void (*softmax_gradient)(const real* y, const real* dy, int64_t rows, int64_t cols, real* dx, bool add);
