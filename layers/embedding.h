@@ -8,16 +8,31 @@ namespace unroll::inline UNROLL_REAL {
 
 struct EmbeddingConfig {
   int vocab = 0, dim = 0;
+  // Probability that a word is dropped, in [0, 1): in one call it is zero wherever it stands, and the others
+  // are scaled by 1 / (1 - dropout) (Gal and Ghahramani 2016).
+  float dropout = 0;
 };
 
 // weight [vocab, dim].  ids [...] -> [..., dim]. First values uniform in ±0.1.
 struct Embedding {
   Embedding(Scope scope, const EmbeddingConfig& c)
-      : config(c), weight(scope.add("weight", {c.vocab, c.dim}, Init::uniform(-0.1f, 0.1f)).var()) {}
-  Var operator()(const IdTensor& ids) const { return embedding(weight, ids); }
+      : config(c),
+        weight(scope.add("weight", {c.vocab, c.dim}, Init::uniform(-0.1f, 0.1f)).var()),
+        place(scope / "dropout") {
+    require(c.dropout >= 0 && c.dropout < 1, "embedding: dropout {} is not in [0, 1)", c.dropout);
+  }
+  Var operator()(const IdTensor& ids) const {
+    const Var y = embedding(weight, ids);
+    if (config.dropout == 0 || !dropout_is_on()) return y;
+    const Tensor of_word = dropout_mask({config.vocab}, config.dropout, place.next_key()),
+                 of_row(ids.shape());
+    for (int64_t i = 0; i < ids.size(); ++i) of_row.data()[i] = of_word.data()[ids.data()[i]];
+    return mask_rows(y, of_row) * (1 / (1 - real{config.dropout}));
+  }
 
   EmbeddingConfig config;
   Var weight;
+  Scope place;  // of the random numbers
 };
 
 }  // namespace unroll::inline UNROLL_REAL

@@ -95,6 +95,45 @@ TEST_CASE("Embedding looks rows up and is differentiated") {
   CHECK(gradcheck("Embedding", params, {}, [&](auto&) { return embed(tokens); }));
 }
 
+TEST_CASE("Embedding drops whole words, on a tape, at its rate, and is differentiated") {
+  constexpr int vocab = 2000;
+  ParameterSet params(4);
+  const Embedding embed(params / "embed", {.vocab = vocab, .dim = 3, .dropout = 0.3f});
+  IdTensor tokens({2, vocab});  // every word twice
+  for (int i = 0; i < vocab; ++i) tokens[0].data()[i] = i, tokens[1].data()[vocab - 1 - i] = i;
+  const Tensor plain = embed(tokens).value();
+  CHECK(same_bits(plain[0], embed.weight.value()));
+  const auto on_tape = [&](TapeOptions options) {
+    Tape tape(options);
+    return embed(tokens).value();
+  };
+  CHECK(same_bits(on_tape({.dropout = false}), plain));
+  const Tensor y = on_tape({});
+  int dropped = 0;
+  for (int i = 0; i < vocab; ++i) {
+    const bool gone = y[0][i].data()[0] == 0;
+    dropped += gone;
+    for (int k = 0; k < 3; ++k) {
+      CHECK(y[0][i].data()[k] == (gone ? 0 : plain[0][i].data()[k] * (1 / (1 - double{0.3f}))));
+      CHECK(y[1][vocab - 1 - i].data()[k] == y[0][i].data()[k]);  // the other place of the same word
+    }
+  }
+  CHECK(std::abs(dropped - 0.3 * vocab) < 5 * std::sqrt(0.3 * 0.7 * vocab));  // five deviations
+  CHECK(same_bits(on_tape({}), y));
+  params.set_step(1);
+  CHECK_FALSE(same_bits(on_tape({}), y));
+  ParameterSet few(4);
+  const Embedding small(few / "embed", {.vocab = 7, .dim = 3, .dropout = 0.5f});
+  const IdTensor some = ids({2, 3}, {6, 0, 6, 2, 2, 5});
+  CHECK(gradcheck("Embedding with dropout", few, {}, [&](auto&) { return small(some); },
+                  {.dropout = true, .twice = false}));
+  CHECK(lacks(error_of([&] {
+                ParameterSet other;
+                Embedding(other / "embed", {.vocab = 7, .dim = 3, .dropout = 1});
+              }),
+              {"embedding", "dropout 1"}) == "");
+}
+
 TEST_CASE("LayerNorm starts as the plain normalisation and is differentiated") {
   ParameterSet params;
   const LayerNorm norm(params / "norm", {.dim = 4});
