@@ -1,21 +1,22 @@
 // Long short-term memory over a window of time: any number of layers, dropout between them, state in and out.
 //
-// One parameter layout, gate order i f g o, per layer weight_ih [4*hidden, input], weight_hh [4*hidden, hidden] and
-// one bias [4*hidden]; several engines that share it.
+// One parameter layout, gate order i f g o, per layer weight_ih [4*hidden, input], weight_hh [4*hidden,
+// hidden] and one bias [4*hidden]; several engines that share it.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "framework/parameters.h"
+#include "layers/recurrent.h"
 
 namespace unroll::inline UNROLL_REAL {
 
 enum class LstmEngine : uint8_t {
   automatic,  // choose_lstm decides
   cudnn,      // cuDNN's RNN interface, on an NVIDIA GPU
-  fused,      // one product for the inputs of all steps, a recurrent product and one pass of arithmetic per step
-  composed    // the cell spelled out in elementary operations: for reading, and the reference for the others
+  fused,  // one product for the inputs of all steps, a recurrent product and one pass of arithmetic per step
+  composed  // the cell spelled out in elementary operations: for reading, and the reference for the others
 };
 std::string_view name_of(LstmEngine engine);
 LstmEngine lstm_engine_named(std::string_view name);  // throws InputError listing the names
@@ -24,7 +25,15 @@ struct LstmConfig {
   int input = 0;
   int hidden = 0;
   int layers = 1;
-  float dropout = 0;      // on the outputs of every layer but the last
+  float dropout = 0;            // on the outputs of every layer but the last
+  bool locked_dropout = false;  // that one with one mask for all steps of a window (Gal and Ghahramani 2016)
+  // On h as it enters the recurrent product, one mask for all gates and all steps of a window (same).
+  float recurrent_dropout = 0;
+  // On the elements of weight_hh, a fresh mask for each call (Merity, Keskar and Socher 2018).
+  float weight_drop = 0;
+  // A unit of the state keeps its value of the step before with this probability; without dropout the state
+  // is the expectation (Krueger et al. 2017).
+  float zoneout_h = 0, zoneout_c = 0;
   float forget_bias = 0;  // added to the forget gate's first bias (Jozefowicz et al. 2015 take 1)
   LstmEngine engine = LstmEngine::automatic;
 };
@@ -38,8 +47,8 @@ struct LstmChoice {
   std::vector<LstmReason> reasons;
   std::string text() const;  // "fused, because ..."
 };
-// The engine for a configuration on this machine. Throws InputError if a forced engine cannot serve, naming what is
-// in the way.
+// The engine for a configuration on this machine. Throws InputError if a forced engine cannot serve, naming
+// what is in the way.
 LstmChoice choose_lstm(const LstmConfig& config);
 
 // What comes out of an Lstm: h and c [layers, batch, hidden]. Passing it on keeps the gradient.
@@ -47,12 +56,12 @@ struct LstmVars {
   Var h, c;
 };
 
-// What crosses a window of time: h and c [layers, batch, hidden] in buffers of their own. Assigning LstmVars copies
-// the values and drops the gradient, so truncated backpropagation is a matter of type.
+// What crosses a window of time: h and c [layers, batch, hidden] in buffers of their own. Assigning LstmVars
+// copies the values and drops the gradient, so truncated backpropagation is a matter of type.
 struct LstmState {
   Tensor h, c;
   LstmState& operator=(const LstmVars& next);
-  void reset();                                      // to zero
+  void reset();  // to zero
   // As constants with memory of their own: what a tape holds stays when the next window's state is assigned.
   operator LstmVars() const { return {Var(h.clone()), Var(c.clone())}; }
 };
@@ -65,8 +74,10 @@ class Lstm {
     Var y;           // [steps, batch, hidden], of the last layer
     LstmVars state;  // after the last step
   };
-  // x [steps, batch, input]
-  Output operator()(const Var& x, const LstmVars& state) const;
+  // x [steps, batch, input]. Steps that are padding may hold anything, NaN too: there y is zero, the state
+  // stays as it was, and no gradient passes. What a row gives does not depend on the others nor on its
+  // padding.
+  Output operator()(const Var& x, const LstmVars& state, const Lengths& lengths = {}) const;
 
   LstmState zero_state(int batch) const;
   const LstmConfig& config() const { return config_; }
@@ -78,9 +89,15 @@ class Lstm {
   const std::vector<Layer>& layers() const { return layers_; }
 
  private:
+  // What one layer's masks are in a window; `real_steps` [steps, batch] is 0 where x is padding, or
+  // undefined.
+  RecurrentMasks masks(int steps, int batch, const Tensor& real_steps) const;
+
   LstmConfig config_;
   LstmChoice choice_;
-  Scope scope_;
+  struct {
+    Scope dropout, recurrent_dropout, weight_drop, zoneout_h, zoneout_c;
+  } places_;  // of the random numbers
   std::vector<Layer> layers_;
 };
 
@@ -88,7 +105,9 @@ class Lstm {
 struct LstmLayerOutput {
   Var y, h, c;
 };
-LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, const Lstm::Layer& layer);
-LstmLayerOutput lstm_layer_composed(const Var& x, const Var& h0, const Var& c0, const Lstm::Layer& layer);
+LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, const Lstm::Layer& layer,
+                                 const RecurrentMasks& masks = {});
+LstmLayerOutput lstm_layer_composed(const Var& x, const Var& h0, const Var& c0, const Lstm::Layer& layer,
+                                    const RecurrentMasks& masks = {});
 
 }  // namespace unroll::inline UNROLL_REAL

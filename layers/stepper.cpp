@@ -6,16 +6,22 @@
 namespace unroll::inline UNROLL_REAL {
 
 LstmStepper::LstmStepper(const Lstm& lstm, int batch)
-    : layers_(lstm.layers()), state_(lstm.zero_state(batch)), gates_({batch, 4 * lstm.config().hidden}) {}
+    : lstm_(lstm), state_(lstm.zero_state(batch)), gates_({batch, 4 * lstm.config().hidden}) {}
 
 // The equations stand in lstm_fused.cpp. Nobody asks for h_{t-1} and c_{t-1} again: they are overwritten.
 Tensor LstmStepper::operator()(const Tensor& x) {
-  const int batch = state_.h.dim(1), hidden = state_.h.dim(2), input = layers_[0].weight_ih.dim(1);
+  const int batch = state_.h.dim(1), hidden = state_.h.dim(2), input = lstm_.config().input;
   require(x.rank() == 2 && x.dim(0) == batch && x.dim(1) == input, "stepper: x {} must be [{}, {}]",
           x.shape(), batch, input);
+  if (lstm_.config().zoneout_h > 0 || lstm_.config().zoneout_c > 0) {  // then a window of one step
+    const NoTape guard;
+    const auto out = lstm_(Var(x.reshape({1, batch, input})), state_);
+    state_ = out.state;
+    return out.y.value()[0];
+  }
   Tensor y = x;
-  for (size_t k = 0; k < layers_.size(); ++k) {
-    const auto& [weight_ih, weight_hh, bias] = layers_[k];
+  for (size_t k = 0; k < lstm_.layers().size(); ++k) {
+    const auto& [weight_ih, weight_hh, bias] = lstm_.layers()[k];
     const Tensor h = state_.h[static_cast<int>(k)], c = state_.c[static_cast<int>(k)];
     kernels().broadcast_rows(bias.value().data(), batch, 4 * hidden, gates_.data());
     gemm(y, transposed(weight_ih.value()), add_to(gates_));

@@ -1,4 +1,5 @@
-// Inference one step at a time: nothing is recorded, nothing is dropped, and a step takes no memory.
+// Inference one step at a time: nothing is recorded, nothing is dropped, and a step takes no memory (with zoneout,
+// whose states are expectations here: none but from the pool).
 //
 //   load_state_dict(SafetensorsFile("last.safetensors"), model.params);
 //   TokenStepper step(model.embedding, model.lstm, model.decoder);
@@ -31,7 +32,7 @@ class LstmStepper {
   void reset() { state_.reset(); }
 
  private:
-  std::vector<Lstm::Layer> layers_;
+  Lstm lstm_;
   LstmState state_;
   Tensor gates_;  // [batch, 4*hidden]
 };

@@ -6,11 +6,12 @@
 // measured, by moving them: the bound is twice (two engines) the largest change that eight random such
 // perturbations make, plus two roundings of the result itself.
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "framework/ops.h"
 #include "layers/lstm.h"
-#include "tests/support.h"
+#include "tests/lstm_cases.h"
 
 using namespace unroll;
 
@@ -18,10 +19,7 @@ namespace {
 
 constexpr double eps = std::numeric_limits<real>::epsilon();
 
-struct Case {
-  int input, hidden, layers, steps, batch;
-  float dropout = 0;
-};
+using Case = LstmCase;
 
 // Values and gradients, by name.
 using Results = std::vector<std::pair<std::string, Tensor>>;
@@ -29,9 +27,7 @@ using Results = std::vector<std::pair<std::string, Tensor>>;
 // One engine over one window; every number that goes in is first multiplied with 1 + perturbation·[-1, 1].
 Results run(LstmEngine engine, const Case& c, double perturbation, uint64_t seed) {
   ParameterSet params(31);
-  const Lstm lstm(
-      params / "lstm",
-      {.input = c.input, .hidden = c.hidden, .layers = c.layers, .dropout = c.dropout, .engine = engine});
+  const Lstm lstm(params / "lstm", c.with(engine).config);
   RandomStream data(1, "data"), noise(seed, "noise");
   const auto perturb = [&](const Tensor& x) {
     for (real& v : x.span()) v = static_cast<real>(v * (1 + perturbation * (2 * noise.uniform() - 1)));
@@ -39,15 +35,15 @@ Results run(LstmEngine engine, const Case& c, double perturbation, uint64_t seed
   };
   params.values();
   for (const auto& p : params.all()) perturb(p->value);
-  const Shape state{c.layers, c.batch, c.hidden};
-  const Tensor x = perturb(random_tensor({c.steps, c.batch, c.input}, data));
+  const Shape state{c.config.layers, c.batch, c.config.hidden};
+  const Tensor x = perturb(random_tensor({c.steps, c.batch, c.config.input}, data));
   const Tensor h0 = perturb(random_tensor(state, data)), c0 = perturb(random_tensor(state, data));
-  const Tensor of_y = random_tensor({c.steps, c.batch, c.hidden}, data), of_h = random_tensor(state, data),
-               of_c = random_tensor(state, data);
+  const Tensor of_y = random_tensor({c.steps, c.batch, c.config.hidden}, data),
+               of_h = random_tensor(state, data), of_c = random_tensor(state, data);
 
   Tape tape;
   const Var vx = tape.watch(x), vh = tape.watch(h0), vc = tape.watch(c0);
-  const auto out = lstm(vx, {vh, vc});
+  const auto out = lstm(vx, {vh, vc}, c.lengths());
   Results results = {{"y", out.y.value()}, {"h", out.state.h.value()}, {"c", out.state.c.value()}};
   tape.backward(sum(out.y * Var(of_y)) + sum(out.state.h * Var(of_h)) + sum(out.state.c * Var(of_c)));
   results.insert(results.end(), {{"dx", vx.grad()}, {"dh0", vh.grad()}, {"dc0", vc.grad()}});
@@ -62,8 +58,8 @@ double largest(const Tensor& x) {
   return result;
 }
 
-void compare(const Case& c) {
-  const int n = std::max(c.input + c.hidden + 2, c.steps * c.batch);
+void compare(const Case& c, bool at_random = false) {
+  const int n = std::max(c.config.input + c.config.hidden + 2, c.steps * c.batch);
   const Results fused = run(LstmEngine::fused, c, 0, 0), composed = run(LstmEngine::composed, c, 0, 0);
   std::vector<double> bounds;
   for (const auto& [name, value] : composed) bounds.push_back(2 * eps * largest(value));
@@ -75,9 +71,8 @@ void compare(const Case& c) {
   }
   for (size_t i = 0; i < fused.size(); ++i) {
     CAPTURE(fused[i].first);
-    CAPTURE(c.layers);
-    CAPTURE(c.dropout);
-    CHECK(largest(composed[i].second) > 0);
+    CAPTURE(c.name());
+    if (!at_random) CHECK(largest(composed[i].second) > 0);
     CHECK(distance(fused[i].second, composed[i].second) <= bounds[i] + 2 * changes[i]);
     CHECK(changes[i] <= 1e5 * eps * largest(composed[i].second));  // or the comparison would say little
   }
@@ -86,19 +81,31 @@ void compare(const Case& c) {
 }  // namespace
 
 TEST_CASE("fused and composed agree to rounding, forward and backward") {
-  for (const Case& c : {Case{1, 1, 1, 1, 1}, Case{3, 5, 1, 1, 2}, Case{3, 5, 1, 7, 3}, Case{2, 7, 2, 4, 1},
-                        Case{5, 3, 3, 6, 2}, Case{16, 33, 2, 10, 4}, Case{65, 40, 1, 12, 20}})
-    compare(c);
+  for (const auto& [input, hidden, layers, steps, batch] : {std::array{1, 1, 1, 1, 1},
+                                                            {3, 5, 1, 1, 2},
+                                                            {3, 5, 1, 7, 3},
+                                                            {2, 7, 2, 4, 1},
+                                                            {5, 3, 3, 6, 2},
+                                                            {16, 33, 2, 10, 4},
+                                                            {65, 40, 1, 12, 20}})
+    compare({.config = {.input = input, .hidden = hidden, .layers = layers}, .steps = steps, .batch = batch});
 }
 
-TEST_CASE("fused and composed agree to rounding with dropout, whose masks are the same bits") {
-  for (const Case& c : {Case{3, 5, 2, 5, 3, 0.5f}, Case{5, 3, 3, 6, 2, 0.2f}, Case{16, 33, 2, 10, 4, 0.65f}})
-    compare(c);
+TEST_CASE("fused and composed agree to rounding with each option, the masks being the same bits") {
+  for (const auto& [input, hidden, layers, steps, batch] :
+       {std::array{3, 5, 2, 5, 3}, {5, 3, 3, 6, 2}, {16, 33, 2, 10, 4}})
+    for (const Case& c : lstm_options_alone(input, hidden, layers, steps, batch)) compare(c);
+}
+
+TEST_CASE("fused and composed agree to rounding with options together") {
+  RandomStream random(6, "cases");
+  for (int i = 0; i < 200; ++i) compare(random_lstm_case(random, 6), true);
 }
 
 TEST_CASE("an engine gives the same bits twice") {
   for (LstmEngine engine : {LstmEngine::fused, LstmEngine::composed}) {
-    const Case c{16, 33, 2, 10, 4, 0.5f};
+    const Case c{
+        .config = {.input = 16, .hidden = 33, .layers = 2, .dropout = 0.5f}, .steps = 10, .batch = 4};
     const Results first = run(engine, c, 0, 0), second = run(engine, c, 0, 0);
     for (size_t i = 0; i < first.size(); ++i) CHECK(same_bits(first[i].second, second[i].second));
   }

@@ -137,6 +137,20 @@ TEST_CASE("a Dense layer computes into memory that is there what it records") {
     }
 }
 
+TEST_CASE("with zoneout steps give the bits of the window without a tape: the expectation of the state") {
+  ParameterSet params;
+  const Lstm lstm(params / "lstm",
+                  {.input = 3, .hidden = 4, .layers = 2, .zoneout_h = 0.2f, .zoneout_c = 0.4f});
+  RandomStream random(2, "x");
+  const Tensor x = random_tensor({5, 2, 3}, random);
+  const auto [y, last] = lstm(x, lstm.zero_state(2));
+  LstmStepper stepper(lstm, 2);
+  const Tape tape;
+  for (int t = 0; t < 5; ++t) CHECK(same_bits(stepper(x[t]), y.value()[t]));
+  CHECK(same_bits(stepper.state().c, last.c.value()));
+  CHECK(tape.size() == 0);
+}
+
 TEST_CASE("steps go on from the state that a window left, each stepper by itself") {
   ParameterSet params;
   const Lstm lstm(params / "lstm", {.input = 3, .hidden = 4, .layers = 2});

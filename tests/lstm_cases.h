@@ -1,0 +1,86 @@
+// LSTMs with options, each alone and many together, for the suites that compare and differentiate them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "layers/lstm.h"
+#include "tests/support.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+struct LstmCase {
+  LstmConfig config;
+  int steps = 3, batch = 2;
+  bool padded = false;  // rows have lengths of their own
+  Padding padding = Padding::after;
+
+  // x, h0 and c0
+  std::vector<Shape> shapes() const {
+    const Shape state{config.layers, batch, config.hidden};
+    return {{steps, batch, config.input}, state, state};
+  }
+  Lengths lengths() const {
+    if (!padded) return {};
+    IdTensor result({batch});
+    for (int b = 0; b < batch; ++b) result.data()[b] = (7 * b + steps - 1) % (steps + 1);
+    return {result, padding};
+  }
+  std::string name() const {
+    const LstmConfig& c = config;
+    return fmt::format(
+        "{} lstm {}->{} layers {} steps {} batch {}{} dropout {}{} recurrent_dropout {} weight_drop {} "
+        "zoneout {} {}",
+        name_of(c.engine), c.input, c.hidden, c.layers, steps, batch,
+        !padded                      ? ""
+        : padding == Padding::before ? " padded before"
+                                     : " padded after",
+        c.dropout, c.locked_dropout ? " locked" : "", c.recurrent_dropout, c.weight_drop, c.zoneout_h,
+        c.zoneout_c);
+  }
+  LstmCase with(LstmEngine engine) const {
+    LstmCase result = *this;
+    result.config.engine = engine;
+    return result;
+  }
+};
+
+// Every option by itself.
+inline std::vector<LstmCase> lstm_options_alone(int input, int hidden, int layers, int steps, int batch) {
+  const LstmCase plain{
+      .config = {.input = input, .hidden = hidden, .layers = layers}, .steps = steps, .batch = batch};
+  std::vector<LstmCase> result;
+  const auto add = [&](auto change) { change(result.emplace_back(plain)); };
+  if (layers > 1) {
+    add([](LstmCase& c) { c.config.dropout = 0.4f; });
+    add([](LstmCase& c) { c.config.dropout = 0.4f, c.config.locked_dropout = true; });
+  }
+  add([](LstmCase& c) { c.config.recurrent_dropout = 0.3f; });
+  add([](LstmCase& c) { c.config.weight_drop = 0.5f; });
+  add([](LstmCase& c) { c.config.zoneout_h = 0.3f; });
+  add([](LstmCase& c) { c.config.zoneout_c = 0.6f; });
+  add([](LstmCase& c) { c.padded = true; });
+  add([](LstmCase& c) { c.padded = true, c.padding = Padding::before; });
+  return result;
+}
+
+// Sizes and options at random, sizes from 1 to `largest`.
+inline LstmCase random_lstm_case(RandomStream& random, uint32_t largest) {
+  const auto size = [&] { return static_cast<int>(1 + random.below(largest)); };
+  const auto chance = [&] { return random.below(2) == 0; };
+  const auto rate = [&] { return chance() ? 0.f : 0.1f + 0.6f * static_cast<float>(random.uniform()); };
+  LstmCase c{.config = {.input = size(), .hidden = size(), .layers = static_cast<int>(1 + random.below(2))},
+             .steps = size(),
+             .batch = size(),
+             .padded = chance(),
+             .padding = chance() ? Padding::after : Padding::before};
+  if (c.config.layers > 1)
+    c.config.dropout = rate(), c.config.locked_dropout = c.config.dropout > 0 && chance();
+  c.config.recurrent_dropout = rate();
+  c.config.weight_drop = rate();
+  c.config.zoneout_h = rate();
+  c.config.zoneout_c = rate();
+  return c;
+}
+
+}  // namespace unroll::inline UNROLL_REAL

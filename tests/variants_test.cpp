@@ -1,0 +1,308 @@
+// The LSTM's options: gradients, what the masks do, and rows of different lengths.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "framework/ops.h"
+#include "tests/gradcheck.h"
+#include "tests/lstm_cases.h"
+
+using namespace unroll;
+
+namespace {
+
+constexpr LstmEngine engines[] = {LstmEngine::fused, LstmEngine::composed};
+
+std::vector<Var> all_of(const Lstm::Output& out) { return {out.y, out.state.h, out.state.c}; }
+
+void check_gradients(const LstmCase& c, bool dropout, int seeds) {
+  ParameterSet params(17);
+  const Lstm lstm(params / "lstm", c.config);
+  const Lengths lengths = c.lengths();
+  CHECK(gradcheck(c.name(), params, c.shapes(),
+                  [&](auto& v) {
+                    return all_of(lstm(v[0], {v[1], v[2]}, lengths));
+                  },
+                  {.seeds = seeds, .dropout = dropout, .twice = !dropout}));
+}
+
+// How many of x are exactly zero.
+int64_t zeros(const Tensor& x) { return std::ranges::count(x.span(), real{0}); }
+
+// Five deviations of a count of n at a rate.
+bool is_rate(int64_t count, double rate, int64_t n) {
+  const double expected = rate * static_cast<double>(n);
+  return std::abs(static_cast<double>(count) - expected) < 5 * std::sqrt(expected * (1 - rate));
+}
+
+}  // namespace
+
+// --- gradients
+// ----------------------------------------------------------------------------------------------------------
+
+TEST_CASE("each option alone is differentiated, with its masks and without") {
+  for (LstmEngine engine : engines)
+    for (const LstmCase& c : lstm_options_alone(3, 3, 2, 3, 3))
+      for (bool dropout : {true, false}) check_gradients(c.with(engine), dropout, 1);
+}
+
+TEST_CASE("options together are differentiated") {
+  RandomStream random(3, "cases");
+  for (int i = 0; i < 200; ++i)
+    check_gradients(random_lstm_case(random, 3).with(engines[i % 2]), random.below(4) > 0, 1);
+}
+
+// --- masks
+// --------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// One call on a tape, from a state of random numbers: what comes out, and gradients of the sum of y.
+struct Call {
+  Tensor y, c, h0, c0, dh0, dweight_hh;
+};
+Call call(const LstmConfig& config, int steps, int batch, uint32_t step = 0) {
+  ParameterSet params(5);
+  const Lstm lstm(params / "lstm", config);
+  params.set_step(step);
+  RandomStream random(1, "x");
+  const Tensor x = random_tensor({steps, batch, config.input}, random);
+  const Tensor h = random_tensor({config.layers, batch, config.hidden}, random),
+               c = random_tensor({config.layers, batch, config.hidden}, random);
+  Tape tape;
+  const Var h0 = tape.watch(h);
+  const auto out = lstm(x, {h0, c});
+  tape.backward(sum(out.y));
+  Parameter& w = *params.find("lstm.weight_hh_l0");
+  return {out.y.value(), out.state.c.value(), h, c, h0.grad(), w.node.gradient.value(w.shape).clone()};
+}
+
+}  // namespace
+
+TEST_CASE("zoneout keeps units of the state at its rates, anew with every step of time") {
+  constexpr int hidden = 60, batch = 7, steps = 4;
+  for (LstmEngine engine : engines) {
+    const Call of_h = call({.input = 2, .hidden = hidden, .zoneout_h = 0.2f, .engine = engine}, steps, batch);
+    int64_t kept = 0, twice = 0;
+    for (int t = 1; t < steps; ++t)
+      for (int i = 0; i < batch * hidden; ++i) {
+        const auto same = [&](int s) { return of_h.y[s].data()[i] == of_h.y[s - 1].data()[i]; };
+        kept += same(t);
+        if (t > 1) twice += same(t) && same(t - 1);
+      }
+    CHECK(is_rate(kept, 0.2, (steps - 1) * batch * hidden));
+    CHECK(is_rate(twice, 0.2 * 0.2, (steps - 2) * batch * hidden));
+    const Call of_c = call({.input = 2, .hidden = hidden, .zoneout_c = 0.7f, .engine = engine}, 1, batch);
+    kept = 0;
+    for (int i = 0; i < batch * hidden; ++i) kept += of_c.c.data()[i] == of_c.c0.data()[i];
+    CHECK(is_rate(kept, 0.7, batch * hidden));
+  }
+}
+
+TEST_CASE("without a mask zoneout is the expectation of the state") {
+  for (LstmEngine engine : engines) {
+    ParameterSet params(5), same(5);
+    const Lstm plain(params / "lstm", {.input = 2, .hidden = 3, .engine = engine});
+    const Lstm zoned(same / "lstm",
+                     {.input = 2, .hidden = 3, .zoneout_h = 0.25f, .zoneout_c = 0.5f, .engine = engine});
+    RandomStream random(2, "x");
+    const Tensor x = random_tensor({1, 4, 2}, random), h = random_tensor({1, 4, 3}, random),
+                 c = random_tensor({1, 4, 3}, random);
+    const auto a = plain(x, {h, c}), b = zoned(x, {h, c});
+    const auto blend = [](double z, const Tensor& before, const Tensor& own) {
+      Tensor result(own.shape());
+      for (int64_t i = 0; i < own.size(); ++i)
+        result.data()[i] = static_cast<real>(z * before.data()[i] + (1 - z) * own.data()[i]);
+      return result;
+    };
+    CHECK(distance(b.state.h.value(), blend(0.25, h, a.state.h.value())) < 1e-15);  // a few roundings below 1
+    CHECK(distance(b.state.c.value(), blend(0.5, c, a.state.c.value())) < 1e-15);
+  }
+}
+
+TEST_CASE("recurrent dropout drops units of h at its rate, the same at every step of a window") {
+  for (LstmEngine engine : engines) {
+    const LstmConfig config{.input = 2, .hidden = 200, .recurrent_dropout = 0.3f, .engine = engine};
+    CHECK(is_rate(zeros(call(config, 1, 5).dh0), 0.3, 5 * 200));
+    // a unit that is dropped at all steps leaves its column of weight_hh without a gradient
+    const Tensor d = call(config, 6, 1).dweight_hh;
+    int64_t columns = 0;
+    for (int j = 0; j < 200; ++j) {
+      int64_t empty = 0;
+      for (int i = 0; i < 800; ++i) empty += d[i].data()[j] == 0;
+      CHECK((empty == 0 || empty == 800));
+      columns += empty == 800;
+    }
+    CHECK(is_rate(columns, 0.3, 200));
+  }
+}
+
+TEST_CASE(
+    "weight drop drops weights at its rate, anew with every step and call, and changes no stored weight") {
+  for (LstmEngine engine : engines) {
+    const LstmConfig config{.input = 2, .hidden = 40, .weight_drop = 0.4f, .engine = engine};
+    CHECK(is_rate(zeros(call(config, 2, 3).dweight_hh), 0.4, 4 * 40 * 40));
+    std::vector<Tensor> results;
+    for (uint32_t step = 0; step < 5; ++step) results.push_back(call(config, 2, 3, step).y);
+    for (size_t i = 0; i < results.size(); ++i)
+      for (size_t k = 0; k < i; ++k) CHECK_FALSE(same_bits(results[i], results[k]));
+    CHECK(same_bits(call(config, 2, 3, 4).y, results[4]));
+
+    ParameterSet params(5), same(5);
+    const Lstm lstm(params / "lstm", config),
+        plain(same / "lstm", {.input = 2, .hidden = 40, .engine = engine});
+    const Tensor before = params.values().clone(), x = Tensor::full({3, 2, 2}, 1);
+    const LstmState zero = lstm.zero_state(2);
+    Tape tape;
+    const auto first = lstm(x, zero), second = lstm(x, zero);
+    CHECK_FALSE(same_bits(first.y.value(), second.y.value()));
+    tape.backward(sum(first.y) + sum(second.y));
+    CHECK(same_bits(params.values(), before));
+    NoTape guard;
+    CHECK(same_bits(lstm(x, zero).y.value(), plain(x, zero).y.value()));
+  }
+}
+
+TEST_CASE("locked dropout between layers has one mask for all steps of a window") {
+  for (bool locked : {true, false})
+    for (LstmEngine engine : engines) {
+      // from the second layer back: what was dropped gives the first layer's last step no gradient
+      LstmConfig config{.input = 2, .hidden = 100, .layers = 2, .dropout = 0.4f, .engine = engine};
+      config.locked_dropout = locked;
+      ParameterSet params(5);
+      const Lstm lstm(params / "lstm", config);
+      params.values();
+      params.find("lstm.weight_hh_l0")->value.fill(0);
+      Tape tape;
+      tape.backward(sum(lstm(Tensor::full({8, 1, 2}, 1), lstm.zero_state(1)).y));
+      Parameter& w = *params.find("lstm.weight_ih_l1");
+      const Tensor d = w.node.gradient.value(w.shape);
+      int64_t empty = 0;
+      for (int j = 0; j < 100; ++j) empty += d[0].data()[j] == 0;
+      CHECK(is_rate(empty, locked ? 0.4 : std::pow(0.4, 8), 100));
+    }
+}
+
+// --- lengths
+// ------------------------------------------------------------------------------------------------------------
+
+TEST_CASE("a padded batch gives row by row the bits that the rows give alone, whatever the padding holds") {
+  constexpr int steps = 5, input = 3, hidden = 4, layers = 2;
+  const std::vector<int32_t> lengths = {5, 1, 3, 0, 4};
+  const int batch = static_cast<int>(lengths.size());
+  const real nan = std::numeric_limits<real>::quiet_NaN();
+  for (LstmEngine engine : engines)
+    for (Padding padding : {Padding::after, Padding::before})
+      for (float zoneout : {0.f, 0.3f}) {
+        ParameterSet params(8);
+        const Lstm lstm(params / "lstm", {.input = input,
+                                          .hidden = hidden,
+                                          .layers = layers,
+                                          .zoneout_h = zoneout,
+                                          .zoneout_c = zoneout / 2,
+                                          .engine = engine});
+        RandomStream random(9, "x");
+        const Tensor x = random_tensor({steps, batch, input}, random);
+        const Tensor h = random_tensor({layers, batch, hidden}, random),
+                     c = random_tensor({layers, batch, hidden}, random);
+        const Tensor of_y = random_tensor({steps, batch, hidden}, random),
+                     of_h = random_tensor({layers, batch, hidden}, random),
+                     of_c = random_tensor({layers, batch, hidden}, random);
+        const auto first = [&](int b) {
+          return padding == Padding::before ? steps - lengths[static_cast<size_t>(b)] : 0;
+        };
+        const auto is_real = [&](int t, int b) {
+          return t >= first(b) && t < first(b) + lengths[static_cast<size_t>(b)];
+        };
+        for (int t = 0; t < steps; ++t)
+          for (int b = 0; b < batch; ++b)
+            if (!is_real(t, b))
+              x[t][b].fill(nan), of_y[t][b].fill(nan);  // also what the loss makes of the padding
+
+        struct Result {
+          Tensor y, h, c, dx, dh, dc, gradients;
+        };
+        // rows begin … end-1 of dimension 1
+        const auto rows = [](const Tensor& whole, int begin, int end) {
+          return slice(whole, 1, begin, end).value().clone();
+        };
+        const auto run = [&](const Tensor& x, const Tensor& h, const Tensor& c, const Tensor& of_y,
+                             const Tensor& of_h, const Tensor& of_c, const Lengths& of_rows) {
+          params.spend_gradients();
+          Tape tape({.dropout = false});
+          const Var vx = tape.watch(x), vh = tape.watch(h), vc = tape.watch(c);
+          const auto out = lstm(vx, {vh, vc}, of_rows);
+          tape.backward(sum(out.y * Var(of_y)) + sum(out.state.h * Var(of_h)) + sum(out.state.c * Var(of_c)));
+          params.complete_gradients();
+          return Result{out.y.value(), out.state.h.value(), out.state.c.value(),       vx.grad(),
+                        vh.grad(),     vc.grad(),           params.gradients().clone()};
+        };
+        const Result all = run(x, h, c, of_y, of_h, of_c, {ids({batch}, lengths), padding});
+        const Tensor sum_of_rows = Tensor::zeros(params.gradients().shape());
+        for (int b = 0; b < batch; ++b) {
+          const auto part = [&](const Tensor& whole) {  // the row's real steps
+            return rows(whole.slice(first(b), first(b) + lengths[static_cast<size_t>(b)]), b, b + 1);
+          };
+          for (int t = 0; t < steps; ++t)
+            if (!is_real(t, b)) {
+              CHECK(zeros(all.y[t][b]) == hidden);
+              CHECK(zeros(all.dx[t][b]) == input);
+            }
+          if (lengths[static_cast<size_t>(b)] == 0) {
+            CHECK(same_bits(rows(all.h, b, b + 1), rows(h, b, b + 1)));
+            CHECK(same_bits(rows(all.dc, b, b + 1), rows(of_c, b, b + 1)));
+            continue;
+          }
+          const Result one = run(part(x), rows(h, b, b + 1), rows(c, b, b + 1), part(of_y),
+                                 rows(of_h, b, b + 1), rows(of_c, b, b + 1), {});
+          CHECK(same_bits(part(all.y), one.y));
+          CHECK(same_bits(rows(all.h, b, b + 1), one.h));
+          CHECK(same_bits(rows(all.c, b, b + 1), one.c));
+          CHECK(same_bits(part(all.dx), one.dx));
+          CHECK(same_bits(rows(all.dh, b, b + 1), one.dh));
+          CHECK(same_bits(rows(all.dc, b, b + 1), one.dc));
+          for (int64_t i = 0; i < sum_of_rows.size(); ++i) sum_of_rows.data()[i] += one.gradients.data()[i];
+        }
+        // sums of at most 25 numbers of order 1, in another order
+        CHECK(distance(all.gradients, sum_of_rows) < 2 * 25 * std::numeric_limits<real>::epsilon() * 10);
+      }
+}
+
+// --- what makes no sense
+// ------------------------------------------------------------------------------------------------
+
+TEST_CASE("options that make no sense are errors that say why") {
+  ParameterSet params;
+  const auto build = [&](const LstmConfig& config) {
+    return error_of([&] { Lstm(params / "lstm", config); });
+  };
+  CHECK(lacks(build({.input = 2, .hidden = 3, .layers = 2, .locked_dropout = true}),
+              {"locked_dropout", "dropout 0"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .dropout = 0.5f, .locked_dropout = true}),
+              {"locked_dropout", "layers 1"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .recurrent_dropout = 1}), {"recurrent_dropout 1"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .weight_drop = -0.5f}), {"weight_drop -0.5"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .zoneout_h = 1.5f}), {"zoneout_h 1.5"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .zoneout_c = 1}), {"zoneout_c 1"}) == "");
+  CHECK(params.all().empty());
+  const Lstm lstm(params / "lstm", {.input = 2, .hidden = 3});
+  const auto call = [&](const IdTensor& lengths) {
+    return error_of([&] { lstm(Var(Tensor::zeros({4, 2, 2})), lstm.zero_state(2), {lengths}); });
+  };
+  CHECK(call(ids({2}, {4, 0})) == "");
+  CHECK(lacks(call(ids({3}, {1, 1, 1})), {"lengths [3]", "[2]"}) == "");
+  CHECK(lacks(call(ids({2}, {1, 5})), {"length 5", "row 1", "4"}) == "");
+  CHECK(lacks(call(ids({2}, {-1, 4})), {"length -1", "row 0"}) == "");
+}
+
+TEST_CASE("the choice of an engine names the options that cudnn does not know") {
+  const LstmChoice choice = choose_lstm({.input = 2, .hidden = 3, .weight_drop = 0.5f, .zoneout_c = 0.1f});
+  CHECK(choice.engine == LstmEngine::fused);
+  CHECK(std::ranges::any_of(choice.reasons,
+                            [](const LstmReason& r) { return r.value == "weight_drop, zoneout_c"; }));
+  CHECK(lacks(error_of([] {
+                choose_lstm(
+                    {.input = 2, .hidden = 3, .recurrent_dropout = 0.5f, .engine = LstmEngine::cudnn});
+              }),
+              {"cudnn", "recurrent_dropout", "fused"}) == "");
+}
