@@ -45,6 +45,7 @@ struct Parameter final : Leaf {
   Node node;             // its gradient
 
   const Tensor& leaf_value() override;
+  const std::string& leaf_name() const override { return name; }
   Var var() { return Var(*this, node); }
   int64_t size() const { return shape.size(); }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <memory>
 #include <string_view>
 #include <unordered_map>
@@ -118,7 +119,7 @@ Tape* Tape::recording() { return state.suspended ? nullptr : state.tape; }
 
 uint64_t Tape::call_of(uint64_t place) { return state.calls[place]++; }
 
-Var Tape::watch(Tensor value) { return add<1>("watch", {std::move(value)}, [](const Var&) {})[0]; }
+Var Tape::watch(Tensor value) { return add<1>("watch", nullptr, {std::move(value)}, [](const Var&) {})[0]; }
 
 void Tape::backward(const Var& loss) {
   require(!played_, "backward: this tape was played already; record the step again on a new one");
@@ -156,6 +157,34 @@ std::string Tape::text() const {
     result += '\n';
   }
   return result;
+}
+
+std::string Tape::first_not_finite() {
+  const auto finite = [](const Tensor& values) {
+    return std::all_of(values.span().begin(), values.span().end(), [](real x) { return std::isfinite(x); });
+  };
+  std::vector<Record*> records;
+  for (Record* record = last_; record; record = record->previous) records.push_back(record);
+  std::reverse(records.begin(), records.end());
+  // Backward meets them in the other order.
+  const Leaf* before = nullptr;
+  std::string of_gradient;
+  for (Record* record : records) {
+    const auto named = [&](const Shape& shape) {
+      const Leaf* leaf = record->leaf ? record->leaf : before;
+      const std::string name = leaf ? fmt::format(" {} '{}'", record->leaf ? "of" : "after", leaf->leaf_name()) : "";
+      return fmt::format("{} {}{}", record->op, shape, name);
+    };
+    for (size_t i = 0; i < record->nodes.size(); ++i) {
+      const Shape& shape = record->shapes[i];
+      const Var& output = record->outputs[i];
+      if (output.node() && !finite(output.value())) return named(shape);
+      Gradient& gradient = record->nodes[i].gradient;
+      if (gradient.written() && !finite(gradient.value(shape))) of_gradient = named(shape);
+    }
+    if (record->leaf) before = record->leaf;
+  }
+  return of_gradient;
 }
 
 NoTape::NoTape() { ++state.suspended; }

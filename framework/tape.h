@@ -71,6 +71,7 @@ struct Node {
 // A parameter's value is found through this, so that it may be placed in a slab late.
 struct Leaf {
   virtual const Tensor& leaf_value() = 0;
+  virtual const std::string& leaf_name() const = 0;
 
  protected:
   ~Leaf() = default;
@@ -98,6 +99,7 @@ class Var {
   bool has_grad() const { return node_ && checked_node().gradient.written(); }
 
   uint64_t tape() const { return tape_; }  // 0: of no tape
+  const Leaf* leaf() const { return leaf_; }  // of a parameter
   Node* node() const { return node_; }
 
  private:
@@ -131,6 +133,11 @@ class Tape {
   int64_t size() const { return size_; }  // operations recorded
   // One line per operation in recording order: "lstm_layer [35, 20, 200]".
   std::string text() const;
+  // The first operation whose result is not finite, or, if all are and backward ran with keep_gradients, the first
+  // that was handed a gradient which is not: "lstm_layer [35, 20, 200] of 'lstm.weight_ih_l0'". What has no parameter
+  // is called by the one before it: "dropout [35, 20, 200] after 'embedding.weight'". "" if there is none. To be asked
+  // before backward, which lets results go, or after it with keep_gradients.
+  std::string first_not_finite();
 
   // The number of an operation's use of `place` on this tape: 0, 1, … (for the masks of dropout).
   uint64_t call_of(uint64_t place);
@@ -144,6 +151,7 @@ class Tape {
   struct Record {
     Record* previous = nullptr;
     const char* op = "";
+    const Leaf* leaf = nullptr;  // the first parameter among its inputs
     std::span<Node> nodes;
     std::span<Var> outputs;
     std::span<const Shape> shapes;  // of the outputs, which do not outlive backward
@@ -160,7 +168,7 @@ class Tape {
     std::optional<F> backward;  // emptied after it ran, with all that it holds
   };
   template <size_t N, class F>
-  std::array<Var, N> add(const char* op, std::array<Tensor, N> values, F&& backward);
+  std::array<Var, N> add(const char* op, const Leaf* leaf, std::array<Tensor, N> values, F&& backward);
   template <size_t N, class Inputs, class F>
   friend std::array<Var, N> record(const char* op, std::array<Tensor, N> values, const Inputs& inputs, F backward);
 
@@ -202,12 +210,19 @@ inline std::vector<const Var*, PoolAllocator<const Var*>> inputs(const Vars& var
   return result;
 }
 
+// The first parameter among an operation's inputs; nullptr if there is none.
+inline const Leaf* first_leaf(std::span<const Var* const> inputs) {
+  for (const Var* input : inputs)
+    if (input->leaf()) return input->leaf();
+  return nullptr;
+}
+
 // How every operation ends: name it, give its values, name the inputs, and say what their gradients gain.
 // `backward` gets the outputs and runs only if one of them received a gradient; it reads y.grad() and puts
 // into x.gradient() of those inputs that want one.
 template <size_t N, class Inputs, class F>
 std::array<Var, N> record(const char* op, std::array<Tensor, N> values, const Inputs& inputs, F backward) {
-  if (recorded(op, inputs)) return Tape::recording()->add<N>(op, std::move(values), std::move(backward));
+  if (recorded(op, inputs)) return Tape::recording()->add<N>(op, first_leaf(inputs), std::move(values), std::move(backward));
   std::array<Var, N> constants;
   for (size_t i = 0; i < N; ++i) constants[i] = Var(std::move(values[i]));
   return constants;
@@ -218,12 +233,13 @@ Var record(const char* op, Tensor value, const Inputs& inputs, F backward) {
 }
 
 template <size_t N, class F>
-std::array<Var, N> Tape::add(const char* op, std::array<Tensor, N> values, F&& backward) {
+std::array<Var, N> Tape::add(const char* op, const Leaf* leaf, std::array<Tensor, N> values, F&& backward) {
   using R = RecordOf<N, std::remove_cvref_t<F>>;
   static_assert(alignof(R) <= alignof(std::max_align_t));
   R* record = new (allocate(sizeof(R))) R(std::move(backward));
   record->previous = std::exchange(last_, record);
   record->op = op;
+  record->leaf = leaf;
   record->nodes = record->node_of;
   record->outputs = record->output_of;
   record->shapes = record->shape_of;
