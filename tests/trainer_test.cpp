@@ -10,8 +10,6 @@
 #include <new>
 #include <thread>
 
-#include <nlohmann/json.hpp>
-
 #include "data/windows.h"
 #include "framework/unroll.h"
 #include "tests/program.h"
@@ -74,7 +72,8 @@ TEST_CASE("the loop calls the task's functions in their order") {
              calls.push_back("validate");
              return 1.0;
            },
-       .save = [&](const EpochReport& report) { calls.push_back(fmt::format("save {}", report.epoch)); }});
+       .after_epoch =
+           [&](const EpochReport& report) { calls.push_back(fmt::format("save {}", report.epoch)); }});
   CHECK(calls == std::vector<std::string>{"begin 1", "loss 0", "carry", "loss 1", "carry", "validate",
                                           "save 1", "begin 2", "loss 0", "carry", "loss 1", "carry",
                                           "validate", "save 2"});
@@ -142,7 +141,7 @@ TEST_CASE("what is reported: means over what was predicted, the best score, time
                      std::this_thread::sleep_for(std::chrono::milliseconds(250));
                      return scores[epoch++];
                    },
-               .save = [&](const EpochReport& report) { saved.push_back(report); }});
+               .after_epoch = [&](const EpochReport& report) { saved.push_back(report); }});
   REQUIRE(saved.size() == 5);
   CHECK(trainer.epochs().size() == 5);
   for (size_t i = 0; i < 5; ++i) {
@@ -153,13 +152,13 @@ TEST_CASE("what is reported: means over what was predicted, the best score, time
     CHECK(saved[i].best == (i == 0 || i == 1 || i == 4));
     CHECK(saved[i].seconds > 0);
     CHECK(saved[i].seconds < 0.25);
-    CHECK(saved[i].rate() == doctest::Approx(8 / saved[i].seconds));
+    CHECK(saved[i].rate == doctest::Approx(8 / saved[i].seconds));
   }
   CHECK(*trainer.state().best == 3);
   CHECK(trainer.state().best_epoch == 5);
   CHECK(trainer.count() == 40);
-  CHECK(trainer.seconds() < 1.25);
-  CHECK(trainer.rate() == doctest::Approx(40 / trainer.seconds()));
+  CHECK(trainer.times().training < 1.25);
+  CHECK(trainer.times().rate() == doctest::Approx(40 / trainer.times().training));
 }
 
 TEST_CASE("a plateau schedule follows the held-out score") {
@@ -192,7 +191,7 @@ TEST_CASE(
     scored.push_back(line.value());
     return scores[epoch++];
   };
-  task.save = [&](const EpochReport&) { saved.push_back(line.value()); };
+  task.after_epoch = [&](const EpochReport&) { saved.push_back(line.value()); };
   Trainer trainer(asgd, {.epochs = 6, .non_monotone = 2, .progress = silent});
   trainer.run(task);
   // The fifth score, 5, is above the best of those more than two back, the 4 of epoch 2.
@@ -235,7 +234,7 @@ TEST_CASE("stop() ends the run after the epoch; another run() goes on") {
   Sgd sgd(line.params, {.learning_rate = 0.01});
   Trainer trainer(sgd, {.epochs = 5, .progress = silent});
   TrainingTask task = line.task();
-  task.save = [&](const EpochReport& report) {
+  task.after_epoch = [&](const EpochReport& report) {
     if (report.epoch == 2) trainer.stop();
   };
   trainer.run(task);
@@ -276,7 +275,8 @@ TEST_CASE("epochs are printed as plain lines and logged as JSON") {
                         .perplexity = true,
                         .unit = "steps",
                         .progress = {.stream = stream},
-                        .log = folder / "log.jsonl"});
+                        .folder = folder.path(),
+                        .log_every = 2});
   trainer.run({.windows = 1,
                .loss =
                    [&](int64_t k) {
@@ -290,13 +290,21 @@ TEST_CASE("epochs are printed as plain lines and logged as JSON") {
   CHECK(lines[1].find("epoch 2/2  lr 0         train  7.3891  valid  234.50 ") == 0);
   CHECK(lines[0].find("steps/s") != std::string::npos);
 
-  const auto records = lines_of(read_text(folder / "log.jsonl"));
-  REQUIRE(records.size() == 2);
-  const auto record = nlohmann::json::parse(records[1]);
-  CHECK(record["epoch"] == 2);
-  CHECK(record["train_perplexity"].get<double>() == doctest::Approx(std::exp(2.0)));
-  CHECK(record["valid_perplexity"] == 234.5);
-  CHECK(record["steps"] == 10);
+  // An epoch, then an interval of both epochs' steps, and the second epoch.
+  const auto records = read_log(folder / "log.jsonl", {.unit = "steps", .perplexity = true});
+  REQUIRE(records.size() == 3);
+  CHECK(records[0].kind == LogRecord::Kind::epoch);
+  CHECK(records[0].best);
+  CHECK(records[0].step == 1);
+  CHECK(records[1].kind == LogRecord::Kind::interval);
+  CHECK(records[1].epoch == 2);
+  CHECK(records[1].loss == 2);
+  CHECK(records[1].count == 20);
+  CHECK(*records[1].gradient_norm > 0);
+  CHECK(records[2].epoch == 2);
+  CHECK(records[2].count == 20);
+  CHECK(*records[2].valid == 234.5);
+  CHECK(!records[2].best);
 }
 
 TEST_CASE("a language model of one's own is trained in a dozen lines, and its steps ask for no memory") {
@@ -359,4 +367,119 @@ TEST_CASE("a run gets a folder of its own, and none is used twice") {
   CHECK(lacks(error_of([&] { create_run_folder(named / "recipe.toml", "demo", runs); }),
               {"recipe.toml", "file"}) == "");
   CHECK_THROWS_AS(create_run_folder(named / "recipe.toml/x", "demo", runs), InputError);
+}
+
+// --- watching over a run --------------------------------------------------------------------------
+
+namespace {
+
+// The square root of a weight times 0 … 4: finite, while the gradient of the first window is not.
+Var root(Line& line, int64_t k) {
+  return sum(sqrt(matmul(Var(tensor({1, 1}, {static_cast<real>(k)})), line.w.var())));
+}
+
+}  // namespace
+
+TEST_CASE("what is not finite is traced to the operation and the parameter where it began") {
+  Line line;
+  Sgd sgd(line.params, {.learning_rate = 0.1});
+  const auto error = [&](const std::function<Var(int64_t)>& loss) {
+    const double before = line.value();
+    TrainingTask task = line.task();
+    task.loss = [&](int64_t k) { return mean_loss(loss(k), 1); };
+    const std::string message = error_of([&] { Trainer(sgd, {.progress = silent}).run(task); });
+    CHECK(line.value() == before);
+    CHECK_THROWS_AS(Trainer(sgd, {.progress = silent}).run(task), Diverged);
+    return message;
+  };
+  CHECK(lacks(error([&](int64_t) {
+                return sum(tanh(log(matmul(Var(tensor({1, 1}, {-1})), line.w.var()))));
+              }),
+              {"diverged", "step 0", "epoch 1, window 1 of 3", "the loss is", "log [1, 1] after 'line.w'"}) ==
+        "");
+  CHECK(lacks(error([&](int64_t k) { return root(line, k); }),
+              {"step 0", "the gradient of 'line.w'", "matmul [1, 1] of 'line.w'"}) == "");
+}
+
+TEST_CASE("skip: a step that is not finite is left out, windows and all") {
+  Line line, other;
+  Sgd sgd(line.params, {.learning_rate = 0.1}), by_hand(other.params, {.learning_rate = 0.1});
+  std::vector<int64_t> carried;
+  int64_t window = 0;
+  TrainingTask task = line.task(5);
+  task.loss = [&](int64_t k) {
+    window = k;
+    return mean_loss(root(line, k), 1);
+  };
+  task.carry = [&] { carried.push_back(window); };
+  Trainer trainer(sgd, {.on_divergence = OnDivergence::skip, .progress = silent});
+  trainer.run(task);
+  for (int64_t k = 1; k < 5; ++k) {
+    Tape tape;
+    tape.backward(root(other, k));
+    by_hand.step();
+  }
+  CHECK(line.value() == other.value());
+  CHECK(carried == std::vector<int64_t>{1, 2, 3, 4});
+  CHECK(trainer.state().skipped == 1);
+  CHECK(trainer.count() == 4);
+
+  task.loss = [&](int64_t) { return mean_loss(root(line, 0), 1); };
+  task.windows = 30;
+  CHECK(lacks(error_of(
+                  [&] { Trainer(sgd, {.on_divergence = OnDivergence::skip, .progress = silent}).run(task); }),
+              {"10 steps in a row", "window 10 of 30"}) == "");
+}
+
+TEST_CASE("rollback: back to the best checkpoint, at half the learning rate until it holds") {
+  const Folder folder;
+  Line line;
+  Sgd sgd(line.params, {.learning_rate = 50});
+  CHECK(lacks(error_of([&] { Trainer(sgd, {.on_divergence = OnDivergence::rollback}); }),
+              {"rollback", "folder"}) == "");
+  // An epoch multiplies the distance of w from 3 by the product of 1 - 2 rate x^2 over x = 1/4, 1/2, 3/4: 2.8
+  // at a rate of 50 / 8, which leaves the range of float within 120 epochs, and 0.86 at 50 / 16.
+  TrainerOptions options{.epochs = 120,
+                         .schedule = Schedule{.learning_rate = 50},
+                         .on_divergence = OnDivergence::rollback,
+                         .progress = silent,
+                         .folder = folder.path()};
+  TrainingTask task = line.task();
+  task.validate = [&] { return std::abs(line.value() - 3); };
+  Trainer trainer(sgd, options);
+  trainer.run(task);
+  CHECK(trainer.state().epoch == 120);
+  CHECK(trainer.state().rate_factor == 1.0 / 16);
+  CHECK(sgd.learning_rate() == 50.0 / 16);
+  CHECK(std::abs(line.value() - 3) < 0.01);
+  const auto records = read_log(folder / "log.jsonl");
+  REQUIRE(records.size() == 120 + 3);  // no epoch twice; steps 100, 200, 300
+  for (size_t i = 1; i < records.size(); ++i) CHECK(records[i].step >= records[i - 1].step);
+
+  options.epochs = 121;  // what cannot be trained at any rate
+  task.loss = [&](int64_t) { return mean_loss(root(line, 0), 1); };
+  Trainer hopeless(sgd, options);
+  hopeless.resume(task);
+  CHECK(lacks(error_of([&] { hopeless.run(task); }), {"diverged", "0.000976562"}) == "");
+}
+
+TEST_CASE("patience ends a run whose score no longer gets better; the best is kept") {
+  const Folder folder;
+  Line line;
+  Sgd sgd(line.params, {.learning_rate = 0.01});
+  const std::vector<double> scores = {5, 4, 6, 4, 7, 1};
+  std::vector<double> values;
+  Trainer trainer(sgd, {.epochs = 6, .patience = 3, .progress = silent, .folder = folder.path()});
+  TrainingTask task = line.task();
+  task.validate = [&] { return scores[static_cast<size_t>(trainer.state().epoch)]; };
+  task.after_epoch = [&](const EpochReport&) { values.push_back(line.value()); };
+  trainer.run(task);
+  CHECK(trainer.state().epoch == 5);
+  CHECK(trainer.finished());
+  CHECK(trainer.out_of_patience());
+  CHECK(trainer.state().best_epoch == 2);
+  TrainerState state;
+  read_checkpoint(folder / "best.safetensors", sgd, state, {});
+  CHECK(state.epoch == 2);
+  CHECK(line.value() == values[1]);
 }

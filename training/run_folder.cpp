@@ -1,9 +1,15 @@
 #include "training/run_folder.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <string>
 #include <system_error>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "framework/check.h"
 
@@ -47,9 +53,22 @@ void check_run_folder(const fs::path& out) {
   require_input(!error, "{}: {}", out.string(), error.message());
   require_input(
       empty,
-      "{}: there is something in this folder already, and no run is ever overwritten; choose another --out",
+      "{}: there is something in this folder already, and no run is ever overwritten; resume that one, "
+      "or choose another --out",
       out.string());
 }
+
+RunFolderLock::RunFolderLock(const fs::path& folder)
+    : descriptor_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  require_input(descriptor_ >= 0, "{}: {}", folder.string(), std::strerror(errno));
+  if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
+  const bool other = errno == EWOULDBLOCK;
+  const std::string message = other ? "another process is training in it" : std::strerror(errno);
+  close(descriptor_);
+  throw InputError(fmt::format("{}: {}", folder.string(), message));
+}
+
+RunFolderLock::~RunFolderLock() { close(descriptor_); }
 
 fs::path create_run_folder(const fs::path& out, std::string_view name, const fs::path& parent) {
   if (!out.empty()) {

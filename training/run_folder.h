@@ -11,6 +11,19 @@ namespace unroll {
 std::filesystem::path create_run_folder(const std::filesystem::path& out, std::string_view name,
                                         const std::filesystem::path& parent = "runs");
 
+// While it lives, no other process can have one for the same folder. Throws InputError if another has it, or
+// there is no such folder.
+class RunFolderLock {
+ public:
+  explicit RunFolderLock(const std::filesystem::path& folder);
+  ~RunFolderLock();
+  RunFolderLock(const RunFolderLock&) = delete;
+  RunFolderLock& operator=(const RunFolderLock&) = delete;
+
+ private:
+  int descriptor_;
+};
+
 // Throws what create_run_folder would throw for `out`, without creating it: to say so before a long
 // preparation.
 void check_run_folder(const std::filesystem::path& out);

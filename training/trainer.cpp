@@ -1,15 +1,22 @@
 #include "training/trainer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <fstream>
+#include <limits>
+#include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+
+#include "training/signals.h"
 
 namespace unroll::inline UNROLL_REAL {
 
 namespace {
+
+constexpr const char *last_file = "last.safetensors", *best_file = "best.safetensors";
+constexpr int most_skipped = 10;          // steps in a row
+constexpr double least_factor = 0x1p-10;  // of the learning rate, after rollbacks
 
 double clock_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -17,12 +24,6 @@ double clock_seconds() {
 
 // A window may have nothing to predict.
 double mean_of(double total, int64_t count) { return count > 0 ? total / static_cast<double>(count) : total; }
-
-// All of one width: " 4.1234", "  87.31", " 1234.5".
-std::string score_text(double score) {
-  if (score < 10) return fmt::format("{:>7.4f}", score);
-  return score < 1000 ? fmt::format("{:>7.2f}", score) : fmt::format("{:>7.5g}", score);
-}
 
 }  // namespace
 
@@ -35,127 +36,253 @@ Trainer::Trainer(Optimizer& optimizer, TrainerOptions options)
   require(options_.epochs >= 0, "trainer: {} epochs are less than none", options_.epochs);
   require(options_.accumulate >= 1, "trainer: accumulate {} must be at least 1", options_.accumulate);
   require(options_.clip >= 0, "trainer: clip {} is negative", options_.clip);
+  require(options_.patience >= 0, "trainer: patience {} is negative", options_.patience);
+  require(options_.log_every >= 1, "trainer: log_every {} must be at least 1", options_.log_every);
   require(options_.non_monotone == 0 || dynamic_cast<Asgd*>(&optimizer_),
           "trainer: non_monotone is for an Asgd; {} keeps no averages", optimizer_.name());
+  require(options_.on_divergence != OnDivergence::rollback || !options_.folder.empty(),
+          "trainer: a rollback needs a folder with checkpoints");
   if (options_.schedule) options_.schedule->check();
   state_.schedule = options_.schedule;
   state_.trigger.patience = options_.non_monotone;
+}
+
+bool Trainer::out_of_patience() const {
+  return options_.patience > 0 && state_.best_epoch > 0 &&
+         state_.epoch - state_.best_epoch >= options_.patience;
 }
 
 void Trainer::run(const TrainingTask& task) {
   require(task.windows > 0 && task.loss, "trainer: a task needs windows and a loss");
   stopped_ = false;
   epochs_.reserve(static_cast<size_t>(options_.epochs));
-  while (state_.epoch < options_.epochs && !stopped_) {
-    train_epoch(task);
-    epochs_.push_back(finish_epoch(task));
-    if (task.save) {
-      const AveragedWeights averaged(optimizer_);
-      task.save(epochs_.back());
+  if (!finished()) open_log();
+  last_save_ = clock_seconds();
+  // What a first rollback goes back to.
+  if (options_.on_divergence == OnDivergence::rollback &&
+      !std::filesystem::exists(options_.folder / last_file))
+    save(task, last_file);
+  while (!finished() && !stopped_) {
+    try {
+      train_epoch(task);
+      finish_epoch(task);
+    } catch (const Diverged& reason) {
+      if (options_.on_divergence != OnDivergence::rollback) throw;
+      roll_back(task, reason);
     }
   }
 }
 
+// --- training
+// ----------------------------------------------------------------------------------------------------
+
 void Trainer::train_epoch(const TrainingTask& task) {
   if (state_.window == 0 && task.begin_epoch) task.begin_epoch(state_.epoch + 1);
+  state_.windows = task.windows;
   ProgressOptions progress_options = options_.progress;
   progress_options.done_before = state_.window;
   Progress progress(fmt::format("epoch {}/{}", state_.epoch + 1, options_.epochs), task.windows,
                     progress_options);
   const std::string rate_name = options_.unit + "/s";
-  const double begin = clock_seconds() - state_.seconds;
+  epoch_begin_ = times_;
+  const double begin = clock_seconds();
   while (state_.window < task.windows) {
-    train_window(task);
-    state_.seconds = clock_seconds() - begin;
-    const double mean = mean_of(state_.total, state_.count);
-    const double rate = static_cast<double>(state_.count) / state_.seconds;
+    train_step(task);
+    if (!notice_.empty()) {
+      progress.clear();
+      say(std::exchange(notice_, {}));
+    }
+    times_.training = epoch_begin_.training + clock_seconds() - begin -
+                      (times_.saving - epoch_begin_.saving) - (times_.logging - epoch_begin_.logging);
+    const double mean = mean_of(state_.total, state_.count), rate = times_.since(epoch_begin_).rate();
     if (options_.perplexity)
       progress.update(state_.window,
                       {{"loss", mean}, {"perplexity", std::exp(mean)}, {rate_name, rate, true}});
     else
       progress.update(state_.window, {{"loss", mean}, {rate_name, rate, true}});
+    if (optimizer_.parameters().step() % options_.log_every == 0) log_interval();
+    if (save_is_due()) save(task, last_file);
+    if (const int signal = signal_received()) {
+      save(task, last_file);
+      throw Interrupted(signal);
+    }
   }
 }
 
-// One window, and where a group of `accumulate` windows is complete, a step.
-void Trainer::train_window(const TrainingTask& task) {
-  {
-    Tape tape;
-    const WindowLoss loss = task.loss(state_.window);
-    const double mean = mean_of(loss.total, loss.count);
-    require(std::isfinite(shown(mean)),
-            "training has diverged: the loss is {} in epoch {}, window {} of {}; a lower learning rate or "
-            "clipping "
-            "may help",
-            mean, state_.epoch + 1, state_.window + 1, task.windows);
-    tape.backward(loss.objective);
-    state_.total += loss.total;
-    state_.count += loss.count;
+// The windows of one step of the optimizer.
+void Trainer::train_step(const TrainingTask& task) {
+  const int64_t end = std::min(state_.window + options_.accumulate, task.windows);
+  double total = 0;
+  int64_t count = 0;
+  try {
+    for (int64_t window = state_.window; window < end; ++window) {
+      {
+        Tape tape;
+        const WindowLoss loss = task.loss(window);
+        if (!std::isfinite(shown(mean_of(loss.total, loss.count))) || !std::isfinite(loss.objective.item()))
+          throw diverged(window,
+                         fmt::format("step {}: the loss is {}", optimizer_.parameters().step(),
+                                     mean_of(loss.total, loss.count)),
+                         tape.first_not_finite());
+        tape.backward(loss.objective);
+        total += loss.total;
+        count += loss.count;
+      }
+      if (window + 1 == end) update(task, end - state_.window);
+      if (task.carry) task.carry();
+    }
+    state_.total += total, state_.interval_total += total;
+    state_.count += count, state_.interval_count += count, times_.count += count;
+    state_.skipped_in_a_row = 0;
+  } catch (const Diverged& reason) {
+    optimizer_.parameters().spend_gradients();
+    if (options_.on_divergence != OnDivergence::skip) throw;
+    skip(reason);
   }
-  if (task.carry) task.carry();
-  const int64_t in_group = state_.window % options_.accumulate + 1;
-  ++state_.window;
-  if (in_group < options_.accumulate && state_.window < task.windows) return;
+  state_.window = end;
+}
+
+// A step with the gradients of `windows` windows, the last of which is not carried yet.
+void Trainer::update(const TrainingTask& task, int64_t windows) {
   if (state_.schedule)
-    optimizer_.set_learning_rate(state_.schedule->rate(state_.epoch, optimizer_.parameters().step()));
-  if (state_.window <= options_.accumulate) state_.learning_rate = optimizer_.learning_rate();
-  optimizer_.step({.max_norm = options_.clip, .factor = 1.0 / static_cast<double>(in_group)});
+    optimizer_.set_learning_rate(state_.schedule->rate(state_.epoch, optimizer_.parameters().step()) *
+                                 state_.rate_factor);
+  state_.learning_rate = optimizer_.learning_rate();
+  try {
+    // The norm is measured even where nothing is clipped: it shows what is not finite before it reaches a
+    // weight.
+    gradient_norm_ = optimizer_.step(
+        {.max_norm = options_.clip > 0 ? options_.clip : std::numeric_limits<double>::infinity(),
+         .factor = 1.0 / static_cast<double>(windows)});
+  } catch (const Diverged& reason) {
+    // The window once more, with the same masks, on a tape that keeps what it saw.
+    const int64_t window = state_.window + windows - 1;
+    optimizer_.parameters().spend_gradients();
+    Tape tape({.keep_gradients = true});
+    tape.backward(task.loss(window).objective);
+    throw diverged(window, reason.what(), tape.first_not_finite());
+  }
 }
 
-EpochReport Trainer::finish_epoch(const TrainingTask& task) {
+void Trainer::finish_epoch(const TrainingTask& task) {
+  const Times times = times_.since(epoch_begin_);
   EpochReport report{.epoch = state_.epoch + 1,
                      .learning_rate = state_.learning_rate,
                      .train = shown(mean_of(state_.total, state_.count)),
                      .valid = {},
                      .count = state_.count,
-                     .seconds = state_.seconds};
-  if (task.validate) {
-    const AveragedWeights averaged(optimizer_);
-    report.valid = task.validate();
-    report.best = !state_.best || *report.valid < *state_.best;
-    if (report.best) state_.best = report.valid, state_.best_epoch = report.epoch;
-    if (state_.schedule) state_.schedule->validated(*report.valid);
-  }
-  // The trigger looks at the weights in use so far, so it comes after they were scored.
-  if (report.valid && options_.non_monotone > 0 && !optimizer_.averages() && state_.trigger(*report.valid))
-    dynamic_cast<Asgd&>(optimizer_).start_averaging();
+                     .seconds = times.training,
+                     .rate = times.rate()};
+  if (task.validate) validate(task, report);
+  const LogRecord record{.kind = LogRecord::Kind::epoch,
+                         .loss = mean_of(state_.total, state_.count),
+                         .valid = report.valid,
+                         .best = report.best,
+                         .rate = report.rate};
+  state_.train = report.train, state_.valid = report.valid;
   state_.all_count += state_.count;
-  state_.all_seconds += state_.seconds;
-  state_.total = state_.seconds = 0;
+  state_.total = 0;
   state_.count = state_.window = 0;
   ++state_.epoch;
+  write(record);
   print(report);
-  log(report);
-  return report;
+  epochs_.push_back(report);
+  // In this order: whoever was killed between the two comes here again.
+  if (report.best) save(task, best_file);
+  save(task, last_file);
+  if (task.after_epoch) {
+    const AveragedWeights averaged(optimizer_);
+    task.after_epoch(report);
+  }
+  stop_if_signalled();
 }
 
-double Trainer::shown(double mean) const { return options_.perplexity ? std::exp(mean) : mean; }
-
-// "epoch  3/13  lr 1        train 121.32  valid 130.85*  11.7k words/s   1:19"
-void Trainer::print(const EpochReport& report) const {
-  if (options_.progress.mode == ProgressOptions::Mode::silent) return;
-  const std::string last = std::to_string(options_.epochs);
-  std::string line = fmt::format("epoch {:>{}}/{}  lr {:<8.3g}  train {}", report.epoch, last.size(), last,
-                                 report.learning_rate, score_text(report.train));
-  if (report.valid) line += fmt::format("  valid {}{}", score_text(*report.valid), report.best ? '*' : ' ');
-  line += fmt::format("  {:>5} {}/s  {:>5}", format_number(report.rate()), options_.unit,
-                      format_duration(report.seconds));
-  fmt::print(options_.progress.stream, "{}\n", line);
-  std::fflush(options_.progress.stream);
+void Trainer::validate(const TrainingTask& task, EpochReport& report) {
+  try {
+    const AveragedWeights averaged(optimizer_);
+    report.valid = task.validate();
+  } catch (const Interrupted&) {
+    save(task, last_file);  // the epoch's windows are done; resumption validates again
+    throw;
+  }
+  if (!std::isfinite(*report.valid))
+    throw diverged(state_.windows - 1, fmt::format("the held-out score is {}", *report.valid), "");
+  report.best = !state_.best || *report.valid < *state_.best;
+  if (report.best) state_.best = report.valid, state_.best_epoch = report.epoch;
+  if (state_.schedule) state_.schedule->validated(*report.valid);
+  // The trigger looks at the weights in use so far, so it comes after they were scored.
+  if (options_.non_monotone > 0 && !optimizer_.averages() && state_.trigger(*report.valid))
+    dynamic_cast<Asgd&>(optimizer_).start_averaging();
 }
 
-void Trainer::log(const EpochReport& report) const {
-  if (options_.log.empty()) return;
-  const std::string name = options_.perplexity ? "perplexity" : "loss";
-  nlohmann::ordered_json record{
-      {"epoch", report.epoch}, {"learning_rate", report.learning_rate}, {"train_" + name, report.train}};
-  if (report.valid) record["valid_" + name] = *report.valid;
-  record[options_.unit] = report.count;
-  record["seconds"] = report.seconds;
-  record[options_.unit + "_per_second"] = report.rate();
-  std::ofstream file(options_.log, std::ios::app);
-  file << record.dump() << '\n' << std::flush;
-  require(file.good(), "{}: the log cannot be written", options_.log.string());
+// --- saving and going back
+// -----------------------------------------------------------------------------------------
+
+void Trainer::open_log() {
+  if (!log_ && !options_.folder.empty()) log_.emplace(options_.folder, log_names());
+}
+
+std::optional<Differences> Trainer::resume(const TrainingTask& task) {
+  require(!options_.folder.empty(), "trainer: nothing can be resumed without a folder");
+  const std::filesystem::path path = options_.folder / last_file;
+  std::optional<Differences> differences;
+  if (std::filesystem::exists(path)) {
+    differences = read_checkpoint(path, optimizer_, state_, task.carried, options_.checkpoints);
+    require_input(
+        state_.window == 0 || state_.windows == task.windows,
+        "{}: it stands at window {} of {} in epoch {}; an epoch of {} windows cannot go on from there",
+        path.string(), state_.window, state_.windows, state_.epoch + 1, task.windows);
+  }
+  // What a process that was killed had not finished writing.
+  for (const char* name : {last_file, best_file})
+    std::filesystem::remove(options_.folder / (std::string(name) + ".partial"));
+  if (finished()) return differences;
+  open_log();
+  log_->cut_after(optimizer_.parameters().step(), state_.epoch);
+  const auto records = read_log(options_.folder / "log.jsonl", log_names());
+  if (!records.empty()) seconds_before_ = records.back().seconds;
+  return differences;
+}
+
+bool Trainer::save_is_due() const {
+  const auto& [every_steps, every_minutes, metadata, also] = options_.checkpoints;
+  return (every_steps > 0 && optimizer_.parameters().step() % every_steps == 0) ||
+         (every_minutes > 0 && clock_seconds() - last_save_ >= 60 * every_minutes);
+}
+
+void Trainer::save(const TrainingTask& task, const char* name) {
+  if (options_.folder.empty()) return;
+  const double begin = clock_seconds();
+  write_checkpoint(options_.folder / name, optimizer_, state_, task.carried, options_.checkpoints);
+  last_save_ = clock_seconds();
+  times_.saving += last_save_ - begin;
+}
+
+Diverged Trainer::diverged(int64_t window, const std::string& what, const std::string& first) const {
+  return Diverged(fmt::format("training has diverged: {} (epoch {}, window {} of {}{})", what,
+                              state_.epoch + 1, window + 1, state_.windows,
+                              first.empty() ? "" : "; first not finite: " + first));
+}
+
+void Trainer::skip(const Diverged& reason) {
+  ++state_.skipped;
+  if (++state_.skipped_in_a_row >= most_skipped)
+    throw Diverged(fmt::format("{}; {} steps in a row were left out", reason.what(), most_skipped));
+  notice_ = fmt::format("left out: {}", reason.what());
+}
+
+void Trainer::roll_back(const TrainingTask& task, const Diverged& reason) {
+  const double factor = state_.rate_factor / 2;
+  if (factor < least_factor)
+    throw Diverged(fmt::format("{}; cutting the learning rate to {:g} of what it was did not help",
+                               reason.what(), state_.rate_factor));
+  read_checkpoint(options_.folder / best_file, optimizer_, state_, task.carried, options_.checkpoints);
+  if (!state_.schedule)
+    optimizer_.set_learning_rate(optimizer_.learning_rate() * factor / state_.rate_factor);
+  state_.rate_factor = factor;
+  log_->cut_after(optimizer_.parameters().step(), state_.epoch);
+  say(fmt::format("{}\nback to step {}, the learning rate times {:g}", reason.what(),
+                  optimizer_.parameters().step(), factor));
 }
 
 }  // namespace unroll::inline UNROLL_REAL

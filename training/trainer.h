@@ -19,11 +19,12 @@
 //
 // What is trained on is the task's affair: windows of text or of a series, whatever has a loss. The trainer
 // knows the order of things: gradients of one or several windows, clipping, a step, what crosses to the next
-// window; after an epoch the held-out score, the schedule, saving, a line for whoever is watching.
+// window; after an epoch the held-out score, the schedule, the log, a checkpoint, a line for whoever is
+// watching. With a folder, the run can be interrupted and goes on in the same bits: checkpoint.h shows how.
 //
-// The rate ("words/s") is what was predicted in training divided by the wall time of training; validation and
-// saving are not counted. An epoch's training loss is taken as training went, with dropout and with weights
-// still changing.
+// The rate ("words/s") is what this process predicted in training divided by the wall time that took;
+// validation and saving are not counted. An epoch's training loss is taken as training went, with dropout and
+// with weights still changing.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +36,8 @@
 
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
+#include "training/checkpoint.h"
+#include "training/log.h"
 #include "training/progress.h"
 
 namespace unroll::inline UNROLL_REAL {
@@ -55,14 +58,26 @@ struct TrainingTask {
   int64_t windows = 0;  // of an epoch
   // Before the first window of an epoch, counted from 1: state to zero, a new order of the windows.
   std::function<void(int epoch)> begin_epoch = {};
-  // Is recorded, with dropout.
+  // Is recorded, with dropout. Asked a second time for the same window where the gradient was not finite.
   std::function<WindowLoss(int64_t window)> loss = {};
   // After a window's gradients: what crosses to the next (`state = next`).
   std::function<void()> carry = {};
-  // The held-out score, the lower the better. Nothing is recorded.
+  // The held-out score, the lower the better. Nothing is recorded. If it throws Interrupted
+  // (stop_if_signalled), it is asked again after a resumption.
   std::function<double()> validate = {};
-  // After each epoch; `best` says whether it is the best so far.
-  std::function<void(const EpochReport&)> save = {};
+  // After each epoch, once it is saved. The weights are the averaged ones, where there are some.
+  std::function<void(const EpochReport&)> after_epoch = {};
+  // The buffers that `carry` writes: part of a checkpoint, by names of their own.
+  std::vector<NamedTensor> carried = {};
+};
+
+// What to do with a step whose loss or gradient is not finite.
+enum class OnDivergence : uint8_t {
+  stop,  // throw Diverged
+  skip,  // leave the step out: its windows change neither weights nor what is carried; throws after 10 in a
+         // row
+  rollback  // go on from the last checkpoint at half the learning rate; throws after 10 without a new
+            // checkpoint
 };
 
 struct TrainerOptions {
@@ -73,38 +88,25 @@ struct TrainerOptions {
   // An Asgd starts to average when a held-out score is above the best of those more than this many epochs
   // back (NonMonotoneTrigger); 0: when is its own affair.
   int non_monotone = 0;
+  int patience = 0;  // ends after so many epochs without a better held-out score; 0: never
+  OnDivergence on_divergence = OnDivergence::stop;
   bool perplexity = false;  // losses are nats: reported as their exp
   std::string unit = "words";
-  ProgressOptions progress = {};   // .mode = silent: nothing is printed
-  std::filesystem::path log = {};  // a file that gets a line of JSON after each epoch; empty: none
+  ProgressOptions progress = {};      // .mode = silent: nothing is printed
+  std::filesystem::path folder = {};  // exists; gets log and checkpoints; empty: nothing is written
+  CheckpointOptions checkpoints = {};
+  int64_t log_every = 100;  // steps of an interval of the log
 };
 
 struct EpochReport {
   int epoch = 0;             // counted from 1
-  double learning_rate = 0;  // of its first step
+  double learning_rate = 0;  // of its last step
   double train = 0;          // mean loss, or perplexity
   std::optional<double> valid;
   bool best = false;   // the best `valid` so far
   int64_t count = 0;   // predictions
-  double seconds = 0;  // of training
-  double rate() const { return seconds > 0 ? static_cast<double>(count) / seconds : 0; }
-};
-
-// Where training stands: with the weights, the optimizer's state and what the task carries, all that is
-// needed to go on.
-struct TrainerState {
-  int epoch = 0;       // epochs that are complete
-  int64_t window = 0;  // windows of the present epoch that are done
-  double total = 0;    // sums over those
-  int64_t count = 0;
-  double seconds = 0;
-  double learning_rate = 0;  // of the epoch's first step
-  int64_t all_count = 0;     // sums over the epochs that are complete
-  double all_seconds = 0;
-  std::optional<double> best;  // held-out score
-  int best_epoch = 0;
-  std::optional<Schedule> schedule;
-  NonMonotoneTrigger trigger;
+  double seconds = 0;  // of training, by this process
+  double rate = 0;     // predictions per second
 };
 
 class Trainer {
@@ -112,31 +114,67 @@ class Trainer {
   // The optimizer must outlive the trainer.
   explicit Trainer(Optimizer& optimizer, TrainerOptions options = {});
 
-  // Trains up to options.epochs, from state(). Throws Error if a loss is not finite.
+  // Goes on where the folder's last checkpoint stands: run() then trains what is left. Nothing if there is no
+  // checkpoint yet. The log is cut to what the checkpoint has seen. Throws InputError as read_checkpoint, and
+  // where the epoch it stands in has other windows than the task.
+  std::optional<Differences> resume(const TrainingTask& task);
+
+  // Trains until finished(). Throws Diverged; Error where a checkpoint or the log cannot be written;
+  // Interrupted after a signal, once the step is complete and saved.
   void run(const TrainingTask& task);
   // From a callback: run() returns after the present epoch.
   void stop() { stopped_ = true; }
+  // All epochs are complete, or patience is at its end.
+  bool finished() const { return state_.epoch >= options_.epochs || out_of_patience(); }
+  bool out_of_patience() const;
 
   const TrainerState& state() const { return state_; }
   void set_state(const TrainerState& state) { state_ = state; }
-  const std::vector<EpochReport>& epochs() const { return epochs_; }
-  int64_t count() const { return state_.all_count; }     // predictions of all complete epochs …
-  double seconds() const { return state_.all_seconds; }  // … and the time they took
-  double rate() const { return seconds() > 0 ? static_cast<double>(count()) / seconds() : 0; }
+  const std::vector<EpochReport>& epochs() const { return epochs_; }  // that this process completed
+  int64_t count() const { return state_.all_count; }                  // predictions of all complete epochs
+
+  // Wall time of this process.
+  struct Times {
+    double training = 0, saving = 0, logging = 0;  // seconds
+    int64_t count = 0;                             // predictions in training
+    double rate() const { return training > 0 ? static_cast<double>(count) / training : 0; }
+    Times since(const Times& then) const {
+      return {training - then.training, saving - then.saving, logging - then.logging, count - then.count};
+    }
+  };
+  const Times& times() const { return times_; }
 
  private:
   void train_epoch(const TrainingTask& task);
-  void train_window(const TrainingTask& task);
-  EpochReport finish_epoch(const TrainingTask& task);
+  void train_step(const TrainingTask& task);
+  void update(const TrainingTask& task, int64_t windows);
+  void finish_epoch(const TrainingTask& task);
+  void validate(const TrainingTask& task, EpochReport& report);
+
+  void save(const TrainingTask& task, const char* name);
+  bool save_is_due() const;
+  Diverged diverged(int64_t window, const std::string& what, const std::string& first) const;
+  void skip(const Diverged& reason);
+  void roll_back(const TrainingTask& task, const Diverged& reason);
+
+  LogNames log_names() const { return {options_.unit, options_.perplexity}; }
+  void open_log();
+  void log_interval();
+  void write(LogRecord record);
   void print(const EpochReport& report) const;
-  void log(const EpochReport& report) const;
-  // A mean loss as it is shown.
-  double shown(double mean) const;
+  void say(const std::string& line) const;
+  double shown(double mean) const;  // a mean loss as it is shown
 
   Optimizer& optimizer_;
   TrainerOptions options_;
   TrainerState state_;
   std::vector<EpochReport> epochs_;
+  std::optional<RunLog> log_;
+  Times times_, epoch_begin_, interval_begin_;  // the latter two: as they stood then
+  double gradient_norm_ = 0;                    // of the last step
+  double last_save_ = 0;                        // on the clock
+  double seconds_before_ = 0;                   // of training, by the processes before this one
+  std::string notice_;                          // to be said when the progress line is out of the way
   bool stopped_ = false;
 };
 

@@ -9,6 +9,7 @@
 
 #include "examples/common/pages.h"
 #include "framework/check.h"
+#include "training/signals.h"
 
 namespace unroll {
 
@@ -109,6 +110,8 @@ int run(const Program& program, int argc, char** argv) {
     carry_out(program, {argv + 1, argv + argc});
     if (std::fflush(stdout) != 0) return fail(1, "the output could not be written");
     return 0;
+  } catch (const Interrupted& interrupted) {
+    return fail(128 + interrupted.signal, interrupted.what());
   } catch (const InputError& error) { return fail(2, error.what()); } catch (const OutOfMemory& error) {
     return fail(3, error.what());
   } catch (const std::bad_alloc&) { return fail(3, "out of memory"); } catch (const std::exception& error) {

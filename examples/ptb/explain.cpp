@@ -141,7 +141,7 @@ void explain(Command& command) {
       "Says what a recipe makes before anything is trained: its parameters, what a token costs in "
       "arithmetic, traffic "
       "and memory, which engine computes the LSTM and why, and the course of the learning rate.");
-  recipe_options.add_to(command);
+  recipe_options.add_with_recipe(command);
   command.group("Text");
   add_data_option(command, data);
   command.example("explain ptb-medium", "without the text: the sizes of the Penn Treebank are known");

@@ -29,6 +29,8 @@ int main(int argc, char** argv) {
           "used alone.",
           fmt::join(unroll::bundled_recipes(), ", ")),
       .commands = {{"train", "trains a model from a recipe", ptb::train},
+                   {"resume", "goes on with a run that was interrupted, killed, or is to have more epochs",
+                    ptb::resume},
                    {"evaluate", "scores a trained model on a split of its text", ptb::evaluate},
                    {"generate", "lets a trained model write", ptb::generate},
                    {"explain", "parameters, work, memory and engine of a recipe's model", ptb::explain},

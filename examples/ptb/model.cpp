@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "data/windows.h"
+#include "training/signals.h"
 
 namespace ptb {
 
@@ -52,6 +53,7 @@ Score score(const LanguageModel& model, std::span<const int32_t> text, int32_t e
   Score result;
   BpttWindows windows = evaluation_windows(text, eos, {.batch = batch, .steps = std::max(1, rows / batch)});
   for (const auto& [input, target] : windows) {
+    stop_if_signalled();
     const auto [loss, next] = model(input, target, state);
     const int64_t scored = target.size() - std::ranges::count(target.span(), ignored_target);
     if (scored > 0) result.nats += static_cast<double>(loss.item()) * static_cast<double>(scored);

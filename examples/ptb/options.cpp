@@ -31,9 +31,13 @@ static std::vector<std::string> engines() {
   return std::ranges::find(reader.keys(), "model.engine", &RecipeKey::path)->words;
 }
 
-void RecipeOptions::add_to(Command& command, bool with_seed) {
+void RecipeOptions::add_with_recipe(Command& command, bool with_seed) {
   command.word("RECIPE", fmt::format("a TOML file, or the name of a bundled recipe: {}",
                                      fmt::join(bundled_recipes(), ", ")));
+  add_to(command, with_seed);
+}
+
+void RecipeOptions::add_to(Command& command, bool with_seed) {
   command.group("Recipe");
   command.option("set", sets_, "KEY=VALUE",
                  "another value for a key of the recipe, as in model.hidden=300; may be repeated");
@@ -44,12 +48,12 @@ void RecipeOptions::add_to(Command& command, bool with_seed) {
         .otherwise("");
 }
 
-Recipe RecipeOptions::load(const Command& command) const {
+std::vector<Override> RecipeOptions::overrides(const Command& command) const {
   std::vector<Override> overrides;
   for (const std::string& assignment : sets_) overrides.push_back({assignment, "--set"});
   if (command.given("engine")) overrides.push_back({fmt::format("model.engine={}", engine_), "--engine"});
   if (command.given("seed")) overrides.push_back({fmt::format("training.seed={}", seed_), "--seed"});
-  return load_recipe(command.positional(), overrides);
+  return overrides;
 }
 
 }  // namespace ptb

@@ -12,13 +12,16 @@ void add_json_option(Command& command, bool& json);
 // The word CHECKPOINT.
 void add_checkpoint(Command& command);
 
-// The word RECIPE, and the options that give its keys other values.
+// The options that give the keys of a recipe other values.
 class RecipeOptions {
  public:
   // `with_seed`: --seed too.
   void add_to(Command& command, bool with_seed = false);
+  // The same and the word RECIPE.
+  void add_with_recipe(Command& command, bool with_seed = false);
   // Once the command has been parsed. Throws InputError.
-  Recipe load(const Command& command) const;
+  Recipe load(const Command& command) const { return load_recipe(command.positional(), overrides(command)); }
+  std::vector<Override> overrides(const Command& command) const;
 
  private:
   std::vector<std::string> sets_;

@@ -73,6 +73,26 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
   reader.choice("keep", r.training.keep, {{"last", Keep::last}, {"best", Keep::best}},
                 "which weights are scored on the test split: those after the last epoch, or those of the "
                 "best valid score");
+  reader
+      .key("patience", r.training.patience,
+           "training ends after so many epochs without a better valid score; 0: never")
+      .at_least(0)
+      .unit("epochs");
+  reader.choice(
+      "on_divergence", r.training.on_divergence,
+      {{"stop", OnDivergence::stop}, {"skip", OnDivergence::skip}, {"rollback", OnDivergence::rollback}},
+      "when a loss or gradient is not finite: end with an error; leave the step out; go back to the best "
+      "checkpoint and on at half the learning rate");
+  reader
+      .key("save_every_steps", r.training.save_every_steps,
+           "a checkpoint after so many steps, besides that after each epoch; 0: none")
+      .at_least(0)
+      .unit("steps");
+  reader
+      .key("save_every_minutes", r.training.save_every_minutes,
+           "a checkpoint when the last one is so old, besides that after each epoch; 0: none")
+      .at_least(0)
+      .unit("minutes");
 
   reader.section("optimizer", "The rule of a step.");
   reader.choice("kind", r.optimizer.kind,
@@ -166,6 +186,19 @@ std::string resolved(const Recipe& recipe) {
   RecipeReader reader;
   declare_keys(reader, copy);
   return reader.toml();
+}
+
+std::vector<DifferingKey> differing_keys(const Recipe& before, const Recipe& after) {
+  Recipe old = before, young = after;
+  RecipeReader old_keys, young_keys;
+  declare_keys(old_keys, old);
+  declare_keys(young_keys, young);
+  std::vector<DifferingKey> result;
+  for (size_t i = 0; i < old_keys.keys().size(); ++i) {
+    const RecipeKey &was = old_keys.keys()[i], &is = young_keys.keys()[i];
+    if (was.value() != is.value()) result.push_back({was.path(), was.value(), is.value()});
+  }
+  return result;
 }
 
 }  // namespace ptb

@@ -8,6 +8,7 @@
 
 #include "data/corpus.h"
 #include "training/recipe_reader.h"
+#include "training/trainer.h"
 
 namespace ptb {
 
@@ -45,6 +46,10 @@ struct Recipe {
     std::string precision = "fp32";
     uint64_t seed = 1;
     Keep keep = Keep::last;
+    int patience = 0;
+    OnDivergence on_divergence = OnDivergence::stop;
+    int64_t save_every_steps = 0;
+    double save_every_minutes = 10;
   } training;
   struct {
     OptimizerKind kind = OptimizerKind::sgd;
@@ -76,5 +81,11 @@ Recipe load_recipe(std::string_view name_or_path, const std::vector<Override>& o
 Recipe load_recipe(const RecipeFile& file, const std::vector<Override>& overrides = {});
 // Every key with its value.
 std::string resolved(const Recipe& recipe);
+
+// The keys whose values differ, the values as TOML.
+struct DifferingKey {
+  std::string path, before, after;
+};
+std::vector<DifferingKey> differing_keys(const Recipe& before, const Recipe& after);
 
 }  // namespace ptb

@@ -25,6 +25,8 @@ void Result::print_json() const {
             {"tokens", tokens},
             {"seconds", seconds},
             {"words_per_second", words_per_second},
+            {"seconds_saving", or_null(seconds_saving)},
+            {"seconds_logging", or_null(seconds_logging)},
             {"train_perplexity", or_null(train_perplexity)},
             {"valid_perplexity", or_null(valid_perplexity)},
             {"test_perplexity", or_null(test_perplexity)}};

@@ -17,6 +17,7 @@ struct Result {
   std::optional<int> epochs;
   int64_t tokens = 0;  // predicted in training, or scored
   double seconds = 0, words_per_second = 0;
+  std::optional<double> seconds_saving, seconds_logging;
   std::optional<double> train_perplexity, valid_perplexity, test_perplexity;
   std::optional<double> source_valid_perplexity, source_test_perplexity;
   bool has_source = false;

@@ -1,27 +1,17 @@
 #include "saved_model.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include <nlohmann/json.hpp>
 
 #include "framework/one_line.h"
-#include "training/safetensors.h"
+#include "training/checkpoint.h"
+#include "training/state_dict.h"
 
 namespace ptb {
 
 namespace {
-
-// "lstm.bias_l0" -> "lstm.bias_hh_l0"; empty if the parameter is no bias of an LSTM.
-std::string torch_bias(const std::string& name, std::string_view which) {
-  constexpr std::string_view ours = "lstm.bias_l";
-  return name.starts_with(ours) ? fmt::format("lstm.bias_{}_l{}", which, name.substr(ours.size())) : "";
-}
-
-void check_shape(const SafetensorsFile& file, const std::string& name, const Shape& shape) {
-  const SafetensorsFile::Entry* entry = file.find(name);
-  require_input(entry != nullptr, "{}: there is no '{}' in it", file.path(), name);
-  require_input(entry->shape_text() == shape.text(),
-                "{}: '{}' is {}, but its recipe and vocabulary make it {}", file.path(), name,
-                entry->shape_text(), shape);
-}
 
 const std::string& metadata(const SafetensorsFile& file, const std::string& key) {
   const auto found = file.metadata().find(key);
@@ -42,46 +32,34 @@ Vocabulary read_vocabulary(const SafetensorsFile& file) {
 
 }  // namespace
 
-void save_model(const std::filesystem::path& path, const Recipe& recipe, const Vocabulary& vocabulary,
-                const LanguageModel& model) {
-  std::vector<NamedTensor> tensors;
-  for (const auto& p : model.params.all()) {
-    const std::string ih = torch_bias(p->name, "ih");
-    tensors.push_back({ih.empty() ? p->name : ih, p->leaf_value()});
-    if (!ih.empty()) tensors.push_back({torch_bias(p->name, "hh"), Tensor::zeros(p->shape)});
-  }
-  if (recipe.model.tied) tensors.push_back({"decoder.weight", model.decoder.weight.value()});
-  write_safetensors(path, tensors,
-                    {{"format", "pt"},
-                     {"program", "unroll ptb"},
-                     {"recipe_name", recipe.name},
-                     {"recipe", resolved(recipe)},
-                     {"vocabulary", nlohmann::json(vocabulary.words()).dump()}});
+Metadata model_metadata(const Recipe& recipe, const Vocabulary& vocabulary) {
+  return {{"program", "unroll ptb"},
+          {"recipe_name", recipe.name},
+          {"recipe", resolved(recipe)},
+          {"vocabulary", nlohmann::json(vocabulary.words()).dump()}};
 }
 
-static void load_weights(const SafetensorsFile& file, LanguageModel& model) {
-  // Every shape is checked before there is memory for any: a wrong file cannot ask for much.
-  for (const auto& p : model.params.all()) {
-    const std::string ih = torch_bias(p->name, "ih");
-    check_shape(file, ih.empty() ? p->name : ih, p->shape);
-    if (!ih.empty()) check_shape(file, torch_bias(p->name, "hh"), p->shape);
-  }
-  for (const auto& p : model.params.all()) {
-    const std::string ih = torch_bias(p->name, "ih");
-    const Tensor& value = p->leaf_value();
-    file.load_into(ih.empty() ? p->name : ih, value);
-    if (ih.empty()) continue;
-    const Tensor second = file.load(torch_bias(p->name, "hh"));
-    for (int64_t i = 0; i < value.size(); ++i) value.data()[i] += second.data()[i];
-  }
+std::vector<NamedTensor> tied_weights(const LanguageModel& model) {
+  if (model.params.find("decoder.weight")) return {};
+  return {{"decoder.weight", model.decoder.weight.value()}};
+}
+
+void save_model(const std::filesystem::path& path, const Recipe& recipe, const Vocabulary& vocabulary,
+                const LanguageModel& model) {
+  std::vector<NamedTensor> tensors = state_dict(model.params);
+  std::ranges::copy(tied_weights(model), std::back_inserter(tensors));
+  Metadata metadata = model_metadata(recipe, vocabulary);
+  metadata["format"] = "pt";
+  write_safetensors(path, tensors, metadata);
 }
 
 void load_weights(const std::filesystem::path& path, LanguageModel& model) {
-  load_weights(SafetensorsFile(path), model);
+  load_state_dict(SafetensorsFile(path), model.params);
 }
 
 SavedModel load_model(const std::filesystem::path& path) {
   const SafetensorsFile file(path);
+  check_checkpoint_version(file);
   SavedModel saved;
   saved.recipe = load_recipe({.name = one_line(metadata(file, "recipe_name")),
                               .origin = path.string() + ": recipe",
@@ -89,7 +67,7 @@ SavedModel load_model(const std::filesystem::path& path) {
   saved.vocabulary = read_vocabulary(file);
   require_input(saved.vocabulary.size() > 0, "{}: its vocabulary is empty", file.path());
   saved.model = std::make_unique<LanguageModel>(saved.recipe, saved.vocabulary.size());
-  load_weights(file, *saved.model);
+  load_state_dict(file, saved.model->params);
   return saved;
 }
 

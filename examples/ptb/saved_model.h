@@ -7,8 +7,13 @@
 
 #include "data/vocabulary.h"
 #include "model.h"
+#include "training/safetensors.h"
 
 namespace ptb {
+
+// What a model's file says about it, and the weights that PyTorch's users look for beside the parameters.
+Metadata model_metadata(const Recipe& recipe, const Vocabulary& vocabulary);
+std::vector<NamedTensor> tied_weights(const LanguageModel& model);
 
 // Writes the file whole or not at all. Our one bias per gate becomes PyTorch's bias_ih, its bias_hh zeros.
 void save_model(const std::filesystem::path& path, const Recipe& recipe, const Vocabulary& vocabulary,

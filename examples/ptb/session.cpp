@@ -2,9 +2,10 @@
 
 #include "data/ngram.h"
 #include "framework/threads.h"
+#include "run_start.h"
 #include "saved_model.h"
-#include "training/atomic_file.h"
 #include "training/run_folder.h"
+#include "training/signals.h"
 #include "training_setup.h"
 
 namespace ptb {
@@ -66,17 +67,25 @@ TrainingTask Session::task() {
           .carry = [this] { state_ = next_; }};
 }
 
-TrainerOptions Session::trainer_options(const fs::path& log) const {
+TrainerOptions Session::trainer_options(const fs::path& folder) const {
   const bool triggered = recipe_.optimizer.kind == OptimizerKind::asgd && recipe_.optimizer.average_from == 0;
-  return {.epochs = recipe_.training.epochs,
-          .clip = recipe_.training.clip,
-          .accumulate = recipe_.training.accumulate,
-          .schedule = make_schedule(recipe_, windows_.count()),
-          .non_monotone = triggered ? recipe_.optimizer.non_monotone : 0,
-          .perplexity = true,
-          .unit = recipe_.data.level == Level::word ? "words" : "characters",
-          .progress = {.stream = out_},
-          .log = log};
+  TrainerOptions options{.epochs = recipe_.training.epochs,
+                         .clip = recipe_.training.clip,
+                         .accumulate = recipe_.training.accumulate,
+                         .schedule = make_schedule(recipe_, windows_.count()),
+                         .non_monotone = triggered ? recipe_.optimizer.non_monotone : 0,
+                         .patience = recipe_.training.patience,
+                         .perplexity = true,
+                         .unit = recipe_.data.level == Level::word ? "words" : "characters",
+                         .progress = {.stream = out_},
+                         .folder = folder};
+  if (folder.empty()) return options;
+  options.on_divergence = recipe_.training.on_divergence;
+  options.checkpoints = {.every_steps = recipe_.training.save_every_steps,
+                         .every_minutes = recipe_.training.save_every_minutes,
+                         .metadata = metadata(),
+                         .also = tied_weights(model_)};
+  return options;
 }
 
 Score Session::score_split(Split split) const {
@@ -84,40 +93,51 @@ Score Session::score_split(Split split) const {
 }
 
 void Session::run() {
-  const fs::path folder = create_run_folder(options_.out, recipe_.name);
+  const fs::path folder = options_.resume ? options_.out : create_run_folder(options_.out, recipe_.name);
+  const RunFolderLock lock(folder);
   introduce();
-  write_file_atomically(folder / "recipe.toml", resolved(recipe_));
-  say("folder  {}\n\n", folder.string());
-
-  Trainer trainer(*optimizer_, trainer_options(folder / "log.jsonl"));
+  say("folder  {}\n", folder.string());
+  const RunStart start{recipe_.name, options_.data, threads()};
+  if (!options_.resume) write_run_start(folder, start, resolved(recipe_));
+  Trainer trainer(*optimizer_, trainer_options(folder));
   TrainingTask task = this->task();
-  task.validate = [this] {
-    const Score scored = score_split(Split::valid);
-    validated_ = scored.tokens;
-    return scored.perplexity();
-  };
-  task.save = [&](const EpochReport& report) { save(folder, report); };
-  trainer.run(task);
-  report(trainer, folder / (recipe_.training.keep == Keep::best ? "best.safetensors" : "last.safetensors"));
-}
+  task.validate = [this] { return score_split(Split::valid).perplexity(); };
+  task.carried = {{"h", state_.h}, {"c", state_.c}};
+  if (options_.resume) {
+    resume(trainer, task, folder);
+    write_run_start(folder, start,
+                    resolved(recipe_));  // with what was changed, now that it is known to be possible
+  }
+  say("\n");
 
-void Session::save(const fs::path& folder, const EpochReport& report) const {
-  save_model(folder / "last.safetensors", recipe_, text_.corpus.vocabulary, model_);
-  if (report.best) save_model(folder / "best.safetensors", recipe_, text_.corpus.vocabulary, model_);
+  const SignalGuard guard;
+  try {
+    trainer.run(task);
+    report(trainer, folder);
+  } catch (const Error&) {
+    if (fs::exists(folder / "last.safetensors")) say("\nnext    ./run ptb resume {}\n", folder.string());
+    throw;
+  }
 }
 
 // Scores the weights that are kept, as they are in the file, and says what came out.
-void Session::report(const Trainer& trainer, const fs::path& file) {
+void Session::report(const Trainer& trainer, const fs::path& folder) {
   const bool best = recipe_.training.keep == Keep::best;
-  const double valid = best ? *trainer.state().best : *trainer.epochs().back().valid;
+  const double valid = best ? *trainer.state().best : *trainer.state().valid;
+  const fs::path file = folder / (best ? "best.safetensors" : "last.safetensors");
   load_weights(file, model_);
   const Score test = score_split(Split::test);
   say("\n");
+  if (trainer.out_of_patience())
+    say("ended   {} epochs without a better valid score\n", recipe_.training.patience);
+  if (trainer.state().skipped > 0) say("skipped {} steps that were not finite\n", trainer.state().skipped);
   if (best) say("weights of epoch {}, the best on the valid split\n", trainer.state().best_epoch);
-  say_score(Split::valid, valid, validated_, text_.source_valid);
+  say_score(Split::valid, valid, std::ssize(text_.corpus.valid), text_.source_valid);
   say_score(Split::test, test.perplexity(), test.tokens, text_.source_test);
-  say("speed   {} {}/s, {} of training\n", format_number(trainer.rate()), trainer_options().unit,
-      format_duration(trainer.seconds()));
+  const Trainer::Times& times = trainer.times();
+  if (times.count > 0)
+    say("speed   {} {}/s, {} of training, {:.2f} s of saving and logging\n", format_number(times.rate()),
+        trainer_options().unit, format_duration(times.training), times.saving + times.logging);
   say("model   {}\nnext    ./run ptb generate {}\n", file.string(), file.string());
 
   result_.valid_perplexity = valid;
@@ -144,9 +164,11 @@ void Session::say_score(Split split, double perplexity, int64_t tokens, std::opt
 void Session::print_json(const Trainer& trainer, int epochs) {
   result_.epochs = epochs;
   result_.tokens = trainer.count();
-  result_.seconds = trainer.seconds();
-  result_.words_per_second = trainer.rate();
-  if (!trainer.epochs().empty()) result_.train_perplexity = trainer.epochs().back().train;
+  result_.seconds = trainer.times().training;
+  result_.words_per_second = trainer.times().rate();
+  result_.seconds_saving = trainer.times().saving;
+  result_.seconds_logging = trainer.times().logging;
+  if (trainer.state().epoch > 0) result_.train_perplexity = trainer.state().train;
   if (options_.json) result_.print_json();
 }
 

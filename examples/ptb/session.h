@@ -17,8 +17,8 @@ namespace ptb {
 
 struct TrainOptions {
   Recipe recipe;
-  std::filesystem::path data, out;
-  bool json = false, dry_run = false, overfit_one_batch = false;
+  std::filesystem::path data, out;  // out: of a run that is resumed, its folder
+  bool json = false, dry_run = false, overfit_one_batch = false, resume = false;
 };
 
 class Session {
@@ -26,7 +26,7 @@ class Session {
   // Reads the text. Throws InputError.
   explicit Session(TrainOptions options);
 
-  // Trains to the end, in a folder of its own.
+  // Trains to the end, in a folder of its own, or going on in that of a run. Throws as Trainer::run.
   void run();
   // For those who debug a model; both write nothing. overfit_one_batch throws Error if it could not.
   void dry_run();
@@ -40,12 +40,13 @@ class Session {
   }
   void introduce() const;
   TrainingTask task();
-  TrainerOptions trainer_options(const std::filesystem::path& log = {}) const;
+  TrainerOptions trainer_options(const std::filesystem::path& folder = {}) const;
+  Metadata metadata() const;
+  void resume(Trainer& trainer, const TrainingTask& task, const std::filesystem::path& folder) const;
   // One window, again and again, without a word.
   TrainerOptions one_window_options(int steps) const;
   Score score_split(Split split) const;
-  void save(const std::filesystem::path& folder, const EpochReport& report) const;
-  void report(const Trainer& trainer, const std::filesystem::path& file);
+  void report(const Trainer& trainer, const std::filesystem::path& folder);
   void say_score(Split split, double perplexity, int64_t tokens, std::optional<double> source) const;
   void print_json(const Trainer& trainer, int epochs);
 
@@ -58,7 +59,6 @@ class Session {
   LstmState state_;
   LstmVars next_;
   std::unique_ptr<Optimizer> optimizer_;
-  int64_t validated_ = 0;  // tokens of the valid split that were scored
   Result result_;
 };
 

@@ -22,7 +22,7 @@ void Session::dry_run() {
   Trainer trainer(*optimizer_, one_window_options(1));
   trainer.run(task);
   say("\none step: perplexity {:.2f} of {} tokens, {:.3f} s\n", trainer.epochs().back().train,
-      with_commas(trainer.count()), trainer.seconds());
+      with_commas(trainer.count()), trainer.times().training);
   const auto& valid = text_.corpus.valid;
   const int64_t few = std::min<int64_t>(std::ssize(valid), int64_t{recipe_.data.batch} * recipe_.data.bptt);
   const Score scored = score(model_, std::span(valid).first(static_cast<size_t>(few)),
@@ -66,7 +66,7 @@ void Session::overfit_one_batch() {
   Trainer trainer(*optimizer_, one_window_options(most_steps));
   double loss = 0;
   int next_line = 1;
-  task.save = [&](const EpochReport& report) {
+  task.after_epoch = [&](const EpochReport& report) {
     loss = std::log(report.train);
     const bool learnt = loss < floor + near;
     if (learnt) trainer.stop();

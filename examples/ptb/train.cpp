@@ -21,7 +21,7 @@ bool parse(Command& command, TrainOptions& train) {
       "the end. "
       "The run gets a folder of its own, with all that it leaves; a folder that has something in it is never "
       "written to.");
-  recipe.add_to(command, true);
+  recipe.add_with_recipe(command, true);
   command.group("Text and machine");
   add_data_option(command, data);
   add_threads_option(command, thread_count);
@@ -38,9 +38,9 @@ bool parse(Command& command, TrainOptions& train) {
                   "variations on a recipe of yours");
   command.file("recipe.toml",
                "in a run's folder: the recipe with every key spelled out; it can be trained again");
-  command.file("log.jsonl", "in a run's folder: a line of JSON after each epoch");
-  command.file("last.safetensors", "in a run's folder: the model after the latest epoch");
-  command.file("best.safetensors", "in a run's folder: the model of the best valid score");
+  command.file("log.jsonl", "in a run's folder: a line of JSON for each interval and each epoch");
+  command.file("last.safetensors", "in a run's folder: the latest checkpoint, model and all");
+  command.file("best.safetensors", "in a run's folder: the checkpoint of the best valid score");
   if (!command.parse()) return false;
   if (command.given("threads")) set_threads(thread_count);
   train.recipe = recipe.load(command);

@@ -1,0 +1,304 @@
+// Checkpoints of a training: what comes back, what is refused, what a full disk or a lost folder leaves
+// behind.
+#include "training/checkpoint.h"
+
+#include <csignal>
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+#include <sys/resource.h>
+
+#include "tests/program.h"
+#include "tests/support.h"
+#include "tests/tiny_training.h"
+#include "training/signals.h"
+#include "training/state_dict.h"
+
+using namespace unroll;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Setup = TinyTraining::Setup;
+
+TrainerOptions options(const Folder& folder, int epochs = 2) {
+  return {.epochs = epochs,
+          .clip = 1,
+          .progress = {.mode = ProgressOptions::Mode::silent},
+          .folder = folder.path(),
+          .log_every = 7};
+}
+
+// The log without what the clock decided.
+std::vector<std::string> timeless_log(const Folder& folder) {
+  std::vector<std::string> records;
+  for (const std::string& line : lines_of(read_text(folder / "log.jsonl"))) {
+    auto record = nlohmann::ordered_json::parse(line);
+    record.erase("time");
+    records.push_back(record.dump());
+  }
+  return records;
+}
+
+void train(const Folder& folder, const Setup& setup = {}, int epochs = 2) {
+  TinyTraining tiny(setup);
+  Trainer(*tiny.optimizer, options(folder, epochs)).run(tiny.task());
+}
+
+// The message of what resuming throws.
+std::string resume_error(const Folder& folder, const Setup& setup = {}, int windows = 25) {
+  TinyTraining tiny(setup);
+  TrainingTask task = tiny.task();
+  task.windows = windows;
+  Trainer trainer(*tiny.optimizer, options(folder));
+  CHECK_THROWS_AS(trainer.resume(task), InputError);
+  return error_of([&] { trainer.resume(task); });
+}
+
+const int one_thread = (set_threads(1), 1);
+
+}  // namespace
+
+TEST_CASE("a checkpoint gives everything back in its bits, and its weights have PyTorch's names") {
+  for (const auto rule : {Setup::Rule::adam, Setup::Rule::asgd, Setup::Rule::momentum}) {
+    const Folder folder;
+    TinyTraining tiny({.rule = rule}), other({.rule = rule});
+    if (rule == Setup::Rule::asgd) dynamic_cast<Asgd&>(*tiny.optimizer).start_averaging();
+    Trainer trainer(*tiny.optimizer, options(folder));
+    TrainingTask task = tiny.task();
+    task.validate = [&] { return 1.0 / 3; };
+    trainer.run(task);
+    tiny.params.values().data()[3] = -0.0f;  // of two zeros the one that a sum would lose
+    write_checkpoint(folder / "again.safetensors", *tiny.optimizer, trainer.state(), task.carried);
+
+    TrainerState state;
+    CHECK(
+        read_checkpoint(folder / "again.safetensors", *other.optimizer, state, other.task().carried).empty());
+    CHECK(same_bits(tiny.params.values(), other.params.values()));
+    CHECK(same_bits(tiny.state.h, other.state.h));
+    CHECK(same_bits(tiny.state.c, other.state.c));
+    CHECK(other.params.step() == 50);
+    CHECK(state.epoch == 2);
+    CHECK(*state.best == 1.0 / 3);
+    CHECK(other.optimizer->learning_rate() == tiny.optimizer->learning_rate());
+    const OptimizerState was = tiny.optimizer->state(), is = other.optimizer->state();
+    REQUIRE(was.slabs.size() == is.slabs.size());
+    CHECK(was.slabs.size() == (rule == Setup::Rule::adam ? 2 : 1));
+    for (size_t i = 0; i < was.slabs.size(); ++i) CHECK(same_bits(was.slabs[i].values, is.slabs[i].values));
+    for (size_t i = 0; i < was.counters.size(); ++i) CHECK(*was.counters[i].value == *is.counters[i].value);
+
+    // Who reads the file for its weights gets those that were validated.
+    const SafetensorsFile file(folder / "again.safetensors");
+    const AveragedWeights averaged(*tiny.optimizer);
+    CHECK(same_bits(file.load("decoder.weight"), tiny.params.find("decoder.weight")->leaf_value()));
+    CHECK(same_bits(file.load("lstm.bias_ih_l1"), tiny.params.find("lstm.bias_l1")->leaf_value()));
+    CHECK(file.find("lstm.bias_hh_l1") != nullptr);
+  }
+}
+
+TEST_CASE("a run of two halves has the files of one that was whole") {
+  const Folder whole, halves;
+  train(whole, {}, 4);
+  train(halves, {}, 2);
+  TinyTraining tiny({});
+  Trainer trainer(*tiny.optimizer, options(halves, 4));
+  const auto differences = trainer.resume(tiny.task());
+  REQUIRE(differences.has_value());
+  CHECK(differences->empty());
+  trainer.run(tiny.task());
+  CHECK(read_text(whole / "last.safetensors") == read_text(halves / "last.safetensors"));
+  CHECK(timeless_log(whole) == timeless_log(halves));
+  CHECK(timeless_log(whole).size() == 4 + 100 / 7);
+
+  Trainer again(*tiny.optimizer, options(halves, 4));  // there is nothing to do
+  again.resume(tiny.task());
+  CHECK(again.finished());
+  again.run(tiny.task());
+  CHECK(read_text(whole / "last.safetensors") == read_text(halves / "last.safetensors"));
+}
+
+TEST_CASE("a signal ends the run after a step, or a validation in its midst, and nothing is lost") {
+  const Folder whole, parts;
+  const auto go = [&](const Folder& folder, int64_t signal_at, int signal_in_validation) {
+    TinyTraining tiny({});
+    Trainer trainer(*tiny.optimizer, options(folder));
+    TrainingTask task = tiny.task();
+    task.loss = [&, loss = task.loss](int64_t window) {
+      if (trainer.state().epoch * 25 + window == signal_at) std::raise(SIGINT);
+      return loss(window);
+    };
+    task.validate = [&] {
+      if (trainer.state().epoch == signal_in_validation) std::raise(SIGTERM);
+      stop_if_signalled();
+      return 10.0 - trainer.state().epoch;
+    };
+    const SignalGuard guard;
+    trainer.resume(task);
+    try {
+      trainer.run(task);
+    } catch (const Interrupted& interrupted) { return interrupted.signal; }
+    return 0;
+  };
+  CHECK(go(whole, -1, -1) == 0);
+  CHECK(go(parts, 7, -1) == SIGINT);
+  CHECK(SafetensorsFile(parts / "last.safetensors").metadata().at("training").find("\"step\":8,") !=
+        std::string::npos);
+  CHECK(go(parts, 49, 0) == SIGTERM);
+  CHECK(go(parts, 24 + 25, 9) == SIGINT);
+  CHECK(go(parts, -1, 1) == SIGTERM);
+  CHECK(go(parts, -1, -1) == 0);
+  for (const char* name : {"last.safetensors", "best.safetensors"})
+    CHECK(read_text(whole / name) == read_text(parts / name));
+  CHECK(timeless_log(whole) == timeless_log(parts));
+}
+
+TEST_CASE("a second SIGINT leaves at once") {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const SignalGuard guard;
+    std::raise(SIGINT);
+    std::raise(SIGTERM);  // is heeded already
+    if (signal_received() == SIGINT) std::raise(SIGINT);
+    _exit(1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 130);
+}
+
+TEST_CASE("what cannot be gone on with is refused, with both shapes where they differ") {
+  const Folder folder;
+  train(folder);
+  const std::string good = read_text(folder / "last.safetensors");
+  const std::string path = (folder / "last.safetensors").string();
+  CHECK(lacks(resume_error(folder, {.hidden = 8}), {path, "[24, 5]", "[32, 5]"}) == "");
+  CHECK(lacks(resume_error(folder, {.layers = 3}), {path, "lstm.weight_ih_l2", "[24, 6]"}) == "");
+  CHECK(lacks(resume_error(folder, {.layers = 1}),
+              {path, "lstm.weight_ih_l1", "[24, 6]", "not in the model"}) == "");
+  CHECK(lacks(resume_error(folder, {.rule = Setup::Rule::momentum}), {path, "adamw", "sgd"}) == "");
+
+  const auto rewritten = [&](const std::string& key, const std::string& value) {
+    folder.write("last.safetensors", good);
+    std::vector<NamedTensor> tensors;
+    Metadata metadata;
+    {
+      const SafetensorsFile file(path);
+      for (const auto& entry : file.entries()) tensors.push_back({entry.name, file.load(entry.name)});
+      metadata = file.metadata();
+    }
+    metadata[key] = value;
+    if (value.empty()) metadata.erase(key);
+    write_safetensors(path, tensors, metadata);
+    const std::string before = read_text(path), error = resume_error(folder);
+    CHECK(read_text(path) == before);
+    return error;
+  };
+  CHECK(lacks(rewritten("checkpoint_version", "2"), {path, "version 2", "version 1"}) == "");
+  CHECK(lacks(rewritten("training", ""), {path, "weights alone"}) == "");
+  CHECK(lacks(rewritten("training", "{"), {path, "damaged"}) == "");
+  CHECK(lacks(rewritten("training", "{\"optimizer\": 3}"), {path, "damaged", "optimizer"}) == "");
+  const std::string training = [&] {
+    folder.write("last.safetensors", good);
+    return SafetensorsFile(path).metadata().at("training");
+  }();
+  for (const auto& [from, to] :
+       std::vector<std::pair<std::string, std::string>>{{"\"epoch\":2", "\"epoch\":-2"},
+                                                        {"\"window\":0", "\"window\":0.5"},
+                                                        {"\"step\":50", "\"step\":\"x\""},
+                                                        {"\"steps\":50", "\"stops\":50"},
+                                                        {"\"total\":0.0", "\"total\":[]"}}) {
+    std::string changed = training;
+    REQUIRE(changed.find(from) != std::string::npos);
+    changed.replace(changed.find(from), from.size(), to);
+    CHECK(lacks(rewritten("training", changed), {path, "damaged"}) == "");
+  }
+  for (const size_t bytes : {size_t{0}, size_t{100}, good.size() / 2, good.size() - 1}) {
+    folder.write("last.safetensors", good.substr(0, bytes));
+    CHECK(lacks(resume_error(folder), {path}) == "");
+  }
+}
+
+TEST_CASE("in the middle of an epoch neither its windows nor what is carried may change") {
+  const Folder folder;
+  TinyTraining tiny({});
+  TrainerOptions every_step = options(folder);
+  every_step.checkpoints.every_steps = 1;
+  TrainingTask task = tiny.task();
+  task.loss = [&, loss = task.loss](int64_t window) {
+    require(window < 5, "enough");
+    return loss(window);
+  };
+  CHECK(error_of([&] { Trainer(*tiny.optimizer, every_step).run(task); }) == "enough");
+  CHECK(lacks(resume_error(folder, {}, 30), {"window 5 of 25", "30 windows"}) == "");
+  TinyTraining wider({});
+  TrainingTask other = wider.task();
+  other.carried[0].tensor = Tensor::zeros({2, 4, 6});
+  Trainer trainer(*wider.optimizer, options(folder));
+  CHECK(lacks(error_of([&] { trainer.resume(other); }), {"carried/h", "[2, 3, 6]", "[2, 4, 6]"}) == "");
+}
+
+TEST_CASE("what a run was made with is told where it differs") {
+  const Folder folder;
+  train(folder);
+  TinyTraining tiny({});
+  set_threads(2);
+  const auto differences = Trainer(*tiny.optimizer, options(folder)).resume(tiny.task());
+  set_threads(one_thread);
+  REQUIRE(differences->size() == 1);
+  CHECK(differences->front() == "1 threads then, 2 now");
+}
+
+TEST_CASE(
+    "a full disk and a folder that is gone end the run with a message, and the last checkpoint stays whole") {
+  const Folder folder;
+  TinyTraining tiny({});
+  Trainer trainer(*tiny.optimizer, options(folder, 3));
+  TrainingTask task = tiny.task();
+  std::string saved;
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  task.after_epoch = [&](const EpochReport& report) {
+    if (report.epoch > 1) return;
+    saved = read_text(folder / "last.safetensors");
+    const rlimit small{.rlim_cur = saved.size() / 2, .rlim_max = before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+  };
+  const std::string error = error_of([&] { trainer.run(task); });
+  setrlimit(RLIMIT_FSIZE, &before);
+  CHECK(lacks(error, {"last.safetensors", "cannot be written", "File too large", "left as it was"}) == "");
+  CHECK(!saved.empty());
+  CHECK(read_text(folder / "last.safetensors") == saved);
+  CHECK(!fs::exists(folder / "last.safetensors.partial"));
+  {
+    TinyTraining next({});
+    Trainer goes_on(*next.optimizer, options(folder, 3));
+    CHECK(goes_on.resume(next.task()).has_value());
+    CHECK(goes_on.state().epoch == 1);
+    task = next.task();
+    task.after_epoch = [&](const EpochReport&) { fs::remove_all(folder.path()); };
+    CHECK(lacks(error_of([&] { goes_on.run(task); }), {"last.safetensors", "No such file or directory"}) ==
+          "");
+  }
+  fs::create_directory(folder.path());
+}
+
+TEST_CASE("what is not finite does not reach a checkpoint") {
+  const Folder folder;
+  train(folder);
+  const std::string saved = read_text(folder / "last.safetensors");
+  for (const char* name : {"weights", "moments"}) {
+    TinyTraining tiny({});
+    TrainerState state;
+    read_checkpoint(folder / "last.safetensors", *tiny.optimizer, state, {});
+    const bool weights = std::string(name) == "weights";
+    const Tensor& slab = weights ? tiny.params.values() : tiny.optimizer->state().slabs[1].values;
+    slab.data()[2] = std::numeric_limits<real>::infinity();
+    const std::string error =
+        error_of([&] { write_checkpoint(folder / "last.safetensors", *tiny.optimizer, state, {}); });
+    CHECK(lacks(error, {weights ? "'embedding.weight'" : "'training/exp_avg_sq/embedding.weight'",
+                        "not finite"}) == "");
+    CHECK(read_text(folder / "last.safetensors") == saved);
+  }
+}

@@ -1,0 +1,70 @@
+// A language model that trains in a moment, with everything that a checkpoint must keep: dropout, a state
+// that crosses windows, moments or averages, a schedule.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "framework/unroll.h"
+#include "training/trainer.h"
+
+namespace unroll {
+
+struct TinyTraining {
+  struct Setup {
+    int hidden = 6, layers = 2;
+    enum class Rule { adam, asgd, momentum } rule = Rule::adam;
+  };
+  explicit TinyTraining(const Setup& setup)
+      : lstm(params / "lstm", {.input = 5, .hidden = setup.hidden, .layers = setup.layers, .dropout = 0.3f}),
+        decoder(params / "decoder", {.in = setup.hidden, .out = 7}),
+        state(lstm.zero_state(3)) {
+    switch (setup.rule) {
+      case Setup::Rule::adam:
+        optimizer = std::make_unique<AdamW>(params, AdamWConfig{.learning_rate = 0.02});
+        break;
+      case Setup::Rule::asgd:
+        optimizer = std::make_unique<Asgd>(
+            params, AsgdConfig{.learning_rate = 1, .weight_decay = 1e-3, .average_after = AsgdConfig::never});
+        break;
+      case Setup::Rule::momentum:
+        optimizer =
+            std::make_unique<Sgd>(params, SgdConfig{.learning_rate = 0.3, .momentum = 0.9, .nesterov = true});
+        break;
+    }
+  }
+
+  TrainingTask task() {
+    return {.windows = windows.count(),
+            .begin_epoch = [this](int) { state.reset(); },
+            .loss =
+                [this](int64_t k) {
+                  const Window window = windows.at(k);
+                  auto out = lstm(dropout(embedding(window.input)), state);
+                  next = out.state;
+                  return mean_loss(softmax_cross_entropy(decoder, out.y, window.target),
+                                   window.target.size());
+                },
+            .carry = [this] { state = next; },
+            .carried = {{"h", state.h}, {"c", state.c}}};
+  }
+
+  static std::vector<int32_t> made_text() {
+    std::vector<int32_t> text;
+    for (int i = 0; i < 301; ++i) text.push_back(i % 5 == 4 ? 5 + (i / 5) % 2 : i % 5);
+    return text;
+  }
+
+  const std::vector<int32_t> text = made_text();
+  ParameterSet params{11};
+  Embedding embedding{params / "embedding", {.vocab = 7, .dim = 5}};
+  Dropout dropout{params / "dropout", {.rate = 0.2f}};
+  Lstm lstm;
+  Dense decoder;
+  BpttWindows windows{text, {.batch = 3, .steps = 4}};  // 25 windows
+  LstmState state;
+  LstmVars next;
+  std::unique_ptr<Optimizer> optimizer;
+};
+
+}  // namespace unroll

@@ -1,0 +1,266 @@
+#include "training/checkpoint.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+#include "framework/kernels/kernels.h"
+#include "framework/threads.h"
+#include "framework/one_line.h"
+#include "training/state_dict.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int64_t version = 1;
+constexpr const char *version_key = "checkpoint_version", *state_key = "training";
+
+// JSON has no infinity: what is not finite is null, and only where that is one meaning.
+Json or_null(double number) { return std::isfinite(number) ? Json(number) : Json(); }
+Json or_null(const std::optional<double>& number) { return number ? Json(*number) : Json(); }
+
+Json to_json(const OptimizerState& optimizer) {
+  Json counters = Json::object();
+  for (const auto& counter : optimizer.counters) counters[std::string(counter.name)] = *counter.value;
+  return counters;
+}
+
+Json to_json(const TrainerState& state) {
+  Json json{{"epoch", state.epoch},
+            {"window", state.window},
+            {"windows", state.windows},
+            {"total", state.total},
+            {"count", state.count},
+            {"interval_total", state.interval_total},
+            {"interval_count", state.interval_count},
+            {"all_count", state.all_count},
+            {"learning_rate", state.learning_rate},
+            {"train", state.train},
+            {"valid", or_null(state.valid)},
+            {"best", or_null(state.best)},
+            {"best_epoch", state.best_epoch},
+            {"rate_factor", state.rate_factor},
+            {"skipped", state.skipped},
+            {"skipped_in_a_row", state.skipped_in_a_row},
+            {"scores", state.trigger.history}};
+  if (state.schedule)
+    json["schedule"] = {{"best", or_null(state.schedule->best)}, {"divisions", state.schedule->divisions}};
+  return json;
+}
+
+// Reads members of an object; whatever is missing or of another kind is InputError.
+class Reader {
+ public:
+  Reader(const Json& json, const std::string& path) : json_(json), path_(path) {
+    if (!json.is_object()) damaged("it is no object");
+  }
+  void whole(const char* key, int64_t& value) const {
+    const Json& member = at(key);
+    if (!member.is_number_integer() || member < 0 || member > std::numeric_limits<int64_t>::max())
+      damaged(key);
+    value = member.get<int64_t>();
+  }
+  void whole(const char* key, int& value) const {
+    int64_t wide = 0;
+    whole(key, wide);
+    if (wide > std::numeric_limits<int>::max()) damaged(key);
+    value = static_cast<int>(wide);
+  }
+  void number(const char* key, double& value) const { value = number(at(key), key); }
+  void number(const char* key, std::optional<double>& value) const {
+    value.reset();
+    if (!at(key).is_null()) value = number(at(key), key);
+  }
+  void numbers(const char* key, std::vector<double>& values) const {
+    if (!at(key).is_array()) damaged(key);
+    values.clear();
+    for (const Json& element : at(key)) values.push_back(number(element, key));
+  }
+  std::string text(const char* key) const {
+    if (!at(key).is_string()) damaged(key);
+    return at(key).get<std::string>();
+  }
+  Reader object(const char* key) const {
+    if (!at(key).is_object()) damaged(key);
+    return Reader(at(key), path_);
+  }
+  bool has(const char* key) const { return json_.contains(key); }
+
+ private:
+  const Json& at(const char* key) const {
+    const auto found = json_.find(key);
+    if (found == json_.end()) damaged(key);
+    return *found;
+  }
+  double number(const Json& json, const char* key) const {
+    if (!json.is_number()) damaged(key);
+    return json.get<double>();
+  }
+  [[noreturn]] void damaged(const char* what) const {
+    throw InputError(fmt::format("{}: its training state is damaged: '{}'", path_, what));
+  }
+  const Json& json_;
+  const std::string& path_;
+};
+
+void read_state(const Reader& json, TrainerState& state) {
+  json.whole("epoch", state.epoch);
+  json.whole("window", state.window);
+  json.whole("windows", state.windows);
+  json.number("total", state.total);
+  json.whole("count", state.count);
+  json.number("interval_total", state.interval_total);
+  json.whole("interval_count", state.interval_count);
+  json.whole("all_count", state.all_count);
+  json.number("learning_rate", state.learning_rate);
+  json.number("train", state.train);
+  json.number("valid", state.valid);
+  json.number("best", state.best);
+  json.whole("best_epoch", state.best_epoch);
+  json.number("rate_factor", state.rate_factor);
+  json.whole("skipped", state.skipped);
+  json.whole("skipped_in_a_row", state.skipped_in_a_row);
+  json.numbers("scores", state.trigger.history);
+  // A schedule that was not there before begins with what it knows of scores: nothing.
+  if (!state.schedule || !json.has("schedule")) return;
+  const Reader schedule = json.object("schedule");
+  std::optional<double> best;
+  schedule.number("best", best);
+  state.schedule->best = best.value_or(std::numeric_limits<double>::infinity());
+  schedule.whole("divisions", state.schedule->divisions);
+}
+
+// A slab's part that belongs to a parameter.
+Tensor segment(const Tensor& slab, const Parameter& p) {
+  const int begin = static_cast<int>(p.offset);
+  return slab.slice(begin, begin + static_cast<int>(p.size())).reshape(p.shape);
+}
+
+std::string tensor_name(std::string_view kind, std::string_view name) {
+  return fmt::format("training/{}/{}", kind, name);
+}
+
+bool is_average(const Optimizer& optimizer, const Tensor& slab) {
+  return optimizer.averages() && optimizer.averages()->data() == slab.data();
+}
+
+void load_slab(const SafetensorsFile& file, std::string_view kind, const ParameterSet& params,
+               const Tensor& slab) {
+  for (const auto& p : params.all()) file.load_into(tensor_name(kind, p->name), segment(slab, *p));
+}
+
+// A model of fewer layers would leave weights in the file without a word.
+void check_no_more_weights(const SafetensorsFile& file, const ParameterSet& params,
+                           const std::vector<NamedTensor>& also) {
+  const std::vector<NamedTensor> weights = state_dict(params);
+  for (const auto& entry : file.entries()) {
+    const auto is_entry = [&](const NamedTensor& tensor) { return tensor.name == entry.name; };
+    require_input(entry.name.starts_with("training/") || std::ranges::any_of(weights, is_entry) ||
+                      std::ranges::any_of(also, is_entry),
+                  "{}: '{}' {} is in it and not in the model", file.path(), one_line(entry.name),
+                  entry.shape_text());
+  }
+}
+
+void read_optimizer(const SafetensorsFile& file, const Reader& json, Optimizer& optimizer) {
+  const std::string name = json.text("name");
+  require_input(name == optimizer.name(), "{}: its optimizer is {}; {} cannot go on from that", file.path(),
+                one_line(name), optimizer.name());
+  json.number("learning_rate", *optimizer.state().learning_rate);
+  for (const auto& counter : optimizer.state().counters)
+    json.object("counters").whole(std::string(counter.name).c_str(), *counter.value);
+  ParameterSet& params = optimizer.parameters();
+  load_state_dict(file, params);
+  for (const auto& slab : optimizer.state().slabs) {
+    if (is_average(optimizer, slab.values)) {
+      slab.values.copy_from(params.values());
+      load_slab(file, "weights", params, params.values());
+    } else {
+      load_slab(file, slab.name, params, slab.values);
+    }
+  }
+}
+
+}  // namespace
+
+void write_checkpoint(const std::filesystem::path& path, Optimizer& optimizer, const TrainerState& state,
+                      std::span<const NamedTensor> carried, const CheckpointOptions& options) {
+  const ParameterSet& params = optimizer.parameters();
+  // From here on the averages are the model's weights, and their slab holds the weights themselves.
+  const AveragedWeights averaged(optimizer);
+  const OptimizerState optimizer_state = optimizer.state();
+  std::vector<NamedTensor> tensors = state_dict(params);
+  tensors.insert(tensors.end(), options.also.begin(), options.also.end());
+  for (const auto& slab : optimizer_state.slabs)
+    for (const auto& p : params.all())
+      tensors.push_back({tensor_name(is_average(optimizer, slab.values) ? "weights" : slab.name, p->name),
+                         segment(slab.values, *p)});
+  for (const NamedTensor& tensor : carried)
+    tensors.push_back({tensor_name("carried", tensor.name), tensor.tensor});
+
+  for (const NamedTensor& named : tensors)
+    if (!std::isfinite(kernels().sum_of_squares(named.tensor.data(), named.tensor.size())))
+      throw Diverged(fmt::format("'{}' is not finite, so {} was not written", named.name, path.string()));
+
+  const Json training{{"seed", std::to_string(params.seed())},
+                      {"step", params.step()},
+                      {"threads", threads()},
+                      {"kernels", kernels().name},
+                      {"optimizer",
+                       {{"name", optimizer.name()},
+                        {"learning_rate", optimizer.learning_rate()},
+                        {"counters", to_json(optimizer_state)}}},
+                      {"state", to_json(state)}};
+  Metadata metadata = options.metadata;
+  metadata["format"] = "pt";
+  metadata[version_key] = std::to_string(version);
+  metadata[state_key] = training.dump();
+  write_safetensors(path, tensors, metadata);
+}
+
+void check_checkpoint_version(const SafetensorsFile& file) {
+  const auto found = file.metadata().find(version_key);
+  if (found == file.metadata().end() || found->second == std::to_string(version)) return;
+  throw InputError(
+      fmt::format("{}: a checkpoint of version {}, of a later program; this one reads version {}",
+                  file.path(), one_line(found->second), version));
+}
+
+Differences read_checkpoint(const std::filesystem::path& path, Optimizer& optimizer, TrainerState& state,
+                            std::span<const NamedTensor> carried, const CheckpointOptions& options) {
+  const SafetensorsFile file(path);
+  check_checkpoint_version(file);
+  const auto found = file.metadata().find(state_key);
+  require_input(found != file.metadata().end(),
+                "{}: weights alone; there is no training state in it to go on from", file.path());
+  const Json json = Json::parse(found->second, nullptr, false);
+  const Reader training(json, file.path());
+
+  ParameterSet& params = optimizer.parameters();
+  check_no_more_weights(file, params, options.also);
+  read_optimizer(file, training.object("optimizer"), optimizer);
+  read_state(training.object("state"), state);
+  for (const NamedTensor& tensor : carried)
+    file.load_into(tensor_name("carried", tensor.name), tensor.tensor);
+  int64_t step = 0, thread_count = 0;
+  training.whole("step", step);
+  params.set_step(static_cast<uint32_t>(step));
+  params.spend_gradients();
+
+  Differences differences;
+  training.whole("threads", thread_count);
+  if (thread_count != threads())
+    differences.push_back(fmt::format("{} threads then, {} now", thread_count, threads()));
+  if (const std::string then = training.text("kernels"); then != kernels().name)
+    differences.push_back(fmt::format("kernels for {} then, for {} now", one_line(then), kernels().name));
+  if (const std::string then = training.text("seed"); then != std::to_string(params.seed()))
+    differences.push_back(fmt::format("seed {} then, {} now", one_line(then), params.seed()));
+  return differences;
+}
+
+}  // namespace unroll::inline UNROLL_REAL

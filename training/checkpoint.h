@@ -1,0 +1,87 @@
+// Checkpoints: all that is needed to go on with a training as if it had never stopped, in one safetensors
+// file.
+//
+//   LstmState state = model.lstm.zero_state(20);
+//   Trainer trainer(adam, {.epochs = 10, .folder = "runs/mine", .checkpoints = {.every_minutes = 10}});
+//   const TrainingTask task = {.windows = …, .loss = …,
+//                              .carry = [&] { state = next; },
+//                              .carried = {{"h", state.h}, {"c", state.c}}};
+//   const SignalGuard guard;           // Ctrl-C finishes the step, saves, and run() throws Interrupted
+//   trainer.resume(task);              // where the folder has a checkpoint, from there
+//   trainer.run(task);
+//
+// `last.safetensors` is written after each epoch and as often besides as CheckpointOptions say, always
+// between two steps of the optimizer, so there is never a gradient to keep; `best.safetensors` after an epoch
+// that scored best. Either is the old file or the whole new one at any moment.
+//
+// The weights stand in it under the names that PyTorch's state_dict has for them (state_dict.h), as
+// validation saw them: where the optimizer keeps averages, those. The rest has names that begin with
+// "training/", which other readers leave alone: the optimizer's slabs by parameter, under averages the
+// weights themselves, and what the task carries. Counters and sums are JSON in the metadata, numbers written
+// so that they read back in the same bits. Time is not kept, so two runs that computed the same have the same
+// file.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+#include "training/safetensors.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+struct CheckpointOptions {
+  int64_t every_steps = 0;   // after so many steps of the optimizer; 0: only after an epoch
+  double every_minutes = 0;  // after a step, if the last save is so long ago; 0: only after an epoch
+  Metadata metadata = {};    // of the program's own, to be kept in the file
+  // Weights that the file is to have beside the parameters, sharing memory with one (a tied decoder); not
+  // read.
+  std::vector<NamedTensor> also = {};
+};
+
+// Where training stands, beside weights and optimizer.
+struct TrainerState {
+  int epoch = 0;        // epochs that are complete
+  int64_t window = 0;   // windows of the present epoch that are done …
+  int64_t windows = 0;  // … of so many
+  double total = 0;     // sums over those that are done
+  int64_t count = 0;
+  double interval_total = 0;  // the same since the last record of the log
+  int64_t interval_count = 0;
+  int64_t all_count = 0;        // predictions of the epochs that are complete
+  double learning_rate = 0;     // of the last step
+  double train = 0;             // of the last epoch: mean loss, or perplexity …
+  std::optional<double> valid;  // … and held-out score
+  std::optional<double> best;   // held-out score
+  int best_epoch = 0;
+  double rate_factor = 1;    // by which rollbacks have cut the learning rate
+  int64_t skipped = 0;       // steps left out because they were not finite …
+  int skipped_in_a_row = 0;  // … since the last that was
+  std::optional<Schedule> schedule;
+  NonMonotoneTrigger trigger;
+};
+
+// Throws Error: disk full, …; Diverged naming a tensor that is not finite. The old file is then left as it
+// was. `carried` as in TrainingTask.
+void write_checkpoint(const std::filesystem::path& path, Optimizer& optimizer, const TrainerState& state,
+                      std::span<const NamedTensor> carried, const CheckpointOptions& options = {});
+
+// What a checkpoint was made with, where this process differs: "4 threads then, 2 now". Bits may depend on
+// it.
+using Differences = std::vector<std::string>;
+
+// Puts everything back where it was: weights, optimizer, `carried`, and of `state` all but the numbers that
+// describe its schedule and trigger, which are the caller's. Throws InputError: no checkpoint, cut off, of a
+// later version, of another optimizer, of other shapes (naming both). What was there is not to be relied on
+// after an error.
+Differences read_checkpoint(const std::filesystem::path& path, Optimizer& optimizer, TrainerState& state,
+                            std::span<const NamedTensor> carried, const CheckpointOptions& options = {});
+
+// Throws InputError if a later version of the library wrote the file. Files without training state pass.
+void check_checkpoint_version(const SafetensorsFile& file);
+
+}  // namespace unroll::inline UNROLL_REAL

@@ -1,0 +1,51 @@
+#include "training/signals.h"
+
+#include <atomic>
+
+#include <signal.h>
+#include <unistd.h>
+
+namespace unroll {
+
+namespace {
+
+std::atomic<int> received{0};
+static_assert(std::atomic<int>::is_always_lock_free, "the handler may be called at any moment");
+bool guarded = false;
+struct sigaction interrupt_before, terminate_before;
+
+void remember(int signal) {
+  int none = 0;
+  if (!received.compare_exchange_strong(none, signal) && signal == SIGINT) _exit(128 + SIGINT);
+}
+
+}  // namespace
+
+SignalGuard::SignalGuard() {
+  require(!guarded, "signals: another SignalGuard is alive");
+  guarded = true;
+  received = 0;
+  struct sigaction action {};
+  action.sa_handler = remember;
+  action.sa_flags = SA_RESTART;  // a file that is being written does not notice
+  sigaction(SIGINT, &action, &interrupt_before);
+  sigaction(SIGTERM, &action, &terminate_before);
+}
+
+SignalGuard::~SignalGuard() {
+  sigaction(SIGINT, &interrupt_before, nullptr);
+  sigaction(SIGTERM, &terminate_before, nullptr);
+  guarded = false;
+  received = 0;
+}
+
+int signal_received() { return received; }
+
+Interrupted::Interrupted(int number)
+    : Error(number == SIGINT ? "interrupted" : fmt::format("ended by signal {}", number)), signal(number) {}
+
+void stop_if_signalled() {
+  if (const int signal = signal_received()) throw Interrupted(signal);
+}
+
+}  // namespace unroll

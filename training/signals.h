@@ -1,0 +1,35 @@
+// SIGINT and SIGTERM as a question: a training asks between two steps whether it is to end, and ends in good
+// order.
+//
+//   const SignalGuard guard;
+//   for (…) { step(); if (signal_received()) break; }
+#pragma once
+
+#include "framework/check.h"
+
+namespace unroll {
+
+// While one lives, SIGINT and SIGTERM end nothing but are remembered; a SIGINT after another signal ends the
+// process at once, with 130. There can be one at a time.
+class SignalGuard {
+ public:
+  SignalGuard();
+  ~SignalGuard();  // what the signals did before
+  SignalGuard(const SignalGuard&) = delete;
+  SignalGuard& operator=(const SignalGuard&) = delete;
+};
+
+// The first signal that came while a SignalGuard lived; 0: none.
+int signal_received();
+
+// A signal asked for the end. Programs exit with 128 + signal: 130 for SIGINT, 143 for SIGTERM.
+struct Interrupted : Error {
+  explicit Interrupted(int number);
+  int signal;
+};
+
+// Throws Interrupted if a signal came: for the middle of long work that can be done again, such as a
+// validation.
+void stop_if_signalled();
+
+}  // namespace unroll

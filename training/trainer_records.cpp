@@ -1,0 +1,66 @@
+// What a trainer says: the line of an epoch, the records of the log.
+#include <chrono>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "training/trainer.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+namespace {
+
+// All of one width: " 4.1234", "  87.31", " 1234.5".
+std::string score_text(double score) {
+  if (score < 10) return fmt::format("{:>7.4f}", score);
+  return score < 1000 ? fmt::format("{:>7.2f}", score) : fmt::format("{:>7.5g}", score);
+}
+
+}  // namespace
+
+double Trainer::shown(double mean) const { return options_.perplexity ? std::exp(mean) : mean; }
+
+void Trainer::say(const std::string& line) const {
+  if (options_.progress.mode == ProgressOptions::Mode::silent) return;
+  fmt::print(options_.progress.stream, "{}\n", line);
+  std::fflush(options_.progress.stream);
+}
+
+// "epoch  3/13  lr 1        train 121.32  valid 130.85*  11.7k words/s   1:19"
+void Trainer::print(const EpochReport& report) const {
+  const std::string last = std::to_string(options_.epochs);
+  std::string line = fmt::format("epoch {:>{}}/{}  lr {:<8.3g}  train {}", report.epoch, last.size(), last,
+                                 report.learning_rate, score_text(report.train));
+  if (report.valid) line += fmt::format("  valid {}{}", score_text(*report.valid), report.best ? '*' : ' ');
+  line += fmt::format("  {:>5} {}/s  {:>5}", format_number(report.rate), options_.unit,
+                      format_duration(report.seconds));
+  say(line);
+}
+
+void Trainer::log_interval() {
+  if (!log_ || state_.interval_count == 0) return;
+  LogRecord record{.kind = LogRecord::Kind::interval,
+                   .loss = state_.interval_total / static_cast<double>(state_.interval_count),
+                   .gradient_norm = gradient_norm_,
+                   .valid = {},
+                   .rate = times_.since(interval_begin_).rate()};
+  record.epoch = state_.epoch + 1;
+  write(record);
+  state_.interval_total = 0;
+  state_.interval_count = 0;
+  interval_begin_ = times_;
+}
+
+void Trainer::write(LogRecord record) {
+  if (!log_) return;
+  const auto begin = std::chrono::steady_clock::now();
+  if (record.kind == LogRecord::Kind::epoch) record.epoch = state_.epoch;
+  record.step = optimizer_.parameters().step();
+  record.count = state_.all_count + state_.count;
+  record.learning_rate = state_.learning_rate;
+  record.seconds = seconds_before_ + times_.training;
+  log_->write(record);
+  times_.logging += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace unroll::inline UNROLL_REAL
