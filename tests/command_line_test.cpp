@@ -75,7 +75,7 @@ TEST_CASE("pages of help fit on a terminal and have every part") {
     for (const std::string& line : lines_of(page)) CHECK_MESSAGE(line.size() <= 80, line);
     CHECK(page.find("Exit codes:\n  0 ") != std::string::npos);
     CHECK(page.find("Examples:\n  ptb " + command) != std::string::npos);
-    CHECK(!options_of(page).empty());
+    CHECK(options_of(page).empty() == (page.find(" [OPTION]...") == std::string::npos));
   }
   const std::string page = ptb({"evaluate", "--help"});
   CHECK(page.find("--split valid|test|train\n") != std::string::npos);

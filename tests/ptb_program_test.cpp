@@ -158,7 +158,8 @@ TEST_CASE("--json: one object with every key, and all else goes to standard erro
   CHECK(valid > source);
   CHECK(json["train_perplexity"].get<double>() > source);
   CHECK(json["test_perplexity"].get<double>() > json["source_test_perplexity"].get<double>());
-  CHECK(json.size() == 16);
+  CHECK(json["peak_memory"].get<int64_t>() > 1 << 20);
+  CHECK(json.size() == 17);
   CHECK(run.err.find("epoch 2/2") != std::string::npos);
 }
 

@@ -10,12 +10,11 @@
 // depends on the clock stands under "time", the last key: two runs that computed the same differ in nothing
 // else.
 //
-// How a trainer uses it: one RunLog for the run's folder; after a step that completes an interval, write()
-// it, and after an epoch was validated, write() that; in either case before the checkpoint that follows, so
-// that what a checkpoint has seen is in the log. Whoever goes back to a checkpoint, on resumption or after a
-// loss that is not finite, calls cut_after() with where the checkpoint stands. Kept with the rest of the
-// trainer's state, so that the interval that a checkpoint falls into comes out the same: the interval's sums
-// so far.
+// How a trainer uses it: one RunLog for the run's folder; write() after a step that completes an interval,
+// and after an epoch was validated, in either case before the checkpoint that follows, so that what a
+// checkpoint has seen is in the log. Whoever goes back to a checkpoint, on resumption or after a loss that is
+// not finite, calls cut_after() with where the checkpoint stands. The sums of the interval so far belong into
+// the checkpoint: the interval that it falls into then comes out the same.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +35,7 @@ struct LogRecord {
   int epoch = 0;                             // counted from 1: the one that is trained, or that is complete
   int64_t count = 0;                         // predictions in training since its beginning
   double loss = 0;                           // mean per prediction, of the interval or the epoch
-  double learning_rate = 0;                  // of the interval's last step, or the epoch's first
+  double learning_rate = 0;                  // of the last step
   std::optional<double> gradient_norm = {};  // of an interval's last step, before clipping
   std::optional<double> valid = {};          // of an epoch: the held-out score …
   bool best = false;                         // … and whether it is the best so far

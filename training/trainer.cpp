@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "framework/profile.h"
 #include "training/signals.h"
 
 namespace unroll::inline UNROLL_REAL {
@@ -151,6 +152,7 @@ void Trainer::update(const TrainingTask& task, int64_t windows) {
   try {
     // The norm is measured even where nothing is clipped: it shows what is not finite before it reaches a
     // weight.
+    const Profile::Part part("optimizer step");
     gradient_norm_ = optimizer_.step(
         {.max_norm = options_.clip > 0 ? options_.clip : std::numeric_limits<double>::infinity(),
          .factor = 1.0 / static_cast<double>(windows)});
@@ -200,6 +202,7 @@ void Trainer::finish_epoch(const TrainingTask& task) {
 void Trainer::validate(const TrainingTask& task, EpochReport& report) {
   try {
     const AveragedWeights averaged(optimizer_);
+    const Profile::Part part("validation");
     report.valid = task.validate();
   } catch (const Interrupted&) {
     save(task, last_file);  // the epoch's windows are done; resumption validates again
@@ -253,6 +256,7 @@ bool Trainer::save_is_due() const {
 void Trainer::save(const TrainingTask& task, const char* name) {
   if (options_.folder.empty()) return;
   const double begin = clock_seconds();
+  const Profile::Part part("checkpoint");
   write_checkpoint(options_.folder / name, optimizer_, state_, task.carried, options_.checkpoints);
   last_save_ = clock_seconds();
   times_.saving += last_save_ - begin;

@@ -84,7 +84,8 @@ Entry as_entry(const Option& option) {
 
 std::string help_page(const Command& command, int columns) {
   const size_t width = static_cast<size_t>(columns);
-  std::string text = fmt::format("usage: {} {} [OPTION]...\n\n{}", command.program(), command.synopsis(),
+  std::string text = fmt::format("usage: {} {}{}\n\n{}", command.program(), command.synopsis(),
+                                 command.options().empty() ? "" : " [OPTION]...",
                                  wrapped(command.description(), 0, 0, width));
   if (!command.takes().what.empty()) text += fmt::format("\n{}", listed(command.takes(), width));
   for (size_t i = 0; i < command.options().size();) {

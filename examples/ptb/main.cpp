@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
                     ptb::resume},
                    {"evaluate", "scores a trained model on a split of its text", ptb::evaluate},
                    {"generate", "lets a trained model write", ptb::generate},
+                   {"report", "makes the page of a run's folder again", ptb::report},
                    {"explain", "parameters, work, memory and engine of a recipe's model", ptb::explain},
                    {"import", "makes a model's file of one trained in PyTorch", ptb::import_model}},
       .without_arguments = {"train", "demo"},

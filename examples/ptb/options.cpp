@@ -19,6 +19,13 @@ void add_json_option(Command& command, bool& json) {
                  "the only line of standard output is a JSON object; all else is standard error");
 }
 
+void add_watch_options(Command& command, bool& quiet, bool& profile) {
+  command.option("quiet", quiet, "print the results only, and what goes wrong");
+  command.option(
+      "profile", profile,
+      "a table of the time, arithmetic and memory of each operation, at the end and in the report");
+}
+
 void add_checkpoint(Command& command) {
   command.word("CHECKPOINT", "a model's file that training has left: runs/demo-1/last.safetensors");
 }

@@ -9,6 +9,7 @@ namespace ptb {
 void add_data_option(Command& command, std::string& data);
 void add_threads_option(Command& command, int& threads);
 void add_json_option(Command& command, bool& json);
+void add_watch_options(Command& command, bool& quiet, bool& profile);
 // The word CHECKPOINT.
 void add_checkpoint(Command& command);
 

@@ -93,6 +93,19 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
            "a checkpoint when the last one is so old, besides that after each epoch; 0: none")
       .at_least(0)
       .unit("minutes");
+  reader
+      .key("log_every", r.training.log_every,
+           "a record of the log, and a point of the report's curves, for so many steps")
+      .at_least(1)
+      .unit("steps");
+  reader
+      .key("sample_every_epochs", r.training.sample_every_epochs,
+           "after so many epochs the model writes a little, to be looked at; 0: never")
+      .at_least(0)
+      .unit("epochs");
+  reader.key("sample_words", r.training.sample_words, "so much it writes, and until the sentence ends")
+      .at_least(1)
+      .unit("words");
 
   reader.section("optimizer", "The rule of a step.");
   reader.choice("kind", r.optimizer.kind,

@@ -50,6 +50,8 @@ struct Recipe {
     OnDivergence on_divergence = OnDivergence::stop;
     int64_t save_every_steps = 0;
     double save_every_minutes = 10;
+    int64_t log_every = 100;
+    int sample_every_epochs = 0, sample_words = 30;
   } training;
   struct {
     OptimizerKind kind = OptimizerKind::sgd;

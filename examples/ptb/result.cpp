@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "framework/memory.h"
+
 namespace ptb {
 
 Result::Result(const Recipe& r, const LanguageModel& model)
@@ -27,6 +29,7 @@ void Result::print_json() const {
             {"words_per_second", words_per_second},
             {"seconds_saving", or_null(seconds_saving)},
             {"seconds_logging", or_null(seconds_logging)},
+            {"peak_memory", peak_memory_of_process()},
             {"train_perplexity", or_null(train_perplexity)},
             {"valid_perplexity", or_null(valid_perplexity)},
             {"test_perplexity", or_null(test_perplexity)}};

@@ -26,6 +26,7 @@ void resume(Command& command) {
       .otherwise("as many as it had");
   command.group("Output");
   add_json_option(command, train.json);
+  add_watch_options(command, train.quiet, train.profile);
   command.example("resume runs/demo-1", "after Ctrl-C, a crash, a power cut");
   command.example("resume runs/demo-1 --set training.epochs=20", "more epochs than were asked for at first");
   if (!command.parse()) return;

@@ -1,6 +1,5 @@
 #include "session.h"
 
-#include "data/ngram.h"
 #include "framework/threads.h"
 #include "run_start.h"
 #include "saved_model.h"
@@ -11,16 +10,6 @@
 namespace ptb {
 
 namespace fs = std::filesystem;
-
-std::string with_commas(int64_t number) {
-  const std::string text = std::to_string(number);
-  std::string result;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (i > 0 && (text.size() - i) % 3 == 0) result += ',';
-    result += text[i];
-  }
-  return result;
-}
 
 Session::Session(TrainOptions options)
     : options_(std::move(options)),
@@ -36,19 +25,26 @@ Session::Session(TrainOptions options)
   result_.source_test_perplexity = text_.source_test;
 }
 
-void Session::introduce() const {
+std::vector<RunDescription::Figure> Session::facts() const {
   const Corpus& corpus = text_.corpus;
   const auto& m = recipe_.model;
-  say("recipe  {}: {}\n", recipe_.name, describe(recipe_, options_.data));
-  say("text    {} / {} / {} tokens to train on, to validate, to test; {} {}\n",
-      with_commas(std::ssize(corpus.train)), with_commas(std::ssize(corpus.valid)),
-      with_commas(std::ssize(corpus.test)), with_commas(corpus.vocabulary.size()),
-      recipe_.data.level == Level::word ? "words" : "characters");
-  say("model   embedding {}, {} LSTM layer{} of {}, dropout {:g}: {} parameters\n", m.embedding, m.layers,
-      m.layers == 1 ? "" : "s", m.hidden, m.dropout, with_commas(model_.params.count()));
-  say("engine  {}\n", model_.lstm.choice().text());
-  say("        {}, {} thread{}, seed {}\n", recipe_.training.precision, threads(), threads() == 1 ? "" : "s",
-      recipe_.training.seed);
+  return {{"recipe", fmt::format("{}: {}", recipe_.name, describe(recipe_, options_.data))},
+          {"text",
+           fmt::format("{} / {} / {} tokens", with_commas(std::ssize(corpus.train)),
+                       with_commas(std::ssize(corpus.valid)), with_commas(std::ssize(corpus.test))),
+           fmt::format("to train on, to validate, to test; {} {}", with_commas(corpus.vocabulary.size()),
+                       recipe_.data.level == Level::word ? "words" : "characters")},
+          {"model", fmt::format("embedding {}, {} LSTM layer{} of {}, dropout {:g}: {} parameters",
+                                m.embedding, m.layers, m.layers == 1 ? "" : "s", m.hidden, m.dropout,
+                                with_commas(model_.params.count()))},
+          {"engine", model_.lstm.choice().text()},
+          {"", fmt::format("{}, {} thread{}, seed {}", recipe_.training.precision, threads(),
+                           threads() == 1 ? "" : "s", recipe_.training.seed)}};
+}
+
+void Session::introduce() const {
+  for (const auto& [name, value, note] : facts())
+    say("{:<8}{}{}{}\n", name, value, note.empty() ? "" : " ", note);
 }
 
 TrainingTask Session::task() {
@@ -78,7 +74,9 @@ TrainerOptions Session::trainer_options(const fs::path& folder) const {
                          .perplexity = true,
                          .unit = recipe_.data.level == Level::word ? "words" : "characters",
                          .progress = {.stream = out_},
-                         .folder = folder};
+                         .folder = folder,
+                         .log_every = recipe_.training.log_every};
+  if (options_.quiet) options.progress.mode = ProgressOptions::Mode::silent;
   if (folder.empty()) return options;
   options.on_divergence = recipe_.training.on_divergence;
   options.checkpoints = {.every_steps = recipe_.training.save_every_steps,
@@ -109,56 +107,21 @@ void Session::run() {
                     resolved(recipe_));  // with what was changed, now that it is known to be possible
   }
   say("\n");
+  description_ = describe_run(folder);
+  write_run_description(folder, description_);
+  task.after_epoch = [&](const EpochReport& epoch) {
+    sample(epoch.epoch);
+    write_page(folder);
+  };
 
   const SignalGuard guard;
   try {
-    trainer.run(task);
+    train(trainer, task);
     report(trainer, folder);
   } catch (const Error&) {
     if (fs::exists(folder / "last.safetensors")) say("\nnext    ./run ptb resume {}\n", folder.string());
     throw;
   }
-}
-
-// Scores the weights that are kept, as they are in the file, and says what came out.
-void Session::report(const Trainer& trainer, const fs::path& folder) {
-  const bool best = recipe_.training.keep == Keep::best;
-  const double valid = best ? *trainer.state().best : *trainer.state().valid;
-  const fs::path file = folder / (best ? "best.safetensors" : "last.safetensors");
-  load_weights(file, model_);
-  const Score test = score_split(Split::test);
-  say("\n");
-  if (trainer.out_of_patience())
-    say("ended   {} epochs without a better valid score\n", recipe_.training.patience);
-  if (trainer.state().skipped > 0) say("skipped {} steps that were not finite\n", trainer.state().skipped);
-  if (best) say("weights of epoch {}, the best on the valid split\n", trainer.state().best_epoch);
-  say_score(Split::valid, valid, std::ssize(text_.corpus.valid), text_.source_valid);
-  say_score(Split::test, test.perplexity(), test.tokens, text_.source_test);
-  const Trainer::Times& times = trainer.times();
-  if (times.count > 0)
-    say("speed   {} {}/s, {} of training, {:.2f} s of saving and logging\n", format_number(times.rate()),
-        trainer_options().unit, format_duration(times.training), times.saving + times.logging);
-  say("model   {}\nnext    ./run ptb generate {}\n", file.string(), file.string());
-
-  result_.valid_perplexity = valid;
-  result_.test_perplexity = test.perplexity();
-  print_json(trainer, trainer.state().epoch);
-}
-
-// A perplexity, and what it is to be held against: what made the text, and what counting words gives.
-void Session::say_score(Split split, double perplexity, int64_t tokens, std::optional<double> source) const {
-  const Corpus& corpus = text_.corpus;
-  say("{:<8}perplexity {:.2f}, {} of {} tokens scored\n", unroll::name(split), perplexity,
-      with_commas(tokens), with_commas(std::ssize(corpus.split(split))));
-  if (source)
-    say("        the source's own is {:.2f}: {:.1f} % above the best possible\n", *source,
-        100 * (perplexity / *source - 1));
-  if (recipe_.data.level != Level::word) return;
-  const auto counted = [&](int order) {
-    return NgramModel(order, corpus.train, corpus.vocabulary.size(), corpus.vocabulary.eos())
-        .perplexity(corpus.split(split));
-  };
-  say("        by counting: unigram {:.2f}, trigram {:.2f}\n", counted(1), counted(3));
 }
 
 void Session::print_json(const Trainer& trainer, int epochs) {
@@ -167,7 +130,7 @@ void Session::print_json(const Trainer& trainer, int epochs) {
   result_.seconds = trainer.times().training;
   result_.words_per_second = trainer.times().rate();
   result_.seconds_saving = trainer.times().saving;
-  result_.seconds_logging = trainer.times().logging;
+  result_.seconds_logging = trainer.times().logging + seconds_of_pages_;
   if (trainer.state().epoch > 0) result_.train_perplexity = trainer.state().train;
   if (options_.json) result_.print_json();
 }

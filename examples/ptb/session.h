@@ -11,6 +11,7 @@
 #include "model.h"
 #include "result.h"
 #include "text.h"
+#include "training/run_description.h"
 #include "training/trainer.h"
 
 namespace ptb {
@@ -19,6 +20,7 @@ struct TrainOptions {
   Recipe recipe;
   std::filesystem::path data, out;  // out: of a run that is resumed, its folder
   bool json = false, dry_run = false, overfit_one_batch = false, resume = false;
+  bool quiet = false, profile = false;
 };
 
 class Session {
@@ -33,11 +35,18 @@ class Session {
   void overfit_one_batch();
 
  private:
+  // A result.
   template <class... Args>
-  void say(fmt::format_string<Args...> format, Args&&... args) const {
+  void tell(fmt::format_string<Args...> format, Args&&... args) const {
     fmt::print(out_, format, std::forward<Args>(args)...);
     std::fflush(out_);
   }
+  // What is not to be said when quiet.
+  template <class... Args>
+  void say(fmt::format_string<Args...> format, Args&&... args) const {
+    if (!options_.quiet) tell(format, std::forward<Args>(args)...);
+  }
+  std::vector<RunDescription::Figure> facts() const;
   void introduce() const;
   TrainingTask task();
   TrainerOptions trainer_options(const std::filesystem::path& folder = {}) const;
@@ -47,8 +56,15 @@ class Session {
   TrainerOptions one_window_options(int steps) const;
   Score score_split(Split split) const;
   void report(const Trainer& trainer, const std::filesystem::path& folder);
-  void say_score(Split split, double perplexity, int64_t tokens, std::optional<double> source) const;
+  void tell_score(Split split, double perplexity, int64_t tokens, std::optional<double> source);
   void print_json(const Trainer& trainer, int epochs);
+
+  void train(Trainer& trainer, const TrainingTask& task);  // measured, if that was asked for
+  void tell_profile();                                     // and ends it
+  void tell_memory() const;
+  RunDescription describe_run(const std::filesystem::path& folder) const;
+  void write_page(const std::filesystem::path& folder);
+  void sample(int epoch) const;
 
   const TrainOptions options_;
   const Recipe& recipe_;
@@ -60,9 +76,9 @@ class Session {
   LstmVars next_;
   std::unique_ptr<Optimizer> optimizer_;
   Result result_;
+  std::optional<Profile> profile_;
+  RunDescription description_;
+  double seconds_of_pages_ = 0;
 };
-
-// 929589 -> "929,589"
-std::string with_commas(int64_t number);
 
 }  // namespace ptb

@@ -1,7 +1,6 @@
 // The runs of a session that only look whether a model can learn.
 #include <map>
 
-#include "framework/memory.h"
 #include "session.h"
 
 namespace ptb {
@@ -20,17 +19,18 @@ void Session::dry_run() {
   TrainingTask task = this->task();
   task.windows = 1;
   Trainer trainer(*optimizer_, one_window_options(1));
-  trainer.run(task);
-  say("\none step: perplexity {:.2f} of {} tokens, {:.3f} s\n", trainer.epochs().back().train,
+  train(trainer, task);
+  tell_profile();
+  tell("\none step: perplexity {:.2f} of {} tokens, {:.3f} s\n", trainer.epochs().back().train,
       with_commas(trainer.count()), trainer.times().training);
   const auto& valid = text_.corpus.valid;
   const int64_t few = std::min<int64_t>(std::ssize(valid), int64_t{recipe_.data.batch} * recipe_.data.bptt);
   const Score scored = score(model_, std::span(valid).first(static_cast<size_t>(few)),
                              text_.corpus.vocabulary.eos(), recipe_.data.eval_batch);
-  say("scoring: perplexity {:.2f} of {} tokens of the valid split\n", scored.perplexity(),
+  tell("scoring: perplexity {:.2f} of {} tokens of the valid split\n", scored.perplexity(),
       with_commas(scored.tokens));
-  say("memory: {}B at most, of tensors\n", format_number(static_cast<double>(memory_statistics().peak)));
-  say("nothing was written\n");
+  tell_memory();
+  tell("nothing was written\n");
   print_json(trainer, 0);
 }
 
@@ -74,13 +74,14 @@ void Session::overfit_one_batch() {
     say("step {:5}  loss {:.3f}\n", report.epoch, loss);
     next_line = report.epoch * 2;
   };
-  trainer.run(task);
+  train(trainer, task);
+  tell_profile();
   const int steps = trainer.state().epoch;
   require(loss < floor + near,
           "the window was not learnt by heart in {} steps: the loss is {:.3f} still; "
           "look at the learning rate, at dropout, and at the model",
           steps, loss);
-  say("learnt by heart in {} steps\n", steps);
+  tell("learnt by heart in {} steps\n", steps);
   print_json(trainer, 0);
 }
 

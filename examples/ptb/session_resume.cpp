@@ -16,7 +16,8 @@ namespace {
 
 // Keys that decide how long and how safely is trained, and no number.
 constexpr std::array harmless = {"training.epochs", "training.patience", "training.keep",
-                                 "training.save_every_steps", "training.save_every_minutes"};
+                                 "training.save_every_steps", "training.save_every_minutes", "training.log_every",
+                                 "training.sample_every_epochs", "training.sample_words"};
 // Keys whose effect on what was trained so far cannot be taken back.
 constexpr std::array fixed = {"model.tied", "optimizer.kind", "optimizer.average_from"};
 

@@ -15,6 +15,7 @@ namespace {
 bool parse(Command& command, TrainOptions& train) {
   std::string data, out;
   int thread_count = 0;
+  int64_t log_every = 0;
   RecipeOptions recipe;
   command.describe(
       "Trains a model from a recipe, scores it on the valid split after each epoch and on the test split at "
@@ -28,6 +29,11 @@ bool parse(Command& command, TrainOptions& train) {
   command.group("Output");
   command.option("out", out, "DIR", "folder of the run").otherwise("runs/<recipe>-<n>");
   add_json_option(command, train.json);
+  add_watch_options(command, train.quiet, train.profile);
+  command
+      .option("log-every", log_every, "N",
+              "steps between two records of the log; before the recipe's training.log_every")
+      .otherwise("");
   command.group("To look whether a model can learn");
   command.option("dry-run", train.dry_run, "one step of training and a little scoring; writes nothing");
   command.option("overfit-one-batch", train.overfit_one_batch,
@@ -39,11 +45,15 @@ bool parse(Command& command, TrainOptions& train) {
   command.file("recipe.toml",
                "in a run's folder: the recipe with every key spelled out; it can be trained again");
   command.file("log.jsonl", "in a run's folder: a line of JSON for each interval and each epoch");
+  command.file("report.html", "in a run's folder: the run as a page, for a browser");
   command.file("last.safetensors", "in a run's folder: the latest checkpoint, model and all");
   command.file("best.safetensors", "in a run's folder: the checkpoint of the best valid score");
   if (!command.parse()) return false;
   if (command.given("threads")) set_threads(thread_count);
-  train.recipe = recipe.load(command);
+  std::vector<Override> overrides = recipe.overrides(command);
+  if (command.given("log-every"))
+    overrides.push_back({fmt::format("training.log_every={}", log_every), "--log-every"});
+  train.recipe = load_recipe(command.positional(), overrides);
   train.data = data;
   train.out = out;
   require_input(!command.given("out") || !out.empty(), "train: --out names no folder");

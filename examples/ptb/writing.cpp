@@ -1,0 +1,68 @@
+#include "writing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "layers/stepper.h"
+
+namespace ptb {
+
+namespace {
+
+// A word drawn from softmax(logits / temperature).
+class Sampler {
+ public:
+  Sampler(int vocab, const WritingOptions& options)
+      : options_(options),
+        order_(static_cast<size_t>(vocab)),
+        weights_(order_.size()),
+        random_(options.seed, "generate") {}
+
+  int32_t draw(std::span<const real> logits) {
+    std::iota(order_.begin(), order_.end(), 0);
+    const auto likelier = [&](int32_t a, int32_t b) {
+      return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
+    };
+    const size_t kept = options_.top_k ? std::min<size_t>(order_.size(), options_.top_k) : order_.size();
+    std::partial_sort(order_.begin(), order_.begin() + kept, order_.end(), likelier);
+    double total = 0;
+    for (size_t i = 0; i < kept; ++i) {
+      weights_[i] = std::exp((logits[order_[i]] - logits[order_[0]]) / options_.temperature);
+      total += weights_[i];
+    }
+    double left = random_.uniform() * total;
+    for (size_t i = 0; i < kept; ++i)
+      if ((left -= weights_[i]) < 0) return order_[i];
+    return order_[0];
+  }
+
+ private:
+  const WritingOptions& options_;
+  std::vector<int32_t> order_;
+  std::vector<double> weights_;
+  RandomStream random_;
+};
+
+}  // namespace
+
+std::string write_text(const LanguageModel& model, const Vocabulary& vocabulary, Level level,
+                       const WritingOptions& options) {
+  const int32_t eos = vocabulary.eos();
+  std::vector<int32_t> text = encode(options.prompt, vocabulary, level, "--prompt");
+  TokenStepper step(model.embedding, model.lstm, model.decoder);
+  std::span<const real> logits = step(eos);
+  for (const int32_t word : text) logits = step(word);
+  Sampler sampler(vocabulary.size(), options);
+  const int limit = options.words + 100;  // of a model that does not end its sentences
+  for (int drawn = 0; drawn < limit && !(drawn >= options.words && (text.empty() || text.back() == eos));
+       ++drawn) {
+    text.push_back(sampler.draw(logits));
+    logits = step(text.back());
+  }
+  std::string written = decode(text, vocabulary, level);
+  if (!written.ends_with('\n')) written += '\n';
+  return written;
+}
+
+}  // namespace ptb

@@ -1,0 +1,24 @@
+// Letting a model write: words drawn from its predictions, one after the other.
+#pragma once
+
+#include <string>
+
+#include "data/vocabulary.h"
+#include "model.h"
+
+namespace ptb {
+
+struct WritingOptions {
+  std::string prompt = {};  // is gone on from; empty: a sentence begins
+  int words = 100;          // to draw, and those that end the last sentence
+  double temperature = 1;   // of the softmax; towards 0 the likeliest word is certain
+  int top_k = 0;            // only the likeliest so many words; 0: all
+  uint64_t seed = 1;
+};
+
+// Prompt and what follows it, a line for each sentence. Records nothing. Throws InputError if the vocabulary
+// lacks a word of the prompt.
+std::string write_text(const LanguageModel& model, const Vocabulary& vocabulary, Level level,
+                       const WritingOptions& options);
+
+}  // namespace ptb
