@@ -57,21 +57,23 @@ Var linear(const Var& x, const Var& w) {
 // --- elements -----------------------------------------------------------------------------------------------------
 
 // y = f(x)            dx = dy f'(x);  formulas and slopes: kernels/pointwise.h
-static Var unary(const char* name, Unary f, const Var& x) {
+Var unary(Unary f, const Var& x) {
+  static constexpr std::array names = {"exp",  "log",          "sqrt",      "sigmoid", "tanh",
+                                       "relu", "hard_sigmoid", "hard_tanh", "softsign"};
   Tensor y(x.shape());
   kernels().unary(f, x.value().data(), y.data(), y.size());
-  return record(name, y, inputs(x), [=](const Var& y) {
+  return record(names[static_cast<size_t>(f)], y, inputs(x), [=](const Var& y) {
     const Into dx = x.gradient();
     kernels().unary_gradient(f, x.value().data(), y.value().data(), y.grad().data(), dx.tensor.data(),
                              y.value().size(), dx.add);
   });
 }
-Var exp(const Var& x) { return unary("exp", Unary::exp, x); }
-Var log(const Var& x) { return unary("log", Unary::log, x); }
-Var sqrt(const Var& x) { return unary("sqrt", Unary::sqrt, x); }
-Var sigmoid(const Var& x) { return unary("sigmoid", Unary::sigmoid, x); }
-Var tanh(const Var& x) { return unary("tanh", Unary::tanh, x); }
-Var relu(const Var& x) { return unary("relu", Unary::relu, x); }
+Var exp(const Var& x) { return unary(Unary::exp, x); }
+Var log(const Var& x) { return unary(Unary::log, x); }
+Var sqrt(const Var& x) { return unary(Unary::sqrt, x); }
+Var sigmoid(const Var& x) { return unary(Unary::sigmoid, x); }
+Var tanh(const Var& x) { return unary(Unary::tanh, x); }
+Var relu(const Var& x) { return unary(Unary::relu, x); }
 
 // True if `small` is the end of `large`, so that it can be repeated over the dimensions before it.
 static bool repeats_in(const Shape& small, const Shape& large) {
@@ -266,11 +268,11 @@ LstmCellOutput lstm_cell(const Var& gates, const Var& c_prev) {
   const int batch = c_prev.dim(0), hidden = c_prev.dim(1);
   const Tensor activated = gates.value().clone();
   Tensor h(c_prev.shape()), c(c_prev.shape());
-  kernels().lstm_cell(activated.data(), c_prev.value().data(), batch, hidden, c.data(), h.data());
+  const LstmStep step{.batch = batch, .hidden = hidden, .gates = activated.data(), .c_prev = c_prev.value().data(), .c = c.data(), .h = h.data()};
+  kernels().lstm_cell(step);
   auto [h_out, c_out] = record<2>("lstm_cell", std::array{h, c}, inputs(gates, c_prev), [=](const Var& h, const Var& c) {
     const Tensor dc_prev(c_prev.shape());
-    kernels().lstm_cell_gradient(activated.data(), c_prev.value().data(), c.value().data(), h.grad().data(),
-                                 c.grad().data(), batch, hidden, dc_prev.data());
+    kernels().lstm_cell_gradient(step, h.grad().data(), c.grad().data(), dc_prev.data());
     const auto contribute = [](const Var& x, const Tensor& d) {
       if (!x.wants_grad()) return;
       const Into dx = x.gradient();

@@ -6,6 +6,7 @@
 
 #include "framework/random.h"
 #include "framework/tape.h"
+#include "framework/unary.h"
 
 namespace unroll::inline UNROLL_REAL {
 
@@ -28,6 +29,7 @@ Var sqrt(const Var& x);
 Var sigmoid(const Var& x);
 Var tanh(const Var& x);
 Var relu(const Var& x);
+Var unary(Unary f, const Var& x);  // any of the functions above, and the others of unary.h
 
 inline Var operator+(const Var& a, const Var& b) { return add(a, b); }
 inline Var operator-(const Var& a, const Var& b) { return sub(a, b); }
@@ -59,6 +61,7 @@ Var concat(const Vars& parts, int axis);
 Var stack(const Vars& parts);                    // a new first dimension
 Var slice(const Var& x, int axis, int begin, int end);       // elements begin … end-1 of one dimension
 Var row(const Var& x, int index);                            // x[index], first dimension removed: a step of a sequence
+Var flip(const Var& x);                                      // the first dimension backwards
 Var gather(const Var& x, const IdTensor& ids);               // x [..., n], ids [...] -> x[..., ids]
 
 // --- layers' operations -----------------------------------------------------------------------------------------------

@@ -123,6 +123,19 @@ Var row(const Var& x, int index) {
   return record("row", x.value()[index], inputs(x), [=](const Var& y) { piece.write(y.grad(), pieces_of_gradient(x)); });
 }
 
+// y[i] = x[n-1-i]        dx[i] = dy[n-1-i]
+static void copy_backwards(const Tensor& x, const Into& y) {
+  const int n = x.dim(0);
+  const int64_t length = n ? x.size() / n : 0;
+  kernels().copy_blocks(x.data() + (n - 1) * length, -length, y.tensor.data(), length, n, length, y.add);
+}
+Var flip(const Var& x) {
+  require(x.shape().rank() >= 1, "flip: x {} has no dimension", x.shape());
+  Tensor y(x.shape());
+  copy_backwards(x.value(), overwrite(y));
+  return record("flip", y, inputs(x), [=](const Var& y) { copy_backwards(y.grad(), x.gradient()); });
+}
+
 // y[r] = x[r, ids[r]]        dx[r, ids[r]] = dy[r]
 Var gather(const Var& x, const IdTensor& ids) {
   Shape expected;

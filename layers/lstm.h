@@ -1,7 +1,8 @@
 // Long short-term memory over a window of time: any number of layers, dropout between them, state in and out.
 //
 // One parameter layout, gate order i f g o, per layer weight_ih [4*hidden, input], weight_hh [4*hidden,
-// hidden] and one bias [4*hidden]; several engines that share it.
+// width] and one bias [4*hidden], width being that of h: hidden, or projection; several engines that share
+// it. What an option adds has a name of its own, so a checkpoint says what it is.
 #pragma once
 
 #include <string>
@@ -34,8 +35,23 @@ struct LstmConfig {
   // A unit of the state keeps its value of the step before with this probability; without dropout the state
   // is the expectation (Krueger et al. 2017).
   float zoneout_h = 0, zoneout_c = 0;
+  int projection =
+      0;  // width of h where it is not hidden: h = W_hr (o·tanh(c)) (Sak, Senior and Beaufays 2014)
+  bool layer_norm = false;  // of both products, and of c on its way to h (Ba, Kiros and Hinton 2016)
+  bool peepholes = false;   // i and f see c_{t-1}, o sees c_t, each unit its own (Gers and Schmidhuber 2000)
+  Unary gate_activation = Unary::sigmoid;  // of i, f and o: sigmoid or hard_sigmoid
+  Unary cell_activation = Unary::tanh;  // of g, and of c on its way to h: tanh, relu, hard_tanh or softsign
+  // Every layer but the first adds its input to its output (Wu et al. 2016).
+  bool residual = false;
+  // Each layer reads the steps in both directions; y is forwards and backwards side by side (Schuster and
+  // Paliwal 1997).
+  bool bidirectional = false;
   float forget_bias = 0;  // added to the forget gate's first bias (Jozefowicz et al. 2015 take 1)
   LstmEngine engine = LstmEngine::automatic;
+
+  int width() const { return projection ? projection : hidden; }  // of h
+  int directions() const { return bidirectional ? 2 : 1; }
+  int output() const { return directions() * width(); }  // of y
 };
 
 // Why an engine was taken: one line per criterion.
@@ -51,12 +67,13 @@ struct LstmChoice {
 // what is in the way.
 LstmChoice choose_lstm(const LstmConfig& config);
 
-// What comes out of an Lstm: h and c [layers, batch, hidden]. Passing it on keeps the gradient.
+// What comes out of an Lstm: h [layers, batch, width] and c [layers, batch, hidden], with two directions
+// twice as many layers, each forwards and then backwards. Passing it on keeps the gradient.
 struct LstmVars {
   Var h, c;
 };
 
-// What crosses a window of time: h and c [layers, batch, hidden] in buffers of their own. Assigning LstmVars
+// What crosses a window of time: the same in buffers of their own. Assigning LstmVars
 // copies the values and drops the gradient, so truncated backpropagation is a matter of type.
 struct LstmState {
   Tensor h, c;
@@ -71,7 +88,7 @@ class Lstm {
   Lstm(Scope scope, const LstmConfig& config);
 
   struct Output {
-    Var y;           // [steps, batch, hidden], of the last layer
+    Var y;           // [steps, batch, config.output()], of the last layer
     LstmVars state;  // after the last step
   };
   // x [steps, batch, input]. Steps that are padding may hold anything, NaN too: there y is zero, the state
@@ -83,10 +100,16 @@ class Lstm {
   const LstmConfig& config() const { return config_; }
   const LstmChoice& choice() const { return choice_; }
 
+  // One layer in one direction. What an option does not ask for is empty.
   struct Layer {
-    Var weight_ih, weight_hh, bias;
+    Var weight_ih = {}, weight_hh = {}, bias = {};
+    Unary gate = Unary::sigmoid, cell = Unary::tanh;
+    Var weight_hr = {};                 // [projection, hidden]
+    Var peepholes = {};                 // [3, hidden], of i, f and o
+    Var norm_ih = {}, norm_hh = {};     // gains of the two products [4*hidden]; bias shifts both
+    Var norm_c = {}, norm_c_bias = {};  // of c [hidden]
   };
-  const std::vector<Layer>& layers() const { return layers_; }
+  const std::vector<Layer>& layers() const { return layers_; }  // forwards, backwards, forwards, …
 
  private:
   // What one layer's masks are in a window; `real_steps` [steps, batch] is 0 where x is padding, or
@@ -101,7 +124,8 @@ class Lstm {
   std::vector<Layer> layers_;
 };
 
-// One layer by one engine: y [steps, batch, hidden], h and c [batch, hidden] after the last step.
+// One layer by one engine: y [steps, batch, width], h [batch, width] and c [batch, hidden] after the last
+// step.
 struct LstmLayerOutput {
   Var y, h, c;
 };

@@ -5,27 +5,45 @@
 
 namespace unroll::inline UNROLL_REAL {
 
+namespace {
+
+bool has(const Var& v) { return v.value().defined(); }
+
 // u·computed + (1-u)·before in step t; `computed` where there is no u.
-static Var carried(const Tensor& u, int t, const Var& computed, const Var& before) {
+Var carried(const Tensor& u, int t, const Var& computed, const Var& before) {
   if (!u.defined()) return computed;
   const Var share = u[t];
   return share * computed + (-share + 1) * before;
 }
+// x̂·gain + bias of the rows of x; x where there is no gain.
+Var normed(const Var& x, const Var& gain, const Var& bias = {}) {
+  if (!has(gain)) return x;
+  return layer_norm(x, gain, has(bias) ? bias : Var(Tensor::zeros(gain.shape())));
+}
+
+}  // namespace
 
 LstmLayerOutput lstm_layer_composed(const Var& x, const Var& h0, const Var& c0, const Lstm::Layer& layer,
                                     const RecurrentMasks& masks) {
-  const int steps = x.dim(0), hidden = layer.weight_hh.dim(1);
+  const int steps = x.dim(0), hidden = c0.dim(1);
   const Var weight_hh = dropout(layer.weight_hh, masks.weight_hh.rate, masks.weight_hh.key);
+  const auto peephole = [&](int k, const Var& sum, const Var& seen) {
+    return has(layer.peepholes) ? sum + row(layer.peepholes, k) * seen : sum;
+  };
   Var h = h0, c = c0;
   Vars ys;
   for (int t = 0; t < steps; ++t) {
     const Var h_in = masks.h.defined() ? h * Var(masks.h) : h;
-    const Var a =
-        linear(row(x, t), layer.weight_ih, layer.bias) + linear(h_in, weight_hh);  // [batch, 4*hidden]
+    const Var a = normed(linear(row(x, t), layer.weight_ih), layer.norm_ih) +
+                  normed(linear(h_in, weight_hh), layer.norm_hh) + layer.bias;  // [batch, 4*hidden]
     const auto gate = [&](int k) { return slice(a, 1, k * hidden, (k + 1) * hidden); };
-    const Var i = sigmoid(gate(0)), f = sigmoid(gate(1)), g = tanh(gate(2)), o = sigmoid(gate(3));
+    const Var i = unary(layer.gate, peephole(0, gate(0), c)), f = unary(layer.gate, peephole(1, gate(1), c));
+    const Var g = unary(layer.cell, gate(2));
     const Var c_new = f * c + i * g;
-    h = carried(masks.new_h, t, o * tanh(c_new), h);
+    const Var o = unary(layer.gate, peephole(2, gate(3), c_new));
+    Var h_new = o * unary(layer.cell, normed(c_new, layer.norm_c, layer.norm_c_bias));
+    if (has(layer.weight_hr)) h_new = linear(h_new, layer.weight_hr);
+    h = carried(masks.new_h, t, h_new, h);
     c = carried(masks.new_c, t, c_new, c);
     ys.push_back(h);
   }

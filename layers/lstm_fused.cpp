@@ -1,67 +1,30 @@
 // The LSTM's fast engine: everything that does not depend on time is one product over all steps, and what
-// does is one recurrent product and one pass over the gates per step. Each option of RecurrentMasks is a line of
-// the loops; what it does there stands above them.
-#include "framework/gemm.h"
-#include "framework/kernels/kernels.h"
+// does is one recurrent product and one pass over the gates per step. An option is a line of the loops; what
+// it does there stands in fused/options.h, and inside the cell in kernels/cpu/lstm_cell.cpp.
+#include <optional>
+
+#include "layers/fused/options.h"
 #include "layers/lstm.h"
 
 namespace unroll::inline UNROLL_REAL {
 
+using namespace fused;
+
 namespace {
 
-void add_into(const Tensor& d, const Var& x) {
-  if (!x.wants_grad()) return;
-  const Into dx = x.gradient();
-  kernels().affine(d.data(), 1, 0, dx.tensor.data(), d.size(), dx.add);
-}
-
-// --- the options, where they act; what is not defined does nothing
-// ------------------------------------------------
-
-// Recurrent dropout: h·mask enters the recurrent product, the mask [batch, hidden] the same at every step.
-Tensor masked(const Tensor& h, const Tensor& mask) {
-  if (!mask.defined()) return h;
-  const Tensor result(h.shape());
-  kernels().binary(Binary::mul, h.data(), h.size(), mask.data(), mask.size(), result.data(), h.size());
-  return result;
-}
-
-// Weight drop: the weights without the dropped ones, for as long as it takes to pack them.
-Tensor dropped(const Tensor& w, const RecurrentMasks::Drop& drop) {
-  if (drop.rate == 0) return w;
-  const Tensor result(w.shape());
-  kernels().dropout(w.data(), drop.rate, drop.key, w.size(), result.data(), w.size(), false);
-  return result;
-}
-// dw = the mask of `dropped` on aᵀ b
-void add_product(const Tensor& a, const Tensor& b, const RecurrentMasks::Drop& drop, const Var& w) {
-  const Into dw = w.gradient();
-  if (drop.rate == 0) return gemm(transposed(a), b, dw);
-  const Tensor product(w.shape());
-  gemm(transposed(a), b, overwrite(product));
-  kernels().dropout(product.data(), drop.rate, drop.key, product.size(), dw.tensor.data(), product.size(),
-                    dw.add);
-}
-
-// Zoneout and padding: a state is u·(what the step computed) + (1-u)·(the state before), u [steps, batch,
-// hidden].
-struct Carried {
-  Tensor u = {}, rest = {};
-
-  void forward(int t, const Tensor& computed, const Tensor& before, const Tensor& state) const {
-    if (u.defined()) kernels().blend(u[t].data(), computed.data(), before.data(), state.data(), state.size());
+// Sums over steps of da·(what the peephole saw); of i and f that is the state before, of o the new one.
+void contribute_peepholes(const Tensor& da, const Tensor& before, const Tensor& after, const Var& peepholes) {
+  const Into d = peepholes.gradient();
+  const int64_t hidden = after.cols(), rows = after.rows();
+  const Tensor part(after.shape());
+  for (const auto& [gate, k] : {std::pair{0, 0}, {1, 1}, {3, 2}}) {
+    const Tensor& seen = gate == 3 ? after : before;
+    kernels().copy_blocks(da.data() + gate * hidden, 4 * hidden, part.data(), hidden, rows, hidden, false);
+    kernels().binary(Binary::mul, part.data(), part.size(), seen.data(), part.size(), part.data(),
+                     part.size());
+    kernels().sum_rows(part.data(), rows, hidden, d.tensor[k].data(), d.add);
   }
-  // d of the state: becomes that of what was computed, and the rest waits for the state before.
-  void split(int t, const Tensor& d) {
-    if (!u.defined()) return;
-    rest = d.clone();
-    kernels().binary(Binary::mul, d.data(), d.size(), u[t].data(), d.size(), d.data(), d.size());
-    kernels().binary(Binary::sub, rest.data(), d.size(), d.data(), d.size(), rest.data(), d.size());
-  }
-  void join(const Tensor& d) const {
-    if (u.defined()) kernels().affine(rest.data(), 1, 0, d.data(), d.size(), true);
-  }
-};
+}
 
 }  // namespace
 
@@ -73,58 +36,93 @@ struct Carried {
 //   dx = da W_ih     dW_ih = daᵀ x     dW_hh = Σ_t da_tᵀ h_{t-1}     db = Σ da
 LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, const Lstm::Layer& layer,
                                  const RecurrentMasks& masks) {
-  const int steps = x.dim(0), batch = x.dim(1), hidden = layer.weight_hh.dim(1);
+  const int steps = x.dim(0), batch = x.dim(1), hidden = c0.dim(1), width = h0.dim(1);
 
   Tensor gates({steps, batch, 4 * hidden});  // overwritten: sums, then activations, then their gradients
-  Tensor h({steps + 1, batch, hidden});      // h[0] is the state before the first step
+  Tensor h({steps + 1, batch, width});       // h[0] is the state before the first step
   Tensor c({steps + 1, batch, hidden});
   h[0].copy_from(h0.value());
   c[0].copy_from(c0.value());
+  // What the cell computes, where that is not yet the state.
+  const bool projects = has(layer.weight_hr), norms = has(layer.norm_c);
   const Tensor cell = masks.new_c.defined() ? Tensor({steps, batch, hidden}) : c.slice(1, steps + 1);
-  const Carried carried_h{masks.new_h}, carried_c{masks.new_c};
+  const Tensor out = projects ? Tensor({steps, batch, hidden}) : h.slice(1, steps + 1);
+  const Tensor norm_y = norms ? Tensor(cell.shape()) : Tensor(),
+               norm_mean = norms ? Tensor({steps, batch}) : Tensor(),
+               norm_rstd = norms ? Tensor({steps, batch}) : Tensor();
+  const Normed of_x(layer.norm_ih, gates.shape()), of_h(layer.norm_hh, gates.shape());
+  const auto step = [=](int t) {
+    LstmStep s{.batch = batch,
+               .hidden = hidden,
+               .gates = gates[t].data(),
+               .c_prev = c[t].data(),
+               .c = cell[t].data(),
+               .h = out[t].data(),
+               .gate = layer.gate,
+               .cell = layer.cell,
+               .peepholes = layer.peepholes.value().data()};
+    if (norms)
+      s.norm = {layer.norm_c.value().data(),
+                layer.norm_c_bias.value().data(),
+                Normed::eps,
+                norm_y[t].data(),
+                norm_mean[t].data(),
+                norm_rstd[t].data()};
+    return s;
+  };
 
   kernels().broadcast_rows(layer.bias.value().data(), gates.rows(), gates.cols(), gates.data());
-  gemm(x.value(), transposed(layer.weight_ih.value()), add_to(gates));
+  of_x.add_product(x.value(), transposed(layer.weight_ih.value()), gates);
   const PackedMatrix recurrent(transposed(dropped(layer.weight_hh.value(), masks.weight_hh)));
+  std::optional<PackedMatrix> projection;
+  if (projects) projection.emplace(transposed(layer.weight_hr.value()));
+  const Carried carried_h{masks.new_h}, carried_c{masks.new_c};
   for (int t = 0; t < steps; ++t) {
-    gemm(masked(h[t], masks.h), recurrent, add_to(gates[t]));
-    kernels().lstm_cell(gates[t].data(), c[t].data(), batch, hidden, cell[t].data(), h[t + 1].data());
+    of_h[t].add_product(masked(h[t], masks.h), recurrent, gates[t]);
+    kernels().lstm_cell(step(t));
+    if (projects) gemm(out[t], *projection, overwrite(h[t + 1]));
     carried_h.forward(t, h[t + 1], h[t], h[t + 1]);
     carried_c.forward(t, cell[t], c[t], c[t + 1]);
   }
 
-  auto [y_out, h_out, c_out] =
-      record<3>("lstm_layer_fused", std::array{h.slice(1, steps + 1), h[steps].clone(), c[steps].clone()},
-                inputs(x, h0, c0, layer.weight_ih, layer.weight_hh, layer.bias),
-                [=](const Var& y, const Var& h_last, const Var& c_last) {
-                  Tensor dh = h_last.grad().clone();
-                  const Tensor dc = c_last.grad().clone();
-                  Carried carried_h{masks.new_h}, carried_c{masks.new_c};
-                  const PackedMatrix recurrent(dropped(layer.weight_hh.value(), masks.weight_hh));
-                  for (int t = steps - 1; t >= 0; --t) {
-                    if (y.has_grad()) kernels().affine(y.grad()[t].data(), 1, 0, dh.data(), dh.size(), true);
-                    carried_h.split(t, dh);
-                    carried_c.split(t, dc);
-                    kernels().lstm_cell_gradient(gates[t].data(), c[t].data(), cell[t].data(), dh.data(),
-                                                 dc.data(), batch, hidden, dc.data());
-                    if (t > 0 || h0.wants_grad()) gemm(gates[t], recurrent, overwrite(dh));
-                    dh = masked(dh, masks.h);
-                    carried_h.join(dh);
-                    carried_c.join(dc);
-                  }
-                  const Tensor& da = gates;
-                  if (x.wants_grad()) gemm(da, layer.weight_ih.value(), x.gradient());
-                  if (layer.weight_ih.wants_grad())
-                    gemm(transposed(da), x.value(), layer.weight_ih.gradient());
-                  if (layer.weight_hh.wants_grad())
-                    add_product(da, masked(h.slice(0, steps), masks.h), masks.weight_hh, layer.weight_hh);
-                  if (layer.bias.wants_grad()) {
-                    const Into db = layer.bias.gradient();
-                    kernels().sum_rows(da.data(), da.rows(), da.cols(), db.tensor.data(), db.add);
-                  }
-                  add_into(dh, h0);
-                  add_into(dc, c0);
-                });
+  auto [y_out, h_out, c_out] = record<3>(
+      "lstm_layer_fused", std::array{h.slice(1, steps + 1), h[steps].clone(), c[steps].clone()},
+      inputs(x, h0, c0, layer.weight_ih, layer.weight_hh, layer.bias),
+      [=](const Var& y, const Var& h_last, const Var& c_last) {
+        Tensor dh = h_last.grad().clone(), dout = dh;
+        const Tensor dc = c_last.grad().clone();
+        const Tensor projected = projects ? Tensor({steps, batch, width}) : Tensor();  // gradients of
+        const PackedMatrix recurrent(dropped(layer.weight_hh.value(), masks.weight_hh));
+        std::optional<PackedMatrix> projection;
+        if (projects) projection.emplace(layer.weight_hr.value()), dout = Tensor({batch, hidden});
+        Carried carried_h{masks.new_h}, carried_c{masks.new_c};
+        for (int t = steps - 1; t >= 0; --t) {
+          if (y.has_grad()) kernels().affine(y.grad()[t].data(), 1, 0, dh.data(), dh.size(), true);
+          carried_h.split(t, dh);
+          carried_c.split(t, dc);
+          if (projects) projected[t].copy_from(dh), gemm(dh, *projection, overwrite(dout));
+          kernels().lstm_cell_gradient(step(t), projects ? dout.data() : dh.data(), dc.data(), dc.data());
+          const Tensor da = of_h[t].gradient(gates[t]);
+          if (t > 0 || h0.wants_grad()) gemm(da, recurrent, overwrite(dh));
+          dh = masked(dh, masks.h);
+          carried_h.join(dh);
+          carried_c.join(dc);
+        }
+        const Tensor da_h = has(layer.norm_hh) ? of_h.product : gates, da_x = of_x.gradient(gates);
+        if (x.wants_grad()) gemm(da_x, layer.weight_ih.value(), x.gradient());
+        contribute_product(da_x, x.value(), layer.weight_ih);
+        contribute_product(da_h, masked(h.slice(0, steps), masks.h), layer.weight_hh, masks.weight_hh);
+        contribute_rows(gates, layer.bias);
+        if (projects) contribute_product(projected, out, layer.weight_hr);
+        if (has(layer.peepholes)) contribute_peepholes(gates, c.slice(0, steps), cell, layer.peepholes);
+        if (norms)
+          kernels().layer_norm_gradient(cell.data(), layer.norm_c.value().data(), norm_mean.data(),
+                                        norm_rstd.data(), norm_y.data(), cell.rows(), hidden, nullptr, false,
+                                        accumulator(layer.norm_c).data(),
+                                        accumulator(layer.norm_c_bias).data());
+        contribute(dh, h0);
+        contribute(dc, c0);
+      });
   return {y_out, h_out, c_out};
 }
 

@@ -10,6 +10,10 @@ enum class Padding : uint8_t { after, before };
 struct Lengths {
   IdTensor steps = {};  // [batch], each from 0 to the steps of x; undefined: all are real
   Padding padding = Padding::after;
+
+  Lengths backwards() const {  // of x with its steps in reverse order
+    return {steps, padding == Padding::after ? Padding::before : Padding::after};
+  }
 };
 
 // What acts on one layer in one window beside its weights, drawn once for whichever engine. What is

@@ -1,5 +1,5 @@
-// Inference one step at a time: nothing is recorded, nothing is dropped, and a step takes no memory (with zoneout,
-// whose states are expectations here: none but from the pool).
+// Inference one step at a time: nothing is recorded, nothing is dropped, and a step takes no memory (with another
+// cell than the plain one: none but from the pool).
 //
 //   load_state_dict(SafetensorsFile("last.safetensors"), model.params);
 //   TokenStepper step(model.embedding, model.lstm, model.decoder);
@@ -24,7 +24,7 @@ class LstmStepper {
   // `batch` sequences side by side, all from a state of zeros.
   explicit LstmStepper(const Lstm& lstm, int batch = 1);
 
-  // One step: x [batch, input] -> h of the last layer [batch, hidden], valid until the next step.
+  // One step: x [batch, input] -> y [batch, output], valid until the next step.
   Tensor operator()(const Tensor& x);
 
   const LstmState& state() const { return state_; }  // h, c [layers, batch, hidden]
@@ -33,6 +33,7 @@ class LstmStepper {
 
  private:
   Lstm lstm_;
+  bool plain_;
   LstmState state_;
   Tensor gates_;  // [batch, 4*hidden]
 };

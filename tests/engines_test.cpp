@@ -35,11 +35,11 @@ Results run(LstmEngine engine, const Case& c, double perturbation, uint64_t seed
   };
   params.values();
   for (const auto& p : params.all()) perturb(p->value);
-  const Shape state{c.config.layers, c.batch, c.config.hidden};
-  const Tensor x = perturb(random_tensor({c.steps, c.batch, c.config.input}, data));
-  const Tensor h0 = perturb(random_tensor(state, data)), c0 = perturb(random_tensor(state, data));
-  const Tensor of_y = random_tensor({c.steps, c.batch, c.config.hidden}, data),
-               of_h = random_tensor(state, data), of_c = random_tensor(state, data);
+  const std::vector<Shape> shapes = c.shapes();
+  const Tensor x = perturb(random_tensor(shapes[0], data));
+  const Tensor h0 = perturb(random_tensor(shapes[1], data)), c0 = perturb(random_tensor(shapes[2], data));
+  const Tensor of_y = random_tensor(shapes[0].with(2, c.config.output()), data),
+               of_h = random_tensor(shapes[1], data), of_c = random_tensor(shapes[2], data);
 
   Tape tape;
   const Var vx = tape.watch(x), vh = tape.watch(h0), vc = tape.watch(c0);
@@ -74,7 +74,8 @@ void compare(const Case& c, bool at_random = false) {
     CAPTURE(c.name());
     if (!at_random) CHECK(largest(composed[i].second) > 0);
     CHECK(distance(fused[i].second, composed[i].second) <= bounds[i] + 2 * changes[i]);
-    CHECK(changes[i] <= 1e5 * eps * largest(composed[i].second));  // or the comparison would say little
+    // or the comparison would say little; but what layer norm cancels out is nothing but rounding
+    if (!at_random) CHECK(changes[i] <= 1e5 * eps * largest(composed[i].second));
   }
 }
 

@@ -89,6 +89,12 @@ double reference(Unary f, double x) {
       return std::tanh(x);
     case Unary::relu:
       return std::max(x, 0.0);
+    case Unary::hard_sigmoid:
+      return std::clamp(x / 6 + 0.5, 0.0, 1.0);
+    case Unary::hard_tanh:
+      return std::clamp(x, -1.0, 1.0);
+    case Unary::softsign:
+      return x / (1 + std::abs(x));
   }
   return 0;
 }
@@ -106,11 +112,17 @@ double reference_slope(Unary f, double x) {
       return 1 - std::tanh(x) * std::tanh(x);
     case Unary::relu:
       return x > 0 ? 1 : 0;
+    case Unary::hard_sigmoid:
+      return std::abs(x) < 3 ? 1.0 / 6 : 0;
+    case Unary::hard_tanh:
+      return std::abs(x) < 1 ? 1 : 0;
+    case Unary::softsign:
+      return 1 / ((1 + std::abs(x)) * (1 + std::abs(x)));
   }
   return 0;
 }
-const std::vector<Unary> all_unary = {Unary::exp,     Unary::log,  Unary::sqrt,
-                                      Unary::sigmoid, Unary::tanh, Unary::relu};
+const std::vector<Unary> all_unary = {Unary::exp,  Unary::log,          Unary::sqrt,      Unary::sigmoid, Unary::tanh,
+                                      Unary::relu, Unary::hard_sigmoid, Unary::hard_tanh, Unary::softsign};
 bool wants_positive(Unary f) { return f == Unary::log || f == Unary::sqrt; }
 
 double reference(Binary f, double a, double b) {
@@ -773,7 +785,8 @@ TEST_CASE("the LSTM cell and its gradient") {
       CAPTURE(batch);
       CAPTURE(hidden);
       Reals a(gates), c(c_prev.size()), h(c_prev.size()), dc_prev(dc);
-      k.lstm_cell(a.data(), c_prev.data(), batch, hidden, c.data(), h.data());
+      const LstmStep step{.batch = batch, .hidden = hidden, .gates = a.data(), .c_prev = c_prev.data(), .c = c.data(), .h = h.data()};
+      k.lstm_cell(step);
       struct Unit {
         double i, f, g, o, c, h, c_prev, dh, dc;
       };
@@ -808,8 +821,7 @@ TEST_CASE("the LSTM cell and its gradient") {
           return q == 0 ? u.i : q == 1 ? u.f : q == 2 ? u.g : u.o;
         });
       });
-      k.lstm_cell_gradient(a.data(), c_prev.data(), c.data(), dh.data(), dc_prev.data(), batch, hidden,
-                           dc_prev.data());
+      k.lstm_cell_gradient(step, dh.data(), dc.data(), dc_prev.data());
       check_close(
           dc_prev, [&](int64_t at) { return unit(at).dc * unit(at).f; }, 4);
       check_close(

@@ -17,8 +17,8 @@ struct LstmCase {
 
   // x, h0 and c0
   std::vector<Shape> shapes() const {
-    const Shape state{config.layers, batch, config.hidden};
-    return {{steps, batch, config.input}, state, state};
+    const int states = config.layers * config.directions();
+    return {{steps, batch, config.input}, {states, batch, config.width()}, {states, batch, config.hidden}};
   }
   Lengths lengths() const {
     if (!padded) return {};
@@ -28,15 +28,25 @@ struct LstmCase {
   }
   std::string name() const {
     const LstmConfig& c = config;
-    return fmt::format(
-        "{} lstm {}->{} layers {} steps {} batch {}{} dropout {}{} recurrent_dropout {} weight_drop {} "
-        "zoneout {} {}",
-        name_of(c.engine), c.input, c.hidden, c.layers, steps, batch,
-        !padded                      ? ""
-        : padding == Padding::before ? " padded before"
-                                     : " padded after",
-        c.dropout, c.locked_dropout ? " locked" : "", c.recurrent_dropout, c.weight_drop, c.zoneout_h,
-        c.zoneout_c);
+    std::string text = fmt::format("{} lstm {}->{} layers {} steps {} batch {}", name_of(c.engine), c.input,
+                                   c.hidden, c.layers, steps, batch);
+    const auto add = [&](bool there, const std::string& option) {
+      if (there) text += " " + option;
+    };
+    add(padded, padding == Padding::before ? "padded before" : "padded after");
+    add(c.dropout > 0, fmt::format("dropout {}{}", c.dropout, c.locked_dropout ? " locked" : ""));
+    add(c.recurrent_dropout > 0, fmt::format("recurrent_dropout {}", c.recurrent_dropout));
+    add(c.weight_drop > 0, fmt::format("weight_drop {}", c.weight_drop));
+    add(c.zoneout_h > 0 || c.zoneout_c > 0, fmt::format("zoneout {} {}", c.zoneout_h, c.zoneout_c));
+    add(c.projection > 0, fmt::format("projection {}", c.projection));
+    add(c.layer_norm, "layer_norm");
+    add(c.peepholes, "peepholes");
+    add(c.residual, "residual");
+    add(c.bidirectional, "bidirectional");
+    add(c.gate_activation != Unary::sigmoid, "hard_sigmoid");
+    add(c.cell_activation != Unary::tanh,
+        fmt::format("cell function {}", static_cast<int>(c.cell_activation)));
+    return text;
   }
   LstmCase with(LstmEngine engine) const {
     LstmCase result = *this;
@@ -59,6 +69,14 @@ inline std::vector<LstmCase> lstm_options_alone(int input, int hidden, int layer
   add([](LstmCase& c) { c.config.weight_drop = 0.5f; });
   add([](LstmCase& c) { c.config.zoneout_h = 0.3f; });
   add([](LstmCase& c) { c.config.zoneout_c = 0.6f; });
+  if (hidden > 1) add([=](LstmCase& c) { c.config.projection = hidden / 2; });
+  add([](LstmCase& c) { c.config.layer_norm = true; });
+  add([](LstmCase& c) { c.config.peepholes = true; });
+  add([](LstmCase& c) { c.config.gate_activation = Unary::hard_sigmoid; });
+  for (const Unary f : {Unary::relu, Unary::hard_tanh, Unary::softsign})
+    add([=](LstmCase& c) { c.config.cell_activation = f; });
+  if (layers > 1) add([](LstmCase& c) { c.config.residual = true; });
+  add([](LstmCase& c) { c.config.bidirectional = true; });
   add([](LstmCase& c) { c.padded = true; });
   add([](LstmCase& c) { c.padded = true, c.padding = Padding::before; });
   return result;
@@ -76,6 +94,13 @@ inline LstmCase random_lstm_case(RandomStream& random, uint32_t largest) {
              .padding = chance() ? Padding::after : Padding::before};
   if (c.config.layers > 1)
     c.config.dropout = rate(), c.config.locked_dropout = c.config.dropout > 0 && chance();
+  c.config.residual = c.config.layers > 1 && chance();
+  c.config.bidirectional = chance();
+  c.config.projection = c.config.hidden > 1 && chance() ? 1 : 0;
+  c.config.layer_norm = chance() && chance();
+  c.config.peepholes = chance();
+  if (chance()) c.config.gate_activation = Unary::hard_sigmoid;
+  if (chance()) c.config.cell_activation = Unary::softsign;  // the others have kinks
   c.config.recurrent_dropout = rate();
   c.config.weight_drop = rate();
   c.config.zoneout_h = rate();

@@ -395,6 +395,24 @@ TEST_CASE("mask_rows leaves rows out, whatever they hold, and is differentiated"
   CHECK(lacks(error_of([&] { mask_rows(x, tensor({2}, {1, 0})); }), {"mask_rows", "[2]", "[2, 2, 2]"}) == "");
 }
 
+TEST_CASE("flip turns the first dimension around and is differentiated") {
+  CHECK(values(flip(tensor({3, 2}, {1, 2, 3, 4, 5, 6}))) == std::vector<real>{5, 6, 3, 4, 1, 2});
+  for (const Shape& s : {Shape{1}, Shape{4}, Shape{3, 2}, Shape{2, 3, 2}})
+    CHECK(gradcheck("flip", {s}, [](auto& v) { return flip(v[0]); }));
+}
+
+TEST_CASE("the functions without a name of their own compute their formulas and are differentiated") {
+  const Var x = tensor({5}, {-4, -1, 0.5, 2, 5});
+  CHECK(values(unary(Unary::hard_sigmoid, x)) == std::vector<real>{0, real(-1) / 6 + real(0.5),
+                                                                   real(0.5) / 6 + real(0.5),
+                                                                   real(2) / 6 + real(0.5), 1});
+  CHECK(values(unary(Unary::hard_tanh, x)) == std::vector<real>{-1, -1, 0.5, 1, 1});
+  CHECK(values(unary(Unary::softsign, x)) ==
+        std::vector<real>{-0.8, -0.5, real(0.5) / real(1.5), real(2) / 3, real(5) / 6});
+  for (Unary f : {Unary::hard_sigmoid, Unary::hard_tanh, Unary::softsign})
+    CHECK(gradcheck("unary", {{3, 4}}, [&](auto& v) { return unary(f, v[0]); }, {.low = -0.9, .high = 0.9}));
+}
+
 TEST_CASE("masks depend on seed, place and step, and on nothing else") {
   const auto mask = [](RandomKey key) {
     Tape tape;

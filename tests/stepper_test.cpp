@@ -44,7 +44,8 @@ class Bound {
     largest_c_ = std::max(largest_c_, largest(stepper_.state().c));
     double below = 0;
     for (size_t k = 0; k < h_.size(); ++k) {
-      const auto& [weight_ih, weight_hh, bias] = lstm_.layers()[k];
+      const Lstm::Layer& layer = lstm_.layers()[k];
+      const Var &weight_ih = layer.weight_ih, &weight_hh = layer.weight_hh, &bias = layer.bias;
       const double ih = norm(weight_ih.value()), hh = norm(weight_hh.value());
       const double sum = largest(bias.value()) + ih * (k == 0 ? input_ : largest_h_) + hh * largest_h_;
       const double error = of_sums(weight_ih.dim(1) + weight_hh.dim(1) + 1, sum) + ih * below + hh * h_[k];
@@ -186,7 +187,7 @@ TEST_CASE("what does not fit is refused with its sizes") {
   LstmStepper stepper(lstm, 2);
   CHECK(lacks(error_of([&] { stepper(Tensor::zeros({2, 4})); }), {"stepper", "[2, 4]", "[2, 3]"}) == "");
   CHECK(lacks(error_of([&] { stepper(Tensor::zeros({3})); }), {"[3]", "[2, 3]"}) == "");
-  CHECK(lacks(error_of([&] { TokenStepper(embedding, lstm, other); }), {"stepper", "5", "hidden 4"}) == "");
+  CHECK(lacks(error_of([&] { TokenStepper(embedding, lstm, other); }), {"stepper", "5", "output 4"}) == "");
   TokenStepper tokens(embedding, lstm, decoder);
   CHECK(lacks(error_of([&] { tokens(10); }), {"no token 10", "10"}) == "");
   CHECK(lacks(error_of([&] { tokens(-1); }), {"no token -1"}) == "");

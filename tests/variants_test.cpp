@@ -18,6 +18,7 @@ std::vector<Var> all_of(const Lstm::Output& out) { return {out.y, out.state.h, o
 void check_gradients(const LstmCase& c, bool dropout, int seeds) {
   ParameterSet params(17);
   const Lstm lstm(params / "lstm", c.config);
+  params.initialize(Init::uniform(-0.6f, 0.6f));  // gains and shifts too
   const Lengths lengths = c.lengths();
   CHECK(gradcheck(c.name(), params, c.shapes(),
                   [&](auto& v) {
@@ -285,6 +286,13 @@ TEST_CASE("options that make no sense are errors that say why") {
   CHECK(lacks(build({.input = 2, .hidden = 3, .zoneout_h = 1.5f}), {"zoneout_h 1.5"}) == "");
   CHECK(lacks(build({.input = 2, .hidden = 3, .zoneout_c = 1}), {"zoneout_c 1"}) == "");
   CHECK(params.all().empty());
+  CHECK(lacks(build({.input = 2, .hidden = 3, .projection = 3}), {"projection 3", "hidden 3"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .residual = true}), {"residual", "layers 1"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .gate_activation = Unary::tanh}),
+              {"gate_activation", "hard_sigmoid"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .cell_activation = Unary::exp}),
+              {"cell_activation", "softsign"}) == "");
+  CHECK(params.all().empty());
   const Lstm lstm(params / "lstm", {.input = 2, .hidden = 3});
   const auto call = [&](const IdTensor& lengths) {
     return error_of([&] { lstm(Var(Tensor::zeros({4, 2, 2})), lstm.zero_state(2), {lengths}); });
@@ -305,4 +313,126 @@ TEST_CASE("the choice of an engine names the options that cudnn does not know") 
                     {.input = 2, .hidden = 3, .recurrent_dropout = 0.5f, .engine = LstmEngine::cudnn});
               }),
               {"cudnn", "recurrent_dropout", "fused"}) == "");
+}
+
+// --- the cell and the layers
+// --------------------------------------------------------------------------------------------------------
+
+TEST_CASE("what an option adds has a name, a shape and first values of its own") {
+  ParameterSet params;
+  const Lstm lstm(params / "lstm", {.input = 3,
+                                    .hidden = 4,
+                                    .projection = 2,
+                                    .layer_norm = true,
+                                    .peepholes = true,
+                                    .bidirectional = true});
+  std::vector<std::string> found;
+  for (const auto& p : params.all())
+    found.push_back(p->name.substr(5) + " " + p->shape.text() + (p->decay ? "" : " no decay"));
+  std::vector<std::string> expected;
+  for (const std::string suffix : {"_l0", "_l0_reverse"})
+    for (const auto& [name, shape] : {std::pair{"weight_ih", " [16, 3]"},
+                                      {"weight_hh", " [16, 2]"},
+                                      {"bias", " [16] no decay"},
+                                      {"weight_hr", " [2, 4]"},
+                                      {"peepholes", " [3, 4]"},
+                                      {"norm_ih", " [16] no decay"},
+                                      {"norm_hh", " [16] no decay"},
+                                      {"norm_c", " [4] no decay"},
+                                      {"norm_c_bias", " [4] no decay"}})
+      expected.push_back(name + suffix + shape);
+  CHECK(found == expected);
+  for (const char* gain : {"norm_ih_l0", "norm_hh_l0", "norm_c_l0"})
+    for (const real v : params.find(std::string("lstm.") + gain)->leaf_value().span()) CHECK(v == 1);
+}
+
+TEST_CASE("peepholes, projection and functions of a cell enter where the equations say") {
+  const auto hard = [](double v) { return std::clamp(v / 6 + 0.5, 0., 1.); };
+  const auto soft = [](double v) { return v / (1 + std::abs(v)); };
+  for (LstmEngine engine : engines) {
+    ParameterSet params(3);
+    const Lstm lstm(params / "lstm", {.input = 1,
+                                      .hidden = 2,
+                                      .projection = 1,
+                                      .peepholes = true,
+                                      .gate_activation = Unary::hard_sigmoid,
+                                      .cell_activation = Unary::softsign,
+                                      .engine = engine});
+    const auto value = [&](const char* name) {
+      return params.find(std::string("lstm.") + name + "_l0")->leaf_value().data();
+    };
+    const real *ih = value("weight_ih"), *hh = value("weight_hh"), *b = value("bias"),
+               *hr = value("weight_hr"), *p = value("peepholes");
+    const double x = 1.5, h = -0.5, before[] = {0.25, -0.75};
+    const auto out = lstm(tensor({1, 1, 1}, {1.5}),
+                          {Var(tensor({1, 1, 1}, {-0.5})), Var(tensor({1, 1, 2}, {0.25, -0.75}))});
+    double y = 0;
+    for (int j = 0; j < 2; ++j) {
+      const auto sum = [&](int gate) {
+        return ih[2 * gate + j] * x + hh[2 * gate + j] * h + b[2 * gate + j];
+      };
+      const double c =
+          hard(sum(1) + p[2 + j] * before[j]) * before[j] + hard(sum(0) + p[j] * before[j]) * soft(sum(2));
+      CHECK(values(out.state.c)[j] == doctest::Approx(c).epsilon(1e-14));
+      y += hr[j] * hard(sum(3) + p[4 + j] * c) * soft(c);
+    }
+    CHECK(values(out.y)[0] == doctest::Approx(y).epsilon(1e-14));
+  }
+}
+
+TEST_CASE("layer norm in the cell does not see a shift or a scale of its products") {
+  for (LstmEngine engine : engines) {
+    ParameterSet params(3);
+    const Lstm lstm(params / "lstm", {.input = 2, .hidden = 3, .layer_norm = true, .engine = engine});
+    RandomStream random(1, "x");
+    const Tensor x = random_tensor({4, 2, 2}, random);
+    const auto scaled = [&](real factor) {
+      for (const char* name : {"lstm.weight_ih_l0", "lstm.weight_hh_l0"})
+        for (real& v : params.find(name)->leaf_value().span()) v *= factor;
+      return lstm(x, lstm.zero_state(2)).y.value();
+    };
+    // of products of variance v, eps takes the part eps/2v: variances are above 1 after the first scaling
+    const Tensor y = scaled(1024), same = scaled(1024);
+    CHECK(distance(y, same) < 1e-4);
+    CHECK(distance(scaled(real(1) / 1024 / 1024 / 1024), same) > 1e-2);  // where eps is not small, it counts
+  }
+}
+
+TEST_CASE("the directions of a layer are two layers of one, the second on the steps backwards") {
+  for (LstmEngine engine : engines)
+    for (bool padded : {false, true}) {
+      ParameterSet params(3), one(3);
+      const Lstm both(params / "lstm", {.input = 2, .hidden = 3, .bidirectional = true, .engine = engine});
+      const Lstm single(one / "lstm", {.input = 2, .hidden = 3, .engine = engine});
+      RandomStream random(1, "x");
+      const Tensor x = random_tensor({5, 2, 2}, random), h = random_tensor({2, 2, 3}, random),
+                   c = random_tensor({2, 2, 3}, random);
+      const Lengths lengths = padded ? Lengths{ids({2}, {3, 5})} : Lengths{};
+      const auto out = both(x, {h, c}, lengths);
+      for (int d : {0, 1}) {
+        for (const auto& p : one.all())
+          p->leaf_value().copy_from(params.find(p->name + (d ? "_reverse" : ""))->leaf_value());
+        const auto alone = single(d ? flip(x) : Var(x), {h.slice(d, d + 1), c.slice(d, d + 1)},
+                                  d ? lengths.backwards() : lengths);
+        CHECK(same_bits(slice(out.y, 2, 3 * d, 3 * d + 3).value(), (d ? flip(alone.y) : alone.y).value()));
+        CHECK(same_bits(out.state.h.value()[d], alone.state.h.value()[0]));
+        CHECK(same_bits(out.state.c.value()[d], alone.state.c.value()[0]));
+      }
+    }
+}
+
+TEST_CASE("residual adds the input of every layer but the first to its output") {
+  for (LstmEngine engine : engines) {
+    ParameterSet params(3), same(3);
+    const Lstm plain(params / "lstm", {.input = 2, .hidden = 3, .layers = 2, .engine = engine});
+    const Lstm residual(same / "lstm",
+                        {.input = 2, .hidden = 3, .layers = 2, .residual = true, .engine = engine});
+    ParameterSet under(3);
+    const Lstm first(under / "lstm", {.input = 2, .hidden = 3, .engine = engine});
+    RandomStream random(1, "x");
+    const Tensor x = random_tensor({5, 2, 2}, random);
+    const Var below = first(x, first.zero_state(2)).y;
+    CHECK(same_bits(residual(x, residual.zero_state(2)).y.value(),
+                    (plain(x, plain.zero_state(2)).y + below).value()));
+  }
 }

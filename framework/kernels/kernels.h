@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "framework/real.h"
+#include "framework/unary.h"
 
 namespace unroll {
 struct RandomKey;
@@ -16,8 +17,6 @@ struct RandomKey;
 
 namespace unroll::inline UNROLL_REAL {
 
-// Formulas and slopes stand in pointwise.h.
-enum class Unary : uint8_t { exp, log, sqrt, sigmoid, tanh, relu };
 enum class Binary : uint8_t { add, sub, mul, div };
 
 // How one pass of an optimizer changes n parameters p with gradients g; `scale` multiplies g first (clipping).
@@ -31,6 +30,23 @@ struct AdamUpdate {
   real weight_decay;
   bool decoupled;           // AdamW: decay the weights, not through the moments
   real correction1, correction2;  // 1 - beta^t
+};
+
+// One step of an LSTM cell for `batch` rows: gates [batch, 4·hidden] in order i f g o, the rest [batch, hidden].
+struct LstmStep {
+  int64_t batch, hidden;
+  real* gates;  // sums, then activated
+  const real* c_prev;
+  real *c, *h;
+  Unary gate = Unary::sigmoid;  // of i f o: sigmoid or hard_sigmoid
+  Unary cell = Unary::tanh;     // of g and c: tanh, relu, hard_tanh or softsign
+  const real* peepholes = nullptr;  // [3, hidden]: i and f see c_prev, o sees c
+  struct {
+    const real* gain = nullptr;  // [hidden]; null: no layer norm between c and h
+    const real* bias = nullptr;
+    real eps = 0;
+    real *y = nullptr, *mean = nullptr, *rstd = nullptr;  // of c; mean and rstd [batch]
+  } norm = {};
 };
 
 // A factor of a product: element (i, j) at data[i·row + j·col]; row or col is 1.
@@ -103,13 +119,12 @@ struct Kernels {
   // table[ids[k]] += dy[k], k in order
   void (*add_to_rows)(const real* dy, const int32_t* ids, int64_t n, int64_t cols, real* table);
 
-  // --- the LSTM cell: gates [batch, 4·hidden] in order i f g o -------------------------------------------------
+  // --- the LSTM cell ---------------------------------------------------------------------------------------------
   // i f o = σ, g = tanh of the gates, written over them;  c = f·c_prev + i·g;  h = o·tanh(c)
-  void (*lstm_cell)(real* gates, const real* c_prev, int64_t batch, int64_t hidden, real* c, real* h);
-  // Overwrites the activated gates with the gradients of what they were before activation. dh and dc: gradients
-  // of h and c; dc_prev (may be dc) receives that of c_prev.
-  void (*lstm_cell_gradient)(real* gates, const real* c_prev, const real* c, const real* dh, const real* dc,
-                             int64_t batch, int64_t hidden, real* dc_prev);
+  void (*lstm_cell)(const LstmStep& step);
+  // Overwrites the activated gates with the gradients of what they were before activation, and norm.y with its
+  // gradient. dh and dc: gradients of h and c; dc_prev (may be dc) receives that of c_prev.
+  void (*lstm_cell_gradient)(const LstmStep& step, const real* dh, const real* dc, real* dc_prev);
 
   // --- losses ---------------------------------------------------------------------------------------------------
   // loss[r] = weight_r · (log Σ_k exp x[r,k] - x[r,target]), 0 where target is `ignore`. If `gradient`, x is

@@ -156,7 +156,19 @@ struct Tanh {
 };
 struct Relu {
   UNROLL_FORMULA static real value(real x) { return x < 0 ? 0 : x; }  // NaN stays
-  UNROLL_FORMULA static real slope(real x, real) { return x > 0 ? real(1) : real(0); }
+  UNROLL_FORMULA static real slope(real, real y) { return y > 0 ? real(1) : real(0); }
+};
+struct HardSigmoid {  // the line x/6 + 1/2 between 0 and 1
+  UNROLL_FORMULA static real value(real x) { return x < -3 ? 0 : x > 3 ? 1 : x / 6 + real(0.5); }
+  UNROLL_FORMULA static real slope(real, real y) { return y > 0 && y < 1 ? real(1) / 6 : real(0); }
+};
+struct HardTanh {  // x between -1 and 1
+  UNROLL_FORMULA static real value(real x) { return x < -1 ? -1 : x > 1 ? 1 : x; }
+  UNROLL_FORMULA static real slope(real, real y) { return y > -1 && y < 1 ? real(1) : real(0); }
+};
+struct Softsign {  // x / (1 + |x|)
+  UNROLL_FORMULA static real value(real x) { return x / (1 + magnitude(x)); }
+  UNROLL_FORMULA static real slope(real, real y) { return (1 - magnitude(y)) * (1 - magnitude(y)); }
 };
 
 // Calls use(F{}) with the functor of f.
@@ -175,6 +187,12 @@ UNROLL_FORMULA void with_functor(Unary f, Use use) {
       return use(Tanh{});
     case Unary::relu:
       return use(Relu{});
+    case Unary::hard_sigmoid:
+      return use(HardSigmoid{});
+    case Unary::hard_tanh:
+      return use(HardTanh{});
+    case Unary::softsign:
+      return use(Softsign{});
   }
 }
 
@@ -217,25 +235,43 @@ UNROLL_FORMULA void with_functor(Binary f, Use use) {
 
 // --- one unit of an LSTM cell --------------------------------------------------------------------
 
-//   c = f·c_prev + i·g    h = o·tanh(c),  after i f o = σ and g = tanh of the gates
-UNROLL_FORMULA void lstm_unit(real i, real f, real g, real o, real c_prev, real& c, real& h) {
-  const real state = f * c_prev + i * g;
-  c = state;
-  h = o * tanh(state);
+// F is the function of the gates i f o, G that of g and c. Their slopes are taken from their values alone: what the
+// gates were before is gone.
+
+// Those that a cell may have.
+template <class Use>
+UNROLL_FORMULA void with_gate_function(Unary f, Use use) {
+  if (f == Unary::hard_sigmoid) return use(HardSigmoid{});
+  use(Sigmoid{});
+}
+template <class Use>
+UNROLL_FORMULA void with_cell_function(Unary f, Use use) {
+  if (f == Unary::relu) return use(Relu{});
+  if (f == Unary::hard_tanh) return use(HardTanh{});
+  if (f == Unary::softsign) return use(Softsign{});
+  use(Tanh{});
 }
 
-//   dc += dh·o·(1 - tanh²c)
-//   di = dc·g·i(1-i)    df = dc·c_prev·f(1-f)    dg = dc·i·(1-g²)    do = dh·tanh(c)·o(1-o)    dc_prev = dc·f
-// i f g o hold the activated gates and receive the gradients of what they were before that.
-UNROLL_FORMULA void lstm_unit_gradient(real& i, real& f, real& g, real& o, real c_prev, real c, real dh,
-                                       real dc, real& dc_prev) {
-  const real t = tanh(c), input = i, forget = f, candidate = g, output = o;
-  const real d = dc + dh * output * (1 - t * t);
-  i = d * candidate * (input * (1 - input));
-  f = d * c_prev * (forget * (1 - forget));
-  g = d * input * (1 - candidate * candidate);
-  o = dh * t * (output * (1 - output));
-  dc_prev = d * forget;
+//   c = f·c_prev + i·g,  after i f o = F and g = G of the gates
+UNROLL_FORMULA real lstm_state(real i, real f, real g, real c_prev) { return f * c_prev + i * g; }
+
+//   h = o·G(c):  dc = dh·o·G'(c)    do = dh·G(c)·F'(o)
+// Here and below, activated gates receive the gradients of what they were before that.
+template <class F, class G>
+UNROLL_FORMULA real lstm_output_gradient(real& o, real c, real dh) {
+  const real t = G::value(c), output = o;
+  o = dh * t * F::slope(0, output);
+  return dh * output * G::slope(0, t);
+}
+
+//   di = dc·g·F'(i)    df = dc·c_prev·F'(f)    dg = dc·i·G'(g)    dc_prev = dc·f
+template <class F, class G>
+UNROLL_FORMULA void lstm_state_gradient(real& i, real& f, real& g, real c_prev, real& d) {
+  const real input = i, forget = f, candidate = g, dc = d;
+  i = dc * candidate * F::slope(0, input);
+  f = dc * c_prev * F::slope(0, forget);
+  g = dc * input * G::slope(0, candidate);
+  d = dc * forget;
 }
 
 // --- losses --------------------------------------------------------------------------------------

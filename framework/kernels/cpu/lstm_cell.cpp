@@ -1,39 +1,81 @@
 // One step of an LSTM: everything but the products, row by row, so that a row stays in the first cache.
 #include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/launch.h"
+#include "framework/kernels/cpu/rows.h"
 
 namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
 namespace {
 
-// i f o = σ, g = tanh of the gates;  c = f·c_prev + i·g;  h = o·tanh(c)
-void lstm_cell(real* gates, const real* c_prev, int64_t batch, int64_t hidden, real* c, real* h) {
-  each_row(batch, hidden, 2, [=](int64_t row) {
-    real *i = gates + row * 4 * hidden, *f = i + hidden, *g = f + hidden, *o = g + hidden;
-    const real* before = c_prev + row * hidden;
-    real *state = c + row * hidden, *out = h + row * hidden;
+template <class F>
+void apply(real* x, int64_t n) {
+#pragma omp simd
+  for (int64_t j = 0; j < n; ++j) x[j] = F::value(x[j]);
+}
+void add_products(const real* a, const real* b, real* y, int64_t n) {
+#pragma omp simd
+  for (int64_t j = 0; j < n; ++j) y[j] += a[j] * b[j];
+}
+
+// i f o = F, g = G of the gates;  c = f·c_prev + i·g;  h = o·G(c), or o·G(the norm of c)
+template <class F, class G>
+void forward(const LstmStep& s) {
+  each_row(s.batch, s.hidden, 2, [=](int64_t row) {
+    const int64_t n = s.hidden, at = row * n;
+    real *i = s.gates + 4 * at, *f = i + n, *g = f + n, *o = g + n;
+    const real* before = s.c_prev + at;
+    real *state = s.c + at, *out = s.h + at;
+    if (s.peepholes) add_products(s.peepholes, before, i, n), add_products(s.peepholes + n, before, f, n);
     // One short loop for each function is faster than one loop with all: their constants fit the registers.
+    apply<F>(i, 2 * n);  // and f
+    apply<G>(g, n);
 #pragma omp simd
-    for (int64_t j = 0; j < 2 * hidden; ++j) i[j] = sigmoid(i[j]);  // and f
+    for (int64_t j = 0; j < n; ++j) state[j] = lstm_state(i[j], f[j], g[j], before[j]);
+    if (s.peepholes) add_products(s.peepholes + 2 * n, state, o, n);
+    apply<F>(o, n);
+    const real* seen = state;
+    if (s.norm.gain) {
+      layer_norm(state, s.norm.gain, s.norm.bias, s.norm.eps, 1, n, s.norm.y + at, s.norm.mean + row,
+                 s.norm.rstd + row);
+      seen = s.norm.y + at;
+    }
 #pragma omp simd
-    for (int64_t j = 0; j < hidden; ++j) g[j] = tanh(g[j]);
-#pragma omp simd
-    for (int64_t j = 0; j < hidden; ++j) o[j] = sigmoid(o[j]);
-#pragma omp simd
-    for (int64_t j = 0; j < hidden; ++j) lstm_unit(i[j], f[j], g[j], o[j], before[j], state[j], out[j]);
+    for (int64_t j = 0; j < n; ++j) out[j] = o[j] * G::value(seen[j]);
   });
 }
 
-void lstm_cell_gradient(real* gates, const real* c_prev, const real* c, const real* dh, const real* dc,
-                        int64_t batch, int64_t hidden, real* dc_prev) {
-  each_row(batch, hidden, 2, [=](int64_t row) {
-    real *i = gates + row * 4 * hidden, *f = i + hidden, *g = f + hidden, *o = g + hidden;
-    const int64_t at = row * hidden;
-    const real *before = c_prev + at, *state = c + at, *dout = dh + at, *dstate = dc + at;
-    real* dbefore = dc_prev + at;
+// dc += dh·o·G'(c), through the norm where there is one, and then what stands at lstm_state_gradient
+template <class F, class G>
+void backward(const LstmStep& s, const real* dh, const real* dc, real* dc_prev) {
+  each_row(s.batch, s.hidden, 2, [=](int64_t row) {
+    const int64_t n = s.hidden, at = row * n;
+    real *i = s.gates + 4 * at, *f = i + n, *g = f + n, *o = g + n;
+    const real *before = s.c_prev + at, *state = s.c + at, *dout = dh + at;
+    real* d = dc_prev + at;  // of c, at first
+    if (s.norm.gain) {
+      real* seen = s.norm.y + at;  // and then its gradient
+      for (int64_t j = 0; j < n; ++j) d[j] = dc[at + j];
 #pragma omp simd
-    for (int64_t j = 0; j < hidden; ++j) {
-      lstm_unit_gradient(i[j], f[j], g[j], o[j], before[j], state[j], dout[j], dstate[j], dbefore[j]);
+      for (int64_t j = 0; j < n; ++j) seen[j] = lstm_output_gradient<F, G>(o[j], seen[j], dout[j]);
+      layer_norm_gradient(state, s.norm.gain, s.norm.mean + row, s.norm.rstd + row, seen, 1, n, d, true,
+                          nullptr, nullptr);
+    } else {
+#pragma omp simd
+      for (int64_t j = 0; j < n; ++j) d[j] = dc[at + j] + lstm_output_gradient<F, G>(o[j], state[j], dout[j]);
     }
+    if (s.peepholes) add_products(s.peepholes + 2 * n, o, d, n);
+#pragma omp simd
+    for (int64_t j = 0; j < n; ++j) lstm_state_gradient<F, G>(i[j], f[j], g[j], before[j], d[j]);
+    if (s.peepholes) add_products(s.peepholes, i, d, n), add_products(s.peepholes + n, f, d, n);
+  });
+}
+
+void lstm_cell(const LstmStep& s) {
+  with_gate_function(s.gate,
+                     [&]<class F>(F) { with_cell_function(s.cell, [&]<class G>(G) { forward<F, G>(s); }); });
+}
+void lstm_cell_gradient(const LstmStep& s, const real* dh, const real* dc, real* dc_prev) {
+  with_gate_function(s.gate, [&]<class F>(F) {
+    with_cell_function(s.cell, [&]<class G>(G) { backward<F, G>(s, dh, dc, dc_prev); });
   });
 }
 

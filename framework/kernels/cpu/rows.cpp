@@ -1,6 +1,7 @@
 // Kernels on the rows of a matrix, and on one dimension of a block.
 #include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/launch.h"
+#include "framework/kernels/cpu/rows.h"
 
 namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
 namespace {
@@ -114,6 +115,8 @@ void log_softmax_gradient(const real* y, const real* dy, int64_t rows, int64_t c
   });
 }
 
+}  // namespace
+
 // y = (x - mean) · rstd · gain + bias,  rstd = 1 / √(mean of (x - mean)² + eps)
 void layer_norm(const real* x, const real* gain, const real* bias, real eps, int64_t rows, int64_t cols,
                 real* y, real* mean, real* rstd) {
@@ -168,6 +171,8 @@ void layer_norm_gradient(const real* x, const real* gain, const real* mean, cons
   }
   if (dbias) sum_rows(dy, rows, cols, dbias, true);
 }
+
+namespace {
 
 void sum_middle(const real* x, int64_t outer, int64_t n, int64_t inner, real scale, real* y) {
   if (inner == 1 && outer == 1) {
