@@ -1,8 +1,10 @@
 #include "training/signals.h"
 
 #include <atomic>
+#include <cstdint>
 
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 namespace unroll {
@@ -10,13 +12,25 @@ namespace unroll {
 namespace {
 
 std::atomic<int> received{0};
-static_assert(std::atomic<int>::is_always_lock_free, "the handler may be called at any moment");
+std::atomic<int64_t> received_at{0};  // nanoseconds
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free,
+              "the handler may be called at any moment");
 bool guarded = false;
 struct sigaction interrupt_before, terminate_before;
 
+int64_t now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
 void remember(int signal) {
+  constexpr int64_t one_key_press = 100'000'000;
   int none = 0;
-  if (!received.compare_exchange_strong(none, signal) && signal == SIGINT) _exit(128 + SIGINT);
+  if (received.compare_exchange_strong(none, signal))
+    received_at = now();
+  else if (signal == SIGINT && now() - received_at > one_key_press)
+    _exit(128 + SIGINT);
 }
 
 }  // namespace

@@ -10,7 +10,8 @@
 namespace unroll {
 
 // While one lives, SIGINT and SIGTERM end nothing but are remembered; a SIGINT after another signal ends the
-// process at once, with 130. There can be one at a time.
+// process at once, with 130. (One within a tenth of a second is the same again: `timeout -s INT` sends two.)
+// There can be one guard at a time.
 class SignalGuard {
  public:
   SignalGuard();
