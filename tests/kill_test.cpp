@@ -8,9 +8,8 @@
 #include <filesystem>
 #include <thread>
 
-#include <nlohmann/json.hpp>
-
 #include "tests/program.h"
+#include "tests/run_outcome.h"
 #include "tests/support.h"
 #include "tests/tiny_training.h"
 
@@ -66,18 +65,6 @@ bool train_until_killed(const Variant& variant, const fs::path& folder, double s
   if (WIFSIGNALED(status)) return true;
   REQUIRE(WEXITSTATUS(status) == 0);
   return false;
-}
-
-// Every file that is to be the same, the log without what the clock decided.
-std::vector<std::string> outcome(const fs::path& folder) {
-  std::vector<std::string> parts = {read_text(folder / "last.safetensors"),
-                                    read_text(folder / "best.safetensors")};
-  for (const std::string& line : lines_of(read_text(folder / "log.jsonl"))) {
-    auto record = nlohmann::ordered_json::parse(line);
-    record.erase("time");
-    parts.push_back(record.dump());
-  }
-  return parts;
 }
 
 const std::vector<Variant> variants = {

@@ -5,10 +5,10 @@
 #include <functional>
 #include <thread>
 
-#include <nlohmann/json.hpp>
 #include <sys/file.h>
 
 #include "tests/program.h"
+#include "tests/run_outcome.h"
 #include "tests/support.h"
 #include "training/safetensors.h"
 
@@ -86,18 +86,6 @@ const Words train_tiny = {"train", "tiny.toml", "--data", "text", "--threads", "
 Words operator+(Words a, const Words& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
-}
-
-// What two runs that computed the same have in common.
-std::vector<std::string> outcome(const fs::path& run) {
-  std::vector<std::string> parts = {read_text(run / "last.safetensors"), read_text(run / "best.safetensors"),
-                                    read_text(run / "recipe.toml")};
-  for (const std::string& line : lines_of(read_text(run / "log.jsonl"))) {
-    auto record = nlohmann::ordered_json::parse(line);
-    record.erase("time");
-    parts.push_back(record.dump());
-  }
-  return parts;
 }
 
 // The tiny recipe, trained to its end in "whole".

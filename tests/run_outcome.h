@@ -1,0 +1,26 @@
+// What two runs that computed the same have in common: every byte of their files, but for what the clock
+// decided.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "tests/program.h"
+
+// The records of log.jsonl without their time.
+inline std::vector<std::string> timeless_log(const std::filesystem::path& run) {
+  std::vector<std::string> records;
+  for (const std::string& line : lines_of(read_text(run / "log.jsonl"))) {
+    auto record = nlohmann::ordered_json::parse(line);
+    record.erase("time");
+    records.push_back(record.dump());
+  }
+  return records;
+}
+
+// A file that is not there counts as empty.
+inline std::vector<std::string> outcome(const std::filesystem::path& run) {
+  std::vector<std::string> parts = timeless_log(run);
+  for (const char* name : {"last.safetensors", "best.safetensors", "recipe.toml"})
+    parts.push_back(read_text(run / name));
+  return parts;
+}
