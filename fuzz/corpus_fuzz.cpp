@@ -31,14 +31,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   const Level level = data[0] % 2 ? Level::character : Level::word;
   std::string_view left(reinterpret_cast<const char*>(data) + 1, size - 1);
   std::string_view text;
-  std::filesystem::path folder;
   for (const Split split : {Split::train, Split::valid, Split::test}) {
     if (!left.empty() || split == Split::train) {
       text = left.substr(0, left.find('\xff'));
       left.remove_prefix(std::min(left.size(), text.size() + 1));
     }  // else the one before serves again
-    folder = fuzz::folder_with(text_file("", split), text);
+    fuzz::file(text_file("", split), text);
   }
-  fuzz::accepts([&] { check(load_text(folder, level), level, 3 * size); });
+  fuzz::accepts([&] { check(load_text(fuzz::folder(), level), level, 3 * size); });
   return 0;
 }

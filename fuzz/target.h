@@ -15,7 +15,6 @@
 #include <string>
 #include <string_view>
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "framework/check.h"
@@ -43,8 +42,8 @@ bool accepts(F f) {
   }
 }
 
-// A folder of this process with this file in it; it goes away when the process ends in order.
-inline const std::filesystem::path& folder_with(const std::filesystem::path& name, std::string_view bytes) {
+// A folder of this process; it goes away when the process ends in order.
+inline const std::filesystem::path& folder() {
   static const struct Folder {
     Folder() {
       const bool memory =
@@ -57,29 +56,14 @@ inline const std::filesystem::path& folder_with(const std::filesystem::path& nam
     }
     ~Folder() { std::filesystem::remove_all(path); }
     std::filesystem::path path;
-  } folder;
-  std::ofstream(folder.path / name, std::ios::binary) << bytes;
-  return folder.path;
+  } made;
+  return made.path;
 }
 
-// Bytes as a file that has a path, in memory.
-class File {
- public:
-  explicit File(std::string_view bytes) : descriptor_(memfd_create("fuzz", 0)) {
-    expect(descriptor_ >= 0, "a file in memory");
-    while (!bytes.empty()) {
-      const ssize_t written = write(descriptor_, bytes.data(), bytes.size());
-      expect(written > 0, "a file in memory");
-      bytes.remove_prefix(static_cast<std::size_t>(written));
-    }
-  }
-  ~File() { close(descriptor_); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
-
- private:
-  int descriptor_;
-};
+// Bytes as a file of that folder. Its path.
+inline std::filesystem::path file(const std::filesystem::path& name, std::string_view bytes) {
+  std::ofstream(folder() / name, std::ios::binary) << bytes;
+  return folder() / name;
+}
 
 }  // namespace fuzz

@@ -198,6 +198,7 @@ TEST_CASE("what cannot be gone on with is refused, with both shapes where they d
        std::vector<std::pair<std::string, std::string>>{{"\"epoch\":2", "\"epoch\":-2"},
                                                         {"\"window\":0", "\"window\":0.5"},
                                                         {"\"step\":50", "\"step\":\"x\""},
+                                                        {"\"step\":50", "\"step\":4294967296"},
                                                         {"\"steps\":50", "\"stops\":50"},
                                                         {"\"total\":0.0", "\"total\":[]"}}) {
     std::string changed = training;

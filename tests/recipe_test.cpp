@@ -386,6 +386,16 @@ TEST_CASE("recipe: found by name or by path") {
   CHECK(error_of([] { find_recipe("/dev/zero"); }) == "/dev/zero: more than a megabyte: not a recipe");
 }
 
+TEST_CASE("recipe: sizes and numbers that no model can have are refused before there is one") {
+  // Found by fuzzing: above 0 in the recipe, 0 in the optimizer's floats.
+  CHECK(error_of([] {
+          ptb::load_recipe("demo", {{"optimizer.epsilon=1e-88", "--set"}});
+        }) == "--set optimizer.epsilon=1e-88: 'optimizer.epsilon' must be at least 1e-30, got 1e-88");
+  CHECK(error_of([] {
+          ptb::load_recipe("demo", {{"model.layers=2000000000", "--set"}});
+        }) == "--set model.layers=2000000000: 'model.layers' must be in [1, 100], got 2000000000");
+}
+
 TEST_CASE("recipe: docs/recipes.md has the table of ptb's keys") {
   ptb::Recipe recipe;
   RecipeReader reader;

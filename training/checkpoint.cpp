@@ -249,6 +249,8 @@ Differences read_checkpoint(const std::filesystem::path& path, Optimizer& optimi
     file.load_into(tensor_name("carried", tensor.name), tensor.tensor);
   int64_t step = 0, thread_count = 0;
   training.whole("step", step);
+  require_input(step <= std::numeric_limits<uint32_t>::max(), "{}: its training state is damaged: 'step'",
+                file.path());
   params.set_step(static_cast<uint32_t>(step));
   params.spend_gradients();
 

@@ -8,7 +8,8 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
   const char* zaremba = "Zaremba, Sutskever, Vinyals 2014";
 
   reader.section("model", "The network: embedding, LSTM layers, softmax over the vocabulary.");
-  // Upper bounds far above what anyone trains: what a damaged file asks for is then refused before it is made.
+  // Upper bounds far above what anyone trains: what a damaged file asks for is then refused before it is
+  // made.
   reader.key("embedding", r.model.embedding, "width of a word's vector").at_least(1).at_most(100'000);
   reader.key("hidden", r.model.hidden, "width of every LSTM layer").at_least(1).at_most(100'000);
   reader.key("layers", r.model.layers, "LSTM layers").at_least(1).at_most(100);
@@ -123,7 +124,8 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
   reader.key("beta2", r.optimizer.beta2, "adam, adamw: decay of the gradient's mean square")
       .at_least(0)
       .below(1);
-  reader.key("epsilon", r.optimizer.epsilon, "adam, adamw: added to the root of the mean square").above(0);
+  reader.key("epsilon", r.optimizer.epsilon, "adam, adamw: added to the root of the mean square")
+      .at_least(1e-30);  // a float still, not 0
   reader.key("weight_decay", r.optimizer.weight_decay, "pull towards zero, of matrices only").at_least(0);
   reader
       .key("average_from", r.optimizer.average_from,

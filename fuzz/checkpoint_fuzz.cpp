@@ -1,0 +1,58 @@
+// Checkpoints: any bytes as one that ptb is to go on from. What is accepted is written out again, and read
+// and written once more the file is the same to the byte.
+#include <algorithm>
+#include <iterator>
+
+#include "examples/ptb/saved_model.h"
+#include "examples/ptb/training_setup.h"
+#include "fuzz/safetensors.h"
+#include "training/checkpoint.h"
+
+using namespace unroll;
+
+namespace {
+
+// What a run has beside its model.
+struct Training {
+  explicit Training(const ptb::SavedModel& saved)
+      : optimizer(ptb::make_optimizer(saved.recipe, saved.model->params, 4)),
+        lstm(saved.model->lstm.zero_state(std::min(saved.recipe.data.batch, 4))),
+        carried{{"h", lstm.h}, {"c", lstm.c}},
+        options{.metadata = ptb::model_metadata(saved.recipe, saved.vocabulary),
+                .also = ptb::tied_weights(*saved.model)} {
+    state.schedule = ptb::make_schedule(saved.recipe, 4);
+  }
+  void read(const std::filesystem::path& path) { read_checkpoint(path, *optimizer, state, carried, options); }
+  std::string written() {
+    const auto path = fuzz::folder() / "again.safetensors";
+    write_checkpoint(path, *optimizer, state, carried, options);
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  std::unique_ptr<Optimizer> optimizer;
+  LstmState lstm;
+  std::vector<NamedTensor> carried;
+  CheckpointOptions options;
+  TrainerState state;
+};
+
+void go_on_from(const std::filesystem::path& path) {
+  const ptb::SavedModel saved = ptb::load_model(path);
+  Training training(saved);
+  training.read(path);
+  std::string first;
+  try {
+    first = training.written();
+  } catch (const Diverged&) { return; }  // what is not finite is read, and not written
+  training.read(fuzz::folder() / "again.safetensors");
+  fuzz::expect(training.written() == first, "a checkpoint makes itself");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
+  for (const std::string& bytes : fuzz::as_safetensors(data, size))
+    fuzz::expect_in_proportion(bytes, go_on_from);
+  return 0;
+}
