@@ -117,7 +117,7 @@ Tape::~Tape() {
 
 Tape* Tape::recording() { return state.suspended ? nullptr : state.tape; }
 
-uint64_t Tape::call_of(uint64_t place) { return state.calls[place]++; }
+uint64_t Tape::call_of(uint64_t place) { return (uint64_t{options_.part} << 32) + state.calls[place]++; }
 
 Var Tape::watch(Tensor value) { return add<1>("watch", nullptr, {std::move(value)}, [](const Var&) {})[0]; }
 

@@ -115,6 +115,7 @@ using Vars = std::vector<Var, PoolAllocator<Var>>;
 struct TapeOptions {
   bool dropout = true;          // false: record, but drop nothing (gradient checks, saliency)
   bool keep_gradients = false;  // gradients of intermediate results stay readable after backward
+  uint32_t part = 0;  // which of several tapes whose gradients make one step: each has masks of its own
 };
 
 // While one is alive, this thread's operations are recorded, and dropout is on.
@@ -139,7 +140,7 @@ class Tape {
   // before backward, which lets results go, or after it with keep_gradients.
   std::string first_not_finite();
 
-  // The number of an operation's use of `place` on this tape: 0, 1, … (for the masks of dropout).
+  // The number of an operation's use of `place` in this part of a step: 0, 1, … (for the masks of dropout).
   uint64_t call_of(uint64_t place);
 
   // The tape that records now: none if there is none, or while a NoTape suspends it.

@@ -463,6 +463,42 @@ TEST_CASE("rollback: back to the best checkpoint, at half the learning rate unti
   CHECK(lacks(error_of([&] { hopeless.run(task); }), {"diverged", "0.000976562"}) == "");
 }
 
+TEST_CASE("each window of a step that accumulates has masks of its own") {
+  Line line;
+  const Scope place = line.params / "dropout";
+  std::vector<std::vector<real>> masks;
+  TrainingTask task = line.task(4);
+  const auto loss = task.loss;
+  task.loss = [&](int64_t window) {
+    const Tensor dropped = dropout(Var(Tensor::full({64}, 1)), real(0.5), place.next_key()).value();
+    masks.emplace_back(dropped.span().begin(), dropped.span().end());
+    return loss(window);
+  };
+  Sgd sgd(line.params, {.learning_rate = 0.01});
+  Trainer(sgd, {.epochs = 1, .accumulate = 2, .progress = silent}).run(task);
+  REQUIRE(masks.size() == 4);
+  for (size_t i = 0; i < 4; ++i)
+    for (size_t j = 0; j < i; ++j) CHECK(masks[i] != masks[j]);
+}
+
+TEST_CASE("rollback before there is a best checkpoint: back to the last") {
+  const Folder folder;
+  Line line;
+  Sgd sgd(line.params, {.learning_rate = 1});
+  TrainingTask task = line.task();
+  const auto loss = task.loss;
+  int failures = 0;
+  task.loss = [&](int64_t window) { return failures++ == 1 ? mean_loss(root(line, 0), 1) : loss(window); };
+  Trainer trainer(sgd, {.epochs = 1,
+                        .schedule = Schedule{.learning_rate = 1},
+                        .on_divergence = OnDivergence::rollback,
+                        .progress = silent,
+                        .folder = folder.path()});
+  trainer.run(task);
+  CHECK(trainer.state().epoch == 1);
+  CHECK(trainer.state().rate_factor == 0.5);
+}
+
 TEST_CASE("patience ends a run whose score no longer gets better; the best is kept") {
   const Folder folder;
   Line line;

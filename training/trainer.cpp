@@ -59,7 +59,7 @@ void Trainer::run(const TrainingTask& task) {
   epochs_.reserve(static_cast<size_t>(options_.epochs));
   if (!finished()) open_log();
   last_save_ = clock_seconds();
-  // What a first rollback goes back to.
+  // What a rollback in the first epoch goes back to.
   if (options_.on_divergence == OnDivergence::rollback &&
       !std::filesystem::exists(options_.folder / last_file))
     save(task, last_file);
@@ -118,7 +118,7 @@ void Trainer::train_step(const TrainingTask& task) {
   try {
     for (int64_t window = state_.window; window < end; ++window) {
       {
-        Tape tape;
+        Tape tape({.part = static_cast<uint32_t>(window - state_.window)});
         const WindowLoss loss = task.loss(window);
         if (!std::isfinite(shown(mean_of(loss.total, loss.count))) || !std::isfinite(loss.objective.item()))
           throw diverged(window,
@@ -160,7 +160,7 @@ void Trainer::update(const TrainingTask& task, int64_t windows) {
     // The window once more, with the same masks, on a tape that keeps what it saw.
     const int64_t window = state_.window + windows - 1;
     optimizer_.parameters().spend_gradients();
-    Tape tape({.keep_gradients = true});
+    Tape tape({.keep_gradients = true, .part = static_cast<uint32_t>(windows - 1)});
     tape.backward(task.loss(window).objective);
     throw diverged(window, reason.what(), tape.first_not_finite());
   }
@@ -280,7 +280,8 @@ void Trainer::roll_back(const TrainingTask& task, const Diverged& reason) {
   if (factor < least_factor)
     throw Diverged(fmt::format("{}; cutting the learning rate to {:g} of what it was did not help",
                                reason.what(), state_.rate_factor));
-  read_checkpoint(options_.folder / best_file, optimizer_, state_, task.carried, options_.checkpoints);
+  const char* name = state_.best_epoch > 0 ? best_file : last_file;
+  read_checkpoint(options_.folder / name, optimizer_, state_, task.carried, options_.checkpoints);
   if (!state_.schedule)
     optimizer_.set_learning_rate(optimizer_.learning_rate() * factor / state_.rate_factor);
   state_.rate_factor = factor;

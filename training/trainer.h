@@ -76,8 +76,8 @@ enum class OnDivergence : uint8_t {
   stop,  // throw Diverged
   skip,  // leave the step out: its windows change neither weights nor what is carried; throws after 10 in a
          // row
-  rollback  // go on from the last checkpoint at half the learning rate; throws after 10 without a new
-            // checkpoint
+  rollback  // go back to the checkpoint of the best epoch (before there is one: to the last checkpoint) and on from
+            // there at half the learning rate; throws after 10
 };
 
 struct TrainerOptions {
