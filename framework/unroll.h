@@ -13,6 +13,7 @@
 #include "layers/dense.h"
 #include "layers/dropout.h"
 #include "layers/embedding.h"
+#include "layers/gru.h"
 #include "layers/layer_norm.h"
 #include "layers/lstm.h"
 #include "layers/stepper.h"

@@ -66,6 +66,8 @@ struct LstmChoice {
 // The engine for a configuration on this machine. Throws InputError if a forced engine cannot serve, naming
 // what is in the way.
 LstmChoice choose_lstm(const LstmConfig& config);
+// The same for any recurrent layer, given the names of those of its options that cudnn does not know.
+LstmChoice choose_engine(LstmEngine engine, const std::string& options);
 
 // What comes out of an Lstm: h [layers, batch, width] and c [layers, batch, hidden], with two directions
 // twice as many layers, each forwards and then backwards. Passing it on keeps the gradient.
@@ -112,15 +114,9 @@ class Lstm {
   const std::vector<Layer>& layers() const { return layers_; }  // forwards, backwards, forwards, …
 
  private:
-  // What one layer's masks are in a window; `real_steps` [steps, batch] is 0 where x is padding, or
-  // undefined.
-  RecurrentMasks masks(int steps, int batch, const Tensor& real_steps) const;
-
   LstmConfig config_;
   LstmChoice choice_;
-  struct {
-    Scope dropout, recurrent_dropout, weight_drop, zoneout_h, zoneout_c;
-  } places_;  // of the random numbers
+  RecurrentStack stack_;
   std::vector<Layer> layers_;
 };
 

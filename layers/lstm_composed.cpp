@@ -9,12 +9,6 @@ namespace {
 
 bool has(const Var& v) { return v.value().defined(); }
 
-// u·computed + (1-u)·before in step t; `computed` where there is no u.
-Var carried(const Tensor& u, int t, const Var& computed, const Var& before) {
-  if (!u.defined()) return computed;
-  const Var share = u[t];
-  return share * computed + (-share + 1) * before;
-}
 // x̂·gain + bias of the rows of x; x where there is no gain.
 Var normed(const Var& x, const Var& gain, const Var& bias = {}) {
   if (!has(gain)) return x;

@@ -15,6 +15,7 @@
 #include "framework/ops.h"
 #include "layers/dense.h"
 #include "layers/embedding.h"
+#include "layers/gru.h"
 #include "layers/lstm.h"
 #include "optim/optimizer.h"
 #include "tests/support.h"
@@ -385,6 +386,57 @@ TEST_CASE("an LSTM of two layers with state in and out: values and gradients") {
     for (const auto& p : params.all())
       worst(relative(p->node.gradient.value(p->shape), recorded(*p, c.at("gradients"))),
             "gradient of " + p->name);
+  }
+  CHECK_MESSAGE(worst.error < 1e-11, worst.text());
+  MESSAGE(worst.text());
+}
+
+namespace {
+
+// Compares a layer with what PyTorch's packed sequences gave; `states` are h0 and, of an LSTM, c0.
+template <class Layer, class Call>
+void check_recurrent(const Json& c, Worst& worst, ParameterSet& params, const Layer& layer, Call call) {
+  const Lengths lengths{IdTensor::from({3}, reference("recurrent.json").at("lengths").get<std::vector<int32_t>>())};
+  for (const auto& p : params.all()) p->leaf_value().copy_from(tensor_of(c.at("parameters").at(p->name.substr(6))));
+  Tape tape;
+  const Var x = tape.watch(tensor_of(c.at("x")));
+  std::vector<std::string> names = {"h"};
+  if (c.contains("c0")) names.push_back("c");
+  Vars states;
+  for (const std::string& name : names) states.push_back(tape.watch(tensor_of(c.at(name + "0"))));
+  const auto [y, last] = call(layer, x, states, lengths);
+  worst(relative(y.value(), c.at("y"), 1e-2), "y");
+  Var loss = sum(y * Var(tensor_of(c.at("dy"))));
+  for (size_t i = 0; i < names.size(); ++i) {
+    worst(relative(last[i].value(), c.at(names[i] + "n")), names[i]);
+    loss = loss + sum(last[i] * Var(tensor_of(c.at("d" + names[i] + "n"))));
+  }
+  tape.backward(loss);
+  worst(relative(x.grad(), c.at("dx"), 1e-2), "dx");
+  for (size_t i = 0; i < names.size(); ++i) worst(relative(states[i].grad(), c.at("d" + names[i] + "0")), "d" + names[i]);
+  for (const auto& p : params.all())
+    worst(relative(p->node.gradient.value(p->shape), c.at("gradients").at(p->name.substr(6)), 1e-2), "gradient of " + p->name);
+}
+
+}  // namespace
+
+TEST_CASE("a GRU and an LSTM with projection, in two directions over rows of different lengths") {
+  const Json& all = reference("recurrent.json");
+  Worst worst;
+  for (const LstmEngine engine : engines) {
+    ParameterSet of_gru, of_lstm;
+    const Gru gru(of_gru / "layer", {.input = 2, .hidden = 3, .layers = 2, .bidirectional = true, .engine = engine});
+    check_recurrent(all.at("gru"), worst, of_gru, gru,
+                    [](const Gru& layer, const Var& x, const Vars& states, const Lengths& lengths) {
+                      const auto out = layer(x, states[0], lengths);
+                      return std::pair{out.y, std::vector{out.h}};
+                    });
+    const Lstm lstm(of_lstm / "layer", {.input = 2, .hidden = 3, .layers = 2, .projection = 2, .bidirectional = true, .engine = engine});
+    check_recurrent(all.at("lstm"), worst, of_lstm, lstm,
+                    [](const Lstm& layer, const Var& x, const Vars& states, const Lengths& lengths) {
+                      const auto out = layer(x, {states[0], states[1]}, lengths);
+                      return std::pair{out.y, std::vector{out.state.h, out.state.c}};
+                    });
   }
   CHECK_MESSAGE(worst.error < 1e-11, worst.text());
   MESSAGE(worst.text());

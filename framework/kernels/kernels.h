@@ -126,6 +126,15 @@ struct Kernels {
   // gradient. dh and dc: gradients of h and c; dc_prev (may be dc) receives that of c_prev.
   void (*lstm_cell_gradient)(const LstmStep& step, const real* dh, const real* dc, real* dc_prev);
 
+  // --- the GRU cell: gates and sums [batch, 3·hidden] in order r z n, the first of x, the second of h ----------------
+  // r z = σ(gates + sums), n = tanh(gates + r·(sums + bias_hn)), written over the gates; sums of n keep bias_hn;
+  //   h = (1-z)·n + z·h_prev
+  void (*gru_cell)(real* gates, real* sums, const real* bias_hn, const real* h_prev, int64_t batch, int64_t hidden,
+                   real* h);
+  // Overwrites gates and sums with their gradients; kept = z·dh, what h_prev gains beside the product.
+  void (*gru_cell_gradient)(real* gates, real* sums, const real* h_prev, const real* dh, int64_t batch,
+                            int64_t hidden, real* kept);
+
   // --- losses ---------------------------------------------------------------------------------------------------
   // loss[r] = weight_r · (log Σ_k exp x[r,k] - x[r,target]), 0 where target is `ignore`. If `gradient`, x is
   // overwritten with weight_r · scale · (softmax(x) - onehot(target)). weights [rows] may be null.

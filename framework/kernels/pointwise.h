@@ -274,6 +274,19 @@ UNROLL_FORMULA void lstm_state_gradient(real& i, real& f, real& g, real c_prev, 
   d = dc * forget;
 }
 
+// --- one unit of a GRU cell, after r z = σ and n = tanh(a + r·q) ------------------------------------
+
+//   dn = dh·(1-z)·(1-n²)    dz = dh·(h_prev-n)·z(1-z)    dr = dn·q·r(1-r)    dq = dn·r    kept = dh·z
+// r z n receive the gradients of their sums, q its own.
+UNROLL_FORMULA void gru_unit_gradient(real& r, real& z, real& n, real& q, real h_prev, real dh, real& kept) {
+  const real reset = r, update = z, candidate = n;
+  n = dh * (1 - update) * (1 - candidate * candidate);
+  z = dh * (h_prev - candidate) * (update * (1 - update));
+  r = n * q * (reset * (1 - reset));
+  q = n * reset;
+  kept = dh * update;
+}
+
 // --- losses --------------------------------------------------------------------------------------
 
 // y = pos_weight·t·softplus(-x) + (1-t)·softplus(x);  softplus(-x) = softplus(x) - x

@@ -1,4 +1,5 @@
-"""Writes the values that the C++ tests compare with PyTorch: lm.json, lm_float32.json, classifier.json, ops.json.
+"""Writes the values that the C++ tests compare with PyTorch: lm.json, lm_float32.json, classifier.json, ops.json,
+recurrent.json.
 
 Usage: python3 make_reference.py [--out DIR]     (README.md beside this file explains what is in them)
 
@@ -286,6 +287,58 @@ def ops_json() -> dict[str, Any]:
     }
 
 
+# ---- recurrent layers with options -----------------------------------------------------------------------------------
+
+LENGTHS = [5, 2, 4]  # of the rows of a padded batch
+
+
+def one_bias(tensors: dict[str, torch.Tensor], gates: int, gradients: bool) -> dict[str, Any]:
+    """torch's two biases under our names: bias_l0 for both, and of a GRU bias_hn_l0, n's part of bias_hh."""
+    result = {}
+    for n, x in tensors.items():
+        if "bias_ih_l" in n:
+            hh = tensors[n.replace("bias_ih", "bias_hh")]
+            hidden = len(hh) // gates
+            is_n = torch.arange(len(hh)) >= 2 * hidden if gates == 3 else torch.zeros(len(hh), dtype=torch.bool)
+            result[n.replace("bias_ih", "bias")] = x if gradients else x + hh.masked_fill(is_n, 0)
+            if gates == 3:
+                result[n.replace("bias_ih", "bias_hn")] = hh[2 * hidden :]
+        elif "bias_hh_l" not in n:
+            result[n] = x
+    return {n: tensor_json(x) for n, x in result.items()}
+
+
+def recurrent_case(module: nn.Module, random: Callable[..., torch.Tensor]) -> dict[str, Any]:
+    """Two layers in two directions over rows of LENGTHS, packed; the loss is sum(y * dy) + the same of the states."""
+    with torch.no_grad():
+        for p in module.parameters():
+            p.copy_(random(*p.shape) * 0.5)
+    gates = 4 if isinstance(module, nn.LSTM) else 3
+    width = module.proj_size or module.hidden_size
+    x = random(5, 3, module.input_size).requires_grad_()
+    states = [random(4, 3, w).requires_grad_() for w in ([width, module.hidden_size] if gates == 4 else [width])]
+    packed = nn.utils.rnn.pack_padded_sequence(x, torch.tensor(LENGTHS), enforce_sorted=False)
+    y, last = module(packed, tuple(states) if gates == 4 else states[0])
+    y = nn.utils.rnn.pad_packed_sequence(y, total_length=5)[0]
+    last = list(last) if gates == 4 else [last]
+    dy, *dlast = (random(*t.shape) for t in [y, *last])
+    torch.autograd.backward((y, *last), (dy, *dlast))
+    tensors = {"x": x, "y": y, "dy": dy, "dx": x.grad}
+    for name, first, end, d in zip("hc", states, last, dlast):
+        tensors |= {name + "0": first, name + "n": end, f"d{name}n": d, f"d{name}0": first.grad}
+    parameters = dict(module.named_parameters())
+    return {"parameters": one_bias(parameters, gates, False),
+            "gradients": one_bias({n: p.grad for n, p in parameters.items()}, gates, True),
+            **{n: tensor_json(t) for n, t in tensors.items()}}
+
+
+def recurrent_json() -> dict[str, Any]:
+    generator = torch.Generator().manual_seed(9)
+    random = lambda *shape: torch.randn(*shape, generator=generator, dtype=torch.float64)
+    return {"lengths": LENGTHS, "gru": recurrent_case(nn.GRU(2, 3, 2, bidirectional=True).double(), random),
+            "lstm": recurrent_case(nn.LSTM(2, 3, 2, bidirectional=True, proj_size=2).double(), random)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).parent)
@@ -293,7 +346,8 @@ def main() -> None:
     torch.set_num_threads(1)
     torch._C._set_mkldnn_enabled(False)  # torch's own kernels for the LSTM in float32
     version = torch.__version__.split("+")[0]
-    for name, make in {"lm": lm_json, "lm_float32": lm_float32_json, "classifier": classifier_json, "ops": ops_json}.items():
+    for name, make in {"lm": lm_json, "lm_float32": lm_float32_json, "classifier": classifier_json, "ops": ops_json,
+                       "recurrent": recurrent_json}.items():
         text = json.dumps({"torch": version, **make()}, indent=None, separators=(",", ":"), allow_nan=False)
         (out / f"{name}.json").write_text(text.replace(',"', ',\n"') + "\n")
         print(f"{name}.json: {len(text) / 1000:.0f} kB")

@@ -8,6 +8,7 @@ namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
 void fill_elements(Kernels& k) noexcept;
 void fill_rows(Kernels& k) noexcept;
 void fill_lstm_cell(Kernels& k) noexcept;
+void fill_gru_cell(Kernels& k) noexcept;
 void fill_masks(Kernels& k) noexcept;
 void fill_losses(Kernels& k) noexcept;
 void fill_gemm(Kernels& k) noexcept;

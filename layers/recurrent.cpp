@@ -1,0 +1,95 @@
+#include "layers/recurrent.h"
+
+#include <climits>
+
+#include "framework/kernels/kernels.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+std::string named(std::initializer_list<std::pair<const char*, bool>> options) {
+  std::string result;
+  for (const auto& [name, set] : options)
+    if (set) result += (result.empty() ? "" : ", ") + std::string(name);
+  return result;
+}
+
+Var carried(const Tensor& u, int t, const Var& computed, const Var& before) {
+  if (!u.defined()) return computed;
+  const Var share = u[t];
+  return share * computed + (-share + 1) * before;
+}
+
+RecurrentStack::RecurrentStack(const Scope& scope, const StackConfig& c)
+    : config_(c),
+      places_{scope / "dropout", scope / "recurrent_dropout", scope / "weight_drop", scope / "zoneout_h",
+              scope / "zoneout_c"} {
+  require(c.input > 0 && c.hidden > 0 && c.layers > 0,
+          "{}: input {}, hidden {} and layers {} must be positive", c.name, c.input, c.hidden, c.layers);
+  require(c.hidden <= INT_MAX / 4, "{}: hidden {} is too large for the rows of four gates", c.name, c.hidden);
+  const auto require_rate = [&](const char* option, float rate) {
+    require(rate >= 0 && rate < 1, "{}: {} {} is not in [0, 1)", c.name, option, rate);
+  };
+  require_rate("dropout", c.dropout);
+  require_rate("recurrent_dropout", c.recurrent_dropout);
+  require_rate("weight_drop", c.weight_drop);
+  require_rate(c.cells ? "zoneout_h" : "zoneout", c.zoneout_h);
+  require_rate("zoneout_c", c.zoneout_c);
+  require(!c.locked_dropout || (c.dropout > 0 && c.layers > 1),
+          "{}: locked_dropout is about the dropout between layers, and there is none with dropout {} and "
+          "layers {}",
+          c.name, c.dropout, c.layers);
+  require(!c.residual || c.layers > 1,
+          "{}: residual is about the layers after the first, and there are none with layers {}", c.name,
+          c.layers);
+}
+
+void RecurrentStack::require_input(const Var& x) const {
+  require(x.shape().rank() == 3 && x.dim(2) == config_.input, "{}: x {} must be [steps, batch, {}]",
+          config_.name, x.shape(), config_.input);
+  require(x.dim(0) > 0, "{}: x {} has no steps", config_.name, x.shape());
+}
+
+Tensor RecurrentStack::real_steps_of(const Lengths& lengths, int steps, int batch) {
+  if (!lengths.steps.defined()) return {};
+  require(lengths.steps.shape() == Shape{batch}, "lengths {} must be [{}], one for each row of x",
+          lengths.steps.shape(), batch);
+  const Tensor result({steps, batch});
+  for (int b = 0; b < batch; ++b) {
+    const int length = lengths.steps.data()[b];
+    require(length >= 0 && length <= steps, "length {} of row {} is not in 0 … {}, the steps of x", length, b,
+            steps);
+    const int first = lengths.padding == Padding::before ? steps - length : 0;
+    for (int t = 0; t < steps; ++t) result[t].data()[b] = t >= first && t < first + length;
+  }
+  return result;
+}
+
+// The share of a step in the state: 0 where a unit keeps its value; undefined if all is new.
+static Tensor new_share(const Shape& shape, float zoneout, const Scope& place, const Tensor& real_steps) {
+  if (zoneout == 0 && !real_steps.defined()) return {};
+  Tensor share;
+  if (zoneout > 0 && dropout_is_on()) {
+    share = dropout_mask(shape, zoneout, place.next_key());
+    for (real& u : share.span()) u = u != 0;
+  } else {
+    share = Tensor::full(shape, 1 - real{zoneout});
+  }
+  if (real_steps.defined())
+    kernels().keep_rows(share.data(), real_steps.data(), share.rows(), share.cols(), share.data(), false);
+  return share;
+}
+
+RecurrentMasks RecurrentStack::masks(int steps, int batch, const Tensor& real_steps) const {
+  RecurrentMasks result;
+  if (dropout_is_on() && config_.recurrent_dropout > 0)
+    result.h =
+        dropout_mask({batch, config_.width}, config_.recurrent_dropout, places_.recurrent_dropout.next_key());
+  if (dropout_is_on() && config_.weight_drop > 0)
+    result.weight_hh = {config_.weight_drop, places_.weight_drop.next_key()};
+  result.new_h = new_share({steps, batch, config_.width}, config_.zoneout_h, places_.zoneout_h, real_steps);
+  if (config_.cells)
+    result.new_c = new_share({steps, batch, config_.cells}, config_.zoneout_c, places_.zoneout_c, real_steps);
+  return result;
+}
+
+}  // namespace unroll::inline UNROLL_REAL
