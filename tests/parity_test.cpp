@@ -396,8 +396,10 @@ namespace {
 // Compares a layer with what PyTorch's packed sequences gave; `states` are h0 and, of an LSTM, c0.
 template <class Layer, class Call>
 void check_recurrent(const Json& c, Worst& worst, ParameterSet& params, const Layer& layer, Call call) {
-  const Lengths lengths{IdTensor::from({3}, reference("recurrent.json").at("lengths").get<std::vector<int32_t>>())};
-  for (const auto& p : params.all()) p->leaf_value().copy_from(tensor_of(c.at("parameters").at(p->name.substr(6))));
+  const Lengths lengths{
+      IdTensor::from({3}, reference("recurrent.json").at("lengths").get<std::vector<int32_t>>())};
+  for (const auto& p : params.all())
+    p->leaf_value().copy_from(tensor_of(c.at("parameters").at(p->name.substr(6))));
   Tape tape;
   const Var x = tape.watch(tensor_of(c.at("x")));
   std::vector<std::string> names = {"h"};
@@ -413,9 +415,11 @@ void check_recurrent(const Json& c, Worst& worst, ParameterSet& params, const La
   }
   tape.backward(loss);
   worst(relative(x.grad(), c.at("dx"), 1e-2), "dx");
-  for (size_t i = 0; i < names.size(); ++i) worst(relative(states[i].grad(), c.at("d" + names[i] + "0")), "d" + names[i]);
+  for (size_t i = 0; i < names.size(); ++i)
+    worst(relative(states[i].grad(), c.at("d" + names[i] + "0")), "d" + names[i]);
   for (const auto& p : params.all())
-    worst(relative(p->node.gradient.value(p->shape), c.at("gradients").at(p->name.substr(6)), 1e-2), "gradient of " + p->name);
+    worst(relative(p->node.gradient.value(p->shape), c.at("gradients").at(p->name.substr(6)), 1e-2),
+          "gradient of " + p->name);
 }
 
 }  // namespace
@@ -425,13 +429,16 @@ TEST_CASE("a GRU and an LSTM with projection, in two directions over rows of dif
   Worst worst;
   for (const LstmEngine engine : engines) {
     ParameterSet of_gru, of_lstm;
-    const Gru gru(of_gru / "layer", {.input = 2, .hidden = 3, .layers = 2, .bidirectional = true, .engine = engine});
+    const Gru gru(of_gru / "layer",
+                  {.input = 2, .hidden = 3, .layers = 2, .bidirectional = true, .engine = engine});
     check_recurrent(all.at("gru"), worst, of_gru, gru,
                     [](const Gru& layer, const Var& x, const Vars& states, const Lengths& lengths) {
                       const auto out = layer(x, states[0], lengths);
                       return std::pair{out.y, std::vector{out.h}};
                     });
-    const Lstm lstm(of_lstm / "layer", {.input = 2, .hidden = 3, .layers = 2, .projection = 2, .bidirectional = true, .engine = engine});
+    const Lstm lstm(
+        of_lstm / "layer",
+        {.input = 2, .hidden = 3, .layers = 2, .projection = 2, .bidirectional = true, .engine = engine});
     check_recurrent(all.at("lstm"), worst, of_lstm, lstm,
                     [](const Lstm& layer, const Var& x, const Vars& states, const Lengths& lengths) {
                       const auto out = layer(x, {states[0], states[1]}, lengths);

@@ -226,6 +226,30 @@ TEST_CASE("every optimizer and schedule can be asked for") {
   }
 }
 
+TEST_CASE("each way to drop something changes a training") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  const auto train = [&](const Words& set) {
+    Words words = {"train", "tiny.toml", "--set", "training.epochs=1", "--set", "model.dropout=0.2"};
+    for (const std::string& assignment : set) words = words + Words{"--set", assignment};
+    return ptb_json(words, folder.path())["test_perplexity"].get<double>();
+  };
+  std::vector<double> found = {train({})};
+  for (const char* key : {"locked_dropout=true", "embedding_dropout=0.2", "recurrent_dropout=0.2",
+                          "weight_drop=0.2", "zoneout_h=0.2", "zoneout_c=0.2"}) {
+    CAPTURE(key);
+    found.push_back(train({std::string("model.") + key}));
+    CHECK(found.back() < 150);
+    CHECK(std::ranges::count(found, found.back()) == 1);
+  }
+  const ProgramRun refused =
+      ptb({"train", "tiny.toml", "--set", "model.dropout=0", "--set", "model.locked_dropout=true"},
+          folder.path());
+  CHECK(refused.code == 2);
+  CHECK(lacks(refused.err.substr(0, refused.err.size() - 1),
+              {"model.locked_dropout", "needs model.dropout above 0"}) == "");
+}
+
 TEST_CASE(
     "text of one's own: words, characters, tied weights; unknown words become <unk> where there is one") {
   const Folder folder;

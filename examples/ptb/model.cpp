@@ -15,8 +15,17 @@ LstmConfig lstm_config(const Recipe& recipe) {
           .hidden = recipe.model.hidden,
           .layers = recipe.model.layers,
           .dropout = recipe.model.dropout,
+          .locked_dropout = recipe.model.locked_dropout && recipe.model.layers > 1,
+          .recurrent_dropout = recipe.model.recurrent_dropout,
+          .weight_drop = recipe.model.weight_drop,
+          .zoneout_h = recipe.model.zoneout_h,
+          .zoneout_c = recipe.model.zoneout_c,
           .forget_bias = recipe.model.forget_bias,
           .engine = lstm_engine_named(recipe.model.engine)};
+}
+
+DropoutConfig dropout_config(const Recipe& recipe) {
+  return {.rate = recipe.model.dropout, .locked = recipe.model.locked_dropout};
 }
 
 Dense make_decoder(const Scope& scope, const Recipe& recipe, int vocab, const Var& embedding) {
@@ -28,10 +37,12 @@ Dense make_decoder(const Scope& scope, const Recipe& recipe, int vocab, const Va
 
 LanguageModel::LanguageModel(const Recipe& recipe, int vocab)
     : params(recipe.training.seed),
-      embedding(params / "embedding", {.vocab = vocab, .dim = recipe.model.embedding}),
-      input_dropout(params / "input_dropout", {.rate = recipe.model.dropout}),
+      embedding(params / "embedding", {.vocab = vocab,
+                                       .dim = recipe.model.embedding,
+                                       .dropout = recipe.model.embedding_dropout}),
+      input_dropout(params / "input_dropout", dropout_config(recipe)),
       lstm(params / "lstm", lstm_config(recipe)),
-      output_dropout(params / "output_dropout", {.rate = recipe.model.dropout}),
+      output_dropout(params / "output_dropout", dropout_config(recipe)),
       decoder(make_decoder(params / "decoder", recipe, vocab, embedding.weight)) {
   params.initialize(Init::uniform(-recipe.model.init, recipe.model.init));
 }

@@ -20,6 +20,23 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
       .at_least(0)
       .below(1)
       .source(zaremba);
+  const char* gal = "Gal and Ghahramani 2016";
+  const auto rate = [&](const char* name, float& field, const char* description, const char* source) {
+    reader.key(name, field, description).at_least(0).below(1).source(source);
+  };
+  reader
+      .key("locked_dropout", r.model.locked_dropout,
+           "dropout keeps one mask for all steps of a window; needs dropout above 0")
+      .source(gal);
+  rate("embedding_dropout", r.model.embedding_dropout,
+       "probability that a word is dropped wherever it stands in a window", gal);
+  rate("recurrent_dropout", r.model.recurrent_dropout,
+       "dropout on what a layer hands itself from step to step, one mask for all steps of a window", gal);
+  rate("weight_drop", r.model.weight_drop,
+       "probability that a recurrent weight is dropped, drawn anew for each window", "Merity, Keskar, Socher 2018");
+  const char* krueger = "Krueger et al. 2017";
+  rate("zoneout_h", r.model.zoneout_h, "probability that a unit of h keeps its value of the step before", krueger);
+  rate("zoneout_c", r.model.zoneout_c, "the same of the cell's state c", krueger);
   reader.key("tied", r.model.tied, "the decoder's weights are the embedding's; needs hidden = embedding")
       .source("Press and Wolf 2017; Inan, Khosravi, Socher 2017");
   reader.key("engine", r.model.engine, "how the LSTM is computed")
@@ -165,6 +182,8 @@ void check(const RecipeReader& reader, const Recipe& r) {
   if (r.model.tied && r.model.hidden != r.model.embedding)
     reader.refuse("model.tied", fmt::format("needs model.hidden ({}) to equal model.embedding ({})",
                                             r.model.hidden, r.model.embedding));
+  if (r.model.locked_dropout && r.model.dropout == 0)
+    reader.refuse("model.locked_dropout", "needs model.dropout above 0");
   if (r.optimizer.nesterov && r.optimizer.momentum == 0)
     reader.refuse("optimizer.nesterov", "needs optimizer.momentum above 0");
   if (r.schedule.kind == ScheduleKind::cosine) {

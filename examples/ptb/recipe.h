@@ -26,6 +26,9 @@ struct Recipe {
   struct {
     int embedding = 200, hidden = 200, layers = 2;
     float dropout = 0;
+    bool locked_dropout = false;
+    float embedding_dropout = 0, recurrent_dropout = 0, weight_drop = 0;
+    float zoneout_h = 0, zoneout_c = 0;
     bool tied = false;
     std::string engine = "auto";
     float init = 0.1f, forget_bias = 0;

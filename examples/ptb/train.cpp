@@ -69,7 +69,12 @@ void train(Command& command) {
   if (!parse(command, options)) return;
   check_run_folder(options.out);  // before the text is read, which may take a while
   const bool dry_run = options.dry_run, overfit = options.overfit_one_batch;
-  if (overfit) options.recipe.model.dropout = 0;  // what is to be learnt by heart must not be hidden
+  if (overfit) {  // what is to be learnt by heart must not be hidden
+    auto& model = options.recipe.model;
+    model.dropout = model.embedding_dropout = model.recurrent_dropout = model.weight_drop = 0;
+    model.zoneout_h = model.zoneout_c = 0;
+    model.locked_dropout = false;
+  }
   Session session(std::move(options));
   if (dry_run) return session.dry_run();
   if (overfit) return session.overfit_one_batch();
