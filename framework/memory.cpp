@@ -75,8 +75,9 @@ class Pool {
   static void* from_system(std::size_t bytes) {
     constexpr std::size_t huge = std::size_t{2} << 20;
     if (bytes < huge) return std::aligned_alloc(alignof(Block), bytes);
-    void* raw = std::aligned_alloc(huge, bytes);
-    if (raw) madvise(raw, bytes, MADV_HUGEPAGE);  // advice: without it everything works, slower
+    void* raw = nullptr;
+    if (posix_memalign(&raw, huge, bytes) != 0) return nullptr;
+    madvise(raw, bytes, MADV_HUGEPAGE);  // advice: without it everything works, slower
     return raw;
   }
 

@@ -285,7 +285,7 @@ TEST_CASE("what is not finite does not reach a checkpoint") {
     TrainerState state;
     read_checkpoint(folder / "last.safetensors", *tiny.optimizer, state, {});
     const bool weights = std::string(name) == "weights";
-    const Tensor& slab = weights ? tiny.params.values() : tiny.optimizer->state().slabs[1].values;
+    const Tensor slab = weights ? tiny.params.values() : tiny.optimizer->state().slabs[1].values;
     slab.data()[2] = std::numeric_limits<real>::infinity();
     const std::string error =
         error_of([&] { write_checkpoint(folder / "last.safetensors", *tiny.optimizer, state, {}); });
