@@ -55,7 +55,7 @@ download() {  # address, file; says nothing itself
   elif command -v wget >/dev/null; then
     wget --quiet --timeout=30 --tries=2 --output-document="$2" "$1"
   else
-    fail 1 'neither curl nor wget is installed'
+    fail 1 'neither curl nor wget is installed (apt-get install curl)'
   fi
 }
 

@@ -437,7 +437,7 @@ TEST_CASE("data/get-ptb.sh keeps what is right and leaves nothing else behind") 
   const int status = std::system(command.c_str());
   REQUIRE(WIFEXITED(status));
   if (WEXITSTATUS(status) == 77) {
-    std::puts("[skipped] data/get-ptb.sh: no python3 to serve files with");
+    std::puts("[skipped] data/get-ptb.sh: no python3 to serve files with, or neither curl nor wget");
     return;
   }
   CHECK(WEXITSTATUS(status) == 0);

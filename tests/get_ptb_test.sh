@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Tries data/get-ptb.sh against a server on the loopback interface: wrong contents, a missing file, no server,
 # bad options, files that are there already; and success where UNROLL_PTB names a folder with the real files.
-# usage: get_ptb_test.sh SCRIPT; exit status 77: python3, which serves the files, is not installed.
+# usage: get_ptb_test.sh SCRIPT; exit status 77: python3, which serves the files, or what fetches them is not installed.
 set -uo pipefail
 script=$1
 command -v python3 >/dev/null || { echo 'get_ptb_test: no python3 to serve files with'; exit 77; }
+command -v curl wget >/dev/null || { echo 'get_ptb_test: neither curl nor wget'; exit 77; }
 export no_proxy='*' NO_PROXY='*'
 
 work=$(mktemp -d)
