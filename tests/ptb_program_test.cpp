@@ -311,6 +311,42 @@ TEST_CASE("the file has the names that PyTorch would use, the second bias as zer
   CHECK(std::ranges::find(words, "<eos>") != words.end());
 }
 
+TEST_CASE("init_scheme: what each says is where the first values lie") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  // Steps too small to be seen leave the first values in the file.
+  const auto first_values = [&](const std::string& scheme) {
+    const Words sets = {"--set", "model.init=0.05",
+                        "--set", "optimizer.kind=sgd",
+                        "--set", "optimizer.learning_rate=1e-30",
+                        "--set", "model.init_scheme=" + scheme};
+    ptb_out(Words{"train", "tiny.toml", "--out", scheme} + sets, folder.path());
+    return SafetensorsFile(folder / (scheme + "/last.safetensors"));
+  };
+  const SafetensorsFile pytorch = first_values("pytorch"), uniform = first_values("uniform");
+  const auto largest = [](const SafetensorsFile& file, const std::string& name) {
+    double result = 0;
+    for (const real v : file.load(name).span()) result = std::max(result, std::abs(double{v}));
+    return result;
+  };
+  // The largest of n values uniform in ±b is below 0.8·b with probability 0.8ⁿ; the smallest tensor has 64.
+  const auto check = [&](const SafetensorsFile& file, const std::string& name, double bound) {
+    CAPTURE(name);
+    CHECK(largest(file, name) <= bound * (1 + 1e-6));
+    CHECK(largest(file, name) > 0.8 * bound);
+  };
+  for (const std::string layer : {"weight_ih_l0", "weight_hh_l1", "bias_ih_l1"}) {
+    check(pytorch, "lstm." + layer, 1 / std::sqrt(16.0));
+    check(uniform, "lstm." + layer, 0.05);
+  }
+  for (const std::string name : {"embedding.weight", "decoder.weight"}) {
+    check(pytorch, name, 0.05);
+    check(uniform, name, 0.05);
+  }
+  CHECK(largest(pytorch, "decoder.bias") < 1e-20);
+  CHECK(largest(uniform, "decoder.bias") > 0.02);
+}
+
 TEST_CASE("a file with two biases is read as their sum") {
   const Folder folder;
   const fs::path path = trained() / "model/last.safetensors";

@@ -366,7 +366,8 @@ TEST_CASE("recipe: the nearest word") {
 }
 
 TEST_CASE("recipe: found by name or by path") {
-  CHECK(bundled_recipes() == std::vector<std::string>{"demo", "ptb-large", "ptb-medium", "ptb-small"});
+  CHECK(bundled_recipes() == std::vector<std::string>{"demo", "ptb-large", "ptb-large-tied", "ptb-medium",
+                                                      "ptb-medium-tied", "ptb-small"});
   for (const std::string& name : bundled_recipes()) {
     const RecipeFile recipe = find_recipe(name);
     CHECK(recipe.name == name);
@@ -377,9 +378,9 @@ TEST_CASE("recipe: found by name or by path") {
     CHECK(same.text == recipe.text);
   }
   CHECK(error_of([] { find_recipe("ptb-smal"); }) ==
-        "there is no recipe 'ptb-smal'; did you mean 'ptb-small'?; bundled are demo, ptb-large, ptb-medium, "
-        "ptb-small; a file of "
-        "yours ends in .toml");
+        "there is no recipe 'ptb-smal'; did you mean 'ptb-small'?; bundled are demo, ptb-large, "
+        "ptb-large-tied, "
+        "ptb-medium, ptb-medium-tied, ptb-small; a file of yours ends in .toml");
   CHECK(error_of([] { find_recipe("none/x.toml"); }) == "none/x.toml: there is no such recipe");
   CHECK(error_of([] { find_recipe("x.toml"); }) == "x.toml: there is no such recipe");
   CHECK(error_of([] { find_recipe("./"); }) == "./: a folder, not a recipe");
@@ -449,5 +450,31 @@ TEST_CASE("recipe: the bundled recipes are ptb's, the classical ones with Zaremb
     CHECK(r.schedule.kind == ptb::ScheduleKind::step);
     CHECK(r.schedule.after == row.after);
     CHECK(r.schedule.factor == row.factor);
+  }
+}
+
+TEST_CASE("recipe: the tied recipes have the hyperparameters of PyTorch's word_language_model") {
+  for (const auto& [name, width, dropout] :
+       {std::tuple{"ptb-medium-tied", 650, 0.5f}, std::tuple{"ptb-large-tied", 1500, 0.65f}}) {
+    CAPTURE(name);
+    const ptb::Recipe r = ptb::load_recipe(name, {});
+    CHECK(r.model.embedding == width);
+    CHECK(r.model.hidden == width);
+    CHECK(r.model.layers == 2);
+    CHECK(r.model.dropout == dropout);
+    CHECK(r.model.tied);
+    CHECK(r.model.init == 0.1f);
+    CHECK(r.model.init_scheme == ptb::InitScheme::pytorch);
+    CHECK(r.data.batch == 20);
+    CHECK(r.data.bptt == 35);
+    CHECK(r.data.eval_batch == 10);
+    CHECK(r.training.epochs == 40);
+    CHECK(r.training.clip == 0.25);
+    CHECK(r.training.reduction == ptb::Reduction::mean);
+    CHECK(r.training.keep == ptb::Keep::best);
+    CHECK(r.optimizer.kind == ptb::OptimizerKind::sgd);
+    CHECK(r.optimizer.learning_rate == 20);
+    CHECK(r.schedule.kind == ptb::ScheduleKind::plateau);
+    CHECK(r.schedule.factor == 0.25);
   }
 }

@@ -33,6 +33,15 @@ Dense make_decoder(const Scope& scope, const Recipe& recipe, int vocab, const Va
   return recipe.model.tied ? Dense(scope, config, embedding) : Dense(scope, config);
 }
 
+void choose_first_values(ParameterSet& params, const Recipe& recipe) {
+  const Init within = Init::uniform(-recipe.model.init, recipe.model.init);
+  if (recipe.model.init_scheme == InitScheme::uniform) return params.initialize(within);
+  // The layers of an Lstm begin like nn.LSTM's of themselves.
+  for (const char* name : {"embedding.weight", "decoder.weight"})
+    if (Parameter* weight = params.find(name)) weight->init = within;
+  params.find("decoder.bias")->init = Init::constant(0);
+}
+
 }  // namespace
 
 LanguageModel::LanguageModel(const Recipe& recipe, int vocab)
@@ -44,7 +53,7 @@ LanguageModel::LanguageModel(const Recipe& recipe, int vocab)
       lstm(params / "lstm", lstm_config(recipe)),
       output_dropout(params / "output_dropout", dropout_config(recipe)),
       decoder(make_decoder(params / "decoder", recipe, vocab, embedding.weight)) {
-  params.initialize(Init::uniform(-recipe.model.init, recipe.model.init));
+  choose_first_values(params, recipe);
 }
 
 LanguageModel::Output LanguageModel::operator()(const IdTensor& input, const IdTensor& target,

@@ -41,9 +41,17 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
       .source("Press and Wolf 2017; Inan, Khosravi, Socher 2017");
   reader.key("engine", r.model.engine, "how the LSTM is computed")
       .one_of({"auto", "cudnn", "fused", "composed"});
-  reader.key("init", r.model.init, "first values of all parameters, biases too, are uniform in ±init")
+  reader
+      .key("init", r.model.init,
+           "first values are uniform in ±init, of all parameters or as init_scheme says")
       .above(0)
       .source(zaremba);
+  reader
+      .choice("init_scheme", r.model.init_scheme,
+              {{"uniform", InitScheme::uniform}, {"pytorch", InitScheme::pytorch}},
+              "uniform: all parameters in ±init, biases too; pytorch: embedding and decoder in ±init, the "
+              "decoder's bias 0, an LSTM layer in ±1/√hidden")
+      .source("PyTorch's word_language_model, awd-lstm-lm");
   reader.key("forget_bias", r.model.forget_bias, "added to the forget gate's first bias")
       .source("Jozefowicz et al. 2015");
 

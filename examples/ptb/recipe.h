@@ -19,6 +19,7 @@ enum class Reduction : uint8_t { mean, sum_over_steps };
 enum class OptimizerKind : uint8_t { sgd, adam, adamw, asgd };
 enum class ScheduleKind : uint8_t { constant, step, plateau, cosine };
 enum class Keep : uint8_t { last, best };
+enum class InitScheme : uint8_t { uniform, pytorch };
 
 struct Recipe {
   std::string name;  // of the recipe, for the run's folder; not a key
@@ -31,7 +32,9 @@ struct Recipe {
     float zoneout_h = 0, zoneout_c = 0;
     bool tied = false;
     std::string engine = "auto";
-    float init = 0.1f, forget_bias = 0;
+    float init = 0.1f;
+    InitScheme init_scheme = InitScheme::uniform;
+    float forget_bias = 0;
   } model;
   struct {
     CorpusKind corpus = CorpusKind::ptb;
