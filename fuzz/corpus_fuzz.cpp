@@ -38,6 +38,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
     }  // else the one before serves again
     fuzz::file(text_file("", split), text);
   }
-  fuzz::accepts([&] { check(load_text(fuzz::folder(), level), level, 3 * size); });
+  fuzz::accepts([&] { check(load_text(fuzz::folder().path(), level), level, 3 * size); });
   return 0;
 }

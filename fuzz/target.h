@@ -11,13 +11,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <string_view>
 
-#include <unistd.h>
-
 #include "framework/check.h"
+#include "tests/folder.h"
 
 namespace fuzz {
 
@@ -43,27 +41,15 @@ bool accepts(F f) {
 }
 
 // A folder of this process; it goes away when the process ends in order.
-inline const std::filesystem::path& folder() {
-  static const struct Folder {
-    Folder() {
-      const bool memory =
-          std::filesystem::is_directory("/dev/shm");  // else most of the time goes to the disk
-      std::string made =
-          (memory ? std::filesystem::path("/dev/shm") : std::filesystem::temp_directory_path()) /
-          "unroll-fuzz-XXXXXX";
-      expect(mkdtemp(made.data()) != nullptr, "a folder");
-      path = made;
-    }
-    ~Folder() { std::filesystem::remove_all(path); }
-    std::filesystem::path path;
-  } made;
-  return made.path;
+inline const Folder& folder() {
+  const bool memory = std::filesystem::is_directory("/dev/shm");  // else most of the time goes to the disk
+  static const Folder made(memory ? std::filesystem::path("/dev/shm") : std::filesystem::temp_directory_path());
+  return made;
 }
 
 // Bytes as a file of that folder. Its path.
 inline std::filesystem::path file(const std::filesystem::path& name, std::string_view bytes) {
-  std::ofstream(folder() / name, std::ios::binary) << bytes;
-  return folder() / name;
+  return folder().write(name, bytes);
 }
 
 }  // namespace fuzz

@@ -16,8 +16,8 @@ namespace unroll::inline UNROLL_REAL {
 enum class LstmEngine : uint8_t {
   automatic,  // choose_lstm decides
   cudnn,      // cuDNN's RNN interface, on an NVIDIA GPU
-  fused,  // one product for the inputs of all steps, a recurrent product and one pass of arithmetic per step
-  composed  // the cell spelled out in elementary operations: for reading, and the reference for the others
+  fused,      // one product for the inputs of all steps; per step a recurrent product and one pass of arithmetic
+  composed    // the cell spelled out in elementary operations: for reading, and the reference for the others
 };
 std::string_view name_of(LstmEngine engine);
 LstmEngine lstm_engine_named(std::string_view name);  // throws InputError listing the names
@@ -35,8 +35,8 @@ struct LstmConfig {
   // A unit of the state keeps its value of the step before with this probability; without dropout the state
   // is the expectation (Krueger et al. 2017).
   float zoneout_h = 0, zoneout_c = 0;
-  int projection =
-      0;  // width of h where it is not hidden: h = W_hr (o·tanh(c)) (Sak, Senior and Beaufays 2014)
+  // Width of h where it is not hidden: h = W_hr (o·tanh(c)) (Sak, Senior and Beaufays 2014).
+  int projection = 0;
   bool layer_norm = false;  // of both products, and of c on its way to h (Ba, Kiros and Hinton 2016)
   bool peepholes = false;   // i and f see c_{t-1}, o sees c_t, each unit its own (Gers and Schmidhuber 2000)
   Unary gate_activation = Unary::sigmoid;  // of i, f and o: sigmoid or hard_sigmoid

@@ -12,6 +12,7 @@
 #include "data/ngram.h"
 #include "data/vocabulary.h"
 #include "data/windows.h"
+#include "tests/folder.h"
 #include "tests/support.h"
 
 using namespace unroll;
@@ -19,22 +20,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A folder that is gone at the end of the test.
-struct Folder {
-  Folder() {
-    std::string pattern = (fs::temp_directory_path() / "unroll-data-XXXXXX").string();
-    REQUIRE(mkdtemp(pattern.data()) != nullptr);
-    path = pattern;
-  }
-  ~Folder() { fs::remove_all(path); }
-  void write(const std::string& name, std::string_view text) const {
-    std::ofstream(path / name, std::ios::binary) << text;
-  }
-  void write_splits(std::string_view train, std::string_view valid, std::string_view test) const {
-    write("train.txt", train), write("valid.txt", valid), write("test.txt", test);
-  }
-  fs::path path;
-};
+void write_splits(const Folder& folder, std::string_view train, std::string_view valid, std::string_view test) {
+  folder.write("train.txt", train), folder.write("valid.txt", valid), folder.write("test.txt", test);
+}
 
 template <class F>
 std::string input_error_of(F&& f) {
@@ -44,18 +32,10 @@ std::string input_error_of(F&& f) {
   return "";
 }
 
-// The folder that holds data/get-ptb.sh: the working directory or one above it.
-fs::path source_root() {
-  for (fs::path at = fs::current_path();; at = at.parent_path()) {
-    if (fs::exists(at / "data/get-ptb.sh")) return at;
-    if (at == at.parent_path()) return {};
-  }
-}
-
 // The folder of the Penn Treebank, from UNROLL_PTB or where it usually lies; empty if there is none.
 fs::path ptb_folder() {
   if (const char* named = std::getenv("UNROLL_PTB")) return named;
-  const fs::path root = source_root();
+  const fs::path root = project_root();
   for (const fs::path& folder : {root / "data/ptb", root / "../shared/data/ptb"}) {
     if (fs::exists(folder / "ptb.train.txt")) return folder;
   }
@@ -117,22 +97,22 @@ TEST_CASE("a list that is no vocabulary is refused") {
 
 TEST_CASE("words are what white space separates, and every line ends with <eos>") {
   const Folder folder;
-  folder.write_splits(" the cat\tsat \r\n\nthe <unk>\n", "the dog sat", "cat\n");
-  const Corpus corpus = load_text(folder.path);
+  write_splits(folder, " the cat\tsat \r\n\nthe <unk>\n", "the dog sat", "cat\n");
+  const Corpus corpus = load_text(folder.path());
   CHECK(corpus.vocabulary.words() == Words{"the", "cat", "sat", "<eos>", "<unk>"});
   CHECK(corpus.train == std::vector<int32_t>{0, 1, 2, 3, 3, 0, 4, 3});
   CHECK(words_of(corpus.valid, corpus.vocabulary) == Words{"the", "<unk>", "sat", "<eos>"});
   CHECK(words_of(corpus.test, corpus.vocabulary) == Words{"cat", "<eos>"});
   CHECK(&corpus.split(Split::test) == &corpus.test);
 
-  CHECK(load_text_split(folder.path, Split::valid, corpus.vocabulary) == corpus.valid);
+  CHECK(load_text_split(folder.path(), Split::valid, corpus.vocabulary) == corpus.valid);
   CHECK(decode(corpus.train, corpus.vocabulary, Level::word) == "the cat sat\n\nthe <unk>\n");
 }
 
 TEST_CASE("at character level a symbol is a code point, blanks too") {
   const Folder folder;
-  folder.write_splits("aé €\r\n𝄞a\n", "a a\n", "é");
-  const Corpus corpus = load_text(folder.path, Level::character);
+  write_splits(folder, "aé €\r\n𝄞a\n", "a a\n", "é");
+  const Corpus corpus = load_text(folder.path(), Level::character);
   CHECK(corpus.vocabulary.words() == Words{"a", "é", " ", "€", "<eos>", "𝄞"});
   CHECK(corpus.train == std::vector<int32_t>{0, 1, 2, 3, 4, 5, 0, 4});
   CHECK(corpus.valid == std::vector<int32_t>{0, 2, 0, 4});
@@ -151,21 +131,21 @@ TEST_CASE("a prompt ends without <eos> unless it ends its line") {
 
 TEST_CASE("a word that needs an <unk> the training split lacks is named with file and line") {
   const Folder folder;
-  folder.write_splits("a b\n", "a\nb c\n", "a\n");
-  CHECK(lacks(input_error_of([&] { load_text(folder.path); }), {"valid.txt:2: 'c'", "<unk>"}) == "");
+  write_splits(folder, "a b\n", "a\nb c\n", "a\n");
+  CHECK(lacks(input_error_of([&] { load_text(folder.path()); }), {"valid.txt:2: 'c'", "<unk>"}) == "");
   folder.write("valid.txt", "a \x1b[31m\n");  // found by fuzzing: it would have coloured the terminal
-  CHECK(lacks(input_error_of([&] { load_text(folder.path); }), {"valid.txt:1: '?[31m'"}) == "");
+  CHECK(lacks(input_error_of([&] { load_text(folder.path()); }), {"valid.txt:1: '?[31m'"}) == "");
   folder.write("valid.txt", "a\n");
   folder.write("test.txt", "aé\n");
-  CHECK(lacks(input_error_of([&] { load_text(folder.path, Level::character); }), {"test.txt:1: 'é'"}) == "");
+  CHECK(lacks(input_error_of([&] { load_text(folder.path(), Level::character); }), {"test.txt:1: 'é'"}) == "");
 }
 
 TEST_CASE("files that are no text are refused by name") {
   const Folder folder;
-  const auto error = [&] { return input_error_of([&] { load_text(folder.path); }); };
-  CHECK(lacks(input_error_of([&] { load_text(folder.path / "none"); }), {"none", "no such folder"}) == "");
+  const auto error = [&] { return input_error_of([&] { load_text(folder.path()); }); };
+  CHECK(lacks(input_error_of([&] { load_text(folder.path() / "none"); }), {"none", "no such folder"}) == "");
   CHECK(lacks(error(), {"train.txt", "No such file"}) == "");
-  folder.write_splits("a\n", "", "a\n");
+  write_splits(folder, "a\n", "", "a\n");
   CHECK(lacks(error(), {"valid.txt", "is empty"}) == "");
   folder.write("valid.txt", " \n\n");
   CHECK(lacks(error(), {"valid.txt", "no words"}) == "");
@@ -173,11 +153,11 @@ TEST_CASE("files that are no text are refused by name") {
                                         std::string_view("\xc0\x80"), std::string_view("\xed\xa0\x80"),
                                         std::string_view("\xe2\x82"), std::string_view("\xf5\x80\x80\x80")}) {
     folder.write("valid.txt", "a\na ");
-    std::ofstream(folder.path / "valid.txt", std::ios::app | std::ios::binary) << broken << '\n';
+    std::ofstream(folder.path() / "valid.txt", std::ios::app | std::ios::binary) << broken << '\n';
     CHECK(lacks(error(), {"valid.txt:2: ", "UTF-8"}) == "");
   }
-  fs::remove(folder.path / "valid.txt");
-  fs::create_directory(folder.path / "valid.txt");
+  fs::remove(folder.path() / "valid.txt");
+  fs::create_directory(folder.path() / "valid.txt");
   CHECK(lacks(error(), {"valid.txt", "directory"}) == "");
 }
 
@@ -185,15 +165,15 @@ TEST_CASE("files that are no text are refused by name") {
 
 TEST_CASE("a missing Penn Treebank names the command that fetches it") {
   const Folder folder;
-  CHECK(lacks(input_error_of([&] { load_ptb(folder.path / "ptb"); }),
+  CHECK(lacks(input_error_of([&] { load_ptb(folder.path() / "ptb"); }),
               {"ptb.train.txt", "data/get-ptb.sh", "--data"}) == "");
-  folder.write_splits("a\n", "a\n", "a\n");  // another corpus does not take its place
-  CHECK(lacks(input_error_of([&] { load_ptb(folder.path); }), {"ptb.train.txt", "data/get-ptb.sh"}) == "");
+  write_splits(folder, "a\n", "a\n", "a\n");  // another corpus does not take its place
+  CHECK(lacks(input_error_of([&] { load_ptb(folder.path()); }), {"ptb.train.txt", "data/get-ptb.sh"}) == "");
   const Vocabulary vocabulary(Words{"a", "<eos>"});
-  CHECK(lacks(input_error_of([&] { load_ptb_split(folder.path, Split::test, vocabulary); }),
+  CHECK(lacks(input_error_of([&] { load_ptb_split(folder.path(), Split::test, vocabulary); }),
               {"ptb.test.txt"}) == "");
   folder.write("ptb.test.txt", "a a\n");
-  CHECK(load_ptb_split(folder.path, Split::test, vocabulary) == std::vector<int32_t>{0, 0, 1});
+  CHECK(load_ptb_split(folder.path(), Split::test, vocabulary) == std::vector<int32_t>{0, 0, 1});
 }
 
 TEST_CASE("the Penn Treebank has the tokens and types that everybody counts") {
@@ -428,8 +408,7 @@ TEST_CASE("an n-gram model refuses what it cannot count") {
 // --- the script --------------------------------------------------------------------------------------------
 
 TEST_CASE("data/get-ptb.sh keeps what is right and leaves nothing else behind") {
-  const fs::path root = source_root();
-  REQUIRE_FALSE(root.empty());
+  const fs::path root = project_root();
   const fs::path ptb = ptb_folder();
   if (!ptb.empty()) setenv("UNROLL_PTB", ptb.c_str(), 1);
   const std::string command =

@@ -85,8 +85,7 @@ void check_equal(const Gradients& a, const Gradients& b, int terms, double magni
 
 }  // namespace
 
-// --- softmax cross-entropy
-// ------------------------------------------------------------------------------------------
+// --- softmax cross-entropy ---------------------------------------------------------------------------------
 
 TEST_CASE("softmax_cross_entropy is differentiated with masks and weights, for sum and mean") {
   for (const Shape& s : {Shape{1, 1}, Shape{1, 5}, Shape{4, 1}, Shape{3, 7}, Shape{2, 3, 5}, Shape{9, 33}}) {
@@ -178,8 +177,7 @@ TEST_CASE("with weights that are all zero the loss is 0 and so is every gradient
   }
 }
 
-// --- fused with the decoder's product
-// ---------------------------------------------------------------------------------
+// --- fused with the decoder's product ----------------------------------------------------------------------
 
 TEST_CASE("the fused loss is differentiated with respect to x, w and b for chunks of any size") {
   struct Case {
@@ -298,8 +296,7 @@ TEST_CASE("the fused loss is exact at logits of a thousand") {
   CHECK(g.b.to_host() == std::vector<real>{-1, 1, 0});
 }
 
-// --- binary cross-entropy
-// ---------------------------------------------------------------------------------------------
+// --- binary cross-entropy ----------------------------------------------------------------------------------
 
 TEST_CASE("binary_cross_entropy is differentiated, with pos_weight and soft targets, for sum and mean") {
   for (const Shape& s : {Shape{}, Shape{1}, Shape{7}, Shape{3, 5}, Shape{2, 1, 3}})
@@ -344,8 +341,7 @@ TEST_CASE("binary_cross_entropy is differentiated at logits of a thousand") {
                     {.low = offset - 1, .high = offset + 1, .magnitude = 1e3}));
 }
 
-// --- mean squared error
-// -------------------------------------------------------------------------------------------------
+// --- mean squared error ------------------------------------------------------------------------------------
 
 TEST_CASE("mean_squared_error is differentiated and has its textbook value") {
   for (const Shape& s : {Shape{}, Shape{1}, Shape{7}, Shape{3, 5}})
@@ -361,8 +357,7 @@ TEST_CASE("mean_squared_error is differentiated and has its textbook value") {
   CHECK(mean_squared_error(x, target, Reduction::sum).item() == 14);
 }
 
-// --- errors
-// -----------------------------------------------------------------------------------------------------------
+// --- errors ------------------------------------------------------------------------------------------------
 
 TEST_CASE("a loss whose operands do not fit is an error that names it and both shapes") {
   const auto x = [](const Shape& shape) { return Var(Tensor::zeros(shape)); };

@@ -28,8 +28,7 @@ std::string described(const LstmConfig& c, int steps, int batch) {
 
 }  // namespace
 
-// --- gradients
-// ----------------------------------------------------------------------------------------------------------
+// --- gradients ---------------------------------------------------------------------------------------------
 
 TEST_CASE("both engines are differentiated with respect to parameters, input and initial state") {
   struct Case {
@@ -106,8 +105,7 @@ TEST_CASE("both engines are differentiated where the gates are saturated") {
   }
 }
 
-// --- values
-// -------------------------------------------------------------------------------------------------------------
+// --- values ------------------------------------------------------------------------------------------------
 
 TEST_CASE("the LSTM computes its equations, gates in the order i f g o") {
   const auto s = [](double v) { return 1 / (1 + std::exp(-v)); };
@@ -162,8 +160,7 @@ TEST_CASE("forget_bias is added to the forget gate's first bias and to nothing e
   }
 }
 
-// --- state
-// --------------------------------------------------------------------------------------------------------------
+// --- state -------------------------------------------------------------------------------------------------
 
 TEST_CASE("state passed on as LstmVars keeps the gradient across windows, as from encoder to decoder") {
   for (LstmEngine engine : engines) {
@@ -269,8 +266,7 @@ TEST_CASE("a window of one step at a time gives what one window of all gives") {
   }
 }
 
-// --- dropout
-// ------------------------------------------------------------------------------------------------------------
+// --- dropout -----------------------------------------------------------------------------------------------
 
 TEST_CASE("dropout acts between layers, on a tape, anew with every step and every call") {
   for (LstmEngine engine : engines) {
@@ -297,8 +293,7 @@ TEST_CASE("dropout acts between layers, on a tape, anew with every step and ever
   }
 }
 
-// --- the choice of an engine
-// ------------------------------------------------------------------------------------------------
+// --- the choice of an engine -------------------------------------------------------------------------------
 
 TEST_CASE("choose_lstm names an engine and gives reasons") {
   const LstmChoice automatic = choose_lstm({.input = 2, .hidden = 3});
@@ -336,8 +331,7 @@ TEST_CASE("engines have names, and an unknown one is an error that lists them") 
         "");
 }
 
-// --- errors
-// -----------------------------------------------------------------------------------------------------------
+// --- errors ------------------------------------------------------------------------------------------------
 
 TEST_CASE("input and state that do not fit are errors that name the shapes") {
   ParameterSet params;

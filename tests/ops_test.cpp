@@ -36,8 +36,7 @@ const std::vector<Pair> equal_or_repeated = {
 
 }  // namespace
 
-// --- products
-// ---------------------------------------------------------------------------------------------------
+// --- products ----------------------------------------------------------------------------------------------
 
 TEST_CASE("matmul is differentiated with respect to both factors") {
   const std::vector<Pair> cases = {{{3, 4}, {4, 5}},  {{1, 1}, {1, 1}},    {{1, 7}, {7, 1}},
@@ -72,8 +71,7 @@ TEST_CASE("linear is x times w transposed plus b") {
   CHECK(values(linear(x, w)) == std::vector<real>{-2, 4, -2, 13});
 }
 
-// --- elements
-// -----------------------------------------------------------------------------------------------------
+// --- elements ----------------------------------------------------------------------------------------------
 
 TEST_CASE("operations on single elements are differentiated for every rank") {
   for (const Shape& s : all_ranks) {
@@ -163,8 +161,7 @@ TEST_CASE("a shorter operand is repeated over the dimensions before its own") {
   CHECK(values(2 * a - 1) == std::vector<real>{1, 3, 5, 7, 9, 11});
 }
 
-// --- rows and reductions
-// --------------------------------------------------------------------------------------------
+// --- rows and reductions -----------------------------------------------------------------------------------
 
 TEST_CASE("softmax and log_softmax are differentiated") {
   for (const Shape& s : with_rows) {
@@ -266,8 +263,7 @@ TEST_CASE("layer_norm gives rows of mean 0 and variance 1 before gain and bias")
   for (size_t i = 0; i < expected.size(); ++i) CHECK(y[i] == doctest::Approx(expected[i]).epsilon(1e-14));
 }
 
-// --- shape
-// ------------------------------------------------------------------------------------------------------------
+// --- shape -------------------------------------------------------------------------------------------------
 
 TEST_CASE("reshape, transpose, row and slice are differentiated") {
   CHECK(gradcheck("reshape", {{2, 6}}, [](auto& v) { return reshape(v[0], {3, 4}); }));
@@ -337,8 +333,7 @@ TEST_CASE("gather is differentiated with respect to what it picks from") {
   CHECK(gradcheck("gather of a row", {{7}}, [](auto& v) { return gather(v[0], ids({}, {6})); }));
 }
 
-// --- layers' operations
-// -----------------------------------------------------------------------------------------------
+// --- layers' operations ------------------------------------------------------------------------------------
 
 TEST_CASE("embedding is differentiated with repeated ids and rows that nobody asks for") {
   CHECK(gradcheck("embedding", {{5, 3}}, [](auto& v) {
@@ -499,8 +494,7 @@ TEST_CASE("lstm_cell survives gates of a thousand") {
   for (const double d : c_prev.grad().span()) CHECK(std::isfinite(d));
 }
 
-// --- errors
-// -----------------------------------------------------------------------------------------------------------
+// --- errors ------------------------------------------------------------------------------------------------
 
 TEST_CASE("a shape that does not fit is an error that names the operation and both shapes") {
   const auto x = [](const Shape& shape) { return Var(Tensor::zeros(shape)); };
@@ -562,8 +556,7 @@ TEST_CASE("an operation that throws leaves the tape as it was") {
   CHECK(tape.size() == before);
 }
 
-// --- the checker itself
-// -------------------------------------------------------------------------------------------------
+// --- the checker itself ------------------------------------------------------------------------------------
 
 namespace {
 

@@ -42,8 +42,7 @@ std::map<std::string, std::vector<real>> by_name(const ParameterSet& params) {
 
 }  // namespace
 
-// --- slabs
-// --------------------------------------------------------------------------------------------------------------
+// --- slabs -------------------------------------------------------------------------------------------------
 
 TEST_CASE("segments of the slabs are aligned to 256 bytes, in order, apart, and padded with zeros") {
   ParameterSet params;
@@ -124,8 +123,7 @@ TEST_CASE("paths are joined with dots and found by name") {
   CHECK(params.find("encoder.lstm") == nullptr);
 }
 
-// --- first values
-// ---------------------------------------------------------------------------------------------------------
+// --- first values ------------------------------------------------------------------------------------------
 
 TEST_CASE("first values depend on the seed and the path, not on the order of registration") {
   const auto build = [](uint64_t seed, bool reversed) {
@@ -199,8 +197,7 @@ TEST_CASE("an offset of some elements stays whatever the distribution") {
   check();
 }
 
-// --- random numbers
-// -------------------------------------------------------------------------------------------------------
+// --- random numbers ----------------------------------------------------------------------------------------
 
 TEST_CASE("philox gives the published numbers") {
   // Known answers of Random123's philox4x32-10.
@@ -230,8 +227,7 @@ TEST_CASE("a place's keys count its calls on a tape, and start anew with the nex
   CHECK(here.next_key().seed == 3);
 }
 
-// --- gradients from step to step
-// --------------------------------------------------------------------------------------------
+// --- gradients from step to step ---------------------------------------------------------------------------
 
 TEST_CASE("a parameter unused in one step contributes nothing to that step's norm") {
   ParameterSet params;

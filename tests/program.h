@@ -17,50 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// An empty folder that goes away with everything in it.
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "unroll-test-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-  // Writes a file, with the folders on the way to it.
-  std::string write(const std::string& name, const std::string& text) const {
-    std::filesystem::create_directories((path_ / name).parent_path());
-    std::ofstream(path_ / name, std::ios::binary) << text;
-    return (path_ / name).string();
-  }
-  // Every file and folder in it, sorted; files with their sizes and the time of their last change.
-  std::vector<std::string> listing() const {
-    std::vector<std::string> result;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(path_)) {
-      std::string line = std::filesystem::relative(entry.path(), path_).string();
-      if (entry.is_regular_file())
-        line += " " + std::to_string(entry.file_size()) + " " +
-                std::to_string(entry.last_write_time().time_since_epoch().count());
-      result.push_back(line);
-    }
-    std::sort(result.begin(), result.end());
-    return result;
-  }
-
- private:
-  std::filesystem::path path_;
-};
-
-inline std::string read_text(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
+#include "tests/folder.h"
 
 inline std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;

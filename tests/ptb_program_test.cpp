@@ -94,8 +94,7 @@ void write_text(const Folder& folder, const std::string& name) {
 
 }  // namespace
 
-// --- training
-// -------------------------------------------------------------------------------------------------------
+// --- training ----------------------------------------------------------------------------------------------
 
 TEST_CASE("a run writes its model, recipe and log into a folder of its own, and never into another's") {
   const Folder folder;
@@ -382,8 +381,7 @@ TEST_CASE("--dry-run and --overfit-one-batch write nothing") {
   CHECK(folder.listing() == before);
 }
 
-// --- explaining and writing
-// --------------------------------------------------------------------------------------------
+// --- explaining and writing --------------------------------------------------------------------------------
 
 TEST_CASE("explain: parameters, work, memory and engine, without the text and without writing") {
   const Folder folder;
@@ -415,8 +413,7 @@ TEST_CASE("generate: sentences on lines of their own, the same for the same seed
   CHECK(generate({"--words", "0"}) == "\n");
 }
 
-// --- refusing
-// -----------------------------------------------------------------------------------------------------------
+// --- refusing ----------------------------------------------------------------------------------------------
 
 TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written") {
   const Folder folder;

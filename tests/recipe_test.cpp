@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "framework/random.h"
+#include "tests/folder.h"
 #include "tests/support.h"
 #include "training/recipe_reader.h"
 
@@ -65,19 +66,6 @@ struct Program {
     return error_of([&] { reader.set(text); });
   }
 };
-
-// The working directory or one above it.
-fs::path project_root() {
-  for (fs::path at = fs::current_path();; at = at.parent_path()) {
-    if (fs::exists(at / "recipes/demo.toml")) return at;
-    REQUIRE(at != at.parent_path());
-  }
-}
-std::string contents(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  REQUIRE(file);
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
 
 }  // namespace
 
@@ -372,7 +360,7 @@ TEST_CASE("recipe: found by name or by path") {
     const RecipeFile recipe = find_recipe(name);
     CHECK(recipe.name == name);
     CHECK(recipe.origin == "recipes/" + name + ".toml");
-    CHECK(recipe.text == contents(project_root() / recipe.origin));
+    CHECK(recipe.text == read_text(project_root() / recipe.origin));
     const RecipeFile same = find_recipe((project_root() / recipe.origin).string());
     CHECK(same.name == name);
     CHECK(same.text == recipe.text);
@@ -401,7 +389,7 @@ TEST_CASE("recipe: docs/recipes.md has the table of ptb's keys") {
   ptb::Recipe recipe;
   RecipeReader reader;
   ptb::declare_keys(reader, recipe);
-  const std::string documentation = contents(project_root() / "docs/recipes.md"), table = reader.markdown();
+  const std::string documentation = read_text(project_root() / "docs/recipes.md"), table = reader.markdown();
   std::istringstream documented(documentation), declared(table);
   for (std::string row; std::getline(declared, row);) {
     INFO("docs/recipes.md lacks this line of the table that the declarations make");

@@ -17,10 +17,9 @@ inline std::vector<std::string> timeless_log(const std::filesystem::path& run) {
   return records;
 }
 
-// A file that is not there counts as empty.
 inline std::vector<std::string> outcome(const std::filesystem::path& run) {
   std::vector<std::string> parts = timeless_log(run);
   for (const char* name : {"last.safetensors", "best.safetensors", "recipe.toml"})
-    parts.push_back(read_text(run / name));
+    parts.push_back(std::filesystem::exists(run / name) ? read_text(run / name) : "there is none");
   return parts;
 }

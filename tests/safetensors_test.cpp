@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "framework/random.h"
+#include "tests/folder.h"
 #include "tests/support.h"
 #include "training/atomic_file.h"
 
@@ -24,33 +25,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A folder that is gone at the end of the test.
-struct Folder {
-  Folder() {
-    std::string pattern = (fs::temp_directory_path() / "unroll-weights-XXXXXX").string();
-    REQUIRE(mkdtemp(pattern.data()) != nullptr);
-    path = pattern;
-  }
-  ~Folder() { fs::remove_all(path); }
-  fs::path operator/(const std::string& name) const { return path / name; }
-  std::size_t files() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(path), fs::directory_iterator()));
-  }
-  fs::path path;
-};
+fs::path fixture(const std::string& name) { return project_root() / "tests/fixtures" / name; }
 
-// The working directory or one above it.
-fs::path fixture(const std::string& name) {
-  for (fs::path at = fs::current_path();; at = at.parent_path()) {
-    if (fs::exists(at / "tests/fixtures" / name)) return at / "tests/fixtures" / name;
-    REQUIRE(at != at.parent_path());
-  }
-}
-
-std::string contents(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
 void put(const fs::path& path, std::string_view bytes) { std::ofstream(path, std::ios::binary) << bytes; }
 
 std::string with_header(std::string_view header, std::size_t data_bytes) {
@@ -105,9 +81,9 @@ TEST_CASE("safetensors: what is written is read back, bit for bit") {
     CHECK(std::memcmp(target.data(), read.data(), static_cast<std::size_t>(read.size()) * sizeof(real)) == 0);
   }
   uint64_t header;
-  std::memcpy(&header, contents(path).data(), sizeof header);
+  std::memcpy(&header, read_text(path).data(), sizeof header);
   CHECK(header % 8 == 0);
-  CHECK(folder.files() == 1);
+  CHECK(folder.listing().size() == 1);
 
   write_safetensors(path, {});  // neither tensors nor metadata
   CHECK(SafetensorsFile(path).entries().empty());
@@ -195,7 +171,7 @@ TEST_CASE("safetensors: what is no such file is refused in one line with its nam
     CHECK(lacks(refusal(folder / "w.safetensors"), all) == "");
   };
   CHECK(lacks(refusal(folder / "none"), {"none: there is no such file"}) == "");
-  CHECK(lacks(refusal(folder.path), {": not a file"}) == "");
+  CHECK(lacks(refusal(folder.path()), {": not a file"}) == "");
   check("", {"the file is empty"});
   check("abc", {"not a safetensors file"});
   check(std::string(5000, 'x'), {"not a safetensors file"});
@@ -266,7 +242,7 @@ TEST_CASE(
     "safetensors: cut off anywhere, or with any byte changed, a file is refused or read, and nothing else") {
   const Folder folder;
   for (const char* name : {"lstm.safetensors", "types.safetensors"}) {
-    const std::string whole = contents(fixture(name));
+    const std::string whole = read_text(fixture(name));
     int accepted = 0;
     for (std::size_t length = 0; length < whole.size(); ++length) {
       put(folder / "w", whole.substr(0, length));
@@ -292,13 +268,13 @@ TEST_CASE("atomic files: a writer that fails keeps the old file and leaves no ot
   const Folder folder;
   const fs::path path = folder / "w";
   write_safetensors(path, {{"a", tensor({2}, {1, 2})}});
-  const std::string before = contents(path);
+  const std::string before = read_text(path);
 
   SUBCASE("given up") {
     {
       AtomicFile file(path);
       file.write("half");
-      CHECK(folder.files() == 2);
+      CHECK(folder.listing().size() == 2);
     }
   }
   SUBCASE("no room: the limit of a file's size") {
@@ -343,8 +319,8 @@ TEST_CASE("atomic files: a writer that fails keeps the old file and leaves no ot
     fs::remove(path.string() + ".partial");
     close(other);
   }
-  CHECK(contents(path) == before);
-  CHECK(folder.files() == 1);
+  CHECK(read_text(path) == before);
+  CHECK(folder.listing().size() == 1);
 }
 
 TEST_CASE("atomic files: folders that are missing or in the way") {
@@ -355,15 +331,15 @@ TEST_CASE("atomic files: folders that are missing or in the way") {
   CHECK(lacks(error_of([&] { write_file_atomically(folder / "w", "x"); }), {"/w: cannot be written: "}) ==
         "");
   CHECK(fs::exists(folder / "w/inside"));
-  CHECK(folder.files() == 1);
+  CHECK(folder.listing().size() == 2);  // w and w/inside
 }
 
 TEST_CASE("atomic files: what a killed writer left behind is in nobody's way") {
   const Folder folder;
   put(folder / "w.partial", std::string(10000, 'x'));
   write_file_atomically(folder / "w", "new");
-  CHECK(contents(folder / "w") == "new");
-  CHECK(folder.files() == 1);
+  CHECK(read_text(folder / "w") == "new");
+  CHECK(folder.listing().size() == 1);
 }
 
 TEST_CASE("atomic files: killed at any moment, the file is whole") {
@@ -392,5 +368,5 @@ TEST_CASE("atomic files: killed at any moment, the file is whole") {
   }
   CHECK(writes > 0);
   write_file_atomically(path, "and can be written again");
-  CHECK(folder.files() == 1);
+  CHECK(folder.listing().size() == 1);
 }

@@ -261,8 +261,7 @@ TEST_CASE("an operation of one's own is recorded like the built-in ones") {
   CHECK(x.grad().to_host() == std::vector<real>{24, 6});
 }
 
-// --- a chain so long that recursion would run over the end of the stack
-// --------------------------------------------------
+// --- a chain so long that recursion would run over the end of the stack ------------------------------------
 
 namespace {
 

@@ -38,8 +38,7 @@ bool is_rate(int64_t count, double rate, int64_t n) {
 
 }  // namespace
 
-// --- gradients
-// ----------------------------------------------------------------------------------------------------------
+// --- gradients ---------------------------------------------------------------------------------------------
 
 TEST_CASE("each option alone is differentiated, with its masks and without") {
   for (LstmEngine engine : engines)
@@ -53,8 +52,7 @@ TEST_CASE("options together are differentiated") {
     check_gradients(random_lstm_case(random, 3).with(engines[i % 2]), random.below(4) > 0, 1);
 }
 
-// --- masks
-// --------------------------------------------------------------------------------------------------------------
+// --- masks -------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -184,8 +182,7 @@ TEST_CASE("locked dropout between layers has one mask for all steps of a window"
     }
 }
 
-// --- lengths
-// ------------------------------------------------------------------------------------------------------------
+// --- lengths -----------------------------------------------------------------------------------------------
 
 TEST_CASE("a padded batch gives row by row the bits that the rows give alone, whatever the padding holds") {
   constexpr int steps = 5, input = 3, hidden = 4, layers = 2;
@@ -269,8 +266,7 @@ TEST_CASE("a padded batch gives row by row the bits that the rows give alone, wh
       }
 }
 
-// --- what makes no sense
-// ------------------------------------------------------------------------------------------------
+// --- what makes no sense -----------------------------------------------------------------------------------
 
 TEST_CASE("options that make no sense are errors that say why") {
   ParameterSet params;
@@ -315,8 +311,7 @@ TEST_CASE("the choice of an engine names the options that cudnn does not know") 
               {"cudnn", "recurrent_dropout", "fused"}) == "");
 }
 
-// --- the cell and the layers
-// --------------------------------------------------------------------------------------------------------
+// --- the cell and the layers -------------------------------------------------------------------------------
 
 TEST_CASE("what an option adds has a name, a shape and first values of its own") {
   ParameterSet params;

@@ -20,8 +20,7 @@
 namespace unroll {
 namespace {
 
-// --- spelling
-// -------------------------------------------------------------------------------------------------------
+// --- spelling ----------------------------------------------------------------------------------------------
 
 // Edit distance with swaps of neighbours counted as one (optimal string alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -65,8 +64,7 @@ std::string did_you_mean(const std::string& what) {
   return what.empty() ? "" : fmt::format("; did you mean '{}'?", what);
 }
 
-// --- values to TOML
-// -------------------------------------------------------------------------------------------------
+// --- values to TOML ----------------------------------------------------------------------------------------
 
 std::string toml_string(std::string_view text) {
   std::string result = "\"";
@@ -98,8 +96,7 @@ std::string as_toml(const T& value) {
   }
 }
 
-// --- TOML to values
-// -------------------------------------------------------------------------------------------------
+// --- TOML to values ----------------------------------------------------------------------------------------
 
 // What is wrong with a value. Becomes an InputError where the place is known.
 struct Complaint {
@@ -238,8 +235,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   return best;
 }
 
-// --- finding recipes
-// ------------------------------------------------------------------------------------------------
+// --- finding recipes ---------------------------------------------------------------------------------------
 
 std::vector<std::string> bundled_recipes() {
   std::vector<std::string> names;
@@ -271,8 +267,7 @@ RecipeFile find_recipe(std::string_view name_or_path) {
   return {std::filesystem::path(name).stem().string(), name, std::move(text)};
 }
 
-// --- declarations
-// ---------------------------------------------------------------------------------------------------
+// --- declarations ------------------------------------------------------------------------------------------
 
 RecipeKey& RecipeKey::at_least(double bound) { return low = bound, low_bound = Bound::closed, *this; }
 RecipeKey& RecipeKey::above(double bound) { return low = bound, low_bound = Bound::open, *this; }
@@ -367,8 +362,7 @@ std::string RecipeReader::unknown_key(const std::string& section, const std::str
                      did_you_mean(best ? best->path() : ""));
 }
 
-// --- reading
-// --------------------------------------------------------------------------------------------------------
+// --- reading -----------------------------------------------------------------------------------------------
 
 void RecipeReader::read(const RecipeFile& file) {
   toml::table document;
@@ -480,8 +474,7 @@ void RecipeReader::refuse(const std::string& path, const std::string& message) c
       fmt::format("{}: '{}' {}", origin == origins_.end() ? file_ : origin->second, path, message));
 }
 
-// --- writing
-// --------------------------------------------------------------------------------------------------------
+// --- writing -----------------------------------------------------------------------------------------------
 
 std::string RecipeReader::toml(bool comments) const {
   std::string text;

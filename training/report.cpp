@@ -36,8 +36,7 @@ Course read_course(const std::filesystem::path& folder, const LogNames& names) {
   return course;
 }
 
-// --- curves
-// -----------------------------------------------------------------------------------------------------
+// --- curves ------------------------------------------------------------------------------------------------
 
 // More than a line can show.
 constexpr std::size_t most_points = 600;
@@ -166,8 +165,7 @@ std::string curves(const RunDescription& run, const Course& course) {
   return html + "</div>\n</section>\n";
 }
 
-// --- words and tables
-// -------------------------------------------------------------------------------------------
+// --- words and tables --------------------------------------------------------------------------------------
 
 std::string tiles(const std::vector<Figure>& figures) {
   if (figures.empty()) return "";

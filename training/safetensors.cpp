@@ -236,8 +236,7 @@ void convert(const char* bytes, std::size_t count, real* out, F number) {
 
 }  // namespace
 
-// --- writing
-// --------------------------------------------------------------------------------------------------------
+// --- writing -----------------------------------------------------------------------------------------------
 
 void write_safetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
                        const Metadata& metadata) {
@@ -273,8 +272,7 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Name
   file.commit();
 }
 
-// --- reading
-// --------------------------------------------------------------------------------------------------------
+// --- reading -----------------------------------------------------------------------------------------------
 
 int64_t SafetensorsFile::Entry::size() const { return count(shape); }
 std::string SafetensorsFile::Entry::shape_text() const { return fmt::format("[{}]", fmt::join(shape, ", ")); }

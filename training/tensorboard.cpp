@@ -35,8 +35,7 @@ std::string record(std::string_view data) {
          little_endian(masked(crc32c(data)));
 }
 
-// --- protocol buffers: a field is its number and wire type, then its value
-// --------------------------------------
+// --- protocol buffers: a field is its number and wire type, then its value ---------------------------------
 
 std::string varint(uint64_t number) {
   std::string bytes;

@@ -74,8 +74,7 @@ void Trainer::run(const TrainingTask& task) {
   }
 }
 
-// --- training
-// ----------------------------------------------------------------------------------------------------
+// --- training ----------------------------------------------------------------------------------------------
 
 void Trainer::train_epoch(const TrainingTask& task) {
   if (state_.window == 0 && task.begin_epoch) task.begin_epoch(state_.epoch + 1);
@@ -218,8 +217,7 @@ void Trainer::validate(const TrainingTask& task, EpochReport& report) {
     dynamic_cast<Asgd&>(optimizer_).start_averaging();
 }
 
-// --- saving and going back
-// -----------------------------------------------------------------------------------------
+// --- saving and going back ---------------------------------------------------------------------------------
 
 void Trainer::open_log() {
   if (!log_ && !options_.folder.empty()) log_.emplace(options_.folder, log_names());

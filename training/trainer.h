@@ -73,11 +73,13 @@ struct TrainingTask {
 
 // What to do with a step whose loss or gradient is not finite.
 enum class OnDivergence : uint8_t {
-  stop,  // throw Diverged
-  skip,  // leave the step out: its windows change neither weights nor what is carried; throws after 10 in a
-         // row
-  rollback  // go back to the checkpoint of the best epoch (before there is one: to the last checkpoint) and on from
-            // there at half the learning rate; throws after 10
+  // Throw Diverged.
+  stop,
+  // Leave the step out: its windows change neither weights nor what is carried. Throws after 10 in a row.
+  skip,
+  // Go back to the checkpoint of the best epoch (before there is one: to the last checkpoint), and on from there at
+  // half the learning rate. Throws after 10.
+  rollback
 };
 
 struct TrainerOptions {

@@ -9,12 +9,10 @@
 //        └───────────────────────┘             └─────┴──────┘          └────────────────────┘
 //
 // * A tile of c, up to MR rows by NR columns, is summed in registers over KC steps along k.
-// * It reads a panel of b, [KC, NR], from the first cache, where it stays for all tiles below one another,
-// and
+// * It reads a panel of b, [KC, NR], from the first cache, where it stays for all tiles below one another, and
 //   a panel of a, [KC, MR], of a block of MC rows that stays in the second cache.
 // * Both are packed: a panel lies in memory as it is read. Packing turns where k is not the slow dimension.
-// * Threads get shares of c, columns or rows, and pack for themselves what they need: nobody waits but in the
-// end.
+// * Threads get shares of c, columns or rows, and pack what they need themselves: they meet once, at the end.
 //
 // An element of c is a sum of sums over KC steps, each in order along k. KC depends on k alone, so the bits
 // of c do not depend on threads, tiles or packing.
@@ -50,8 +48,7 @@ constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // n in equal pieces of at most `most`: their size.
 constexpr int64_t even(int64_t n, int64_t most) { return ceil_div(n, ceil_div(n, most)); }
 
-// --- tiles
-// ------------------------------------------------------------------------------------------------------
+// --- tiles -------------------------------------------------------------------------------------------------
 
 // What a tile reads and writes. a(i, l) lies at a[i * a_row + l], or at a[i + l * AR] in a packed panel.
 struct Tile {
@@ -103,8 +100,7 @@ void multiply(int64_t count, const Tile& t) {
   t.columns > W ? multiply<rows, 2, packed>(t) : multiply<rows, 1, packed>(t);
 }
 
-// --- packing
-// ----------------------------------------------------------------------------------------------------
+// --- packing -----------------------------------------------------------------------------------------------
 
 // Element (i, l) at data[i * line + l * step]: a line is a row of a or a column of b, a step one along k.
 struct Lines {
@@ -163,8 +159,7 @@ void pack(const Lines& x, int64_t count, int64_t k, real* out) {
     for (int i = 0; i < width; ++i) out[l * width + i] = i < count ? x.data[i * x.line + l * x.step] : 0;
 }
 
-// --- one thread's share
-// -----------------------------------------------------------------------------------------
+// --- one thread's share ------------------------------------------------------------------------------------
 
 struct Share {
   Lines a, b;
@@ -219,8 +214,7 @@ void compute(const Share& s, real* scratch) {
   }
 }
 
-// --- kernels
-// ----------------------------------------------------------------------------------------------------
+// --- kernels -----------------------------------------------------------------------------------------------
 
 // Multiply-adds for which waking another thread pays.
 constexpr int64_t worth_a_thread = 1 << 21;
