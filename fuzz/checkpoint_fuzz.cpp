@@ -4,7 +4,6 @@
 #include <iterator>
 
 #include "examples/ptb/saved_model.h"
-#include "examples/ptb/training_setup.h"
 #include "fuzz/safetensors.h"
 #include "training/checkpoint.h"
 
@@ -15,12 +14,12 @@ namespace {
 // What a run has beside its model.
 struct Training {
   explicit Training(const ptb::SavedModel& saved)
-      : optimizer(ptb::make_optimizer(saved.recipe, saved.model->params, 4)),
+      : optimizer(make_optimizer(saved.recipe.sections(), saved.model->params, 4)),
         lstm(saved.model->lstm.zero_state(std::min(saved.recipe.data.batch, 4))),
         carried{{"h", lstm.h}, {"c", lstm.c}},
         options{.metadata = ptb::model_metadata(saved.recipe, saved.vocabulary),
                 .also = ptb::tied_weights(*saved.model)} {
-    state.schedule = ptb::make_schedule(saved.recipe, 4);
+    state.schedule = make_schedule(saved.recipe.sections(), 4);
   }
   void read(const std::filesystem::path& path) { read_checkpoint(path, *optimizer, state, carried, options); }
   std::string written() {

@@ -164,7 +164,7 @@ TEST_CASE("completion: recipes and models") {
   Offered recipes{"mine.toml", "runs"};
   for (const std::string& name : unroll::bundled_recipes()) recipes.insert(name);
   CHECK(completed("ptb train ''") == recipes);
-  CHECK(completed("ptb explain ptb-m") == Offered{"ptb-medium"});
+  CHECK(completed("ptb explain ptb-s") == Offered{"ptb-small"});
   CHECK(completed("ptb evaluate ''") == Offered{"runs", "weights.safetensors"});
   CHECK(completed("ptb generate runs/demo-1/") == Offered{"runs/demo-1/last.safetensors"});
 }

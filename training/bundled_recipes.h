@@ -7,7 +7,7 @@
 namespace unroll {
 
 struct BundledRecipe {
-  std::string_view name, text;
+  std::string_view program, name, text;
 };
 std::span<const BundledRecipe> bundled_recipe_texts();  // sorted by name
 

@@ -237,19 +237,21 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 
 // --- finding recipes ---------------------------------------------------------------------------------------
 
-std::vector<std::string> bundled_recipes() {
+std::vector<std::string> bundled_recipes(std::string_view program) {
   std::vector<std::string> names;
-  for (const BundledRecipe& recipe : bundled_recipe_texts()) names.emplace_back(recipe.name);
+  for (const BundledRecipe& recipe : bundled_recipe_texts())
+    if (program.empty() || recipe.program == program) names.emplace_back(recipe.name);
   return names;
 }
 
-RecipeFile find_recipe(std::string_view name_or_path) {
+RecipeFile find_recipe(std::string_view name_or_path, std::string_view program) {
   const std::string name(name_or_path);
   if (name.find('/') == std::string::npos && !name.ends_with(".toml")) {
     for (const BundledRecipe& recipe : bundled_recipe_texts()) {
-      if (recipe.name == name) return {name, "recipes/" + name + ".toml", std::string(recipe.text)};
+      if (recipe.name == name && (program.empty() || recipe.program == program))
+        return {name, "recipes/" + name + ".toml", std::string(recipe.text)};
     }
-    const auto names = bundled_recipes();
+    const auto names = bundled_recipes(program);
     throw InputError(fmt::format("there is no recipe '{}'{}; bundled are {}; a file of yours ends in .toml",
                                  one_line(name), did_you_mean(nearest(name, names)), fmt::join(names, ", ")));
   }
@@ -507,6 +509,15 @@ std::string RecipeReader::markdown() const {
     }
   }
   return text;
+}
+
+std::vector<DifferingKey> differing_keys(const RecipeReader& before, const RecipeReader& after) {
+  std::vector<DifferingKey> result;
+  for (size_t i = 0; i < before.keys().size(); ++i) {
+    const RecipeKey &was = before.keys()[i], &is = after.keys()[i];
+    if (was.value() != is.value()) result.push_back({was.path(), was.value(), is.value()});
+  }
+  return result;
 }
 
 }  // namespace unroll

@@ -30,11 +30,12 @@ struct RecipeFile {
   std::string text;
 };
 
-// A path to a file (anything with a '/' or ending in ".toml"), or the bare name of a bundled recipe. Throws
-// InputError: no such file, or no such name, with the names there are.
-RecipeFile find_recipe(std::string_view name_or_path);
-// Names of the recipes that are compiled in, sorted.
-std::vector<std::string> bundled_recipes();
+// A path to a file (anything with a '/' or ending in ".toml"), or the bare name of a bundled recipe; where a
+// program is named ("ptb"), of one for it. Throws InputError: no such file, or no such name, with the names
+// there are.
+RecipeFile find_recipe(std::string_view name_or_path, std::string_view program = {});
+// Names of the recipes that are compiled in, sorted; where a program is named, of those for it.
+std::vector<std::string> bundled_recipes(std::string_view program = {});
 
 // A variable whose values have names in a recipe.
 struct RecipeChoice {
@@ -116,6 +117,18 @@ class RecipeReader {
   std::map<std::string, std::string> origins_;  // by path: "recipes/x.toml:7" of the last assignment
   std::string file_ = "recipe";                 // origin of what was read last
 };
+
+// Another value for a key, and the option that brought it.
+struct Override {
+  std::string assignment;  // "section.key=value"
+  std::string origin;      // "--set"
+};
+
+// The keys whose values differ between two recipes of one program, the values as TOML.
+struct DifferingKey {
+  std::string path, before, after;
+};
+std::vector<DifferingKey> differing_keys(const RecipeReader& before, const RecipeReader& after);
 
 // The candidate nearest to `word` by edit distance, or "" if none is near enough to be meant.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);

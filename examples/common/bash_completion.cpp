@@ -46,7 +46,7 @@ std::string offer(const Program& program, const std::string& value, const std::v
   if (value == "CHECKPOINT") return files("*.safetensors");
   if (value == "FILE") return "setting filenames; offer -f";
   if (value == "RECIPE")
-    return fmt::format("offer -W '{}'; {}", fmt::join(bundled_recipes(), " "), files("*.toml"));
+    return fmt::format("offer -W '{}'; {}", fmt::join(bundled_recipes(program.name), " "), files("*.toml"));
   if (value == "KEY=VALUE") {
     std::string keys;
     for (const Entry& key : program.recipe_keys())

@@ -11,6 +11,5 @@ void evaluate(unroll::Command& command);
 void generate(unroll::Command& command);
 void explain(unroll::Command& command);
 void import_model(unroll::Command& command);
-void report(unroll::Command& command);
 
 }  // namespace ptb

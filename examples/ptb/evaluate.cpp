@@ -49,9 +49,9 @@ void evaluate(Command& command) {
   const auto begin = std::chrono::steady_clock::now();
   const Score scored = score(*saved.model, text.tokens, saved.vocabulary.eos(), batch);
   Result result(saved.recipe, *saved.model);
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  result.tokens = scored.tokens;
-  result.words_per_second = static_cast<double>(scored.tokens) / result.seconds;
+  result.run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  result.run.count = scored.tokens;
+  result.run.rate = static_cast<double>(scored.tokens) / result.run.seconds;
   (split == Split::train   ? result.train_perplexity
    : split == Split::valid ? result.valid_perplexity
                            : result.test_perplexity) = scored.perplexity();

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include "commands.h"
+#include "examples/common/explanations.h"
 #include "model.h"
 #include "options.h"
 #include "text.h"
 #include "training/progress.h"
-#include "training_setup.h"
 
 namespace ptb {
 
@@ -87,13 +87,6 @@ void print_memory(const Recipe& r, const LanguageModel& model, double vocab) {
               "B", "together");
 }
 
-void print_engine(const LstmChoice& choice) {
-  fmt::print("Engine: {}\n", name_of(choice.engine));
-  for (const LstmReason& reason : choice.reasons)
-    fmt::print("  {:<12}{:<12}{}\n", reason.criterion, reason.value, reason.verdict);
-  fmt::print("\n");
-}
-
 void print_course(const Recipe& r, std::optional<int64_t> tokens) {
   fmt::print("Training: {} epochs, windows of {} x {} tokens, {}", r.training.epochs, r.data.batch,
              r.data.bptt,
@@ -105,17 +98,7 @@ void print_course(const Recipe& r, std::optional<int64_t> tokens) {
   }
   const int64_t streams = (*tokens - 1) / r.data.batch, windows = (streams + r.data.bptt - 1) / r.data.bptt;
   fmt::print(", {} windows an epoch\n", windows);
-  const Schedule schedule = make_schedule(r, windows);
-  const int64_t steps = (windows + r.training.accumulate - 1) / r.training.accumulate;
-  if (schedule.kind == Schedule::Kind::plateau) {
-    fmt::print("  learning rate {:g}, times {:g} when the valid score does not improve\n",
-               schedule.learning_rate, r.schedule.factor);
-    return;
-  }
-  fmt::print("  learning rate as epochs begin:");
-  for (int epoch = 0; epoch < r.training.epochs; ++epoch)
-    fmt::print(" {:.3g}", schedule.rate(epoch, epoch * steps));
-  fmt::print("\n");
+  print_learning_rate(r.sections(), windows);
 }
 
 // The vocabulary's size, and the training split's. The Penn Treebank's are known without it.
@@ -136,18 +119,18 @@ Sizes sizes_of(const Recipe& recipe, const std::filesystem::path& data) {
 
 void explain(Command& command) {
   std::string data;
-  RecipeOptions recipe_options;
+  RecipeOptions options = recipe_options();
   command.describe(
       "Says what a recipe makes before anything is trained: its parameters, what a token costs in "
       "arithmetic, traffic "
       "and memory, which engine computes the LSTM and why, and the course of the learning rate.");
-  recipe_options.add_with_recipe(command);
+  options.add_with_recipe(command);
   command.group("Text");
   add_data_option(command, data);
   command.example("explain ptb-medium", "without the text: the sizes of the Penn Treebank are known");
   command.example("explain demo --set model.hidden=500", "what a wider model would cost");
   if (!command.parse()) return;
-  const Recipe recipe = recipe_options.load(command);
+  const Recipe recipe = load_recipe(command.positional(), options.overrides(command));
   const Sizes sizes = sizes_of(recipe, data);
   const LanguageModel model(recipe, sizes.vocab);
 

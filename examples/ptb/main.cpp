@@ -3,6 +3,7 @@
 
 #include "commands.h"
 #include "examples/common/program.h"
+#include "examples/common/run_commands.h"
 #include "framework/threads.h"
 #include "recipe.h"
 
@@ -27,13 +28,13 @@ int main(int argc, char** argv) {
           "write. A recipe says everything about a run: model, data, training; it is a TOML file or the "
           "name of a bundled one ({}). A run leaves a folder of its own, and a model's file in it can be "
           "used alone.",
-          fmt::join(unroll::bundled_recipes(), ", ")),
+          fmt::join(unroll::bundled_recipes("ptb"), ", ")),
       .commands = {{"train", "trains a model from a recipe", ptb::train},
                    {"resume", "goes on with a run that was interrupted, killed, or is to have more epochs",
                     ptb::resume},
                    {"evaluate", "scores a trained model on a split of its text", ptb::evaluate},
                    {"generate", "lets a trained model write", ptb::generate},
-                   {"report", "makes the page of a run's folder again", ptb::report},
+                   {"report", "makes the page of a run's folder again", unroll::report_command},
                    {"explain", "parameters, work, memory and engine of a recipe's model", ptb::explain},
                    {"import", "makes a model's file of one trained in PyTorch", ptb::import_model}},
       .without_arguments = {"train", "demo"},

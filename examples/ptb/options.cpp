@@ -1,66 +1,27 @@
 #include "options.h"
 
-#include <algorithm>
-
-#include <fmt/format.h>
-
 namespace ptb {
 
+const DataOption& text_option() {
+  static const DataOption option{.name = "data",
+                                 .value = "DIR",
+                                 .description = "folder of the text",
+                                 .heading = "Text and machine",
+                                 .what = "text"};
+  return option;
+}
+
 void add_data_option(Command& command, std::string& data) {
-  command.option("data", data, "DIR", "folder of the text").otherwise("data/ptb for the Penn Treebank");
+  const DataOption& text = text_option();
+  command.option(text.name, data, text.value, text.description)
+      .otherwise("data/ptb for the Penn Treebank");
 }
 
-void add_threads_option(Command& command, int& threads) {
-  command.option("threads", threads, "N", "threads that compute, at most").otherwise("one per core");
-}
-
-void add_json_option(Command& command, bool& json) {
-  command.option("json", json,
-                 "the only line of standard output is a JSON object; all else is standard error");
-}
-
-void add_watch_options(Command& command, bool& quiet, bool& profile) {
-  command.option("quiet", quiet, "print the results only, and what goes wrong");
-  command.option(
-      "profile", profile,
-      "a table of the time, arithmetic and memory of each operation, at the end and in the report");
-}
-
-void add_checkpoint(Command& command) {
-  command.word("CHECKPOINT", "a model's file that training has left: runs/demo-1/last.safetensors");
-}
-
-// The words that the recipe's own key takes.
-static std::vector<std::string> engines() {
+RecipeOptions recipe_options() {
   Recipe recipe;
-  RecipeReader reader;
-  declare_keys(reader, recipe);
-  return std::ranges::find(reader.keys(), "model.engine", &RecipeKey::path)->words;
-}
-
-void RecipeOptions::add_with_recipe(Command& command, bool with_seed) {
-  command.word("RECIPE", fmt::format("a TOML file, or the name of a bundled recipe: {}",
-                                     fmt::join(bundled_recipes(), ", ")));
-  add_to(command, with_seed);
-}
-
-void RecipeOptions::add_to(Command& command, bool with_seed) {
-  command.group("Recipe");
-  command.option("set", sets_, "KEY=VALUE",
-                 "another value for a key of the recipe, as in model.hidden=300; may be repeated");
-  command.option("engine", engine_, "NAME", "how the LSTM is computed; before the recipe's model.engine")
-      .one_of(engines());
-  if (with_seed)
-    command.option("seed", seed_, "N", "of first values and dropout masks; before the recipe's training.seed")
-        .otherwise("");
-}
-
-std::vector<Override> RecipeOptions::overrides(const Command& command) const {
-  std::vector<Override> overrides;
-  for (const std::string& assignment : sets_) overrides.push_back({assignment, "--set"});
-  if (command.given("engine")) overrides.push_back({fmt::format("model.engine={}", engine_), "--engine"});
-  if (command.given("seed")) overrides.push_back({fmt::format("training.seed={}", seed_), "--seed"});
-  return overrides;
+  RecipeReader keys;
+  declare_keys(keys, recipe);
+  return RecipeOptions(keys);
 }
 
 }  // namespace ptb

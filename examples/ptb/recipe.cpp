@@ -85,45 +85,12 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
       .unit("tokens");
   reader.key("seed", r.data.seed, "of the grammar's sentences");
 
-  reader.section("training", "The loop.");
-  reader.key("epochs", r.training.epochs, "times that the training split is read").at_least(1);
-  reader.key("accumulate", r.training.accumulate, "windows whose mean gradient makes one step").at_least(1);
-  reader.key("clip", r.training.clip, "a step's gradient is scaled down to this norm; 0: never").at_least(0);
+  declare_training_keys(reader, r.training);
   reader.choice(
       "reduction", r.training.reduction,
       {{"mean", Reduction::mean}, {"sum-over-steps", Reduction::sum_over_steps}},
       "what is minimised: the mean over tokens, or the sum over a window's steps of the mean over the batch; "
       "learning rate and clip are relative to it");
-  reader.key("precision", r.training.precision, "numbers of the matrix products").one_of({"fp32"});
-  reader.key("seed", r.training.seed, "of first values and dropout masks");
-  reader.choice("keep", r.training.keep, {{"last", Keep::last}, {"best", Keep::best}},
-                "which weights are scored on the test split: those after the last epoch, or those of the "
-                "best valid score");
-  reader
-      .key("patience", r.training.patience,
-           "training ends after so many epochs without a better valid score; 0: never")
-      .at_least(0)
-      .unit("epochs");
-  reader.choice(
-      "on_divergence", r.training.on_divergence,
-      {{"stop", OnDivergence::stop}, {"skip", OnDivergence::skip}, {"rollback", OnDivergence::rollback}},
-      "when a loss or gradient is not finite: end with an error; leave the step out; go back to the best "
-      "checkpoint and on at half the learning rate");
-  reader
-      .key("save_every_steps", r.training.save_every_steps,
-           "a checkpoint after so many steps, besides that after each epoch; 0: none")
-      .at_least(0)
-      .unit("steps");
-  reader
-      .key("save_every_minutes", r.training.save_every_minutes,
-           "a checkpoint when the last one is so old, besides that after each epoch; 0: none")
-      .at_least(0)
-      .unit("minutes");
-  reader
-      .key("log_every", r.training.log_every,
-           "a record of the log, and a point of the report's curves, for so many steps")
-      .at_least(1)
-      .unit("steps");
   reader
       .key("sample_every_epochs", r.training.sample_every_epochs,
            "after so many epochs the model writes a little, to be looked at; 0: never")
@@ -132,55 +99,8 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
   reader.key("sample_words", r.training.sample_words, "so much it writes, and until the sentence ends")
       .at_least(1)
       .unit("words");
-
-  reader.section("optimizer", "The rule of a step.");
-  reader.choice("kind", r.optimizer.kind,
-                {{"sgd", OptimizerKind::sgd},
-                 {"adam", OptimizerKind::adam},
-                 {"adamw", OptimizerKind::adamw},
-                 {"asgd", OptimizerKind::asgd}},
-                "stochastic gradient descent, Adam, Adam with decoupled decay, averaged SGD");
-  reader.key("learning_rate", r.optimizer.learning_rate, "size of a step").above(0);
-  reader.key("momentum", r.optimizer.momentum, "sgd: part of the last step's direction that is kept")
-      .at_least(0)
-      .below(1);
-  reader.key("nesterov", r.optimizer.nesterov, "sgd: look ahead along the momentum");
-  reader.key("beta1", r.optimizer.beta1, "adam, adamw: decay of the gradient's mean").at_least(0).below(1);
-  reader.key("beta2", r.optimizer.beta2, "adam, adamw: decay of the gradient's mean square")
-      .at_least(0)
-      .below(1);
-  reader.key("epsilon", r.optimizer.epsilon, "adam, adamw: added to the root of the mean square")
-      .at_least(1e-30);  // a float still, not 0
-  reader.key("weight_decay", r.optimizer.weight_decay, "pull towards zero, of matrices only").at_least(0);
-  reader
-      .key("average_from", r.optimizer.average_from,
-           "asgd: epoch from which weights are averaged; 0: from when valid scores have stopped to improve")
-      .at_least(0)
-      .unit("epochs");
-  reader
-      .key("non_monotone", r.optimizer.non_monotone,
-           "asgd: epochs looked back to find that scores have stopped to improve")
-      .at_least(1)
-      .unit("epochs")
-      .source("Merity, Keskar, Socher 2018");
-
-  reader.section("schedule", "The learning rate over time.");
-  reader.choice(
-      "kind", r.schedule.kind,
-      {{"constant", ScheduleKind::constant},
-       {"step", ScheduleKind::step},
-       {"plateau", ScheduleKind::plateau},
-       {"cosine", ScheduleKind::cosine}},
-      "constant; step: times factor each epoch after the first so many; plateau: times factor when the valid "
-      "score did not improve; cosine: half a cosine from the learning rate down to the minimum");
-  reader.key("after", r.schedule.after, "step: epochs at the full learning rate").at_least(0).unit("epochs");
-  reader.key("factor", r.schedule.factor, "step, plateau: what the learning rate is multiplied by")
-      .above(0)
-      .at_most(1);
-  reader.key("warmup", r.schedule.warmup, "cosine: the learning rate rises from 0 for so long")
-      .at_least(0)
-      .unit("epochs");
-  reader.key("minimum", r.schedule.minimum, "cosine: the last learning rate").at_least(0);
+  declare_optimizer_keys(reader, r.optimizer);
+  declare_schedule_keys(reader, r.schedule);
 }
 
 namespace {
@@ -192,18 +112,10 @@ void check(const RecipeReader& reader, const Recipe& r) {
                                             r.model.hidden, r.model.embedding));
   if (r.model.locked_dropout && r.model.dropout == 0)
     reader.refuse("model.locked_dropout", "needs model.dropout above 0");
-  if (r.optimizer.nesterov && r.optimizer.momentum == 0)
-    reader.refuse("optimizer.nesterov", "needs optimizer.momentum above 0");
-  if (r.schedule.kind == ScheduleKind::cosine) {
-    if (r.schedule.warmup >= r.training.epochs)
-      reader.refuse("schedule.warmup",
-                    fmt::format("must be less than training.epochs ({})", r.training.epochs));
-    if (r.schedule.minimum > r.optimizer.learning_rate)
-      reader.refuse("schedule.minimum", "must not be above optimizer.learning_rate");
-  }
   if (r.data.corpus == CorpusKind::grammar && r.data.level == Level::character)
     reader.refuse("data.level",
                   "must be \"word\" for the built-in grammar, whose probabilities are those of words");
+  check_training_keys(reader, r.sections());
 }
 
 }  // namespace
@@ -220,7 +132,7 @@ Recipe load_recipe(const RecipeFile& file, const std::vector<Override>& override
 }
 
 Recipe load_recipe(std::string_view name_or_path, const std::vector<Override>& overrides) {
-  return load_recipe(find_recipe(name_or_path), overrides);
+  return load_recipe(find_recipe(name_or_path, "ptb"), overrides);
 }
 
 std::string resolved(const Recipe& recipe) {
@@ -235,12 +147,7 @@ std::vector<DifferingKey> differing_keys(const Recipe& before, const Recipe& aft
   RecipeReader old_keys, young_keys;
   declare_keys(old_keys, old);
   declare_keys(young_keys, young);
-  std::vector<DifferingKey> result;
-  for (size_t i = 0; i < old_keys.keys().size(); ++i) {
-    const RecipeKey &was = old_keys.keys()[i], &is = young_keys.keys()[i];
-    if (was.value() != is.value()) result.push_back({was.path(), was.value(), is.value()});
-  }
-  return result;
+  return unroll::differing_keys(old_keys, young_keys);
 }
 
 }  // namespace ptb

@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "data/corpus.h"
-#include "training/recipe_reader.h"
-#include "training/trainer.h"
+#include "training/recipe_sections.h"
 
 namespace ptb {
 
@@ -16,9 +15,6 @@ using namespace unroll;
 
 enum class CorpusKind : uint8_t { ptb, grammar, text };
 enum class Reduction : uint8_t { mean, sum_over_steps };
-enum class OptimizerKind : uint8_t { sgd, adam, adamw, asgd };
-enum class ScheduleKind : uint8_t { constant, step, plateau, cosine };
-enum class Keep : uint8_t { last, best };
 enum class InitScheme : uint8_t { uniform, pytorch };
 
 struct Recipe {
@@ -45,43 +41,17 @@ struct Recipe {
     int64_t train_tokens = 200'000, valid_tokens = 10'000, test_tokens = 10'000;
     uint64_t seed = 1;
   } data;
-  struct {
-    int epochs = 13, accumulate = 1;
-    double clip = 5;
+  struct : TrainingSection {
     Reduction reduction = Reduction::sum_over_steps;
-    std::string precision = "fp32";
-    uint64_t seed = 1;
-    Keep keep = Keep::last;
-    int patience = 0;
-    OnDivergence on_divergence = OnDivergence::stop;
-    int64_t save_every_steps = 0;
-    double save_every_minutes = 10;
-    int64_t log_every = 100;
     int sample_every_epochs = 0, sample_words = 30;
   } training;
-  struct {
-    OptimizerKind kind = OptimizerKind::sgd;
-    double learning_rate = 1, momentum = 0;
-    bool nesterov = false;
-    double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0;
-    int average_from = 0, non_monotone = 5;
-  } optimizer;
-  struct {
-    ScheduleKind kind = ScheduleKind::constant;
-    int after = 4;
-    double factor = 0.5;
-    double warmup = 0, minimum = 0;
-  } schedule;
+  OptimizerSection optimizer;
+  ScheduleSection schedule;
+  TrainingSections sections() const { return {training, optimizer, schedule}; }
 };
 
 // The table of keys over a recipe's fields. The recipe must outlive the reader.
 void declare_keys(RecipeReader& reader, Recipe& recipe);
-
-// Another value for a key, and the option that brought it.
-struct Override {
-  std::string assignment;  // "section.key=value"
-  std::string origin;      // "--set"
-};
 
 // A recipe with its overrides, once the rules between keys are kept. Throws InputError.
 Recipe load_recipe(std::string_view name_or_path, const std::vector<Override>& overrides);
@@ -90,10 +60,7 @@ Recipe load_recipe(const RecipeFile& file, const std::vector<Override>& override
 // Every key with its value.
 std::string resolved(const Recipe& recipe);
 
-// The keys whose values differ, the values as TOML.
-struct DifferingKey {
-  std::string path, before, after;
-};
+// The keys whose values differ.
 std::vector<DifferingKey> differing_keys(const Recipe& before, const Recipe& after);
 
 }  // namespace ptb

@@ -1,31 +1,25 @@
 #include "session.h"
 
 #include "framework/threads.h"
-#include "run_start.h"
 #include "saved_model.h"
-#include "training/run_folder.h"
-#include "training/signals.h"
-#include "training_setup.h"
 
 namespace ptb {
 
-namespace fs = std::filesystem;
-
-Session::Session(TrainOptions options)
+TextTraining::TextTraining(RunOptions options, Recipe recipe)
     : options_(std::move(options)),
-      recipe_(options_.recipe),
-      out_(options_.json ? stderr : stdout),
+      recipe_(std::move(recipe)),
+      voice_(options_.voice()),
       text_(load_text(recipe_, options_.data)),
       model_(recipe_, text_.corpus.vocabulary.size()),
       windows_(text_.corpus.train, {.batch = recipe_.data.batch, .steps = recipe_.data.bptt}),
       state_(model_.lstm.zero_state(recipe_.data.batch)),
-      optimizer_(make_optimizer(recipe_, model_.params, windows_.count())),
-      result_(recipe_, model_) {
+      result_(recipe_, model_),
+      session_(options_, trainee()) {
   result_.source_valid_perplexity = text_.source_valid;
   result_.source_test_perplexity = text_.source_test;
 }
 
-std::vector<RunDescription::Figure> Session::facts() const {
+std::vector<RunDescription::Figure> TextTraining::facts() const {
   const Corpus& corpus = text_.corpus;
   const auto& m = recipe_.model;
   return {{"recipe", fmt::format("{}: {}", recipe_.name, describe(recipe_, options_.data))},
@@ -42,12 +36,27 @@ std::vector<RunDescription::Figure> Session::facts() const {
                            threads() == 1 ? "" : "s", recipe_.training.seed)}};
 }
 
-void Session::introduce() const {
-  for (const auto& [name, value, note] : facts())
-    say("{:<8}{}{}{}\n", name, value, note.empty() ? "" : " ", note);
+RunDescription TextTraining::description() const {
+  const LstmChoice& choice = model_.lstm.choice();
+  RunDescription::Table engine{
+      .title = "Engine", .note = choice.text(), .columns = {"criterion", "value", "verdict"}};
+  for (const LstmReason& reason : choice.reasons)
+    engine.rows.push_back({reason.criterion, reason.value, reason.verdict});
+  RunDescription run{
+      .title = {},
+      .summary = fmt::format("LSTM language model of {} parameters: {}",
+                             format_number(static_cast<double>(model_.params.count())),
+                             describe(recipe_, options_.data)),
+      .names = {.unit = recipe_.data.level == Level::word ? "words" : "characters", .perplexity = true},
+      .facts = facts(),
+      .results = {},
+      .levels = {},
+      .tables = {engine}};
+  if (text_.source_valid) run.levels.push_back({"the source's own", *text_.source_valid});
+  return run;
 }
 
-TrainingTask Session::task() {
+TrainingTask TextTraining::task() {
   const bool sum = recipe_.training.reduction == Reduction::sum_over_steps;
   return {.windows = windows_.count(),
           .begin_epoch = [this](int) { state_.reset(); },
@@ -60,79 +69,62 @@ TrainingTask Session::task() {
                 if (sum) result.objective = loss * static_cast<real>(target.dim(0));
                 return result;
               },
-          .carry = [this] { state_ = next_; }};
+          .carry = [this] { state_ = next_; },
+          .validate = [this] { return score_split(Split::valid).perplexity(); },
+          .carried = {{"h", state_.h}, {"c", state_.c}}};
 }
 
-TrainerOptions Session::trainer_options(const fs::path& folder) const {
-  const bool triggered = recipe_.optimizer.kind == OptimizerKind::asgd && recipe_.optimizer.average_from == 0;
-  TrainerOptions options{.epochs = recipe_.training.epochs,
-                         .clip = recipe_.training.clip,
-                         .accumulate = recipe_.training.accumulate,
-                         .schedule = make_schedule(recipe_, windows_.count()),
-                         .non_monotone = triggered ? recipe_.optimizer.non_monotone : 0,
-                         .patience = recipe_.training.patience,
-                         .perplexity = true,
-                         .unit = recipe_.data.level == Level::word ? "words" : "characters",
-                         .progress = {.stream = out_},
-                         .folder = folder,
-                         .log_every = recipe_.training.log_every};
-  if (options_.quiet) options.progress.mode = ProgressOptions::Mode::silent;
-  if (folder.empty()) return options;
-  options.on_divergence = recipe_.training.on_divergence;
-  options.checkpoints = {.every_steps = recipe_.training.save_every_steps,
-                         .every_minutes = recipe_.training.save_every_minutes,
-                         .metadata = metadata(),
-                         .also = tied_weights(model_)};
-  return options;
+Trainee TextTraining::trainee() {
+  return {.recipe_name = recipe_.name,
+          .recipe = resolved(recipe_),
+          .sections = recipe_.sections(),
+          .params = model_.params,
+          .task = task(),
+          .metadata = metadata(),
+          .also = tied_weights(model_),
+          .description = description(),
+          .differing_keys = [this](const RecipeFile& before) {
+            return ptb::differing_keys(load_recipe(before), recipe_);
+          },
+          .harmless_keys = {"training.sample_every_epochs", "training.sample_words"},
+          .fixed_keys = {"model.tied"},
+          .data_differences = [this](const Metadata& then,
+                                     const std::string& path) { return differences(then, path); },
+          .after_epoch = [this](int epoch) { sample(epoch); },
+          .score_a_little = [this] { score_a_little(); },
+          .report = [this](std::optional<double> valid,
+                           RunDescription& description) { report(*valid, description); },
+          .print_json =
+              [this](const RunResult& run) {
+                result_.run = run;
+                result_.train_perplexity = run.train;
+                result_.print_json();
+              },
+          .next = "generate"};
 }
 
-Score Session::score_split(Split split) const {
+static uint64_t fingerprint(std::span<const int32_t> tokens) {
+  return place_of({reinterpret_cast<const char*>(tokens.data()), tokens.size_bytes()});
+}
+
+// Of a checkpoint: what resuming it compares.
+Metadata TextTraining::metadata() const {
+  Metadata metadata = model_metadata(recipe_, text_.corpus.vocabulary);
+  metadata["engine"] = name_of(model_.lstm.choice().engine);
+  metadata["text"] = fmt::format("{:016x}", fingerprint(text_.corpus.train));
+  return metadata;
+}
+
+Differences TextTraining::differences(const Metadata& then, const std::string& path) const {
+  const Metadata now = metadata();
+  const auto same = [&](const char* key) { return then.contains(key) && then.at(key) == now.at(key); };
+  require_input(same("vocabulary"), "{}: its vocabulary is not that of {}", path,
+                describe(recipe_, options_.data));
+  return same("text") ? Differences{} : Differences{"the text to train on is another"};
+}
+
+Score TextTraining::score_split(Split split) const {
   return score(model_, text_.corpus.split(split), text_.corpus.vocabulary.eos(), recipe_.data.eval_batch);
-}
-
-void Session::run() {
-  const fs::path folder = options_.resume ? options_.out : create_run_folder(options_.out, recipe_.name);
-  const RunFolderLock lock(folder);
-  introduce();
-  say("folder  {}\n", folder.string());
-  const RunStart start{recipe_.name, options_.data, threads()};
-  if (!options_.resume) write_run_start(folder, start, resolved(recipe_));
-  Trainer trainer(*optimizer_, trainer_options(folder));
-  TrainingTask task = this->task();
-  task.validate = [this] { return score_split(Split::valid).perplexity(); };
-  task.carried = {{"h", state_.h}, {"c", state_.c}};
-  if (options_.resume) {
-    resume(trainer, task, folder);
-    write_run_start(folder, start,
-                    resolved(recipe_));  // with what was changed, now that it is known to be possible
-  }
-  say("\n");
-  description_ = describe_run(folder);
-  write_run_description(folder, description_);
-  task.after_epoch = [&](const EpochReport& epoch) {
-    sample(epoch.epoch);
-    write_page(folder);
-  };
-
-  const SignalGuard guard;
-  try {
-    train(trainer, task);
-    report(trainer, folder);
-  } catch (const Error&) {
-    if (fs::exists(folder / "last.safetensors")) say("\nnext    ./run ptb resume {}\n", folder.string());
-    throw;
-  }
-}
-
-void Session::print_json(const Trainer& trainer, int epochs) {
-  result_.epochs = epochs;
-  result_.tokens = trainer.count();
-  result_.seconds = trainer.times().training;
-  result_.words_per_second = trainer.times().rate();
-  result_.seconds_saving = trainer.times().saving;
-  result_.seconds_logging = trainer.times().logging + seconds_of_pages_;
-  if (trainer.state().epoch > 0) result_.train_perplexity = trainer.state().train;
-  if (options_.json) result_.print_json();
 }
 
 }  // namespace ptb

@@ -1,13 +1,13 @@
-// ptb report: the page of a run, made again from what lies in its folder.
+// The command "report": the page of a run, made again from what lies in its folder.
 #include "training/report.h"
 
 #include <fmt/format.h>
 
-#include "commands.h"
+#include "examples/common/run_commands.h"
 
-namespace ptb {
+namespace unroll {
 
-void report(unroll::Command& command) {
+void report_command(Command& command) {
   command.describe(
       "Makes report.html of a run's folder again, from the files beside it: after an interruption in the "
       "middle of an "
@@ -16,8 +16,8 @@ void report(unroll::Command& command) {
   command.example("report runs/demo-1", "then open runs/demo-1/report.html");
   if (!command.parse()) return;
   const std::filesystem::path folder = command.positional();
-  unroll::write_report(folder);
+  write_report(folder);
   fmt::print("{}\n", (folder / "report.html").string());
 }
 
-}  // namespace ptb
+}  // namespace unroll

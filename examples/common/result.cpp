@@ -1,0 +1,27 @@
+#include "examples/common/result.h"
+
+#include <fmt/format.h>
+
+#include "framework/memory.h"
+
+namespace unroll {
+
+void RunResult::print_json(const std::string& count_name, const std::string& rate_name,
+                           const nlohmann::ordered_json& scores) const {
+  nlohmann::ordered_json json{{"recipe", recipe},
+                              {"engine", engine},
+                              {"precision", precision},
+                              {"seed", seed},
+                              {"parameters", parameters},
+                              {"epochs", or_null(epochs)},
+                              {count_name, count},
+                              {"seconds", seconds},
+                              {rate_name, rate},
+                              {"seconds_saving", or_null(seconds_saving)},
+                              {"seconds_logging", or_null(seconds_logging)},
+                              {"peak_memory", peak_memory_of_process()}};
+  json.update(scores);
+  fmt::print("{}\n", json.dump());
+}
+
+}  // namespace unroll

@@ -1,0 +1,35 @@
+// What a command found out about a model, as one JSON object.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace unroll {
+
+// What every program has to tell. What was not done is null.
+struct RunResult {
+  std::string recipe, engine, precision;
+  uint64_t seed = 0;
+  int64_t parameters = 0;
+  std::optional<int> epochs;
+  int64_t count = 0;  // predicted in training, or scored
+  double seconds = 0, rate = 0;
+  std::optional<double> seconds_saving, seconds_logging;
+  std::optional<double> train;  // of the last epoch
+
+  // One line on standard output: these figures, the count ("tokens") and rate ("words_per_second") under their
+  // names; then the program's own.
+  void print_json(const std::string& count_name, const std::string& rate_name,
+                  const nlohmann::ordered_json& scores) const;
+};
+
+// null for what is not there.
+template <class T>
+nlohmann::ordered_json or_null(const std::optional<T>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+}
+
+}  // namespace unroll

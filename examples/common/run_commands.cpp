@@ -1,0 +1,69 @@
+#include "examples/common/run_commands.h"
+
+#include <fmt/format.h>
+
+#include "examples/common/run_start.h"
+#include "framework/threads.h"
+#include "training/run_folder.h"
+
+namespace unroll {
+
+bool parse_resume(Command& command, const DataOption& data, RecipeOptions recipe, TrainRequest& request) {
+  RunOptions& run = request.run;
+  std::string data_given;
+  int thread_count = 0;
+  command.describe(
+      fmt::format("Goes on with a run from its last checkpoint, with its own recipe, {} and number of threads: what "
+                  "comes out has the same bits as if it had never been interrupted. What is changed is said; what "
+                  "changes a shape is refused. A run that is finished says its results again.",
+                  data.what));
+  command.word("DIR", "the folder of a run: runs/demo-1");
+  recipe.add_to(command);
+  command.group(data.heading);
+  command.option(data.name, data_given, data.value, data.description).otherwise("where it was");
+  command.option("threads", thread_count, "N", "threads that compute, at most")
+      .otherwise("as many as it had");
+  command.group("Output");
+  add_json_option(command, run.json);
+  add_watch_options(command, run.quiet, run.profile);
+  command.example("resume runs/demo-1", "after Ctrl-C, a crash, a power cut");
+  command.example("resume runs/demo-1 --set training.epochs=20", "more epochs than were asked for at first");
+  if (!command.parse()) return false;
+  run.program = command.program();
+  run.resume = true;
+  run.out = command.positional();
+  const RunStart start = read_run_start(run.out, run.program);
+  set_threads(command.given("threads") ? thread_count : start.threads);
+  run.data = command.given(data.name) ? std::filesystem::path(data_given) : start.data;
+  request.recipe = find_recipe((run.out / "recipe.toml").string());
+  request.recipe.name = start.recipe_name;
+  request.overrides = recipe.overrides(command);
+  return true;
+}
+
+void TrainOutput::add_to(Command& command, RunOptions& run) {
+  command.group("Output");
+  command.option("out", out_, "DIR", "folder of the run").otherwise("runs/<recipe>-<n>");
+  add_json_option(command, run.json);
+  add_watch_options(command, run.quiet, run.profile);
+  command
+      .option("log-every", log_every_, "N",
+              "steps between two records of the log; before the recipe's training.log_every")
+      .otherwise("");
+  command.file("recipe.toml",
+               "in a run's folder: the recipe with every key spelled out; it can be trained again");
+  command.file("log.jsonl", "in a run's folder: a line of JSON for each interval and each epoch");
+  command.file("report.html", "in a run's folder: the run as a page, for a browser");
+  command.file("last.safetensors", "in a run's folder: the latest checkpoint, model and all");
+  command.file("best.safetensors", "in a run's folder: the checkpoint of the best valid score");
+}
+
+void TrainOutput::take(const Command& command, RunOptions& run, std::vector<Override>& overrides) const {
+  if (command.given("log-every"))
+    overrides.push_back({fmt::format("training.log_every={}", log_every_), "--log-every"});
+  require_input(!command.given("out") || !out_.empty(), "train: --out names no folder");
+  run.program = command.program();
+  run.out = out_;
+}
+
+}  // namespace unroll

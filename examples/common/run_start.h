@@ -1,0 +1,20 @@
+// How a run was started: what its folder remembers for "resume", beside the recipe.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace unroll {
+
+struct RunStart {
+  std::string recipe_name;
+  std::filesystem::path data;  // what it was trained on, absolute; empty: the default
+  int threads = 1;
+};
+
+// Writes `start.json`, and then `recipe.toml`: a folder that has both holds a run. Throws Error.
+void write_run_start(const std::filesystem::path& folder, const RunStart& start, const std::string& recipe);
+// Throws InputError: there is no run in the folder; `program` would start one.
+RunStart read_run_start(const std::filesystem::path& folder, const std::string& program);
+
+}  // namespace unroll

@@ -1,0 +1,105 @@
+#include "examples/common/session.h"
+
+#include "examples/common/run_start.h"
+#include "framework/threads.h"
+#include "training/run_folder.h"
+#include "training/signals.h"
+
+namespace unroll {
+
+namespace fs = std::filesystem;
+
+Session::Session(RunOptions options, Trainee trainee)
+    : options_(std::move(options)),
+      trainee_(std::move(trainee)),
+      voice_(options_.voice()),
+      optimizer_(make_optimizer(trainee_.sections, trainee_.params, trainee_.task.windows)) {}
+
+void Session::introduce() const {
+  for (const auto& [name, value, note] : trainee_.description.facts)
+    voice_.say("{:<8}{}{}{}\n", name, value, note.empty() ? "" : " ", note);
+}
+
+TrainerOptions Session::trainer_options(const fs::path& folder) const {
+  const auto& [training, optimizer, schedule] = trainee_.sections;
+  const LogNames& names = trainee_.description.names;
+  const bool triggered = optimizer.kind == OptimizerKind::asgd && optimizer.average_from == 0;
+  TrainerOptions options{.epochs = training.epochs,
+                         .clip = training.clip,
+                         .accumulate = training.accumulate,
+                         .schedule = make_schedule(trainee_.sections, trainee_.task.windows),
+                         .non_monotone = triggered ? optimizer.non_monotone : 0,
+                         .patience = training.patience,
+                         .perplexity = names.perplexity,
+                         .unit = names.unit,
+                         .progress = {.stream = voice_.out},
+                         .folder = folder,
+                         .log_every = training.log_every};
+  if (voice_.quiet) options.progress.mode = ProgressOptions::Mode::silent;
+  if (folder.empty()) return options;
+  options.on_divergence = training.on_divergence;
+  options.checkpoints = {.every_steps = training.save_every_steps,
+                         .every_minutes = training.save_every_minutes,
+                         .metadata = trainee_.metadata,
+                         .also = trainee_.also};
+  return options;
+}
+
+void Session::run() {
+  const fs::path folder =
+      options_.resume ? options_.out : create_run_folder(options_.out, trainee_.recipe_name);
+  const RunFolderLock lock(folder);
+  introduce();
+  voice_.say("folder  {}\n", folder.string());
+  const RunStart start{trainee_.recipe_name, options_.data, threads()};
+  if (!options_.resume) write_run_start(folder, start, trainee_.recipe);
+  Trainer trainer(*optimizer_, trainer_options(folder));
+  if (options_.resume) {
+    resume(trainer, folder);
+    write_run_start(folder, start,
+                    trainee_.recipe);  // with what was changed, now that it is known to be possible
+  }
+  voice_.say("\n");
+  describe_run(folder);
+  write_run_description(folder, description_);
+  TrainingTask task = trainee_.task;
+  task.after_epoch = [&](const EpochReport& epoch) {
+    if (trainee_.after_epoch) trainee_.after_epoch(epoch.epoch);
+    write_page(folder);
+  };
+
+  const SignalGuard guard;
+  try {
+    train(trainer, task);
+    report(trainer, folder);
+  } catch (const Error&) {
+    if (fs::exists(folder / "last.safetensors"))
+      voice_.say("\nnext    ./run {} resume {}\n", options_.program, folder.string());
+    throw;
+  }
+}
+
+void Session::train(Trainer& trainer, const TrainingTask& task) {
+  if (options_.profile) profile_.emplace();
+  trainer.run(task);
+}
+
+void Session::print_json(const Trainer& trainer, int epochs) const {
+  if (!options_.json) return;
+  RunResult result{.recipe = trainee_.recipe_name,
+                   .engine = trainee_.metadata.at("engine"),
+                   .precision = trainee_.sections.training.precision,
+                   .seed = trainee_.sections.training.seed,
+                   .parameters = trainee_.params.count(),
+                   .epochs = epochs,
+                   .count = trainer.count(),
+                   .seconds = trainer.times().training,
+                   .rate = trainer.times().rate(),
+                   .seconds_saving = trainer.times().saving,
+                   .seconds_logging = trainer.times().logging + seconds_of_pages_,
+                   .train = {}};
+  if (trainer.state().epoch > 0) result.train = trainer.state().train;
+  trainee_.print_json(result);
+}
+
+}  // namespace unroll

@@ -1,0 +1,96 @@
+// One training run of a program, around the loop of training/trainer.h: its folder, what is said as it begins, goes
+// on and ends, its checkpoints, its resumption, its page.
+//
+//   Session session(options, trainee);       // the program's model and data, and what there is to say about them
+//   session.run();
+//
+// What it trains is the program's affair: nothing here is about language models, or about series.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "examples/common/result.h"
+#include "examples/common/voice.h"
+#include "framework/profile.h"
+#include "training/recipe_sections.h"
+#include "training/run_description.h"
+#include "training/trainer.h"
+
+namespace unroll {
+
+// What the command line says about a run, beside its recipe.
+struct RunOptions {
+  std::string program;              // "ptb"
+  std::filesystem::path data, out;  // out: of a run that is resumed, its folder
+  bool json = false, dry_run = false, resume = false;
+  bool quiet = false, profile = false;
+  Voice voice() const { return {.out = json ? stderr : stdout, .quiet = quiet}; }
+};
+
+// What a program brings to be trained. Everything that it refers to must outlive the session.
+struct Trainee {
+  std::string recipe_name, recipe;  // the latter with every key
+  TrainingSections sections;
+  ParameterSet& params;
+  TrainingTask task;     // all of it but after_epoch
+  Metadata metadata;     // of the checkpoints; with "recipe", "engine" and what data_differences looks at
+  std::vector<NamedTensor> also = {};  // CheckpointOptions::also
+  RunDescription description;          // but for its title; names, facts and tables are used here too
+
+  // The keys that differ from those of another resolved recipe. Throws InputError as the reading of it.
+  std::function<std::vector<DifferingKey>(const RecipeFile& before)> differing_keys;
+  std::vector<std::string> harmless_keys = {};  // that decide no number, beside those of [training]
+  std::vector<std::string> fixed_keys = {};     // that a run cannot go on with, beside those of [optimizer]
+  // What of the data is not as it was when the checkpoint with this metadata was written. Throws InputError
+  // where training cannot go on: `path` begins the message.
+  std::function<Differences(const Metadata& then, const std::string& path)> data_differences;
+
+  std::function<void(int epoch)> after_epoch = {};  // when its line was said
+  std::function<void()> score_a_little;             // for a dry run; says what came out
+  // Scores the weights that are kept, says what came out, and adds it to the description, whose last table is the
+  // profile's. `valid` is their held-out score, where there is one.
+  std::function<void(std::optional<double> valid, RunDescription& description)> report;
+  std::function<void(const RunResult& result)> print_json;
+  std::string next;  // what to do with the model: the command that takes it
+};
+
+class Session {
+ public:
+  Session(RunOptions options, Trainee trainee);
+
+  // Trains to the end, in a folder of its own, or going on in that of a run. Throws as Trainer::run.
+  void run();
+  // For those who debug a model; both write nothing.
+  void dry_run();
+  // One window ("one window of 400 tokens"), until its loss is as near as that to the least there can be.
+  // Throws Error if that takes too long.
+  void overfit_one_window(const std::string& window, double least, double near);
+
+ private:
+  void introduce() const;
+  TrainerOptions trainer_options(const std::filesystem::path& folder = {}) const;
+  TrainerOptions one_window_options(int steps) const;  // that window again and again, without a word
+  void resume(Trainer& trainer, const std::filesystem::path& folder) const;
+  void describe_run(const std::filesystem::path& folder);
+  void train(Trainer& trainer, const TrainingTask& task);  // measured, if that was asked for
+  void write_page(const std::filesystem::path& folder);
+  void report(const Trainer& trainer, const std::filesystem::path& folder);
+  void tell_profile();  // and ends it
+  void tell_memory() const;
+  void print_json(const Trainer& trainer, int epochs) const;
+
+  const RunOptions options_;
+  Trainee trainee_;
+  const Voice voice_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::optional<Profile> profile_;
+  RunDescription description_;
+  double seconds_of_pages_ = 0;
+};
+
+}  // namespace unroll

@@ -1,0 +1,80 @@
+// What a session says at its end, and what it leaves to be read: the page of the run, the profile.
+#include <algorithm>
+#include <chrono>
+
+#include "examples/common/session.h"
+#include "framework/memory.h"
+#include "training/report.h"
+#include "training/state_dict.h"
+
+namespace unroll {
+
+namespace fs = std::filesystem;
+
+static std::string bytes(int64_t count) { return format_number(static_cast<double>(count)) + "B"; }
+
+void Session::describe_run(const fs::path& folder) {
+  description_ = trainee_.description;
+  description_.title = fs::absolute(folder / ".").lexically_normal().parent_path().filename().string();
+  description_.tables.insert(description_.tables.begin(), parameter_table(trainee_.params));
+  description_.tables.push_back(
+      {.title = "Time per operation",
+       .note = fmt::format("Not measured in this run; {} train --profile measures it.", options_.program),
+       .columns = {}});
+}
+
+// Between two epochs the profile goes on.
+void Session::write_page(const fs::path& folder) {
+  const auto begin = std::chrono::steady_clock::now();
+  if (profile_) description_.tables.back() = profile_table(*profile_);
+  write_run_description(folder, description_);
+  write_report(folder);
+  seconds_of_pages_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+void Session::tell_profile() {
+  if (!profile_) return;
+  const RunDescription::Table table = profile_table(*profile_);
+  profile_.reset();
+  if (!description_.tables.empty()) description_.tables.back() = table;
+  voice_.tell("\n{}\n", table_text(table));
+}
+
+void Session::tell_memory() const {
+  voice_.tell("memory  {} at most, {} of it tensors\n", bytes(peak_memory_of_process()),
+              bytes(memory_statistics().peak));
+}
+
+// Scores the weights that are kept, as they are in the file, and says what came out.
+void Session::report(const Trainer& trainer, const fs::path& folder) {
+  tell_profile();
+  const bool best = trainee_.sections.training.keep == Keep::best;
+  const std::optional<double> valid = best ? trainer.state().best : trainer.state().valid;
+  const fs::path file = folder / (best ? "best.safetensors" : "last.safetensors");
+  load_state_dict(SafetensorsFile(file), trainee_.params);
+  voice_.tell("\n");
+  if (trainer.out_of_patience())
+    voice_.tell("ended   {} epochs without a better valid score\n", trainee_.sections.training.patience);
+  if (trainer.state().skipped > 0)
+    voice_.tell("skipped {} steps that were not finite\n", trainer.state().skipped);
+  if (best) voice_.tell("weights of epoch {}, the best on the valid split\n", trainer.state().best_epoch);
+
+  trainee_.report(valid, description_);
+  const int64_t parameters = trainee_.params.count();
+  description_.results.push_back({"parameters", format_number(static_cast<double>(parameters)),
+                                  bytes(parameters * static_cast<int64_t>(sizeof(real)))});
+  description_.results.push_back({"peak memory", bytes(peak_memory_of_process()),
+                                  bytes(memory_statistics().peak) + " of it tensors"});
+  write_page(folder);
+  const Trainer::Times& times = trainer.times();
+  if (times.count > 0)
+    voice_.tell("speed   {} {}/s, {} of training, {:.2f} s of saving and logging\n",
+                format_number(times.rate()), trainee_.description.names.unit, format_duration(times.training),
+                times.saving + times.logging + seconds_of_pages_);
+  tell_memory();
+  voice_.tell("model   {}\nreport  {}\nnext    ./run {} {} {}\n", file.string(),
+              (folder / "report.html").string(), options_.program, trainee_.next, file.string());
+  print_json(trainer, trainer.state().epoch);
+}
+
+}  // namespace unroll

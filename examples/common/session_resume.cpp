@@ -1,0 +1,59 @@
+// How a session goes on from the checkpoint of an earlier one.
+#include <algorithm>
+#include <array>
+
+#include "examples/common/session.h"
+
+namespace unroll {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Keys that decide how long and how safely is trained, and no number.
+constexpr std::array harmless = {"training.epochs", "training.patience", "training.keep",
+                                 "training.save_every_steps", "training.save_every_minutes", "training.log_every"};
+// Keys whose effect on what was trained so far cannot be taken back.
+constexpr std::array fixed = {"optimizer.kind", "optimizer.average_from"};
+
+bool one_of(const auto& keys, const std::string& key) { return std::ranges::find(keys, key) != keys.end(); }
+
+}  // namespace
+
+void Session::resume(Trainer& trainer, const fs::path& folder) const {
+  const fs::path path = folder / "last.safetensors";
+  if (!fs::exists(path)) {
+    trainer.resume(trainee_.task);
+    voice_.say("resumed from the beginning: there was no checkpoint yet\n");
+    return;
+  }
+  const SafetensorsFile file(path);
+  Metadata then = file.metadata();  // what is missing is empty
+  const Differences of_data = trainee_.data_differences(then, path.string());
+  std::vector<std::string> notes;
+  bool differs = false;
+  for (const auto& [key, was, is] :
+       trainee_.differing_keys({trainee_.recipe_name, path.string() + ": recipe", then["recipe"]})) {
+    require_input(!one_of(fixed, key) && !one_of(trainee_.fixed_keys, key),
+                  "{}: '{}' is {} in it; a run cannot go on with {}", path.string(), key, was, is);
+    notes.push_back(fmt::format("{} = {}, was {}", key, is, was));
+    const bool of_no_number = one_of(harmless, key) || one_of(trainee_.harmless_keys, key);
+    differs |= !of_no_number || (key == "training.epochs" &&
+                                 trainee_.sections.schedule.kind == ScheduleKind::cosine);
+  }
+  Differences others = *trainer.resume(trainee_.task);
+  const std::string& engine = trainee_.metadata.at("engine");
+  if (then["engine"] != engine)
+    others.push_back(fmt::format("engine {} then, {} now", then["engine"], engine));
+  others.insert(others.end(), of_data.begin(), of_data.end());
+  notes.insert(notes.end(), others.begin(), others.end());
+
+  voice_.say("resumed after step {}, {} of {} epochs complete\n", optimizer_->parameters().step(),
+             trainer.state().epoch, trainee_.sections.training.epochs);
+  for (const std::string& note : notes) voice_.say("        {}\n", note);
+  if (differs || !others.empty())
+    voice_.say("        the bits will differ from those of a run without that change\n");
+  if (trainer.finished()) voice_.say("        nothing is left to train\n");
+}
+
+}  // namespace unroll
