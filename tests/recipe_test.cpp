@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "framework/nearest.h"
 #include "framework/random.h"
 #include "tests/folder.h"
 #include "tests/support.h"

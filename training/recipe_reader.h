@@ -130,9 +130,6 @@ struct DifferingKey {
 };
 std::vector<DifferingKey> differing_keys(const RecipeReader& before, const RecipeReader& after);
 
-// The candidate nearest to `word` by edit distance, or "" if none is near enough to be meant.
-std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
-
 template <class E>
 RecipeKey& RecipeReader::choice(const std::string& name, E& field,
                                 std::vector<std::pair<std::string, E>> values,

@@ -8,6 +8,7 @@
 
 #include "examples/common/pages.h"
 #include "framework/check.h"
+#include "framework/nearest.h"
 #include "training/recipe_reader.h"
 
 namespace unroll {

@@ -9,6 +9,7 @@
 
 #include "examples/common/pages.h"
 #include "framework/check.h"
+#include "framework/nearest.h"
 #include "training/signals.h"
 
 namespace unroll {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "framework/check.h"
+#include "framework/nearest.h"
 #include "framework/one_line.h"
 #include "training/recipe_reader.h"
 
