@@ -12,6 +12,7 @@
 #include "data/ngram.h"
 #include "data/vocabulary.h"
 #include "data/windows.h"
+#include "tests/data_files.h"
 #include "tests/folder.h"
 #include "tests/support.h"
 
@@ -20,7 +21,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-void write_splits(const Folder& folder, std::string_view train, std::string_view valid, std::string_view test) {
+void write_splits(const Folder& folder, std::string_view train, std::string_view valid,
+                  std::string_view test) {
   folder.write("train.txt", train), folder.write("valid.txt", valid), folder.write("test.txt", test);
 }
 
@@ -137,7 +139,8 @@ TEST_CASE("a word that needs an <unk> the training split lacks is named with fil
   CHECK(lacks(input_error_of([&] { load_text(folder.path()); }), {"valid.txt:1: '?[31m'"}) == "");
   folder.write("valid.txt", "a\n");
   folder.write("test.txt", "aé\n");
-  CHECK(lacks(input_error_of([&] { load_text(folder.path(), Level::character); }), {"test.txt:1: 'é'"}) == "");
+  CHECK(lacks(input_error_of([&] { load_text(folder.path(), Level::character); }), {"test.txt:1: 'é'"}) ==
+        "");
 }
 
 TEST_CASE("files that are no text are refused by name") {
@@ -407,17 +410,25 @@ TEST_CASE("an n-gram model refuses what it cannot count") {
 
 // --- the script --------------------------------------------------------------------------------------------
 
-TEST_CASE("data/get-ptb.sh keeps what is right and leaves nothing else behind") {
-  const fs::path root = project_root();
-  const fs::path ptb = ptb_folder();
-  if (!ptb.empty()) setenv("UNROLL_PTB", ptb.c_str(), 1);
+// The exit status of tests/get_files_test.sh with these words after it.
+int try_script(const std::string& words) {
   const std::string command =
-      fmt::format("bash '{0}/tests/get_ptb_test.sh' '{0}/data/get-ptb.sh'", root.string());
+      fmt::format("cd '{}' && bash tests/get_files_test.sh {}", project_root().string(), words);
   const int status = std::system(command.c_str());
   REQUIRE(WIFEXITED(status));
-  if (WEXITSTATUS(status) == 77) {
-    std::puts("[skipped] data/get-ptb.sh: no python3 to serve files with, or neither curl nor wget");
-    return;
-  }
-  CHECK(WEXITSTATUS(status) == 0);
+  if (WEXITSTATUS(status) == 77)
+    std::puts("[skipped] scripts that fetch files: no python3 to serve them with, or neither curl nor wget");
+  return WEXITSTATUS(status) == 77 ? 0 : WEXITSTATUS(status);
+}
+
+TEST_CASE("data/get-ptb.sh keeps what is right and leaves nothing else behind") {
+  CHECK(try_script(fmt::format("data/get-ptb.sh '{}' ptb.train.txt ptb.valid.txt ptb.test.txt",
+                               ptb_folder().string())) == 0);
+}
+
+TEST_CASE("data/get-series.sh does likewise") {
+  const fs::path folder = series_file("eeg-eye-state.csv").parent_path();
+  CHECK(try_script(fmt::format("data/get-series.sh '{}' ETTh1.csv occupancy-datatraining.csv "
+                               "occupancy-datatest.csv occupancy-datatest2.csv eeg-eye-state.csv",
+                               folder.string())) == 0);
 }

@@ -181,7 +181,7 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
-// --- values to TOML ----------------------------------------------------------------------------------------
+// --- finding recipes ---------------------------------------------------------------------------------------
 
 std::vector<std::string> bundled_recipes(std::string_view program) {
   std::vector<std::string> names;
