@@ -1,13 +1,9 @@
 // See corpus.h.
 #include "data/corpus.h"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
-
 #include <fmt/format.h>
 
+#include "data/text_file.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 
@@ -17,25 +13,6 @@ namespace {
 namespace fs = std::filesystem;
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
-
-// Bytes of the UTF-8 code point that `text` begins with; 0 if it begins with none.
-std::size_t code_point_size(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned first = byte(0);
-  if (first < 0x80) return first == 0 ? 0 : 1;
-  const std::size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < size) return 0;
-  for (std::size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  // Longer than needed, a surrogate, or beyond the last code point.
-  const unsigned second = byte(1);
-  if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
-      (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F)) {
-    return 0;
-  }
-  return size;
-}
 
 // Calls symbol(text of the symbol, its line) for each word or character and for each newline.
 template <class F>
@@ -58,21 +35,6 @@ void for_each_symbol(std::string_view text, Level level, std::string_view origin
     i += size;
   }
   if (level == Level::word && word_begin < text.size()) symbol(text.substr(word_begin), line);
-}
-
-std::string read_file(const fs::path& path) {
-  const auto fail = [&](int error) {
-    throw InputError(fmt::format("{}: {}", path.string(), std::strerror(error)));
-  };
-  if (fs::is_directory(path)) fail(EISDIR);
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
-  if (!file) fail(errno);
-  std::string text;
-  char buffer[1 << 16];
-  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, file.get()))
-    text.append(buffer, count);
-  if (std::ferror(file.get())) fail(errno);
-  return text;
 }
 
 // The file's text, its last line ended. Never without a word.

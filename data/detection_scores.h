@@ -1,0 +1,40 @@
+// How good probabilities of a binary label are. What is not defined is NaN: precision where nothing was
+// called positive, recall and ROC-AUC where a class is absent, and so on.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace unroll {
+
+struct DetectionScores {
+  int64_t count = 0, positives = 0;
+  double accuracy = 0;
+  double balanced_accuracy = 0;  // mean of the recalls of both classes
+  double precision = 0, recall = 0, f1 = 0;
+  double roc_auc = 0;   // chance that a positive has the higher probability, ties counted half
+  double log_loss = 0;  // in nats; probabilities kept 1e-7 away from 0 and 1
+};
+
+// `probability` in [0, 1] and `label` (0, 1) of the same rows; positive where probability > threshold. Error
+// for other values, for sizes that differ, and for none.
+DetectionScores score_detection(std::span<const double> probability, std::span<const int> label,
+                                double threshold = 0.5);
+
+struct RocPoint {
+  double threshold, false_positive_rate, true_positive_rate;
+};
+// The curve from (0, 0), at an infinite threshold, to (1, 1): a point for each probability at which it turns;
+// positive are those not below it. Empty where a class is absent.
+std::vector<RocPoint> roc_curve(std::span<const double> probability, std::span<const int> label);
+
+struct ReliabilityBin {
+  int64_t count;
+  double mean_probability, positive_share;
+};
+// Rows by predicted probability, in `bins` equal intervals of [0, 1]; intervals without a row are left out.
+std::vector<ReliabilityBin> reliability(std::span<const double> probability, std::span<const int> label,
+                                        int bins = 10);
+
+}  // namespace unroll

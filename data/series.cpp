@@ -1,0 +1,111 @@
+// See series.h.
+#include "data/series.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "framework/check.h"
+#include "framework/nearest.h"
+#include "framework/one_line.h"
+
+namespace unroll {
+
+int Series::channel(std::string_view name) const {
+  const auto found = std::find(channels.begin(), channels.end(), name);
+  require_input(found != channels.end(), "{}: there is no channel '{}'{}", origin, one_line(name),
+                did_you_mean(nearest(name, channels)));
+  return static_cast<int>(found - channels.begin());
+}
+
+Series make_series(std::vector<std::string> names, std::vector<double> values) {
+  require(!names.empty() && values.size() % names.size() == 0, "series: {} values for {} channels",
+          values.size(), names.size());
+  Series series;
+  series.origin = "series";
+  series.channels = std::move(names);
+  series.values = std::move(values);
+  series.times.at.resize(series.values.size() / series.channels.size());
+  for (std::size_t i = 0; i < series.times.at.size(); ++i) series.times.at[i] = static_cast<int64_t>(i);
+  return series;
+}
+
+// --- calendar features
+// ---------------------------------------------------------------------------------------
+
+namespace {
+
+// A place on a circle that is passed once in `period`.
+struct Cycle {
+  std::string name;
+  double (*place)(const CalendarTime&);
+  double period;
+};
+
+const std::vector<Cycle>& cycles() {
+  static const std::vector<Cycle> all = {
+      {"minute", [](const CalendarTime& t) { return t.minute + t.second / 60.0; }, 60},
+      {"hour", [](const CalendarTime& t) { return t.hour + t.minute / 60.0 + t.second / 3600.0; }, 24},
+      {"weekday", [](const CalendarTime& t) { return double(t.weekday); }, 7},
+      {"day", [](const CalendarTime& t) { return t.day - 1.0; }, 31},
+      {"day_of_year", [](const CalendarTime& t) { return t.day_of_year - 1.0; }, 366},
+      {"month", [](const CalendarTime& t) { return t.month - 1.0; }, 12},
+  };
+  return all;
+}
+
+double years_since(const CalendarTime& first, const CalendarTime& now) {
+  return (now.year - first.year) + (now.day_of_year - first.day_of_year) / 365.25 +
+         (now.hour - first.hour) / 8766.0;
+}
+
+}  // namespace
+
+void add_calendar(Series& series, const std::vector<std::string>& features) {
+  if (features.empty()) return;
+  require_input(series.times.form != TimeForm::number, "{}: there are no dates to take the {} from",
+                series.origin, features.front());
+  const int64_t rows = series.rows();
+  std::vector<std::vector<double>> columns;
+  const auto add = [&](const std::string& name, auto value) {
+    require_input(std::find(series.channels.begin(), series.channels.end(), name) == series.channels.end(),
+                  "{}: there is a channel '{}' already", series.origin, name);
+    series.channels.push_back(name);
+    columns.emplace_back();
+    for (int64_t row = 0; row < rows; ++row) columns.back().push_back(value(series.times.calendar(row)));
+  };
+  const int before = series.width();
+  for (const std::string& feature : features) {
+    if (feature == "trend") {
+      const CalendarTime first = series.times.calendar(0);
+      add("trend", [&](const CalendarTime& now) { return years_since(first, now); });
+      continue;
+    }
+    const auto cycle =
+        std::find_if(cycles().begin(), cycles().end(), [&](const Cycle& c) { return c.name == feature; });
+    if (cycle == cycles().end()) {
+      std::vector<std::string> names = {"trend"};
+      for (const Cycle& c : cycles()) names.push_back(c.name);
+      throw InputError(fmt::format("no calendar feature '{}'{}; there are {}", one_line(feature),
+                                   did_you_mean(nearest(feature, names)), fmt::join(names, ", ")));
+    }
+    const auto angle = [&](const CalendarTime& t) {
+      return 2 * std::numbers::pi * cycle->place(t) / cycle->period;
+    };
+    add(feature + "_sin", [&](const CalendarTime& t) { return std::sin(angle(t)); });
+    add(feature + "_cos", [&](const CalendarTime& t) { return std::cos(angle(t)); });
+  }
+
+  std::vector<double> values;
+  values.reserve(static_cast<std::size_t>(rows * series.width()));
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int c = 0; c < before; ++c)
+      values.push_back(series.values[static_cast<std::size_t>(row * before + c)]);
+    for (const auto& column : columns) values.push_back(column[static_cast<std::size_t>(row)]);
+  }
+  series.values = std::move(values);
+  series.calendar += series.width() - before;
+}
+
+}  // namespace unroll

@@ -1,0 +1,71 @@
+// A series: rows of numbers in order of time, one column a channel, as a CSV file or a model gives them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/times.h"
+
+namespace unroll {
+
+// What to do about a cell without a value (empty, NA, N/A, NaN, null, ?). Never zero.
+enum class Missing : uint8_t {
+  error,
+  previous,    // the last value before it
+  interpolate  // on the line between its neighbours: looks ahead, so what is forecast from there knows too
+               // much
+};
+// What to do about times further apart than one and a half steps.
+enum class Gaps : uint8_t { error, allow /* rows are taken as if evenly spaced; a note says where */ };
+
+struct SeriesOptions {
+  std::string time = {};  // the column of times; "": the first one if it holds dates, else none
+  std::vector<std::string> channels =
+      {};                  // in this order; none named: every other column, as the file has them
+  std::string label = {};  // a column of 0 and 1 to be detected, taken in addition to `channels`
+  Missing missing = Missing::error;
+  Gaps gaps = Gaps::error;
+  char separator = ',';
+};
+
+struct Series {
+  std::string origin;  // the file, for messages
+  Times times;
+  std::vector<std::string> channels;  // names; calendar features stand last
+  std::vector<double> values;         // [rows, channels], in original units, finite
+  std::vector<int64_t> lines;         // of the file, by row; empty where there was no file
+  int label = -1;                     // the channel that is a label, -1: none. Never scaled.
+  int calendar = 0;                   // the last so many channels are calendar features. Never scaled.
+  std::vector<std::string> notes;     // what a user should know: a column left out, values filled, gaps
+
+  int width() const { return static_cast<int>(channels.size()); }
+  int64_t rows() const { return static_cast<int64_t>(times.at.size()); }
+  double at(int64_t row, int channel) const {
+    return values[static_cast<std::size_t>(row * width() + channel)];
+  }
+  // The channel of that name. InputError, with the nearest name, if there is none.
+  int channel(std::string_view name) const;
+};
+
+// A series of values [rows, names], its rows numbered from 0.
+Series make_series(std::vector<std::string> names, std::vector<double> values);
+
+// A CSV file with a header. A first column whose name is missing (a header one cell short, or begun by an
+// empty name) numbers the rows and is left out, with a note. InputError in one line with file and, where
+// there is one, line and column: a file that is missing, empty, without rows; an empty or repeated name; an
+// unknown channel (with the nearest); a row with more or fewer cells than the header; a cell that is no
+// number, infinite or missing; a label other than 0 and 1; times that cannot be read, descend, repeat
+// themselves or leave gaps.
+Series load_series(const std::filesystem::path& path, const SeriesOptions& options = {});
+Series parse_series(std::string_view text, const std::string& origin, const SeriesOptions& options = {});
+
+// Appends channels that tell the time: "minute" (of the hour), "hour" (of the day), "weekday", "day" (of the
+// month), "day_of_year", "month"; each a sine and a cosine, so that the end of a day lies beside its
+// beginning, and "trend": years since the first row. InputError: an unknown name (with the nearest), a series
+// without dates.
+void add_calendar(Series& series, const std::vector<std::string>& features);
+
+}  // namespace unroll

@@ -1,0 +1,307 @@
+// A series out of a CSV file. See series.h.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "data/csv.h"
+#include "data/series.h"
+#include "data/text_file.h"
+#include "framework/check.h"
+#include "framework/nearest.h"
+#include "framework/one_line.h"
+
+namespace unroll {
+namespace {
+
+constexpr double missing_value = std::numeric_limits<double>::quiet_NaN();
+
+bool says_missing(std::string_view cell) {
+  std::string lower(cell);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
+  constexpr std::array<std::string_view, 6> words = {"", "na", "n/a", "nan", "null", "?"};
+  return std::find(words.begin(), words.end(), lower) != words.end();
+}
+
+// The number that a cell consists of; infinite or NaN where a double cannot hold it, none if it is not one.
+std::optional<double> parse_number(std::string_view cell) {
+  double value = 0;
+  if (cell.starts_with('+') && !cell.starts_with("+-")) cell.remove_prefix(1);
+  const auto [stopped, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  if (stopped != cell.data() + cell.size() || error == std::errc::invalid_argument) return std::nullopt;
+  return error == std::errc() ? value : std::numeric_limits<double>::infinity();
+}
+
+// The columns of a file: which are read, and into which channel of the series.
+struct Columns {
+  std::vector<std::string> names;  // of the file's columns, without the row numbers
+  int skipped = 0;                 // 1 if row numbers stand before them
+  int time = -1;                   // indices into `names`
+  std::vector<int> chosen;         // by channel of the series
+  int label = -1;                  // the channel that is the label
+
+  std::string where(const CsvReader& csv, int column) const {
+    return fmt::format("{}:{}: column {} ('{}')", csv.origin(), csv.line(), column + skipped + 1,
+                       one_line(names[static_cast<std::size_t>(column)]));
+  }
+};
+
+// The header is the reader's present row; `next_row_cells` those of the row after it, 0 if there is none.
+Columns read_header(const CsvReader& csv, const std::vector<std::string>& header,
+                    std::size_t next_row_cells) {
+  Columns columns;
+  columns.names = header;
+  if (next_row_cells == header.size() + 1) {
+    columns.skipped = 1;
+  } else if (header.size() > 1 && header.front().empty()) {
+    columns.names.erase(columns.names.begin());
+    columns.skipped = 1;
+  }
+  std::unordered_map<std::string, std::size_t> seen;
+  for (std::size_t i = 0; i < columns.names.size(); ++i) {
+    const std::size_t place = i + 1 + static_cast<std::size_t>(columns.skipped);
+    require_input(!columns.names[i].empty(), "{}:1: column {} has no name", csv.origin(), place);
+    const auto [first, is_new] = seen.emplace(columns.names[i], place);
+    require_input(is_new, "{}:1: column {} is named '{}', as column {} is", csv.origin(), place,
+                  one_line(columns.names[i]), first->second);
+  }
+  return columns;
+}
+
+int find_column(const CsvReader& csv, const Columns& columns, std::string_view name) {
+  const auto found = std::find(columns.names.begin(), columns.names.end(), name);
+  require_input(found != columns.names.end(), "{}: there is no column '{}'{}", csv.origin(), one_line(name),
+                did_you_mean(nearest(name, columns.names)));
+  return static_cast<int>(found - columns.names.begin());
+}
+
+// Says which columns are read. `first` are the cells of the first row.
+void choose(Columns& columns, const CsvReader& csv, const std::vector<std::string>& first,
+            const SeriesOptions& options) {
+  if (!options.time.empty()) {
+    columns.time = find_column(csv, columns, options.time);
+  } else if (static_cast<int>(first.size()) > columns.skipped) {
+    const auto time = parse_time(first[static_cast<std::size_t>(columns.skipped)]);
+    if (time && time->form != TimeForm::number) columns.time = 0;
+  }
+  const int label = options.label.empty() ? -1 : find_column(csv, columns, options.label);
+  require_input(label < 0 || label != columns.time, "{}: column '{}' cannot be both the times and the label",
+                csv.origin(), one_line(options.label));
+  for (const std::string& name : options.channels) {
+    const int column = find_column(csv, columns, name);
+    require_input(column != columns.time, "{}: column '{}' holds the times, not a channel", csv.origin(),
+                  one_line(name));
+    require_input(std::find(columns.chosen.begin(), columns.chosen.end(), column) == columns.chosen.end(),
+                  "{}: channel '{}' is asked for twice", csv.origin(), one_line(name));
+    columns.chosen.push_back(column);
+  }
+  for (int i = 0; options.channels.empty() && i < static_cast<int>(columns.names.size()); ++i) {
+    if (i != columns.time) columns.chosen.push_back(i);
+  }
+  if (label >= 0) {
+    const auto found = std::find(columns.chosen.begin(), columns.chosen.end(), label);
+    columns.label = static_cast<int>(found - columns.chosen.begin());
+    if (found == columns.chosen.end()) columns.chosen.push_back(label);
+  }
+  require_input(!columns.chosen.empty(), "{}: there is no column of values", csv.origin());
+}
+
+double read_value(const CsvReader& csv, const Columns& columns, int channel, const std::string& cell,
+                  Missing missing) {
+  const int column = columns.chosen[static_cast<std::size_t>(channel)];
+  const auto where = [&] { return columns.where(csv, column); };
+  if (says_missing(cell)) {
+    if (channel == columns.label) throw InputError(fmt::format("{}: a label is missing", where()));
+    if (missing == Missing::error) {
+      throw InputError(
+          fmt::format("{}: a value is missing{}; missing = \"previous\" or \"interpolate\" fills it in",
+                      where(), cell.empty() ? "" : fmt::format(" ('{}')", one_line(cell))));
+    }
+    return missing_value;
+  }
+  const auto parsed = parse_number(cell);
+  if (!parsed) {
+    throw InputError(
+        fmt::format("{}: '{}' is not a number; a column of text is left out by naming the channels", where(),
+                    one_line(cell)));
+  }
+  const double value = *parsed;
+  if (!std::isfinite(value))
+    throw InputError(fmt::format("{}: '{}' is no finite number", where(), one_line(cell)));
+  if (channel == columns.label && value != 0 && value != 1)
+    throw InputError(fmt::format("{}: a label is 0 or 1, not '{}'", where(), one_line(cell)));
+  return value;
+}
+
+// --- times -------------------------------------------------------------------------------------------------
+
+void read_time(Series& series, const CsvReader& csv, const Columns& columns, const std::string& cell) {
+  const auto time = parse_time(cell);
+  const auto where = [&] { return columns.where(csv, columns.time); };
+  if (!time) {
+    throw InputError(
+        fmt::format("{}: '{}' is not a time; read are whole numbers, 2017-03, 2017-03-31 and "
+                    "2017-03-31 14:05:59",
+                    where(), one_line(cell)));
+  }
+  Times& times = series.times;
+  if (times.at.empty()) {
+    times.form = time->form;
+  } else {
+    const Time before{times.form, times.at.back()};
+    if (time->form != times.form) {
+      throw InputError(fmt::format("{}: '{}' is another form of time than '{}' above it", where(),
+                                   one_line(cell), to_text(before)));
+    }
+    if (time->count == before.count)
+      throw InputError(fmt::format("{}: {} stands there twice", where(), to_text(before)));
+    if (time->count < before.count)
+      throw InputError(fmt::format("{}: {} comes after {}: rows must be in order of time", where(),
+                                   to_text(*time), to_text(before)));
+  }
+  times.at.push_back(time->count);
+}
+
+std::string duration(TimeForm form, int64_t count) {
+  if (form == TimeForm::number) return fmt::format("{}", count);
+  if (form != TimeForm::date_time)
+    return fmt::format("{} {}{}", count, form == TimeForm::month ? "month" : "day", count == 1 ? "" : "s");
+  constexpr int64_t second = 1'000'000;
+  if (count % (3600 * second) == 0) return fmt::format("{} h", count / (3600 * second));
+  if (count % (60 * second) == 0) return fmt::format("{} min", count / (60 * second));
+  return fmt::format("{} s", static_cast<double>(count) / static_cast<double>(second));
+}
+
+// The step between rows, and where it is missed.
+void check_steps(Series& series, Gaps gaps) {
+  Times& times = series.times;
+  if (times.at.size() < 2) return;
+  std::map<int64_t, int64_t> counts;
+  for (std::size_t i = 1; i < times.at.size(); ++i) ++counts[times.at[i] - times.at[i - 1]];
+  times.step = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
+                 return a.second < b.second;
+               })->first;
+  if (times.form == TimeForm::date) {
+    times.calendar_months = true;
+    for (int64_t row = 0; row < series.rows(); ++row) {
+      const CalendarTime now = times.calendar(row), before = times.calendar(std::max<int64_t>(row - 1, 0));
+      const int months = 12 * (now.year - before.year) + now.month - before.month;
+      if (now.day != before.day || now.day > 28 || months != (row > 0)) times.calendar_months = false;
+    }
+  }
+  int64_t found = 0;
+  std::string first;
+  for (std::size_t i = 1; i < times.at.size(); ++i) {
+    const int64_t difference = times.at[i] - times.at[i - 1];
+    if (2 * difference <= 3 * times.step || ++found > 1) continue;
+    first = fmt::format("{} after {}, where rows are {} apart", duration(times.form, difference),
+                        series.times.text(static_cast<int64_t>(i) - 1), duration(times.form, times.step));
+    require_input(gaps == Gaps::allow, "{}:{}: a gap of {}; gaps = \"allow\" takes the rows as they come",
+                  series.origin, series.lines[i], first);
+    first = fmt::format("line {}: {}", series.lines[i], first);
+  }
+  if (found > 0)
+    series.notes.push_back(
+        fmt::format("{} gap{} in the times; the first, {}", found, found == 1 ? "" : "s", first));
+}
+
+// --- missing values
+// ------------------------------------------------------------------------------------------
+
+void fill_in(Series& series, Missing missing) {
+  const int64_t rows = series.rows();
+  const int width = series.width();
+  const auto value = [&](int64_t row, int channel) -> double& {
+    return series.values[static_cast<std::size_t>(row * width + channel)];
+  };
+  int64_t filled = 0, first_row = rows;
+  for (int channel = 0; channel < width; ++channel) {
+    for (int64_t row = 0; row < rows; ++row) {
+      if (!std::isnan(value(row, channel))) continue;
+      int64_t next = row;
+      while (next < rows && std::isnan(value(next, channel))) ++next;
+      const auto beside = [&](bool there, std::string_view which) {
+        require_input(there,
+                      "{}:{}: channel '{}': a value is missing, and there is none {} it to fill it in from",
+                      series.origin, series.lines[static_cast<std::size_t>(row)],
+                      one_line(series.channels[static_cast<std::size_t>(channel)]), which);
+      };
+      beside(row > 0, "before");
+      if (missing == Missing::interpolate) beside(next < rows, "after");
+      const double before = value(row - 1, channel);
+      const double after = missing == Missing::previous ? before : value(next, channel);
+      for (int64_t i = row; i < next; ++i) {
+        const double share = static_cast<double>(i - row + 1) / static_cast<double>(next - row + 1);
+        value(i, channel) = (1 - share) * before + share * after;
+      }
+      first_row = std::min(first_row, row);
+      filled += next - row;
+    }
+  }
+  if (filled > 0) {
+    series.notes.push_back(fmt::format("{} missing value{} filled in ({}); the first in line {}", filled,
+                                       filled == 1 ? "" : "s",
+                                       missing == Missing::previous ? "the previous value" : "interpolated",
+                                       series.lines[static_cast<std::size_t>(first_row)]));
+  }
+}
+
+}  // namespace
+
+Series parse_series(std::string_view text, const std::string& origin, const SeriesOptions& options) {
+  CsvReader csv(text, origin, options.separator);
+  csv.next();
+  const std::vector<std::string> header = csv.cells();
+  const bool has_rows = csv.next();
+  Columns columns = read_header(csv, header, has_rows ? csv.cells().size() : 0);
+  choose(columns, csv, has_rows ? csv.cells() : std::vector<std::string>{}, options);
+  require_input(has_rows, "{}: there are no rows below the header", origin);
+
+  Series series;
+  series.origin = origin;
+  series.label = columns.label;
+  if (std::all_of(header.begin(), header.end(),
+                  [](const std::string& name) { return parse_number(name).has_value(); }))
+    series.notes.push_back(
+        "the names in line 1 are all numbers: if they are values, the file lacks its header");
+  if (columns.skipped > 0) series.notes.push_back("the first column has no name: row numbers, left out");
+  for (const int column : columns.chosen)
+    series.channels.push_back(columns.names[static_cast<std::size_t>(column)]);
+  const std::size_t width = columns.names.size() + static_cast<std::size_t>(columns.skipped);
+  do {
+    const std::vector<std::string>& cells = csv.cells();
+    require_input(cells.size() >= width, "{}:{}: column {} is missing; the row has {} cells, the header {}",
+                  origin, csv.line(), cells.size() + 1, cells.size(), width);
+    require_input(cells.size() <= width,
+                  "{}:{}: column {} is one too many; the row has {} cells, the header {}", origin, csv.line(),
+                  width + 1, cells.size(), width);
+    const auto cell = [&](int column) { return cells[static_cast<std::size_t>(column + columns.skipped)]; };
+    if (columns.time >= 0) {
+      read_time(series, csv, columns, cell(columns.time));
+    } else {
+      series.times.at.push_back(series.rows());
+    }
+    series.lines.push_back(csv.line());
+    for (int channel = 0; channel < series.width(); ++channel) {
+      series.values.push_back(read_value(
+          csv, columns, channel, cell(columns.chosen[static_cast<std::size_t>(channel)]), options.missing));
+    }
+  } while (csv.next());
+  check_steps(series, options.gaps);
+  fill_in(series, options.missing);
+  return series;
+}
+
+Series load_series(const std::filesystem::path& path, const SeriesOptions& options) {
+  return parse_series(read_file(path), path.string(), options);
+}
+
+}  // namespace unroll

@@ -1,0 +1,136 @@
+// See series_windows.h.
+#include "data/series_windows.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "framework/check.h"
+#include "framework/one_line.h"
+#include "framework/random.h"
+
+namespace unroll {
+namespace {
+
+void fill_in_channels(const Series& series, SeriesWindowOptions& options) {
+  if (options.inputs.empty()) {
+    for (int c = 0; c < series.width(); ++c) {
+      if (c != series.label) options.inputs.push_back(c);
+    }
+  }
+  if (options.targets.empty() && series.label >= 0) options.targets = {series.label};
+  if (options.targets.empty()) {
+    options.targets.resize(static_cast<std::size_t>(series.width() - series.calendar));
+    std::iota(options.targets.begin(), options.targets.end(), 0);
+  }
+  for (const auto* channels : {&options.inputs, &options.targets}) {
+    require(!channels->empty(), "windows: there is no channel to {}",
+            channels == &options.inputs ? "read" : "predict");
+    for (const int c : *channels)
+      require(c >= 0 && c < series.width(), "windows: no channel {}, there are {}", c, series.width());
+  }
+}
+
+}  // namespace
+
+SeriesWindows::SeriesWindows(const Series& series, const Scaling& scaling, const Part& part,
+                             std::string_view part_name, const SeriesWindowOptions& options)
+    : series_(&series), scaling_(scaling), options_(options) {
+  const auto at_least = [](std::string_view what, int value, int least) {
+    require_input(value >= least, "windows: {} must be at least {}, not {}", what, least, value);
+  };
+  at_least("window", options.window, 1);
+  at_least("horizon", options.horizon, 1);
+  at_least("stride", options.stride, 1);
+  at_least("lead", options.lead, 0);
+  at_least("drop_last", options.drop_last, 0);
+  fill_in_channels(series, options_);
+  require(static_cast<int>(scaling.scale.size()) == series.width(),
+          "windows: a scaling of {} channels for {}", scaling.scale.size(), series.width());
+  for (const int target : options_.targets) {
+    const bool read = std::count(options_.inputs.begin(), options_.inputs.end(), target) > 0;
+    require(options_.lead > 0 || !read,
+            "windows: with a lead of 0, channel '{}' would be read and predicted at once",
+            one_line(series.channels[static_cast<std::size_t>(target)]));
+  }
+  for (const Span& span : part) {
+    require(0 <= span.history && span.history <= span.begin && span.end <= series.rows(),
+            "windows: rows {} to {} with history from {} do not lie in {} rows", span.begin, span.end,
+            span.history, series.rows());
+    const std::size_t before = origins_.size();
+    const int64_t first = std::max(span.begin, span.history + options_.window + options_.lead - 1);
+    for (int64_t origin = first; origin + options_.horizon <= span.end; origin += options_.stride)
+      origins_.push_back(origin);
+    origins_.resize(std::max(
+        before, origins_.size() -
+                    std::min<std::size_t>(origins_.size(), static_cast<std::size_t>(options_.drop_last))));
+  }
+  order_ = origins_;
+  const int64_t needed = int64_t{options_.window} + options_.lead - 1 + options_.horizon + options_.drop_last;
+  const int64_t history = part.empty() ? 0 : part.front().begin - part.front().history;
+  require_input(
+      !origins_.empty(),
+      "{}: the {} part has {} rows, and {} before them to look back on; a window of {} and a horizon of {} "
+      "need {} in all",
+      series.origin, part_name, rows_of(part), history, options_.window, options_.horizon, needed);
+}
+
+void SeriesWindows::shuffle(uint64_t seed, uint32_t epoch) {
+  in_order();
+  const RandomKey random{.seed = seed, .place = place_of("windows/order"), .step = epoch};
+  for (std::size_t i = order_.size(); i > 1; --i)
+    std::swap(order_[i - 1], order_[static_cast<std::size_t>((uint64_t{random.bits(i)} * i) >> 32)]);
+}
+
+void SeriesWindows::read(int64_t origin, real* to, int64_t step) const {
+  const int64_t first = origin - options_.lead - options_.window + 1;
+  for (int64_t row = first; row < first + options_.window; ++row, to += step) {
+    for (std::size_t i = 0; i < options_.inputs.size(); ++i) {
+      const int channel = options_.inputs[i];
+      to[i] = static_cast<real>(scaling_.apply(series_->at(row, channel), channel));
+    }
+  }
+}
+
+SeriesBatch SeriesWindows::batch(int64_t k, int size) {
+  require(size >= 1 && k >= 0 && k < batches(size), "windows: no batch {} of {} windows each, there are {}",
+          k, size, size >= 1 ? batches(size) : 0);
+  const int inputs = static_cast<int>(options_.inputs.size()),
+            targets = static_cast<int>(options_.targets.size());
+  if (size != size_) {
+    size_ = size;
+    input_ = Tensor({options_.window * size * inputs});
+    target_ = Tensor({options_.horizon * size * targets});
+  }
+  const int64_t begin = k * size;
+  const int rows = static_cast<int>(std::min<int64_t>(size, count() - begin));
+  SeriesBatch batch{
+      input_.slice(0, options_.window * rows * inputs).reshape({options_.window, rows, inputs}),
+      target_.slice(0, options_.horizon * rows * targets).reshape({options_.horizon, rows, targets}),
+      origins().subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(rows))};
+  for (int b = 0; b < rows; ++b) {
+    const int64_t origin = batch.origins[static_cast<std::size_t>(b)];
+    read(origin, batch.input.data() + b * inputs, int64_t{rows} * inputs);
+    for (int h = 0; h < options_.horizon; ++h) {
+      for (int t = 0; t < targets; ++t) {
+        const int channel = options_.targets[static_cast<std::size_t>(t)];
+        batch.target.data()[(int64_t{h} * rows + b) * targets + t] =
+            static_cast<real>(scaling_.apply(series_->at(origin + h, channel), channel));
+      }
+    }
+  }
+  return batch;
+}
+
+Tensor SeriesWindows::input_before(int64_t origin) const {
+  const int64_t last = origin - options_.lead, first = last - options_.window + 1;
+  require_input(first >= 0 && last < series_->rows(),
+                "{}: a window of {} rows before row {} does not lie in {} rows", series_->origin,
+                options_.window, origin, series_->rows());
+  const int inputs = static_cast<int>(options_.inputs.size());
+  Tensor input({options_.window, 1, inputs});
+  read(origin, input.data(), inputs);
+  return input;
+}
+
+}  // namespace unroll

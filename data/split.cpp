@@ -1,0 +1,140 @@
+// See split.h.
+#include "data/split.h"
+
+#include <algorithm>
+
+#include "framework/check.h"
+#include "framework/one_line.h"
+#include "framework/random.h"
+
+namespace unroll {
+
+int64_t rows_of(const Part& part) {
+  int64_t rows = 0;
+  for (const Span& span : part) rows += span.end - span.begin;
+  return rows;
+}
+
+Split split_at_rows(int64_t rows, int64_t train_end, int64_t valid_end, int64_t test_end) {
+  if (test_end == 0) test_end = rows;
+  require_input(0 < train_end && train_end <= valid_end && valid_end < test_end && test_end <= rows,
+                "split: parts that end at rows {}, {} and {} do not follow each other within {} rows",
+                train_end, valid_end, test_end, rows);
+  Split split;
+  split.train = {{0, train_end, 0}};
+  if (valid_end > train_end) split.valid = {{train_end, valid_end, 0}};
+  split.test = {{valid_end, test_end, 0}};
+  return split;
+}
+
+namespace {
+
+// int(rows · share), but not one less where share is the double just below what was meant (0.7 · 10).
+int64_t share_of(int64_t rows, double share) {
+  return static_cast<int64_t>(static_cast<double>(rows) * share * (1 + 1e-12));
+}
+
+void require_shares(double train, double valid) {
+  require_input(
+      train > 0 && valid >= 0 && train + valid < 1,
+      "split: {} for training and {} for validation are no parts of a whole that leave something to test",
+      train, valid);
+}
+
+// The time as a count of the series' form; a coarser one stands for its first moment.
+int64_t count_in(TimeForm form, std::string_view text) {
+  const auto time = parse_time(text);
+  require_input(time.has_value(), "split: '{}' is not a time", one_line(text));
+  if (time->form == form) return time->count;
+  require_input(form != TimeForm::number && time->form != TimeForm::number && time->form < form,
+                "split: the series' times are not written as '{}' is", one_line(text));
+  std::string finer = to_text(*time);
+  if (time->form == TimeForm::month) finer += "-01";
+  if (form == TimeForm::date_time) finer += " 00:00";
+  return parse_time(finer)->count;
+}
+
+}  // namespace
+
+Split split_by_fraction(int64_t rows, double train, double valid) {
+  require_shares(train, valid);
+  return split_at_rows(rows, share_of(rows, train), share_of(rows, train + valid));
+}
+
+Split split_by_time(const Series& series, std::string_view valid_from, std::string_view test_from) {
+  const std::vector<int64_t>& at = series.times.at;
+  const auto first_row = [&](std::string_view text) {
+    return std::lower_bound(at.begin(), at.end(), count_in(series.times.form, text)) - at.begin();
+  };
+  return split_at_rows(series.rows(), first_row(valid_from), first_row(test_from));
+}
+
+Split split_shuffled(int64_t rows, double train, double valid, uint64_t seed) {
+  require_shares(train, valid);
+  std::vector<int64_t> order(static_cast<std::size_t>(rows));
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
+  RandomStream random(seed, "split");
+  for (std::size_t i = order.size(); i > 1; --i)
+    std::swap(order[i - 1], order[random.below(static_cast<uint32_t>(i))]);
+  const auto part = [&](int64_t begin, int64_t end) {
+    std::sort(order.begin() + begin, order.begin() + end);
+    Part result;
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = order[static_cast<std::size_t>(i)];
+      result.push_back({row, row + 1, 0});
+    }
+    return result;
+  };
+  const int64_t train_end = share_of(rows, train), valid_end = share_of(rows, train + valid);
+  return {part(0, train_end), part(train_end, valid_end), part(valid_end, rows)};
+}
+
+Split without_history(Split split) {
+  for (Part* part : {&split.train, &split.valid, &split.test}) {
+    for (Span& span : *part) span.history = span.begin;
+  }
+  return split;
+}
+
+std::vector<Split> rolling_origin(int64_t rows, int folds, int64_t test_rows, int64_t valid_rows) {
+  require_input(folds >= 1 && test_rows >= 1 && valid_rows >= 0,
+                "rolling origin: {} folds of {} test rows and {} validation rows are none", folds, test_rows,
+                valid_rows);
+  const int64_t least = folds * test_rows + valid_rows + 1;
+  require_input(rows >= least,
+                "rolling origin: {} folds of {} test rows and {} validation rows need {} rows, not {}", folds,
+                test_rows, valid_rows, least, rows);
+  std::vector<Split> result;
+  for (int64_t fold = 0; fold < folds; ++fold) {
+    const int64_t test = rows - (folds - fold) * test_rows;
+    result.push_back(split_at_rows(rows, test - valid_rows, test, test + test_rows));
+  }
+  return result;
+}
+
+std::vector<Split> contiguous_blocks(int64_t rows, int folds) {
+  require_input(folds >= 3 && rows >= folds,
+                "blocks: {} rows in {} blocks; it takes at least 3, and a row in each", rows, folds);
+  const auto border = [&](int64_t block) { return rows * block / folds; };
+  std::vector<Split> result;
+  for (int fold = 0; fold < folds; ++fold) {
+    const int valid = (fold + folds - 1) % folds;
+    Split split;
+    for (int block = 0; block < folds; ++block) {
+      const Span span{border(block), border(block + 1), 0};
+      if (block == fold) {
+        split.test = {span};
+      } else if (block == valid) {
+        split.valid = {span};
+      } else if (!split.train.empty() && split.train.back().end == span.begin) {
+        split.train.back().end = span.end;
+      } else {
+        split.train.push_back({span.begin, span.end, span.begin});
+      }
+    }
+    result.push_back(split);
+  }
+  return result;
+}
+
+}  // namespace unroll

@@ -1,0 +1,48 @@
+// The times of a series' rows: read from text, checked for order, continued beyond the last row.
+//
+// A column of times has one form throughout: whole numbers, months (2017-03), dates (2017-03-31), or
+// date-times (2017-03-31 14:05, 2017-03-31T14:05:59.25Z). A time is a count of its form's unit. No zone but Z
+// is read, and no calendar but the Gregorian.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace unroll {
+
+enum class TimeForm : uint8_t { number, month, date, date_time };
+
+struct Time {
+  TimeForm form = TimeForm::number;
+  int64_t count = 0;  // as it is written; months since year 0; days, microseconds since 1970
+};
+
+// The time that the text says in one of the forms; none if it says none, or a day that no calendar has.
+std::optional<Time> parse_time(std::string_view text);
+std::string to_text(const Time& time);
+
+// What a calendar says of a moment.
+struct CalendarTime {
+  int year = 0, month = 1, day = 1;  // from 1
+  int weekday = 0;                   // Monday 0
+  int day_of_year = 1;               // from 1
+  int hour = 0, minute = 0, second = 0;
+};
+
+struct Times {
+  TimeForm form = TimeForm::number;
+  std::vector<int64_t> at;  // by row, ascending; a series without a column of times counts its rows from 0
+  int64_t step = 1;         // the most common difference of neighbours
+  bool calendar_months = false;  // dates that all lie on the same day of consecutive months
+
+  // The row's time; beyond the last row, `step` (or a month) further for each.
+  Time time(int64_t row) const;
+  std::string text(int64_t row) const { return to_text(time(row)); }
+  // Error for numbers, which no calendar knows.
+  CalendarTime calendar(int64_t row) const;
+};
+
+}  // namespace unroll

@@ -1,0 +1,54 @@
+// A CSV file: any bytes as a series. What is accepted has a finite value in every cell, ascending times, and
+// windows.
+#include <cmath>
+
+#include "data/series.h"
+#include "data/series_windows.h"
+#include "fuzz/target.h"
+
+namespace {
+
+using namespace unroll;
+
+void check(const Series& series) {
+  fuzz::expect(series.rows() > 0 && series.width() > 0, "a series has a value");
+  fuzz::expect(static_cast<int64_t>(series.values.size()) == series.rows() * series.width(),
+               "every cell is there");
+  for (const double value : series.values) fuzz::expect(std::isfinite(value), "values are finite");
+  for (std::size_t i = 1; i < series.times.at.size(); ++i)
+    fuzz::expect(series.times.at[i - 1] < series.times.at[i], "times ascend");
+  for (const std::string& note : series.notes) {
+    for (const unsigned char c : note) fuzz::expect(c >= 32 && c != 127, "a note is one line of text");
+  }
+  fuzz::accepts([&] {
+    std::vector<std::string> notes;
+    const Scaling scaling = fit_scaling(series, whole_series(series), ScalingKind::standard, notes);
+    SeriesWindows windows(series, scaling, whole_series(series), "train",
+                          {.window = 2, .inputs = {0}, .targets = {0}});
+    windows.batch(windows.batches(4) - 1, 4);
+  });
+  if (series.times.form != TimeForm::number) {
+    Series dated = series;
+    add_calendar(dated, {"minute", "hour", "weekday", "day", "day_of_year", "month", "trend"});
+    for (const double value : dated.values) fuzz::expect(std::isfinite(value), "features are finite");
+    fuzz::expect(parse_time(series.times.text(0)).has_value(), "a time can be written out and read again");
+  }
+}
+
+}  // namespace
+
+// The input: a byte of options, then the file.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  SeriesOptions options;
+  options.missing = data[0] % 3 == 0   ? Missing::error
+                    : data[0] % 3 == 1 ? Missing::previous
+                                       : Missing::interpolate;
+  options.gaps = data[0] & 16 ? Gaps::allow : Gaps::error;
+  if (data[0] & 32) options.separator = ';';
+  if (data[0] & 64) options.time = "t";
+  if (data[0] & 128) options.label = "on";
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  fuzz::accepts([&] { check(parse_series(text, "fuzzed.csv", options)); });
+  return 0;
+}

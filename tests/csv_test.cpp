@@ -1,0 +1,288 @@
+// CSV files as series: what is read, and what is refused, with line and column.
+#include "data/csv.h"
+
+#include <cmath>
+#include <fstream>
+
+#include "data/series.h"
+#include "tests/data_files.h"
+#include "tests/support.h"
+
+using namespace unroll;
+
+namespace {
+
+using Names = std::vector<std::string>;
+using Values = std::vector<double>;
+
+// Cells with a bar after each, rows with a slash.
+std::string cells_of(std::string_view text, char separator = ',') {
+  CsvReader csv(text, "x.csv", separator);
+  std::string all;
+  while (csv.next()) {
+    for (const std::string& cell : csv.cells()) all += cell + "|";
+    all += "/";
+  }
+  return all;
+}
+
+Series parse(std::string_view text, const SeriesOptions& options = {}) {
+  return parse_series(text, "x.csv", options);
+}
+
+// What an InputError says; what is not one fails the test.
+std::string refusal(std::string_view text, const SeriesOptions& options = {}) {
+  try {
+    parse(text, options);
+  } catch (const InputError& error) { return error.what(); }
+  return "";
+}
+
+}  // namespace
+
+// --- cells
+// ---------------------------------------------------------------------------------------------------
+
+TEST_CASE("cells, quotes, line ends and a byte-order mark are read as RFC 4180 has them") {
+  CHECK(cells_of("a,b\n1,2\n") == "a|b|/1|2|/");
+  CHECK(cells_of("a,b\r\n1,2\r\n") == "a|b|/1|2|/");
+  CHECK(cells_of("\xef\xbb\xbf"
+                 "a,b\n1,2") == "a|b|/1|2|/");
+  CHECK(cells_of("\"a,b\",\"say \"\"hi\"\"\"\n\"two\nlines\",\"\"\n") == "a,b|say \"hi\"|/two\nlines||/");
+  CHECK(cells_of(" a , \"b\" ,c d\n") == "a|b|c d|/");
+  CHECK(cells_of("a,,\n,b,\n") == "a|||/|b||/");
+  CHECK(cells_of("a;b,c\n", ';') == "a|b,c|/");
+  CHECK(cells_of("a\tb c\t\n1\t2\t3\n", '\t') == "a|b c||/1|2|3|/");
+  CHECK(cells_of("é,\xf0\x9d\x84\x9e\n") == "é|\xf0\x9d\x84\x9e|/");
+  CHECK(cells_of("a\n\n1\n \n\r\n\n") == "a|/|/1|/");  // empty lines at the end do not count
+}
+
+TEST_CASE("a row knows its line, also below a cell of several lines") {
+  CsvReader csv("a,b\n\"1\n2\",3\r\n4,5\n", "x.csv");
+  std::vector<int64_t> lines;
+  while (csv.next()) lines.push_back(csv.line());
+  CHECK(lines == std::vector<int64_t>{1, 2, 4});
+}
+
+TEST_CASE("what is no CSV is refused with line and column") {
+  CHECK(lacks(refusal("a,b\n1,\"2\n3,4\n"), {"x.csv:2: column 2", "not closed"}) == "");
+  CHECK(lacks(refusal("a,b\n1,\"2\"3\n"), {"x.csv:2: column 2", "after a closing quote"}) == "");
+  CHECK(lacks(refusal("a,b\n1,2\"3\n"), {"x.csv:2: column 2", "a quote inside '2\"3'"}) == "");
+  CHECK(lacks(refusal("a,b\n1,\xff\n"), {"x.csv:2", "UTF-8", "0xff"}) == "");
+  CHECK(lacks(refusal(std::string_view("a,b\n1,\0\n", 8)), {"x.csv:2", "UTF-8"}) == "");
+  CHECK(lacks(refusal(std::string_view("\xff\xfe"
+                                       "a\0,\0",
+                                       6)),
+              {"x.csv", "UTF-16"}) == "");
+}
+
+// --- series
+// --------------------------------------------------------------------------------------------------
+
+TEST_CASE("a series has its channels, times and lines from the file") {
+  const Series series =
+      parse("\"Month\",\"x\",y\r\n\"2016-11\",1,+2.5\r\n\"2016-12\",-3e2,4\r\n2017-01,.5,6\r\n");
+  CHECK(series.channels == Names{"x", "y"});
+  CHECK(series.values == Values{1, 2.5, -300, 4, 0.5, 6});
+  CHECK(series.lines == std::vector<int64_t>{2, 3, 4});
+  CHECK(series.times.form == TimeForm::month);
+  CHECK(series.times.text(0) == "2016-11");
+  CHECK(series.times.text(5) == "2017-04");  // beyond the end
+  CHECK(series.notes.empty());
+  CHECK(series.channel("y") == 1);
+}
+
+TEST_CASE("channels are chosen by name, in the order named") {
+  const std::string text = "date,a,note,b\n2020-01-01,1,fine,2\n2020-01-02,3,\"so, so\",4\n";
+  CHECK(parse(text, {.channels = {"b", "a"}}).values == Values{2, 1, 4, 3});
+  CHECK(lacks(refusal(text),
+              {"x.csv:2: column 3 ('note')", "'fine' is not a number", "naming the channels"}) == "");
+  CHECK(lacks(refusal(text, {.channels = {"aa"}}), {"no column 'aa'", "did you mean 'a'?"}) == "");
+  CHECK(lacks(refusal(text, {.time = "dat", .channels = {"a"}}), {"no column 'dat'", "'date'"}) == "");
+  CHECK(lacks(refusal(text, {.channels = {"a", "a"}}), {"'a' is asked for twice"}) == "");
+  CHECK(lacks(refusal(text, {.channels = {"date"}}), {"'date' holds the times"}) == "");
+  CHECK(lacks(refusal("date\n2020-01-01\n"), {"no column of values"}) == "");
+  Series series = parse(text, {.channels = {"a"}});
+  CHECK_THROWS_WITH_AS(series.channel("A"), "x.csv: there is no channel 'A'; did you mean 'a'?", InputError);
+}
+
+TEST_CASE("ragged rows are refused with line and column") {
+  CHECK(refusal("a,b,c\n1,2,3\n4,5\n") == "x.csv:3: column 3 is missing; the row has 2 cells, the header 3");
+  CHECK(refusal("a,b\n1,2\n3,4,5\n") ==
+        "x.csv:3: column 3 is one too many; the row has 3 cells, the header 2");
+  CHECK(refusal("a,b\n1,2\n\n3,4\n") == "x.csv:3: column 2 is missing; the row has 1 cells, the header 2");
+}
+
+TEST_CASE("a file without values is refused") {
+  CHECK(refusal("") == "x.csv: the file is empty");
+  CHECK(refusal("\n \r\n") == "x.csv: the file is empty");
+  CHECK(refusal("\xef\xbb\xbf") == "x.csv: the file is empty");
+  CHECK(refusal("a,b\n") == "x.csv: there are no rows below the header");
+  CHECK(lacks(error_of([] { load_series("nowhere.csv"); }), {"nowhere.csv: No such file"}) == "");
+}
+
+TEST_CASE("names must be there, and different") {
+  CHECK(refusal("a,b,a\n1,2,3\n") == "x.csv:1: column 3 is named 'a', as column 1 is");
+  CHECK(refusal("a,b,\n1,2,\n") == "x.csv:1: column 3 has no name");
+}
+
+TEST_CASE("a first column without a name numbers the rows, and is left out with a note") {
+  const Series shorter =
+      parse("\"date\",\"x\"\n\"140\",\"2015-02-02 14:19:00\",1\n\"141\",\"2015-02-02 14:20:00\",2\n");
+  CHECK(shorter.channels == Names{"x"});
+  CHECK(shorter.values == Values{1, 2});
+  CHECK(shorter.times.text(1) == "2015-02-02 14:20:00");
+  REQUIRE(shorter.notes.size() == 1);
+  CHECK(lacks(shorter.notes[0], {"first column", "left out"}) == "");
+  const Series unnamed = parse(",x\n0,5\n1,6\n");
+  CHECK(unnamed.channels == Names{"x"});
+  CHECK(unnamed.values == Values{5, 6});
+  CHECK(unnamed.notes.size() == 1);
+  CHECK(refusal("a,b\n0,1,2\n1,3\n") == "x.csv:3: column 3 is missing; the row has 2 cells, the header 3");
+  CHECK(lacks(refusal(",x\n0,5\n1,q\n"), {"x.csv:3: column 2 ('x')"}) == "");  // columns as the file has them
+}
+
+TEST_CASE("a header of numbers is remarked upon") {
+  CHECK(parse("1,2\n3,4\n").notes.size() == 1);
+  CHECK(parse("a,2\n3,4\n").notes.empty());
+}
+
+TEST_CASE("text, NaN, infinity and overflow are no values") {
+  CHECK(lacks(refusal("a,b\n1,2\n3,4 kW\n"), {"x.csv:3: column 2 ('b')", "'4 kW' is not a number"}) == "");
+  CHECK(lacks(refusal("a\n0x10\n"), {"x.csv:2: column 1 ('a')", "not a number"}) == "");
+  CHECK(lacks(refusal("a\n+-1\n"), {"not a number"}) == "");
+  CHECK(lacks(refusal("a\n\"1,5\"\n"), {"'1,5' is not a number"}) == "");
+  for (const std::string text : {"inf", "-inf", "Infinity", "INF", "1e999", "-nan"})
+    CHECK(lacks(refusal("a,b\n1,2\n3," + text + "\n"),
+                {"x.csv:3: column 2 ('b')", "'" + text + "' is no finite number"}) == "");
+  for (const std::string text : {"", "NA", "N/A", "NaN", "nan", "null", "?", "\"\""})
+    CHECK(lacks(refusal("a,b\n1,2\n3," + text + "\n"),
+                {"x.csv:3: column 2 ('b')", "a value is missing", "previous"}) == "");
+  CHECK(lacks(refusal("a\n1\n\x1b[31m\n"), {"x.csv:3", "'?[31m'"}) == "");  // would colour the terminal
+}
+
+TEST_CASE("missing values are filled in as asked, never with zero") {
+  const std::string text = "a,b\n1,10\n,NA\n?,40\n7,\n";
+  Series series = parse(text, {.missing = Missing::previous});
+  CHECK(series.values == Values{1, 10, 1, 10, 1, 40, 7, 40});
+  REQUIRE(series.notes.size() == 1);
+  CHECK(series.notes[0] == "4 missing values filled in (the previous value); the first in line 3");
+  series = parse("a,b\n1,10\n,NA\n?,40\n?,50\n9,60\n", {.missing = Missing::interpolate});
+  CHECK(series.values == Values{1, 10, 3, 25, 5, 40, 7, 50, 9, 60});
+  CHECK(lacks(refusal(text, {.missing = Missing::interpolate}),
+              {"x.csv:5: channel 'b'", "missing", "none after it"}) == "");
+  for (const Missing missing : {Missing::previous, Missing::interpolate})
+    CHECK(lacks(refusal("a,b\n1,\n2,3\n", {.missing = missing}),
+                {"x.csv:2: channel 'b'", "none before it"}) == "");
+  // Also between the largest numbers there are.
+  series = parse("a\n-1.5e308\n?\n1.5e308\n", {.missing = Missing::interpolate});
+  CHECK(series.values[1] == 0);
+}
+
+TEST_CASE("a label is 0 or 1, and there") {
+  const std::string text = "a,on\n5,0\n6,1.0\n";
+  const Series series = parse(text, {.label = "on"});
+  CHECK(series.label == 1);
+  CHECK(series.values == Values{5, 0, 6, 1});
+  CHECK(parse(text, {.channels = {"a"}, .label = "on"}).channels == Names{"a", "on"});
+  CHECK(lacks(refusal("a,on\n5,0\n6,2\n", {.label = "on"}),
+              {"x.csv:3: column 2 ('on')", "0 or 1, not '2'"}) == "");
+  CHECK(lacks(refusal("a,on\n5,0\n6,\n", {.label = "on", .missing = Missing::previous}),
+              {"x.csv:3: column 2 ('on')", "a label is missing"}) == "");
+  CHECK(lacks(refusal(text, {.label = "On"}), {"no column 'On'", "'on'"}) == "");
+}
+
+TEST_CASE("times must be read, ascend, be different, and leave no gaps") {
+  CHECK(lacks(refusal("date,x\n2020-01-01,1\n2020-02-30,2\n"),
+              {"x.csv:3: column 1 ('date')", "'2020-02-30' is not a time"}) == "");
+  CHECK(refusal("date,x\n2020-01-01,1\n2020-01-03,2\n2020-01-02,3\n") ==
+        "x.csv:4: column 1 ('date'): 2020-01-02 comes after 2020-01-03: rows must be in order of time");
+  CHECK(refusal("date,x\n2020-01-01,1\n2020-01-01,2\n") ==
+        "x.csv:3: column 1 ('date'): 2020-01-01 stands there twice");
+  CHECK(lacks(refusal("date,x\n2020-01,1\n2020-02-01,2\n"), {"x.csv:3: column 1", "another form"}) == "");
+  CHECK(lacks(refusal("t,x\n1,1\n2.5,2\n", {.time = "t"}),
+              {"x.csv:3: column 1 ('t')", "'2.5' is not a time"}) == "");
+  const std::string gap =
+      "date,x\n2020-01-01,1\n2020-01-02,2\n2020-01-03,2\n2020-01-06,3\n2020-01-07,3\n2020-01-09,3\n";
+  CHECK(lacks(refusal(gap),
+              {"x.csv:5", "a gap of 3 days after 2020-01-03", "1 day apart", "gaps = \"allow\""}) == "");
+  const Series allowed = parse(gap, {.gaps = Gaps::allow});
+  CHECK(allowed.rows() == 6);
+  REQUIRE(allowed.notes.size() == 1);
+  CHECK(lacks(allowed.notes[0], {"2 gaps", "line 5: 3 days after 2020-01-03"}) == "");
+}
+
+TEST_CASE("a step need not be exact: jitter and months of different lengths are no gaps") {
+  std::string text = "t,x\n";
+  for (const char* time : {"14:17:00", "14:18:00", "14:19:00", "14:19:59", "14:21:00", "14:22:00"})
+    text += fmt::format("2015-02-02 {},1\n", time);
+  const Series jitter = parse(text);
+  CHECK(jitter.times.step == 60'000'000);
+  CHECK(jitter.times.text(6) == "2015-02-02 14:23:00");
+  const Series months = parse("t,x\n2019-12-01,1\n2020-01-01,2\n2020-02-01,3\n2020-03-01,4\n");
+  CHECK(months.times.calendar_months);
+  CHECK(months.times.text(4) == "2020-04-01");
+  CHECK(months.times.text(13) == "2021-01-01");
+  CHECK(lacks(refusal("t,x\n2019-12-01,1\n2020-01-01,2\n2020-03-01,4\n"), {"x.csv:4", "60 days"}) == "");
+}
+
+TEST_CASE("ten thousand columns are read, and one fault among them is found") {
+  std::string header = "t", row = "1", bad = "2";
+  for (int i = 0; i < 10'000; ++i) {
+    header += fmt::format(",c{}", i);
+    row += fmt::format(",{}", i);
+    bad += i == 7'654 ? ",x" : ",0";
+  }
+  const Series series = parse(header + "\n" + row + "\n", {.time = "t"});
+  CHECK(series.width() == 10'000);
+  CHECK(series.at(0, 9'999) == 9'999);
+  CHECK(lacks(refusal(header + "\n" + row + "\n" + bad + "\n", {.time = "t"}),
+              {"x.csv:3: column 7656 ('c7654')", "'x'"}) == "");
+}
+
+TEST_CASE("the bundled tables are what everybody counts") {
+  const Series airline = load_series(project_root() / "data/series/airline.csv");
+  CHECK(airline.rows() == 144);
+  CHECK(airline.times.text(143) == "1960-12");
+  CHECK(airline.at(0, 0) == 112);
+  CHECK(airline.at(143, 0) == 432);
+  const Series sunspots = load_series(project_root() / "data/series/sunspots.csv");
+  CHECK(sunspots.rows() == 2820);
+  CHECK(sunspots.times.text(0) == "1749-01");
+  CHECK(sunspots.times.text(2819) == "1983-12");
+  CHECK(*std::max_element(sunspots.values.begin(), sunspots.values.end()) == 253.8);
+}
+
+TEST_CASE("the files that data/get-series.sh fetches are read whole") {
+  const auto file = [](const std::string& name) {
+    const std::filesystem::path path = series_file(name);
+    if (path.empty()) fmt::print("[skipped] {}: UNROLL_SERIES names no folder with it\n", name);
+    return path;
+  };
+  if (const auto path = file("ETTh1.csv"); !path.empty()) {
+    const Series series = load_series(path);
+    CHECK(series.rows() == 17'420);
+    CHECK(series.channels == Names{"HUFL", "HULL", "MUFL", "MULL", "LUFL", "LULL", "OT"});
+    CHECK(series.times.text(17'420) == "2018-06-26 20:00:00");
+    CHECK(series.notes.empty());
+  }
+  for (const auto& [name, rows, occupied] : {std::tuple{"occupancy-datatraining.csv", 8143, 1729},
+                                             {"occupancy-datatest.csv", 2665, 972},
+                                             {"occupancy-datatest2.csv", 9752, 2049}}) {
+    const auto path = file(name);
+    if (path.empty()) continue;
+    const Series series = load_series(path, {.label = "Occupancy"});
+    CHECK(series.rows() == rows);
+    CHECK(series.channels == Names{"Temperature", "Humidity", "Light", "CO2", "HumidityRatio", "Occupancy"});
+    int64_t count = 0;
+    for (int64_t row = 0; row < series.rows(); ++row) count += series.at(row, series.label) == 1;
+    CHECK(count == occupied);
+    CHECK(series.notes.size() == 1);  // the row numbers; no gap
+  }
+  if (const auto path = file("eeg-eye-state.csv"); !path.empty()) {
+    const Series series = load_series(path, {.label = "Class"});
+    CHECK(series.rows() == 14'980);
+    CHECK(series.width() == 15);
+    CHECK(series.times.form == TimeForm::number);
+  }
+}
