@@ -1,0 +1,161 @@
+// What the options of a recurrent layer cost: one window forward and backward, beside what has no such
+// option.
+//
+//   bench_options --hidden 200 --threads N --seconds S [--only "layer norm"]
+//
+// A case takes turns with its plain counterpart, window by window, for S seconds. Prints one line of JSON
+// with the milliseconds of every window; pytorch_options.py prints the same under the same names, and
+// run_options.py makes the table of both.
+#include <chrono>
+#include <functional>
+
+#include <boost/program_options.hpp>
+#include <nlohmann/json.hpp>
+
+#include "framework/unroll.h"
+
+using namespace unroll;
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr int steps = 35, batch = 20, vocab = 10000;
+
+using Forward = std::function<Var(const Var& x)>;  // x [steps, batch, hidden] -> y
+using Build = std::function<Forward(const Scope& params)>;
+
+struct Case {
+  std::string name, against;
+  Build option, plain;
+};
+
+Build lstm(LstmConfig config, Lengths lengths = {}) {
+  config.engine = LstmEngine::fused;
+  return [=](const Scope& params) -> Forward {
+    return [=, layers = Lstm(params / "lstm", config)](const Var& x) {
+      return layers(x, layers.zero_state(batch), lengths).y;
+    };
+  };
+}
+Build behind_locked_dropout(const Build& layers) {
+  return [=](const Scope& params) -> Forward {
+    return [drop = Dropout(params / "dropout", {.rate = 0.4f, .locked = true}),
+            rest = layers(params)](const Var& x) { return rest(drop(x)); };
+  };
+}
+Build of_words(float dropout, int hidden, const IdTensor& words, const Build& layers) {
+  return [=](const Scope& params) -> Forward {
+    const Embedding embed(params / "embedding", {.vocab = vocab, .dim = hidden, .dropout = dropout});
+    return [=, rest = layers(params)](const Var&) { return rest(embed(words)); };
+  };
+}
+Build side_by_side(const Build& left, const Build& right) {
+  return [=](const Scope& params) -> Forward {
+    return [a = left(params / "left"), b = right(params / "right")](const Var& x) {
+      return concat({a(x), b(x)}, 2);
+    };
+  };
+}
+
+std::vector<Case> cases_of(int n) {  // n: input and hidden
+  const Build plain = lstm({.input = n, .hidden = n});
+  const Build weight_drop = lstm({.input = n, .hidden = n, .weight_drop = 0.5f});
+  const Build gru = [=](const Scope& params) -> Forward {
+    return [layers = Gru(params / "gru", {.input = n, .hidden = n, .engine = LstmEngine::fused})](
+               const Var& x) { return layers(x, layers.zero_state(batch)).y; };
+  };
+  RandomStream random(1, "cases");
+  IdTensor words({steps, batch}), lengths({batch});
+  for (int32_t& word : words.span()) word = static_cast<int32_t>(random.below(vocab));
+  for (int32_t& length : lengths.span()) length = static_cast<int32_t>(1 + random.below(steps));
+  return {
+      {"locked dropout", "plain", behind_locked_dropout(plain), plain},
+      {"recurrent dropout", "plain", lstm({.input = n, .hidden = n, .recurrent_dropout = 0.3f}), plain},
+      {"weight drop", "plain", weight_drop, plain},
+      {"word dropout", "no word dropout", of_words(0.1f, n, words, plain), of_words(0, n, words, plain)},
+      {"zoneout", "plain", lstm({.input = n, .hidden = n, .zoneout_h = 0.05f, .zoneout_c = 0.5f}), plain},
+      {"layer norm", "plain", lstm({.input = n, .hidden = n, .layer_norm = true}), plain},
+      {"peepholes", "plain", lstm({.input = n, .hidden = n, .peepholes = true}), plain},
+      {"projection", "plain", lstm({.input = n, .hidden = n, .projection = n / 2}), plain},
+      {"other functions", "plain",
+       lstm({.input = n,
+             .hidden = n,
+             .gate_activation = Unary::hard_sigmoid,
+             .cell_activation = Unary::softsign}),
+       plain},
+      {"lengths", "plain", lstm({.input = n, .hidden = n}, {lengths}), plain},
+      {"residual", "two layers", lstm({.input = n, .hidden = n, .layers = 2, .residual = true}),
+       lstm({.input = n, .hidden = n, .layers = 2})},
+      {"bidirectional", "two side by side", lstm({.input = n, .hidden = n, .bidirectional = true}),
+       side_by_side(plain, plain)},
+      {"forget bias", "plain", lstm({.input = n, .hidden = n, .forget_bias = 1}), plain},
+      {"gru", "plain", gru, plain},
+      {"awd-lstm", "plain", behind_locked_dropout(weight_drop), plain},
+  };
+}
+
+class Net {
+ public:
+  explicit Net(const Build& build) : forward_(build(params_ / "net")) {}
+
+  double milliseconds(const Tensor& x) {
+    const auto start = std::chrono::steady_clock::now();
+    {
+      Tape tape;
+      tape.backward(sum(forward_(tape.watch(x))));
+      params_.spend_gradients();
+    }
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  }
+
+ private:
+  ParameterSet params_;
+  Forward forward_;
+};
+
+nlohmann::ordered_json times_of(const Case& c, const Tensor& x, double seconds) {
+  Net plain(c.plain), option(c.option);
+  for (int i = 0; i < 2; ++i) plain.milliseconds(x), option.milliseconds(x);  // memory, slabs, caches
+  std::vector<double> of_plain, of_option;
+  const int at_least = 5;
+  for (double spent = 0; spent < 1000 * seconds || std::ssize(of_option) < at_least;
+       spent += of_plain.back() + of_option.back()) {
+    of_plain.push_back(plain.milliseconds(x));
+    of_option.push_back(option.milliseconds(x));
+  }
+  return {{"against", c.against}, {"plain_ms", of_plain}, {"option_ms", of_option}};
+}
+
+void run(const po::variables_map& options) {
+  const int hidden = options["hidden"].as<int>();
+  set_threads(options["threads"].as<int>());
+  RandomStream random(1, "x");
+  const Tensor x({steps, batch, hidden});
+  for (real& v : x.span()) v = static_cast<real>(2 * random.uniform() - 1);
+
+  nlohmann::ordered_json cases;
+  for (const Case& c : cases_of(hidden))
+    if (!options.count("only") || options["only"].as<std::string>() == c.name)
+      cases[c.name] = times_of(c, x, options["seconds"].as<double>());
+  if (cases.empty())
+    throw InputError(fmt::format("there is no case '{}'", options["only"].as<std::string>()));
+  const nlohmann::ordered_json line = {{"engine", "fused"}, {"hidden", hidden},     {"steps", steps},
+                                       {"batch", batch},    {"threads", threads()}, {"cases", cases}};
+  fmt::print("{}\n", line.dump());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  sleep_while_waiting(argv);
+  po::options_description description("options");
+  description.add_options()("hidden", po::value<int>()->default_value(200))(
+      "threads", po::value<int>()->default_value(2))("seconds", po::value<double>()->default_value(2))(
+      "only", po::value<std::string>());
+  po::variables_map options;
+  po::store(po::parse_command_line(argc, argv, description), options);
+  run(options);
+} catch (const std::exception& error) {
+  fmt::print(stderr, "bench_options: {}\n", error.what());
+  return 2;
+}
