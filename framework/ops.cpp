@@ -221,7 +221,7 @@ Var layer_norm(const Var& x, const Var& gain, const Var& bias, real eps) {
   const int rows = static_cast<int>(y.rows());
   const Tensor average({rows}), rstd({rows});
   kernels().layer_norm(x.value().data(), gain.value().data(), bias.value().data(), eps, y.rows(), y.cols(), y.data(),
-                       average.data(), rstd.data());
+                       false, average.data(), rstd.data());
   return record("layer_norm", y, inputs(x, gain, bias), [=](const Var& y) {
     const auto zeroed = [](const Var& v) -> real* {
       if (!v.wants_grad()) return nullptr;

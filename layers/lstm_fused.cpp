@@ -72,13 +72,15 @@ LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, con
   };
 
   kernels().broadcast_rows(layer.bias.value().data(), gates.rows(), gates.cols(), gates.data());
-  of_x.add_product(x.value(), transposed(layer.weight_ih.value()), gates);
+  gemm(x.value(), transposed(layer.weight_ih.value()), of_x.into(gates));
   const PackedMatrix recurrent(transposed(dropped(layer.weight_hh.value(), masks.weight_hh)));
   std::optional<PackedMatrix> projection;
   if (projects) projection.emplace(transposed(layer.weight_hr.value()));
   const Carried carried_h{masks.new_h}, carried_c{masks.new_c};
   for (int t = 0; t < steps; ++t) {
-    of_h[t].add_product(masked(h[t], masks.h), recurrent, gates[t]);
+    of_x.forward(gates, t);
+    gemm(masked(h[t], masks.h), recurrent, of_h.into(gates, t));
+    of_h.forward(gates, t);
     kernels().lstm_cell(step(t));
     if (projects) gemm(out[t], *projection, overwrite(h[t + 1]));
     carried_h.forward(t, h[t + 1], h[t], h[t + 1]);
@@ -102,13 +104,14 @@ LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, con
           carried_c.split(t, dc);
           if (projects) projected[t].copy_from(dh), gemm(dh, *projection, overwrite(dout));
           kernels().lstm_cell_gradient(step(t), projects ? dout.data() : dh.data(), dc.data(), dc.data());
-          const Tensor da = of_h[t].gradient(gates[t]);
+          of_x.gradient(gates, t);
+          const Tensor da = of_h.gradient(gates, t);
           if (t > 0 || h0.wants_grad()) gemm(da, recurrent, overwrite(dh));
           dh = masked(dh, masks.h);
           carried_h.join(dh);
           carried_c.join(dc);
         }
-        const Tensor da_h = has(layer.norm_hh) ? of_h.product : gates, da_x = of_x.gradient(gates);
+        const Tensor da_x = of_x.gradient(gates), da_h = of_h.gradient(gates);
         if (x.wants_grad()) gemm(da_x, layer.weight_ih.value(), x.gradient());
         contribute_product(da_x, x.value(), layer.weight_ih);
         contribute_product(da_h, masked(h.slice(0, steps), masks.h), layer.weight_hh, masks.weight_hh);

@@ -590,9 +590,13 @@ TEST_CASE("layer norm and its gradients") {
       CAPTURE(rows);
       CAPTURE(cols);
       Reals y(x.size()), m(mean.size()), s(mean.size()), dx(x.size()), sum(before), dgain(gain), dbias(bias);
-      k.layer_norm(x.data(), gain.data(), bias.data(), eps, rows, cols, y.data(), m.data(), s.data());
+      k.layer_norm(x.data(), gain.data(), bias.data(), eps, rows, cols, y.data(), false, m.data(), s.data());
       check_close(
           y, [&](int64_t i) { return normal(i) * at(gain, i % cols) + at(bias, i % cols); }, 40);
+      Reals added(before);
+      k.layer_norm(x.data(), gain.data(), nullptr, eps, rows, cols, added.data(), true, m.data(), s.data());
+      check_close(
+          added, [&](int64_t i) { return normal(i) * at(gain, i % cols); }, 40, &before);
       k.layer_norm_gradient(x.data(), gain.data(), m.data(), s.data(), dy.data(), rows, cols, dx.data(),
                             false, nullptr, nullptr);
       k.layer_norm_gradient(x.data(), gain.data(), m.data(), s.data(), dy.data(), rows, cols, sum.data(),
@@ -603,6 +607,11 @@ TEST_CASE("layer norm and its gradients") {
       };
       check_close(dx, slope, 40);
       check_close(sum, slope, 40, &before);
+      Reals in_place(x), of_gain(gain);
+      k.layer_norm_gradient(in_place.data(), gain.data(), m.data(), s.data(), dy.data(), rows, cols,
+                            in_place.data(), false, of_gain.data(), nullptr);
+      CHECK(in_place == dx);
+      CHECK(of_gain == dgain);
       check_close(
           dgain,
           [&](int64_t c) {

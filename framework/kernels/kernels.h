@@ -100,10 +100,10 @@ struct Kernels {
   void (*softmax_gradient)(const real* y, const real* dy, int64_t rows, int64_t cols, real* dx, bool add);
   void (*log_softmax)(const real* x, int64_t rows, int64_t cols, real* y);
   void (*log_softmax_gradient)(const real* y, const real* dy, int64_t rows, int64_t cols, real* dx, bool add);
-  // y = (x - mean) · rstd · gain + bias, over each row; mean and rstd [rows] are kept for the gradient
+  // y = (x - mean) · rstd · gain + bias, over each row; mean and rstd [rows] are kept for the gradient. bias may be null.
   void (*layer_norm)(const real* x, const real* gain, const real* bias, real eps, int64_t rows, int64_t cols, real* y,
-                     real* mean, real* rstd);
-  // dx; dgain and dbias [cols] are added to what they hold. Any of the three may be null.
+                     bool add, real* mean, real* rstd);
+  // dx, which may be x; dgain and dbias [cols] are added to what they hold. Any of the three may be null.
   void (*layer_norm_gradient)(const real* x, const real* gain, const real* mean, const real* rstd, const real* dy,
                               int64_t rows, int64_t cols, real* dx, bool add_dx, real* dgain, real* dbias);
   // y [outer, inner] = Σ over the middle dimension of x [outer, n, inner], times `scale`

@@ -77,45 +77,35 @@ struct Carried {
 };
 
 // Layer norm of a product before it joins the gates: gates += x̂·gain, x̂ the normalised rows of the product.
-// Without a gain the product goes straight into the gates.
+// Without a gain the product goes straight into the gates, and nothing else happens.
 struct Normed {
   static constexpr real eps = real(1e-5);
   Var gain = {};
-  Tensor product = {}, mean = {}, rstd = {};
+  Tensor product = {}, mean = {}, rstd = {};  // [steps, batch, 4*hidden], [steps, batch]
 
-  Normed() = default;
-  Normed(const Var& of, const Shape& gates) {
-    if (!has(of)) return;
-    const int rows = static_cast<int>(gates.size() / gates[-1]);
-    gain = of, product = Tensor(gates), mean = Tensor({gates[0], rows / gates[0]}),
-    rstd = Tensor(mean.shape());
+  Normed(const Var& gain, const Shape& gates) : gain(gain) {
+    if (has(gain)) product = Tensor(gates), mean = Tensor({gates[0], gates[1]}), rstd = Tensor(mean.shape());
   }
-  Normed operator[](int t) const {
-    if (!has(gain)) return {};
-    Normed step;
-    step.gain = gain, step.product = product[t], step.mean = mean[t], step.rstd = rstd[t];
-    return step;
-  }
-  template <class Weights>
-  void add_product(const Tensor& x, const Weights& w, const Tensor& gates) const {
-    if (!has(gain)) return gemm(x, w, add_to(gates));
-    gemm(x, w, overwrite(product));
-    const Tensor y(product.shape()), zero = Tensor::zeros(gain.shape());
-    kernels().layer_norm(product.data(), gain.value().data(), zero.data(), eps, product.rows(),
-                         product.cols(), y.data(), mean.data(), rstd.data());
-    kernels().affine(y.data(), 1, 0, gates.data(), y.size(), true);
+  // Where the product is to be put: of all steps, or of step t.
+  Into into(const Tensor& gates) const { return has(gain) ? overwrite(product) : add_to(gates); }
+  Into into(const Tensor& gates, int t) const { return has(gain) ? overwrite(product[t]) : add_to(gates[t]); }
+
+  void forward(const Tensor& gates, int t) const {
+    if (has(gain))
+      kernels().layer_norm(product[t].data(), gain.value().data(), nullptr, eps, mean.cols(), product.cols(),
+                           gates[t].data(), true, mean[t].data(), rstd[t].data());
   }
   // d of the gates -> d of the product, which takes the product's place.
-  Tensor gradient(const Tensor& d) const {
-    if (!has(gain)) return d;
-    const auto back = [&](real* dx, real* dgain) {
-      kernels().layer_norm_gradient(product.data(), gain.value().data(), mean.data(), rstd.data(), d.data(),
-                                    product.rows(), product.cols(), dx, false, dgain, nullptr);
-    };
-    back(nullptr, accumulator(gain).data());
-    back(product.data(), nullptr);
-    return product;
+  Tensor gradient(const Tensor& d, int t) const {
+    if (!has(gain)) return d[t];
+    const Tensor x = product[t];
+    kernels().layer_norm_gradient(x.data(), gain.value().data(), mean[t].data(), rstd[t].data(), d[t].data(),
+                                  mean.cols(), x.cols(), x.data(), false, accumulator(gain).data(), nullptr);
+    return x;
   }
+  const Tensor& gradient(const Tensor& d) const {
+    return has(gain) ? product : d;
+  }  // of all steps, after that
 };
 
 }  // namespace unroll::inline UNROLL_REAL::fused

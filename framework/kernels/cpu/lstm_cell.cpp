@@ -34,7 +34,7 @@ void forward(const LstmStep& s) {
     apply<F>(o, n);
     const real* seen = state;
     if (s.norm.gain) {
-      layer_norm(state, s.norm.gain, s.norm.bias, s.norm.eps, 1, n, s.norm.y + at, s.norm.mean + row,
+      layer_norm(state, s.norm.gain, s.norm.bias, s.norm.eps, 1, n, s.norm.y + at, false, s.norm.mean + row,
                  s.norm.rstd + row);
       seen = s.norm.y + at;
     }

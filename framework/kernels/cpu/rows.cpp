@@ -1,7 +1,8 @@
 // Kernels on the rows of a matrix, and on one dimension of a block.
+#include "framework/kernels/cpu/rows.h"
+
 #include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/launch.h"
-#include "framework/kernels/cpu/rows.h"
 
 namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
 namespace {
@@ -31,6 +32,22 @@ void each_column_sum(int64_t count, int64_t rows, int64_t cols, int64_t cost, Va
 #pragma omp simd
     for (int64_t c = 0; c < n; ++c) finish(k, begin + c, sum[c]);
   });
+}
+
+// Σ value(c) over a row. Four sums side by side, since an addition takes longer than one can be begun.
+template <class Value>
+real row_sum(int64_t cols, Value value) {
+  const int64_t part = cols / 4;
+  real a = 0, b = 0, c = 0, d = 0;
+#pragma omp simd reduction(+ : a, b, c, d)
+  for (int64_t i = 0; i < part; ++i) {
+    a += value(i);
+    b += value(part + i);
+    c += value(2 * part + i);
+    d += value(3 * part + i);
+  }
+  for (int64_t i = 4 * part; i < cols; ++i) a += value(i);
+  return (a + b) + (c + d);
 }
 
 void broadcast_rows(const real* b, int64_t rows, int64_t cols, real* y) {
@@ -119,21 +136,21 @@ void log_softmax_gradient(const real* y, const real* dy, int64_t rows, int64_t c
 
 // y = (x - mean) · rstd · gain + bias,  rstd = 1 / √(mean of (x - mean)² + eps)
 void layer_norm(const real* x, const real* gain, const real* bias, real eps, int64_t rows, int64_t cols,
-                real* y, real* mean, real* rstd) {
-  each_row(rows, cols, 3, [=](int64_t r) {
-    const real* in = x + r * cols;
+                real* y, bool add, real* mean, real* rstd) {
+  const auto put_row = [=](auto adds, auto biased, int64_t r) {
+    const real *in = x + r * cols, m = mean[r], s = rstd[r];
     real* out = y + r * cols;
-    real sum = 0, squares = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t c = 0; c < cols; ++c) sum += in[c];
-    const real m = sum / static_cast<real>(cols);
-#pragma omp simd reduction(+ : squares)
-    for (int64_t c = 0; c < cols; ++c) squares += (in[c] - m) * (in[c] - m);
-    const real s = 1 / sqrt(squares / static_cast<real>(cols) + eps);
 #pragma omp simd
-    for (int64_t c = 0; c < cols; ++c) out[c] = (in[c] - m) * s * gain[c] + bias[c];
+    for (int64_t c = 0; c < cols; ++c)
+      put(adds, out[c], (in[c] - m) * s * gain[c] + (biased ? bias[c] : real{0}));
+  };
+  each_row(rows, cols, 3, [=](int64_t r) {
+    const real *in = x + r * cols, n = static_cast<real>(cols);
+    const real m = row_sum(cols, [=](int64_t c) { return in[c]; }) / n;
+    const real squares = row_sum(cols, [=](int64_t c) { return (in[c] - m) * (in[c] - m); });
     mean[r] = m;
-    rstd[r] = s;
+    rstd[r] = 1 / sqrt(squares / n + eps);
+    with_flag(add, [=](auto adds) { with_flag(bias, [=](auto biased) { put_row(adds, biased, r); }); });
   });
 }
 
@@ -141,26 +158,6 @@ void layer_norm(const real* x, const real* gain, const real* bias, real eps, int
 //   dx = rstd (g - mean of g - x̂ · mean of g·x̂)      dgain = Σ_rows dy·x̂      dbias = Σ_rows dy
 void layer_norm_gradient(const real* x, const real* gain, const real* mean, const real* rstd, const real* dy,
                          int64_t rows, int64_t cols, real* dx, bool add_dx, real* dgain, real* dbias) {
-  if (dx) {
-    with_flag(add_dx, [=](auto adds) {
-      each_row(rows, cols, 4, [=](int64_t r) {
-        const real *in = x + r * cols, *dout = dy + r * cols;
-        real* din = dx + r * cols;
-        const real m = mean[r], s = rstd[r];
-        real sum = 0, dot = 0;
-#pragma omp simd reduction(+ : sum, dot)
-        for (int64_t c = 0; c < cols; ++c) {
-          const real g = dout[c] * gain[c];
-          sum += g;
-          dot += g * ((in[c] - m) * s);
-        }
-        const real a = sum / static_cast<real>(cols), b = dot / static_cast<real>(cols);
-#pragma omp simd
-        for (int64_t c = 0; c < cols; ++c)
-          put(adds, din[c], s * (dout[c] * gain[c] - a - (in[c] - m) * s * b));
-      });
-    });
-  }
   if (dgain) {
     each_column_sum(
         1, rows, cols, 2,
@@ -170,6 +167,18 @@ void layer_norm_gradient(const real* x, const real* gain, const real* mean, cons
         [=](int64_t, int64_t c, real sum) { dgain[c] += sum; });
   }
   if (dbias) sum_rows(dy, rows, cols, dbias, true);
+  if (!dx) return;
+  with_flag(add_dx, [=](auto adds) {
+    each_row(rows, cols, 4, [=](int64_t r) {
+      const real *in = x + r * cols, *dout = dy + r * cols;
+      real* din = dx + r * cols;
+      const real m = mean[r], s = rstd[r], n = static_cast<real>(cols);
+      const real a = row_sum(cols, [=](int64_t c) { return dout[c] * gain[c]; }) / n;
+      const real b = row_sum(cols, [=](int64_t c) { return dout[c] * gain[c] * (in[c] - m); }) * s / n;
+#pragma omp simd
+      for (int64_t c = 0; c < cols; ++c) put(adds, din[c], s * (dout[c] * gain[c] - a - (in[c] - m) * s * b));
+    });
+  });
 }
 
 namespace {

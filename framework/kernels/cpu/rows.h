@@ -6,7 +6,7 @@
 namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
 
 void layer_norm(const real* x, const real* gain, const real* bias, real eps, int64_t rows, int64_t cols,
-                real* y, real* mean, real* rstd);
+                real* y, bool add, real* mean, real* rstd);
 void layer_norm_gradient(const real* x, const real* gain, const real* mean, const real* rstd, const real* dy,
                          int64_t rows, int64_t cols, real* dx, bool add_dx, real* dgain, real* dbias);
 
