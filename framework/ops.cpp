@@ -58,11 +58,9 @@ Var linear(const Var& x, const Var& w) {
 
 // y = f(x)            dx = dy f'(x);  formulas and slopes: kernels/pointwise.h
 Var unary(Unary f, const Var& x) {
-  static constexpr std::array names = {"exp",  "log",          "sqrt",      "sigmoid", "tanh",
-                                       "relu", "hard_sigmoid", "hard_tanh", "softsign"};
   Tensor y(x.shape());
   kernels().unary(f, x.value().data(), y.data(), y.size());
-  return record(names[static_cast<size_t>(f)], y, inputs(x), [=](const Var& y) {
+  return record(name_of(f), y, inputs(x), [=](const Var& y) {
     const Into dx = x.gradient();
     kernels().unary_gradient(f, x.value().data(), y.value().data(), y.grad().data(), dx.tensor.data(),
                              y.value().size(), dx.add);

@@ -30,6 +30,7 @@ Var sigmoid(const Var& x);
 Var tanh(const Var& x);
 Var relu(const Var& x);
 Var unary(Unary f, const Var& x);  // any of the functions above, and the others of unary.h
+inline const char* name_of(Unary f) { return unary_names[static_cast<int>(f)]; }
 
 inline Var operator+(const Var& a, const Var& b) { return add(a, b); }
 inline Var operator-(const Var& a, const Var& b) { return sub(a, b); }

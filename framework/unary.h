@@ -1,4 +1,4 @@
-// The functions of one element, by name.
+// The functions of one element, by name. Formulas and slopes stand in kernels/pointwise.h.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,6 @@
 
 namespace unroll::inline UNROLL_REAL {
 
-// Formulas and slopes stand in kernels/pointwise.h.
 enum class Unary : uint8_t {
   exp,
   log,
@@ -19,5 +18,11 @@ enum class Unary : uint8_t {
   hard_tanh,     // x between -1 and 1
   softsign       // x / (1 + |x|)
 };
+inline constexpr const char* unary_names[] = {"exp",  "log",          "sqrt",      "sigmoid", "tanh",
+                                              "relu", "hard_sigmoid", "hard_tanh", "softsign"};
+
+// Those that an LSTM's gates may have, and its cell: g, and c on its way to h. The slope of each follows from its value.
+inline constexpr Unary gate_functions[] = {Unary::sigmoid, Unary::hard_sigmoid};
+inline constexpr Unary cell_functions[] = {Unary::tanh, Unary::relu, Unary::hard_tanh, Unary::softsign};
 
 }  // namespace unroll::inline UNROLL_REAL

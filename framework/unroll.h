@@ -10,6 +10,7 @@
 #include "framework/random.h"
 #include "framework/tape.h"
 #include "framework/threads.h"
+#include "layers/cell.h"
 #include "layers/dense.h"
 #include "layers/dropout.h"
 #include "layers/embedding.h"

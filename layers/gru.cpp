@@ -1,7 +1,5 @@
 #include "layers/gru.h"
 
-#include <cmath>
-
 namespace unroll::inline UNROLL_REAL {
 
 LstmChoice choose_gru(const GruConfig& config) {
@@ -10,7 +8,6 @@ LstmChoice choose_gru(const GruConfig& config) {
                                              {"zoneout", config.zoneout > 0}}));
 }
 
-// Weights uniform in ±1/√hidden, as PyTorch's nn.GRU.
 Gru::Gru(Scope scope, const GruConfig& c)
     : config_(c),
       choice_(choose_gru(c)),
@@ -28,20 +25,14 @@ Gru::Gru(Scope scope, const GruConfig& c)
                      .weight_drop = c.weight_drop,
                      .zoneout_h = c.zoneout,
                      .zoneout_c = 0}) {
-  const int gates = 3 * c.hidden;
-  const float bound = 1 / std::sqrt(static_cast<float>(c.hidden));
-  for (int k = 0; k < stack_.count(); ++k) {
-    const auto add = [&](const char* name, const Shape& shape) {
-      Parameter& p =
-          scope.add(name + RecurrentStack::suffix(k, c.directions()), shape, Init::uniform(-bound, bound));
-      p.decay = shape.rank() > 1;
-      return p.var();
-    };
-    const Var weight_ih = add("weight_ih", {gates, stack_.input_of(k)}),
-              weight_hh = add("weight_hh", {gates, c.hidden});
-    layers_.push_back({weight_ih, weight_hh, add("bias", {gates}), add("bias_hn", {c.hidden})});
-  }
+  for (int k = 0; k < stack_.count(); ++k) layers_.emplace_back(stack_.scope_of(k));
 }
+
+Gru::Layer::Layer(const LayerScope& scope)
+    : weight_ih(scope.add("weight_ih", {3 * scope.hidden, scope.input}).var()),
+      weight_hh(scope.add("weight_hh", {3 * scope.hidden, scope.hidden}).var()),
+      bias(scope.add("bias", {3 * scope.hidden}).var()),
+      bias_hn(scope.add("bias_hn", {scope.hidden}).var()) {}
 
 GruState Gru::zero_state(int batch) const { return {Tensor::zeros({stack_.count(), batch, config_.hidden})}; }
 

@@ -62,8 +62,13 @@ class Gru {
   const GruConfig& config() const { return config_; }
   const LstmChoice& choice() const { return choice_; }
 
-  struct Layer {
-    Var weight_ih = {}, weight_hh = {}, bias = {}, bias_hn = {};
+  struct Layer {  // as Lstm::Layer
+    static constexpr const char* name = "gru";
+    static constexpr bool has_c = false;
+    explicit Layer(const LayerScope& scope);
+    RecurrentVars step(const Var& x, const Var& h_in, const RecurrentVars& before) const;
+
+    Var weight_ih, weight_hh, bias, bias_hn;
   };
   const std::vector<Layer>& layers() const { return layers_; }  // forwards, backwards, forwards, …
 

@@ -1,13 +1,21 @@
 #include "layers/lstm.h"
 
+#include <algorithm>
 #include <array>
-#include <cmath>
+#include <span>
 
 namespace unroll::inline UNROLL_REAL {
 
 namespace {
 constexpr std::array<std::string_view, 4> engine_names = {"auto", "cudnn", "fused", "composed"};
+
+void require_one_of(const char* option, Unary f, std::span<const Unary> known) {
+  std::string names;
+  for (const Unary g : known) names += (names.empty() ? "" : ", ") + std::string(name_of(g));
+  require(std::ranges::find(known, f) != known.end(), "lstm: {} {} is none of {}", option, name_of(f), names);
 }
+
+}  // namespace
 
 std::string_view name_of(LstmEngine engine) { return engine_names[static_cast<size_t>(engine)]; }
 
@@ -54,17 +62,6 @@ LstmChoice choose_lstm(const LstmConfig& config) {
                                              {"cell_activation", config.cell_activation != Unary::tanh}}));
 }
 
-LstmState& LstmState::operator=(const LstmVars& next) {
-  h.copy_from(next.h.value());
-  c.copy_from(next.c.value());
-  return *this;
-}
-void LstmState::reset() {
-  h.fill(0);
-  c.fill(0);
-}
-
-// Weights uniform in ±1/√hidden, as PyTorch's nn.LSTM.
 Lstm::Lstm(Scope scope, const LstmConfig& config)
     : config_(config),
       choice_(choose_lstm(config)),
@@ -84,41 +81,29 @@ Lstm::Lstm(Scope scope, const LstmConfig& config)
                      .zoneout_c = config.zoneout_c}) {
   require(config.projection >= 0 && config.projection < config.hidden,
           "lstm: projection {} must be less than hidden {}, or 0 for none", config.projection, config.hidden);
-  require(config.gate_activation == Unary::sigmoid || config.gate_activation == Unary::hard_sigmoid,
-          "lstm: gate_activation must be sigmoid or hard_sigmoid: gates lie between 0 and 1");
-  const Unary cell = config.cell_activation;
-  require(cell == Unary::tanh || cell == Unary::relu || cell == Unary::hard_tanh || cell == Unary::softsign,
-          "lstm: cell_activation must be tanh, relu, hard_tanh or softsign");
-  const int hidden = config.hidden, gates = 4 * hidden;
-  const float bound = 1 / std::sqrt(static_cast<float>(hidden));
-  for (int k = 0; k < stack_.count(); ++k) {
-    const std::string suffix = RecurrentStack::suffix(k, config.directions());
-    const auto weight = [&](const char* name, const Shape& shape) -> Parameter& {
-      return scope.add(name + suffix, shape, Init::uniform(-bound, bound));
-    };
-    const auto vector = [&](const char* name, int size, float first) {  // `first` stays under initialize()
-      Parameter& p = scope.add(name + suffix, {size}, Init{.offset = {first, 0, size}});
-      p.decay = false;
-      return p.var();
-    };
-    Layer layer{.weight_ih = weight("weight_ih", {gates, stack_.input_of(k)}).var(),
-                .weight_hh = weight("weight_hh", {gates, config.width()}).var(),
-                .gate = config.gate_activation,
-                .cell = config.cell_activation};
-    Parameter& bias = weight("bias", {gates});
-    bias.decay = false;
-    bias.init.offset = {config.forget_bias, hidden, 2 * hidden};
-    layer.bias = bias.var();
-    if (config.projection) layer.weight_hr = weight("weight_hr", {config.projection, hidden}).var();
-    if (config.peepholes) layer.peepholes = weight("peepholes", {3, hidden}).var();
-    if (config.layer_norm) {
-      layer.norm_ih = vector("norm_ih", gates, 1);
-      layer.norm_hh = vector("norm_hh", gates, 1);
-      layer.norm_c = vector("norm_c", hidden, 1);
-      layer.norm_c_bias = vector("norm_c_bias", hidden, 0);
-    }
-    layers_.push_back(layer);
-  }
+  require_one_of("gate_activation", config.gate_activation, gate_functions);
+  require_one_of("cell_activation", config.cell_activation, cell_functions);
+  for (int k = 0; k < stack_.count(); ++k) layers_.emplace_back(stack_.scope_of(k), config);
+}
+
+Lstm::Layer::Layer(const LayerScope& scope, const LstmConfig& config)
+    : gate(config.gate_activation), cell(config.cell_activation) {
+  const int hidden = scope.hidden, gates = 4 * hidden;
+  const auto constant = [&](const char* name, int size, float value) {  // `value` stays under initialize()
+    return scope.add(name, {size}, Init{.offset = {value, 0, size}}).var();
+  };
+  weight_ih = scope.add("weight_ih", {gates, scope.input}).var();
+  weight_hh = scope.add("weight_hh", {gates, config.projection ? config.projection : hidden}).var();
+  Parameter& sums = scope.add("bias", {gates});
+  sums.init.offset = {config.forget_bias, hidden, 2 * hidden};
+  bias = sums.var();
+  if (config.projection) weight_hr = scope.add("weight_hr", {config.projection, hidden}).var();
+  if (config.peepholes) peepholes = scope.add("peepholes", {3, hidden}).var();
+  if (!config.layer_norm) return;
+  norm_ih = constant("norm_ih", gates, 1);
+  norm_hh = constant("norm_hh", gates, 1);
+  norm_c = constant("norm_c", hidden, 1);
+  norm_c_bias = constant("norm_c_bias", hidden, 0);
 }
 
 LstmState Lstm::zero_state(int batch) const {

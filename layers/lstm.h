@@ -69,21 +69,8 @@ LstmChoice choose_lstm(const LstmConfig& config);
 // The same for any recurrent layer, given the names of those of its options that cudnn does not know.
 LstmChoice choose_engine(LstmEngine engine, const std::string& options);
 
-// What comes out of an Lstm: h [layers, batch, width] and c [layers, batch, hidden], with two directions
-// twice as many layers, each forwards and then backwards. Passing it on keeps the gradient.
-struct LstmVars {
-  Var h, c;
-};
-
-// What crosses a window of time: the same in buffers of their own. Assigning LstmVars
-// copies the values and drops the gradient, so truncated backpropagation is a matter of type.
-struct LstmState {
-  Tensor h, c;
-  LstmState& operator=(const LstmVars& next);
-  void reset();  // to zero
-  // As constants with memory of their own: what a tape holds stays when the next window's state is assigned.
-  operator LstmVars() const { return {Var(h.clone()), Var(c.clone())}; }
-};
+using LstmVars = RecurrentVars;
+using LstmState = RecurrentState;
 
 class Lstm {
  public:
@@ -104,6 +91,12 @@ class Lstm {
 
   // One layer in one direction. What an option does not ask for is empty.
   struct Layer {
+    static constexpr const char* name = "lstm";
+    static constexpr bool has_c = true;
+    explicit Layer(const LayerScope& scope, const LstmConfig& config = {});
+    // One step in elementary operations, as layers/cell.h has it.
+    LstmVars step(const Var& x, const Var& h_in, const LstmVars& before) const;
+
     Var weight_ih = {}, weight_hh = {}, bias = {};
     Unary gate = Unary::sigmoid, cell = Unary::tanh;
     Var weight_hr = {};                 // [projection, hidden]

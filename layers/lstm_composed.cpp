@@ -1,6 +1,6 @@
 // The LSTM spelled out in elementary operations: the equations of the textbook, differentiated by the tape.
 // For reading, for cells of one's own, and the reference for the fast engines.
-#include "framework/ops.h"
+#include "layers/cell.h"
 #include "layers/lstm.h"
 
 namespace unroll::inline UNROLL_REAL {
@@ -17,31 +17,26 @@ Var normed(const Var& x, const Var& gain, const Var& bias = {}) {
 
 }  // namespace
 
+LstmVars Lstm::Layer::step(const Var& x, const Var& h_in, const LstmVars& before) const {
+  const int hidden = before.c.dim(1);
+  const Var a = normed(linear(x, weight_ih), norm_ih) + normed(linear(h_in, weight_hh), norm_hh) +
+                bias;  // [batch, 4*hidden]
+  const auto sums = [&](int k) { return slice(a, 1, k * hidden, (k + 1) * hidden); };
+  const auto peephole = [&](int k, const Var& sum, const Var& seen) {
+    return has(peepholes) ? sum + row(peepholes, k) * seen : sum;
+  };
+  const Var i = unary(gate, peephole(0, sums(0), before.c)), f = unary(gate, peephole(1, sums(1), before.c));
+  const Var g = unary(cell, sums(2));
+  const Var c = f * before.c + i * g;
+  const Var o = unary(gate, peephole(2, sums(3), c));
+  const Var h = o * unary(cell, normed(c, norm_c, norm_c_bias));
+  return {has(weight_hr) ? linear(h, weight_hr) : h, c};
+}
+
 LstmLayerOutput lstm_layer_composed(const Var& x, const Var& h0, const Var& c0, const Lstm::Layer& layer,
                                     const RecurrentMasks& masks) {
-  const int steps = x.dim(0), hidden = c0.dim(1);
-  const Var weight_hh = dropout(layer.weight_hh, masks.weight_hh.rate, masks.weight_hh.key);
-  const auto peephole = [&](int k, const Var& sum, const Var& seen) {
-    return has(layer.peepholes) ? sum + row(layer.peepholes, k) * seen : sum;
-  };
-  Var h = h0, c = c0;
-  Vars ys;
-  for (int t = 0; t < steps; ++t) {
-    const Var h_in = masks.h.defined() ? h * Var(masks.h) : h;
-    const Var a = normed(linear(row(x, t), layer.weight_ih), layer.norm_ih) +
-                  normed(linear(h_in, weight_hh), layer.norm_hh) + layer.bias;  // [batch, 4*hidden]
-    const auto gate = [&](int k) { return slice(a, 1, k * hidden, (k + 1) * hidden); };
-    const Var i = unary(layer.gate, peephole(0, gate(0), c)), f = unary(layer.gate, peephole(1, gate(1), c));
-    const Var g = unary(layer.cell, gate(2));
-    const Var c_new = f * c + i * g;
-    const Var o = unary(layer.gate, peephole(2, gate(3), c_new));
-    Var h_new = o * unary(layer.cell, normed(c_new, layer.norm_c, layer.norm_c_bias));
-    if (has(layer.weight_hr)) h_new = linear(h_new, layer.weight_hr);
-    h = carried(masks.new_h, t, h_new, h);
-    c = carried(masks.new_c, t, c_new, c);
-    ys.push_back(h);
-  }
-  return {stack(ys), h, c};
+  const auto [y, last] = over_steps(layer, x, {h0, c0}, masks);
+  return {y, last.h, last.c};
 }
 
 }  // namespace unroll::inline UNROLL_REAL

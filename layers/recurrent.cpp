@@ -1,10 +1,31 @@
 #include "layers/recurrent.h"
 
 #include <climits>
+#include <cmath>
 
 #include "framework/kernels/kernels.h"
 
 namespace unroll::inline UNROLL_REAL {
+
+RecurrentState& RecurrentState::operator=(const RecurrentVars& next) {
+  h.copy_from(next.h.value());
+  c.copy_from(next.c.value());
+  return *this;
+}
+void RecurrentState::reset() {
+  h.fill(0);
+  if (c.defined()) c.fill(0);
+}
+
+Parameter& LayerScope::add(const std::string& name, const Shape& shape) const {
+  const float bound = 1 / std::sqrt(static_cast<float>(hidden));
+  return add(name, shape, Init::uniform(-bound, bound));
+}
+Parameter& LayerScope::add(const std::string& name, const Shape& shape, const Init& init) const {
+  Parameter& p = scope.add(name + suffix, shape, init);
+  p.decay = shape.rank() > 1;
+  return p;
+}
 
 std::string named(std::initializer_list<std::pair<const char*, bool>> options) {
   std::string result;
@@ -21,6 +42,7 @@ Var carried(const Tensor& u, int t, const Var& computed, const Var& before) {
 
 RecurrentStack::RecurrentStack(const Scope& scope, const StackConfig& c)
     : config_(c),
+      scope_(scope),
       places_{scope / "dropout", scope / "recurrent_dropout", scope / "weight_drop", scope / "zoneout_h",
               scope / "zoneout_c"} {
   require(c.input > 0 && c.hidden > 0 && c.layers > 0,
@@ -34,6 +56,7 @@ RecurrentStack::RecurrentStack(const Scope& scope, const StackConfig& c)
   require_rate("weight_drop", c.weight_drop);
   require_rate(c.cells ? "zoneout_h" : "zoneout", c.zoneout_h);
   require_rate("zoneout_c", c.zoneout_c);
+  require(c.zoneout_c == 0 || c.cells > 0, "{}: zoneout_c is about c, and this cell has none", c.name);
   require(!c.locked_dropout || (c.dropout > 0 && c.layers > 1),
           "{}: locked_dropout is about the dropout between layers, and there is none with dropout {} and "
           "layers {}",
@@ -41,6 +64,14 @@ RecurrentStack::RecurrentStack(const Scope& scope, const StackConfig& c)
   require(!c.residual || c.layers > 1,
           "{}: residual is about the layers after the first, and there are none with layers {}", c.name,
           c.layers);
+}
+
+LayerScope RecurrentStack::scope_of(int layer) const {
+  const int directions = config_.directions;
+  return {.scope = scope_,
+          .suffix = fmt::format("_l{}{}", layer / directions, layer % directions ? "_reverse" : ""),
+          .input = layer < directions ? config_.input : directions * config_.width,
+          .hidden = config_.hidden};
 }
 
 void RecurrentStack::require_input(const Var& x) const {

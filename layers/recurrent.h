@@ -35,6 +35,34 @@ struct RecurrentMasks {
   Tensor new_h = {}, new_c = {};
 };
 
+// What comes out of recurrent layers: h [layers, batch, width] and c [layers, batch, hidden], with two
+// directions twice as many layers, each forwards and then backwards. c is empty where the cell has none.
+// Passing it on keeps the gradient.
+struct RecurrentVars {
+  Var h, c;
+};
+
+// What crosses a window of time: the same in buffers of their own. Assigning RecurrentVars copies the values
+// and drops the gradient, so truncated backpropagation is a matter of type.
+struct RecurrentState {
+  Tensor h, c;
+  RecurrentState& operator=(const RecurrentVars& next);
+  void reset();  // to zero
+  // As constants with memory of their own: what a tape holds stays when the next window's state is assigned.
+  operator RecurrentVars() const { return {Var(h.clone()), c.defined() ? Var(c.clone()) : Var()}; }
+};
+
+// Where the parameters of one layer in one direction are registered.
+struct LayerScope {
+  Scope scope;
+  std::string suffix;  // of their names: "_l0", "_l0_reverse"
+  int input, hidden;   // input: width of the layer's x
+
+  // Uniform in ±1/√hidden, as PyTorch's recurrent layers; a vector is not decayed.
+  Parameter& add(const std::string& name, const Shape& shape) const;
+  Parameter& add(const std::string& name, const Shape& shape, const Init& init) const;
+};
+
 // "recurrent_dropout, zoneout": the names of those options that are set.
 std::string named(std::initializer_list<std::pair<const char*, bool>> options);
 
@@ -57,12 +85,7 @@ class RecurrentStack {
                  const StackConfig& config);  // throws Error where the options make no sense
 
   int count() const { return config_.layers * config_.directions; }
-  int input_of(int layer) const {  // width of its x
-    return layer < config_.directions ? config_.input : config_.directions * config_.width;
-  }
-  static std::string suffix(int layer, int directions) {  // of its parameters' names: "_l0", "_l0_reverse"
-    return fmt::format("_l{}{}", layer / directions, layer % directions ? "_reverse" : "");
-  }
+  LayerScope scope_of(int layer) const;
 
   // y of all layers over x [steps, batch, input]; run(k, x, masks) is y of layer k, steps backwards if it
   // reads backwards.
@@ -95,6 +118,7 @@ class RecurrentStack {
   RecurrentMasks masks(int steps, int batch, const Tensor& real_steps) const;
 
   StackConfig config_;
+  Scope scope_;
   struct {
     Scope dropout, recurrent_dropout, weight_drop, zoneout_h, zoneout_c;
   } places_;  // of the random numbers

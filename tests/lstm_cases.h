@@ -43,9 +43,8 @@ struct LstmCase {
     add(c.peepholes, "peepholes");
     add(c.residual, "residual");
     add(c.bidirectional, "bidirectional");
-    add(c.gate_activation != Unary::sigmoid, "hard_sigmoid");
-    add(c.cell_activation != Unary::tanh,
-        fmt::format("cell function {}", static_cast<int>(c.cell_activation)));
+    add(c.gate_activation != Unary::sigmoid, fmt::format("gates' {}", name_of(c.gate_activation)));
+    add(c.cell_activation != Unary::tanh, fmt::format("cell's {}", name_of(c.cell_activation)));
     return text;
   }
   LstmCase with(LstmEngine engine) const {
@@ -72,9 +71,10 @@ inline std::vector<LstmCase> lstm_options_alone(int input, int hidden, int layer
   if (hidden > 1) add([=](LstmCase& c) { c.config.projection = hidden / 2; });
   add([](LstmCase& c) { c.config.layer_norm = true; });
   add([](LstmCase& c) { c.config.peepholes = true; });
-  add([](LstmCase& c) { c.config.gate_activation = Unary::hard_sigmoid; });
-  for (const Unary f : {Unary::relu, Unary::hard_tanh, Unary::softsign})
-    add([=](LstmCase& c) { c.config.cell_activation = f; });
+  for (const Unary f : gate_functions)
+    if (f != plain.config.gate_activation) add([=](LstmCase& c) { c.config.gate_activation = f; });
+  for (const Unary f : cell_functions)
+    if (f != plain.config.cell_activation) add([=](LstmCase& c) { c.config.cell_activation = f; });
   if (layers > 1) add([](LstmCase& c) { c.config.residual = true; });
   add([](LstmCase& c) { c.config.bidirectional = true; });
   add([](LstmCase& c) { c.padded = true; });
