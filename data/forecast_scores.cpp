@@ -86,27 +86,19 @@ void ForecastScores::add(std::span<const int64_t> origins, std::span<const doubl
 }
 
 ForecastErrors ForecastScores::sum(int step_begin, int step_end, int target_begin, int target_end) const {
-  const int targets = static_cast<int>(source_->options().targets.size());
-  require(
-      0 <= step_begin && step_end <= source_->options().horizon && 0 <= target_begin && target_end <= targets,
-      "scores: no such step or target");
+  require(0 <= step_begin && step_end <= horizon() && 0 <= target_begin && target_end <= targets(),
+          "scores: no such step or target");
   Sums sums;
   for (int step = step_begin; step < step_end; ++step) {
     for (int target = target_begin; target < target_end; ++target)
-      sums.add(sums_[static_cast<std::size_t>(step * targets + target)]);
+      sums.add(sums_[static_cast<std::size_t>(step * targets() + target)]);
   }
   return sums.errors();
 }
 
-ForecastErrors ForecastScores::overall() const {
-  return sum(0, source_->options().horizon, 0, static_cast<int>(source_->options().targets.size()));
-}
-ForecastErrors ForecastScores::at_step(int step) const {
-  return sum(step, step + 1, 0, static_cast<int>(source_->options().targets.size()));
-}
-ForecastErrors ForecastScores::of_target(int target) const {
-  return sum(0, source_->options().horizon, target, target + 1);
-}
+ForecastErrors ForecastScores::overall() const { return sum(0, horizon(), 0, targets()); }
+ForecastErrors ForecastScores::at_step(int step) const { return sum(step, step + 1, 0, targets()); }
+ForecastErrors ForecastScores::of_target(int target) const { return sum(0, horizon(), target, target + 1); }
 ForecastErrors ForecastScores::at(int step, int target) const {
   return sum(step, step + 1, target, target + 1);
 }

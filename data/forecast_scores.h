@@ -18,7 +18,7 @@ struct ForecastErrors {
   double mse = 0, mae = 0, rmse = 0;
   double smape = 0;  // mean of 200 |f - y| / (|f| + |y|), in percent; 0 where both are 0
   double mase = 0;   // mean absolute error over that of the seasonal naive forecast in training (Hyndman and
-                    // Koehler 2006), channel by channel; NaN where that one makes no error
+                     // Koehler 2006), channel by channel; NaN where that one makes no error
 };
 
 class ForecastScores {
@@ -38,6 +38,8 @@ class ForecastScores {
   ForecastErrors of_target(int target) const;
   ForecastErrors at(int step, int target) const;
   int64_t windows() const { return windows_; }
+  int horizon() const { return source_->options().horizon; }
+  int targets() const { return static_cast<int>(source_->options().targets.size()); }
 
  private:
   struct Sums {

@@ -24,11 +24,11 @@ namespace {
 constexpr double missing_value = std::numeric_limits<double>::quiet_NaN();
 
 bool says_missing(std::string_view cell) {
-  std::string lower(cell);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
   constexpr std::array<std::string_view, 6> words = {"", "na", "n/a", "nan", "null", "?"};
-  return std::find(words.begin(), words.end(), lower) != words.end();
+  const auto same = [](char a, char b) { return a == b || (a >= 'A' && a <= 'Z' && a + ('a' - 'A') == b); };
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+    return std::equal(cell.begin(), cell.end(), word.begin(), word.end(), same);
+  });
 }
 
 // The number that a cell consists of; infinite or NaN where a double cannot hold it, none if it is not one.

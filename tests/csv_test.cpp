@@ -30,12 +30,8 @@ Series parse(std::string_view text, const SeriesOptions& options = {}) {
   return parse_series(text, "x.csv", options);
 }
 
-// What an InputError says; what is not one fails the test.
 std::string refusal(std::string_view text, const SeriesOptions& options = {}) {
-  try {
-    parse(text, options);
-  } catch (const InputError& error) { return error.what(); }
-  return "";
+  return input_error_of([&] { parse(text, options); });
 }
 
 }  // namespace

@@ -26,14 +26,6 @@ void write_splits(const Folder& folder, std::string_view train, std::string_view
   folder.write("train.txt", train), folder.write("valid.txt", valid), folder.write("test.txt", test);
 }
 
-template <class F>
-std::string input_error_of(F&& f) {
-  try {
-    f();
-  } catch (const InputError& error) { return error.what(); }
-  return "";
-}
-
 // The folder of the Penn Treebank, from UNROLL_PTB or where it usually lies; empty if there is none.
 fs::path ptb_folder() {
   if (const char* named = std::getenv("UNROLL_PTB")) return named;

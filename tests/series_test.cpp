@@ -43,14 +43,6 @@ std::string text_of(std::string_view text) {
   return time ? to_text(*time) : "no time";
 }
 
-template <class F>
-std::string input_error_of(F&& f) {
-  try {
-    f();
-  } catch (const InputError& error) { return error.what(); }
-  return "";
-}
-
 }  // namespace
 
 // --- times

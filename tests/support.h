@@ -63,6 +63,15 @@ std::string error_of(F&& f) {
   return "";
 }
 
+// The message of the InputError that `f` throws; "" if it throws none.
+template <class F>
+std::string input_error_of(F&& f) {
+  try {
+    f();
+  } catch (const InputError& error) { return error.what(); }
+  return "";
+}
+
 // "" if `text` is one line and has all the parts; else a sentence that says what is missing.
 inline std::string lacks(const std::string& text, const std::vector<std::string>& parts) {
   if (text.find('\n') != std::string::npos) return "'" + text + "' is more than one line";
