@@ -38,7 +38,7 @@ ForecastBaseline training_mean(const Series& series, const Part& train);
 ForecastBaseline autoregression(const Series& series, const Part& train, int order,
                                 std::span<const int> targets);
 
-// None where a window has fewer rows before it than the baseline needs.
+// From the last row that a window reads. None where one has fewer rows up to there than the baseline needs.
 std::optional<ForecastScores> score(const ForecastBaseline& baseline, const SeriesWindows& windows,
                                     const std::vector<double>& mase_scale = {});
 

@@ -104,15 +104,19 @@ ForecastBaseline autoregression(const Series& series, const Part& train, int ord
 
 std::optional<ForecastScores> score(const ForecastBaseline& baseline, const SeriesWindows& windows,
                                     const std::vector<double>& mase_scale) {
+  const SeriesWindowOptions& options = windows.options();
+  const std::vector<int>& targets = options.targets;
+  require(options.lead >= 1, "baselines: a window that reads what it predicts needs no forecast");
   ForecastScores scores(windows, mase_scale);
-  const std::vector<int>& targets = windows.options().targets;
-  const std::size_t horizon = static_cast<std::size_t>(windows.options().horizon);
-  std::vector<double> forecast(horizon), all(horizon * targets.size());
+  const std::size_t horizon = static_cast<std::size_t>(options.horizon);
+  const std::size_t skipped = static_cast<std::size_t>(options.lead - 1);  // not read, and not asked for
+  std::vector<double> forecast(skipped + horizon), all(horizon * targets.size());
   for (const int64_t origin : windows.origins()) {
-    if (origin < baseline.history) return std::nullopt;
+    const int64_t first = origin - static_cast<int64_t>(skipped);
+    if (first < baseline.history) return std::nullopt;
     for (std::size_t t = 0; t < targets.size(); ++t) {
-      baseline.forecast(windows.series(), origin, targets[t], forecast);
-      for (std::size_t h = 0; h < horizon; ++h) all[h * targets.size() + t] = forecast[h];
+      baseline.forecast(windows.series(), first, targets[t], forecast);
+      for (std::size_t h = 0; h < horizon; ++h) all[h * targets.size() + t] = forecast[skipped + h];
     }
     scores.add({&origin, 1}, all);
   }

@@ -283,7 +283,9 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
     require_input(cells.size() <= width,
                   "{}:{}: column {} is one too many; the row has {} cells, the header {}", origin, csv.line(),
                   width + 1, cells.size(), width);
-    const auto cell = [&](int column) { return cells[static_cast<std::size_t>(column + columns.skipped)]; };
+    const auto cell = [&](int column) -> const std::string& {
+      return cells[static_cast<std::size_t>(column + columns.skipped)];
+    };
     if (columns.time >= 0) {
       read_time(series, csv, columns, cell(columns.time));
     } else {

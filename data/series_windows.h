@@ -26,9 +26,9 @@ struct SeriesWindowOptions {
   int stride = 1;     // rows from a window's origin to the next one's; 1 to score every window
   int lead = 1;       // rows from the last one read to the first one predicted: 1 to forecast, 0 to detect
   int drop_last = 0;  // windows left out at the end of each span, as some tutorials do
-  std::vector<int> inputs = {},
-                   targets = {};  // channels; none: all (without the label; targets without calendar
-                                  // features; for a series with a label, the label alone is the target)
+  // Channels. None named: all of them are inputs but a label; and targets are the label, where there is one,
+  // else all but calendar features.
+  std::vector<int> inputs = {}, targets = {};
 };
 
 struct SeriesBatch {
@@ -59,8 +59,8 @@ class SeriesWindows {
   SeriesBatch batch(int64_t k, int size);
   int64_t batches(int size) const { return (count() + size - 1) / size; }
 
-  // Any window, its origin given: to forecast beyond the last row, where there is no target.
-  // Writes input [window, 1, inputs]. InputError if there is not enough history.
+  // The input of any window, [window, 1, inputs], its origin given: to forecast beyond the last row, where
+  // there is no target. InputError if it does not lie in the series.
   Tensor input_before(int64_t origin) const;
 
  private:

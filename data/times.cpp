@@ -142,6 +142,7 @@ Time Times::time(int64_t row) const {
   const int64_t rows = static_cast<int64_t>(at.size()), ahead = row - (rows - 1);
   require(row >= 0 && rows > 0, "times: no row {}", row);
   if (ahead <= 0) return {form, at[static_cast<std::size_t>(row)]};
+  require(step == 0 || ahead <= (int64_t{1} << 62) / step, "times: row {} is too far ahead", row);
   if (!calendar_months) return {form, at.back() + ahead * step};
   const CalendarTime last = calendar_of({form, at.back()});
   const int64_t month = 12 * last.year + last.month - 1 + ahead;

@@ -111,6 +111,15 @@ TEST_CASE("no forecast looks at the rows it forecasts") {
   }
 }
 
+TEST_CASE("a forecast begins where the window's input ends") {
+  const Series series = make_series({"x"}, {1, 2, 4, 8, 16, 32});
+  const SeriesWindows windows(series, unscaled(series), {{4, 6, 0}}, "test", {.window = 2, .lead = 3});
+  const auto scores = score(last_value(), windows);
+  REQUIRE(scores.has_value());
+  CHECK(scores->overall().mae == (16 - 2 + 32 - 4) / 2.0);
+  CHECK_FALSE(score(seasonal_naive(3), windows).has_value());  // row 4, known up to row 1
+}
+
 TEST_CASE("an autoregression finds the process that made a series, and iterates it") {
   Values values = {1, 0.5};
   Noise noise(3);

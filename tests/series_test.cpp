@@ -96,7 +96,10 @@ TEST_CASE("a calendar knows weekdays and days of the year, also before 1970") {
   CHECK(std::tuple(old.hour, old.minute, old.second) == std::tuple(22, 30, 15));
   CHECK(now.weekday == 4);  // a Friday
   CHECK(std::tuple(now.month, now.day, now.hour) == std::tuple(7, 1, 1));
-  CHECK(error_of([] { (void)Times{.at = {0, 1}}.calendar(0); }).find("numbered") != std::string::npos);
+  CHECK(lacks(error_of([] { (void)Times{.at = {0, 1}}.calendar(0); }), {"numbered"}) == "");
+  const Times coarse{.form = TimeForm::date_time, .at = {0}, .step = int64_t{1} << 60};
+  CHECK(lacks(error_of([&] { (void)coarse.time(5); }), {"row 5 is too far ahead"}) == "");
+  CHECK(lacks(error_of([&] { (void)coarse.text(3); }), {"beyond the year 30000"}) == "");
 }
 
 TEST_CASE("calendar features are points of a circle, and not scaled") {
