@@ -56,6 +56,7 @@ LstmChoice choose_lstm(const LstmConfig& config) {
                                              {"weight_drop", config.weight_drop > 0},
                                              {"zoneout_h", config.zoneout_h > 0},
                                              {"zoneout_c", config.zoneout_c > 0},
+                                             {"last_hidden", config.last_hidden > 0},
                                              {"layer_norm", config.layer_norm},
                                              {"peepholes", config.peepholes},
                                              {"gate_activation", config.gate_activation != Unary::sigmoid},
@@ -72,6 +73,7 @@ Lstm::Lstm(Scope scope, const LstmConfig& config)
                      .directions = config.directions(),
                      .width = config.width(),
                      .cells = config.hidden,
+                     .last = config.last_hidden,
                      .dropout = config.dropout,
                      .locked_dropout = config.locked_dropout,
                      .residual = config.residual,
@@ -83,6 +85,12 @@ Lstm::Lstm(Scope scope, const LstmConfig& config)
           "lstm: projection {} must be less than hidden {}, or 0 for none", config.projection, config.hidden);
   require_one_of("gate_activation", config.gate_activation, gate_functions);
   require_one_of("cell_activation", config.cell_activation, cell_functions);
+  require(!config.last_hidden || (config.last_hidden > 0 && config.last_hidden < config.hidden),
+          "lstm: last_hidden {} must be less than hidden {}, or 0 for layers of one width",
+          config.last_hidden, config.hidden);
+  require(!config.last_hidden || !(config.projection || config.residual),
+          "lstm: last_hidden gives the last layer another width, which {} cannot have",
+          config.projection ? "projection" : "residual");
   for (int k = 0; k < stack_.count(); ++k) layers_.emplace_back(stack_.scope_of(k), config);
 }
 
@@ -119,9 +127,17 @@ Lstm::Output Lstm::operator()(const Var& x, const LstmVars& state, const Lengths
     require(state.h.shape() == of_h && state.c.shape() == of_c,
             "lstm: state {} and {} must be {} and {} for x {}", state.h.shape(), state.c.shape(), of_h, of_c,
             x.shape());
-    const auto out = layer_of(in, row(state.h, k), row(state.c, k), layers_[static_cast<size_t>(k)], masks);
-    h.push_back(out.h);
-    c.push_back(out.c);
+    const int narrow = stack_.cells_of(k) < config_.hidden ? stack_.cells_of(k) : 0;
+    const auto state_of = [&](const Var& all) {
+      return narrow ? slice(row(all, k), 1, 0, narrow) : row(all, k);
+    };
+    const auto full_row = [&](const Var& v) {
+      return narrow ? concat({v, Var(Tensor::zeros({v.dim(0), config_.hidden - narrow}))}, 1) : v;
+    };
+    const auto out =
+        layer_of(in, state_of(state.h), state_of(state.c), layers_[static_cast<size_t>(k)], masks);
+    h.push_back(full_row(out.h));
+    c.push_back(full_row(out.c));
     return out.y;
   });
   return {y, {stack(h), stack(c)}};

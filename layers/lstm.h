@@ -37,6 +37,9 @@ struct LstmConfig {
   float zoneout_h = 0, zoneout_c = 0;
   // Width of h where it is not hidden: h = W_hr (o·tanh(c)) (Sak, Senior and Beaufays 2014).
   int projection = 0;
+  // Width of the last layer where it is less than hidden, so that a decoder can be tied to a narrow embedding
+  // (Merity, Keskar and Socher 2018). Its states fill the first elements of their rows, the others are 0.
+  int last_hidden = 0;
   bool layer_norm = false;  // of both products, and of c on its way to h (Ba, Kiros and Hinton 2016)
   bool peepholes = false;   // i and f see c_{t-1}, o sees c_t, each unit its own (Gers and Schmidhuber 2000)
   Unary gate_activation = Unary::sigmoid;  // of i, f and o: sigmoid or hard_sigmoid
@@ -51,7 +54,7 @@ struct LstmConfig {
 
   int width() const { return projection ? projection : hidden; }  // of h
   int directions() const { return bidirectional ? 2 : 1; }
-  int output() const { return directions() * width(); }  // of y
+  int output() const { return directions() * (last_hidden ? last_hidden : width()); }  // of y
 };
 
 // Why an engine was taken: one line per criterion.

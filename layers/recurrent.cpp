@@ -61,6 +61,9 @@ RecurrentStack::RecurrentStack(const Scope& scope, const StackConfig& c)
           "{}: locked_dropout is about the dropout between layers, and there is none with dropout {} and "
           "layers {}",
           c.name, c.dropout, c.layers);
+  require(c.last == 0 || c.layers > 1,
+          "{}: last_hidden is about the layer after the others, and there are none with layers {}", c.name,
+          c.layers);
   require(!c.residual || c.layers > 1,
           "{}: residual is about the layers after the first, and there are none with layers {}", c.name,
           c.layers);
@@ -71,7 +74,7 @@ LayerScope RecurrentStack::scope_of(int layer) const {
   return {.scope = scope_,
           .suffix = fmt::format("_l{}{}", layer / directions, layer % directions ? "_reverse" : ""),
           .input = layer < directions ? config_.input : directions * config_.width,
-          .hidden = config_.hidden};
+          .hidden = is_last(layer) ? config_.last : config_.hidden};
 }
 
 void RecurrentStack::require_input(const Var& x) const {
@@ -110,16 +113,17 @@ static Tensor new_share(const Shape& shape, float zoneout, const Scope& place, c
   return share;
 }
 
-RecurrentMasks RecurrentStack::masks(int steps, int batch, const Tensor& real_steps) const {
+RecurrentMasks RecurrentStack::masks(int layer, int steps, int batch, const Tensor& real_steps) const {
   RecurrentMasks result;
+  const int width = width_of(layer);
   if (dropout_is_on() && config_.recurrent_dropout > 0)
-    result.h =
-        dropout_mask({batch, config_.width}, config_.recurrent_dropout, places_.recurrent_dropout.next_key());
+    result.h = dropout_mask({batch, width}, config_.recurrent_dropout, places_.recurrent_dropout.next_key());
   if (dropout_is_on() && config_.weight_drop > 0)
     result.weight_hh = {config_.weight_drop, places_.weight_drop.next_key()};
-  result.new_h = new_share({steps, batch, config_.width}, config_.zoneout_h, places_.zoneout_h, real_steps);
+  result.new_h = new_share({steps, batch, width}, config_.zoneout_h, places_.zoneout_h, real_steps);
   if (config_.cells)
-    result.new_c = new_share({steps, batch, config_.cells}, config_.zoneout_c, places_.zoneout_c, real_steps);
+    result.new_c =
+        new_share({steps, batch, cells_of(layer)}, config_.zoneout_c, places_.zoneout_c, real_steps);
   return result;
 }
 

@@ -74,6 +74,7 @@ struct StackConfig {
   const char* name;  // "lstm", for messages
   int input, hidden, layers, directions;
   int width, cells;  // of h and of c; 0: there is no c
+  int last = 0;      // of both in the last layer; 0: as in the others
   float dropout;
   bool locked_dropout, residual;
   float recurrent_dropout, weight_drop, zoneout_h, zoneout_c;
@@ -86,6 +87,8 @@ class RecurrentStack {
 
   int count() const { return config_.layers * config_.directions; }
   LayerScope scope_of(int layer) const;
+  int width_of(int layer) const { return is_last(layer) ? config_.last : config_.width; }  // of its h
+  int cells_of(int layer) const { return is_last(layer) ? config_.last : config_.cells; }  // of its c
 
   // y of all layers over x [steps, batch, input]; run(k, x, masks) is y of layer k, steps backwards if it
   // reads backwards.
@@ -101,11 +104,11 @@ class RecurrentStack {
       const bool first = k == 0;
       const Var in =
           first ? y : dropout(y, config_.dropout, places_.dropout.next_key(), config_.locked_dropout);
-      const Var forwards = run(k, in, masks(steps, batch, real_steps[0]));
+      const Var forwards = run(k, in, masks(k, steps, batch, real_steps[0]));
       const Var out =
           directions == 1
               ? forwards
-              : concat({forwards, flip(run(k + 1, flip(in), masks(steps, batch, real_steps[1])))}, 2);
+              : concat({forwards, flip(run(k + 1, flip(in), masks(k + 1, steps, batch, real_steps[1])))}, 2);
       y = config_.residual && !first ? out + y : out;
     }
     return real_steps[0].defined() ? mask_rows(y, real_steps[0]) : y;
@@ -115,7 +118,8 @@ class RecurrentStack {
   void require_input(const Var& x) const;
   // 1 where a row's step is real, 0 where it is padding: [steps, batch]; undefined if all are real.
   static Tensor real_steps_of(const Lengths& lengths, int steps, int batch);
-  RecurrentMasks masks(int steps, int batch, const Tensor& real_steps) const;
+  RecurrentMasks masks(int layer, int steps, int batch, const Tensor& real_steps) const;
+  bool is_last(int layer) const { return config_.last > 0 && layer >= count() - config_.directions; }
 
   StackConfig config_;
   Scope scope_;

@@ -11,7 +11,8 @@ LstmStepper::LstmStepper(const Lstm& lstm, int batch)
   require(!c.bidirectional,
           "stepper: a bidirectional lstm reads the steps to come too; call it on whole windows");
   plain_ = c.zoneout_h == 0 && c.zoneout_c == 0 && !c.layer_norm && !c.peepholes && !c.projection &&
-           !c.residual && c.gate_activation == Unary::sigmoid && c.cell_activation == Unary::tanh;
+           !c.last_hidden && !c.residual && c.gate_activation == Unary::sigmoid &&
+           c.cell_activation == Unary::tanh;
 }
 
 // The equations stand in lstm_fused.cpp. Nobody asks for h_{t-1} and c_{t-1} again: they are overwritten.

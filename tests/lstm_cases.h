@@ -39,6 +39,7 @@ struct LstmCase {
     add(c.weight_drop > 0, fmt::format("weight_drop {}", c.weight_drop));
     add(c.zoneout_h > 0 || c.zoneout_c > 0, fmt::format("zoneout {} {}", c.zoneout_h, c.zoneout_c));
     add(c.projection > 0, fmt::format("projection {}", c.projection));
+    add(c.last_hidden > 0, fmt::format("last_hidden {}", c.last_hidden));
     add(c.layer_norm, "layer_norm");
     add(c.peepholes, "peepholes");
     add(c.residual, "residual");
@@ -75,6 +76,7 @@ inline std::vector<LstmCase> lstm_options_alone(int input, int hidden, int layer
     if (f != plain.config.gate_activation) add([=](LstmCase& c) { c.config.gate_activation = f; });
   for (const Unary f : cell_functions)
     if (f != plain.config.cell_activation) add([=](LstmCase& c) { c.config.cell_activation = f; });
+  if (layers > 1 && hidden > 1) add([=](LstmCase& c) { c.config.last_hidden = hidden / 2; });
   if (layers > 1) add([](LstmCase& c) { c.config.residual = true; });
   add([](LstmCase& c) { c.config.bidirectional = true; });
   add([](LstmCase& c) { c.padded = true; });
@@ -97,6 +99,8 @@ inline LstmCase random_lstm_case(RandomStream& random, uint32_t largest) {
   c.config.residual = c.config.layers > 1 && chance();
   c.config.bidirectional = chance();
   c.config.projection = c.config.hidden > 1 && chance() ? 1 : 0;
+  if (c.config.layers > 1 && c.config.hidden > 1 && !c.config.residual && !c.config.projection && chance())
+    c.config.last_hidden = 1 + static_cast<int>(random.below(static_cast<uint32_t>(c.config.hidden - 1)));
   c.config.layer_norm = chance() && chance();
   c.config.peepholes = chance();
   if (chance()) c.config.gate_activation = Unary::hard_sigmoid;

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "framework/ops.h"
+#include "layers/stepper.h"
 #include "tests/gradcheck.h"
 #include "tests/lstm_cases.h"
 
@@ -284,6 +285,13 @@ TEST_CASE("options that make no sense are errors that say why") {
   CHECK(params.all().empty());
   CHECK(lacks(build({.input = 2, .hidden = 3, .projection = 3}), {"projection 3", "hidden 3"}) == "");
   CHECK(lacks(build({.input = 2, .hidden = 3, .residual = true}), {"residual", "layers 1"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .last_hidden = 2}), {"last_hidden", "layers 1"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .layers = 2, .last_hidden = 3}),
+              {"last_hidden 3", "hidden 3"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .layers = 2, .projection = 1, .last_hidden = 2}),
+              {"last_hidden", "projection"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .layers = 2, .last_hidden = 2, .residual = true}),
+              {"last_hidden", "residual"}) == "");
   CHECK(lacks(build({.input = 2, .hidden = 3, .gate_activation = Unary::tanh}),
               {"gate_activation", "hard_sigmoid"}) == "");
   CHECK(lacks(build({.input = 2, .hidden = 3, .cell_activation = Unary::exp}),
@@ -414,6 +422,44 @@ TEST_CASE("the directions of a layer are two layers of one, the second on the st
         CHECK(same_bits(out.state.c.value()[d], alone.state.c.value()[0]));
       }
     }
+}
+
+TEST_CASE("a last layer of its own width is an Lstm behind the others") {
+  for (LstmEngine engine : engines) {
+    ParameterSet params(3), apart(3);
+    const Lstm whole(params / "lstm",
+                     {.input = 2, .hidden = 5, .layers = 3, .last_hidden = 3, .engine = engine});
+    const Lstm wide(apart / "wide", {.input = 2, .hidden = 5, .layers = 2, .engine = engine}),
+        last(apart / "last", {.input = 5, .hidden = 3, .engine = engine});
+    for (const auto& p : params.all()) {
+      const std::string name = p->name.substr(5);
+      const bool is_last = name.ends_with("_l2");
+      Parameter* theirs =
+          apart.find(is_last ? "last." + name.substr(0, name.size() - 1) + "0" : "wide." + name);
+      REQUIRE_MESSAGE(theirs, name);
+      theirs->leaf_value().copy_from(p->leaf_value());
+    }
+    // The elements that the narrow layer has no use for may hold anything, and come out as zeros.
+    RandomStream random(1, "x");
+    const Tensor x = random_tensor({4, 2, 2}, random), h = random_tensor({3, 2, 5}, random),
+                 c = random_tensor({3, 2, 5}, random);
+    const auto narrow = [](const Var& state) { return slice(state, 2, 0, 3); };
+    const auto out = whole(x, {h, c});
+    const auto below = wide(x, {h.slice(0, 2), c.slice(0, 2)});
+    const auto above = last(below.y, {narrow(h.slice(2, 3)), narrow(c.slice(2, 3))});
+    CHECK(same_bits(out.y.value(), above.y.value()));
+    const auto check_state = [&](const Var& state, const Var& wide_state, const Var& last_state) {
+      CHECK(same_bits(state.value().slice(0, 2), wide_state.value()));
+      CHECK(same_bits(narrow(slice(state, 0, 2, 3)).value(), last_state.value()));
+      CHECK(zeros(slice(slice(state, 0, 2, 3), 2, 3, 5).value()) == 4);
+    };
+    check_state(out.state.h, below.state.h, above.state.h);
+    check_state(out.state.c, below.state.c, above.state.c);
+    // One by one too, where only the last layer's part of the state is carried.
+    LstmStepper step(whole, 2);
+    step.set_state({h, c});
+    for (int t = 0; t < 4; ++t) CHECK(distance(step(x[t]), out.y.value()[t]) < 1e-14);
+  }
 }
 
 TEST_CASE("residual adds the input of every layer but the first to its output") {
