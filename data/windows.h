@@ -16,17 +16,21 @@
 // stream starts from an empty state, so what is exact is batch 1.
 //
 // A window's two blocks are int32 [steps, batch], time first, in buffers of the BpttWindows: valid until the
-// next window is taken. Nothing is allocated after construction. The tokens must outlive it.
+// next window is taken. Nothing is allocated after construction, but by cut(), which makes windows of other
+// lengths. The tokens must outlive it.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <numbers>
 #include <span>
 #include <vector>
 
 #include "framework/check.h"
+#include "framework/random.h"
 #include "framework/tensor.h"
 
 namespace unroll::inline UNROLL_REAL {
@@ -51,7 +55,25 @@ class BpttWindows {
   BpttWindows(BpttWindows&&) = default;
   BpttWindows& operator=(BpttWindows&&) = default;
 
-  int64_t count() const { return (length_ + options_.steps - 1) / options_.steps; }
+  // Cuts anew: window k has steps_of(k) steps, at least 1, and the last what is left.
+  template <class StepsOf>
+  void cut(StepsOf steps_of) {
+    begins_.clear();
+    int longest = window_.input.dim(0);
+    for (int64_t begin = 0; begin < length_;) {
+      const int steps = steps_of(std::ssize(begins_));
+      require(steps >= 1, "windows: window {} of {} steps", begins_.size(), steps);
+      begins_.push_back(begin);
+      begin += steps;
+      longest = std::max(longest, steps);
+    }
+    if (longest > window_.input.dim(0))
+      window_ = {IdTensor({longest, options_.batch}), IdTensor({longest, options_.batch})};
+  }
+
+  int64_t count() const {
+    return begins_.empty() ? (length_ + options_.steps - 1) / options_.steps : std::ssize(begins_);
+  }
   // Tokens predicted by all windows together.
   int64_t targets() const { return targets_; }
   int batch() const { return options_.batch; }
@@ -59,8 +81,8 @@ class BpttWindows {
   // Window k, 0 <= k < count(), in any order.
   Window at(int64_t k) {
     require(k >= 0 && k < count(), "windows: no window {}, there are {}", k, count());
-    const int64_t begin = k * options_.steps;
-    const int steps = static_cast<int>(std::min<int64_t>(options_.steps, length_ - begin));
+    const int64_t begin = begin_of(k);
+    const int steps = static_cast<int>(std::min(begin_of(k + 1), length_) - begin);
     for (int64_t stream = 0; stream < options_.batch; ++stream) {
       const int64_t first = stream_begin(stream) + begin;
       const int64_t end = stream_begin(stream + 1);
@@ -114,6 +136,10 @@ class BpttWindows {
     window_ = {IdTensor({rows, options.batch}), IdTensor({rows, options.batch})};
   }
 
+  int64_t begin_of(int64_t k) const {
+    if (begins_.empty()) return k * options_.steps;
+    return k < std::ssize(begins_) ? begins_[static_cast<std::size_t>(k)] : length_;
+  }
   int64_t stream_begin(int64_t stream) const { return stream * shorter_ + std::min(stream, longer_streams_); }
 
   std::span<const int32_t> tokens_;
@@ -124,8 +150,23 @@ class BpttWindows {
   int64_t longer_streams_ = 0;  // and the first so many streams have one more
   int64_t length_ = 0;          // steps of the longest stream
   int64_t targets_ = 0;
+  std::vector<int64_t> begins_;  // of the windows in each stream; empty: all have options_.steps
   Window window_;
 };
+
+// Steps of a window whose length is drawn: normal around `bptt` with deviation 5, or with probability 0.05
+// around half of it, rounded down, at least 5 (Merity, Keskar and Socher 2018, as in their awd-lstm-lm). A
+// function of its arguments alone.
+inline int variable_steps(int bptt, uint64_t seed, int epoch, int64_t window) {
+  const auto bits =
+      RandomKey{.seed = seed, .place = place_of("bptt"), .step = static_cast<uint32_t>(epoch)}.block(
+          static_cast<uint32_t>(window));
+  const double centre = unit_interval(bits[0]) < 0.95f ? bptt : bptt / 2.0;
+  // Box and Muller 1958
+  const double u = 1 - unit_interval(bits[1]), v = unit_interval(bits[2]);
+  const double normal = std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
+  return std::max(5, static_cast<int>(centre + 5 * normal));
+}
 
 // Windows that score every token once; the first is predicted from `before`, the id of `<eos>`. InputError
 // unless batch and steps are at least 1 and every stream has a target.

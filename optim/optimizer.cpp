@@ -92,6 +92,8 @@ void Optimizer::set_learning_rate(double rate) {
 
 double Optimizer::step(const StepOptions& options) {
   require(options.max_norm >= 0, "step: max_norm {} is negative", options.max_norm);
+  require(options.rate_factor >= 0 && std::isfinite(options.rate_factor),
+          "step: rate_factor {} is not a number from 0 up", options.rate_factor);
   require(!averaged_in_,
           "step: the model's weights are the averaged ones as long as an AveragedWeights lives");
   double norm = 0, scale = options.factor;
@@ -100,7 +102,10 @@ double Optimizer::step(const StepOptions& options) {
     check_finite(params_, norm);
     scale *= clip_factor(norm, options.max_norm);
   }
+  const double rate = learning_rate_;
+  learning_rate_ *= options.rate_factor;
   update(scale);
+  learning_rate_ = rate;
   params_.spend_gradients();
   params_.set_step(params_.step() + 1);
   return norm;

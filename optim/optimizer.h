@@ -42,6 +42,7 @@ double clip_grad_norm(ParameterSet& params, double max_norm);
 struct StepOptions {
   double max_norm = 0;  // clip to this global norm; infinity: measure it only; 0: neither
   double factor = 1;    // multiplies the gradients before anything else (1 / windows that were added up)
+  double rate_factor = 1;  // multiplies the learning rate, in this step
 };
 
 // What must be kept to go on with the same bits: names, and where the numbers are. Which slabs there are

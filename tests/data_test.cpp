@@ -293,6 +293,60 @@ TEST_CASE("evaluation scores every token exactly once, the first after <eos>") {
   }
 }
 
+TEST_CASE("windows of lengths that are drawn predict each token once, by seed and epoch alone") {
+  const std::vector<int32_t> tokens = counting(5000);
+  BpttWindows windows(tokens, {.batch = 3, .steps = 20});
+  const auto lengths = [&](uint64_t seed, int epoch) {
+    windows.cut([&](int64_t k) { return variable_steps(20, seed, epoch, k); });
+    std::vector<int> result, predicted(tokens.size(), 0);
+    std::vector<int32_t> next = {0, 1666, 3332};
+    for (const auto& [input, target] : windows) {
+      result.push_back(input.dim(0));
+      for (int stream = 0; stream < 3; ++stream) {
+        CHECK(input.data()[stream] == next[static_cast<std::size_t>(stream)]);
+        next[static_cast<std::size_t>(stream)] = target[target.dim(0) - 1].data()[stream];
+      }
+      for (const int32_t token : target.span()) ++predicted[static_cast<std::size_t>(token)];
+    }
+    CHECK(std::ssize(result) == windows.count());
+    CHECK(windows.targets() == 4998);
+    CHECK(std::ranges::count(predicted, 1) == 4998);
+    CHECK(std::ranges::count(predicted, 0) == 2);
+    return result;
+  };
+  const std::vector<int> first = lengths(1, 1), second = lengths(1, 2);
+  CHECK(first != second);
+  CHECK(lengths(2, 1) != first);
+  CHECK(lengths(1, 1) == first);
+  CHECK(*std::max_element(first.begin(), first.end()) > 20);
+  CHECK(*std::min_element(first.begin(), first.end() - 1) >= 5);
+
+  BpttWindows other(tokens, {.batch = 3, .steps = 20});
+  CHECK(lacks(error_of([&] { other.cut([](int64_t k) { return k == 2 ? 0 : 7; }); }),
+              {"window 2", "0 steps"}) == "");
+}
+
+TEST_CASE("drawn lengths are normal around bptt, one in twenty around half of it") {
+  constexpr int n = 20'000, bptt = 70;
+  int halves = 0;
+  double sum = 0, squares = 0;
+  for (int k = 0; k < n; ++k) {
+    const int steps = variable_steps(bptt, 7, 1, k);
+    // 52.5 lies 3.5 deviations from either centre: one in 4300 is on the wrong side.
+    if (steps < 52) {
+      ++halves;
+      continue;
+    }
+    sum += steps, squares += static_cast<double>(steps) * steps;
+  }
+  // Five deviations of a count, and those of a mean and of a variance, of n · 0.95 numbers.
+  CHECK(std::abs(halves - 0.05 * n) < 5 * std::sqrt(n * 0.05 * 0.95));
+  const double count = n - halves, mean = sum / count, variance = squares / count - mean * mean;
+  CHECK(std::abs(mean + 0.5 - bptt) < 5 * 5 / std::sqrt(count));  // 0.5: rounded down
+  CHECK(std::abs(variance - 1 / 12. - 25) < 5 * 25 * std::sqrt(2 / count));
+  for (int k = 0; k < 2000; ++k) CHECK(variable_steps(6, 1, 1, k) >= 5);
+}
+
 TEST_CASE("a window can be taken at random, and again, from the same memory") {
   const std::vector<int32_t> tokens = counting(60);
   BpttWindows windows(tokens, {.batch = 4, .steps = 5});

@@ -82,7 +82,11 @@ const std::vector<Variant> variants = {
     {"accumulation",
      {},
      {.clip = 1, .accumulate = 2, .schedule = Schedule{.learning_rate = 0.01}},
-     {5, 4, 3, 2}}};
+     {5, 4, 3, 2}},
+    {"windows of drawn lengths",
+     {.rule = Setup::Rule::asgd, .variable_bptt = true},
+     {.clip = 0.25, .non_monotone = 1},
+     {5, 4, 6, 3}}};
 
 }  // namespace
 

@@ -314,6 +314,19 @@ TEST_CASE("the norm is that of the gradients times the factor") {
   CHECK(weights(m.a)[0] == Approx(1 - 0.75 / (1 + 4e-7)).epsilon(1e-13));
 }
 
+TEST_CASE("rate_factor is of one step's learning rate") {
+  Pair m;
+  Sgd sgd(m.params, {.learning_rate = 0.5});
+  give(m.a, {3, 4});
+  sgd.step({.rate_factor = 0.25});
+  CHECK(weights(m.a)[0] == Approx(1 - 0.125 * 3).epsilon(1e-13));
+  CHECK(sgd.learning_rate() == 0.5);
+  give(m.a, {3, 4});
+  sgd.step();
+  CHECK(weights(m.a)[0] == Approx(1 - 0.125 * 3 - 0.5 * 3).epsilon(1e-13));
+  CHECK(lacks(error_of([&] { sgd.step({.rate_factor = -1}); }), {"rate_factor", "-1"}) == "");
+}
+
 TEST_CASE("a gradient that is not finite stops the step before anything is changed") {
   for (const auto& [name, make] : makers) {
     for (const real bad : {real(NAN), real(INFINITY), real(-INFINITY)}) {

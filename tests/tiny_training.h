@@ -14,11 +14,13 @@ struct TinyTraining {
   struct Setup {
     int hidden = 6, layers = 2;
     enum class Rule { adam, asgd, momentum } rule = Rule::adam;
+    bool variable_bptt = false;  // windows drawn around 12 steps, each with its share of the learning rate
   };
   explicit TinyTraining(const Setup& setup)
       : lstm(params / "lstm", {.input = 5, .hidden = setup.hidden, .layers = setup.layers, .dropout = 0.3f}),
         decoder(params / "decoder", {.in = setup.hidden, .out = 7}),
-        state(lstm.zero_state(3)) {
+        state(lstm.zero_state(3)),
+        variable_bptt(setup.variable_bptt) {
     switch (setup.rule) {
       case Setup::Rule::adam:
         optimizer = std::make_unique<AdamW>(params, AdamWConfig{.learning_rate = 0.02});
@@ -36,17 +38,25 @@ struct TinyTraining {
 
   TrainingTask task() {
     return {.windows = windows.count(),
+            .cut = variable_bptt ? [this](int epoch) { return cut(epoch); } : std::function<int64_t(int)>(),
             .begin_epoch = [this](int) { state.reset(); },
             .loss =
                 [this](int64_t k) {
                   const Window window = windows.at(k);
                   auto out = lstm(dropout(embedding(window.input)), state);
                   next = out.state;
-                  return mean_loss(softmax_cross_entropy(decoder, out.y, window.target),
-                                   window.target.size());
+                  WindowLoss result =
+                      mean_loss(softmax_cross_entropy(decoder, out.y, window.target), window.target.size());
+                  if (variable_bptt) result.rate_factor = window.target.dim(0) / 12.0;
+                  return result;
                 },
             .carry = [this] { state = next; },
             .carried = {{"h", state.h}, {"c", state.c}}};
+  }
+
+  int64_t cut(int epoch) {
+    windows.cut([&](int64_t k) { return variable_steps(12, 11, epoch, k); });
+    return windows.count();
   }
 
   static std::vector<int32_t> made_text() {
@@ -64,6 +74,7 @@ struct TinyTraining {
   BpttWindows windows{text, {.batch = 3, .steps = 4}};  // 25 windows
   LstmState state;
   LstmVars next;
+  bool variable_bptt;
   std::unique_ptr<Optimizer> optimizer;
 };
 

@@ -128,6 +128,52 @@ TEST_CASE("accumulated windows make one step with their mean gradient, and so do
   CHECK(std::abs(trained.value() - by_hand.value()) < 1e-6);
 }
 
+TEST_CASE("epochs may be cut into windows of their own, and a window may have a share of the learning rate") {
+  const auto factor = [](int epoch, int64_t k) {
+    return (epoch == 1 ? 1.0 : 0.5) / static_cast<double>(k + 1);
+  };
+  const auto windows = [](int epoch) { return int64_t{2} + epoch; };
+  for (const int accumulate : {1, 2}) {
+    Line trained;
+    Sgd sgd(trained.params, {.learning_rate = 0.1});
+    int present = 0;
+    std::vector<std::string> calls;
+    Trainer trainer(sgd, {.epochs = 2, .accumulate = accumulate, .progress = silent});
+    trainer.run({.cut =
+                     [&](int epoch) {
+                       calls.push_back(fmt::format("cut {}", epoch));
+                       return windows(present = epoch);
+                     },
+                 .begin_epoch = [&](int epoch) { calls.push_back(fmt::format("begin {}", epoch)); },
+                 .loss =
+                     [&](int64_t k) {
+                       WindowLoss result = mean_loss(trained.loss(k), 1);
+                       result.rate_factor = factor(present, k);
+                       return result;
+                     }});
+    CHECK(calls == std::vector<std::string>{"cut 1", "begin 1", "cut 2", "begin 2"});
+    CHECK(trainer.epochs()[0].count == 3);
+    CHECK(trainer.epochs()[1].count == 4);
+    CHECK(trainer.epochs()[1].learning_rate == 0.1);
+
+    Line by_hand;
+    Sgd optimizer(by_hand.params, {.learning_rate = 1});
+    for (int epoch = 1; epoch <= 2; ++epoch)
+      for (int64_t k = 0; k < windows(epoch); k += accumulate) {
+        const int64_t end = std::min(k + accumulate, windows(epoch));
+        double rate = 0;
+        for (int64_t i = k; i < end; ++i) {
+          Tape tape;
+          tape.backward(by_hand.loss(i));
+          rate += 0.1 * factor(epoch, i) / static_cast<double>(end - k);
+        }
+        optimizer.set_learning_rate(rate);
+        optimizer.step({.factor = 1.0 / static_cast<double>(end - k)});
+      }
+    CHECK(std::abs(trained.value() - by_hand.value()) < 1e-6);  // a rounding of the rate
+  }
+}
+
 TEST_CASE("what is reported: means over what was predicted, the best score, time without validation") {
   Line line;
   Sgd sgd(line.params, {.learning_rate = 0});

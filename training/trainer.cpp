@@ -54,7 +54,7 @@ bool Trainer::out_of_patience() const {
 }
 
 void Trainer::run(const TrainingTask& task) {
-  require(task.windows > 0 && task.loss, "trainer: a task needs windows and a loss");
+  require((task.windows > 0 || task.cut) && task.loss, "trainer: a task needs windows and a loss");
   stopped_ = false;
   epochs_.reserve(static_cast<size_t>(options_.epochs));
   if (!finished()) open_log();
@@ -76,17 +76,23 @@ void Trainer::run(const TrainingTask& task) {
 
 // --- training ----------------------------------------------------------------------------------------------
 
+int64_t Trainer::windows_of(const TrainingTask& task) const {
+  const int64_t windows = task.cut ? task.cut(state_.epoch + 1) : task.windows;
+  require(windows > 0, "trainer: epoch {} has no windows", state_.epoch + 1);
+  return windows;
+}
+
 void Trainer::train_epoch(const TrainingTask& task) {
+  state_.windows = windows_of(task);
   if (state_.window == 0 && task.begin_epoch) task.begin_epoch(state_.epoch + 1);
-  state_.windows = task.windows;
   ProgressOptions progress_options = options_.progress;
   progress_options.done_before = state_.window;
-  Progress progress(fmt::format("epoch {}/{}", state_.epoch + 1, options_.epochs), task.windows,
+  Progress progress(fmt::format("epoch {}/{}", state_.epoch + 1, options_.epochs), state_.windows,
                     progress_options);
   const std::string rate_name = options_.unit + "/s";
   epoch_begin_ = times_;
   const double begin = clock_seconds();
-  while (state_.window < task.windows) {
+  while (state_.window < state_.windows) {
     train_step(task);
     if (!notice_.empty()) {
       progress.clear();
@@ -111,8 +117,8 @@ void Trainer::train_epoch(const TrainingTask& task) {
 
 // The windows of one step of the optimizer.
 void Trainer::train_step(const TrainingTask& task) {
-  const int64_t end = std::min(state_.window + options_.accumulate, task.windows);
-  double total = 0;
+  const int64_t end = std::min(state_.window + options_.accumulate, state_.windows);
+  double total = 0, rate_factor = 0;
   int64_t count = 0;
   try {
     for (int64_t window = state_.window; window < end; ++window) {
@@ -127,8 +133,9 @@ void Trainer::train_step(const TrainingTask& task) {
         tape.backward(loss.objective);
         total += loss.total;
         count += loss.count;
+        rate_factor += loss.rate_factor;
       }
-      if (window + 1 == end) update(task, end - state_.window);
+      if (window + 1 == end) update(task, end - state_.window, rate_factor);
       if (task.carry) task.carry();
     }
     state_.total += total, state_.interval_total += total;
@@ -142,8 +149,9 @@ void Trainer::train_step(const TrainingTask& task) {
   state_.window = end;
 }
 
-// A step with the gradients of `windows` windows, the last of which is not carried yet.
-void Trainer::update(const TrainingTask& task, int64_t windows) {
+// A step with the gradients of `windows` windows, the last of which is not carried yet; `rate_factor` is the
+// sum of theirs.
+void Trainer::update(const TrainingTask& task, int64_t windows, double rate_factor) {
   if (state_.schedule)
     optimizer_.set_learning_rate(state_.schedule->rate(state_.epoch, optimizer_.parameters().step()) *
                                  state_.rate_factor);
@@ -154,7 +162,8 @@ void Trainer::update(const TrainingTask& task, int64_t windows) {
     const Profile::Part part("optimizer step");
     gradient_norm_ = optimizer_.step(
         {.max_norm = options_.clip > 0 ? options_.clip : std::numeric_limits<double>::infinity(),
-         .factor = 1.0 / static_cast<double>(windows)});
+         .factor = 1.0 / static_cast<double>(windows),
+         .rate_factor = rate_factor / static_cast<double>(windows)});
   } catch (const Diverged& reason) {
     // The window once more, with the same masks, on a tape that keeps what it saw.
     const int64_t window = state_.window + windows - 1;
@@ -229,10 +238,11 @@ std::optional<Differences> Trainer::resume(const TrainingTask& task) {
   std::optional<Differences> differences;
   if (std::filesystem::exists(path)) {
     differences = read_checkpoint(path, optimizer_, state_, task.carried, options_.checkpoints);
+    const int64_t windows = state_.window > 0 ? windows_of(task) : 0;
     require_input(
-        state_.window == 0 || state_.windows == task.windows,
+        windows == 0 || state_.windows == windows,
         "{}: it stands at window {} of {} in epoch {}; an epoch of {} windows cannot go on from there",
-        path.string(), state_.window, state_.windows, state_.epoch + 1, task.windows);
+        path.string(), state_.window, state_.windows, state_.epoch + 1, windows);
   }
   // What a process that was killed had not finished writing.
   for (const char* name : {last_file, best_file})

@@ -47,6 +47,7 @@ struct WindowLoss {
   Var objective;      // is differentiated
   double total = 0;   // what is reported: the sum over what was predicted (nats, squared errors) …
   int64_t count = 0;  // … and of how many (tokens, values)
+  double rate_factor = 1;  // of the learning rate of the window's step; of several windows the mean
 };
 // Of a mean over `count` predictions that is both minimised and reported.
 WindowLoss mean_loss(const Var& mean, int64_t count);
@@ -56,6 +57,10 @@ struct EpochReport;
 // What is to be trained. Only `windows` and `loss` are needed.
 struct TrainingTask {
   int64_t windows = 0;  // of an epoch
+  // Where epochs differ in their windows: cuts those of an epoch, counted from 1, and returns how many there
+  // are, in place of `windows`. Asked before begin_epoch, and where training goes on in the middle of an
+  // epoch.
+  std::function<int64_t(int epoch)> cut = {};
   // Before the first window of an epoch, counted from 1: state to zero, a new order of the windows.
   std::function<void(int epoch)> begin_epoch = {};
   // Is recorded, with dropout. Asked a second time for the same window where the gradient was not finite.
@@ -147,9 +152,10 @@ class Trainer {
   const Times& times() const { return times_; }
 
  private:
+  int64_t windows_of(const TrainingTask& task) const;  // of the present epoch
   void train_epoch(const TrainingTask& task);
   void train_step(const TrainingTask& task);
-  void update(const TrainingTask& task, int64_t windows);
+  void update(const TrainingTask& task, int64_t windows, double rate_factor);
   void finish_epoch(const TrainingTask& task);
   void validate(const TrainingTask& task, EpochReport& report);
 
