@@ -6,6 +6,7 @@
 #include "layers/dropout.h"
 #include "layers/embedding.h"
 #include "layers/layer_norm.h"
+#include "layers/regularization.h"
 #include "tests/gradcheck.h"
 #include "tests/support.h"
 
@@ -192,6 +193,19 @@ TEST_CASE("Dropout refuses a rate outside of [0, 1)") {
   for (float rate : {-0.1f, 1.0f, 1.5f})
     CHECK(lacks(error_of([&] { Dropout(params / "drop", {.rate = rate}); }),
                 {"dropout", fmt::format("{}", rate)}) == "");
+}
+
+TEST_CASE("activation regularization is of the outputs' squares, the temporal one of their changes") {
+  const Var y = tensor({3, 1, 2}, {1, 2, 3, -1, 0, 5});
+  CHECK(activation_regularization(y, 3).item() == doctest::Approx(3 * 40 / 6.).epsilon(1e-14));
+  // changes 2 -3, -3 6
+  CHECK(temporal_activation_regularization(y, 0.5).item() == doctest::Approx(0.5 * 58 / 4.).epsilon(1e-14));
+  CHECK(temporal_activation_regularization(slice(y, 0, 0, 1), 0.5).item() == 0);
+  ParameterSet none;
+  CHECK(gradcheck("activation_regularization", none, {{4, 2, 3}},
+                  [](auto& v) { return activation_regularization(v[0], 2); }));
+  CHECK(gradcheck("temporal_activation_regularization", none, {{4, 2, 3}},
+                  [](auto& v) { return temporal_activation_regularization(v[0], 2); }));
 }
 
 TEST_CASE("layers refuse input that does not fit, naming the operation and the shapes") {

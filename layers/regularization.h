@@ -1,0 +1,24 @@
+// What keeps the outputs of a recurrent layer small and slow: terms to add to a loss (Merity, McCann and Socher,
+// "Revisiting activation regularization for language RNNs", 2017).
+//
+//   auto [y, state] = lstm(x, before);
+//   const Var dropped = output_dropout(y);
+//   Var objective = loss + activation_regularization(dropped, 2) + temporal_activation_regularization(y, 1);
+#pragma once
+
+#include "framework/ops.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+// alpha · mean(y²), of outputs as they leave dropout.
+inline Var activation_regularization(const Var& y, real alpha) { return mean(y * y) * alpha; }
+
+// beta · mean((y_t - y_{t-1})²), of outputs [steps, …] before dropout; 0 for a single step.
+inline Var temporal_activation_regularization(const Var& y, real beta) {
+  const int steps = y.dim(0);
+  if (steps < 2) return Var(Tensor::zeros({}));
+  const Var change = slice(y, 0, 1, steps) - slice(y, 0, 0, steps - 1);
+  return mean(change * change) * beta;
+}
+
+}  // namespace unroll::inline UNROLL_REAL
