@@ -234,8 +234,9 @@ TEST_CASE("each way to drop something changes a training") {
     return ptb_json(words, folder.path())["test_perplexity"].get<double>();
   };
   std::vector<double> found = {train({})};
-  for (const char* key : {"locked_dropout=true", "embedding_dropout=0.2", "recurrent_dropout=0.2",
-                          "weight_drop=0.2", "zoneout_h=0.2", "zoneout_c=0.2"}) {
+  for (const char* key :
+       {"locked_dropout=true", "embedding_dropout=0.2", "recurrent_dropout=0.2", "weight_drop=0.2",
+        "zoneout_h=0.2", "zoneout_c=0.2", "input_dropout=0.1", "hidden_dropout=0.1", "output_dropout=0.1"}) {
     CAPTURE(key);
     found.push_back(train({std::string("model.") + key}));
     CHECK(found.back() < 150);
@@ -247,6 +248,56 @@ TEST_CASE("each way to drop something changes a training") {
   CHECK(refused.code == 2);
   CHECK(lacks(refused.err.substr(0, refused.err.size() - 1),
               {"model.locked_dropout", "needs model.dropout above 0"}) == "");
+}
+
+TEST_CASE("a small awd-lstm: trained, scored, read and explained; each of its parts changes the training") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  const Words awd = {"model.hidden=20",
+                     "model.last_hidden=12",
+                     "model.layers=3",
+                     "model.tied=true",
+                     "model.locked_dropout=true",
+                     "model.weight_drop=0.2",
+                     "data.bptt=20",
+                     "data.variable_bptt=true",
+                     "training.activation_regularization=2",
+                     "training.temporal_activation_regularization=1",
+                     "training.clip=0.25",
+                     "optimizer.kind=asgd",
+                     "optimizer.learning_rate=10",
+                     "optimizer.weight_decay=1.2e-6",
+                     "optimizer.average_from=2",
+                     "training.epochs=2"};
+  Words train = {"train", "tiny.toml"};
+  for (const std::string& assignment : awd) train = train + Words{"--set", assignment};
+  const auto whole = ptb_json(train + Words{"--out", "awd"}, folder.path());
+  const double perplexity = whole["test_perplexity"];
+  CHECK(perplexity < 150);
+  const Words model = {"awd/last.safetensors"};
+  const Tensor weights = SafetensorsFile(folder / model[0]).load("lstm.weight_hh_l2");
+  for (const std::string part :
+       {"data.variable_bptt=false", "training.activation_regularization=0",
+        "training.temporal_activation_regularization=0", "optimizer.average_from=1"}) {
+    CAPTURE(part);
+    const auto without = ptb_json(train + Words{"--out", part, "--set", part}, folder.path());
+    CHECK(!same_bits(SafetensorsFile(folder / part / "last.safetensors").load("lstm.weight_hh_l2"), weights));
+    CHECK(without["tokens"] == whole["tokens"]);  // whatever the windows
+  }
+  CHECK(ptb_json(Words{"evaluate"} + model, folder.path())["test_perplexity"] == perplexity);
+  CHECK(lines_of(ptb_out(Words{"generate"} + model, folder.path())).size() > 2);
+  const SafetensorsFile file(folder / model[0]);
+  CHECK(file.find("lstm.weight_ih_l2")->shape_text() == "[48, 20]");
+  CHECK(file.find("lstm.weight_hh_l2")->shape_text() == "[48, 12]");
+  // 2·4·(12·20 + 20·20 + 20·12) for inputs, 2·4·(20·20 + 20·20 + 12·12) for the recurrence
+  Words explain = train;
+  explain[0] = "explain";
+  const std::string explained = ptb_out(explain, folder.path());
+  for (const char* part : {"7.04k", "7.55k", "lengths that are drawn"})
+    CHECK_MESSAGE(explained.find(part) != std::string::npos, explained);
+  CHECK(ptb_out(train + Words{"--dry-run"}, folder.path()).find("one step") != std::string::npos);
+  CHECK(ptb_out(train + Words{"--overfit-one-batch"}, folder.path()).find("learnt by heart") !=
+        std::string::npos);
 }
 
 TEST_CASE(
@@ -507,6 +558,12 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
       {{"train", "syntax.toml"}, {"syntax.toml:2"}},
       {{"train", "words.toml"}, {"words.toml:", "schedule.kind", "linear", "cosine"}},
       {train + Words{"--set", "model.tied=true"}, {"model.tied", "16", "12"}},
+      {train + Words{"--set", "model.last_hidden=16"}, {"model.last_hidden", "model.hidden (16)"}},
+      {train + Words{"--set", "model.last_hidden=8", "--set", "model.layers=1"},
+       {"model.last_hidden", "layers"}},
+      {train + Words{"--set", "model.last_hidden=8", "--set", "model.tied=true"},
+       {"model.tied", "model.last_hidden (8)", "12"}},
+      {train + Words{"--set", "model.input_dropout=-0.5"}, {"model.input_dropout", "[0, 1)", "-1"}},
       {train + Words{"--set", "optimizer.nesterov=true"}, {"optimizer.nesterov", "momentum"}},
       {train + Words{"--set", "data.level=char"}, {"data.level", "word"}},
       {train + Words{"--set", "training.precision=fp8"}, {"training.precision", "fp32"}},

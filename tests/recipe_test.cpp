@@ -355,8 +355,9 @@ TEST_CASE("recipe: the nearest word") {
 }
 
 TEST_CASE("recipe: found by name or by path") {
-  CHECK(bundled_recipes() == std::vector<std::string>{"demo", "ptb-large", "ptb-large-tied", "ptb-medium",
-                                                      "ptb-medium-tied", "ptb-small"});
+  CHECK(bundled_recipes() == std::vector<std::string>{"awd-lstm", "demo", "ptb-large", "ptb-large-tied",
+                                                      "ptb-medium", "ptb-medium-tied", "ptb-small",
+                                                      "ptb-variational-medium"});
   for (const std::string& name : bundled_recipes()) {
     const RecipeFile recipe = find_recipe(name);
     CHECK(recipe.name == name);
@@ -367,9 +368,10 @@ TEST_CASE("recipe: found by name or by path") {
     CHECK(same.text == recipe.text);
   }
   CHECK(error_of([] { find_recipe("ptb-smal"); }) ==
-        "there is no recipe 'ptb-smal'; did you mean 'ptb-small'?; bundled are demo, ptb-large, "
-        "ptb-large-tied, "
-        "ptb-medium, ptb-medium-tied, ptb-small; a file of yours ends in .toml");
+        "there is no recipe 'ptb-smal'; did you mean 'ptb-small'?; bundled are awd-lstm, demo, ptb-large, "
+        "ptb-large-tied, ptb-medium, ptb-medium-tied, ptb-small, ptb-variational-medium; a file of yours "
+        "ends in "
+        ".toml");
   CHECK(error_of([] { find_recipe("none/x.toml"); }) == "none/x.toml: there is no such recipe");
   CHECK(error_of([] { find_recipe("x.toml"); }) == "x.toml: there is no such recipe");
   CHECK(error_of([] { find_recipe("./"); }) == "./: a folder, not a recipe");
@@ -466,4 +468,48 @@ TEST_CASE("recipe: the tied recipes have the hyperparameters of PyTorch's word_l
     CHECK(r.schedule.kind == ptb::ScheduleKind::plateau);
     CHECK(r.schedule.factor == 0.25);
   }
+}
+
+TEST_CASE("recipe: awd-lstm has what its authors' command says") {
+  const ptb::Recipe r = ptb::load_recipe("awd-lstm", {});
+  CHECK(r.model.embedding == 400);
+  CHECK(r.model.hidden == 1150);
+  CHECK(r.model.last_hidden == 400);
+  CHECK(r.model.layers == 3);
+  CHECK(r.model.tied);
+  CHECK(r.model.locked_dropout);
+  const auto [input, hidden, output] = ptb::dropout_rates(r);
+  CHECK(input == 0.4f);
+  CHECK(hidden == 0.25f);
+  CHECK(output == 0.4f);
+  CHECK(r.model.embedding_dropout == 0.1f);
+  CHECK(r.model.weight_drop == 0.5f);
+  CHECK(r.model.init == 0.1f);
+  CHECK(r.model.init_scheme == ptb::InitScheme::pytorch);
+  CHECK(r.data.batch == 20);
+  CHECK(r.data.bptt == 70);
+  CHECK(r.data.variable_bptt);
+  CHECK(r.training.epochs == 500);
+  CHECK(r.training.clip == 0.25);
+  CHECK(r.training.reduction == ptb::Reduction::mean);
+  CHECK(r.training.activation_regularization == 2);
+  CHECK(r.training.temporal_activation_regularization == 1);
+  CHECK(r.training.seed == 141);
+  CHECK(r.optimizer.kind == ptb::OptimizerKind::asgd);
+  CHECK(r.optimizer.learning_rate == 30);
+  CHECK(r.optimizer.weight_decay == 1.2e-6);
+  CHECK(r.optimizer.average_from == 0);
+  CHECK(r.optimizer.non_monotone == 5);
+  CHECK(r.schedule.kind == ptb::ScheduleKind::constant);
+}
+
+TEST_CASE("recipe: the rates of dropout are one, but for those that have their own") {
+  const auto rates = [](const std::vector<ptb::Override>& overrides) {
+    const auto [input, hidden, output] = ptb::dropout_rates(ptb::load_recipe("ptb-medium", overrides));
+    return std::vector{input, hidden, output};
+  };
+  CHECK(rates({}) == std::vector{0.5f, 0.5f, 0.5f});
+  CHECK(rates({{"model.hidden_dropout=0.25", "--set"}}) == std::vector{0.5f, 0.25f, 0.5f});
+  CHECK(rates({{"model.input_dropout=0", "--set"}, {"model.output_dropout=0.1", "--set"}}) ==
+        std::vector{0.f, 0.5f, 0.1f});
 }

@@ -140,6 +140,29 @@ TEST_CASE("ptb, killed at random moments and resumed, ends in the bits of a run 
   MESSAGE(resumed << " resumptions");
 }
 
+TEST_CASE("windows of drawn lengths: the same bits from the middle of an epoch, and no other windows there") {
+  const Folder folder;
+  write_inputs(folder);
+  const Words train = {"train",     "tiny.toml",
+                       "--data",    "text",
+                       "--threads", "1",
+                       "--set",     "data.variable_bptt=true",
+                       "--set",     "data.batch=1",
+                       "--set",     "training.epochs=1",
+                       "--out"};
+  CHECK(ptb(train + Words{"whole"}, folder).code == 0);
+  const int code = ptb_with_signal(train + Words{"run"}, folder, SIGKILL,
+                                   [&] { return fs::exists(folder / "run/last.safetensors"); });
+  REQUIRE(code == 128 + SIGKILL);  // of sixty steps, each with a checkpoint
+  for (const char* set : {"training.seed=2", "data.bptt=9", "data.variable_bptt=false"}) {
+    const ProgramRun refused = ptb({"resume", "run", "--set", set}, folder);
+    CHECK(refused.code == 2);
+    CHECK(lacks(refused.err.substr(0, refused.err.size() - 1), {"last.safetensors", "in "}) == "");
+  }
+  CHECK(ptb({"resume", "run"}, folder).code == 0);
+  CHECK(outcome(folder / "run") == outcome(folder / "whole"));
+}
+
 TEST_CASE("SIGINT and SIGTERM: a checkpoint, how to resume, 130 and 143") {
   for (const int signal : {SIGINT, SIGTERM}) {
     const Folder folder;

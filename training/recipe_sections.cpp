@@ -106,11 +106,18 @@ void check_training_keys(const RecipeReader& reader, const TrainingSections& sec
     reader.refuse("schedule.minimum", "must not be above optimizer.learning_rate");
 }
 
-static int64_t steps_of(const TrainingSections& sections, int64_t windows) {
-  return (windows + sections.training.accumulate - 1) / sections.training.accumulate;
+int64_t steps_of_epoch(const TrainingSections& sections, const EpochWindows& windows, int epoch) {
+  return (windows.of(epoch) + sections.training.accumulate - 1) / sections.training.accumulate;
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const TrainingSections& sections, ParameterSet& params, int64_t windows) {
+static int64_t steps_of_epochs(const TrainingSections& sections, const EpochWindows& windows, int epochs) {
+  int64_t steps = 0;
+  for (int epoch = 1; epoch <= epochs; ++epoch) steps += steps_of_epoch(sections, windows, epoch);
+  return steps;
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const TrainingSections& sections, ParameterSet& params,
+                                          const EpochWindows& windows) {
   const auto& o = sections.optimizer;
   switch (o.kind) {
     case OptimizerKind::sgd:
@@ -134,15 +141,14 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainingSections& sections, Para
       break;
   }
   const int64_t average_after =
-      o.average_from > 0 ? (o.average_from - 1) * steps_of(sections, windows) : AsgdConfig::never;
+      o.average_from > 0 ? steps_of_epochs(sections, windows, o.average_from - 1) : AsgdConfig::never;
   return std::make_unique<Asgd>(params, AsgdConfig{.learning_rate = o.learning_rate,
                                                    .weight_decay = o.weight_decay,
                                                    .average_after = average_after});
 }
 
-Schedule make_schedule(const TrainingSections& sections, int64_t windows) {
+Schedule make_schedule(const TrainingSections& sections, const EpochWindows& windows) {
   const auto& s = sections.schedule;
-  const int64_t steps = steps_of(sections, windows);
   Schedule schedule{.learning_rate = sections.optimizer.learning_rate};
   switch (s.kind) {
     case ScheduleKind::constant:
@@ -158,9 +164,10 @@ Schedule make_schedule(const TrainingSections& sections, int64_t windows) {
       break;
     case ScheduleKind::cosine:
       schedule.kind = Schedule::Kind::cosine;
-      schedule.total = std::max<int64_t>(steps * sections.training.epochs, 1);
-      schedule.warmup =
-          std::min<int64_t>(std::llround(s.warmup * static_cast<double>(steps)), schedule.total - 1);
+      schedule.total = std::max<int64_t>(steps_of_epochs(sections, windows, sections.training.epochs), 1);
+      schedule.warmup = std::min<int64_t>(
+          std::llround(s.warmup * static_cast<double>(steps_of_epoch(sections, windows, 1))),
+          schedule.total - 1);
       schedule.final_rate = s.minimum;
       break;
   }

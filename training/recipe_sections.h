@@ -17,8 +17,10 @@
 // What the fields hold when they are declared are the program's defaults.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "optim/optimizer.h"
@@ -70,8 +72,17 @@ void declare_schedule_keys(RecipeReader& reader, ScheduleSection& schedule);
 // The rules between these keys. Throws InputError.
 void check_training_keys(const RecipeReader& reader, const TrainingSections& sections);
 
-// `windows`: of an epoch.
-std::unique_ptr<Optimizer> make_optimizer(const TrainingSections& sections, ParameterSet& params, int64_t windows);
-Schedule make_schedule(const TrainingSections& sections, int64_t windows);
+// How many windows an epoch has, counted from 1: a number for all of them, or a function.
+struct EpochWindows {
+  EpochWindows(int64_t windows) : of([=](int) { return windows; }) {}
+  EpochWindows(std::function<int64_t(int epoch)> windows) : of(std::move(windows)) {}
+  std::function<int64_t(int epoch)> of;
+};
+// Steps of the optimizer in an epoch.
+int64_t steps_of_epoch(const TrainingSections& sections, const EpochWindows& windows, int epoch);
+
+std::unique_ptr<Optimizer> make_optimizer(const TrainingSections& sections, ParameterSet& params,
+                                          const EpochWindows& windows);
+Schedule make_schedule(const TrainingSections& sections, const EpochWindows& windows);
 
 }  // namespace unroll

@@ -11,9 +11,8 @@ void print_engine(const LstmChoice& choice) {
   fmt::print("\n");
 }
 
-void print_learning_rate(const TrainingSections& sections, int64_t windows) {
+void print_learning_rate(const TrainingSections& sections, const EpochWindows& windows) {
   const Schedule schedule = make_schedule(sections, windows);
-  const int64_t steps = (windows + sections.training.accumulate - 1) / sections.training.accumulate;
   if (schedule.kind == Schedule::Kind::plateau) {
     fmt::print("  learning rate {:g}, times {:g} when the valid score does not improve\n",
                schedule.learning_rate, sections.schedule.factor);
@@ -24,8 +23,11 @@ void print_learning_rate(const TrainingSections& sections, int64_t windows) {
     return;
   }
   fmt::print("  learning rate as epochs begin:");
-  for (int epoch = 0; epoch < sections.training.epochs; ++epoch)
-    fmt::print(" {:.3g}", schedule.rate(epoch, epoch * steps));
+  int64_t step = 0;
+  for (int epoch = 0; epoch < sections.training.epochs; ++epoch) {
+    fmt::print(" {:.3g}", schedule.rate(epoch, step));
+    step += steps_of_epoch(sections, windows, epoch + 1);
+  }
   fmt::print("\n");
 }
 

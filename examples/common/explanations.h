@@ -9,7 +9,6 @@
 namespace unroll {
 
 void print_engine(const LstmChoice& choice);
-// `windows`: of an epoch.
-void print_learning_rate(const TrainingSections& sections, int64_t windows);
+void print_learning_rate(const TrainingSections& sections, const EpochWindows& windows);
 
 }  // namespace unroll

@@ -9,11 +9,15 @@ namespace unroll {
 
 namespace fs = std::filesystem;
 
+static EpochWindows windows_of(const TrainingTask& task) {
+  return task.cut ? EpochWindows(task.cut) : EpochWindows(task.windows);
+}
+
 Session::Session(RunOptions options, Trainee trainee)
     : options_(std::move(options)),
       trainee_(std::move(trainee)),
       voice_(options_.voice()),
-      optimizer_(make_optimizer(trainee_.sections, trainee_.params, trainee_.task.windows)) {}
+      optimizer_(make_optimizer(trainee_.sections, trainee_.params, windows_of(trainee_.task))) {}
 
 void Session::introduce() const {
   for (const auto& [name, value, note] : trainee_.description.facts)
@@ -27,7 +31,7 @@ TrainerOptions Session::trainer_options(const fs::path& folder) const {
   TrainerOptions options{.epochs = training.epochs,
                          .clip = training.clip,
                          .accumulate = training.accumulate,
-                         .schedule = make_schedule(trainee_.sections, trainee_.task.windows),
+                         .schedule = make_schedule(trainee_.sections, windows_of(trainee_.task)),
                          .non_monotone = triggered ? optimizer.non_monotone : 0,
                          .patience = training.patience,
                          .perplexity = names.perplexity,

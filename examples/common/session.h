@@ -46,6 +46,8 @@ struct Trainee {
   std::function<std::vector<DifferingKey>(const RecipeFile& before)> differing_keys;
   std::vector<std::string> harmless_keys = {};  // that decide no number, beside those of [training]
   std::vector<std::string> fixed_keys = {};     // that a run cannot go on with, beside those of [optimizer]
+  std::vector<std::string> window_keys =
+      {};  // the same in the middle of an epoch: they decide where windows begin
   // What of the data is not as it was when the checkpoint with this metadata was written. Throws InputError
   // where training cannot go on: `path` begins the message.
   std::function<Differences(const Metadata& then, const std::string& path)> data_differences;
@@ -74,6 +76,7 @@ class Session {
  private:
   void introduce() const;
   TrainerOptions trainer_options(const std::filesystem::path& folder = {}) const;
+  TrainingTask one_window_task() const;
   TrainerOptions one_window_options(int steps) const;  // that window again and again, without a word
   void resume(Trainer& trainer, const std::filesystem::path& folder) const;
   void describe_run(const std::filesystem::path& folder);

@@ -5,6 +5,14 @@
 
 namespace unroll {
 
+TrainingTask Session::one_window_task() const {
+  TrainingTask task = trainee_.task;
+  task.windows = 1;
+  task.cut = {};
+  task.validate = {};
+  return task;
+}
+
 TrainerOptions Session::one_window_options(int steps) const {
   TrainerOptions options = trainer_options();
   options.epochs = steps;
@@ -16,9 +24,7 @@ TrainerOptions Session::one_window_options(int steps) const {
 
 void Session::dry_run() {
   introduce();
-  TrainingTask task = trainee_.task;
-  task.windows = 1;
-  task.validate = {};
+  TrainingTask task = one_window_task();
   Trainer trainer(*optimizer_, one_window_options(1));
   train(trainer, task);
   tell_profile();
@@ -36,9 +42,7 @@ void Session::overfit_one_window(const std::string& window, double least, double
   constexpr int most_steps = 3000;
   introduce();
   voice_.say("\n{}, again and again; no loss can be below {:.3f}\n", window, least);
-  TrainingTask task = trainee_.task;
-  task.windows = 1;
-  task.validate = {};
+  TrainingTask task = one_window_task();
   Trainer trainer(*optimizer_, one_window_options(most_steps));
   double loss = 0;
   int next_line = 1;

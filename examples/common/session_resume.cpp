@@ -30,18 +30,22 @@ void Session::resume(Trainer& trainer, const fs::path& folder) const {
   const SafetensorsFile file(path);
   Metadata then = file.metadata();  // what is missing is empty
   const Differences of_data = trainee_.data_differences(then, path.string());
-  std::vector<std::string> notes;
+  std::vector<std::string> notes, of_windows;
   bool differs = false;
   for (const auto& [key, was, is] :
        trainee_.differing_keys({trainee_.recipe_name, path.string() + ": recipe", then["recipe"]})) {
     require_input(!one_of(fixed, key) && !one_of(trainee_.fixed_keys, key),
                   "{}: '{}' is {} in it; a run cannot go on with {}", path.string(), key, was, is);
     notes.push_back(fmt::format("{} = {}, was {}", key, is, was));
+    if (one_of(trainee_.window_keys, key)) of_windows.push_back(notes.back());
     const bool of_no_number = one_of(harmless, key) || one_of(trainee_.harmless_keys, key);
     differs |= !of_no_number || (key == "training.epochs" &&
                                  trainee_.sections.schedule.kind == ScheduleKind::cosine);
   }
   Differences others = *trainer.resume(trainee_.task);
+  require_input(trainer.state().window == 0 || of_windows.empty(),
+                "{}: it stands in the middle of an epoch, whose other windows cannot be cut with {}",
+                path.string(), fmt::join(of_windows, "; "));
   const std::string& engine = trainee_.metadata.at("engine");
   if (then["engine"] != engine)
     others.push_back(fmt::format("engine {} then, {} now", then["engine"], engine));

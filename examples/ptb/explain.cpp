@@ -34,27 +34,36 @@ void print_parameters(const LanguageModel& model) {
              format_number(4.0 * static_cast<double>(model.params.count())));
 }
 
+// Of all layers together.
+struct LayerSizes {
+  double inputs = 0, recurrent = 0, units = 0;  // weight_ih, weight_hh, and elements of h
+  explicit LayerSizes(const LanguageModel& model) {
+    for (const Lstm::Layer& layer : model.lstm.layers()) {
+      inputs += static_cast<double>(layer.weight_ih.value().size());
+      recurrent += static_cast<double>(layer.weight_hh.value().size());
+      units += layer.weight_hh.dim(1);
+    }
+  }
+};
+
 // Products only: what the rest computes is small beside them, and is bound by memory.
-void print_work(const Recipe& r, double vocab) {
-  const double hidden = r.model.hidden, layers = r.model.layers;
-  double input = r.model.embedding, inputs = 0;
-  for (int k = 0; k < r.model.layers; ++k) inputs += 2 * 4 * hidden * input, input = hidden;
-  const double recurrent = layers * 2 * 4 * hidden * hidden, decoder = 2 * hidden * vocab;
+void print_work(const LanguageModel& model, double vocab) {
+  const LayerSizes layers(model);
   fmt::print("Products, FLOP per token (forward; training does three times as many)\n");
-  print_table({{"inputs of the layers", "one product over all steps", inputs},
-               {"recurrent", "a product for each step", recurrent},
-               {"decoder", "one product over all steps, in chunks", decoder}},
+  print_table({{"inputs of the layers", "one product over all steps", 2 * layers.inputs},
+               {"recurrent", "a product for each step", 2 * layers.recurrent},
+               {"decoder", "one product over all steps, in chunks", 2 * model.decoder.config.in * vocab}},
               "", "together");
 }
 
 // What crosses between memory and processor at least, if nothing but the operands of one product stays in a
 // cache.
 void print_traffic(const Recipe& r, const LanguageModel& model, double vocab) {
-  const double hidden = r.model.hidden, layers = r.model.layers, batch = r.data.batch;
-  const double window = batch * r.data.bptt, real_size = sizeof(real);
-  const double recurrent = layers * 4 * hidden * hidden;
+  const LayerSizes layers(model);
+  const double batch = r.data.batch, window = batch * r.data.bptt, real_size = sizeof(real);
+  const double recurrent = layers.recurrent;
   const double others = static_cast<double>(model.params.count()) - recurrent - vocab * r.model.embedding;
-  const double kept = r.model.embedding + layers * 7 * hidden;
+  const double kept = r.model.embedding + 7 * layers.units;
   fmt::print("Traffic, bytes per token in training (at least)\n");
   print_table({{"recurrent weights", "forward and back, for each step of the batch",
                 2 * recurrent * real_size / batch},
@@ -68,22 +77,24 @@ void print_traffic(const Recipe& r, const LanguageModel& model, double vocab) {
 void print_memory(const Recipe& r, const LanguageModel& model, double vocab) {
   const double weights = static_cast<double>(model.params.count()) * sizeof(real);
   const double rows = static_cast<double>(r.data.batch) * r.data.bptt, hidden = r.model.hidden,
-               layers = r.model.layers;
+               units = LayerSizes(model).units, out = model.decoder.config.in;
   const bool adam = r.optimizer.kind == OptimizerKind::adam || r.optimizer.kind == OptimizerKind::adamw;
   const bool one = r.optimizer.kind == OptimizerKind::asgd || r.optimizer.momentum > 0;
   const int slabs = adam ? 2 : one ? 1 : 0;
   const char* kept[] = {"nothing is kept", "one number a weight", "two moments"};
-  const double masked = r.model.dropout > 0 ? r.model.embedding + layers * hidden : 0;
+  const auto [input_rate, hidden_rate, output_rate] = dropout_rates(r);
+  const double masked = (input_rate > 0 ? r.model.embedding : 0) + (hidden_rate > 0 ? units - out : 0) +
+                        (output_rate > 0 ? out : 0);
   const double chunk = std::min(rows, 256.0) * vocab;
   fmt::print("Memory, estimated (ptb train --dry-run measures it)\n");
   print_table({{"weights", "", weights},
                {"gradients", "", weights},
                {"optimizer", kept[slabs], weights * slabs},
                {"a window's values", "embedding, gates, c and h of each layer, dropout",
-                (r.model.embedding + layers * 6 * hidden + masked) * rows * sizeof(real)},
+                (r.model.embedding + 6 * units + masked) * rows * sizeof(real)},
                {"a window's gradients", "of two layers at a time", 6 * hidden * rows * sizeof(real)},
                {"logits", "a chunk of rows, and the decoder's gradient",
-                (chunk + vocab * (hidden + 1) + rows * hidden) * sizeof(real)}},
+                (chunk + vocab * (out + 1) + rows * out) * sizeof(real)}},
               "B", "together");
 }
 
@@ -96,9 +107,11 @@ void print_course(const Recipe& r, std::optional<int64_t> tokens) {
     fmt::print("\n");
     return;
   }
-  const int64_t streams = (*tokens - 1) / r.data.batch, windows = (streams + r.data.bptt - 1) / r.data.bptt;
-  fmt::print(", {} windows an epoch\n", windows);
-  print_learning_rate(r.sections(), windows);
+  const int64_t length = (*tokens - 1) / r.data.batch;
+  fmt::print(", {} windows {}\n", windows_of_epoch(r, length, 1),
+             r.data.variable_bptt ? "in the first epoch, of lengths that are drawn" : "an epoch");
+  print_learning_rate(r.sections(),
+                      EpochWindows([&](int epoch) { return windows_of_epoch(r, length, epoch); }));
 }
 
 // The vocabulary's size, and the training split's. The Penn Treebank's are known without it.
@@ -137,7 +150,7 @@ void explain(Command& command) {
   fmt::print("{}: {}, {} {}\n\n", recipe.name, describe(recipe, data), sizes.vocab,
              recipe.data.level == Level::word ? "words" : "characters");
   print_parameters(model);
-  print_work(recipe, sizes.vocab);
+  print_work(model, sizes.vocab);
   print_traffic(recipe, model, sizes.vocab);
   print_memory(recipe, model, sizes.vocab);
   print_engine(model.lstm.choice());

@@ -11,25 +11,28 @@ namespace ptb {
 namespace {
 
 LstmConfig lstm_config(const Recipe& recipe) {
+  const float between = dropout_rates(recipe).hidden;
   return {.input = recipe.model.embedding,
           .hidden = recipe.model.hidden,
           .layers = recipe.model.layers,
-          .dropout = recipe.model.dropout,
-          .locked_dropout = recipe.model.locked_dropout && recipe.model.layers > 1,
+          .dropout = between,
+          .locked_dropout = recipe.model.locked_dropout && recipe.model.layers > 1 && between > 0,
           .recurrent_dropout = recipe.model.recurrent_dropout,
           .weight_drop = recipe.model.weight_drop,
           .zoneout_h = recipe.model.zoneout_h,
           .zoneout_c = recipe.model.zoneout_c,
+          .last_hidden = recipe.model.last_hidden,
           .forget_bias = recipe.model.forget_bias,
           .engine = lstm_engine_named(recipe.model.engine)};
 }
 
-DropoutConfig dropout_config(const Recipe& recipe) {
-  return {.rate = recipe.model.dropout, .locked = recipe.model.locked_dropout};
+DropoutConfig dropout_config(const Recipe& recipe, float rate) {
+  return {.rate = rate, .locked = recipe.model.locked_dropout};
 }
 
-Dense make_decoder(const Scope& scope, const Recipe& recipe, int vocab, const Var& embedding) {
-  const DenseConfig config{.in = recipe.model.hidden, .out = vocab};
+Dense make_decoder(const Scope& scope, const Recipe& recipe, const Lstm& lstm, int vocab,
+                   const Var& embedding) {
+  const DenseConfig config{.in = lstm.config().output(), .out = vocab};
   return recipe.model.tied ? Dense(scope, config, embedding) : Dense(scope, config);
 }
 
@@ -46,20 +49,20 @@ void choose_first_values(ParameterSet& params, const Recipe& recipe) {
 
 LanguageModel::LanguageModel(const Recipe& recipe, int vocab)
     : params(recipe.training.seed),
-      embedding(params / "embedding", {.vocab = vocab,
-                                       .dim = recipe.model.embedding,
-                                       .dropout = recipe.model.embedding_dropout}),
-      input_dropout(params / "input_dropout", dropout_config(recipe)),
+      embedding(params / "embedding",
+                {.vocab = vocab, .dim = recipe.model.embedding, .dropout = recipe.model.embedding_dropout}),
+      input_dropout(params / "input_dropout", dropout_config(recipe, dropout_rates(recipe).input)),
       lstm(params / "lstm", lstm_config(recipe)),
-      output_dropout(params / "output_dropout", dropout_config(recipe)),
-      decoder(make_decoder(params / "decoder", recipe, vocab, embedding.weight)) {
+      output_dropout(params / "output_dropout", dropout_config(recipe, dropout_rates(recipe).output)),
+      decoder(make_decoder(params / "decoder", recipe, lstm, vocab, embedding.weight)) {
   choose_first_values(params, recipe);
 }
 
 LanguageModel::Output LanguageModel::operator()(const IdTensor& input, const IdTensor& target,
                                                 const LstmVars& state) const {
   auto [y, next] = lstm(input_dropout(embedding(input)), state);
-  return {softmax_cross_entropy(decoder, output_dropout(y), target), next};
+  const Var dropped = output_dropout(y);
+  return {softmax_cross_entropy(decoder, dropped, target), next, y, dropped};
 }
 
 double Score::perplexity() const { return std::exp(nats / static_cast<double>(tokens)); }
@@ -74,11 +77,11 @@ Score score(const LanguageModel& model, std::span<const int32_t> text, int32_t e
   BpttWindows windows = evaluation_windows(text, eos, {.batch = batch, .steps = std::max(1, rows / batch)});
   for (const auto& [input, target] : windows) {
     stop_if_signalled();
-    const auto [loss, next] = model(input, target, state);
+    const auto out = model(input, target, state);
     const int64_t scored = target.size() - std::ranges::count(target.span(), ignored_target);
-    if (scored > 0) result.nats += static_cast<double>(loss.item()) * static_cast<double>(scored);
+    if (scored > 0) result.nats += static_cast<double>(out.loss.item()) * static_cast<double>(scored);
     result.tokens += scored;
-    state = next;
+    state = out.state;
   }
   return result;
 }

@@ -1,5 +1,5 @@
 // The language model: embedding, LSTM layers, softmax over the vocabulary, dropout between them
-// (Zaremba, Sutskever, Vinyals 2014).
+// (Zaremba, Sutskever, Vinyals 2014; with the options of Merity, Keskar, Socher 2018).
 #pragma once
 
 #include <span>
@@ -15,6 +15,7 @@ struct LanguageModel {
   struct Output {
     Var loss;        // mean nats per scored token
     LstmVars state;  // after the last step
+    Var y, dropped;  // of the last layer [steps, batch, width], before and after dropout
   };
   // input and target [steps, batch]; targets of -1 are not scored
   Output operator()(const IdTensor& input, const IdTensor& target, const LstmVars& state) const;

@@ -12,6 +12,11 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
   // made.
   reader.key("embedding", r.model.embedding, "width of a word's vector").at_least(1).at_most(100'000);
   reader.key("hidden", r.model.hidden, "width of every LSTM layer").at_least(1).at_most(100'000);
+  const char* merity = "Merity, Keskar, Socher 2018";
+  reader.key("last_hidden", r.model.last_hidden, "width of the last LSTM layer, less than hidden; 0: hidden")
+      .at_least(0)
+      .at_most(100'000)
+      .source(merity);
   reader.key("layers", r.model.layers, "LSTM layers").at_least(1).at_most(100);
   reader
       .key("dropout", r.model.dropout,
@@ -20,24 +25,35 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
       .at_least(0)
       .below(1)
       .source(zaremba);
+  const auto own_rate = [&](const char* name, float& field, const char* where) {
+    reader.key(name, field, fmt::format("the rate of dropout {}; -1: dropout", where))
+        .at_least(-1)
+        .below(1)
+        .source(merity);
+  };
+  own_rate("input_dropout", r.model.input_dropout, "of the embedding's output");
+  own_rate("hidden_dropout", r.model.hidden_dropout, "between layers");
+  own_rate("output_dropout", r.model.output_dropout, "of the last layer's output");
   const char* gal = "Gal and Ghahramani 2016";
   const auto rate = [&](const char* name, float& field, const char* description, const char* source) {
     reader.key(name, field, description).at_least(0).below(1).source(source);
   };
   reader
       .key("locked_dropout", r.model.locked_dropout,
-           "dropout keeps one mask for all steps of a window; needs dropout above 0")
+           "dropout keeps one mask for all steps of a window; needs a rate of dropout above 0")
       .source(gal);
   rate("embedding_dropout", r.model.embedding_dropout,
        "probability that a word is dropped wherever it stands in a window", gal);
   rate("recurrent_dropout", r.model.recurrent_dropout,
        "dropout on what a layer hands itself from step to step, one mask for all steps of a window", gal);
   rate("weight_drop", r.model.weight_drop,
-       "probability that a recurrent weight is dropped, drawn anew for each window", "Merity, Keskar, Socher 2018");
+       "probability that a recurrent weight is dropped, drawn anew for each window", merity);
   const char* krueger = "Krueger et al. 2017";
   rate("zoneout_h", r.model.zoneout_h, "probability that a unit of h keeps its value of the step before", krueger);
   rate("zoneout_c", r.model.zoneout_c, "the same of the cell's state c", krueger);
-  reader.key("tied", r.model.tied, "the decoder's weights are the embedding's; needs hidden = embedding")
+  reader
+      .key("tied", r.model.tied,
+           "the decoder's weights are the embedding's; needs hidden, or last_hidden, = embedding")
       .source("Press and Wolf 2017; Inan, Khosravi, Socher 2017");
   reader.key("engine", r.model.engine, "how the LSTM is computed")
       .one_of({"auto", "cudnn", "fused", "composed"});
@@ -65,6 +81,12 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
   reader.key("batch", r.data.batch, "streams of text that are read side by side").at_least(1);
   reader.key("bptt", r.data.bptt, "steps of time that gradients reach back").at_least(1).unit("tokens");
   reader
+      .key("variable_bptt", r.data.variable_bptt,
+           "each window draws its steps: normal around bptt, with probability 0.05 around half of it, "
+           "deviation 5, "
+           "at least 5; the learning rate is multiplied by steps / bptt")
+      .source(merity);
+  reader
       .key("eval_batch", r.data.eval_batch,
            "streams when the valid and test splits are scored; with 1 the state is carried through the whole "
            "split")
@@ -91,6 +113,19 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
       {{"mean", Reduction::mean}, {"sum-over-steps", Reduction::sum_over_steps}},
       "what is minimised: the mean over tokens, or the sum over a window's steps of the mean over the batch; "
       "learning rate and clip are relative to it");
+  const char* revisiting = "Merity, McCann, Socher 2017";
+  reader
+      .key("activation_regularization", r.training.activation_regularization,
+           "times the mean square of the last layer's output after dropout, added to the mean loss")
+      .at_least(0)
+      .source(revisiting);
+  reader
+      .key(
+          "temporal_activation_regularization", r.training.temporal_activation_regularization,
+          "times the mean square of that output's change from step to step before dropout, added to the mean "
+          "loss")
+      .at_least(0)
+      .source(revisiting);
   reader
       .key("sample_every_epochs", r.training.sample_every_epochs,
            "after so many epochs the model writes a little, to be looked at; 0: never")
@@ -107,10 +142,23 @@ namespace {
 
 // Rules between keys.
 void check(const RecipeReader& reader, const Recipe& r) {
-  if (r.model.tied && r.model.hidden != r.model.embedding)
-    reader.refuse("model.tied", fmt::format("needs model.hidden ({}) to equal model.embedding ({})",
-                                            r.model.hidden, r.model.embedding));
-  if (r.model.locked_dropout && r.model.dropout == 0)
+  const bool last = r.model.last_hidden > 0;
+  if (last && r.model.last_hidden >= r.model.hidden)
+    reader.refuse("model.last_hidden", fmt::format("must be less than model.hidden ({})", r.model.hidden));
+  if (last && r.model.layers == 1)
+    reader.refuse("model.last_hidden",
+                  "needs model.layers above 1; the width of a single one is model.hidden");
+  if (const int width = last ? r.model.last_hidden : r.model.hidden;
+      r.model.tied && width != r.model.embedding)
+    reader.refuse("model.tied", fmt::format("needs model.{} ({}) to equal model.embedding ({})",
+                                            last ? "last_hidden" : "hidden", width, r.model.embedding));
+  for (const auto& [name, rate] : {std::pair{"input_dropout", r.model.input_dropout},
+                                   {"hidden_dropout", r.model.hidden_dropout},
+                                   {"output_dropout", r.model.output_dropout}})
+    if (rate < 0 && rate != -1)
+      reader.refuse(fmt::format("model.{}", name), "must be in [0, 1), or -1 for model.dropout");
+  const auto [input, hidden, output] = dropout_rates(r);
+  if (r.model.locked_dropout && input == 0 && hidden == 0 && output == 0)
     reader.refuse("model.locked_dropout", "needs model.dropout above 0");
   if (r.data.corpus == CorpusKind::grammar && r.data.level == Level::character)
     reader.refuse("data.level",
@@ -119,6 +167,12 @@ void check(const RecipeReader& reader, const Recipe& r) {
 }
 
 }  // namespace
+
+DropoutRates dropout_rates(const Recipe& recipe) {
+  const auto& m = recipe.model;
+  const auto rate = [&](float own) { return own == -1 ? m.dropout : own; };
+  return {rate(m.input_dropout), rate(m.hidden_dropout), rate(m.output_dropout)};
+}
 
 Recipe load_recipe(const RecipeFile& file, const std::vector<Override>& overrides) {
   Recipe recipe;

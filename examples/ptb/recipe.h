@@ -21,8 +21,9 @@ struct Recipe {
   std::string name;  // of the recipe, for the run's folder; not a key
 
   struct {
-    int embedding = 200, hidden = 200, layers = 2;
+    int embedding = 200, hidden = 200, last_hidden = 0, layers = 2;
     float dropout = 0;
+    float input_dropout = -1, hidden_dropout = -1, output_dropout = -1;  // -1: dropout
     bool locked_dropout = false;
     float embedding_dropout = 0, recurrent_dropout = 0, weight_drop = 0;
     float zoneout_h = 0, zoneout_c = 0;
@@ -36,6 +37,7 @@ struct Recipe {
     CorpusKind corpus = CorpusKind::ptb;
     Level level = Level::word;
     int batch = 20, bptt = 20;
+    bool variable_bptt = false;
     int eval_batch = 1;
     int64_t limit = 0;
     int64_t train_tokens = 200'000, valid_tokens = 10'000, test_tokens = 10'000;
@@ -43,12 +45,19 @@ struct Recipe {
   } data;
   struct : TrainingSection {
     Reduction reduction = Reduction::sum_over_steps;
+    float activation_regularization = 0, temporal_activation_regularization = 0;
     int sample_every_epochs = 0, sample_words = 30;
   } training;
   OptimizerSection optimizer;
   ScheduleSection schedule;
   TrainingSections sections() const { return {training, optimizer, schedule}; }
 };
+
+// The rates of dropout where they act.
+struct DropoutRates {
+  float input, hidden, output;  // of the embedding's output, between layers, of the last layer's output
+};
+DropoutRates dropout_rates(const Recipe& recipe);
 
 // The table of keys over a recipe's fields. The recipe must outlive the reader.
 void declare_keys(RecipeReader& reader, Recipe& recipe);

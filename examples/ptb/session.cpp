@@ -22,14 +22,19 @@ TextTraining::TextTraining(RunOptions options, Recipe recipe)
 std::vector<RunDescription::Figure> TextTraining::facts() const {
   const Corpus& corpus = text_.corpus;
   const auto& m = recipe_.model;
+  const auto [input, between, output] = dropout_rates(recipe_);
+  const std::string last = m.last_hidden ? fmt::format(", the last of {}", m.last_hidden) : "",
+                    rates = input == between && between == output
+                                ? fmt::format("{:g}", input)
+                                : fmt::format("{:g} / {:g} / {:g}", input, between, output);
   return {{"recipe", fmt::format("{}: {}", recipe_.name, describe(recipe_, options_.data))},
           {"text",
            fmt::format("{} / {} / {} tokens", with_commas(std::ssize(corpus.train)),
                        with_commas(std::ssize(corpus.valid)), with_commas(std::ssize(corpus.test))),
            fmt::format("to train on, to validate, to test; {} {}", with_commas(corpus.vocabulary.size()),
                        recipe_.data.level == Level::word ? "words" : "characters")},
-          {"model", fmt::format("embedding {}, {} LSTM layer{} of {}, dropout {:g}: {} parameters",
-                                m.embedding, m.layers, m.layers == 1 ? "" : "s", m.hidden, m.dropout,
+          {"model", fmt::format("embedding {}, {} LSTM layer{} of {}{}, dropout {}: {} parameters",
+                                m.embedding, m.layers, m.layers == 1 ? "" : "s", m.hidden, last, rates,
                                 with_commas(model_.params.count()))},
           {"engine", model_.lstm.choice().text()},
           {"", fmt::format("{}, {} thread{}, seed {}", recipe_.training.precision, threads(),
@@ -57,24 +62,39 @@ RunDescription TextTraining::description() const {
 }
 
 TrainingTask TextTraining::task() {
-  const bool sum = recipe_.training.reduction == Reduction::sum_over_steps;
-  return {.windows = windows_.count(),
-          .begin_epoch = [this](int) { state_.reset(); },
-          .loss =
-              [this, sum](int64_t k) {
-                const auto [input, target] = windows_.at(k);
-                auto [loss, next] = model_(input, target, state_);
-                next_ = next;
-                WindowLoss result = mean_loss(loss, target.size());
-                if (sum) result.objective = loss * static_cast<real>(target.dim(0));
-                return result;
-              },
-          .carry = [this] { state_ = next_; },
-          .validate = [this] { return score_split(Split::valid).perplexity(); },
-          .carried = {{"h", state_.h}, {"c", state_.c}}};
+  TrainingTask task{.windows = windows_.count(),
+                    .begin_epoch = [this](int) { state_.reset(); },
+                    .loss = [this](int64_t k) { return loss(windows_.at(k)); },
+                    .carry = [this] { state_ = next_; },
+                    .validate = [this] { return score_split(Split::valid).perplexity(); },
+                    .carried = {{"h", state_.h}, {"c", state_.c}}};
+  if (recipe_.data.variable_bptt)
+    task.cut = [this](int epoch) {
+      windows_.cut([&](int64_t k) { return steps_of_window(recipe_, epoch, k); });
+      return windows_.count();
+    };
+  return task;
+}
+
+WindowLoss TextTraining::loss(const Window& window) {
+  const auto& t = recipe_.training;
+  const int steps = window.target.dim(0);
+  const LanguageModel::Output out = model_(window.input, window.target, state_);
+  next_ = out.state;
+  WindowLoss result = mean_loss(out.loss, window.target.size());
+  if (const real alpha = t.activation_regularization; alpha > 0)
+    result.objective = result.objective + activation_regularization(out.dropped, alpha);
+  if (const real beta = t.temporal_activation_regularization; beta > 0)
+    result.objective = result.objective + temporal_activation_regularization(out.y, beta);
+  if (t.reduction == Reduction::sum_over_steps)
+    result.objective = result.objective * static_cast<real>(steps);
+  if (recipe_.data.variable_bptt) result.rate_factor = static_cast<double>(steps) / recipe_.data.bptt;
+  return result;
 }
 
 Trainee TextTraining::trainee() {
+  std::vector<std::string> window_keys = {"data.variable_bptt"};
+  if (recipe_.data.variable_bptt) window_keys.insert(window_keys.end(), {"data.bptt", "training.seed"});
   return {.recipe_name = recipe_.name,
           .recipe = resolved(recipe_),
           .sections = recipe_.sections(),
@@ -83,11 +103,11 @@ Trainee TextTraining::trainee() {
           .metadata = metadata(),
           .also = tied_weights(model_),
           .description = description(),
-          .differing_keys = [this](const RecipeFile& before) {
-            return ptb::differing_keys(load_recipe(before), recipe_);
-          },
+          .differing_keys =
+              [this](const RecipeFile& before) { return ptb::differing_keys(load_recipe(before), recipe_); },
           .harmless_keys = {"training.sample_every_epochs", "training.sample_words"},
           .fixed_keys = {"model.tied"},
+          .window_keys = window_keys,
           .data_differences = [this](const Metadata& then,
                                      const std::string& path) { return differences(then, path); },
           .after_epoch = [this](int epoch) { sample(epoch); },

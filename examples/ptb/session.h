@@ -28,6 +28,7 @@ class TextTraining {
   std::vector<RunDescription::Figure> facts() const;
   RunDescription description() const;
   TrainingTask task();
+  WindowLoss loss(const Window& window);
   Metadata metadata() const;
   Differences differences(const Metadata& then, const std::string& path) const;
   Trainee trainee();

@@ -1,6 +1,7 @@
 #include "text.h"
 
 #include "data/grammar.h"
+#include "data/windows.h"
 #include "framework/check.h"
 
 namespace ptb {
@@ -70,6 +71,18 @@ SplitText load_split(const Recipe& recipe, const fs::path& data, Split split, co
                     : load_text_split(folder, split, vocabulary, recipe.data.level);
   cut(tokens, recipe.data.limit);
   return {std::move(tokens), {}};
+}
+
+int steps_of_window(const Recipe& recipe, int epoch, int64_t window) {
+  return recipe.data.variable_bptt ? variable_steps(recipe.data.bptt, recipe.training.seed, epoch, window)
+                                   : recipe.data.bptt;
+}
+
+int64_t windows_of_epoch(const Recipe& recipe, int64_t length, int epoch) {
+  if (!recipe.data.variable_bptt) return (length + recipe.data.bptt - 1) / recipe.data.bptt;
+  int64_t windows = 0;
+  for (int64_t end = 0; end < length; ++windows) end += steps_of_window(recipe, epoch, windows);
+  return windows;
 }
 
 std::string describe(const Recipe& recipe, const fs::path& data) {

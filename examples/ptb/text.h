@@ -1,4 +1,4 @@
-// The text that a recipe asks for.
+// The text that a recipe asks for, and how training cuts it.
 #pragma once
 
 #include <filesystem>
@@ -25,6 +25,11 @@ struct SplitText {
 };
 SplitText load_split(const Recipe& recipe, const std::filesystem::path& data, Split split,
                      const Vocabulary& vocabulary);
+
+// Steps of time of a window in an epoch, counted from 1, where the end of the text does not cut it.
+int steps_of_window(const Recipe& recipe, int epoch, int64_t window);
+// Windows of an epoch over streams of `length` tokens to predict.
+int64_t windows_of_epoch(const Recipe& recipe, int64_t length, int epoch);
 
 // "the built-in grammar", "Penn Treebank in data/ptb"
 std::string describe(const Recipe& recipe, const std::filesystem::path& data);

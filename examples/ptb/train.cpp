@@ -62,8 +62,11 @@ void train(Command& command) {
   if (request.overfit_one_batch) {    // what is to be learnt by heart must not be hidden
     auto& model = request.recipe.model;
     model.dropout = model.embedding_dropout = model.recurrent_dropout = model.weight_drop = 0;
+    model.input_dropout = model.hidden_dropout = model.output_dropout = -1;  // as dropout
     model.zoneout_h = model.zoneout_c = 0;
     model.locked_dropout = false;
+    request.recipe.training.activation_regularization = 0;
+    request.recipe.training.temporal_activation_regularization = 0;
   }
   TextTraining training(request.run, request.recipe);
   if (request.run.dry_run) return training.dry_run();
