@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -13,6 +12,7 @@
 
 #include "data/csv.h"
 #include "data/series.h"
+#include "data/series_rows.h"
 #include "data/text_file.h"
 #include "framework/check.h"
 #include "framework/nearest.h"
@@ -112,6 +112,14 @@ void choose(Columns& columns, const CsvReader& csv, const std::vector<std::strin
     if (found == columns.chosen.end()) columns.chosen.push_back(label);
   }
   require_input(!columns.chosen.empty(), "{}: there is no column of values", csv.origin());
+  for (const int column : columns.chosen) {  // a name goes into tables, files and pictures
+    const std::string& name = columns.names[static_cast<std::size_t>(column)];
+    const bool prints =
+        std::none_of(name.begin(), name.end(), [](unsigned char c) { return c < 32 || c == 127; });
+    require_input(prints,
+                  "{}:1: column {}: the end of a line, or another control character, in the name '{}'",
+                  csv.origin(), column + columns.skipped + 1, one_line(name));
+  }
 }
 
 double read_value(const CsvReader& csv, const Columns& columns, int channel, const std::string& cell,
@@ -170,90 +178,6 @@ void read_time(Series& series, const CsvReader& csv, const Columns& columns, con
   times.at.push_back(time->count);
 }
 
-std::string duration(TimeForm form, int64_t count) {
-  if (form == TimeForm::number) return fmt::format("{}", count);
-  if (form != TimeForm::date_time)
-    return fmt::format("{} {}{}", count, form == TimeForm::month ? "month" : "day", count == 1 ? "" : "s");
-  constexpr int64_t second = 1'000'000;
-  if (count % (3600 * second) == 0) return fmt::format("{} h", count / (3600 * second));
-  if (count % (60 * second) == 0) return fmt::format("{} min", count / (60 * second));
-  return fmt::format("{} s", static_cast<double>(count) / static_cast<double>(second));
-}
-
-// The step between rows, and where it is missed.
-void check_steps(Series& series, Gaps gaps) {
-  Times& times = series.times;
-  if (times.at.size() < 2) return;
-  std::map<int64_t, int64_t> counts;
-  for (std::size_t i = 1; i < times.at.size(); ++i) ++counts[times.at[i] - times.at[i - 1]];
-  times.step = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
-                 return a.second < b.second;
-               })->first;
-  if (times.form == TimeForm::date) {
-    times.calendar_months = true;
-    for (int64_t row = 0; row < series.rows(); ++row) {
-      const CalendarTime now = times.calendar(row), before = times.calendar(std::max<int64_t>(row - 1, 0));
-      const int months = 12 * (now.year - before.year) + now.month - before.month;
-      if (now.day != before.day || now.day > 28 || months != (row > 0)) times.calendar_months = false;
-    }
-  }
-  int64_t found = 0;
-  std::string first;
-  for (std::size_t i = 1; i < times.at.size(); ++i) {
-    const int64_t difference = times.at[i] - times.at[i - 1];
-    if (2 * difference <= 3 * times.step || ++found > 1) continue;
-    first = fmt::format("{} after {}, where rows are {} apart", duration(times.form, difference),
-                        series.times.text(static_cast<int64_t>(i) - 1), duration(times.form, times.step));
-    require_input(gaps == Gaps::allow, "{}:{}: a gap of {}; gaps = \"allow\" takes the rows as they come",
-                  series.origin, series.lines[i], first);
-    first = fmt::format("line {}: {}", series.lines[i], first);
-  }
-  if (found > 0)
-    series.notes.push_back(
-        fmt::format("{} gap{} in the times; the first, {}", found, found == 1 ? "" : "s", first));
-}
-
-// --- missing values
-// ------------------------------------------------------------------------------------------
-
-void fill_in(Series& series, Missing missing) {
-  const int64_t rows = series.rows();
-  const int width = series.width();
-  const auto value = [&](int64_t row, int channel) -> double& {
-    return series.values[static_cast<std::size_t>(row * width + channel)];
-  };
-  int64_t filled = 0, first_row = rows;
-  for (int channel = 0; channel < width; ++channel) {
-    for (int64_t row = 0; row < rows; ++row) {
-      if (!std::isnan(value(row, channel))) continue;
-      int64_t next = row;
-      while (next < rows && std::isnan(value(next, channel))) ++next;
-      const auto beside = [&](bool there, std::string_view which) {
-        require_input(there,
-                      "{}:{}: channel '{}': a value is missing, and there is none {} it to fill it in from",
-                      series.origin, series.lines[static_cast<std::size_t>(row)],
-                      one_line(series.channels[static_cast<std::size_t>(channel)]), which);
-      };
-      beside(row > 0, "before");
-      if (missing == Missing::interpolate) beside(next < rows, "after");
-      const double before = value(row - 1, channel);
-      const double after = missing == Missing::previous ? before : value(next, channel);
-      for (int64_t i = row; i < next; ++i) {
-        const double share = static_cast<double>(i - row + 1) / static_cast<double>(next - row + 1);
-        value(i, channel) = (1 - share) * before + share * after;
-      }
-      first_row = std::min(first_row, row);
-      filled += next - row;
-    }
-  }
-  if (filled > 0) {
-    series.notes.push_back(fmt::format("{} missing value{} filled in ({}); the first in line {}", filled,
-                                       filled == 1 ? "" : "s",
-                                       missing == Missing::previous ? "the previous value" : "interpolated",
-                                       series.lines[static_cast<std::size_t>(first_row)]));
-  }
-}
-
 }  // namespace
 
 Series parse_series(std::string_view text, const std::string& origin, const SeriesOptions& options) {
@@ -297,7 +221,7 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
           csv, columns, channel, cell(columns.chosen[static_cast<std::size_t>(channel)]), options.missing));
     }
   } while (csv.next());
-  check_steps(series, options.gaps);
+  find_step(series, options.gaps);
   fill_in(series, options.missing);
   return series;
 }

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "framework/one_line.h"
+
 namespace unroll {
 namespace {
 
@@ -58,7 +60,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 }
 
 std::string did_you_mean(const std::string& what) {
-  return what.empty() ? "" : fmt::format("; did you mean '{}'?", what);
+  return what.empty() ? "" : fmt::format("; did you mean '{}'?", one_line(what));
 }
 
 }  // namespace unroll

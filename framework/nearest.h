@@ -16,7 +16,7 @@ std::optional<std::size_t> nearness(std::string_view word, std::string_view cand
 // The candidate nearest to `word` by edit distance, or "" if none is near enough to be meant.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
-// "; did you mean 'what'?", or "" for "".
+// "; did you mean 'what'?" on one line, or "" for "".
 std::string did_you_mean(const std::string& what);
 
 }  // namespace unroll

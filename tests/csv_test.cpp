@@ -120,6 +120,12 @@ TEST_CASE("a file without values is refused") {
 TEST_CASE("names must be there, and different") {
   CHECK(refusal("a,b,a\n1,2,3\n") == "x.csv:1: column 3 is named 'a', as column 1 is");
   CHECK(refusal("a,b,\n1,2,\n") == "x.csv:1: column 3 has no name");
+  // A name is printed in many places: none of them may be broken by it.
+  const std::string two_lines = "a,\"b\n(kW)\"\n1,2\n";
+  CHECK(lacks(refusal(two_lines), {"x.csv:1: column 2", "control character", "'b?(kW)'"}) == "");
+  CHECK(parse(two_lines, {.channels = {"a"}}).values == Values{1});
+  CHECK(lacks(refusal("\"\x01\"\n1\n", {.time = "t"}), {"no column 't'; did you mean '?'?"}) ==
+        "");  // found by fuzzing
 }
 
 TEST_CASE("a first column without a name numbers the rows, and is left out with a note") {

@@ -1,0 +1,15 @@
+// What is left to do once all rows of a series have been read.
+#pragma once
+
+#include "data/series.h"
+
+namespace unroll {
+
+// Measures the step between rows, and looks for gaps: an InputError with the line, or a note.
+void find_step(Series& series, Gaps gaps);
+
+// Fills in the values that are NaN, with a note. InputError with the line where there is nothing to fill one
+// in from.
+void fill_in(Series& series, Missing missing);
+
+}  // namespace unroll
