@@ -44,12 +44,14 @@ void Profile::recorded(std::string_view op) {
 }
 
 void Profile::before_backward() {
+  playing_ = true;
   lap();
   take_flops();
 }
 
 void Profile::before_release() {
   backward_ = lap();
+  playing_ = false;
   in_use_ = memory_statistics().in_use;
 }
 
@@ -61,13 +63,35 @@ void Profile::finished(std::string_view op) {
   lap();
 }
 
-Profile::Part::Part(std::string_view name) : name_(name), profile_(active()), begin_(Clock::now()) {}
+Profile::Part::Part(std::string_view name) : name_(name), profile_(active()), begin_(Clock::now()) {
+  if (profile_) ++profile_->parts_;
+}
 
 Profile::Part::~Part() {
   if (!profile_) return;
+  --profile_->parts_;
   Row& measured = profile_->row(name_);
   ++measured.calls;
   measured.forward += std::chrono::duration<double>(Clock::now() - begin_).count();
+}
+
+Profile::Within::Within(std::string_view name) : name_(name), profile_(active()) {
+  if (profile_ && profile_->parts_ > 0) profile_ = nullptr;
+  if (!profile_) return;
+  begin_ = Clock::now();
+  flops_ = product_flops;
+}
+
+Profile::Within::~Within() {
+  if (!profile_) return;
+  const Clock::duration time = Clock::now() - begin_;
+  const int64_t flops = product_flops - flops_;
+  profile_->last_ += time;  // the operation's lap does not have it
+  profile_->flops_ += flops;
+  Row& measured = profile_->row(name_);
+  (profile_->playing_ ? measured.backward : measured.forward) += std::chrono::duration<double>(time).count();
+  measured.calls += !profile_->playing_;
+  measured.flops += flops;
 }
 
 std::vector<Profile::Row> Profile::rows() const {

@@ -8,8 +8,9 @@
 // record and the next is the forward time of the next, and what a program does in between (cutting a window
 // out of a text) is counted with the operation that follows. A composite operation appears as the operations
 // it is made of. Backward time is taken around each record's own. What is not recorded, an optimizer's step
-// or a validation, is measured by a Profile::Part. Without a Profile, a record costs one branch on the tape's
-// pointer to it.
+// or a validation, is measured by a Profile::Part; what is to be told apart inside an operation, by a
+// Profile::Within. Without a Profile, a record costs one branch on the tape's pointer to it, and either of the
+// others one on the thread's.
 #pragma once
 
 #include <chrono>
@@ -55,6 +56,22 @@ class Profile {
     std::chrono::steady_clock::time_point begin_;
   };
 
+  // The same for a share of an operation, forward or backward, which is then taken out of the operation's own
+  // row. Inside a Part it measures nothing: a Part has all of its time. One inside another is not for use.
+  class Within {
+   public:
+    explicit Within(std::string_view name);
+    ~Within();
+    Within(const Within&) = delete;
+    Within& operator=(const Within&) = delete;
+
+   private:
+    std::string_view name_;
+    Profile* profile_;
+    std::chrono::steady_clock::time_point begin_;
+    int64_t flops_;
+  };
+
   // --- for the tape ------------------------------------------------------------------------------------
 
   static Profile* active();  // this thread's; nullptr
@@ -75,6 +92,8 @@ class Profile {
   Clock::time_point begin_ = Clock::now(), last_ = begin_;
   int64_t tapes_ = 0, flops_ = 0, in_use_ = 0;
   double backward_ = 0;  // of the record that is being released
+  bool playing_ = false;  // a record's backward
+  int parts_ = 0;         // that are alive
 };
 
 // Arithmetic of this thread's matrix products since it began; gemm adds to it.

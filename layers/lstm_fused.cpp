@@ -14,6 +14,7 @@ namespace {
 
 // Sums over steps of da·(what the peephole saw); of i and f that is the state before, of o the new one.
 void contribute_peepholes(const Tensor& da, const Tensor& before, const Tensor& after, const Var& peepholes) {
+  const Profile::Within measured("recurrent: peepholes");
   const Into d = peepholes.gradient();
   const int64_t hidden = after.cols(), rows = after.rows();
   const Tensor part(after.shape());
@@ -74,15 +75,15 @@ LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, con
   kernels().broadcast_rows(layer.bias.value().data(), gates.rows(), gates.cols(), gates.data());
   gemm(x.value(), transposed(layer.weight_ih.value()), of_x.into(gates));
   const PackedMatrix recurrent(transposed(dropped(layer.weight_hh.value(), masks.weight_hh)));
-  std::optional<PackedMatrix> projection;
-  if (projects) projection.emplace(transposed(layer.weight_hr.value()));
+  std::optional<Projection> project;
+  if (projects) project.emplace(transposed(layer.weight_hr.value()));
   const Carried carried_h{masks.new_h}, carried_c{masks.new_c};
   for (int t = 0; t < steps; ++t) {
     of_x.forward(gates, t);
     gemm(masked(h[t], masks.h), recurrent, of_h.into(gates, t));
     of_h.forward(gates, t);
     kernels().lstm_cell(step(t));
-    if (projects) gemm(out[t], *projection, overwrite(h[t + 1]));
+    if (projects) (*project)(out[t], h[t + 1]);
     carried_h.forward(t, h[t + 1], h[t], h[t + 1]);
     carried_c.forward(t, cell[t], c[t], c[t + 1]);
   }
@@ -95,14 +96,14 @@ LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, con
         const Tensor dc = c_last.grad().clone();
         const Tensor projected = projects ? Tensor({steps, batch, width}) : Tensor();  // gradients of
         const PackedMatrix recurrent(dropped(layer.weight_hh.value(), masks.weight_hh));
-        std::optional<PackedMatrix> projection;
-        if (projects) projection.emplace(layer.weight_hr.value()), dout = Tensor({batch, hidden});
+        std::optional<Projection> project;
+        if (projects) project.emplace(layer.weight_hr.value()), dout = Tensor({batch, hidden});
         Carried carried_h{masks.new_h}, carried_c{masks.new_c};
         for (int t = steps - 1; t >= 0; --t) {
           if (y.has_grad()) kernels().affine(y.grad()[t].data(), 1, 0, dh.data(), dh.size(), true);
           carried_h.split(t, dh);
           carried_c.split(t, dc);
-          if (projects) projected[t].copy_from(dh), gemm(dh, *projection, overwrite(dout));
+          if (projects) projected[t].copy_from(dh), (*project)(dh, dout);
           kernels().lstm_cell_gradient(step(t), projects ? dout.data() : dh.data(), dc.data(), dc.data());
           of_x.gradient(gates, t);
           const Tensor da = of_h.gradient(gates, t);
@@ -116,13 +117,18 @@ LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, con
         contribute_product(da_x, x.value(), layer.weight_ih);
         contribute_product(da_h, masked(h.slice(0, steps), masks.h), layer.weight_hh, masks.weight_hh);
         contribute_rows(gates, layer.bias);
-        if (projects) contribute_product(projected, out, layer.weight_hr);
+        if (projects) {
+          const Profile::Within measured("recurrent: projection");
+          contribute_product(projected, out, layer.weight_hr);
+        }
         if (has(layer.peepholes)) contribute_peepholes(gates, c.slice(0, steps), cell, layer.peepholes);
-        if (norms)
+        if (norms) {
+          const Profile::Within measured("recurrent: layer_norm");
           kernels().layer_norm_gradient(cell.data(), layer.norm_c.value().data(), norm_mean.data(),
                                         norm_rstd.data(), norm_y.data(), cell.rows(), hidden, nullptr, false,
                                         accumulator(layer.norm_c).data(),
                                         accumulator(layer.norm_c_bias).data());
+        }
         contribute(dh, h0);
         contribute(dc, c0);
       });

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "framework/kernels/kernels.h"
+#include "framework/profile.h"
 
 namespace unroll::inline UNROLL_REAL {
 
@@ -101,6 +102,7 @@ Tensor RecurrentStack::real_steps_of(const Lengths& lengths, int steps, int batc
 // The share of a step in the state: 0 where a unit keeps its value; undefined if all is new.
 static Tensor new_share(const Shape& shape, float zoneout, const Scope& place, const Tensor& real_steps) {
   if (zoneout == 0 && !real_steps.defined()) return {};
+  const Profile::Within measured("recurrent: zoneout and lengths");
   Tensor share;
   if (zoneout > 0 && dropout_is_on()) {
     share = dropout_mask(shape, zoneout, place.next_key());
@@ -116,8 +118,10 @@ static Tensor new_share(const Shape& shape, float zoneout, const Scope& place, c
 RecurrentMasks RecurrentStack::masks(int layer, int steps, int batch, const Tensor& real_steps) const {
   RecurrentMasks result;
   const int width = width_of(layer);
-  if (dropout_is_on() && config_.recurrent_dropout > 0)
+  if (dropout_is_on() && config_.recurrent_dropout > 0) {
+    const Profile::Within measured("recurrent: recurrent_dropout");
     result.h = dropout_mask({batch, width}, config_.recurrent_dropout, places_.recurrent_dropout.next_key());
+  }
   if (dropout_is_on() && config_.weight_drop > 0)
     result.weight_hh = {config_.weight_drop, places_.weight_drop.next_key()};
   result.new_h = new_share({steps, batch, width}, config_.zoneout_h, places_.zoneout_h, real_steps);

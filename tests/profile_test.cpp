@@ -5,6 +5,8 @@
 #include <thread>
 
 #include "framework/ops.h"
+#include "layers/gru.h"
+#include "layers/lstm.h"
 #include "tests/support.h"
 
 using namespace unroll;
@@ -114,4 +116,89 @@ TEST_CASE("a profile measures its own lifetime on its own thread; there is one a
   CHECK(Profile::active() == nullptr);
   Tape tape;
   tape.backward(sum(tape.watch(Tensor::full({4}, 1))));
+}
+
+TEST_CASE(
+    "a share of an operation is taken out of its row, forward and backward; inside a part it is the part's") {
+  Profile profile;
+  const auto shared = [](const Var& x) {
+    sleep_ms(10);
+    {
+      const Profile::Within share("share");
+      sleep_ms(40);
+    }
+    return record("shared", x.value().clone(), inputs(x), [=](const Var& y) {
+      const Profile::Within share("share");
+      sleep_ms(30);
+      x.gradient().tensor.copy_from(y.grad());
+    });
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    Tape tape;
+    tape.backward(sum(shared(tape.watch(Tensor::full({4}, 1)))));
+  }
+  {
+    const Profile::Part part("part");
+    const Profile::Within share("share");
+    sleep_ms(20);
+  }
+  const double all = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const auto rows = profile.rows();
+  CHECK(row(rows, "share").calls == 1);
+  CHECK(row(rows, "share").forward >= 0.040);
+  CHECK(row(rows, "share").backward >= 0.030);
+  CHECK(row(rows, "shared").forward >= 0.010);
+  CHECK(row(rows, "part").forward >= 0.020);
+  // No time is in two rows: whatever they are together is no more than what passed.
+  double together = 0;
+  for (const Profile::Row& r : rows)
+    if (r.name != "everything else") together += r.seconds();
+  CHECK(together <= all);
+}
+
+TEST_CASE("arithmetic within an operation belongs to the share") {
+  Profile profile;
+  Tape tape;
+  const Var a = tape.watch(Tensor::full({3, 5}, 1)), b = tape.watch(Tensor::full({5, 7}, 1));
+  const auto inside = [&] {
+    const Profile::Within share("share");
+    product_flops += 1000;
+  };
+  inside();
+  tape.backward(sum(matmul(a, b)));
+  CHECK(row(profile.rows(), "share").flops == 1000);
+  CHECK(row(profile.rows(), "matmul").flops == 3 * 2 * 3 * 5 * 7);
+}
+
+TEST_CASE("options of the recurrent layers have rows of their own, and only those that are on") {
+  const auto names = [](const auto& layer, const auto& state) {
+    Profile profile;
+    {
+      Tape tape;
+      const auto out = layer(tape.watch(Tensor::full({3, 2, 4}, 0.5)), state);
+      tape.backward(sum(out.y));
+    }
+    std::vector<std::string> result;
+    for (const Profile::Row& r : profile.rows())
+      if (r.name.starts_with("recurrent: ")) result.push_back(r.name.substr(11));
+    std::ranges::sort(result);
+    return result;
+  };
+  using Names = std::vector<std::string>;
+  ParameterSet params;
+  const Lstm plain(params / "plain", {.input = 4, .hidden = 4}),
+      full(params / "full", {.input = 4,
+                             .hidden = 4,
+                             .recurrent_dropout = 0.5f,
+                             .weight_drop = 0.5f,
+                             .zoneout_h = 0.5f,
+                             .projection = 2,
+                             .layer_norm = true,
+                             .peepholes = true});
+  const Gru gru(params / "gru", {.input = 4, .hidden = 4, .weight_drop = 0.5f, .zoneout = 0.1f});
+  CHECK(names(plain, plain.zero_state(2)) == Names{});
+  CHECK(names(full, full.zero_state(2)) == Names{"layer_norm", "peepholes", "projection", "recurrent_dropout",
+                                                 "weight_drop", "zoneout and lengths"});
+  CHECK(names(gru, gru.zero_state(2)) == Names{"weight_drop", "zoneout and lengths"});
 }

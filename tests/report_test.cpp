@@ -260,6 +260,21 @@ TEST_CASE("a table on a terminal: numbers to the right, words to the left, no bl
         "A note.\n");
 }
 
+TEST_CASE("a profile's note says what options took of the recurrent layers' time, where there are any") {
+  Profile profile;
+  const auto layer = [](const char* op, const char* option) {
+    Tape tape;
+    const Var x = tape.watch(Tensor::full({4}, 1));
+    if (option) const Profile::Within measured(option);
+    record(op, x.value().clone(), inputs(x), [](const Var&) {});
+  };
+  layer("lstm_layer_fused", nullptr);
+  CHECK(profile_table(profile).note.find("recurrent") == std::string::npos);
+  layer("lstm_layer_fused", "recurrent: weight_drop");
+  CHECK(profile_table(profile).note.find("Of the recurrent layers' ") != std::string::npos);
+  CHECK(profile_table(profile).note.find(" weight_drop ") != std::string::npos);
+}
+
 TEST_CASE("a profile's table shares out all of the time") {
   Profile profile;
   { const Profile::Part part("update"); }

@@ -75,6 +75,21 @@ Table parameter_table(const ParameterSet& params) {
   return table;
 }
 
+// The rows of options (layers/fused/options.h) beside those of the layers that they were taken out of.
+static std::string options_note(const std::vector<Profile::Row>& rows) {
+  const auto is_option = [](const Profile::Row& row) { return row.name.starts_with("recurrent: "); };
+  double layers = 0;
+  for (const Profile::Row& row : rows)
+    if (is_option(row) || row.name.ends_with("_layer_fused")) layers += row.seconds();
+  std::string text;
+  for (const Profile::Row& row : rows)
+    if (is_option(row))
+      text += fmt::format("{} {} {:.1f} %", text.empty() ? "" : ",", row.name.substr(11), 100 * row.seconds() / layers);
+  if (text.empty()) return "";
+  return fmt::format(" Of the recurrent layers' {} s together, as far as it can be told apart:{}.", format_number(layers),
+                     text);
+}
+
 Table profile_table(const Profile& profile) {
   const auto number = [](double value) { return value > 0 ? format_number(value) : ""; };
   const std::vector<Profile::Row> rows = profile.rows();
@@ -86,6 +101,7 @@ Table profile_table(const Profile& profile) {
           "GFLOP/s counts matrix products. Held: results and what the gradient needs, from forward to "
           "backward, a tape's worth.",
       .columns = {"operation", "calls", "forward, s", "backward, s", "share", "GFLOP/s", "held, bytes"}};
+  table.note += options_note(rows);
   for (const Profile::Row& row : rows)
     table.rows.push_back({row.name, row.calls > 0 ? with_commas(row.calls) : "", number(row.forward),
                           number(row.backward), fmt::format("{:.1f} %", 100 * row.seconds() / total),

@@ -1,9 +1,10 @@
 // The options of a recurrent layer where they act in a fused loop. Each does nothing where what it needs is
-// undefined.
+// undefined, and otherwise is a row of its own in a profile.
 #pragma once
 
 #include "framework/gemm.h"
 #include "framework/kernels/kernels.h"
+#include "framework/profile.h"
 #include "layers/recurrent.h"
 
 namespace unroll::inline UNROLL_REAL::fused {
@@ -32,6 +33,7 @@ inline Tensor accumulator(const Var& x) {
 // Recurrent dropout: h·mask enters the recurrent product, the mask [batch, width] the same at every step.
 inline Tensor masked(const Tensor& h, const Tensor& mask) {
   if (!mask.defined()) return h;
+  const Profile::Within measured("recurrent: recurrent_dropout");
   const Tensor result(h.shape());
   kernels().binary(Binary::mul, h.data(), h.size(), mask.data(), mask.size(), result.data(), h.size());
   return result;
@@ -40,6 +42,7 @@ inline Tensor masked(const Tensor& h, const Tensor& mask) {
 // Weight drop: the weights without the dropped ones, for as long as it takes to pack them.
 inline Tensor dropped(const Tensor& w, const RecurrentMasks::Drop& drop) {
   if (drop.rate == 0) return w;
+  const Profile::Within measured("recurrent: weight_drop");
   const Tensor result(w.shape());
   kernels().dropout(w.data(), drop.rate, drop.key, w.size(), result.data(), w.size(), false);
   return result;
@@ -52,27 +55,47 @@ inline void contribute_product(const Tensor& a, const Tensor& b, const Var& w,
   if (drop.rate == 0) return gemm(transposed(a), b, dw);
   const Tensor product(w.shape());
   gemm(transposed(a), b, overwrite(product));
+  const Profile::Within measured("recurrent: weight_drop");
   kernels().dropout(product.data(), drop.rate, drop.key, product.size(), dw.tensor.data(), product.size(),
                     dw.add);
 }
 
+// Projection: the product that makes h narrower than what the cell gives, its weights packed for a window.
+class Projection {
+ public:
+  explicit Projection(const Matrix& weights) : packed_(weights) {}
+  void operator()(const Tensor& x, const Tensor& y) const {
+    const Profile::Within measured("recurrent: projection");
+    gemm(x, packed_, overwrite(y));
+  }
+
+ private:
+  PackedMatrix packed_;
+};
+
 // Zoneout and padding: a state is u·(what the step computed) + (1-u)·(the state before), u [steps, batch,
 // width].
 struct Carried {
+  static constexpr const char* name = "recurrent: zoneout and lengths";
   Tensor u = {}, rest = {};
 
   void forward(int t, const Tensor& computed, const Tensor& before, const Tensor& state) const {
-    if (u.defined()) kernels().blend(u[t].data(), computed.data(), before.data(), state.data(), state.size());
+    if (!u.defined()) return;
+    const Profile::Within measured(name);
+    kernels().blend(u[t].data(), computed.data(), before.data(), state.data(), state.size());
   }
   // d of the state: becomes that of what was computed, and the rest waits for the state before.
   void split(int t, const Tensor& d) {
     if (!u.defined()) return;
+    const Profile::Within measured(name);
     rest = d.clone();
     kernels().binary(Binary::mul, d.data(), d.size(), u[t].data(), d.size(), d.data(), d.size());
     kernels().binary(Binary::sub, rest.data(), d.size(), d.data(), d.size(), rest.data(), d.size());
   }
   void join(const Tensor& d) const {
-    if (u.defined()) kernels().affine(rest.data(), 1, 0, d.data(), d.size(), true);
+    if (!u.defined()) return;
+    const Profile::Within measured(name);
+    kernels().affine(rest.data(), 1, 0, d.data(), d.size(), true);
   }
 };
 
@@ -91,13 +114,15 @@ struct Normed {
   Into into(const Tensor& gates, int t) const { return has(gain) ? overwrite(product[t]) : add_to(gates[t]); }
 
   void forward(const Tensor& gates, int t) const {
-    if (has(gain))
-      kernels().layer_norm(product[t].data(), gain.value().data(), nullptr, eps, mean.cols(), product.cols(),
-                           gates[t].data(), true, mean[t].data(), rstd[t].data());
+    if (!has(gain)) return;
+    const Profile::Within measured("recurrent: layer_norm");
+    kernels().layer_norm(product[t].data(), gain.value().data(), nullptr, eps, mean.cols(), product.cols(),
+                         gates[t].data(), true, mean[t].data(), rstd[t].data());
   }
   // d of the gates -> d of the product, which takes the product's place.
   Tensor gradient(const Tensor& d, int t) const {
     if (!has(gain)) return d[t];
+    const Profile::Within measured("recurrent: layer_norm");
     const Tensor x = product[t];
     kernels().layer_norm_gradient(x.data(), gain.value().data(), mean[t].data(), rstd[t].data(), d[t].data(),
                                   mean.cols(), x.cols(), x.data(), false, accumulator(gain).data(), nullptr);
