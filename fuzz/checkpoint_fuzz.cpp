@@ -15,8 +15,8 @@ namespace {
 struct Training {
   explicit Training(const ptb::SavedModel& saved)
       : optimizer(make_optimizer(saved.recipe.sections(), saved.model->params, 4)),
-        lstm(saved.model->lstm.zero_state(std::min(saved.recipe.data.batch, 4))),
-        carried{{"h", lstm.h}, {"c", lstm.c}},
+        recurrent(saved.model->recurrent.zero_state(std::min(saved.recipe.data.batch, 4))),
+        carried(ptb::carried(recurrent)),
         options{.metadata = ptb::model_metadata(saved.recipe, saved.vocabulary),
                 .also = ptb::tied_weights(*saved.model)} {
     state.schedule = make_schedule(saved.recipe.sections(), 4);
@@ -30,7 +30,7 @@ struct Training {
   }
 
   std::unique_ptr<Optimizer> optimizer;
-  LstmState lstm;
+  RecurrentState recurrent;
   std::vector<NamedTensor> carried;
   CheckpointOptions options;
   TrainerState state;

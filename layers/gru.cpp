@@ -3,9 +3,11 @@
 namespace unroll::inline UNROLL_REAL {
 
 LstmChoice choose_gru(const GruConfig& config) {
-  return choose_engine(config.engine, named({{"recurrent_dropout", config.recurrent_dropout > 0},
+  return choose_engine(config.engine, named({{"locked_dropout", config.locked_dropout},
+                                             {"recurrent_dropout", config.recurrent_dropout > 0},
                                              {"weight_drop", config.weight_drop > 0},
-                                             {"zoneout", config.zoneout > 0}}));
+                                             {"zoneout", config.zoneout > 0},
+                                             {"residual", config.residual}}));
 }
 
 Gru::Gru(Scope scope, const GruConfig& c)

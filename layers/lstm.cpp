@@ -52,7 +52,8 @@ LstmChoice choose_engine(LstmEngine engine, const std::string& options) {
 }
 
 LstmChoice choose_lstm(const LstmConfig& config) {
-  return choose_engine(config.engine, named({{"recurrent_dropout", config.recurrent_dropout > 0},
+  return choose_engine(config.engine, named({{"locked_dropout", config.locked_dropout},
+                                             {"recurrent_dropout", config.recurrent_dropout > 0},
                                              {"weight_drop", config.weight_drop > 0},
                                              {"zoneout_h", config.zoneout_h > 0},
                                              {"zoneout_c", config.zoneout_c > 0},
@@ -60,7 +61,8 @@ LstmChoice choose_lstm(const LstmConfig& config) {
                                              {"layer_norm", config.layer_norm},
                                              {"peepholes", config.peepholes},
                                              {"gate_activation", config.gate_activation != Unary::sigmoid},
-                                             {"cell_activation", config.cell_activation != Unary::tanh}}));
+                                             {"cell_activation", config.cell_activation != Unary::tanh},
+                                             {"residual", config.residual}}));
 }
 
 Lstm::Lstm(Scope scope, const LstmConfig& config)

@@ -15,7 +15,7 @@ namespace unroll::inline UNROLL_REAL {
 
 enum class LstmEngine : uint8_t {
   automatic,  // choose_lstm decides
-  cudnn,      // cuDNN's RNN interface, on an NVIDIA GPU
+  cudnn,      // cuDNN's RNN interface, on an NVIDIA GPU; of rows padded before their steps it knows nothing
   fused,      // one product for the inputs of all steps; per step a recurrent product and one pass of arithmetic
   composed    // the cell spelled out in elementary operations: for reading, and the reference for the others
 };

@@ -1,13 +1,13 @@
-// Inference one step at a time: nothing is recorded, nothing is dropped, and a step takes no memory (with another
-// cell than the plain one: none but from the pool).
+// Inference one step at a time: nothing is recorded, nothing is dropped, and a step takes no memory (with
+// another cell than the plain ones: none but from the pool).
 //
 //   load_state_dict(SafetensorsFile("last.safetensors"), model.params);
 //   TokenStepper step(model.embedding, model.lstm, model.decoder);
 //   for (int32_t word : text) std::span<const real> logits = step(word);   // of the word after it
 //
-// The values are those of the layers called on a whole window, to rounding, whichever engine the Lstm has. A
-// stepper shares the weights with the layers, whose ParameterSet must outlive it, and has a state of its own:
-// several may step through one model, also in several threads.
+// The values are those of the layers called on a whole window, to rounding, whichever their engine. A stepper
+// shares the weights with the layers, whose ParameterSet must outlive it, and has a state of its own: several
+// may step through one model, also in several threads.
 #pragma once
 
 #include <span>
@@ -15,38 +15,43 @@
 
 #include "layers/dense.h"
 #include "layers/embedding.h"
-#include "layers/lstm.h"
+#include "layers/recurrent_layer.h"
 
 namespace unroll::inline UNROLL_REAL {
 
-class LstmStepper {
+class Stepper {
  public:
-  // `batch` sequences side by side, all from a state of zeros.
-  explicit LstmStepper(const Lstm& lstm, int batch = 1);
+  // Of an Lstm or a Gru, which must not be bidirectional; `batch` sequences side by side, all from a state of
+  // zeros.
+  explicit Stepper(const RecurrentLayer& layers, int batch = 1);
 
   // One step: x [batch, input] -> y [batch, output], valid until the next step.
   Tensor operator()(const Tensor& x);
 
-  const LstmState& state() const { return state_; }  // h, c [layers, batch, hidden]
-  void set_state(const LstmVars& state) { state_ = state; }
+  const RecurrentState& state() const { return state_; }  // h, c [layers, batch, hidden]; of a Gru h alone
+  void set_state(const RecurrentVars& state) { state_ = state; }
   void reset() { state_.reset(); }
 
  private:
-  Lstm lstm_;
+  void step(const Lstm::Layer& layer, int k, const Tensor& x);
+  void step(const Gru::Layer& layer, int k, const Tensor& x);
+
+  RecurrentLayer layers_;
   bool plain_;
-  LstmState state_;
-  Tensor gates_;  // [batch, 4*hidden]
+  RecurrentState state_;
+  Tensor gates_;  // [batch, 4*hidden], of a Gru [batch, 3*hidden]
+  Tensor sums_;   // of a Gru: the recurrent product [batch, 3*hidden]
 };
 
-// An embedding, an LSTM and a decoder, batch 1: a language model.
+// An embedding, recurrent layers and a decoder, batch 1: a language model.
 class TokenStepper {
  public:
-  TokenStepper(const Embedding& embedding, const Lstm& lstm, const Dense& decoder);
+  TokenStepper(const Embedding& embedding, const RecurrentLayer& layers, const Dense& decoder);
 
   // One token in [0, vocab) -> the decoder's values for the next one [out], valid until the next step.
   std::span<const real> operator()(int32_t token);
 
-  LstmStepper lstm;
+  Stepper layers;
 
  private:
   Embedding embedding_;

@@ -3,9 +3,7 @@
 #include <functional>
 #include <map>
 
-#include <nlohmann/json.hpp>
-
-#include "tests/program.h"
+#include "tests/ptb.h"
 #include "tests/support.h"
 #include "training/safetensors.h"
 #include "training/vocabulary_file.h"
@@ -15,22 +13,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using Words = std::vector<std::string>;
 using Tensors = std::map<std::string, Tensor>;
 
 const fs::path fixture = fs::absolute("tests/fixtures/language_model");
 const Words as_text = {"--vocabulary", fixture / "vocabulary.txt", "--set", "data.corpus=text"};
-
-Words operator+(Words a, const Words& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
-std::string ptb_out(const Words& words, const fs::path& folder) {
-  const ProgramRun run = run_program(program_named("ptb"), words, folder);
-  CHECK_MESSAGE(run.code == 0, run.err);
-  return run.out;
-}
 
 nlohmann::json evaluate(const std::string& file, const fs::path& folder) {
   return nlohmann::json::parse(ptb_out({"evaluate", file, "--data", fixture, "--json"}, folder));
@@ -80,6 +66,34 @@ TEST_CASE(
   ptb_out({"import", "m.safetensors", "--out", "again.safetensors"}, folder.path());
   CHECK(same(tensors_of(folder / "again.safetensors"), tensors_of(folder / "m.safetensors")));
   CHECK(ptb_out({"generate", "m.safetensors", "--words", "5"}, folder.path()).size() > 10);
+}
+
+TEST_CASE("so has a GRU of PyTorch, and an LSTM with projection") {
+  const Folder folder;
+  for (const std::string name : {"gru", "projected"}) {
+    CAPTURE(name);
+    const std::string out = name + ".safetensors";
+    const std::string said = ptb_out(
+        Words{"import", fixture / name / "torch.safetensors", "--out", out} + as_text, folder.path());
+    CHECK(said.find(name == "gru" ? "2 GRU layers of 8, decoder" : "2 LSTM layers of 8 (projection), decoder") !=
+          std::string::npos);
+    const auto recorded = nlohmann::json::parse(read_text(fixture / name / "perplexity.json"));
+    const auto scored = evaluate(out, folder.path());
+    CHECK(scored["tokens"] == recorded["tokens"]);
+    CHECK(scored["test_perplexity"].get<double>() ==
+          doctest::Approx(recorded["float64"].get<double>()).epsilon(5e-5));
+    ptb_out({"import", out, "--out", "again-" + out}, folder.path());
+    CHECK(same(tensors_of(folder / ("again-" + out)), tensors_of(folder / out)));
+    CHECK(ptb_out({"generate", out, "--words", "5"}, folder.path()).size() > 10);
+  }
+  // Of the GRU's second bias only the part that adds up was added.
+  Tensors theirs = tensors_of(fixture / "gru/torch.safetensors"), ours = tensors_of(folder / "gru.safetensors");
+  const Tensor first = theirs["rnn.bias_ih_l1"], second = theirs["rnn.bias_hh_l1"];
+  for (int i = 0; i < 24; ++i) {
+    const real sum = first.data()[i] + second.data()[i];
+    CHECK(ours["gru.bias_ih_l1"].data()[i] == (i < 16 ? sum : first.data()[i]));
+    CHECK(ours["gru.bias_hh_l1"].data()[i] == (i < 16 ? 0 : second.data()[i]));
+  }
 }
 
 TEST_CASE("biases are summed, and those that are missing are zeros") {
@@ -197,6 +211,7 @@ TEST_CASE("what cannot be imported is refused in one line that says why, and not
     changed(name, [&](Tensors& t) { REQUIRE(t.erase(tensor) == 1); });
   };
   with("gru", "rnn.weight_hh_l0", {24, 8});
+  with("mixed", "rnn.weight_hh_l1", {24, 8});
   with("rnn", "rnn.weight_hh_l1", {8, 8});
   with("five", "rnn.weight_hh_l1", {40, 8});
   with("reverse", "rnn.weight_ih_l0_reverse", {32, 6});
@@ -228,11 +243,12 @@ TEST_CASE("what cannot be imported is refused in one line that says why, and not
   const auto good = [](const Words& more) { return Words{"good.safetensors"} + more; };
   const auto words = [&](const std::string& name) { return good({"--vocabulary", name}); };
   const std::vector<Case> cases = {
-      {file("gru"), {"gru.safetensors", "'rnn.weight_hh_l0' [24, 8]", "GRU"}},
+      {file("gru"), {"gru.safetensors", "'rnn.weight_ih_l0' [32, 6]", "[24, 6]"}},
+      {file("mixed"), {"mixed.safetensors", "'rnn.weight_hh_l1' [24, 8]", "four", "LSTM"}},
       {file("rnn"), {"'rnn.weight_hh_l1' [8, 8]", "plain RNN"}},
       {file("five"), {"'rnn.weight_hh_l1' [40, 8]", "four times"}},
       {file("reverse"), {"'rnn.weight_ih_l0_reverse'", "bidirectional"}},
-      {file("projected"), {"'rnn.weight_hr_l0'", "proj_size"}},
+      {file("projected"), {"'rnn.weight_hr_l0' [4, 8]", "'rnn.weight_hh_l0' [32, 8]", "projection"}},
       {file("two"), {"'encoder_rnn'", "'rnn'", "--rename"}},
       {file("input"), {"'rnn.weight_ih_l0' [32, 7]", "'encoder.weight' [17, 6]", "[32, 6]"}},
       {file("wider"), {"'rnn.weight_hh_l1' [36, 9]", "'rnn.weight_hh_l0' [32, 8]", "[32, 8]"}},
@@ -253,6 +269,10 @@ TEST_CASE("what cannot be imported is refused in one line that says why, and not
       {file("good") + Words{"--rename", "rnn"}, {"--rename rnn", "THEIRS=OURS"}},
       {file("good") + Words{"--rename", "rnnn=lstm"}, {"'rnnn'", "did you mean 'rnn'?"}},
       {file("good") + Words{"--set", "model.hidden=9"}, {"model.hidden", "shapes"}},
+      {file("good") + Words{"--set", "model.cell=gru"}, {"model.cell", "shapes"}},
+      {file("good") + Words{"--set", "model.layer_norm=true"}, {"layer_norm", "PyTorch"}},
+      {file("good") + Words{"--set", "model.residual=true", "--set", "model.zoneout_h=0.1"},
+       {"residual", "zoneout_h", "PyTorch"}},
       {file("good") + Words{"--set", "data.bppt=9"}, {"--set", "data.bptt"}},
       {file("good") + Words{"--recipe", "dmo"}, {"dmo", "demo"}},
       {file("good") + Words{"--recipe", "demo", "--data", "x"}, {"--vocabulary", "--data"}},

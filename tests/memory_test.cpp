@@ -24,6 +24,7 @@
 #include "layers/dense.h"
 #include "layers/dropout.h"
 #include "layers/embedding.h"
+#include "layers/gru.h"
 #include "layers/stepper.h"
 #include "optim/optimizer.h"
 #include "tests/support.h"
@@ -290,10 +291,94 @@ TEST_CASE("a step of inference asks neither the system nor the pool for memory")
       reset_peak_memory();
       Count count;
       for (int32_t token = 0; token < 20; ++token) step(token);
-      step.lstm.reset();
+      step.layers.reset();
       CHECK(count.result() == "");
       CHECK(memory_statistics().peak == in_use);
     }
+}
+
+TEST_CASE("so does a step of a GRU") {
+  ParameterSet params;
+  const Gru gru(params / "gru", {.input = 16, .hidden = 16, .layers = 2});
+  Stepper step(gru, 3);
+  const Tensor x = Tensor::full({3, 16}, 0.5f);
+  step(x);
+  const int64_t in_use = memory_statistics().in_use;
+  reset_peak_memory();
+  Count count;
+  for (int i = 0; i < 20; ++i) step(x);
+  CHECK(count.result() == "");
+  CHECK(memory_statistics().peak == in_use);
+}
+
+// Every option of the layers at once, in one LSTM and one GRU.
+TEST_CASE("after the third step a training step with all options asks the system for no memory") {
+  for (int thread_count : {1, 2})
+    for (LstmEngine engine : {LstmEngine::fused, LstmEngine::composed})
+      for (const Size& size : {small, large}) {
+        if (engine == LstmEngine::composed && size.vocab == large.vocab) continue;
+        const Threads guard(thread_count);
+        ParameterSet params;
+        const int width = size.width;
+        const Embedding embed(params / "embed", {.vocab = size.vocab, .dim = width, .dropout = 0.1f});
+        const Lstm lstm(params / "lstm", {.input = width,
+                                          .hidden = 2 * width,
+                                          .layers = 2,
+                                          .dropout = 0.3f,
+                                          .locked_dropout = true,
+                                          .recurrent_dropout = 0.2f,
+                                          .weight_drop = 0.5f,
+                                          .zoneout_h = 0.1f,
+                                          .zoneout_c = 0.2f,
+                                          .projection = width,
+                                          .layer_norm = true,
+                                          .peepholes = true,
+                                          .gate_activation = Unary::hard_sigmoid,
+                                          .cell_activation = Unary::softsign,
+                                          .residual = true,
+                                          .bidirectional = true,
+                                          .forget_bias = 1,
+                                          .engine = engine});
+        const Gru gru(params / "gru", {.input = 2 * width,
+                                       .hidden = width,
+                                       .layers = 2,
+                                       .dropout = 0.3f,
+                                       .recurrent_dropout = 0.2f,
+                                       .weight_drop = 0.5f,
+                                       .zoneout = 0.1f,
+                                       .residual = true,
+                                       .bidirectional = true,
+                                       .engine = engine});
+        const Dense out(params / "out", {.in = 2 * width, .out = size.vocab});
+        Sgd sgd(params, {.learning_rate = 0.1});
+        LstmState state = lstm.zero_state(size.batch);
+        GruState gru_state = gru.zero_state(size.batch);
+        RandomStream random(7, "words");
+        const IdTensor words = random_ids({size.steps, size.batch}, random, static_cast<uint32_t>(size.vocab)),
+                       steps = random_ids({size.batch}, random, static_cast<uint32_t>(size.steps + 1));
+        const Lengths lengths{steps, Padding::before};
+        const auto step = [&] {
+          Tape tape;
+          const auto [y, next] = lstm(embed(words), state, lengths);
+          const auto [z, last] = gru(y, gru_state, lengths);
+          const Var loss = softmax_cross_entropy(out, z, words);
+          tape.backward(loss);
+          sgd.step({.max_norm = 1});
+          state = next;
+          gru_state = last;
+        };
+        for (int i = 0; i < 3; ++i) step();
+        for (int i = 4; i <= 8; ++i) {
+          Count count;
+          step();
+          const std::string asked_for = count.result();
+          CAPTURE(thread_count);
+          CAPTURE(name_of(engine));
+          CAPTURE(size.vocab);
+          CAPTURE(i);
+          CHECK(asked_for == "");
+        }
+      }
 }
 
 TEST_CASE("two trainings with the same seed and thread count end in the same bits") {

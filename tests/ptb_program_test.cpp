@@ -3,10 +3,8 @@
 #include <cmath>
 #include <optional>
 
-#include <nlohmann/json.hpp>
-
 #include "data/vocabulary.h"
-#include "tests/program.h"
+#include "tests/ptb.h"
 #include "tests/support.h"
 #include "training/safetensors.h"
 
@@ -14,57 +12,6 @@ using namespace unroll;
 namespace fs = std::filesystem;
 
 namespace {
-
-using Words = std::vector<std::string>;
-
-// A recipe that trains in a moment.
-const std::string tiny = R"([model]
-embedding = 12
-hidden = 16
-layers = 2
-dropout = 0.1
-init = 0.1
-
-[data]
-corpus = "grammar"
-train_tokens = 20_000
-valid_tokens = 400
-test_tokens = 500
-batch = 10
-bptt = 10
-
-[training]
-epochs = 1
-clip = 1.0
-reduction = "mean"
-
-[optimizer]
-kind = "adam"
-learning_rate = 0.01
-)";
-
-Words operator+(Words a, const Words& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
-ProgramRun ptb(const Words& words, const fs::path& folder, const std::string& output = {}) {
-  return run_program(program_named("ptb"), words, folder, output);
-}
-
-// Runs what must succeed.
-std::string ptb_out(const Words& words, const fs::path& folder) {
-  const ProgramRun run = ptb(words, folder);
-  CHECK_MESSAGE(run.code == 0, run.err);
-  return run.out;
-}
-
-// The one line of standard output under --json.
-nlohmann::json ptb_json(const Words& words, const fs::path& folder) {
-  const auto lines = lines_of(ptb_out(words + Words{"--json"}, folder));
-  REQUIRE(lines.size() == 1);
-  return nlohmann::json::parse(lines[0]);
-}
 
 // A folder with the tiny recipe and one trained model, made once for all tests that only read it.
 const Folder& trained() {

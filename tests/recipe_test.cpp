@@ -1,6 +1,7 @@
 // Recipes: keys that a program declares, values read and overridden, errors in the user's words, the resolved
 // recipe, the bundled ones and their documentation.
 #include "examples/ptb/recipe.cpp"  // the keys of a program, for their documentation
+#include "examples/ptb/recipe_layers.cpp"
 
 #include <bit>
 #include <filesystem>

@@ -35,7 +35,7 @@ double of_sums(int n, double terms) { return 2 * n * unit / (1 - n * unit) * ter
 // with |a| at most `sum`; σ's slope is at most 1/4, tanh's 1.
 class Bound {
  public:
-  Bound(const Lstm& lstm, const LstmStepper& stepper, double largest_input)
+  Bound(const Lstm& lstm, const Stepper& stepper, double largest_input)
       : lstm_(lstm), stepper_(stepper), input_(largest_input), h_(lstm.layers().size()), c_(h_.size()) {}
 
   // After a step of the stepper: of h of the last layer.
@@ -62,7 +62,7 @@ class Bound {
 
  private:
   const Lstm& lstm_;
-  const LstmStepper& stepper_;
+  const Stepper& stepper_;
   double input_, largest_h_ = 0, largest_c_ = 0;
   std::vector<double> h_, c_;
 };
@@ -82,7 +82,7 @@ TEST_CASE("steps give what the window gives, whichever engine, any number of lay
         params.initialize(Init::uniform(-0.1f, 0.1f));
         const Tensor x = random_tensor({steps, batch, 5}, random);
         const auto [y, last] = lstm(x, lstm.zero_state(batch));
-        LstmStepper stepper(lstm, batch);
+        Stepper stepper(lstm, batch);
         Bound bound(lstm, stepper, largest(x));
         for (int t = 0; t < steps; ++t) {
           CAPTURE(name_of(engine));
@@ -95,6 +95,56 @@ TEST_CASE("steps give what the window gives, whichever engine, any number of lay
         CHECK(distance(stepper.state().c, last.c.value()) <= bound.c());
         CHECK(largest(y.value()) > 100 * bound.h());  // so the bound tells right from wrong
       }
+}
+
+// A product's bits depend on its row and its column alone (framework/gemm.h), and sums are formed in one
+// order.
+TEST_CASE("steps of a GRU give the bits of the window's fused engine, any number of layers and sequences") {
+  RandomStream random(3, "x");
+  for (const int layers : {1, 3})
+    for (const int batch : {1, 4}) {
+      ParameterSet params(static_cast<uint64_t>(layers));
+      const Gru gru(params / "gru",
+                    {.input = 5, .hidden = 9, .layers = layers, .dropout = layers > 1 ? 0.5f : 0});
+      const Tensor x = random_tensor({6, batch, 5}, random);
+      const auto [y, last] = gru(x, gru.zero_state(batch));
+      Stepper stepper(gru, batch);
+      const Tape tape;
+      for (int t = 0; t < 6; ++t) CHECK(same_bits(stepper(x[t]), y.value()[t]));
+      CHECK(same_bits(stepper.state().h, last.value()));
+      CHECK_FALSE(stepper.state().c.defined());
+      CHECK(tape.size() == 0);
+      stepper.reset();
+      CHECK(same_bits(stepper(x[0]), y.value()[0]));
+    }
+}
+
+TEST_CASE("cells with options step too: the bits of the window without a tape") {
+  RandomStream random(2, "x");
+  const auto check = [&](const RecurrentLayer& layers) {
+    const Tensor x = random_tensor({5, 2, layers.input()}, random);
+    const auto [y, last] = layers(x, layers.zero_state(2));
+    Stepper stepper(layers, 2);
+    for (int t = 0; t < 5; ++t) CHECK(same_bits(stepper(x[t]), y.value()[t]));
+    CHECK(same_bits(stepper.state().h, last.h.value()));
+  };
+  for (const LstmConfig& config : {LstmConfig{.projection = 2},
+                                   {.layer_norm = true},
+                                   {.peepholes = true},
+                                   {.gate_activation = Unary::hard_sigmoid},
+                                   {.cell_activation = Unary::softsign},
+                                   {.residual = true}}) {
+    ParameterSet params;
+    LstmConfig c = config;
+    c.input = 3, c.hidden = 4, c.layers = 2;
+    check(Lstm(params / "lstm", c));
+  }
+  for (const GruConfig& config : {GruConfig{.zoneout = 0.3f}, {.residual = true}}) {
+    ParameterSet params;
+    GruConfig c = config;
+    c.input = 3, c.hidden = 4, c.layers = 2;
+    check(Gru(params / "gru", c));
+  }
 }
 
 TEST_CASE("a token's step gives the logits of the window") {
@@ -112,7 +162,7 @@ TEST_CASE("a token's step gives the logits of the window") {
     const Var logits = decoder(lstm(embedding(tokens), lstm.zero_state(1)).y);
 
     TokenStepper stepper(embedding, lstm, decoder);
-    Bound bound(lstm, stepper.lstm, largest(embedding.weight.value()));
+    Bound bound(lstm, stepper.layers, largest(embedding.weight.value()));
     const double weights = norm(decoder.weight.value()), bias = largest(decoder.bias.value());
     std::vector<Tensor> stepped;
     for (int t = 0; t < steps; ++t) {
@@ -121,7 +171,7 @@ TEST_CASE("a token's step gives the logits of the window") {
             of_sums(width + 1, bias + weights) + weights * bound.step());
     }
     CHECK_FALSE(same_bits(Tensor::from({1, vocab}, stepper(tokens.data()[0])), stepped[0]));
-    stepper.lstm.reset();
+    stepper.layers.reset();
     CHECK(same_bits(Tensor::from({1, vocab}, stepper(tokens.data()[0])), stepped[0]));
   }
 }
@@ -145,7 +195,7 @@ TEST_CASE("with zoneout steps give the bits of the window without a tape: the ex
   RandomStream random(2, "x");
   const Tensor x = random_tensor({5, 2, 3}, random);
   const auto [y, last] = lstm(x, lstm.zero_state(2));
-  LstmStepper stepper(lstm, 2);
+  Stepper stepper(lstm, 2);
   const Tape tape;
   for (int t = 0; t < 5; ++t) CHECK(same_bits(stepper(x[t]), y.value()[t]));
   CHECK(same_bits(stepper.state().c, last.c.value()));
@@ -157,7 +207,7 @@ TEST_CASE("steps go on from the state that a window left, each stepper by itself
   const Lstm lstm(params / "lstm", {.input = 3, .hidden = 4, .layers = 2});
   RandomStream random(2, "x");
   const Tensor x = random_tensor({5, 2, 3}, random);
-  LstmStepper whole(lstm, 2), rest(lstm, 2), idle(lstm, 2);
+  Stepper whole(lstm, 2), rest(lstm, 2), idle(lstm, 2);
   for (int t = 0; t < 3; ++t) whole(x[t]);
   rest.set_state(copy(whole.state()));
   for (int t = 3; t < 5; ++t) CHECK(same_bits(whole(x[t]).clone(), rest(x[t])));
@@ -172,7 +222,7 @@ TEST_CASE("a step records nothing and drops nothing while a tape is alive") {
   const Lstm lstm(params / "lstm", {.input = 3, .hidden = 4, .layers = 2, .dropout = 0.9f});
   RandomStream random(2, "x");
   const Tensor x = random_tensor({1, 3}, random);
-  LstmStepper before(lstm), during(lstm);
+  Stepper before(lstm), during(lstm);
   const Tensor expected = before(x);
   const Tape tape;
   CHECK(same_bits(during(x), expected));
@@ -184,10 +234,15 @@ TEST_CASE("what does not fit is refused with its sizes") {
   const Embedding embedding(params / "embedding", {.vocab = 10, .dim = 3});
   const Lstm lstm(params / "lstm", {.input = 3, .hidden = 4});
   const Dense decoder(params / "out", {.in = 4, .out = 10}), other(params / "other", {.in = 5, .out = 10});
-  LstmStepper stepper(lstm, 2);
+  Stepper stepper(lstm, 2);
   CHECK(lacks(error_of([&] { stepper(Tensor::zeros({2, 4})); }), {"stepper", "[2, 4]", "[2, 3]"}) == "");
   CHECK(lacks(error_of([&] { stepper(Tensor::zeros({3})); }), {"[3]", "[2, 3]"}) == "");
   CHECK(lacks(error_of([&] { TokenStepper(embedding, lstm, other); }), {"stepper", "5", "output 4"}) == "");
+  const Lstm both(params / "both", {.input = 3, .hidden = 4, .bidirectional = true});
+  const Gru both_gru(params / "both_gru", {.input = 3, .hidden = 4, .bidirectional = true});
+  for (const RecurrentLayer& layer : {RecurrentLayer(both), RecurrentLayer(both_gru)})
+    CHECK(lacks(error_of([&] { Stepper refused(layer); }), {"stepper", "bidirectional", "whole windows"}) ==
+          "");
   TokenStepper tokens(embedding, lstm, decoder);
   CHECK(lacks(error_of([&] { tokens(10); }), {"no token 10", "10"}) == "");
   CHECK(lacks(error_of([&] { tokens(-1); }), {"no token -1"}) == "");

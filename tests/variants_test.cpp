@@ -312,6 +312,10 @@ TEST_CASE("the choice of an engine names the options that cudnn does not know") 
   CHECK(choice.engine == LstmEngine::fused);
   CHECK(std::ranges::any_of(choice.reasons,
                             [](const LstmReason& r) { return r.value == "weight_drop, zoneout_c"; }));
+  const LstmChoice stacked = choose_lstm(
+      {.input = 2, .hidden = 3, .layers = 2, .dropout = 0.5f, .locked_dropout = true, .residual = true});
+  CHECK(std::ranges::any_of(stacked.reasons,
+                            [](const LstmReason& r) { return r.value == "locked_dropout, residual"; }));
   CHECK(lacks(error_of([] {
                 choose_lstm(
                     {.input = 2, .hidden = 3, .recurrent_dropout = 0.5f, .engine = LstmEngine::cudnn});
@@ -456,7 +460,7 @@ TEST_CASE("a last layer of its own width is an Lstm behind the others") {
     check_state(out.state.h, below.state.h, above.state.h);
     check_state(out.state.c, below.state.c, above.state.c);
     // One by one too, where only the last layer's part of the state is carried.
-    LstmStepper step(whole, 2);
+    Stepper step(whole, 2);
     step.set_state({h, c});
     for (int t = 0; t < 4; ++t) CHECK(distance(step(x[t]), out.y.value()[t]) < 1e-14);
   }

@@ -4,12 +4,25 @@ namespace unroll::inline UNROLL_REAL {
 
 namespace {
 
-// "lstm.bias_l0" -> "lstm.bias_hh_l0"; empty if the parameter is no bias of an LSTM.
-std::string torch_bias(const std::string& path, std::string_view which) {
-  constexpr std::string_view ours = "bias_l";
-  const size_t name = path.rfind('.') + 1;  // 0 where there is no '.'
-  if (!std::string_view(path).substr(name).starts_with(ours)) return "";
-  return fmt::format("{}bias_{}_l{}", path.substr(0, name), which, path.substr(name + ours.size()));
+// How a parameter stands in a state_dict.
+struct Entry {
+  std::string name;           // empty: as part of another
+  std::string second;         // of a bias: the tensor that PyTorch adds to it
+  Parameter* last = nullptr;  // what the end of `second` is, where that is not added
+};
+
+Entry entry_of(const Parameter& p, const ParameterSet& params) {
+  const size_t leaf = p.name.rfind('.') + 1;  // 0 where there is no '.'
+  const std::string scope = p.name.substr(0, leaf);
+  const std::string_view name = std::string_view(p.name).substr(leaf);
+  constexpr std::string_view bias = "bias_l", of_new_state = "bias_hn_l";
+  if (name.starts_with(of_new_state)) return {};
+  if (!name.starts_with(bias)) return {.name = p.name, .second = {}};
+  const auto called = [&](std::string_view kind) {
+    return fmt::format("{}{}{}", scope, kind, name.substr(bias.size()));
+  };
+  return {
+      .name = called("bias_ih_l"), .second = called("bias_hh_l"), .last = params.find(called(of_new_state))};
 }
 
 void check_shape(const SafetensorsFile& file, const std::string& name, const Shape& shape) {
@@ -19,14 +32,23 @@ void check_shape(const SafetensorsFile& file, const std::string& name, const Sha
                 name, entry->shape_text(), shape);
 }
 
+// The elements of `second` that are not added.
+Tensor end_of(const Tensor& second, const Parameter& last) {
+  return second.slice(second.dim(0) - last.shape[0], second.dim(0));
+}
+
 }  // namespace
 
 std::vector<NamedTensor> state_dict(const ParameterSet& params) {
   std::vector<NamedTensor> tensors;
   for (const auto& p : params.all()) {
-    const std::string ih = torch_bias(p->name, "ih");
-    tensors.push_back({ih.empty() ? p->name : ih, p->leaf_value()});
-    if (!ih.empty()) tensors.push_back({torch_bias(p->name, "hh"), Tensor::zeros(p->shape)});
+    const Entry entry = entry_of(*p, params);
+    if (entry.name.empty()) continue;
+    tensors.push_back({entry.name, p->leaf_value()});
+    if (entry.second.empty()) continue;
+    const Tensor second = Tensor::zeros(p->shape);
+    if (entry.last) end_of(second, *entry.last).copy_from(entry.last->leaf_value());
+    tensors.push_back({entry.second, second});
   }
   return tensors;
 }
@@ -34,16 +56,27 @@ std::vector<NamedTensor> state_dict(const ParameterSet& params) {
 void load_state_dict(const SafetensorsFile& file, ParameterSet& params) {
   // Every shape is checked before there is memory for any: a wrong file cannot ask for much.
   for (const auto& p : params.all()) {
-    const std::string ih = torch_bias(p->name, "ih");
-    check_shape(file, ih.empty() ? p->name : ih, p->shape);
-    if (!ih.empty()) check_shape(file, torch_bias(p->name, "hh"), p->shape);
+    const Entry entry = entry_of(*p, params);
+    if (!entry.name.empty()) check_shape(file, entry.name, p->shape);
+    if (!entry.second.empty()) check_shape(file, entry.second, p->shape);
   }
+  load_state_dict([&](const std::string& name, const Tensor& into) { file.load_into(name, into); }, params);
+}
+
+void load_state_dict(const std::function<void(const std::string& name, const Tensor& into)>& load,
+                     ParameterSet& params) {
   for (const auto& p : params.all()) {
-    const std::string ih = torch_bias(p->name, "ih");
+    const Entry entry = entry_of(*p, params);
+    if (entry.name.empty()) continue;
     const Tensor& value = p->leaf_value();
-    file.load_into(ih.empty() ? p->name : ih, value);
-    if (ih.empty()) continue;
-    const Tensor second = file.load(torch_bias(p->name, "hh"));
+    load(entry.name, value);
+    if (entry.second.empty()) continue;
+    const Tensor second(p->shape);
+    load(entry.second, second);
+    if (entry.last) {
+      entry.last->leaf_value().copy_from(end_of(second, *entry.last));
+      end_of(second, *entry.last).fill(0);
+    }
     for (int64_t i = 0; i < value.size(); ++i)
       if (second.data()[i] != 0) value.data()[i] += second.data()[i];  // -0 + 0 would be another zero
   }

@@ -1,10 +1,13 @@
 // A model's weights under the names that PyTorch's state_dict has for them.
 //
-// A parameter's path is that name already ("lstm.weight_ih_l0"), but for the bias of an LSTM: ours is one per
-// gate, PyTorch's are two, of which only the sum matters. "lstm.bias_l0" is written as "lstm.bias_ih_l0",
-// with zeros as "lstm.bias_hh_l0"; on reading the two are summed.
+// A parameter's path is that name already ("lstm.weight_ih_l0"), but for the biases of a recurrent layer.
+// PyTorch has two for every gate, which it adds up; ours is one. "lstm.bias_l0" is written as
+// "lstm.bias_ih_l0", with zeros as "lstm.bias_hh_l0"; on reading the two are summed. A GRU's reset gate
+// stands between the two biases of its new state, so there both count: "gru.bias_hn_l0" is the last third of
+// "gru.bias_hh_l0".
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "framework/parameters.h"
@@ -12,11 +15,15 @@
 
 namespace unroll::inline UNROLL_REAL {
 
-// Every parameter, sharing its memory.
+// Every parameter, sharing its memory where it is a tensor of its own there.
 std::vector<NamedTensor> state_dict(const ParameterSet& params);
 
 // Fills every parameter from a file, which may hold other tensors too. Throws InputError naming the tensor,
 // and both shapes where they differ; nothing was changed then.
 void load_state_dict(const SafetensorsFile& file, ParameterSet& params);
+// The same from anywhere: `load` fills the tensor of a name, and is called for each that state_dict would
+// give.
+void load_state_dict(const std::function<void(const std::string& name, const Tensor& into)>& load,
+                     ParameterSet& params);
 
 }  // namespace unroll::inline UNROLL_REAL

@@ -17,7 +17,7 @@ struct Program {
     std::function<void(Command&)> run;
   };
   std::string name;
-  std::string purpose;      // "trains LSTM language models"
+  std::string purpose;      // "trains recurrent language models"
   std::string description;  // a paragraph or two; paragraphs are separated by an empty line
   std::vector<Listed> commands;
   std::vector<std::string> without_arguments;  // what it does then: {"train", "demo"}

@@ -34,14 +34,17 @@ void print_parameters(const LanguageModel& model) {
              format_number(4.0 * static_cast<double>(model.params.count())));
 }
 
-// Of all layers together.
+// Of all layers together: elements of the weights, and units.
 struct LayerSizes {
-  double inputs = 0, recurrent = 0, units = 0;  // weight_ih, weight_hh, and elements of h
+  double inputs = 0, recurrent = 0, projection = 0, units = 0;
   explicit LayerSizes(const LanguageModel& model) {
-    for (const Lstm::Layer& layer : model.lstm.layers()) {
-      inputs += static_cast<double>(layer.weight_ih.value().size());
-      recurrent += static_cast<double>(layer.weight_hh.value().size());
-      units += layer.weight_hh.dim(1);
+    const int gates = model.recurrent.gru() ? 3 : 4;
+    for (const auto& p : model.params.all()) {
+      const auto is = [&](const char* kind) { return p->name.find(kind) != std::string::npos; };
+      const auto size = static_cast<double>(p->size());
+      if (is(".weight_ih_l")) inputs += size, units += p->shape[0] / gates;
+      if (is(".weight_hh_l")) recurrent += size;
+      if (is(".weight_hr_l")) projection += size;
     }
   }
 };
@@ -136,7 +139,7 @@ void explain(Command& command) {
   command.describe(
       "Says what a recipe makes before anything is trained: its parameters, what a token costs in "
       "arithmetic, traffic "
-      "and memory, which engine computes the LSTM and why, and the course of the learning rate.");
+      "and memory, which engine computes the layers and why, and the course of the learning rate.");
   options.add_with_recipe(command);
   command.group("Text");
   add_data_option(command, data);
@@ -153,7 +156,7 @@ void explain(Command& command) {
   print_work(model, sizes.vocab);
   print_traffic(recipe, model, sizes.vocab);
   print_memory(recipe, model, sizes.vocab);
-  print_engine(model.lstm.choice());
+  print_engine(model.recurrent.choice());
   print_course(recipe, sizes.tokens);
 }
 

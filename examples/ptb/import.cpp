@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include "commands.h"
+#include "framework/one_line.h"
 #include "options.h"
+#include "recipe_layers.h"
 #include "saved_model.h"
 #include "text.h"
 #include "torch_model.h"
@@ -22,17 +24,39 @@ Recipe load_recipe_for(const TorchModel& model, const fs::path& file, const std:
                        const std::vector<std::string>& sets) {
   std::vector<Override> overrides;
   for (const std::string& assignment : sets) {
-    for (const char* key : {"model.embedding", "model.hidden", "model.layers", "model.tied"})
-      require_input(!assignment.starts_with(key), "--set {}: what {} is, the shapes in {} say", assignment,
-                    key, file.string());
+    const std::string key = assignment.substr(0, assignment.find_first_of(" ="));
+    for (const char* of_shapes :
+         {"model.embedding", "model.hidden", "model.layers", "model.tied", "model.cell", "model.projection"})
+      require_input(key != of_shapes, "--set {}: what {} is, the shapes in {} say", assignment, key,
+                    file.string());
     overrides.push_back({assignment, "--set"});
   }
-  for (const auto& [key, value] : {std::pair("embedding", model.embedding), std::pair("hidden", model.hidden),
-                                   std::pair("layers", model.layers)})
+  for (const auto& [key, value] :
+       {std::pair("embedding", model.embedding), std::pair("hidden", model.hidden),
+        std::pair("layers", model.layers), std::pair("projection", model.projection)})
     overrides.push_back({fmt::format("model.{}={}", key, value), file.string()});
   overrides.push_back({fmt::format("model.tied={}", model.tied), file.string()});
-  if (!name.empty()) return load_recipe(name, overrides);
-  return load_recipe({.name = file.stem().string(), .origin = "the default recipe", .text = ""}, overrides);
+  overrides.push_back(
+      {fmt::format("model.cell={}", model.cell == Cell::gru ? "gru" : "lstm"), file.string()});
+  const Recipe recipe =
+      name.empty()
+          ? load_recipe({.name = file.stem().string(), .origin = "the default recipe", .text = ""}, overrides)
+          : load_recipe(name, overrides);
+  const std::string options = unknown_to_torch(recipe);
+  require_input(options.empty(),
+                "import: the recipe asks for {}, which no module of PyTorch computes that {} could be of",
+                options, file.string());
+  return recipe;
+}
+
+// A model of ours that PyTorch could not have made.
+void check_module(const SafetensorsFile& file) {
+  const auto found = file.metadata().find("pytorch");
+  const std::string modules = found == file.metadata().end() ? "" : found->second;
+  require_input(
+      !modules.starts_with("none: "),
+      "{}: PyTorch has no module that computes it ({}); it is a model's file already and needs no import",
+      file.path(), one_line(modules.substr(std::min<size_t>(6, modules.size()))));
 }
 
 // The words and where they were found.
@@ -51,21 +75,15 @@ std::pair<Vocabulary, std::string> find_vocabulary(const SafetensorsFile& file, 
 
 // Fills the model; what the file lacks (biases) becomes zero.
 void fill(LanguageModel& model, const SafetensorsFile& file, const TorchModel& torch) {
-  Tensor first;  // bias_hh comes after its bias_ih, and ours is their sum
-  for (const auto& [name, tensor] : state_dict(model.params)) {
+  const auto load = [&](const std::string& name, const Tensor& into) {
     const auto theirs = torch.names.find(name);
-    if (theirs == torch.names.end()) {
-      tensor.fill(0);
-    } else {
-      file.load_into(theirs->second, tensor);
-      for (const real number : tensor.span())
-        require_input(std::isfinite(number), "{}: '{}' has numbers that are not finite", file.path(),
-                      theirs->second);
-    }
-    if (name.starts_with("lstm.bias_hh"))
-      for (int64_t i = 0; i < tensor.size(); ++i) first.data()[i] += tensor.data()[i];
-    first = tensor;
-  }
+    if (theirs == torch.names.end()) return into.fill(0);
+    file.load_into(theirs->second, into);
+    for (const real number : into.span())
+      require_input(std::isfinite(number), "{}: '{}' has numbers that are not finite", file.path(),
+                    theirs->second);
+  };
+  load_state_dict(load, model.params);
 }
 
 }  // namespace
@@ -75,11 +93,11 @@ void import_model(Command& command) {
   std::vector<std::string> sets, renames;
   command.describe(
       "Makes a model's file of a language model that was trained in PyTorch and saved with "
-      "safetensors.torch.save_file(model.state_dict(), FILE): an embedding, an LSTM, a decoder. Sizes come "
-      "from "
-      "the shapes, two biases are summed, and a decoder that has no weights is tied to the embedding. What "
-      "is "
-      "taken for what is printed.");
+      "safetensors.torch.save_file(model.state_dict(), FILE): an embedding, an LSTM or a GRU, a decoder. "
+      "Sizes "
+      "come from the shapes, two biases are summed, and a decoder that has no weights is tied to the "
+      "embedding. "
+      "What is taken for what is printed.");
   command.word("FILE", "a state_dict as safetensors");
   command.option("out", out, "FILE", "the model's file that is to be written");
   command
@@ -104,6 +122,7 @@ void import_model(Command& command) {
   require_input(!fs::exists(out), "import: {} is there already; nothing is overwritten", out);
 
   const SafetensorsFile file(command.positional());
+  check_module(file);
   const TorchModel torch = read_torch_model(file, renames);
   const Recipe recipe = load_recipe_for(torch, command.positional(), recipe_name, sets);
   const auto [words, origin] = find_vocabulary(file, recipe, vocabulary, data);
@@ -123,7 +142,7 @@ void import_model(Command& command) {
   }
   fmt::print("{} words of {}{}\n", words.size(), origin,
              data.empty() ? "" : ", numbered as they first appear");
-  fmt::print("embedding {}, {} LSTM layers of {}, decoder {}\n", torch.embedding, torch.layers, torch.hidden,
+  fmt::print("embedding {}, {}, decoder {}\n", torch.embedding, describe_layers(recipe),
              torch.tied ? "tied to the embedding" : "with weights of its own");
   fmt::print("{}: written\nnext    ./run ptb evaluate {}\n", out, out);
 }

@@ -1,4 +1,4 @@
-// ptb: trains LSTM language models, of the Penn Treebank and other text.
+// ptb: trains recurrent language models, of the Penn Treebank and other text.
 #include <fmt/format.h>
 
 #include "commands.h"
@@ -22,9 +22,9 @@ int main(int argc, char** argv) {
   unroll::sleep_while_waiting(argv);
   const unroll::Program program = {
       .name = "ptb",
-      .purpose = "trains LSTM language models",
+      .purpose = "trains recurrent language models",
       .description = fmt::format(
-          "Trains LSTM language models of the Penn Treebank and other text, scores them, and lets them "
+          "Trains recurrent language models (LSTM, GRU) of the Penn Treebank and other text, scores them, and lets them "
           "write. A recipe says everything about a run: model, data, training; it is a TOML file or the "
           "name of a bundled one ({}). A run leaves a folder of its own, and a model's file in it can be "
           "used alone.",

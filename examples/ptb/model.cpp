@@ -21,8 +21,28 @@ LstmConfig lstm_config(const Recipe& recipe) {
           .weight_drop = recipe.model.weight_drop,
           .zoneout_h = recipe.model.zoneout_h,
           .zoneout_c = recipe.model.zoneout_c,
+          .projection = recipe.model.projection,
           .last_hidden = recipe.model.last_hidden,
+          .layer_norm = recipe.model.layer_norm,
+          .peepholes = recipe.model.peepholes,
+          .gate_activation = recipe.model.gate_activation,
+          .cell_activation = recipe.model.cell_activation,
+          .residual = recipe.model.residual,
           .forget_bias = recipe.model.forget_bias,
+          .engine = lstm_engine_named(recipe.model.engine)};
+}
+
+GruConfig gru_config(const Recipe& recipe) {
+  const float between = dropout_rates(recipe).hidden;
+  return {.input = recipe.model.embedding,
+          .hidden = recipe.model.hidden,
+          .layers = recipe.model.layers,
+          .dropout = between,
+          .locked_dropout = recipe.model.locked_dropout && recipe.model.layers > 1 && between > 0,
+          .recurrent_dropout = recipe.model.recurrent_dropout,
+          .weight_drop = recipe.model.weight_drop,
+          .zoneout = recipe.model.zoneout_h,
+          .residual = recipe.model.residual,
           .engine = lstm_engine_named(recipe.model.engine)};
 }
 
@@ -30,9 +50,8 @@ DropoutConfig dropout_config(const Recipe& recipe, float rate) {
   return {.rate = rate, .locked = recipe.model.locked_dropout};
 }
 
-Dense make_decoder(const Scope& scope, const Recipe& recipe, const Lstm& lstm, int vocab,
-                   const Var& embedding) {
-  const DenseConfig config{.in = lstm.config().output(), .out = vocab};
+Dense make_decoder(const Scope& scope, const Recipe& recipe, int vocab, const Var& embedding) {
+  const DenseConfig config{.in = recipe.model.output(), .out = vocab};
   return recipe.model.tied ? Dense(scope, config, embedding) : Dense(scope, config);
 }
 
@@ -47,20 +66,25 @@ void choose_first_values(ParameterSet& params, const Recipe& recipe) {
 
 }  // namespace
 
+RecurrentLayer make_layers(ParameterSet& params, const Recipe& recipe) {
+  if (recipe.model.cell == Cell::gru) return Gru(params / "gru", gru_config(recipe));
+  return Lstm(params / "lstm", lstm_config(recipe));
+}
+
 LanguageModel::LanguageModel(const Recipe& recipe, int vocab)
     : params(recipe.training.seed),
       embedding(params / "embedding",
                 {.vocab = vocab, .dim = recipe.model.embedding, .dropout = recipe.model.embedding_dropout}),
       input_dropout(params / "input_dropout", dropout_config(recipe, dropout_rates(recipe).input)),
-      lstm(params / "lstm", lstm_config(recipe)),
+      recurrent(make_layers(params, recipe)),
       output_dropout(params / "output_dropout", dropout_config(recipe, dropout_rates(recipe).output)),
-      decoder(make_decoder(params / "decoder", recipe, lstm, vocab, embedding.weight)) {
+      decoder(make_decoder(params / "decoder", recipe, vocab, embedding.weight)) {
   choose_first_values(params, recipe);
 }
 
 LanguageModel::Output LanguageModel::operator()(const IdTensor& input, const IdTensor& target,
-                                                const LstmVars& state) const {
-  auto [y, next] = lstm(input_dropout(embedding(input)), state);
+                                                const RecurrentVars& state) const {
+  auto [y, next] = recurrent(input_dropout(embedding(input)), state);
   const Var dropped = output_dropout(y);
   return {softmax_cross_entropy(decoder, dropped, target), next, y, dropped};
 }
@@ -72,7 +96,7 @@ Score score(const LanguageModel& model, std::span<const int32_t> text, int32_t e
   constexpr int rows = 1000;
   batch = static_cast<int>(std::min<int64_t>(batch, std::ssize(text)));
   const NoTape guard;
-  LstmState state = model.lstm.zero_state(batch);
+  RecurrentState state = model.recurrent.zero_state(batch);
   Score result;
   BpttWindows windows = evaluation_windows(text, eos, {.batch = batch, .steps = std::max(1, rows / batch)});
   for (const auto& [input, target] : windows) {

@@ -1,4 +1,4 @@
-// The language model: embedding, LSTM layers, softmax over the vocabulary, dropout between them
+// The language model: embedding, recurrent layers, softmax over the vocabulary, dropout between them
 // (Zaremba, Sutskever, Vinyals 2014; with the options of Merity, Keskar, Socher 2018).
 #pragma once
 
@@ -9,21 +9,24 @@
 
 namespace ptb {
 
+// The layers of a recipe, under "lstm" or "gru".
+RecurrentLayer make_layers(ParameterSet& params, const Recipe& recipe);
+
 struct LanguageModel {
   LanguageModel(const Recipe& recipe, int vocab);
 
   struct Output {
     Var loss;        // mean nats per scored token
-    LstmVars state;  // after the last step
+    RecurrentVars state;  // after the last step
     Var y, dropped;  // of the last layer [steps, batch, width], before and after dropout
   };
   // input and target [steps, batch]; targets of -1 are not scored
-  Output operator()(const IdTensor& input, const IdTensor& target, const LstmVars& state) const;
+  Output operator()(const IdTensor& input, const IdTensor& target, const RecurrentVars& state) const;
 
   ParameterSet params;
   Embedding embedding;
   Dropout input_dropout;
-  Lstm lstm;
+  RecurrentLayer recurrent;
   Dropout output_dropout;
   Dense decoder;
 };

@@ -1,23 +1,25 @@
 #include "recipe.h"
 
 #include "framework/check.h"
+#include "recipe_layers.h"
 
 namespace ptb {
 
 void declare_keys(RecipeReader& reader, Recipe& r) {
   const char* zaremba = "Zaremba, Sutskever, Vinyals 2014";
 
-  reader.section("model", "The network: embedding, LSTM layers, softmax over the vocabulary.");
+  reader.section("model", "The network: embedding, recurrent layers, softmax over the vocabulary.");
   // Upper bounds far above what anyone trains: what a damaged file asks for is then refused before it is
   // made.
   reader.key("embedding", r.model.embedding, "width of a word's vector").at_least(1).at_most(100'000);
-  reader.key("hidden", r.model.hidden, "width of every LSTM layer").at_least(1).at_most(100'000);
+  reader.key("hidden", r.model.hidden, "width of every recurrent layer").at_least(1).at_most(100'000);
   const char* merity = "Merity, Keskar, Socher 2018";
-  reader.key("last_hidden", r.model.last_hidden, "width of the last LSTM layer, less than hidden; 0: hidden")
+  reader.key("last_hidden", r.model.last_hidden, "lstm: width of the last layer, less than hidden; 0: hidden")
       .at_least(0)
       .at_most(100'000)
       .source(merity);
-  reader.key("layers", r.model.layers, "LSTM layers").at_least(1).at_most(100);
+  reader.key("layers", r.model.layers, "recurrent layers").at_least(1).at_most(100);
+  declare_cell(reader, r);
   reader
       .key("dropout", r.model.dropout,
            "probability that an element is dropped: of the embedding's output, between layers, and of the "
@@ -50,12 +52,12 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
        "probability that a recurrent weight is dropped, drawn anew for each window", merity);
   const char* krueger = "Krueger et al. 2017";
   rate("zoneout_h", r.model.zoneout_h, "probability that a unit of h keeps its value of the step before", krueger);
-  rate("zoneout_c", r.model.zoneout_c, "the same of the cell's state c", krueger);
+  rate("zoneout_c", r.model.zoneout_c, "lstm: the same of the cell's state c", krueger);
   reader
       .key("tied", r.model.tied,
-           "the decoder's weights are the embedding's; needs hidden, or last_hidden, = embedding")
+           "the decoder's weights are the embedding's; needs hidden, or last_hidden or projection, = embedding")
       .source("Press and Wolf 2017; Inan, Khosravi, Socher 2017");
-  reader.key("engine", r.model.engine, "how the LSTM is computed")
+  reader.key("engine", r.model.engine, "how the recurrent layers are computed")
       .one_of({"auto", "cudnn", "fused", "composed"});
   reader
       .key("init", r.model.init,
@@ -66,9 +68,9 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
       .choice("init_scheme", r.model.init_scheme,
               {{"uniform", InitScheme::uniform}, {"pytorch", InitScheme::pytorch}},
               "uniform: all parameters in ±init, biases too; pytorch: embedding and decoder in ±init, the "
-              "decoder's bias 0, an LSTM layer in ±1/√hidden")
+              "decoder's bias 0, a recurrent layer in ±1/√hidden")
       .source("PyTorch's word_language_model, awd-lstm-lm");
-  reader.key("forget_bias", r.model.forget_bias, "added to the forget gate's first bias")
+  reader.key("forget_bias", r.model.forget_bias, "lstm: added to the forget gate's first bias")
       .source("Jozefowicz et al. 2015");
 
   reader.section("data", "The text and how it is cut into windows.");
@@ -142,16 +144,7 @@ namespace {
 
 // Rules between keys.
 void check(const RecipeReader& reader, const Recipe& r) {
-  const bool last = r.model.last_hidden > 0;
-  if (last && r.model.last_hidden >= r.model.hidden)
-    reader.refuse("model.last_hidden", fmt::format("must be less than model.hidden ({})", r.model.hidden));
-  if (last && r.model.layers == 1)
-    reader.refuse("model.last_hidden",
-                  "needs model.layers above 1; the width of a single one is model.hidden");
-  if (const int width = last ? r.model.last_hidden : r.model.hidden;
-      r.model.tied && width != r.model.embedding)
-    reader.refuse("model.tied", fmt::format("needs model.{} ({}) to equal model.embedding ({})",
-                                            last ? "last_hidden" : "hidden", width, r.model.embedding));
+  check_layers(reader, r);
   for (const auto& [name, rate] : {std::pair{"input_dropout", r.model.input_dropout},
                                    {"hidden_dropout", r.model.hidden_dropout},
                                    {"output_dropout", r.model.output_dropout}})

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/corpus.h"
+#include "framework/unary.h"
 #include "training/recipe_sections.h"
 
 namespace ptb {
@@ -14,6 +15,7 @@ namespace ptb {
 using namespace unroll;
 
 enum class CorpusKind : uint8_t { ptb, grammar, text };
+enum class Cell : uint8_t { lstm, gru };
 enum class Reduction : uint8_t { mean, sum_over_steps };
 enum class InitScheme : uint8_t { uniform, pytorch };
 
@@ -22,16 +24,22 @@ struct Recipe {
 
   struct {
     int embedding = 200, hidden = 200, last_hidden = 0, layers = 2;
+    Cell cell = Cell::lstm;
     float dropout = 0;
     float input_dropout = -1, hidden_dropout = -1, output_dropout = -1;  // -1: dropout
     bool locked_dropout = false;
     float embedding_dropout = 0, recurrent_dropout = 0, weight_drop = 0;
     float zoneout_h = 0, zoneout_c = 0;
+    int projection = 0;
+    bool layer_norm = false, peepholes = false, residual = false;
+    Unary gate_activation = Unary::sigmoid, cell_activation = Unary::tanh;
     bool tied = false;
     std::string engine = "auto";
     float init = 0.1f;
     InitScheme init_scheme = InitScheme::uniform;
     float forget_bias = 0;
+
+    int output() const { return last_hidden ? last_hidden : projection ? projection : hidden; }  // width of y
   } model;
   struct {
     CorpusKind corpus = CorpusKind::ptb;

@@ -4,7 +4,7 @@ namespace ptb {
 
 Result::Result(const Recipe& r, const LanguageModel& model)
     : run{.recipe = r.name,
-          .engine = std::string(name_of(model.lstm.choice().engine)),
+          .engine = std::string(name_of(model.recurrent.choice().engine)),
           .precision = r.training.precision,
           .seed = r.training.seed,
           .parameters = model.params.count(),

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/one_line.h"
+#include "recipe_layers.h"
 #include "training/checkpoint.h"
 #include "training/state_dict.h"
 
@@ -36,12 +37,19 @@ Metadata model_metadata(const Recipe& recipe, const Vocabulary& vocabulary) {
   return {{"program", "unroll ptb"},
           {"recipe_name", recipe.name},
           {"recipe", resolved(recipe)},
+          {"pytorch", torch_modules(recipe, vocabulary.size())},
           {"vocabulary", nlohmann::json(vocabulary.words()).dump()}};
 }
 
 std::vector<NamedTensor> tied_weights(const LanguageModel& model) {
   if (model.params.find("decoder.weight")) return {};
   return {{"decoder.weight", model.decoder.weight.value()}};
+}
+
+std::vector<NamedTensor> carried(const RecurrentState& state) {
+  std::vector<NamedTensor> tensors = {{"h", state.h}};
+  if (state.c.defined()) tensors.push_back({"c", state.c});
+  return tensors;
 }
 
 void save_model(const std::filesystem::path& path, const Recipe& recipe, const Vocabulary& vocabulary,

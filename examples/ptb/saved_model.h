@@ -14,8 +14,10 @@ namespace ptb {
 // What a model's file says about it, and the weights that PyTorch's users look for beside the parameters.
 Metadata model_metadata(const Recipe& recipe, const Vocabulary& vocabulary);
 std::vector<NamedTensor> tied_weights(const LanguageModel& model);
+// What a checkpoint keeps of the state between two windows, sharing its memory.
+std::vector<NamedTensor> carried(const RecurrentState& state);
 
-// Writes the file whole or not at all. Our one bias per gate becomes PyTorch's bias_ih, its bias_hh zeros.
+// Writes the file whole or not at all. The biases become PyTorch's two (training/state_dict.h).
 void save_model(const std::filesystem::path& path, const Recipe& recipe, const Vocabulary& vocabulary,
                 const LanguageModel& model);
 

@@ -1,6 +1,7 @@
 #include "session.h"
 
 #include "framework/threads.h"
+#include "recipe_layers.h"
 #include "saved_model.h"
 
 namespace ptb {
@@ -12,7 +13,7 @@ TextTraining::TextTraining(RunOptions options, Recipe recipe)
       text_(load_text(recipe_, options_.data)),
       model_(recipe_, text_.corpus.vocabulary.size()),
       windows_(text_.corpus.train, {.batch = recipe_.data.batch, .steps = recipe_.data.bptt}),
-      state_(model_.lstm.zero_state(recipe_.data.batch)),
+      state_(model_.recurrent.zero_state(recipe_.data.batch)),
       result_(recipe_, model_),
       session_(options_, trainee()) {
   result_.source_valid_perplexity = text_.source_valid;
@@ -21,10 +22,8 @@ TextTraining::TextTraining(RunOptions options, Recipe recipe)
 
 std::vector<RunDescription::Figure> TextTraining::facts() const {
   const Corpus& corpus = text_.corpus;
-  const auto& m = recipe_.model;
   const auto [input, between, output] = dropout_rates(recipe_);
-  const std::string last = m.last_hidden ? fmt::format(", the last of {}", m.last_hidden) : "",
-                    rates = input == between && between == output
+  const std::string rates = input == between && between == output
                                 ? fmt::format("{:g}", input)
                                 : fmt::format("{:g} / {:g} / {:g}", input, between, output);
   return {{"recipe", fmt::format("{}: {}", recipe_.name, describe(recipe_, options_.data))},
@@ -33,23 +32,22 @@ std::vector<RunDescription::Figure> TextTraining::facts() const {
                        with_commas(std::ssize(corpus.valid)), with_commas(std::ssize(corpus.test))),
            fmt::format("to train on, to validate, to test; {} {}", with_commas(corpus.vocabulary.size()),
                        recipe_.data.level == Level::word ? "words" : "characters")},
-          {"model", fmt::format("embedding {}, {} LSTM layer{} of {}{}, dropout {}: {} parameters",
-                                m.embedding, m.layers, m.layers == 1 ? "" : "s", m.hidden, last, rates,
-                                with_commas(model_.params.count()))},
-          {"engine", model_.lstm.choice().text()},
+          {"model", fmt::format("embedding {}, {}, dropout {}: {} parameters", recipe_.model.embedding,
+                                describe_layers(recipe_), rates, with_commas(model_.params.count()))},
+          {"engine", model_.recurrent.choice().text()},
           {"", fmt::format("{}, {} thread{}, seed {}", recipe_.training.precision, threads(),
                            threads() == 1 ? "" : "s", recipe_.training.seed)}};
 }
 
 RunDescription TextTraining::description() const {
-  const LstmChoice& choice = model_.lstm.choice();
+  const LstmChoice& choice = model_.recurrent.choice();
   RunDescription::Table engine{
       .title = "Engine", .note = choice.text(), .columns = {"criterion", "value", "verdict"}};
   for (const LstmReason& reason : choice.reasons)
     engine.rows.push_back({reason.criterion, reason.value, reason.verdict});
   RunDescription run{
       .title = {},
-      .summary = fmt::format("LSTM language model of {} parameters: {}",
+      .summary = fmt::format("{} language model of {} parameters: {}", cell_name(recipe_),
                              format_number(static_cast<double>(model_.params.count())),
                              describe(recipe_, options_.data)),
       .names = {.unit = recipe_.data.level == Level::word ? "words" : "characters", .perplexity = true},
@@ -67,7 +65,7 @@ TrainingTask TextTraining::task() {
                     .loss = [this](int64_t k) { return loss(windows_.at(k)); },
                     .carry = [this] { state_ = next_; },
                     .validate = [this] { return score_split(Split::valid).perplexity(); },
-                    .carried = {{"h", state_.h}, {"c", state_.c}}};
+                    .carried = carried(state_)};
   if (recipe_.data.variable_bptt)
     task.cut = [this](int epoch) {
       windows_.cut([&](int64_t k) { return steps_of_window(recipe_, epoch, k); });
@@ -106,7 +104,7 @@ Trainee TextTraining::trainee() {
           .differing_keys =
               [this](const RecipeFile& before) { return ptb::differing_keys(load_recipe(before), recipe_); },
           .harmless_keys = {"training.sample_every_epochs", "training.sample_words"},
-          .fixed_keys = {"model.tied"},
+          .fixed_keys = {"model.cell", "model.tied"},
           .window_keys = window_keys,
           .data_differences = [this](const Metadata& then,
                                      const std::string& path) { return differences(then, path); },
@@ -130,7 +128,7 @@ static uint64_t fingerprint(std::span<const int32_t> tokens) {
 // Of a checkpoint: what resuming it compares.
 Metadata TextTraining::metadata() const {
   Metadata metadata = model_metadata(recipe_, text_.corpus.vocabulary);
-  metadata["engine"] = name_of(model_.lstm.choice().engine);
+  metadata["engine"] = name_of(model_.recurrent.choice().engine);
   metadata["text"] = fmt::format("{:016x}", fingerprint(text_.corpus.train));
   return metadata;
 }

@@ -45,8 +45,8 @@ class TextTraining {
   Text text_;
   LanguageModel model_;
   BpttWindows windows_;
-  LstmState state_;
-  LstmVars next_;
+  RecurrentState state_;
+  RecurrentVars next_;
   Result result_;
   Session session_;
 };

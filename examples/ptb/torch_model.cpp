@@ -59,21 +59,21 @@ void check_renames(const SafetensorsFile& file, const std::vector<std::string>& 
 }
 
 // "weight_ih_l0" and the like.
-bool is_lstm_tensor(std::string_view leaf) {
-  for (const std::string_view kind : {"weight_ih_l", "weight_hh_l", "bias_ih_l", "bias_hh_l"})
+bool is_recurrent(std::string_view leaf) {
+  for (const std::string_view kind : {"weight_ih_l", "weight_hh_l", "bias_ih_l", "bias_hh_l", "weight_hr_l"})
     if (leaf.starts_with(kind) && leaf.size() > kind.size() && leaf.size() <= kind.size() + 3)
       return std::ranges::all_of(leaf.substr(kind.size()), [](char c) { return c >= '0' && c <= '9'; }) &&
              (leaf[kind.size()] != '0' || leaf.size() == kind.size() + 1);
   return false;
 }
 
-// Our name for a tensor, if its own says what it is.
+// Our name for a tensor, if its own says what it is. Before the shapes are known every layer is an LSTM's.
 std::optional<std::string> our_name(std::string_view name) {
   const size_t dot = name.rfind('.');
   if (dot == std::string_view::npos) return {};
   const std::string_view path = name.substr(0, dot), leaf = name.substr(dot + 1),
                          module = path.substr(path.rfind('.') + 1);
-  if (is_lstm_tensor(leaf)) return fmt::format("lstm.{}", leaf);
+  if (is_recurrent(leaf)) return fmt::format("lstm.{}", leaf);
   if (leaf == "weight" && is_one_of(embeddings, module)) return "embedding.weight";
   if ((leaf == "weight" || leaf == "bias") && is_one_of(decoders, module))
     return fmt::format("decoder.{}", leaf);
@@ -84,11 +84,11 @@ std::optional<std::string> our_name(std::string_view name) {
 [[noreturn]] void refuse(const SafetensorsFile& file, const Entry& entry) {
   const std::string name = one_line(entry.name);
   const auto unsupported = [&](std::string_view what) {
-    throw InputError(fmt::format("{}: '{}' {} is of {}; an LSTM forward in time is what can be imported",
-                                 file.path(), name, entry.shape_text(), what));
+    throw InputError(
+        fmt::format("{}: '{}' {} is of {}; an LSTM or a GRU forward in time is what can be imported",
+                    file.path(), name, entry.shape_text(), what));
   };
-  if (name.ends_with("_reverse")) unsupported("a bidirectional LSTM");
-  if (name.find("weight_hr_l") != std::string::npos) unsupported("an LSTM with projection (proj_size)");
+  if (name.ends_with("_reverse")) unsupported("a bidirectional layer");
   std::vector<std::string> ours = {"embedding.weight", "decoder.weight", "decoder.bias"};
   for (const char* kind : {"weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"})
     ours.push_back(fmt::format("lstm.{}", kind));
@@ -104,7 +104,7 @@ class Tensors {
  public:
   Tensors(const SafetensorsFile& file, const std::vector<std::string>& renames) : file_(file) {
     check_renames(file, renames);
-    std::string lstm;  // the module of the first LSTM that was met
+    std::string lstm;  // the module of the first recurrent layer that was met
     for (const Entry& entry : file.entries()) {
       if (entry.name.starts_with("training/"))
         continue;  // of our own checkpoints: an optimizer's state and the like
@@ -116,7 +116,8 @@ class Tensors {
         const std::string module = name.substr(0, name.rfind('.'));
         if (lstm.empty()) lstm = module;
         require_input(module == lstm,
-                      "{}: two LSTMs, '{}' and '{}'; --rename THEIRS=OURS can make them layers of one",
+                      "{}: two recurrent modules, '{}' and '{}'; --rename THEIRS=OURS can make them layers "
+                      "of one",
                       file.path(), one_line(lstm), one_line(module));
       }
       const auto [other, is_new] = names.emplace(*ours, entry.name);
@@ -163,26 +164,48 @@ class Tensors {
   const SafetensorsFile& file_;
 };
 
-// The LSTM's sizes, every shape checked.
-void read_lstm(const SafetensorsFile& file, const Tensors& tensors, TorchModel& model) {
+// The sizes of one layer's state, from the shapes of its weights: hidden, and the width of h.
+struct StateSizes {
+  int hidden, width;
+};
+StateSizes read_state_sizes(const SafetensorsFile& file, const Tensors& tensors, int layer, Cell& cell) {
+  const std::string hh = fmt::format("lstm.weight_hh_l{}", layer),
+                    hr = fmt::format("lstm.weight_hr_l{}", layer);
+  const auto [rows, width] = tensors.matrix(hh);
+  if (tensors.find(hr) != nullptr) {
+    const auto [projection, hidden] = tensors.matrix(hr);
+    require_input(rows == 4 * int64_t{hidden} && width == projection && projection < hidden,
+                  "{}: {} does not fit {}, an LSTM's projection", file.path(), tensors.text(hr),
+                  tensors.text(hh));
+    return {hidden, width};
+  }
+  require_input(rows != width, "{}: {} is of a plain RNN; an LSTM has four gates, a GRU three", file.path(),
+                tensors.text(hh));
+  if (layer == 0 && rows == 3 * int64_t{width}) cell = Cell::gru;
+  const int gates = cell == Cell::gru ? 3 : 4;
+  require_input(rows == gates * int64_t{width},
+                "{}: {} must have {} times as many rows as columns, as {} has", file.path(), tensors.text(hh),
+                gates == 3 ? "three" : "four", gates == 3 ? "a GRU" : "an LSTM");
+  return {width, width};
+}
+
+// The layers' sizes, every shape checked.
+void read_layers(const SafetensorsFile& file, const Tensors& tensors, TorchModel& model) {
   for (const auto& [ours, theirs] : tensors.names)
     if (ours.starts_with("lstm."))
       model.layers = std::max(model.layers, std::stoi(ours.substr(ours.rfind('l') + 1)) + 1);
   for (int layer = 0; layer < std::max(model.layers, 1); ++layer) {
     const auto name = [](const char* kind, int number) { return fmt::format("lstm.{}_l{}", kind, number); };
-    const std::string hh = name("weight_hh", layer);
-    const auto [rows, hidden] = tensors.matrix(hh);
-    require_input(rows != 3 * int64_t{hidden}, "{}: {} is of a GRU (three gates), not of an LSTM (four)",
-                  file.path(), tensors.text(hh));
-    require_input(rows != hidden, "{}: {} is of a plain RNN, not of an LSTM, which has four gates",
-                  file.path(), tensors.text(hh));
-    require_input(rows == 4 * int64_t{hidden}, "{}: {} must have four times as many rows as columns",
-                  file.path(), tensors.text(hh));
-    if (layer == 0) model.hidden = hidden;
+    const std::string hh = name("weight_hh", layer), hr = name("weight_hr", layer);
+    const auto [hidden, width] = read_state_sizes(file, tensors, layer, model.cell);
+    const int64_t rows = (model.cell == Cell::gru ? 3 : 4) * int64_t{hidden};
+    if (layer == 0) model.hidden = hidden, model.projection = width == hidden ? 0 : width;
     const std::string below = tensors.text(layer == 0 ? "embedding.weight" : name("weight_hh", layer - 1));
-    tensors.check(hh, {4 * int64_t{model.hidden}, model.hidden}, below);
+    const int width_of_first = model.projection ? model.projection : model.hidden;
+    tensors.check(hh, {rows / hidden * model.hidden, width_of_first}, below);
+    if (model.projection) tensors.check(hr, {width_of_first, model.hidden}, below);
     tensors.matrix(name("weight_ih", layer));
-    tensors.check(name("weight_ih", layer), {rows, layer == 0 ? model.embedding : hidden},
+    tensors.check(name("weight_ih", layer), {rows, layer == 0 ? model.embedding : width},
                   fmt::format("{} and {}", below, tensors.text(hh)));
     for (const char* kind : {"bias_ih", "bias_hh"}) {
       tensors.check(name(kind, layer), {rows}, tensors.text(hh));
@@ -206,20 +229,23 @@ TorchModel read_torch_model(const SafetensorsFile& file, const std::vector<std::
   const auto [vocab, width] = tensors.matrix("embedding.weight");
   model.vocab = vocab;
   model.embedding = width;
-  read_lstm(file, tensors, model);
+  read_layers(file, tensors, model);
+  const int output = model.projection ? model.projection : model.hidden;
   tensors.check("decoder.bias", {model.vocab}, tensors.text("embedding.weight"));
-  model.names = tensors.names;
-  if (const auto decoder = model.names.find("decoder.weight"); decoder != model.names.end()) {
-    tensors.check("decoder.weight", {model.vocab, model.hidden},
+  if (const auto decoder = tensors.names.find("decoder.weight"); decoder != tensors.names.end()) {
+    tensors.check("decoder.weight", {model.vocab, output},
                   tensors.text("embedding.weight") + " and " + tensors.text("lstm.weight_hh_l0"));
-    model.tied = same_values(file, model.names.at("embedding.weight"), decoder->second);
+    model.tied = same_values(file, tensors.names.at("embedding.weight"), decoder->second);
   } else {
-    require_input(model.hidden == model.embedding,
+    require_input(output == model.embedding,
                   "{}: nothing in it is known as 'decoder.weight', and {} cannot take its place for a hidden "
                   "width of {}",
-                  file.path(), tensors.text("embedding.weight"), model.hidden);
+                  file.path(), tensors.text("embedding.weight"), output);
     model.tied = true;
   }
+  for (const auto& [ours, theirs] : tensors.names)
+    model.names[model.cell == Cell::gru && ours.starts_with("lstm.") ? "gru" + ours.substr(4) : ours] =
+        theirs;
   return model;
 }
 

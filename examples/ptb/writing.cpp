@@ -50,7 +50,7 @@ std::string write_text(const LanguageModel& model, const Vocabulary& vocabulary,
                        const WritingOptions& options) {
   const int32_t eos = vocabulary.eos();
   std::vector<int32_t> text = encode(options.prompt, vocabulary, level, "--prompt");
-  TokenStepper step(model.embedding, model.lstm, model.decoder);
+  TokenStepper step(model.embedding, model.recurrent, model.decoder);
   std::span<const real> logits = step(eos);
   for (const int32_t word : text) logits = step(word);
   Sampler sampler(vocabulary.size(), options);

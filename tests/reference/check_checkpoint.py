@@ -33,11 +33,15 @@ def main() -> None:
     vocabulary, recipe = json.loads(metadata["vocabulary"]), tomllib.loads(metadata["recipe"])
     # what goes on with a training has names of its own
     state = {name: t for name, t in load_file(args.checkpoint).items() if not name.startswith("training/")}
-    layers = sum(name.startswith("lstm.weight_hh_l") for name in state)
-    model = LanguageModel(*state["embedding.weight"].shape, state["lstm.weight_hh_l0"].shape[1], layers)
+    if metadata.get("pytorch", "").startswith("none"):
+        sys.exit(f"PyTorch has no such layer: {metadata['pytorch']}")
+    options, cell = recipe["model"], recipe["model"].get("cell", "lstm")
+    hidden, layers = options["hidden"], options["layers"]
+    model = LanguageModel(*state["embedding.weight"].shape, hidden, layers, cell, options.get("projection", 0))
     model.load_state_dict(state, strict=True)
-    for layer in range(layers):
-        assert not state[f"lstm.bias_hh_l{layer}"].any(), "the second bias is not zero"
+    for layer in range(layers):  # of a GRU the bias inside the reset counts
+        second = state[f"{cell}.bias_hh_l{layer}"]
+        assert not second[: 2 * hidden if cell == "gru" else None].any(), "the second bias is not zero"
     if recipe["model"]["tied"]:
         assert torch.equal(state["decoder.weight"], state["embedding.weight"]), "the tied weights differ"
 

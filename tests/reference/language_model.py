@@ -9,14 +9,18 @@ from torch.nn import functional as F
 
 
 class LanguageModel(nn.Module):
-    def __init__(self, vocab: int, width: int, hidden: int, layers: int) -> None:
+    """Its recurrent module is called "lstm" or "gru"; a projection is an LSTM's."""
+
+    def __init__(self, vocab: int, width: int, hidden: int, layers: int, cell: str = "lstm", projection: int = 0) -> None:
         super().__init__()
+        self.cell = cell
         self.embedding = nn.Embedding(vocab, width)
-        self.lstm = nn.LSTM(width, hidden, layers)
-        self.decoder = nn.Linear(hidden, vocab)
+        recurrent = nn.GRU(width, hidden, layers) if cell == "gru" else nn.LSTM(width, hidden, layers, proj_size=projection)
+        setattr(self, cell, recurrent)
+        self.decoder = nn.Linear(projection or hidden, vocab)
 
     def forward(self, tokens: torch.Tensor, state=None):
-        y, state = self.lstm(self.embedding(tokens), state)
+        y, state = getattr(self, self.cell)(self.embedding(tokens), state)
         return self.decoder(y), state
 
 

@@ -1,0 +1,28 @@
+#include "layers/recurrent_layer.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+Lstm::Output RecurrentLayer::operator()(const Var& x, const RecurrentVars& state, const Lengths& lengths) const {
+  if (lstm()) return (*lstm())(x, state, lengths);
+  const auto [y, h] = (*gru())(x, state.h, lengths);
+  return {y, {h, Var()}};
+}
+
+RecurrentState RecurrentLayer::zero_state(int batch) const {
+  return lstm() ? lstm()->zero_state(batch) : RecurrentState{gru()->zero_state(batch).h, Tensor()};
+}
+
+const LstmChoice& RecurrentLayer::choice() const {
+  return std::visit([](const auto& layer) -> const LstmChoice& { return layer.choice(); }, layer_);
+}
+int RecurrentLayer::input() const {
+  return std::visit([](const auto& layer) { return layer.config().input; }, layer_);
+}
+int RecurrentLayer::output() const {
+  return std::visit([](const auto& layer) { return layer.config().output(); }, layer_);
+}
+bool RecurrentLayer::bidirectional() const {
+  return std::visit([](const auto& layer) { return layer.config().bidirectional; }, layer_);
+}
+
+}  // namespace unroll::inline UNROLL_REAL

@@ -1,0 +1,58 @@
+// The program `ptb` for the suites that run it: a recipe of moments, and what it says.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "tests/program.h"
+
+using Words = std::vector<std::string>;
+
+// A recipe that trains in a moment.
+inline const std::string tiny = R"([model]
+embedding = 12
+hidden = 16
+layers = 2
+dropout = 0.1
+init = 0.1
+
+[data]
+corpus = "grammar"
+train_tokens = 20_000
+valid_tokens = 400
+test_tokens = 500
+batch = 10
+bptt = 10
+
+[training]
+epochs = 1
+clip = 1.0
+reduction = "mean"
+
+[optimizer]
+kind = "adam"
+learning_rate = 0.01
+)";
+
+inline Words operator+(Words a, const Words& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+inline ProgramRun ptb(const Words& words, const std::filesystem::path& folder,
+                      const std::string& output = {}) {
+  return run_program(program_named("ptb"), words, folder, output);
+}
+
+// Runs what must succeed.
+inline std::string ptb_out(const Words& words, const std::filesystem::path& folder) {
+  const ProgramRun run = ptb(words, folder);
+  CHECK_MESSAGE(run.code == 0, run.err);
+  return run.out;
+}
+
+// The one line of standard output under --json.
+inline nlohmann::json ptb_json(const Words& words, const std::filesystem::path& folder) {
+  const auto lines = lines_of(ptb_out(words + Words{"--json"}, folder));
+  REQUIRE(lines.size() == 1);
+  return nlohmann::json::parse(lines[0]);
+}

@@ -1,0 +1,141 @@
+// `ptb` with recurrent layers that are not the plain LSTM: from the recipe to the file and back.
+#include "tests/ptb.h"
+#include "tests/support.h"
+#include "training/safetensors.h"
+
+using namespace unroll;
+namespace fs = std::filesystem;
+
+namespace {
+
+Words set(const Words& assignments) {
+  Words words;
+  for (const std::string& assignment : assignments) words = words + Words{"--set", "model." + assignment};
+  return words;
+}
+
+// One line, exit code 2, all parts.
+void check_refused(const Words& words, const Folder& folder, const Words& parts) {
+  const ProgramRun run = ptb(words, folder.path());
+  const std::string command = fmt::format("ptb {}\n  -> {}", fmt::join(words, " "), run.err);
+  CHECK_MESSAGE(run.code == 2, command);
+  const std::string missing = lacks(run.err.substr(0, run.err.size() - 1), parts);
+  CHECK_MESSAGE(missing.empty(), command, missing);
+}
+
+const Words everything_of_lstm = {"projection=12",
+                                  "layer_norm=true",
+                                  "peepholes=true",
+                                  "gate_activation=hard_sigmoid",
+                                  "cell_activation=softsign",
+                                  "residual=true",
+                                  "recurrent_dropout=0.1",
+                                  "weight_drop=0.1",
+                                  "zoneout_h=0.1",
+                                  "zoneout_c=0.1",
+                                  "locked_dropout=true",
+                                  "tied=true"};
+const Words everything_of_gru = {"cell=gru",      "recurrent_dropout=0.1", "weight_drop=0.1",
+                                 "zoneout_h=0.1", "residual=true",         "locked_dropout=true"};
+
+}  // namespace
+
+TEST_CASE("each option can be asked for, changes the model, and its file is evaluated and lets write") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  std::vector<double> found;
+  for (const Words& options :
+       {Words{}, Words{"cell=gru"}, Words{"layer_norm=true"}, Words{"peepholes=true"}, Words{"projection=8"},
+        Words{"gate_activation=hard_sigmoid"}, Words{"cell_activation=relu", "layer_norm=true"},
+        Words{"cell_activation=hard_tanh"}, Words{"cell_activation=softsign"}, Words{"residual=true"},
+        everything_of_lstm, everything_of_gru, everything_of_gru + Words{"engine=composed"}}) {
+    CAPTURE(options);
+    const std::string out = fmt::format("run{}", found.size()), file = out + "/last.safetensors";
+    const auto trained = ptb_json(Words{"train", "tiny.toml", "--out", out} + set(options), folder.path());
+    found.push_back(trained["test_perplexity"].get<double>());
+    CHECK(found.back() < 150);
+    CHECK(std::ranges::count(found, found.back()) == 1);
+    CHECK(ptb_json({"evaluate", file}, folder.path())["test_perplexity"] == trained["test_perplexity"]);
+    const std::string written = ptb_out({"generate", file, "--words", "30"}, folder.path());
+    CHECK(written.size() > 30);
+    CHECK(written == ptb_out({"generate", file, "--words", "30"}, folder.path()));
+  }
+}
+
+TEST_CASE("a killed training goes on in the same bits, and the cell cannot change under it") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  for (const Words& options : {everything_of_lstm, everything_of_gru}) {
+    const std::string name = options[0].substr(0, 4);
+    const Words train = Words{"train", "tiny.toml", "--quiet"} + set(options);
+    ptb_out(train + Words{"--out", name + "-whole", "--set", "training.epochs=2"}, folder.path());
+    ptb_out(train + Words{"--out", name}, folder.path());
+    ptb_out({"resume", name, "--quiet", "--set", "training.epochs=2"}, folder.path());
+    CHECK(read_text(folder / name / "last.safetensors") ==
+          read_text(folder / (name + "-whole") / "last.safetensors"));
+  }
+  check_refused({"resume", "cell", "--set", "model.cell=lstm", "--set", "training.epochs=3"}, folder,
+                {"'model.cell' is \"gru\"", "\"lstm\""});
+  check_refused({"resume", "proj", "--set", "model.peepholes=false", "--set", "training.epochs=3"}, folder,
+                {"lstm.peepholes_l0", "not in the model"});
+}
+
+TEST_CASE("the file has PyTorch's names where it has the cell, and says for which modules it is") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  const auto file = [&](const std::string& name, const Words& options) {
+    ptb_out(Words{"train", "tiny.toml", "--quiet", "--out", name} + set(options), folder.path());
+    return SafetensorsFile(folder / name / "last.safetensors");
+  };
+  const auto shape = [](const SafetensorsFile& f, const std::string& name) {
+    const auto* entry = f.find(name);
+    return entry ? entry->shape_text() : "none";
+  };
+  const SafetensorsFile gru = file("gru", {"cell=gru"});
+  const std::string vocab = std::to_string(gru.entry("embedding.weight").shape[0]);
+  CHECK(shape(gru, "gru.weight_ih_l0") == "[48, 12]");
+  CHECK(shape(gru, "gru.weight_hh_l1") == "[48, 16]");
+  CHECK(shape(gru, "gru.bias_ih_l1") == "[48]");
+  CHECK(shape(gru, "gru.bias_hh_l1") == "[48]");
+  CHECK(gru.find("gru.bias_hn_l1") == nullptr);
+  const Tensor second = gru.load("gru.bias_hh_l1");  // zeros for r and z, the bias inside the reset for n
+  CHECK(same_bits(second.slice(0, 32), Tensor::zeros({32})));
+  CHECK(std::ranges::none_of(second.slice(32, 48).span(), [](real v) { return v == 0; }));
+  CHECK(gru.metadata().at("pytorch") == "embedding = nn.Embedding(" + vocab +
+                                            ", 12); gru = nn.GRU(12, 16, 2); " + "decoder = nn.Linear(16, " +
+                                            vocab + ")");
+
+  const SafetensorsFile projected = file("projected", {"projection=8", "weight_drop=0.1"});
+  CHECK(shape(projected, "lstm.weight_hr_l0") == "[8, 16]");
+  CHECK(shape(projected, "lstm.weight_hh_l0") == "[64, 8]");
+  CHECK(shape(projected, "decoder.weight") == "[" + vocab + ", 8]");
+  CHECK(projected.metadata().at("pytorch").find("nn.LSTM(12, 16, 2, proj_size=8)") != std::string::npos);
+
+  const SafetensorsFile other = file("other", {"residual=true", "zoneout_h=0.1"});
+  CHECK(other.metadata().at("pytorch") == "none: nn.LSTM does not know zoneout_h, residual");
+  check_refused({"import", "other/last.safetensors", "--out", "x.safetensors"}, folder,
+                {"other/last.safetensors", "zoneout_h, residual", "needs no import"});
+}
+
+TEST_CASE("what makes no sense together is refused by the names of the keys") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  const auto refused = [&](const Words& options, const Words& parts) {
+    check_refused(Words{"train", "tiny.toml"} + set(options), folder, parts);
+  };
+  for (const char* option :
+       {"projection=8", "layer_norm=true", "peepholes=true", "gate_activation=hard_sigmoid",
+        "cell_activation=relu", "zoneout_c=0.1", "forget_bias=1"}) {
+    const std::string key = "model." + std::string(option).substr(0, std::string(option).find('='));
+    refused({"cell=gru", option}, {"--set", "'" + key + "'", "LSTM", "GRU"});
+  }
+  refused({"projection=16"}, {"model.projection", "16", "model.hidden"});
+  refused({"last_hidden=8", "projection=9"}, {"model.last_hidden", "model.projection"});
+  refused({"last_hidden=8", "residual=true"}, {"model.last_hidden", "model.residual"});
+  refused({"cell=gru", "last_hidden=8"}, {"model.last_hidden", "GRU"});
+  refused({"layers=1", "residual=true"}, {"model.residual", "model.layers is 1"});
+  refused({"projection=8", "tied=true"}, {"model.tied", "model.projection (8)", "model.embedding (12)"});
+  refused({"cell=rnn"}, {"model.cell", "lstm, gru"});
+  refused({"gate_activation=tanh"}, {"model.gate_activation", "sigmoid, hard_sigmoid"});
+  refused({"cell_activation=sine"}, {"model.cell_activation", "tanh, relu, hard_tanh, softsign"});
+}
