@@ -1,5 +1,7 @@
 #include "layers/dense.h"
 
+#include <algorithm>
+
 #include "framework/gemm.h"
 #include "framework/kernels/kernels.h"
 
@@ -48,6 +50,25 @@ Var softmax_cross_entropy(const Dense& layer, const Var& x, const IdTensor& targ
   require(layer.config.activation == Activation::none, "softmax_cross_entropy: the layer of the logits has an activation");
   const Var bias = layer.config.bias ? layer.bias : Var(Tensor::zeros({layer.config.out}));
   return softmax_cross_entropy(x, layer.weight, bias, target, options);
+}
+
+Tensor softmax_cross_entropies(const Dense& layer, const Tensor& x, const IdTensor& target) {
+  const int rows = static_cast<int>(target.size()), classes = layer.config.out;
+  require(layer.config.activation == Activation::none,
+          "softmax_cross_entropies: the layer of the logits has an activation");
+  require(x.cols() == layer.config.in && x.rows() == rows,
+          "softmax_cross_entropies: x {} must have a row of {} for each of the targets {}", x.shape(),
+          layer.config.in, target.shape());
+  const int chunk = std::clamp((1 << 20) / classes, 1, std::max(rows, 1));  // logits that stay in a cache
+  const Tensor losses(target.shape()), logits({chunk, classes}), x_rows = x.reshape({rows, layer.config.in});
+  for (int begin = 0; begin < rows; begin += chunk) {
+    const int end = std::min(rows, begin + chunk);
+    const Tensor part = logits.slice(0, end - begin);
+    layer.compute(x_rows.slice(begin, end), part);
+    kernels().cross_entropy(part.data(), target.data() + begin, nullptr, -1, part.rows(), classes,
+                            losses.data() + begin, false, 1);
+  }
+  return losses;
 }
 
 }  // namespace unroll::inline UNROLL_REAL

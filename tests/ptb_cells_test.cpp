@@ -139,3 +139,62 @@ TEST_CASE("what makes no sense together is refused by the names of the keys") {
   refused({"gate_activation=tanh"}, {"model.gate_activation", "sigmoid, hard_sigmoid"});
   refused({"cell_activation=sine"}, {"model.cell_activation", "tanh, relu, hard_tanh, softsign"});
 }
+
+TEST_CASE("evaluate --cache: beside the model's own perplexity that of its mixture with a neural cache") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny + "\n[schedule]\nkind = \"constant\"\n");
+  const std::string file = "run/last.safetensors";
+  // Words that no grammar tells beforehand, each line said three times over.
+  RandomStream random(3, "words");
+  std::string text;
+  for (int i = 0; i < 60; ++i) {
+    std::string line;
+    for (int word = 0; word < 6; ++word) line += fmt::format(" w{}", random.below(40));
+    for (int again = 0; again < 3; ++again) text += line + "\n";
+  }
+  for (const char* split : {"train", "valid", "test"}) folder.write(fmt::format("text/{}.txt", split), text);
+  const Words data = {"--data", "text"};
+  ptb_out(Words{"train", "tiny.toml", "--out", "run", "--set", "data.corpus=text"} + data, folder.path());
+  const auto evaluate = [&](const Words& more) {
+    return ptb_json(Words{"evaluate", file} + data + more, folder.path());
+  };
+  const auto plain = evaluate({}), none = evaluate({"--cache", "lambda=0"}),
+             cache = evaluate({"--cache", "window=50,theta=0.5,lambda=0.2"}),
+             defaults = evaluate({"--cache", "window=500"}),
+             longer = evaluate({"--cache", "window=1000000,theta=0.5,lambda=0.2"});
+  CHECK_FALSE(plain.contains("cache"));
+  CHECK(none["cache"]["perplexity"] == none["test_perplexity"]);
+  // Means of single precision there, of double here.
+  CHECK(none["test_perplexity"].get<double>() ==
+        doctest::Approx(plain["test_perplexity"].get<double>()).epsilon(1e-5));
+  CHECK(cache["test_perplexity"] == none["test_perplexity"]);
+  CHECK(cache["tokens"] == plain["tokens"]);
+  CHECK(cache["cache"]["window"] == 50);
+  CHECK(cache["cache"]["theta"] == 0.5);
+  CHECK(cache["cache"]["lambda"] == 0.2);
+  CHECK(cache["cache"]["perplexity"].get<double>() < 0.9 * cache["test_perplexity"].get<double>());
+  CHECK(longer["cache"]["perplexity"] != cache["cache"]["perplexity"]);
+  CHECK(defaults["cache"]["theta"] == 1);
+  CHECK(defaults["cache"]["lambda"] == 0.1);
+  const std::string said = ptb_out(Words{"evaluate", file, "--cache", "theta=2"} + data, folder.path());
+  CHECK(said.find("with the cache of the last 500 steps, theta 2, lambda 0.1") != std::string::npos);
+
+  const auto refused = [&](const Words& more, const Words& parts) {
+    check_refused(Words{"evaluate", file} + data + more, folder, parts);
+  };
+  refused({"--cache", "window=0"}, {"window 0"});
+  refused({"--cache", "window=1.5"}, {"window=1.5", "'1.5'"});
+  refused({"--cache", "theta=-1"}, {"theta -1"});
+  refused({"--cache", "theta=much"}, {"theta=much"});
+  refused({"--cache", "lambda=1"}, {"lambda 1", "[0, 1)"});
+  refused({"--cache", "windov=3"}, {"windov=3", "did you mean 'window'?"});
+  refused({"--cache", ""}, {"--cache", "window=N"});
+  refused({"--cache", "500"}, {"--cache 500", "window=N"});
+  refused({"--cache", "theta=1", "--batch", "2"}, {"--cache", "--batch 1", "streams"});
+  ptb_out(Words{"train", "tiny.toml", "--out", "many", "--set", "data.corpus=text", "--set",
+                "data.eval_batch=4"} +
+              data,
+          folder.path());
+  check_refused(Words{"evaluate", "many/last.safetensors", "--cache", "theta=1"} + data, folder,
+                {"--batch 1", "not 4", "data.eval_batch"});
+}

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "cached_score.h"
 #include "commands.h"
 #include "framework/threads.h"
 #include "options.h"
@@ -19,7 +20,7 @@ static Split split_named(const std::string& name) {
 }
 
 void evaluate(Command& command) {
-  std::string data, split_name = "test";
+  std::string data, split_name = "test", cache;
   int thread_count = 0, batch = 0;
   bool json = false;
   command.describe(
@@ -33,9 +34,17 @@ void evaluate(Command& command) {
               "streams read side by side, each from an empty state; with 1 the state is carried through the "
               "whole split")
       .otherwise("the recipe's data.eval_batch");
+  command
+      .option(
+          "cache", cache, "KEY=VALUE,…",
+          "score with a neural cache too, as in window=500,theta=1.0,lambda=0.1 (its defaults): words of the "
+          "last steps become likelier again where the state is like theirs; needs one stream")
+      .otherwise("");
   add_threads_option(command, thread_count);
   add_json_option(command, json);
   command.example("evaluate runs/demo-1/last.safetensors", "perplexity on the test split");
+  command.example("evaluate best.safetensors --batch 1 --cache theta=1.0,lambda=0.1",
+                  "with a memory of the last 500 words");
   command.example("evaluate model.safetensors --data ptb --split valid --json", "for a script to read");
   if (!command.parse()) return;
   if (command.given("threads")) set_threads(thread_count);
@@ -44,11 +53,28 @@ void evaluate(Command& command) {
   const SavedModel saved = load_model(command.positional());
   if (!command.given("batch")) batch = saved.recipe.data.eval_batch;
   require_input(batch >= 1, "evaluate: --batch {} must be at least 1", batch);
+  std::optional<NeuralCacheConfig> cache_config;
+  if (command.given("cache")) {
+    cache_config = read_cache_config(cache);
+    require_input(
+        batch == 1,
+        "evaluate: --cache needs --batch 1, not {}{}: the cache of a word is what the text said just before "
+        "it, and of streams side by side only one is that text",
+        batch, command.given("batch") ? "" : ", the recipe's data.eval_batch");
+  }
   const SplitText text = load_split(saved.recipe, data, split, saved.vocabulary);
 
   const auto begin = std::chrono::steady_clock::now();
-  const Score scored = score(*saved.model, text.tokens, saved.vocabulary.eos(), batch);
+  const int32_t eos = saved.vocabulary.eos();
   Result result(saved.recipe, *saved.model);
+  Score scored;
+  if (cache_config) {
+    const CachedScore both = score_with_cache(*saved.model, text.tokens, eos, *cache_config);
+    scored = both.model;
+    result.cache = {*cache_config, both.mixture.perplexity()};
+  } else {
+    scored = score(*saved.model, text.tokens, eos, batch);
+  }
   result.run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   result.run.count = scored.tokens;
   result.run.rate = static_cast<double>(scored.tokens) / result.run.seconds;
@@ -65,6 +91,11 @@ void evaluate(Command& command) {
     fmt::print(out, ", the source itself {:.4f}: {:.1f} % above the best possible", *text.source,
                100 * (scored.perplexity() / *text.source - 1));
   fmt::print(out, "\n");
+  if (result.cache)
+    fmt::print(out,
+               "{: >{}}  perplexity {:.4f} with the cache of the last {} steps, theta {:g}, lambda {:g}\n",
+               "", split_name.size() - 1, result.cache->perplexity, cache_config->window, cache_config->theta,
+               cache_config->lambda);
   if (json) result.print_json();
 }
 

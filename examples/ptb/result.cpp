@@ -22,6 +22,11 @@ void Result::print_json() const {
     scores["source_valid_perplexity"] = or_null(source_valid_perplexity);
     scores["source_test_perplexity"] = or_null(source_test_perplexity);
   }
+  if (cache)
+    scores["cache"] = {{"window", cache->config.window},
+                       {"theta", cache->config.theta},
+                       {"lambda", cache->config.lambda},
+                       {"perplexity", cache->perplexity}};
   run.print_json("tokens", "words_per_second", scores);
 }
 

@@ -4,17 +4,24 @@
 #include <optional>
 
 #include "examples/common/result.h"
+#include "layers/neural_cache.h"
 #include "model.h"
 #include "recipe.h"
 
 namespace ptb {
 
-// What was not done is null; the source's perplexities are there for the built-in corpus only.
+// What was not done is null; the source's perplexities are there for the built-in corpus only, the cache where
+// one was asked for.
 struct Result {
   RunResult run;
   std::optional<double> train_perplexity, valid_perplexity, test_perplexity;
   std::optional<double> source_valid_perplexity, source_test_perplexity;
   bool has_source = false;
+  struct Cache {
+    NeuralCacheConfig config;
+    double perplexity;  // of the model's mixture with it
+  };
+  std::optional<Cache> cache;
 
   Result(const Recipe& recipe, const LanguageModel& model);
   // One line on standard output.

@@ -1,0 +1,57 @@
+#include "cached_score.h"
+
+#include <sstream>
+
+#include "data/windows.h"
+#include "framework/nearest.h"
+#include "training/signals.h"
+
+namespace ptb {
+
+NeuralCacheConfig read_cache_config(const std::string& text) {
+  NeuralCacheConfig config;
+  const auto read = [&](const std::string& part, const std::string& value, auto& field) {
+    std::istringstream stream(value);
+    stream.imbue(std::locale::classic());
+    const bool whole = stream >> field && stream.peek() == EOF;
+    require_input(whole, "--cache {}: '{}' is not a number that can be read", part, value);
+  };
+  std::istringstream parts(text + ",");  // "window=500," has an empty one at its end, which is refused too
+  for (std::string part; std::getline(parts, part, ',');) {
+    const size_t equals = part.find('=');
+    const std::string key = part.substr(0, equals), meant = nearest(key, {"window", "theta", "lambda"});
+    require_input(equals != part.npos && (key == "window" || key == "theta" || key == "lambda"),
+                  "--cache {}: must be of window=N, theta=X and lambda=X, separated by commas{}", text,
+                  meant.empty() || meant == key ? "" : fmt::format("; did you mean '{}'?", meant));
+    const std::string value = part.substr(equals + 1);
+    if (key == "window") read(part, value, config.window);
+    if (key == "theta") read(part, value, config.theta);
+    if (key == "lambda") read(part, value, config.lambda);
+  }
+  NeuralCache{config};  // knows the ranges
+  return config;
+}
+
+CachedScore score_with_cache(const LanguageModel& model, std::span<const int32_t> text, int32_t eos,
+                             const NeuralCacheConfig& config) {
+  const NoTape guard;
+  NeuralCache cache(config);
+  RecurrentState state = model.recurrent.zero_state(1);
+  CachedScore result;
+  std::vector<double> nats;
+  for (const auto& [input, target] : evaluation_windows(text, eos, {.batch = 1, .steps = 1000})) {
+    stop_if_signalled();
+    const auto [y, next] = model.recurrent(model.embedding(input), state);
+    const Tensor h = y.value().reshape({input.dim(0), y.dim(2)});
+    const Tensor losses = softmax_cross_entropies(model.decoder, h, target.reshape({input.dim(0)}));
+    nats.assign(losses.data(), losses.data() + losses.size());
+    for (const double loss : nats) result.model.nats += loss;
+    cache.mix(h, target.span(), nats);
+    for (const double loss : nats) result.mixture.nats += loss;
+    state = next;
+  }
+  result.model.tokens = result.mixture.tokens = std::ssize(text);
+  return result;
+}
+
+}  // namespace ptb
