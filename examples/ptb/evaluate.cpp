@@ -36,7 +36,7 @@ void evaluate(Command& command) {
       .otherwise("the recipe's data.eval_batch");
   command
       .option(
-          "cache", cache, "KEY=VALUE,…",
+          "cache", cache, "SETTINGS",
           "score with a neural cache too, as in window=500,theta=1.0,lambda=0.1 (its defaults): words of the "
           "last steps become likelier again where the state is like theirs; needs one stream")
       .otherwise("");

@@ -3,8 +3,11 @@
 
 #include "commands.h"
 #include "examples/common/explanations.h"
+#include "framework/threads.h"
+#include "layer_costs.h"
 #include "model.h"
 #include "options.h"
+#include "recipe_layers.h"
 #include "text.h"
 #include "training/progress.h"
 
@@ -53,10 +56,12 @@ struct LayerSizes {
 void print_work(const LanguageModel& model, double vocab) {
   const LayerSizes layers(model);
   fmt::print("Products, FLOP per token (forward; training does three times as many)\n");
-  print_table({{"inputs of the layers", "one product over all steps", 2 * layers.inputs},
-               {"recurrent", "a product for each step", 2 * layers.recurrent},
-               {"decoder", "one product over all steps, in chunks", 2 * model.decoder.config.in * vocab}},
-              "", "together");
+  std::vector<Line> lines = {{"inputs of the layers", "one product over all steps", 2 * layers.inputs},
+                             {"recurrent", "a product for each step", 2 * layers.recurrent}};
+  if (layers.projection > 0)
+    lines.push_back({"projection", "a product for each step", 2 * layers.projection});
+  lines.push_back({"decoder", "one product over all steps, in chunks", 2 * model.decoder.config.in * vocab});
+  print_table(lines, "", "together");
 }
 
 // What crosses between memory and processor at least, if nothing but the operands of one product stays in a
@@ -64,7 +69,7 @@ void print_work(const LanguageModel& model, double vocab) {
 void print_traffic(const Recipe& r, const LanguageModel& model, double vocab) {
   const LayerSizes layers(model);
   const double batch = r.data.batch, window = batch * r.data.bptt, real_size = sizeof(real);
-  const double recurrent = layers.recurrent;
+  const double recurrent = layers.recurrent + layers.projection;
   const double others = static_cast<double>(model.params.count()) - recurrent - vocab * r.model.embedding;
   const double kept = r.model.embedding + 7 * layers.units;
   fmt::print("Traffic, bytes per token in training (at least)\n");
@@ -77,7 +82,7 @@ void print_traffic(const Recipe& r, const LanguageModel& model, double vocab) {
               "B", "together");
 }
 
-void print_memory(const Recipe& r, const LanguageModel& model, double vocab) {
+void print_memory(const Recipe& r, const LanguageModel& model, double vocab, const LayerCosts& costs) {
   const double weights = static_cast<double>(model.params.count()) * sizeof(real);
   const double rows = static_cast<double>(r.data.batch) * r.data.bptt, hidden = r.model.hidden,
                units = LayerSizes(model).units, out = model.decoder.config.in;
@@ -86,19 +91,41 @@ void print_memory(const Recipe& r, const LanguageModel& model, double vocab) {
   const int slabs = adam ? 2 : one ? 1 : 0;
   const char* kept[] = {"nothing is kept", "one number a weight", "two moments"};
   const auto [input_rate, hidden_rate, output_rate] = dropout_rates(r);
-  const double masked = (input_rate > 0 ? r.model.embedding : 0) + (hidden_rate > 0 ? units - out : 0) +
-                        (output_rate > 0 ? out : 0);
+  // What is dropped between the layers is among the options' costs.
+  const double masked = (input_rate > 0 ? r.model.embedding : 0) + (output_rate > 0 ? out : 0);
+  const double of_options = costs.options.empty() ? 0 : costs.options.back().held;
   const double chunk = std::min(rows, 256.0) * vocab;
   fmt::print("Memory, estimated (ptb train --dry-run measures it)\n");
   print_table({{"weights", "", weights},
                {"gradients", "", weights},
                {"optimizer", kept[slabs], weights * slabs},
-               {"a window's values", "embedding, gates, c and h of each layer, dropout",
-                (r.model.embedding + 6 * units + masked) * rows * sizeof(real)},
+               {"a window's values", "embedding, gates, c or sums, and h of each layer, dropout",
+                (r.model.embedding + (model.recurrent.gru() ? 7 : 6) * units + masked) * rows * sizeof(real)},
+               {"options of the layers", "what they keep of a window", of_options},
                {"a window's gradients", "of two layers at a time", 6 * hidden * rows * sizeof(real)},
                {"logits", "a chunk of rows, and the decoder's gradient",
                 (chunk + vocab * (out + 1) + rows * out) * sizeof(real)}},
               "B", "together");
+}
+
+void print_options(const Recipe& r, const LayerCosts& costs) {
+  fmt::print("Options of the recurrent layers\n");
+  if (costs.options.empty()) {
+    fmt::print("  none: the plain {}\n\n", cell_name(r));
+    return;
+  }
+  fmt::print("  {:<18}{:<15}{:>11}{:>9}{:>9}\n", "", "", "operations", "held", "time");
+  for (const OptionCost& cost : costs.options)
+    fmt::print("  {:<18}{:<15}{:>11}{:>8}B{:>9.2f}   {}\n", cost.option, cost.value,
+               format_number(cost.operations), format_number(cost.held), cost.time, cost.how);
+  fmt::print(
+      "  Operations on single numbers: forward, per token. Held: from forward to backward, of a window. Time "
+      "of the\n"
+      "  layers forward and backward, the plain {} being 1: measured here and now, {} layer{}, windows of {} "
+      "x {},\n"
+      "  {} thread{}, the best of {} round{} in which all took turns.\n\n",
+      cell_name(r), costs.layers, costs.layers == 1 ? "" : "s", r.data.batch, r.data.bptt, threads(),
+      threads() == 1 ? "" : "s", costs.rounds, costs.rounds == 1 ? "" : "s");
 }
 
 void print_course(const Recipe& r, std::optional<int64_t> tokens) {
@@ -135,17 +162,22 @@ Sizes sizes_of(const Recipe& recipe, const std::filesystem::path& data) {
 
 void explain(Command& command) {
   std::string data;
+  int thread_count = 0;
   RecipeOptions options = recipe_options();
   command.describe(
       "Says what a recipe makes before anything is trained: its parameters, what a token costs in "
       "arithmetic, traffic "
-      "and memory, which engine computes the layers and why, and the course of the learning rate.");
+      "and memory, what the options of its recurrent layers cost, which engine computes them and why, and "
+      "the course "
+      "of the learning rate. What an option costs in time is measured: that takes a few seconds.");
   options.add_with_recipe(command);
-  command.group("Text");
+  command.group("Text and machine");
   add_data_option(command, data);
+  add_threads_option(command, thread_count);
   command.example("explain ptb-medium", "without the text: the sizes of the Penn Treebank are known");
   command.example("explain demo --set model.hidden=500", "what a wider model would cost");
   if (!command.parse()) return;
+  if (command.given("threads")) set_threads(thread_count);
   const Recipe recipe = load_recipe(command.positional(), options.overrides(command));
   const Sizes sizes = sizes_of(recipe, data);
   const LanguageModel model(recipe, sizes.vocab);
@@ -155,7 +187,9 @@ void explain(Command& command) {
   print_parameters(model);
   print_work(model, sizes.vocab);
   print_traffic(recipe, model, sizes.vocab);
-  print_memory(recipe, model, sizes.vocab);
+  const LayerCosts costs = measure_layer_costs(recipe);
+  print_memory(recipe, model, sizes.vocab, costs);
+  print_options(recipe, costs);
   print_engine(model.recurrent.choice());
   print_course(recipe, sizes.tokens);
 }
