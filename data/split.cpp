@@ -15,12 +15,12 @@ int64_t rows_of(const Part& part) {
   return rows;
 }
 
-Split split_at_rows(int64_t rows, int64_t train_end, int64_t valid_end, int64_t test_end) {
+SeriesSplit split_at_rows(int64_t rows, int64_t train_end, int64_t valid_end, int64_t test_end) {
   if (test_end == 0) test_end = rows;
   require_input(0 < train_end && train_end <= valid_end && valid_end < test_end && test_end <= rows,
                 "split: parts that end at rows {}, {} and {} do not follow each other within {} rows",
                 train_end, valid_end, test_end, rows);
-  Split split;
+  SeriesSplit split;
   split.train = {{0, train_end, 0}};
   if (valid_end > train_end) split.valid = {{train_end, valid_end, 0}};
   split.test = {{valid_end, test_end, 0}};
@@ -56,12 +56,12 @@ int64_t count_in(TimeForm form, std::string_view text) {
 
 }  // namespace
 
-Split split_by_fraction(int64_t rows, double train, double valid) {
+SeriesSplit split_by_fraction(int64_t rows, double train, double valid) {
   require_shares(train, valid);
   return split_at_rows(rows, share_of(rows, train), share_of(rows, train + valid));
 }
 
-Split split_by_time(const Series& series, std::string_view valid_from, std::string_view test_from) {
+SeriesSplit split_by_time(const Series& series, std::string_view valid_from, std::string_view test_from) {
   const std::vector<int64_t>& at = series.times.at;
   const auto first_row = [&](std::string_view text) {
     return std::lower_bound(at.begin(), at.end(), count_in(series.times.form, text)) - at.begin();
@@ -69,7 +69,7 @@ Split split_by_time(const Series& series, std::string_view valid_from, std::stri
   return split_at_rows(series.rows(), first_row(valid_from), first_row(test_from));
 }
 
-Split split_shuffled(int64_t rows, double train, double valid, uint64_t seed) {
+SeriesSplit split_shuffled(int64_t rows, double train, double valid, uint64_t seed) {
   require_shares(train, valid);
   std::vector<int64_t> order(static_cast<std::size_t>(rows));
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
@@ -89,14 +89,14 @@ Split split_shuffled(int64_t rows, double train, double valid, uint64_t seed) {
   return {part(0, train_end), part(train_end, valid_end), part(valid_end, rows)};
 }
 
-Split without_history(Split split) {
+SeriesSplit without_history(SeriesSplit split) {
   for (Part* part : {&split.train, &split.valid, &split.test}) {
     for (Span& span : *part) span.history = span.begin;
   }
   return split;
 }
 
-std::vector<Split> rolling_origin(int64_t rows, int folds, int64_t test_rows, int64_t valid_rows) {
+std::vector<SeriesSplit> rolling_origin(int64_t rows, int folds, int64_t test_rows, int64_t valid_rows) {
   require_input(folds >= 1 && test_rows >= 1 && valid_rows >= 0,
                 "rolling origin: {} folds of {} test rows and {} validation rows are none", folds, test_rows,
                 valid_rows);
@@ -104,7 +104,7 @@ std::vector<Split> rolling_origin(int64_t rows, int folds, int64_t test_rows, in
   require_input(rows >= least,
                 "rolling origin: {} folds of {} test rows and {} validation rows need {} rows, not {}", folds,
                 test_rows, valid_rows, least, rows);
-  std::vector<Split> result;
+  std::vector<SeriesSplit> result;
   for (int64_t fold = 0; fold < folds; ++fold) {
     const int64_t test = rows - (folds - fold) * test_rows;
     result.push_back(split_at_rows(rows, test - valid_rows, test, test + test_rows));
@@ -112,14 +112,14 @@ std::vector<Split> rolling_origin(int64_t rows, int folds, int64_t test_rows, in
   return result;
 }
 
-std::vector<Split> contiguous_blocks(int64_t rows, int folds) {
+std::vector<SeriesSplit> contiguous_blocks(int64_t rows, int folds) {
   require_input(folds >= 3 && rows >= folds,
                 "blocks: {} rows in {} blocks; it takes at least 3, and a row in each", rows, folds);
   const auto border = [&](int64_t block) { return rows * block / folds; };
-  std::vector<Split> result;
+  std::vector<SeriesSplit> result;
   for (int fold = 0; fold < folds; ++fold) {
     const int valid = (fold + folds - 1) % folds;
-    Split split;
+    SeriesSplit split;
     for (int block = 0; block < folds; ++block) {
       const Span span{border(block), border(block + 1), 0};
       if (block == fold) {

@@ -18,32 +18,32 @@ struct Span {
 using Part = std::vector<Span>;  // ascending, without overlap
 int64_t rows_of(const Part& part);
 
-struct Split {
+struct SeriesSplit {
   Part train, valid, test;  // valid may be empty
 };
 
 // [0, train_end) trains, [train_end, valid_end) validates, [valid_end, test_end) tests (to the last row if
 // test_end is 0); what comes after is not used. Validation and test look back across their border, training
 // does not see them. InputError unless 0 < train_end <= valid_end < test_end <= rows.
-Split split_at_rows(int64_t rows, int64_t train_end, int64_t valid_end, int64_t test_end = 0);
+SeriesSplit split_at_rows(int64_t rows, int64_t train_end, int64_t valid_end, int64_t test_end = 0);
 // The first int(rows · train) rows train, those up to int(rows · (train + valid)) validate, the others test.
-Split split_by_fraction(int64_t rows, double train, double valid);
+SeriesSplit split_by_fraction(int64_t rows, double train, double valid);
 // Validation begins with the first row that is not before `valid_from`, test likewise; texts as parse_time
 // reads them, of the series' form (a month or a date also stands for its first moment). InputError as above.
-Split split_by_time(const Series& series, std::string_view valid_from, std::string_view test_from);
+SeriesSplit split_by_time(const Series& series, std::string_view valid_from, std::string_view test_from);
 // Each row by lot, whatever its neighbours are. It leaks: a window's rows lie in the others' too. To show
 // that only.
-Split split_shuffled(int64_t rows, double train, double valid, uint64_t seed);
+SeriesSplit split_shuffled(int64_t rows, double train, double valid, uint64_t seed);
 
 // The same parts, but windows do not look across a border, not even for history.
-Split without_history(Split split);
+SeriesSplit without_history(SeriesSplit split);
 
 // Rolling origin: fold k of `folds` tests `test_rows` rows, the last fold the last ones of the series; it
 // validates on `valid_rows` before them and trains on all before those. InputError if that leaves no row to
 // train on.
-std::vector<Split> rolling_origin(int64_t rows, int folds, int64_t test_rows, int64_t valid_rows);
+std::vector<SeriesSplit> rolling_origin(int64_t rows, int folds, int64_t test_rows, int64_t valid_rows);
 // Contiguous blocks: fold k tests block k of `folds`, validates on the block before it (the last one for the
 // first fold) and trains on the others. Training windows do not look across the borders of the other two.
-std::vector<Split> contiguous_blocks(int64_t rows, int folds);
+std::vector<SeriesSplit> contiguous_blocks(int64_t rows, int folds);
 
 }  // namespace unroll

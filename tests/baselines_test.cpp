@@ -146,7 +146,7 @@ TEST_CASE("pure noise is not forecast better than its variance, unless a channel
   }
   // A linear model of the window, trained and tested through the windows that every model is given.
   const auto test_error = [&](const Series& series) {
-    const Split split = split_at_rows(rows, train_end, train_end);
+    const SeriesSplit split = split_at_rows(rows, train_end, train_end);
     std::vector<std::string> notes;
     const Scaling scaling = fit_scaling(series, split.train, ScalingKind::standard, notes);
     const SeriesWindowOptions options{.window = window, .targets = {0}};
@@ -298,9 +298,9 @@ std::string digits(double value, int places) { return fmt::format("{:.{}f}", val
 
 TEST_CASE("airline passengers: the points of the tutorial, all of them, and the last year") {
   const Series series = load_series(project_root() / "data/series/airline.csv");
-  const Split split = split_by_fraction(series.rows(), 0.67, 0);
+  const SeriesSplit split = split_by_fraction(series.rows(), 0.67, 0);
   // The tutorial starts its test anew, so that the first month has no predecessor, and leaves out the last.
-  const Split alone = without_history(split);
+  const SeriesSplit alone = without_history(split);
   const SeriesWindowOptions dropping{.window = 1, .drop_last = 1};
   const SeriesWindows tutorial_train(series, unscaled(series), alone.train, "train", dropping);
   const SeriesWindows tutorial(series, unscaled(series), alone.test, "test", dropping);
@@ -334,7 +334,7 @@ TEST_CASE("airline passengers: the points of the tutorial, all of them, and the 
 
 TEST_CASE("sunspots: one month ahead, the last fifth") {
   const Series series = load_series(project_root() / "data/series/sunspots.csv");
-  const Split split = split_by_fraction(series.rows(), 0.8, 0);
+  const SeriesSplit split = split_by_fraction(series.rows(), 0.8, 0);
   const SeriesWindows test(series, unscaled(series), split.test, "test", {.window = 1});
   CHECK(test.count() == 564);
   const std::vector<int> targets = {0};
@@ -350,7 +350,7 @@ TEST_CASE("ETTh1: the naive rows of the standard protocol, seven channels and OT
     return;
   }
   const Series series = load_series(path);
-  const Split split = split_at_rows(series.rows(), 8640, 11'520, 14'400);
+  const SeriesSplit split = split_at_rows(series.rows(), 8640, 11'520, 14'400);
   std::vector<std::string> notes;
   const Scaling scaling = fit_scaling(series, split.train, ScalingKind::standard, notes);
   const int ot = series.channel("OT");

@@ -140,7 +140,7 @@ std::string text_of(const Part& part) {
   for (const Span& span : part) text += fmt::format("[{},{})<{} ", span.begin, span.end, span.history);
   return text;
 }
-std::string text_of(const Split& split) {
+std::string text_of(const SeriesSplit& split) {
   return text_of(split.train) + "| " + text_of(split.valid) + "| " + text_of(split.test);
 }
 }  // namespace
@@ -169,7 +169,7 @@ TEST_CASE("splits by row, fraction and time") {
 }
 
 TEST_CASE("a shuffled split puts each row into one part, by its seed") {
-  const Split split = split_shuffled(1000, 0.7, 0.1, 3);
+  const SeriesSplit split = split_shuffled(1000, 0.7, 0.1, 3);
   CHECK(rows_of(split.train) == 700);
   CHECK(rows_of(split.valid) == 100);
   std::vector<int> seen(1000, 0);
@@ -191,7 +191,7 @@ TEST_CASE("rolling origins end with the series, and train on what is before") {
 TEST_CASE("contiguous blocks test each row once, and train across no border of another part") {
   const auto folds = contiguous_blocks(103, 5);
   std::vector<int> tested(103, 0);
-  for (const Split& split : folds) {
+  for (const SeriesSplit& split : folds) {
     CHECK(rows_of(split.train) + rows_of(split.valid) + rows_of(split.test) == 103);
     for (const Span& span : split.test)
       for (int64_t row = span.begin; row < span.end; ++row) ++tested[static_cast<std::size_t>(row)];
@@ -276,7 +276,7 @@ TEST_CASE("every row of a part is predicted, and none of another's") {
         CAPTURE(window);
         CAPTURE(horizon);
         CAPTURE(history);
-        Split split = split_at_rows(60, 30, 45);
+        SeriesSplit split = split_at_rows(60, 30, 45);
         if (!history) split = without_history(split);
         if (!history && window + horizon > 15) continue;
         std::vector<std::set<int64_t>> read(3), predicted(3);
