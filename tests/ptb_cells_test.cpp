@@ -1,4 +1,6 @@
 // `ptb` with recurrent layers that are not the plain LSTM: from the recipe to the file and back.
+#include <sstream>
+
 #include "tests/ptb.h"
 #include "tests/support.h"
 #include "training/safetensors.h"
@@ -138,6 +140,55 @@ TEST_CASE("what makes no sense together is refused by the names of the keys") {
   refused({"cell=rnn"}, {"model.cell", "lstm, gru"});
   refused({"gate_activation=tanh"}, {"model.gate_activation", "sigmoid, hard_sigmoid"});
   refused({"cell_activation=sine"}, {"model.cell_activation", "tanh, relu, hard_tanh, softsign"});
+}
+
+TEST_CASE("explain says what each option costs that is switched on, and nothing where none is") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  const auto explain = [&](const Words& options) {
+    return ptb_out(Words{"explain", "tiny.toml"} + set(options), folder.path());
+  };
+  CHECK(explain({"dropout=0", "cell=gru"}).find("  none: the plain GRU\n") != std::string::npos);
+
+  // Two layers of 16 in windows of 10 x 10.
+  const std::string out =
+      explain({"dropout=0.2", "locked_dropout=true", "weight_drop=0.5", "layer_norm=true", "peepholes=true"});
+  const auto line = [&](const std::string& option) {
+    for (const std::string& text : lines_of(out.substr(out.find("Options of the"))))
+      if (text.starts_with("  " + option + " ")) return text;
+    return std::string();
+  };
+  CHECK(lacks(line("weight_drop"), {"0.5", " 20.5 ", " 0B "}) == "");  // 2·4·16·16 weights, 100 tokens
+  CHECK(lacks(line("layer_norm"), {"true", " 2.30k ", " 115kB "}) ==
+        "");  // 2·16 units, 9 numbers, 8 operations
+  CHECK(lacks(line("peepholes"), {"true", " 192 ", " 0B "}) == "");
+  CHECK(lacks(line("dropout"), {"0.2, locked", " 16.0 ", " 6.40kB "}) == "");
+  CHECK(lacks(line("together"), {" 2.53k ", " 122kB "}) == "");
+  CHECK(out.find("the plain LSTM being 1") != std::string::npos);
+  CHECK(out.find("windows of 10 x 10") != std::string::npos);
+  std::istringstream words(line("together"));
+  std::string name, operations, held;
+  double time = 0;
+  words >> name >> operations >> held >> time;
+  CHECK(time > 0);
+  const std::string memory = out.substr(out.find("options of the layers"));
+  CHECK(lacks(lines_of(memory)[0], {" 122kB "}) == "");
+
+  const std::string projected = explain({"dropout=0", "projection=8"});
+  CHECK(lacks(lines_of(projected.substr(projected.find("Products")))[3], {"projection", " 512 "}) == "");
+}
+
+TEST_CASE("--profile has rows for the options of the recurrent layers, and their shares") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  for (const Words& options : {Words{"weight_drop=0.5"}, Words{"weight_drop=0.5", "cell=gru"}}) {
+    const std::string out =
+        ptb_out(Words{"train", "tiny.toml", "--dry-run", "--profile"} + set(options), folder.path());
+    CHECK(out.find("\nrecurrent: weight_drop ") != std::string::npos);
+    CHECK(out.find("Of the recurrent layers' ") != std::string::npos);
+  }
+  CHECK(ptb_out({"train", "tiny.toml", "--dry-run", "--profile"}, folder.path()).find("recurrent: ") ==
+        std::string::npos);
 }
 
 TEST_CASE("evaluate --cache: beside the model's own perplexity that of its mixture with a neural cache") {

@@ -7,7 +7,7 @@ namespace unroll {
 void print_engine(const LstmChoice& choice) {
   fmt::print("Engine: {}\n", name_of(choice.engine));
   for (const LstmReason& reason : choice.reasons)
-    fmt::print("  {:<12}{:<12}{}\n", reason.criterion, reason.value, reason.verdict);
+    fmt::print("  {:<11} {:<11} {}\n", reason.criterion, reason.value, reason.verdict);
   fmt::print("\n");
 }
 

@@ -119,7 +119,7 @@ LayerCosts measure_layer_costs(const Recipe& recipe) {
 
   std::vector<double> best(variants.size(), std::numeric_limits<double>::infinity());
   seconds_of_window(variants[0]);  // threads begin, memory is taken
-  for (double spent = 0; spent < 2; ++costs.rounds)
+  for (double spent = 0; spent < 2 || costs.rounds < 2; ++costs.rounds)
     for (size_t i = 0; i < variants.size(); ++i) {
       const double seconds = seconds_of_window(variants[i]);
       best[i] = std::min(best[i], seconds);

@@ -18,8 +18,8 @@ struct OptionCost {
 };
 
 // Those that are switched on, each by itself; of several the last is all of them together. Time is that of
-// the recurrent layers alone, two of them at most, in windows of the recipe's size: all take turns, for about
-// two seconds, and the best of each counts.
+// the recurrent layers alone, two of them at most, in windows of the recipe's size: all take turns, twice and
+// for two seconds at least, and the best of each counts.
 struct LayerCosts {
   std::vector<OptionCost> options;
   int layers = 0, rounds = 0;  // that were measured
