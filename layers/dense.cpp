@@ -59,6 +59,8 @@ Tensor softmax_cross_entropies(const Dense& layer, const Tensor& x, const IdTens
   require(x.cols() == layer.config.in && x.rows() == rows,
           "softmax_cross_entropies: x {} must have a row of {} for each of the targets {}", x.shape(),
           layer.config.in, target.shape());
+  for (const int32_t id : target.span())
+    require(id >= -1 && id < classes, "softmax_cross_entropies: target {} is not in 0 … {}, nor -1 for none", id, classes - 1);
   const int chunk = std::clamp((1 << 20) / classes, 1, std::max(rows, 1));  // logits that stay in a cache
   const Tensor losses(target.shape()), logits({chunk, classes}), x_rows = x.reshape({rows, layer.config.in});
   for (int begin = 0; begin < rows; begin += chunk) {

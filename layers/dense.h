@@ -33,7 +33,7 @@ struct Dense {
 // Cross-entropy of a layer's outputs as logits, without ever holding them all. The layer must have no activation.
 Var softmax_cross_entropy(const Dense& layer, const Var& x, const IdTensor& target,
                           const CrossEntropyOptions& options = {});
-// What it is the mean of: one number for each target. Nothing is recorded.
+// What it is the mean of: one number for each target, 0 for those of -1. Nothing is recorded.
 Tensor softmax_cross_entropies(const Dense& layer, const Tensor& x, const IdTensor& target);
 
 }  // namespace unroll::inline UNROLL_REAL

@@ -218,3 +218,38 @@ TEST_CASE("layers refuse input that does not fit, naming the operation and the s
   CHECK(lacks(error_of([&] { norm(x); }), {"layer_norm", "[2, 6]", "[4]"}) == "");
   CHECK(lacks(error_of([&] { embed(ids({1}, {7})); }), {"embedding", "7", "[7, 3]"}) == "");
 }
+
+TEST_CASE("cross-entropies of a layer, one for each target, are what the loss takes the mean of") {
+  RandomStream random(3, "x");
+  // The second: more rows than logits are held of at a time.
+  for (const auto& [classes, rows] : {std::pair{7, 6}, {1 << 19, 5}}) {
+    ParameterSet params;
+    const Dense layer(params / "out", {.in = 2, .out = classes});
+    const Tensor x = random_tensor({rows, 1, 2}, random);
+    const IdTensor target = random_ids({rows, 1}, random, static_cast<uint32_t>(classes));
+    target.data()[1] = -1;
+    const Tensor losses = softmax_cross_entropies(layer, x, target);
+    REQUIRE(losses.shape() == target.shape());
+    CHECK(losses.data()[1] == 0);
+    for (int r = 0; r < rows; ++r)
+      if (r != 1)
+        CHECK(losses.data()[r] ==
+              doctest::Approx(softmax_cross_entropy(layer, Var(x[r]), target[r]).item()).epsilon(1e-14));
+  }
+  ParameterSet params;
+  const Dense layer(params / "out", {.in = 2, .out = 3}),
+      bent(params / "bent", {.in = 2, .out = 3, .activation = Activation::tanh});
+  const IdTensor target = ids({2}, {0, 1});
+  CHECK(lacks(error_of([&] {
+                softmax_cross_entropies(bent, Tensor::zeros({2, 2}), target);
+              }),
+              {"softmax_cross_entropies", "activation"}) == "");
+  CHECK(lacks(error_of([&] {
+                softmax_cross_entropies(layer, Tensor::zeros({3, 2}), target);
+              }),
+              {"softmax_cross_entropies", "[3, 2]", "[2]"}) == "");
+  CHECK(lacks(error_of([&] {
+                softmax_cross_entropies(layer, Tensor::zeros({2, 2}), ids({2}, {0, 3}));
+              }),
+              {"softmax_cross_entropies", "target 3", "0 … 2"}) == "");
+}
