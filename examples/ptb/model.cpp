@@ -10,40 +10,37 @@ namespace ptb {
 
 namespace {
 
-LstmConfig lstm_config(const Recipe& recipe) {
+// What every recurrent layer has.
+template <class Config>
+Config layer_config(const Recipe& recipe) {
+  const auto& m = recipe.model;
   const float between = dropout_rates(recipe).hidden;
-  return {.input = recipe.model.embedding,
-          .hidden = recipe.model.hidden,
-          .layers = recipe.model.layers,
+  return {.input = m.embedding,
+          .hidden = m.hidden,
+          .layers = m.layers,
           .dropout = between,
-          .locked_dropout = recipe.model.locked_dropout && recipe.model.layers > 1 && between > 0,
-          .recurrent_dropout = recipe.model.recurrent_dropout,
-          .weight_drop = recipe.model.weight_drop,
-          .zoneout_h = recipe.model.zoneout_h,
-          .zoneout_c = recipe.model.zoneout_c,
-          .projection = recipe.model.projection,
-          .last_hidden = recipe.model.last_hidden,
-          .layer_norm = recipe.model.layer_norm,
-          .peepholes = recipe.model.peepholes,
-          .gate_activation = recipe.model.gate_activation,
-          .cell_activation = recipe.model.cell_activation,
-          .residual = recipe.model.residual,
-          .forget_bias = recipe.model.forget_bias,
-          .engine = lstm_engine_named(recipe.model.engine)};
+          .locked_dropout = m.locked_dropout && m.layers > 1 && between > 0,
+          .recurrent_dropout = m.recurrent_dropout,
+          .weight_drop = m.weight_drop,
+          .residual = m.residual,
+          .engine = lstm_engine_named(m.engine)};
+}
+
+LstmConfig lstm_config(const Recipe& recipe) {
+  const auto& m = recipe.model;
+  LstmConfig config = layer_config<LstmConfig>(recipe);
+  config.zoneout_h = m.zoneout_h, config.zoneout_c = m.zoneout_c;
+  config.projection = m.projection, config.last_hidden = m.last_hidden;
+  config.layer_norm = m.layer_norm, config.peepholes = m.peepholes;
+  config.gate_activation = m.gate_activation, config.cell_activation = m.cell_activation;
+  config.forget_bias = m.forget_bias;
+  return config;
 }
 
 GruConfig gru_config(const Recipe& recipe) {
-  const float between = dropout_rates(recipe).hidden;
-  return {.input = recipe.model.embedding,
-          .hidden = recipe.model.hidden,
-          .layers = recipe.model.layers,
-          .dropout = between,
-          .locked_dropout = recipe.model.locked_dropout && recipe.model.layers > 1 && between > 0,
-          .recurrent_dropout = recipe.model.recurrent_dropout,
-          .weight_drop = recipe.model.weight_drop,
-          .zoneout = recipe.model.zoneout_h,
-          .residual = recipe.model.residual,
-          .engine = lstm_engine_named(recipe.model.engine)};
+  GruConfig config = layer_config<GruConfig>(recipe);
+  config.zoneout = recipe.model.zoneout_h;
+  return config;
 }
 
 DropoutConfig dropout_config(const Recipe& recipe, float rate) {
