@@ -115,6 +115,24 @@ Var binary_cross_entropy(const Var& logits, const Tensor& target, const BinaryCr
   return options.reduction == Reduction::mean ? mean(each) : sum(each);
 }
 
+// loss = mean of q d + relu(-d), d = t - x        dx = 1 - q where x is above t, else -q; over n for the mean
+Var quantile_loss(const Vars& predictions, const Tensor& target, std::span<const double> quantiles,
+                  Reduction reduction) {
+  require(!predictions.empty() && predictions.size() == quantiles.size(),
+          "quantile_loss: {} predictions for {} quantiles", predictions.size(), quantiles.size());
+  Vars losses;
+  for (size_t k = 0; k < predictions.size(); ++k) {
+    require(predictions[k].shape() == target.shape(), "quantile_loss: prediction {} and target {} differ in shape",
+            predictions[k].shape(), target.shape());
+    require(quantiles[k] > 0 && quantiles[k] < 1, "quantile_loss: quantile {} is not in (0, 1)", quantiles[k]);
+    const Var d = sub(target, predictions[k]);
+    losses.push_back(sum(scale(d, static_cast<real>(quantiles[k])) + relu(-d)));
+  }
+  const Var total = losses.size() == 1 ? losses[0] : sum(stack(losses));
+  const auto count = static_cast<double>(target.size()) * static_cast<double>(losses.size());
+  return reduction == Reduction::sum ? total : scale(total, static_cast<real>(1 / count));
+}
+
 // loss = mean of (x - t)²        dx = 2 (x - t), over n for the mean
 Var mean_squared_error(const Var& prediction, const Tensor& target, Reduction reduction) {
   require(prediction.shape() == target.shape(), "mean_squared_error: prediction {} and target {} differ in shape",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "framework/tape.h"
 
@@ -33,6 +34,12 @@ struct BinaryCrossEntropyOptions {
 };
 // -[pos_weight·t·log σ(x) + (1-t)·log(1-σ(x))] in nats; target of the logits' shape, in [0, 1]
 Var binary_cross_entropy(const Var& logits, const Tensor& target, const BinaryCrossEntropyOptions& options = {});
+
+// max(q·d, (q-1)·d) of d = target - prediction, least where the share q of targets lies below the prediction
+// (Koenker and Bassett 1978). predictions: one of the target's shape for each q of `quantiles`, in (0, 1). The mean
+// is also over quantiles.
+Var quantile_loss(const Vars& predictions, const Tensor& target, std::span<const double> quantiles,
+                  Reduction reduction = Reduction::mean);
 
 // (prediction - target)²
 Var mean_squared_error(const Var& prediction, const Tensor& target, Reduction reduction = Reduction::mean);

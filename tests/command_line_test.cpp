@@ -65,7 +65,7 @@ using Offered = std::set<std::string>;
 TEST_CASE("pages of help fit on a terminal and have every part") {
   CHECK(commands().size() >= 5);
   CHECK(ptb({"--help"}) == ptb({"help"}));
-  for (const std::string& name : unroll::bundled_recipes())
+  for (const std::string& name : unroll::bundled_recipes("ptb"))
     CHECK(ptb({"--help"}).find(name) != std::string::npos);
   for (const std::string& command : commands()) {
     CAPTURE(command);
@@ -162,7 +162,7 @@ TEST_CASE("completion: values of options") {
 
 TEST_CASE("completion: recipes and models") {
   Offered recipes{"mine.toml", "runs"};
-  for (const std::string& name : unroll::bundled_recipes()) recipes.insert(name);
+  for (const std::string& name : unroll::bundled_recipes("ptb")) recipes.insert(name);
   CHECK(completed("ptb train ''") == recipes);
   CHECK(completed("ptb explain ptb-s") == Offered{"ptb-small"});
   CHECK(completed("ptb evaluate ''") == Offered{"runs", "weights.safetensors"});

@@ -357,6 +357,41 @@ TEST_CASE("mean_squared_error is differentiated and has its textbook value") {
   CHECK(mean_squared_error(x, target, Reduction::sum).item() == 14);
 }
 
+TEST_CASE("quantile_loss is differentiated and has its textbook value") {
+  RandomStream numbers(7, "quantiles");
+  const Tensor target = random_tensor({3, 4}, numbers);
+  const std::vector<double> quantiles = {0.1, 0.5, 0.8};
+  // Its kink is where a prediction meets its target.
+  const auto fill = [&](int input, const Tensor& values, RandomStream& random) {
+    fill_away_from_zero(input, values, random);
+    for (int64_t i = 0; i < values.size(); ++i) values.data()[i] += target.data()[i];
+  };
+  for (const Reduction reduction : {Reduction::mean, Reduction::sum})
+    CHECK(gradcheck(
+        "quantile_loss", {{3, 4}, {3, 4}, {3, 4}},
+        [&](auto& v) {
+          return quantile_loss({v[0], v[1], v[2]}, target, quantiles, reduction);
+        },
+        {.fill = fill}));
+
+  // 0.2 below each target of 1, and 0.4 above: q · 0.2 and (1 - q) · 0.4.
+  const Var low(tensor({2}, {0.8, 0.8})), high(tensor({2}, {1.4, 1.4}));
+  const Tensor ones = tensor({2}, {1, 1});
+  const std::vector<double> two = {0.1, 0.75};
+  CHECK(quantile_loss({low, high}, ones, two, Reduction::sum).item() ==
+        doctest::Approx(2 * (0.1 * 0.2 + 0.25 * 0.4)).epsilon(1e-14));
+  CHECK(quantile_loss({low, high}, ones, two).item() ==
+        doctest::Approx((0.1 * 0.2 + 0.25 * 0.4) / 2).epsilon(1e-14));
+  // Of a constant, the loss is least at the quantile of the targets.
+  const Tensor many = tensor({5}, {1, 2, 3, 4, 5});
+  const std::vector<double> third = {0.3};
+  const auto at = [&](double value) {
+    return quantile_loss({Var(Tensor::full({5}, value))}, many, third).item();
+  };
+  CHECK(at(2) < at(1.5));
+  CHECK(at(2) < at(2.5));
+}
+
 // --- errors ------------------------------------------------------------------------------------------------
 
 TEST_CASE("a loss whose operands do not fit is an error that names it and both shapes") {
@@ -404,5 +439,9 @@ TEST_CASE("a loss whose operands do not fit is an error that names it and both s
       },
       {"softmax_cross_entropy", "5"});
   message([&] { binary_cross_entropy(x({3}), Tensor::zeros({4})); }, {"binary_cross_entropy", "[3]", "[4]"});
+  const std::vector<double> half = {0.5}, one = {1.0};
+  message([&] { quantile_loss({x({3})}, Tensor::zeros({4}), half); }, {"quantile_loss", "[3]", "[4]"});
+  message([&] { quantile_loss({x({3}), x({3})}, Tensor::zeros({3}), half); }, {"quantile_loss", "2", "1"});
+  message([&] { quantile_loss({x({3})}, Tensor::zeros({3}), one); }, {"quantile_loss", "1", "(0, 1)"});
   message([&] { mean_squared_error(x({3}), Tensor::zeros({1})); }, {"mean_squared_error", "[3]", "[1]"});
 }

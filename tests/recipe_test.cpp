@@ -356,9 +356,10 @@ TEST_CASE("recipe: the nearest word") {
 }
 
 TEST_CASE("recipe: found by name or by path") {
-  CHECK(bundled_recipes() == std::vector<std::string>{"awd-lstm", "demo", "ptb-large", "ptb-large-tied",
-                                                      "ptb-medium", "ptb-medium-tied", "ptb-small",
-                                                      "ptb-variational-medium"});
+  CHECK(bundled_recipes("ptb") == std::vector<std::string>{"awd-lstm", "demo", "ptb-large", "ptb-large-tied",
+                                                           "ptb-medium", "ptb-medium-tied", "ptb-small",
+                                                           "ptb-variational-medium"});
+  CHECK(bundled_recipes("timeseries").size() + bundled_recipes("ptb").size() == bundled_recipes().size());
   for (const std::string& name : bundled_recipes()) {
     const RecipeFile recipe = find_recipe(name);
     CHECK(recipe.name == name);
@@ -368,7 +369,7 @@ TEST_CASE("recipe: found by name or by path") {
     CHECK(same.name == name);
     CHECK(same.text == recipe.text);
   }
-  CHECK(error_of([] { find_recipe("ptb-smal"); }) ==
+  CHECK(error_of([] { find_recipe("ptb-smal", "ptb"); }) ==
         "there is no recipe 'ptb-smal'; did you mean 'ptb-small'?; bundled are awd-lstm, demo, ptb-large, "
         "ptb-large-tied, ptb-medium, ptb-medium-tied, ptb-small, ptb-variational-medium; a file of yours "
         "ends in "
@@ -405,8 +406,8 @@ TEST_CASE("recipe: docs/recipes.md has the table of ptb's keys") {
   }
 }
 
-TEST_CASE("recipe: the bundled recipes are ptb's, the classical ones with Zaremba's hyperparameters") {
-  for (const std::string& name : bundled_recipes())
+TEST_CASE("recipe: the bundled recipes of ptb, the classical ones with Zaremba's hyperparameters") {
+  for (const std::string& name : bundled_recipes("ptb"))
     CHECK(error_of([&] { ptb::load_recipe(name, {}); }) == "");
 
   struct Row {

@@ -35,6 +35,9 @@ Range range_of_y(const Chart& chart) {
   for (const ChartSeries& series : chart.series)
     for (const double y : series.y) range.add(y);
   for (const Chart::Level& level : chart.levels) range.add(level.y);
+  if (chart.band)
+    for (const auto* edge : {&chart.band->low, &chart.band->high})
+      for (const double y : *edge) range.add(y);
   range.high = std::min(range.high, chart.top);
   return range;
 }
@@ -48,7 +51,8 @@ Axis y_axis(const Chart& chart, double bottom, double top) {
     const double margin = std::max(std::pow(range.high / range.low, 0.06), 1.02);
     axis.low = range.low / margin, axis.high = range.high * margin;
   } else {
-    axis.low = std::min(0.0, range.low);
+    const double margin = 0.08 * (range.high - range.low);
+    axis.low = chart.from_zero ? std::min(0.0, range.low) : range.low - margin;
     axis.high = axis.low + std::max((range.high - axis.low) * 1.08, 1e-12);
   }
   return axis;
@@ -106,6 +110,7 @@ class Drawing {
     svg_ += fmt::format(
         "<clipPath id=\"{}-c\"><path d=\"M{} {}H{}V{}H{}Z\"/></clipPath><g clip-path=\"url(#{}-c)\">\n", id_,
         left, top, width_, bottom_ + 4, left, id_);
+    if (chart_.band) add_band(*chart_.band);
     for (std::size_t i = 0; i < chart_.series.size(); ++i) add_curve(chart_.series[i], i);
     svg_ += "</g>\n";
     add_mark();
@@ -138,12 +143,25 @@ class Drawing {
     }
     for (const double value : round_ticks(x_.low, x_.high, columns)) {
       svg_ += line(x_(value), bottom_, x_(value), bottom_ + 4, "axis");
-      svg_ +=
-          text(x_(value), bottom_ + 18, x_(value) > right_ - 12 ? "end" : "middle", "tick", tick_text(value));
+      svg_ += text(x_(value), bottom_ + 18, x_(value) > right_ - 12 ? "end" : "middle", "tick", x_text(value));
     }
     svg_ += line(left, bottom_, right_, bottom_, "axis");
     svg_ += text(0, 13, "start", "name", chart_.y_name);
     svg_ += text(right_, height_ - 4, "end", "name", chart_.x_name);
+  }
+
+  std::string x_text(double value) const {
+    const auto k = static_cast<std::size_t>(std::llround(value));
+    return k < chart_.x_texts.size() ? chart_.x_texts[k] : tick_text(value);
+  }
+
+  void add_band(const Chart::Band& band) {
+    std::string path;
+    for (std::size_t i = 0; i < band.x.size(); ++i)
+      path += fmt::format("{}{:.1f} {:.1f}", i ? 'L' : 'M', x_(band.x[i]), y_(band.high[i]));
+    for (std::size_t i = band.x.size(); i-- > 0;)
+      path += fmt::format("L{:.1f} {:.1f}", x_(band.x[i]), y_(band.low[i]));
+    svg_ += fmt::format("<path d=\"{}Z\" class=\"band s{}\"/>\n", path, chart_.series.size() - 1);
   }
 
   void add_curve(const ChartSeries& series, std::size_t number) {
@@ -271,7 +289,10 @@ std::string chart_json(const Chart& chart) {
     series += fmt::format("{}{{\"name\":{},\"x\":{},\"y\":{}}}", series.empty() ? "" : ",", string(s.name),
                           numbers(s.x), numbers(s.y));
   // "</script>" in a name does not end the script that it stands in.
-  for (const char c : fmt::format("{{\"x\":{},\"series\":[{}]}}", string(chart.x_name), series))
+  std::string texts;
+  for (const std::string& text : chart.x_texts) texts += (texts.empty() ? "" : ",") + string(text);
+  for (const char c :
+       fmt::format("{{\"x\":{},\"texts\":[{}],\"series\":[{}]}}", string(chart.x_name), texts, series))
     result += c == '<' ? std::string("\\u003c") : std::string(1, c);
   return result;
 }

@@ -22,8 +22,16 @@ struct Chart {
   std::string x_name, y_name;           // "step", "perplexity"
   std::string right_name = {};          // of an axis on the right with the logarithm of y; "": none
   double top = std::numeric_limits<double>::infinity();  // y beyond it is cut off
-  bool logarithmic = false;  // y, where all of it is above zero; else it begins at zero, or below
+  bool logarithmic = false;  // y, where all of it is above zero
+  bool from_zero = true;     // else y begins at zero, or below; or near the least value
+  std::vector<std::string> x_texts = {};  // what x = 0, 1, 2, … are called, where they have names of their own
   std::vector<ChartSeries> series = {};
+  // An interval around the last of the series, filled.
+  struct Band {
+    std::string name;
+    std::vector<double> x = {}, low = {}, high = {};  // of one length, finite
+  };
+  std::optional<Band> band = {};
   struct Level {
     std::string name;
     double y = 0;
@@ -38,6 +46,10 @@ struct Chart {
 
 // An <svg> of that many units, which are pixels where there is room; `id` must be new on the page.
 std::string chart_svg(const Chart& chart, int width, int height, const std::string& id);
+// The same as a file of its own, with a title, names of the curves and colours.
+std::string chart_file(const Chart& chart, int width, int height);
+// For a terminal: so many columns and lines of characters; a mark for each series, dots for the band.
+std::string chart_text(const Chart& chart, int columns, int lines);
 // {"x": "step", "series": [{"name": …, "x": […], "y": […]}]}
 std::string chart_json(const Chart& chart);
 

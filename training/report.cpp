@@ -133,6 +133,7 @@ std::string legend(const Chart& chart) {
   std::string items;
   for (std::size_t i = 0; i < chart.series.size(); ++i)
     items += fmt::format("<li class=\"s{}\">{}</li>", i, html_escaped(chart.series[i].name));
+  if (chart.band) items += "<li class=\"of-band\">" + html_escaped(chart.band->name) + "</li>";
   return "<ul class=\"legend\">" + items + "</ul>\n";
 }
 
@@ -163,6 +164,21 @@ std::string curves(const RunDescription& run, const Course& course) {
                        chart_svg(chart, 320, 190, fmt::format("small-{}", ++number)),
                    chart, "");
   return html + "</div>\n</section>\n";
+}
+
+// The program's own.
+std::string further_charts(const RunDescription& run) {
+  std::string html;
+  int number = 0;
+  for (const Chart& chart : run.charts) {
+    const std::string id = fmt::format("chart-{}", ++number);
+    html += "<section>\n<h2>" + html_escaped(chart.title) + "</h2>\n" +
+            figure(legend(chart) + with_class(chart_svg(chart, 980, 360, id), "wide") +
+                       with_class(chart_svg(chart, 360, 300, id + "-narrow"), "narrow"),
+                   chart, chart.description) +
+            "</section>\n";
+  }
+  return html;
 }
 
 // --- words and tables --------------------------------------------------------------------------------------
@@ -285,8 +301,8 @@ void write_report(const std::filesystem::path& folder) {
   if (run.results.empty())
     body += fmt::format("<p class=\"state\">{} epoch{} complete; not at its end</p>\n", course.epochs.size(),
                         course.epochs.size() == 1 ? "" : "s");
-  body += tiles(figures_of(run, course)) + "</header>\n" + curves(run, course) + epoch_section(run, course) +
-          facts(run.facts);
+  body += tiles(figures_of(run, course)) + "</header>\n" + further_charts(run) + curves(run, course) +
+          epoch_section(run, course) + facts(run.facts);
   for (const Table& table : run.tables) body += section(table);
   body += recipe_section(folder);
   body +=

@@ -1,6 +1,7 @@
 #include "training/run_description.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include <nlohmann/json.hpp>
@@ -36,10 +37,54 @@ static void from_json(const Json& json, Table& t) {
        .rows = json.at("rows")};
 }
 
+static void to_json(Json& json, const ChartSeries& s) {
+  json = {{"name", s.name}, {"points", s.points}, {"x", s.x}, {"y", s.y}};
+}
+// What is not finite stands as null.
+static std::vector<double> numbers(const Json& json) {
+  std::vector<double> values;
+  for (const Json& value : json) values.push_back(value.is_null() ? std::nan("") : value.get<double>());
+  return values;
+}
+static void from_json(const Json& json, ChartSeries& s) {
+  s = {.name = json.at("name"), .points = json.at("points"), .x = numbers(json.at("x")), .y = numbers(json.at("y"))};
+}
+static void to_json(Json& json, const Chart& c) {
+  json = {{"title", c.title},   {"description", c.description}, {"x_name", c.x_name},
+          {"y_name", c.y_name}, {"from_zero", c.from_zero},     {"x_texts", c.x_texts},
+          {"series", c.series}, {"band", Json()}};
+  if (c.band)
+    json["band"] = {{"name", c.band->name}, {"x", c.band->x}, {"low", c.band->low}, {"high", c.band->high}};
+}
+static void from_json(const Json& json, Chart& c) {
+  c = {.title = json.at("title"),
+       .description = json.at("description"),
+       .x_name = json.at("x_name"),
+       .y_name = json.at("y_name"),
+       .from_zero = json.at("from_zero"),
+       .x_texts = json.at("x_texts"),
+       .series = json.at("series")};
+  if (const Json& band = json.at("band"); !band.is_null())
+    c.band = {.name = band.at("name"),
+              .x = numbers(band.at("x")),
+              .low = numbers(band.at("low")),
+              .high = numbers(band.at("high"))};
+}
+
+static void check_chart(const Chart& chart) {
+  for (const ChartSeries& s : chart.series)
+    require(s.x.size() == s.y.size(), "'{}' of '{}' has {} x for {} y", s.name, chart.title, s.x.size(), s.y.size());
+  if (chart.band)
+    require(chart.band->low.size() == chart.band->x.size() && chart.band->high.size() == chart.band->x.size(),
+            "the band of '{}' has {} x for {} and {} y", chart.title, chart.band->x.size(), chart.band->low.size(),
+            chart.band->high.size());
+}
+
 void write_run_description(const std::filesystem::path& folder, const RunDescription& d) {
   const Json json{
       {"title", d.title}, {"summary", d.summary}, {"unit", d.names.unit}, {"perplexity", d.names.perplexity},
-      {"facts", d.facts}, {"results", d.results}, {"levels", d.levels},   {"tables", d.tables}};
+      {"facts", d.facts}, {"results", d.results}, {"levels", d.levels},   {"tables", d.tables},
+      {"charts", d.charts}};
   // A path or a name may hold bytes that are no UTF-8: they are replaced.
   write_file_atomically(folder / "report.json", json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
 }
@@ -56,11 +101,13 @@ RunDescription read_run_description(const std::filesystem::path& folder) {
                      .facts = json.at("facts"),
                      .results = json.at("results"),
                      .levels = json.at("levels"),
-                     .tables = json.at("tables")};
+                     .tables = json.at("tables"),
+                     .charts = json.value("charts", std::vector<Chart>{})};
     for (const Table& table : d.tables)
       for (const auto& row : table.rows)
         require(row.size() == table.columns.size(), "a row of '{}' has {} cells for {} columns", table.title,
                 row.size(), table.columns.size());
+    for (const Chart& chart : d.charts) check_chart(chart);
     return d;
   } catch (const std::exception& error) {
     throw InputError(fmt::format("{}: no description of a run: {}", path, error.what()));

@@ -11,6 +11,7 @@
 
 #include "framework/parameters.h"
 #include "framework/profile.h"
+#include "training/chart.h"
 #include "training/log.h"
 
 namespace unroll {
@@ -42,6 +43,7 @@ struct RunDescription {
     bool is_numeric(std::size_t column) const;
   };
   std::vector<Table> tables = {};
+  std::vector<Chart> charts = {};  // beside the curves of training: what was forecast, how well
 };
 
 // Atomically. Throws Error.

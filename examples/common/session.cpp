@@ -69,7 +69,7 @@ void Session::run() {
   TrainingTask task = trainee_.task;
   task.after_epoch = [&](const EpochReport& epoch) {
     if (trainee_.after_epoch) trainee_.after_epoch(epoch.epoch);
-    write_page(folder);
+    write_page_in_time(folder);
   };
 
   const SignalGuard guard;

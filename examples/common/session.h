@@ -1,12 +1,13 @@
-// One training run of a program, around the loop of training/trainer.h: its folder, what is said as it begins, goes
-// on and ends, its checkpoints, its resumption, its page.
+// One training run of a program, around the loop of training/trainer.h: its folder, what is said as it
+// begins, goes on and ends, its checkpoints, its resumption, its page.
 //
-//   Session session(options, trainee);       // the program's model and data, and what there is to say about them
-//   session.run();
+//   Session session(options, trainee);       // the program's model and data, and what there is to say about
+//   them session.run();
 //
 // What it trains is the program's affair: nothing here is about language models, or about series.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -37,8 +38,8 @@ struct Trainee {
   std::string recipe_name, recipe;  // the latter with every key
   TrainingSections sections;
   ParameterSet& params;
-  TrainingTask task;     // all of it but after_epoch
-  Metadata metadata;     // of the checkpoints; with "recipe", "engine" and what data_differences looks at
+  TrainingTask task;  // all of it but after_epoch
+  Metadata metadata;  // of the checkpoints; with "recipe", "engine" and what data_differences looks at
   std::vector<NamedTensor> also = {};  // CheckpointOptions::also
   RunDescription description;          // but for its title; names, facts and tables are used here too
 
@@ -54,8 +55,8 @@ struct Trainee {
 
   std::function<void(int epoch)> after_epoch = {};  // when its line was said
   std::function<void()> score_a_little;             // for a dry run; says what came out
-  // Scores the weights that are kept, says what came out, and adds it to the description, whose last table is the
-  // profile's. `valid` is their held-out score, where there is one.
+  // Scores the weights that are kept, says what came out, and adds it to the description, whose last table is
+  // the profile's. `valid` is their held-out score, where there is one.
   std::function<void(std::optional<double> valid, RunDescription& description)> report;
   std::function<void(const RunResult& result)> print_json;
   std::string next;  // what to do with the model: the command that takes it
@@ -82,6 +83,8 @@ class Session {
   void describe_run(const std::filesystem::path& folder);
   void train(Trainer& trainer, const TrainingTask& task);  // measured, if that was asked for
   void write_page(const std::filesystem::path& folder);
+  void write_page_in_time(
+      const std::filesystem::path& folder);  // unless the last one is a second old at most
   void report(const Trainer& trainer, const std::filesystem::path& folder);
   void tell_profile();  // and ends it
   void tell_memory() const;
@@ -93,6 +96,7 @@ class Session {
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<Profile> profile_;
   RunDescription description_;
+  std::chrono::steady_clock::time_point last_page_ = {};
   double seconds_of_pages_ = 0;
 };
 

@@ -23,13 +23,18 @@ void Session::describe_run(const fs::path& folder) {
        .columns = {}});
 }
 
-// Between two epochs the profile goes on.
+// Between two epochs the profile goes on. Of epochs that are over in a moment, few are followed by a page.
+void Session::write_page_in_time(const fs::path& folder) {
+  if (std::chrono::steady_clock::now() - last_page_ >= std::chrono::seconds(1)) write_page(folder);
+}
+
 void Session::write_page(const fs::path& folder) {
   const auto begin = std::chrono::steady_clock::now();
   if (profile_) description_.tables.back() = profile_table(*profile_);
   write_run_description(folder, description_);
   write_report(folder);
-  seconds_of_pages_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  last_page_ = std::chrono::steady_clock::now();
+  seconds_of_pages_ += std::chrono::duration<double>(last_page_ - begin).count();
 }
 
 void Session::tell_profile() {
@@ -63,8 +68,8 @@ void Session::report(const Trainer& trainer, const fs::path& folder) {
   const int64_t parameters = trainee_.params.count();
   description_.results.push_back({"parameters", format_number(static_cast<double>(parameters)),
                                   bytes(parameters * static_cast<int64_t>(sizeof(real)))});
-  description_.results.push_back({"peak memory", bytes(peak_memory_of_process()),
-                                  bytes(memory_statistics().peak) + " of it tensors"});
+  description_.results.push_back(
+      {"peak memory", bytes(peak_memory_of_process()), bytes(memory_statistics().peak) + " of it tensors"});
   write_page(folder);
   const Trainer::Times& times = trainer.times();
   if (times.count > 0)

@@ -1,0 +1,15 @@
+// The commands. Each throws for main to turn into an exit code.
+#pragma once
+
+#include "examples/common/command.h"
+
+namespace timeseries {
+
+void train(unroll::Command& command);
+void resume(unroll::Command& command);
+void evaluate(unroll::Command& command);
+void forecast(unroll::Command& command);
+void baselines(unroll::Command& command);
+void explain(unroll::Command& command);
+
+}  // namespace timeseries

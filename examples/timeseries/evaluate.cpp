@@ -1,0 +1,116 @@
+// timeseries evaluate: the scores of a saved model on a split of its series, beside the naive rules.
+#include <chrono>
+
+#include "commands.h"
+#include "framework/threads.h"
+#include "options.h"
+#include "saved_model.h"
+#include "scores.h"
+
+namespace timeseries {
+
+namespace {
+
+// Says what came out, as a table and in words.
+void tell(const Voice& voice, const Evaluation& evaluation, bool with_model) {
+  voice.tell("{}\n{}", evaluation.part, table_text(table_of(evaluation)));
+  if (with_model)
+    for (const std::string& line : verdicts(evaluation)) voice.tell("{}\n", line);
+  if (const auto by_step = table_by_step(evaluation))
+    voice.tell("\n{}\n{}", by_step->title, table_text(*by_step));
+}
+
+// The parts of a split by its name; of "test" there may be several, by file.
+std::vector<TestPart> parts_of(const SeriesData& data, const std::string& split) {
+  if (split == "test") return data.tests;
+  require_input(split == "train" || data.valid, "there are no rows that validate");
+  return {{split, split == "valid" ? *data.valid : *data.train}};
+}
+
+}  // namespace
+
+void evaluate(Command& command) {
+  std::string csv, split = "test";
+  int thread_count = 0;
+  bool json = false;
+  command.describe(
+      "Scores a trained model on a split of its series, every window of it, beside the naive rules on the "
+      "same windows. "
+      "The series is scaled as it was in training.");
+  add_checkpoint(command);
+  add_csv_option(command, csv);
+  command.option("split", split, "NAME", "what is scored").one_of({"valid", "test", "train"});
+  add_threads_option(command, thread_count);
+  add_json_option(command, json);
+  command.example("evaluate runs/airline-1/best.safetensors", "the table that training ended with");
+  command.example("evaluate model.safetensors --csv ETTh1.csv --json", "for a script to read");
+  if (!command.parse()) return;
+  if (command.given("threads")) set_threads(thread_count);
+  const Voice voice{.out = json ? stderr : stdout};
+  const SavedModel saved = read_saved_model(command.positional());
+  const SeriesData data(saved.recipe, csv, {}, saved.scaling);
+  saved.check_channels(data.series());
+  const auto model = saved.make_model(*data.train);
+
+  const auto begin = std::chrono::steady_clock::now();
+  nlohmann::ordered_json scores = nlohmann::ordered_json::object();
+  int64_t count = 0;
+  std::vector<TestPart> parts = parts_of(data, split);
+  for (TestPart& part : parts) {
+    const Evaluation evaluation = evaluate(saved.recipe, data, part, model.get());
+    tell(voice, evaluation, true);
+    scores[part.name] = json_of(evaluation);
+    count += part.windows.count();
+  }
+  if (!json) return;
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const RunResult result{.recipe = saved.recipe.name,
+                         .engine = model->engine() ? std::string(name_of(model->engine()->engine)) : "none",
+                         .precision = saved.recipe.training.precision,
+                         .seed = saved.recipe.training.seed,
+                         .parameters = model->params.count(),
+                         .epochs = {},
+                         .count = count,
+                         .seconds = seconds,
+                         .rate = static_cast<double>(count) / seconds,
+                         .seconds_saving = {},
+                         .seconds_logging = {},
+                         .train = {}};
+  result.print_json("windows", "windows_per_second", {{"scores", scores}});
+}
+
+void baselines(Command& command) {
+  std::string csv, split = "test";
+  bool json = false;
+  RecipeOptions options = recipe_options();
+  command.describe(
+      "Scores the naive rules on the windows that a recipe's model would be scored on: last value, seasonal "
+      "naive, the "
+      "same times the growth over a season, mean, autoregression; to detect, the majority class, a threshold "
+      "of one "
+      "channel, logistic regression. What does not beat them has learnt nothing.");
+  options.add_with_recipe(command);
+  command.group("Series");
+  add_csv_option(command, csv);
+  command.option("split", split, "NAME", "what is scored").one_of({"valid", "test", "train"});
+  command.group("Output");
+  add_json_option(command, json);
+  command.example("baselines airline", "the rows that a model of the airline passengers has to beat");
+  command.example("baselines etth1 --csv ETTh1.csv --set data.horizon=720", "of another horizon");
+  if (!command.parse()) return;
+  const Recipe recipe = load_recipe(command.positional(), options.overrides(command));
+  const SeriesData data(recipe, csv);
+  const Voice voice{.out = json ? stderr : stdout};
+  for (const std::string& note : data.notes) voice.tell("note    {}\n", note);
+  for (const std::string& warning : data.warnings) voice.tell("warning {}\n", warning);
+  nlohmann::ordered_json scores = nlohmann::ordered_json::object();
+  std::vector<TestPart> parts = parts_of(data, split);
+  for (TestPart& part : parts) {
+    const Evaluation evaluation = evaluate(recipe, data, part, nullptr);
+    tell(voice, evaluation, false);
+    scores[part.name] = json_of(evaluation);
+  }
+  if (json) fmt::print("{}\n", scores.dump());
+}
+
+}  // namespace timeseries

@@ -1,0 +1,77 @@
+// timeseries explain: what a recipe makes, before anything is trained.
+#include "commands.h"
+#include "examples/common/explanations.h"
+#include "options.h"
+#include "scores.h"
+
+namespace timeseries {
+
+namespace {
+
+std::string names_of(const Series& series, const std::vector<int>& channels) {
+  constexpr size_t most = 12;
+  std::vector<std::string> names;
+  for (const int channel : channels) names.push_back(series.channels[static_cast<size_t>(channel)]);
+  const size_t others = names.size() > most ? names.size() - most : 0;
+  names.resize(names.size() - others);
+  return fmt::format("{}{}", fmt::join(names, ", "), others ? fmt::format(" and {} others", others) : "");
+}
+
+RunDescription::Table table_of_parts(const SeriesData& data) {
+  RunDescription::Table table{
+      .title = "Parts", .note = {}, .columns = {"part", "first row", "last row", "rows", "windows"}};
+  const auto add = [&](const std::string& name, const Series& series, const Part& part, int64_t windows) {
+    if (part.empty()) return;
+    table.rows.push_back({name, series.times.text(part.front().begin), series.times.text(part.back().end - 1),
+                          with_commas(rows_of(part)), with_commas(windows)});
+  };
+  add("train", data.series(), data.split.train, data.train->count());
+  if (data.valid) add("valid", data.series(), data.split.valid, data.valid->count());
+  if (!data.split.test.empty())
+    add("test", data.series(), data.split.test, data.tests.front().windows.count());
+  const size_t of_files = data.tests.size() - (data.all.size() - 1);
+  for (size_t k = 1; k < data.all.size(); ++k)
+    add(data.tests[of_files + k - 1].name, data.all[k], {{0, data.all[k].rows(), 0}},
+        data.tests[of_files + k - 1].windows.count());
+  return table;
+}
+
+}  // namespace
+
+void explain(Command& command) {
+  std::string csv;
+  RecipeOptions options = recipe_options();
+  command.describe(
+      "Says what a recipe makes of a series before anything is trained: what is read and what predicted, the "
+      "rows and "
+      "windows of each part, the model's parameters, which engine computes and why, and the course of the "
+      "learning "
+      "rate.");
+  options.add_with_recipe(command);
+  command.group("Series");
+  add_csv_option(command, csv);
+  command.example("explain airline", "the bundled series of airline passengers");
+  command.example("explain etth1 --csv ETTh1.csv --set model.hidden=64", "what a wider model would cost");
+  if (!command.parse()) return;
+  const Recipe recipe = load_recipe(command.positional(), options.overrides(command));
+  const SeriesData data(recipe, csv);
+  const SeriesModel model(recipe, columns_of(*data.train));
+  const auto& windows = data.train->options();
+
+  fmt::print("{}: {}\n", recipe.name, describe(recipe, csv));
+  fmt::print("reads {} rows of {}\n", windows.window, names_of(data.series(), windows.inputs));
+  fmt::print("{} {} of {}\n", recipe.detects() ? "detects" : "forecasts",
+             recipe.detects() ? "the last row's" : fmt::format("{} rows", windows.horizon),
+             names_of(data.series(), windows.targets));
+  for (const std::string& note : data.notes) fmt::print("note: {}\n", note);
+  for (const std::string& warning : data.warnings) fmt::print("warning: {}\n", warning);
+  fmt::print("\n{}\nParameters\n{}\n", table_text(table_of_parts(data)),
+             table_text(parameter_table(model.params)));
+  if (model.engine()) print_engine(*model.engine());
+  const int64_t batches = data.train->batches(recipe.data.batch);
+  fmt::print("Training: {} epochs of {} batches of {} windows\n", recipe.training.epochs, batches,
+             recipe.data.batch);
+  print_learning_rate(recipe.sections(), batches);
+}
+
+}  // namespace timeseries

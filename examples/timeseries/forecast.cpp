@@ -1,0 +1,106 @@
+// timeseries forecast: what a trained model says about the rows after the last one.
+#include <algorithm>
+#include <filesystem>
+
+#include "commands.h"
+#include "examples/common/pages.h"
+#include "forecaster.h"
+#include "framework/threads.h"
+#include "options.h"
+#include "training/atomic_file.h"
+#include "training/run_description.h"
+
+namespace timeseries {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void require_new(const std::string& path) {
+  require_input(path.empty() || !fs::exists(path), "forecast: {} is there already; nothing is overwritten",
+                path);
+}
+
+// Columns: time, then for each target its value and, where it is known, its interval.
+std::string csv_of(const Forecaster& forecaster, const Forecast& forecast) {
+  const Series& series = forecaster.series();
+  const auto& targets = forecaster.targets();
+  const bool interval = !forecast.low.empty();
+  // In quotes, where the name needs them.
+  const auto cell = [](std::string name) {
+    if (name.find_first_of(",\"\n\r") == std::string::npos) return name;
+    for (size_t at = 0; (at = name.find('"', at)) != std::string::npos; at += 2) name.insert(at, "\"");
+    return "\"" + name + "\"";
+  };
+  std::string text = "time";
+  for (const int target : targets) {
+    const std::string& name = series.channels[static_cast<size_t>(target)];
+    text += "," + cell(name);
+    if (interval) text += "," + cell(name + "_low") + "," + cell(name + "_high");
+  }
+  text += '\n';
+  for (int step = 0; step < forecaster.steps(); ++step) {
+    text += series.times.text(forecast.origin + step);
+    for (size_t t = 0; t < targets.size(); ++t) {
+      const size_t at = static_cast<size_t>(step) * targets.size() + t;
+      text += fmt::format(",{:.6g}", forecast.values[at]);
+      if (interval) text += fmt::format(",{:.6g},{:.6g}", forecast.low[at], forecast.high[at]);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace
+
+void forecast(Command& command) {
+  std::string csv, plot, out, target;
+  int steps = 0, thread_count = 0;
+  bool ascii = false;
+  command.describe(
+      "Forecasts the rows after the last one of a series. Further than its horizon a model goes on from its "
+      "own "
+      "forecasts. An interval comes from its quantiles, or from how far forecasts of the rows that did not "
+      "train were "
+      "off.");
+  add_checkpoint(command);
+  add_csv_option(command, csv);
+  command.option("steps", steps, "N", "rows to forecast").otherwise("the model's horizon");
+  command.option("target", target, "NAME", "the channel that is drawn").otherwise("the first one");
+  command.option("plot", plot, "FILE", "draws history, forecast and interval, as SVG");
+  command.option("out", out, "FILE", "writes the forecast as CSV, in place of printing it");
+  command.option("ascii", ascii, "draws it in the terminal");
+  add_threads_option(command, thread_count);
+  command.example("forecast runs/airline-1/best.safetensors --steps 24 --ascii",
+                  "two years ahead, drawn here");
+  command.example("forecast model.safetensors --csv sales.csv --out next.csv --plot next.svg",
+                  "from a newer file of the same channels");
+  if (!command.parse()) return;
+  if (command.given("threads")) set_threads(thread_count);
+  const SavedModel saved = read_saved_model(command.positional());
+  if (!command.given("steps")) steps = saved.recipe.data.horizon;
+  require_input(steps >= 1 && steps <= 1'000'000, "forecast: --steps {} must be in [1, 1000000]", steps);
+  require_new(plot);
+  require_new(out);
+
+  Forecaster forecaster(saved, csv, steps);
+  const Series& series = forecaster.series();
+  int drawn = 0;
+  if (!target.empty()) {
+    const auto found = std::ranges::find(forecaster.targets(), series.channel(target));
+    require_input(found != forecaster.targets().end(), "forecast: --target {} is not forecast", target);
+    drawn = static_cast<int>(found - forecaster.targets().begin());
+  }
+  const Forecast found = forecaster.forecast(forecaster.rows());
+  const std::string text = csv_of(forecaster, found);
+  if (out.empty())
+    fmt::print("{}", text);
+  else
+    write_file_atomically(out, text);
+  fmt::print(stderr, "interval: {}\n", found.interval);
+  const Chart chart = chart_of(forecaster, found, drawn);
+  if (!plot.empty()) write_file_atomically(plot, chart_file(chart, 900, 420));
+  if (ascii) fmt::print("{}", chart_text(chart, page_columns(), 20));
+}
+
+}  // namespace timeseries

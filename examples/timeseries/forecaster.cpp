@@ -1,0 +1,148 @@
+#include "forecaster.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace timeseries {
+
+Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv, int steps)
+    : saved_(saved), steps_(steps), rows_(0), held_out_(0) {
+  const Recipe& recipe = saved_.recipe;
+  require_input(!recipe.detects(), "{}: a detector; 'timeseries detect' is the command for it",
+                saved.path.string());
+  const int horizon = recipe.data.horizon, blocks = (steps + horizon - 1) / horizon;
+  const int64_t beyond = int64_t{blocks} * horizon;
+  series_ = load_series(recipe, csv, beyond);
+  saved_.check_channels(series_);
+  rows_ = series_.rows() - beyond;
+  windows_ = std::make_unique<SeriesWindows>(
+      make_windows(recipe, series_, saved_.scaling, {{rows_, series_.rows(), 0}}, "forecast"));
+  model_ = saved_.make_model(*windows_);
+  const auto& inputs = windows_->options().inputs;
+  for (const int input : inputs)
+    require_input(blocks == 1 || input >= series_.width() - series_.calendar ||
+                      std::ranges::find(targets(), input) != targets().end(),
+                  "forecast: {} steps are more than the model's horizon of {}, and to go on it would have to "
+                  "know '{}', "
+                  "which it does not forecast",
+                  steps, horizon, series_.channels[static_cast<size_t>(input)]);
+  held_out_ = first_held_out(recipe, series_, rows_);
+}
+
+std::vector<double> Forecaster::go_on(int64_t origin) {
+  const Recipe& recipe = saved_.recipe;
+  const int horizon = recipe.data.horizon, outputs = recipe.outputs();
+  const auto width = static_cast<size_t>(series_.width()), count = targets().size();
+  const auto steps = static_cast<size_t>(steps_);
+  const std::vector<double> before = series_.values;
+  std::vector<double> result(static_cast<size_t>(outputs) * steps * count);
+  for (int first = 0; first < steps_; first += horizon) {
+    const Tensor found = model_->predict(windows_->input_before(origin + first));
+    for (int q = 0; q < outputs; ++q)
+      for (int k = 0; k < std::min(horizon, steps_ - first); ++k)
+        for (size_t t = 0; t < count; ++t) {
+          const double value = saved_.scaling.undo(static_cast<double>(found[q][k].data()[t]), targets()[t]);
+          result[(static_cast<size_t>(q) * steps + static_cast<size_t>(first + k)) * count + t] = value;
+          if (q == recipe.middle_output())
+            series_
+                .values[static_cast<size_t>(origin + first + k) * width + static_cast<size_t>(targets()[t])] =
+                value;
+        }
+  }
+  series_.values = before;
+  return result;
+}
+
+std::vector<double> Forecaster::spread(int64_t origin) {
+  constexpr int64_t most = 200, least = 8;
+  constexpr double of_80_percent = 1.2816;  // standard deviations of a normal distribution
+  const int64_t first = std::max<int64_t>(held_out_, saved_.recipe.data.window), end = origin - steps_ + 1;
+  count_ = std::max<int64_t>(0, std::min(most, end - first));
+  if (count_ < least) return {};
+  const size_t values = static_cast<size_t>(steps_) * targets().size();
+  const auto middle = static_cast<size_t>(saved_.recipe.middle_output());
+  std::vector<double> squares(values);
+  for (int64_t k = 0; k < count_; ++k) {
+    const int64_t from = first + k * (end - first) / count_;
+    const std::vector<double> found = go_on(from);
+    for (size_t i = 0; i < values; ++i) {
+      const double truth =
+          series_.at(from + static_cast<int64_t>(i / targets().size()), targets()[i % targets().size()]);
+      squares[i] += (found[middle * values + i] - truth) * (found[middle * values + i] - truth);
+    }
+  }
+  for (double& s : squares) s = of_80_percent * std::sqrt(s / static_cast<double>(count_));
+  return squares;
+}
+
+Forecast Forecaster::forecast(int64_t origin) {
+  const Recipe& recipe = saved_.recipe;
+  const std::vector<double> found = go_on(origin);
+  const size_t values = static_cast<size_t>(steps_) * targets().size();
+  const auto output = [&](int q) {
+    const auto begin = found.begin() + q * static_cast<int64_t>(values);
+    return std::vector<double>(begin, begin + static_cast<int64_t>(values));
+  };
+  Forecast forecast{origin, output(recipe.middle_output()), {}, {}, {}};
+  if (recipe.has_quantiles() && recipe.outputs() > 1 && steps_ <= recipe.data.horizon) {
+    forecast.low = output(0), forecast.high = output(recipe.outputs() - 1);
+    forecast.interval = fmt::format("quantiles {:g} to {:g}", recipe.training.quantiles.front(),
+                                    recipe.training.quantiles.back());
+    return forecast;
+  }
+  const std::vector<double> half = spread(origin);
+  if (half.empty()) {
+    forecast.interval =
+        fmt::format("no interval: only {} forecasts of held-out rows to take errors from", count_);
+    return forecast;
+  }
+  for (size_t i = 0; i < values; ++i) {
+    forecast.low.push_back(forecast.values[i] - half[i]);
+    forecast.high.push_back(forecast.values[i] + half[i]);
+  }
+  forecast.interval = fmt::format("80 %, from the errors of {} forecasts of held-out rows", count_);
+  return forecast;
+}
+
+Chart chart_of(const Forecaster& forecaster, const Forecast& forecast, int target) {
+  const Series& series = forecaster.series();
+  const int channel = forecaster.targets()[static_cast<size_t>(target)];
+  const int64_t history = std::min<int64_t>(std::max(2 * forecaster.steps(), 48), forecast.origin),
+                first = forecast.origin - history;
+  const auto count = forecaster.targets().size();
+  Chart chart{.title = "Forecast of " + series.channels[static_cast<size_t>(channel)],
+              .description = forecast.interval,
+              .x_name = "time",
+              .y_name = series.channels[static_cast<size_t>(channel)],
+              .from_zero = false,
+              .series = {{.name = "history"}, {.name = "forecast"}}};
+  for (int64_t row = first; row < forecast.origin + forecaster.steps(); ++row) {
+    chart.x_texts.push_back(series.times.text(row));
+    if (row >= std::min(forecast.origin, forecaster.rows())) continue;
+    chart.series[0].x.push_back(static_cast<double>(row - first));
+    chart.series[0].y.push_back(series.at(row, channel));
+  }
+  if (!forecast.low.empty()) chart.band = {.name = "interval"};
+  for (int step = 0; step < forecaster.steps(); ++step) {
+    const size_t at = static_cast<size_t>(step) * count + static_cast<size_t>(target);
+    const auto x = static_cast<double>(history + step);
+    chart.series[1].x.push_back(x);
+    chart.series[1].y.push_back(forecast.values[at]);
+    if (!chart.band) continue;
+    chart.band->x.push_back(x);
+    chart.band->low.push_back(forecast.low[at]);
+    chart.band->high.push_back(forecast.high[at]);
+  }
+  if (forecast.origin >= forecaster.rows()) return chart;
+  // Between history and forecast, so that the forecast lies above it.
+  ChartSeries truth{.name = "truth"};
+  for (int64_t row = forecast.origin;
+       row < std::min<int64_t>(forecast.origin + forecaster.steps(), forecaster.rows()); ++row) {
+    truth.x.push_back(static_cast<double>(row - first));
+    truth.y.push_back(series.at(row, channel));
+  }
+  chart.series.insert(chart.series.begin() + 1, truth);
+  return chart;
+}
+
+}  // namespace timeseries

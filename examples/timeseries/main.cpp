@@ -1,0 +1,46 @@
+// timeseries: trains recurrent models of series, to forecast and to detect.
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "examples/common/program.h"
+#include "examples/common/run_commands.h"
+#include "framework/threads.h"
+#include "recipe.h"
+
+namespace {
+
+std::vector<unroll::Entry> recipe_keys() {
+  timeseries::Recipe recipe;
+  unroll::RecipeReader reader;
+  timeseries::declare_keys(reader, recipe);
+  return unroll::listed_keys(reader);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  unroll::sleep_while_waiting(argv);
+  const unroll::Program program = {
+      .name = "timeseries",
+      .purpose = "trains recurrent models of time series",
+      .description = fmt::format("Trains recurrent and linear models of time series in CSV files, to "
+                                 "forecast values or to detect a state, and "
+                                 "scores them beside naive rules on the same windows. A recipe says "
+                                 "everything about a run: series, windows, "
+                                 "model, training; it is a TOML file or the name of a bundled one ({}). A "
+                                 "run leaves a folder of its own, and "
+                                 "a model's file in it, with a CSV, is enough to forecast.",
+                                 fmt::join(unroll::bundled_recipes("timeseries"), ", ")),
+      .commands = {{"train", "trains a model from a recipe and a series", timeseries::train},
+                   {"resume", "goes on with a run that was interrupted, killed, or is to have more epochs",
+                    timeseries::resume},
+                   {"evaluate", "scores a trained model, and the naive rules beside it",
+                    timeseries::evaluate},
+                   {"forecast", "forecasts the rows after the last one", timeseries::forecast},
+                   {"baselines", "scores the naive rules alone", timeseries::baselines},
+                   {"report", "makes the page of a run's folder again", unroll::report_command},
+                   {"explain", "windows, parameters and engine of a recipe's model", timeseries::explain}},
+      .without_arguments = {"train", "airline"},
+      .recipe_keys = recipe_keys};
+  return unroll::run(program, argc, argv);
+}

@@ -1,0 +1,250 @@
+#include "model.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace timeseries {
+
+namespace {
+
+constexpr double least_deviation = 1e-5;  // of a window that is constant: it is not blown up
+
+RecurrentLayer make_layers(ParameterSet& params, const char* name, const Recipe& recipe, int input) {
+  const auto& m = recipe.model;
+  const LstmEngine engine = lstm_engine_named(m.engine);
+  if (m.cell == Cell::gru)
+    return Gru(
+        params / name,
+        {.input = input, .hidden = m.hidden, .layers = m.layers, .dropout = m.dropout, .engine = engine});
+  return Lstm(params / name, {.input = input,
+                              .hidden = m.hidden,
+                              .layers = m.layers,
+                              .dropout = m.dropout,
+                              .forget_bias = m.forget_bias,
+                              .engine = engine});
+}
+
+}  // namespace
+
+Columns columns_of(const SeriesWindows& windows) {
+  const SeriesWindowOptions& options = windows.options();
+  Columns columns{.inputs = static_cast<int>(options.inputs.size()), .calendar = 0, .targets = {}};
+  const int first_of_calendar = windows.series().width() - windows.series().calendar;
+  for (const int channel : options.inputs) columns.calendar += channel >= first_of_calendar;
+  for (const int target : options.targets) {
+    const auto found = std::ranges::find(options.inputs, target);
+    columns.targets.push_back(
+        found == options.inputs.end() ? -1 : static_cast<int>(found - options.inputs.begin()));
+  }
+  return columns;
+}
+
+SeriesModel::SeriesModel(const Recipe& recipe, const Columns& columns)
+    : params(recipe.training.seed), recipe_(recipe), columns_(columns) {
+  const auto& m = recipe.model;
+  const bool reads_targets = by_channel() || m.normalization != Normalization::none ||
+                             m.architecture == Architecture::encoder_decoder;
+  require_input(!reads_targets || std::ranges::find(columns.targets, -1) == columns.targets.end(),
+                "{}: data.targets must be among data.channels: the model goes on from their values",
+                recipe.name);
+  const int horizon = recipe.horizon(), out = recipe.outputs() * width();
+  if (linear()) {
+    head_.emplace(params / "linear", DenseConfig{.in = recipe.data.window, .out = horizon * out});
+    if (m.architecture == Architecture::dlinear)
+      trend_head_.emplace(params / "trend", DenseConfig{.in = recipe.data.window, .out = horizon * out});
+    return;
+  }
+  const char* name = m.cell == Cell::gru ? "gru" : "lstm";
+  encoder_.emplace(make_layers(params, name, recipe, by_channel() ? 1 + columns.calendar : columns.inputs));
+  const bool decodes = m.architecture == Architecture::encoder_decoder;
+  if (decodes) decoder_.emplace(make_layers(params, "decoder", recipe, width()));
+  dropout_.emplace(params / "dropout", DropoutConfig{.rate = m.dropout});
+  head_.emplace(params / "head", DenseConfig{.in = m.hidden, .out = decodes ? out : horizon * out});
+}
+
+bool SeriesModel::linear() const {
+  return recipe_.model.architecture == Architecture::linear ||
+         recipe_.model.architecture == Architecture::dlinear;
+}
+
+const LstmChoice* SeriesModel::engine() const { return encoder_ ? &encoder_->choice() : nullptr; }
+
+// --- in and out of rows
+// ---------------------------------------------------------------------------------------------
+
+SeriesModel::Prepared SeriesModel::prepare(const Tensor& input) const {
+  const int window = input.dim(0), batch = input.dim(1), targets = static_cast<int>(columns_.targets.size());
+  if (!by_channel()) {
+    if (recipe_.model.normalization == Normalization::none) return {input, {}, {}};
+    Prepared prepared{input.clone(), {}, {}};
+    normalize(prepared);
+    return prepared;
+  }
+  // Each target is a row of its own, the calendar beside it.
+  const int features = linear() ? 1 : 1 + columns_.calendar, rows = batch * targets;
+  Prepared prepared{Tensor({window, rows, features}), {}, {}};
+  for (int t = 0; t < window; ++t) {
+    for (int row = 0; row < rows; ++row) {
+      const real* from = input.data() + (int64_t{t} * batch + row / targets) * columns_.inputs;
+      real* to = prepared.x.data() + (int64_t{t} * rows + row) * features;
+      to[0] = from[columns_.targets[static_cast<size_t>(row % targets)]];
+      std::copy_n(from + columns_.inputs - columns_.calendar, features - 1, to + 1);
+    }
+  }
+  normalize(prepared);
+  return prepared;
+}
+
+// Changes x, and notes what is to be undone.
+void SeriesModel::normalize(Prepared& prepared) const {
+  const bool by_mean = recipe_.model.normalization == Normalization::window;
+  if (recipe_.model.normalization == Normalization::none) return;
+  const int window = prepared.x.dim(0), rows = prepared.x.dim(1), features = prepared.x.dim(2);
+  const int values = linear() ? 1 : features - columns_.calendar, horizon = recipe_.horizon();
+  prepared.shift = Tensor({rows, horizon * width()});
+  prepared.scale = Tensor({rows, horizon * width()});
+  for (int row = 0; row < rows; ++row) {
+    for (int column = 0; column < values; ++column) {
+      const auto at = [&](int t) -> real& {
+        return prepared.x.data()[(int64_t{t} * rows + row) * features + column];
+      };
+      double shift = at(window - 1), scale = 1;
+      if (by_mean) {
+        double sum = 0, squares = 0;
+        for (int t = 0; t < window; ++t) sum += at(t);
+        shift = sum / window;
+        for (int t = 0; t < window; ++t) squares += (at(t) - shift) * (at(t) - shift);
+        scale = std::sqrt(squares / window + least_deviation);
+      }
+      for (int t = 0; t < window; ++t) at(t) = static_cast<real>((at(t) - shift) / scale);
+      for (int k = 0; k < width(); ++k) {
+        if (!by_channel() && columns_.targets[static_cast<size_t>(k)] != column) continue;
+        for (int step = 0; step < horizon; ++step) {
+          const int64_t to = int64_t{row} * horizon * width() + step * width() + k;
+          prepared.shift.data()[to] = static_cast<real>(shift);
+          prepared.scale.data()[to] = static_cast<real>(scale);
+        }
+      }
+    }
+  }
+}
+
+// Where value (step, window, target) of a batch stands among the rows.
+int64_t SeriesModel::place(int step, int window, int target) const {
+  const int targets = static_cast<int>(columns_.targets.size()), horizon = recipe_.horizon();
+  return by_channel() ? (int64_t{window} * targets + target) * horizon + step
+                      : (int64_t{window} * horizon + step) * targets + target;
+}
+
+Tensor SeriesModel::in_rows(const Tensor& target) const {
+  const int horizon = target.dim(0), batch = target.dim(1), targets = target.dim(2);
+  Tensor rows({batch * targets / width(), horizon * width()});
+  for (int step = 0; step < horizon; ++step)
+    for (int window = 0; window < batch; ++window)
+      for (int k = 0; k < targets; ++k)
+        rows.data()[place(step, window, k)] = target.data()[(int64_t{step} * batch + window) * targets + k];
+  return rows;
+}
+
+// --- forecasts
+// ------------------------------------------------------------------------------------------------------
+
+// [rows, outputs * width] -> by output [rows, width]
+Vars SeriesModel::by_output(const Var& y) const {
+  const int outputs = recipe_.outputs(), each = y.dim(1) / outputs;
+  Vars parts;
+  for (int q = 0; q < outputs; ++q) parts.push_back(outputs == 1 ? y : slice(y, 1, q * each, (q + 1) * each));
+  return parts;
+}
+
+Vars SeriesModel::outputs(const Prepared& prepared) const {
+  Vars y;
+  const int window = prepared.x.dim(0), rows = prepared.x.dim(1);
+  if (recipe_.model.architecture == Architecture::encoder_decoder) {
+    y = encode_and_decode(prepared.x);
+  } else if (linear()) {
+    Tensor x({rows, window});
+    for (int t = 0; t < window; ++t)
+      for (int row = 0; row < rows; ++row)
+        x.data()[int64_t{row} * window + t] = prepared.x.data()[t * rows + row];
+    if (trend_head_) {
+      const Tensor trend = moving_average(x);
+      y = by_output((*head_)(sub(x, trend)) + (*trend_head_)(trend));
+    } else {
+      y = by_output((*head_)(x));
+    }
+  } else {
+    const auto [steps, state] = (*encoder_)(prepared.x, encoder_->zero_state(rows));
+    y = by_output((*head_)((*dropout_)(row(steps, window - 1))));
+  }
+  if (prepared.shift.defined())
+    for (Var& values : y) values = values * prepared.scale + prepared.shift;
+  return y;
+}
+
+// The decoder begins with the last row read, and goes on with what it forecast (of the middle quantile).
+Vars SeriesModel::encode_and_decode(const Tensor& x) const {
+  const int rows = x.dim(1), features = x.dim(2);
+  const auto [steps, encoded] = (*encoder_)(x, encoder_->zero_state(rows));
+  Tensor last({rows, width()});
+  for (int row = 0; row < rows; ++row)
+    for (int k = 0; k < width(); ++k)
+      last.data()[row * width() + k] =
+          x[x.dim(0) - 1]
+              .data()[row * features + (by_channel() ? 0 : columns_.targets[static_cast<size_t>(k)])];
+  std::vector<Vars> parts(static_cast<size_t>(recipe_.outputs()));
+  LstmVars state = encoded;
+  Var read = last;
+  for (int step = 0; step < recipe_.horizon(); ++step) {
+    const auto [y, next] = (*decoder_)(reshape(read, {1, rows, width()}), state);
+    const Vars values = by_output((*head_)((*dropout_)(row(y, 0))));
+    for (size_t k = 0; k < parts.size(); ++k) parts[k].push_back(values[k]);
+    state = next;
+    read = values[static_cast<size_t>(recipe_.middle_output())];
+  }
+  Vars result;
+  for (const Vars& part : parts) result.push_back(concat(part, 1));
+  return result;
+}
+
+// Of each row over time, the first and the last value repeated beyond the ends.
+Tensor SeriesModel::moving_average(const Tensor& x) const {
+  const int window = x.dim(1), length = recipe_.model.moving_average, before = (length - 1) / 2;
+  Tensor average(x.shape());
+  for (int row = 0; row < x.dim(0); ++row) {
+    const real* values = x[row].data();
+    for (int t = 0; t < window; ++t) {
+      double sum = 0;
+      for (int k = t - before; k < t - before + length; ++k) sum += values[std::clamp(k, 0, window - 1)];
+      average[row].data()[t] = static_cast<real>(sum / length);
+    }
+  }
+  return average;
+}
+
+Var SeriesModel::loss(const SeriesBatch& batch) const {
+  const Vars y = outputs(prepare(batch.input));
+  const Tensor target = in_rows(batch.target);
+  if (recipe_.detects())
+    return binary_cross_entropy(y[0], target, {.pos_weight = static_cast<real>(recipe_.training.pos_weight)});
+  return recipe_.has_quantiles() ? quantile_loss(y, target, recipe_.training.quantiles)
+                                 : mean_squared_error(y[0], target);
+}
+
+Tensor SeriesModel::predict(const Tensor& input) const {
+  const NoTape guard;
+  const Vars y = outputs(prepare(input));
+  const int horizon = recipe_.horizon(), batch = input.dim(1),
+            targets = static_cast<int>(columns_.targets.size());
+  Tensor result({static_cast<int>(y.size()), horizon, batch, targets});
+  real* to = result.data();
+  for (const Var& values : y)
+    for (int step = 0; step < horizon; ++step)
+      for (int window = 0; window < batch; ++window)
+        for (int k = 0; k < targets; ++k) *to++ = values.value().data()[place(step, window, k)];
+  if (recipe_.detects())
+    for (real& v : result.span()) v = static_cast<real>(1 / (1 + std::exp(-static_cast<double>(v))));
+  return result;
+}
+
+}  // namespace timeseries

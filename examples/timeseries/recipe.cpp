@@ -1,0 +1,247 @@
+#include "recipe.h"
+
+#include <algorithm>
+
+#include "framework/check.h"
+
+namespace timeseries {
+
+namespace {
+
+void declare_model(RecipeReader& reader, Recipe& r) {
+  const char *zeng = "Zeng et al. 2023", *kim = "Kim et al. 2022";
+  reader.section("model", "The network: from a window of rows to a forecast, or to a probability.");
+  reader
+      .choice(
+          "architecture", r.model.architecture,
+          {{"direct", Architecture::direct},
+           {"encoder-decoder", Architecture::encoder_decoder},
+           {"linear", Architecture::linear},
+           {"dlinear", Architecture::dlinear}},
+          "direct: recurrent layers over the window, and a dense layer from their last step to the whole "
+          "horizon; "
+          "encoder-decoder: further layers go on from their state a step at a time, reading what was "
+          "forecast for "
+          "the step before; linear: the horizon as weighted sums of the window, with normalization \"last\" "
+          "NLinear; dlinear: the same of its moving average and of the rest")
+      .source(zeng);
+  reader.choice("cell", r.model.cell, {{"lstm", Cell::lstm}, {"gru", Cell::gru}}, "of the recurrent layers");
+  // Bounds as in ptb's recipes: what a damaged file asks for is refused before it is made.
+  reader.key("hidden", r.model.hidden, "width of every recurrent layer").at_least(1).at_most(100'000);
+  reader.key("layers", r.model.layers, "recurrent layers").at_least(1).at_most(100);
+  reader
+      .key("dropout", r.model.dropout,
+           "probability that an element is dropped: between layers, and of what the dense layer reads")
+      .at_least(0)
+      .below(1);
+  reader.key("shared_channels", r.model.shared_channels,
+             "one set of weights for all targets: each is a row of the batch, and sees itself and the "
+             "calendar only");
+  reader
+      .choice(
+          "normalization", r.model.normalization,
+          {{"none", Normalization::none}, {"last", Normalization::last}, {"window", Normalization::window}},
+          "of each channel in each window, undone at the output: last subtracts its last value; window its "
+          "mean, "
+          "and divides by its standard deviation")
+      .source(fmt::format("{}; {}", zeng, kim));
+  reader.key("forget_bias", r.model.forget_bias, "added to the forget gate's first bias")
+      .source("Jozefowicz et al. 2015");
+  reader.key("moving_average", r.model.moving_average, "dlinear: rows that are averaged")
+      .at_least(1)
+      .at_most(100'000)
+      .unit("rows")
+      .source(zeng);
+  reader.key("engine", r.model.engine, "how the recurrent layers are computed")
+      .one_of({"auto", "cudnn", "fused", "composed"});
+}
+
+void declare_data(RecipeReader& reader, Recipe& r) {
+  auto& d = r.data;
+  reader.section("data", "The series, what of it is read and predicted, and which rows train.");
+  reader.key("file", d.file,
+             "a CSV file with a header, or the name of a bundled series; --csv goes before it");
+  reader.key("test_files", d.test_files,
+             "CSV files that are the test split, each scored by itself; looked for beside the first");
+  reader.key("time", d.time, "the column of times; \"\": the first one, if it holds dates");
+  reader.key("channels", d.channels, "the columns that are read; none named: all but time and label");
+  reader.key("targets", d.targets, "the channels that are forecast; none named: all");
+  reader.key("calendar", d.calendar, "what is read of the time besides, as sines and cosines; trend: years")
+      .one_of({"minute", "hour", "weekday", "day", "day_of_year", "month", "trend"});
+  reader.key("label", d.label, "a column of 0 and 1 that is to be detected; \"\": the task is to forecast");
+  reader.key("separator", d.separator, "between the cells of a row").one_of({",", ";", "\t"});
+  reader.choice(
+      "missing", d.missing,
+      {{"error", Missing::error}, {"previous", Missing::previous}, {"interpolate", Missing::interpolate}},
+      "a cell without a value: an error; the value before it; the line between its neighbours, which looks "
+      "ahead");
+  reader.choice("gaps", d.gaps, {{"error", Gaps::error}, {"allow", Gaps::allow}},
+                "times further apart than the others: an error; taken as if evenly spaced");
+  reader.key("window", d.window, "rows that are read").at_least(1).at_most(1'000'000).unit("rows");
+  reader.key("horizon", d.horizon, "rows that are forecast").at_least(1).at_most(1'000'000).unit("rows");
+  reader.key("stride", d.stride, "rows from a window to the next in training; every window is scored")
+      .at_least(1)
+      .unit("rows");
+  reader.key("batch", d.batch, "windows of a step of training").at_least(1).at_most(1'000'000);
+  reader.key("eval_batch", d.eval_batch, "windows that are scored side by side")
+      .at_least(1)
+      .at_most(1'000'000);
+  reader.choice(
+      "split", d.split,
+      {{"fraction", SplitKind::fraction},
+       {"rows", SplitKind::rows},
+       {"time", SplitKind::time},
+       {"shuffled", SplitKind::shuffled}},
+      "by train and valid; by train_rows, valid_rows, test_rows; by valid_from and test_from; each row by "
+      "lot, which leaks: to show what that does");
+  reader.key("train", d.train, "fraction, shuffled: share of the rows that train, the first ones")
+      .above(0)
+      .at_most(1);
+  reader
+      .key("valid", d.valid,
+           "fraction, shuffled: share of those after them that validate; the rest are the test")
+      .at_least(0)
+      .below(1);
+  reader.key("train_rows", d.train_rows, "rows: that train, the first ones").at_least(0).unit("rows");
+  reader.key("valid_rows", d.valid_rows, "rows: after them, that validate").at_least(0).unit("rows");
+  reader.key("test_rows", d.test_rows, "rows: after those, that are the test; 0: to the end")
+      .at_least(0)
+      .unit("rows");
+  reader.key("valid_from", d.valid_from, "time: first one that validates, as in \"2016-09-01\"");
+  reader.key("test_from", d.test_from, "time: first one of the test");
+  reader
+      .key("drop_last_pairs", d.drop_last_pairs,
+           "leaves so many pairs of window and target out at the end of each part, and lets no window look "
+           "back "
+           "across a border, as a tutorial does; a test without them is no full test")
+      .at_least(0);
+  reader.key("period", d.period, "rows of a season: for the seasonal rules, and for MASE")
+      .at_least(1)
+      .unit("rows");
+  reader.key("autoregression", d.autoregression, "order of the autoregression among the rules; 0: none")
+      .at_least(0)
+      .at_most(1000);
+}
+
+}  // namespace
+
+void declare_keys(RecipeReader& reader, Recipe& r) {
+  declare_model(reader, r);
+  declare_data(reader, r);
+  reader.section("scaling", "Of each channel by itself; errors are given in scaled and in original units.");
+  reader.choice(
+      "kind", r.scaling.kind,
+      {{"none", ScalingKind::none}, {"standard", ScalingKind::standard}, {"minmax", ScalingKind::minmax}},
+      "to mean 0 and standard deviation 1; to 0 … 1");
+  reader.choice(
+      "fit", r.scaling.fit, {{"train", ScalingFit::train}, {"all", ScalingFit::all}},
+      "measured on the training rows; on all rows, a leak of the test into training, as a tutorial does");
+  declare_training_keys(reader, r.training);
+  reader
+      .choice("loss", r.training.loss, {{"mse", Loss::mse}, {"quantile", Loss::quantile}},
+              "of a forecast: mean squared error; mean quantile loss, which gives an interval too")
+      .source("Koenker and Bassett 1978");
+  reader
+      .key("quantiles", r.training.quantiles, "quantile: those that are forecast, ascending, 0.5 among them")
+      .above(0)
+      .below(1);
+  reader.key("pos_weight", r.training.pos_weight, "factor of the loss where the label is 1").above(0);
+  declare_optimizer_keys(reader, r.optimizer);
+  declare_schedule_keys(reader, r.schedule);
+}
+
+namespace {
+
+// Rules between keys.
+void check(const RecipeReader& reader, const Recipe& r) {
+  const bool linear =
+      r.model.architecture == Architecture::linear || r.model.architecture == Architecture::dlinear;
+  if (r.detects()) {
+    if (r.model.architecture != Architecture::direct)
+      reader.refuse("model.architecture", "must be \"direct\" to detect a label");
+    if (r.model.normalization != Normalization::none)
+      reader.refuse("model.normalization",
+                    "is undone at the output of a forecast; there is a label (data.label)");
+    if (r.model.shared_channels)
+      reader.refuse("model.shared_channels", "is for forecasts; there is a label (data.label)");
+    if (!r.data.targets.empty())
+      reader.refuse("data.targets", "are for forecasts; there is a label (data.label)");
+  } else if (!r.data.test_files.empty()) {
+    reader.refuse("data.test_files",
+                  "are for detection (data.label); a forecast's test rows follow its training rows");
+  }
+  if (linear && !r.data.calendar.empty())
+    reader.refuse("data.calendar", "is not read by a linear architecture");
+  const auto& q = r.training.quantiles;
+  if (r.has_quantiles() &&
+      (!std::ranges::is_sorted(q, std::less_equal{}) || std::ranges::find(q, 0.5) == q.end()))
+    reader.refuse("training.quantiles", "must ascend, and 0.5 must be among them");
+  if (!r.data.test_files.empty() && r.data.split != SplitKind::fraction)
+    reader.refuse("data.test_files", "need data.split = \"fraction\": train and valid share the first file");
+  if (r.data.split == SplitKind::rows && r.data.train_rows == 0)
+    reader.refuse("data.split", "= \"rows\" needs data.train_rows");
+  if (r.data.split == SplitKind::time && (r.data.valid_from.empty() || r.data.test_from.empty()))
+    reader.refuse("data.split", "= \"time\" needs data.valid_from and data.test_from");
+  if (r.data.drop_last_pairs > 0 && (r.data.window != 1 || r.data.horizon != 1 || r.detects()))
+    reader.refuse("data.drop_last_pairs",
+                  "is for forecasts of one row from one (data.window = 1, data.horizon = 1)");
+  if (!r.validates()) {
+    if (r.training.keep == Keep::best) reader.refuse("training.keep", "= \"best\" needs rows that validate");
+    if (r.training.patience > 0) reader.refuse("training.patience", "needs rows that validate");
+    if (r.schedule.kind == ScheduleKind::plateau)
+      reader.refuse("schedule.kind", "= \"plateau\" needs rows that validate");
+  }
+  check_training_keys(reader, r.sections());
+}
+
+}  // namespace
+
+int Recipe::middle_output() const {
+  if (!has_quantiles()) return 0;
+  return static_cast<int>(std::ranges::find(training.quantiles, 0.5) - training.quantiles.begin());
+}
+
+bool Recipe::validates() const {
+  switch (data.split) {
+    case SplitKind::fraction:
+    case SplitKind::shuffled:
+      return data.valid > 0;
+    case SplitKind::rows:
+      return data.valid_rows > 0;
+    case SplitKind::time:
+      break;
+  }
+  return data.valid_from != data.test_from;
+}
+
+Recipe load_recipe(const RecipeFile& file, const std::vector<Override>& overrides) {
+  Recipe recipe;
+  recipe.name = file.name;
+  RecipeReader reader;
+  declare_keys(reader, recipe);
+  reader.read(file);
+  for (const auto& [assignment, origin] : overrides) reader.set(assignment, origin);
+  check(reader, recipe);
+  return recipe;
+}
+
+Recipe load_recipe(std::string_view name_or_path, const std::vector<Override>& overrides) {
+  return load_recipe(find_recipe(name_or_path, "timeseries"), overrides);
+}
+
+std::string resolved(const Recipe& recipe) {
+  Recipe copy = recipe;
+  RecipeReader reader;
+  declare_keys(reader, copy);
+  return reader.toml();
+}
+
+std::vector<DifferingKey> differing_keys(const Recipe& before, const Recipe& after) {
+  Recipe old = before, young = after;
+  RecipeReader old_keys, young_keys;
+  declare_keys(old_keys, old);
+  declare_keys(young_keys, young);
+  return unroll::differing_keys(old_keys, young_keys);
+}
+
+}  // namespace timeseries

@@ -1,0 +1,92 @@
+// Recipes of time-series models: every choice that a run depends on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/scaling.h"
+#include "data/series.h"
+#include "training/recipe_sections.h"
+
+namespace timeseries {
+
+using namespace unroll;
+
+enum class Architecture : uint8_t { direct, encoder_decoder, linear, dlinear };
+enum class Cell : uint8_t { lstm, gru };
+// Of each window by itself; undone at the output.
+enum class Normalization : uint8_t { none, last, window };
+enum class SplitKind : uint8_t { fraction, rows, time, shuffled };
+enum class ScalingFit : uint8_t { train, all };
+enum class Loss : uint8_t { mse, quantile };
+
+struct Recipe {
+  std::string name;  // of the recipe, for the run's folder; not a key
+
+  struct {
+    Architecture architecture = Architecture::direct;
+    Cell cell = Cell::lstm;
+    int hidden = 32, layers = 1;
+    float dropout = 0;
+    bool shared_channels = false;
+    Normalization normalization = Normalization::none;
+    float forget_bias = 1;
+    int moving_average = 25;
+    std::string engine = "auto";
+  } model;
+  struct {
+    std::string file;
+    std::vector<std::string> test_files;
+    std::string time;
+    std::vector<std::string> channels, targets, calendar;
+    std::string label;
+    std::string separator = ",";
+    Missing missing = Missing::error;
+    Gaps gaps = Gaps::error;
+    int window = 24, horizon = 1, stride = 1, batch = 32, eval_batch = 256;
+    SplitKind split = SplitKind::fraction;
+    double train = 0.7, valid = 0.1;
+    int64_t train_rows = 0, valid_rows = 0, test_rows = 0;
+    std::string valid_from, test_from;
+    int drop_last_pairs = 0;
+    int64_t period = 1;
+    int autoregression = 0;
+  } data;
+  struct {
+    ScalingKind kind = ScalingKind::standard;
+    ScalingFit fit = ScalingFit::train;
+  } scaling;
+  struct Training : TrainingSection {
+    Loss loss = Loss::mse;
+    std::vector<double> quantiles = {0.1, 0.5, 0.9};
+    double pos_weight = 1;
+    Training() : TrainingSection{.epochs = 100, .clip = 1, .keep = Keep::best, .log_every = 20} {}
+  } training;
+  OptimizerSection optimizer{.kind = OptimizerKind::adam, .learning_rate = 1e-3};
+  ScheduleSection schedule;
+
+  TrainingSections sections() const { return {training, optimizer, schedule}; }
+  bool detects() const { return !data.label.empty(); }
+  bool validates() const;  // there is a valid split
+  bool has_quantiles() const { return training.loss == Loss::quantile && !detects(); }
+  // Values predicted for each step of a target: one for each quantile.
+  int outputs() const { return has_quantiles() ? static_cast<int>(training.quantiles.size()) : 1; }
+  int middle_output() const;  // that of quantile 0.5
+  int horizon() const { return detects() ? 1 : data.horizon; }
+};
+
+// The table of keys over a recipe's fields. The recipe must outlive the reader.
+void declare_keys(RecipeReader& reader, Recipe& recipe);
+
+// A recipe with its overrides, once the rules between keys are kept. Throws InputError.
+Recipe load_recipe(std::string_view name_or_path, const std::vector<Override>& overrides);
+// The same from a text, such as the resolved one in a saved model.
+Recipe load_recipe(const RecipeFile& file, const std::vector<Override>& overrides = {});
+// Every key with its value.
+std::string resolved(const Recipe& recipe);
+// The keys whose values differ.
+std::vector<DifferingKey> differing_keys(const Recipe& before, const Recipe& after);
+
+}  // namespace timeseries

@@ -1,0 +1,71 @@
+#include "saved_model.h"
+
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "framework/one_line.h"
+#include "training/checkpoint.h"
+#include "training/state_dict.h"
+
+namespace timeseries {
+
+namespace {
+
+const std::string& metadata(const SafetensorsFile& file, const std::string& key) {
+  const auto found = file.metadata().find(key);
+  require_input(found != file.metadata().end(), "{}: not a model of timeseries: its metadata has no '{}'",
+                file.path(), key);
+  return found->second;
+}
+
+}  // namespace
+
+Metadata model_metadata(const Recipe& recipe, const Series& series, const Scaling& scaling) {
+  const nlohmann::ordered_json channels{
+      {"names", series.channels}, {"shift", scaling.shift}, {"scale", scaling.scale}};
+  return {{"program", "unroll timeseries"},
+          {"recipe_name", recipe.name},
+          {"recipe", resolved(recipe)},
+          {"channels", channels.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)}};
+}
+
+SavedModel read_saved_model(const std::filesystem::path& path) {
+  const SafetensorsFile file(path);
+  check_checkpoint_version(file);
+  SavedModel saved;
+  saved.path = path;
+  saved.recipe = load_recipe({.name = one_line(metadata(file, "recipe_name")),
+                              .origin = path.string() + ": recipe",
+                              .text = metadata(file, "recipe")});
+  const auto channels = nlohmann::json::parse(metadata(file, "channels"), nullptr, false);
+  try {
+    saved.channels = channels.at("names");
+    saved.scaling.shift = channels.at("shift").get<std::vector<double>>();
+    saved.scaling.scale = channels.at("scale").get<std::vector<double>>();
+  } catch (const nlohmann::json::exception&) {
+    throw InputError(
+        fmt::format("{}: the channels in its metadata are no JSON of names, shift and scale", file.path()));
+  }
+  const auto& [shift, scale] = saved.scaling;
+  require_input(shift.size() == saved.channels.size() && scale.size() == shift.size(),
+                "{}: {} channels in its metadata, {} shifts and {} scales", file.path(),
+                saved.channels.size(), shift.size(), scale.size());
+  for (const double value : scale)
+    require_input(std::isfinite(value) && value > 0, "{}: a scale in its metadata is {}", file.path(), value);
+  return saved;
+}
+
+void SavedModel::check_channels(const Series& series) const {
+  require_input(series.channels == channels, "{}: its channels are {}; the model of {} was trained on {}",
+                series.origin, fmt::join(series.channels, ", "), path.string(),
+                one_line(fmt::format("{}", fmt::join(channels, ", "))));
+}
+
+std::unique_ptr<SeriesModel> SavedModel::make_model(const SeriesWindows& windows) const {
+  auto model = std::make_unique<SeriesModel>(recipe, columns_of(windows));
+  load_state_dict(SafetensorsFile(path), model->params);
+  return model;
+}
+
+}  // namespace timeseries

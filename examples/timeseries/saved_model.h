@@ -1,0 +1,33 @@
+// A model in a file: weights under the names that PyTorch would use; recipe, channels and their scaling in
+// the metadata, so that the file and a CSV are enough to forecast.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/scaling.h"
+#include "model.h"
+#include "training/safetensors.h"
+
+namespace timeseries {
+
+// What a model's file says about it.
+Metadata model_metadata(const Recipe& recipe, const Series& series, const Scaling& scaling);
+
+struct SavedModel {
+  std::filesystem::path path;
+  Recipe recipe;
+  std::vector<std::string> channels;  // of the series that it was trained on, with the calendar's
+  Scaling scaling;
+
+  // Throws InputError, naming both, if a series has other channels.
+  void check_channels(const Series& series) const;
+  // With the weights of the file. Throws InputError as load_state_dict.
+  std::unique_ptr<SeriesModel> make_model(const SeriesWindows& windows) const;
+};
+// Throws InputError: no such file, cut off, of another program, or contradicting itself.
+SavedModel read_saved_model(const std::filesystem::path& path);
+
+}  // namespace timeseries

@@ -1,0 +1,240 @@
+#include "scores.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "data/baselines.h"
+#include "training/signals.h"
+
+namespace timeseries {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// "0.4213", "18.73", "1.2e+04"; empty: not defined.
+std::string figure(double value) {
+  if (std::isnan(value)) return "";
+  const double size = std::abs(value);
+  return size < 10    ? fmt::format("{:.4f}", value)
+         : size < 1e5 ? fmt::format("{:.2f}", value)
+                      : fmt::format("{:.4g}", value);
+}
+
+struct Measure {
+  const char *name, *key;
+  double ForecastErrors::*value;
+};
+constexpr Measure measures[] = {{"MSE scaled", "scaled_mse", &ForecastErrors::scaled_mse},
+                                {"MAE scaled", "scaled_mae", &ForecastErrors::scaled_mae},
+                                {"RMSE", "rmse", &ForecastErrors::rmse},
+                                {"MAE", "mae", &ForecastErrors::mae},
+                                {"sMAPE", "smape", &ForecastErrors::smape},
+                                {"MASE", "mase", &ForecastErrors::mase}};
+struct DetectionMeasure {
+  const char *name, *key;
+  double DetectionScores::*value;
+};
+constexpr DetectionMeasure detection_measures[] = {
+    {"accuracy", "accuracy", &DetectionScores::accuracy},
+    {"balanced", "balanced_accuracy", &DetectionScores::balanced_accuracy},
+    {"precision", "precision", &DetectionScores::precision},
+    {"recall", "recall", &DetectionScores::recall},
+    {"F1", "f1", &DetectionScores::f1},
+    {"ROC-AUC", "roc_auc", &DetectionScores::roc_auc},
+    {"log loss", "log_loss", &DetectionScores::log_loss}};
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+
+ForecastScores score_model(const Recipe& recipe, const SeriesModel& model, SeriesWindows& windows,
+                           const std::vector<double>& mase_scale) {
+  ForecastScores scores(windows, mase_scale);
+  windows.in_order();
+  for (int64_t k = 0; k < windows.batches(recipe.data.eval_batch); ++k) {
+    stop_if_signalled();
+    const SeriesBatch batch = windows.batch(k, recipe.data.eval_batch);
+    scores.add_scaled(batch.origins, model.predict(batch.input)[recipe.middle_output()].span());
+  }
+  return scores;
+}
+
+// What can be 0 or less has no growth.
+bool is_positive(const Series& series, const std::vector<int>& channels) {
+  for (int64_t row = 0; row < series.rows(); ++row)
+    for (const int channel : channels)
+      if (series.at(row, channel) <= 0) return false;
+  return true;
+}
+
+void add_forecasts(const Recipe& recipe, const SeriesData& data, const SeriesWindows& windows,
+                   Evaluation& evaluation) {
+  std::vector<ForecastBaseline> rules = {last_value()};
+  if (recipe.data.period > 1) {
+    rules.push_back(seasonal_naive(recipe.data.period));
+    if (is_positive(data.series(), data.targets())) rules.push_back(seasonal_growth(recipe.data.period));
+  }
+  rules.push_back(training_mean(data.series(), data.split.train));
+  if (recipe.data.autoregression > 0)
+    rules.push_back(
+        autoregression(data.series(), data.split.train, recipe.data.autoregression, data.targets()));
+  for (const ForecastBaseline& rule : rules) {
+    const auto scores = score(rule, windows, data.mase_scale);
+    if (scores)
+      evaluation.forecasts.push_back({rule.name, *scores});
+    else
+      evaluation.left_out.push_back(rule.name);
+  }
+}
+
+void add_detections(const SeriesData& data, const SeriesWindows& windows, Evaluation& evaluation) {
+  for (const DetectionBaseline& rule :
+       {majority_class(*data.train), threshold_rule(*data.train), logistic_regression(*data.train)})
+    evaluation.detections.push_back({rule.name, score(rule, windows)});
+  const DetectionBaseline previous = previous_label(*data.train);
+  evaluation.detections.push_back({previous.name, score(previous, windows), true});
+}
+
+}  // namespace
+
+double mean_loss(const SeriesModel& model, SeriesWindows& windows, int size) {
+  const NoTape guard;
+  windows.in_order();
+  double total = 0;
+  int64_t count = 0;
+  for (int64_t k = 0; k < windows.batches(size); ++k) {
+    stop_if_signalled();
+    const SeriesBatch batch = windows.batch(k, size);
+    total += static_cast<double>(model.loss(batch).item()) * static_cast<double>(batch.target.size());
+    count += batch.target.size();
+  }
+  return total / static_cast<double>(count);
+}
+
+std::vector<double> detect(const SeriesModel& model, SeriesWindows& windows, int size) {
+  windows.in_order();
+  std::vector<double> probabilities;
+  for (int64_t k = 0; k < windows.batches(size); ++k) {
+    stop_if_signalled();
+    const Tensor found = model.predict(windows.batch(k, size).input);
+    probabilities.insert(probabilities.end(), found.span().begin(), found.span().end());
+  }
+  return probabilities;
+}
+
+Evaluation evaluate(const Recipe& recipe, const SeriesData& data, TestPart& part, const SeriesModel* model) {
+  Evaluation evaluation{
+      .part = part.name, .horizon = recipe.horizon(), .targets = static_cast<int>(data.targets().size())};
+  part.windows.in_order();
+  if (recipe.detects()) {
+    if (model)
+      evaluation.detections.push_back(
+          {"the model", score_detection(detect(*model, part.windows, recipe.data.eval_batch),
+                                        window_labels(part.windows))});
+    add_detections(data, part.windows, evaluation);
+  } else {
+    if (model)
+      evaluation.forecasts.push_back(
+          {"the model", score_model(recipe, *model, part.windows, data.mase_scale)});
+    add_forecasts(recipe, data, part.windows, evaluation);
+  }
+  return evaluation;
+}
+
+RunDescription::Table table_of(const Evaluation& evaluation) {
+  RunDescription::Table table{.title = "Scores: " + evaluation.part, .note = {}, .columns = {""}};
+  if (evaluation.detections.empty()) {
+    for (const Measure& measure : measures) table.columns.push_back(measure.name);
+    for (const ForecastRow& row : evaluation.forecasts) {
+      table.rows.push_back({row.name});
+      const ForecastErrors errors = row.scores.overall();
+      for (const Measure& measure : measures) table.rows.back().push_back(figure(errors.*measure.value));
+    }
+    table.note =
+        fmt::format("{} windows, none left out.", with_commas(evaluation.forecasts[0].scores.windows()));
+  } else {
+    for (const auto& measure : detection_measures) table.columns.push_back(measure.name);
+    for (const DetectionRow& row : evaluation.detections) {
+      table.rows.push_back({row.name});
+      for (const auto& measure : detection_measures)
+        table.rows.back().push_back(figure(row.scores.*measure.value));
+    }
+    const DetectionScores& first = evaluation.detections[0].scores;
+    table.note =
+        fmt::format("{} rows, {} of them positive.", with_commas(first.count), with_commas(first.positives));
+  }
+  for (const std::string& name : evaluation.left_out)
+    table.note += fmt::format(" {}: too little history before the first window.", name);
+  return table;
+}
+
+std::optional<RunDescription::Table> table_by_step(const Evaluation& evaluation) {
+  constexpr int most = 12;
+  if (evaluation.forecasts.empty()) return {};
+  const int horizon = evaluation.horizon;
+  if (horizon == 1) return {};
+  RunDescription::Table table{
+      .title = fmt::format("RMSE by step: {}", evaluation.part), .note = {}, .columns = {"step"}};
+  for (const ForecastRow& row : evaluation.forecasts) table.columns.push_back(row.name);
+  const int lines = std::min(horizon, most);
+  for (int k = 1; k <= lines; ++k) {
+    const int step = (k * horizon + lines - 1) / lines;
+    table.rows.push_back({std::to_string(step)});
+    for (const ForecastRow& row : evaluation.forecasts)
+      table.rows.back().push_back(figure(row.scores.at_step(step - 1).rmse));
+  }
+  return table;
+}
+
+std::vector<std::string> verdicts(const Evaluation& evaluation) {
+  std::vector<std::string> words;
+  const auto compare = [&](const std::string& measure, bool less_is_better, auto value, const auto& rows) {
+    const double model = value(rows[0]);
+    bool loses = false;
+    for (size_t k = 1; k < rows.size(); ++k) {
+      const double rule = value(rows[k]);
+      if (std::isnan(rule) || (less_is_better ? model < rule : model > rule)) continue;
+      words.push_back(fmt::format("the model {} {}: {} {}, the rule {}",
+                                  model == rule ? "is no better than" : "loses to", rows[k].name, measure,
+                                  figure(model), figure(rule)));
+      loses = true;
+    }
+    if (!loses)
+      words.push_back(fmt::format("the model is better than every rule: {} {}", measure, figure(model)));
+  };
+  if (!evaluation.forecasts.empty()) {
+    // Several channels have units of their own: their errors add up scaled.
+    const bool several = evaluation.targets > 1;
+    compare(
+        several ? "MSE scaled" : "RMSE", true,
+        [&](const ForecastRow& row) {
+          const ForecastErrors errors = row.scores.overall();
+          return several ? errors.scaled_mse : errors.rmse;
+        },
+        evaluation.forecasts);
+    return words;
+  }
+  std::vector<DetectionRow> rows = evaluation.detections;
+  std::erase_if(rows, [](const DetectionRow& row) { return row.knows_labels; });
+  compare(
+      "accuracy", false, [](const DetectionRow& row) { return row.scores.accuracy; }, rows);
+  compare(
+      "balanced accuracy", false, [](const DetectionRow& row) { return row.scores.balanced_accuracy; }, rows);
+  return words;
+}
+
+Json json_of(const Evaluation& evaluation) {
+  Json json = Json::object();
+  for (const ForecastRow& row : evaluation.forecasts) {
+    const ForecastErrors errors = row.scores.overall();
+    for (const Measure& measure : measures) json[row.name][measure.key] = number(errors.*measure.value);
+    json[row.name]["windows"] = row.scores.windows();
+  }
+  for (const DetectionRow& row : evaluation.detections) {
+    for (const auto& measure : detection_measures)
+      json[row.name][measure.key] = number(row.scores.*measure.value);
+    json[row.name]["rows"] = row.scores.count;
+  }
+  return json;
+}
+
+}  // namespace timeseries

@@ -1,0 +1,169 @@
+#include "series_data.h"
+
+#include <algorithm>
+
+#include "bundled_series.h"
+#include "data/forecast_scores.h"
+#include "framework/check.h"
+
+namespace timeseries {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+SeriesOptions series_options(const Recipe& recipe) {
+  const auto& d = recipe.data;
+  SeriesOptions options{.time = d.time,
+                        .channels = d.channels,
+                        .label = d.label,
+                        .missing = d.missing,
+                        .gaps = d.gaps,
+                        .separator = d.separator[0]};
+  if (!options.channels.empty())
+    for (const std::string& target : d.targets)
+      if (std::ranges::find(d.channels, target) == d.channels.end()) options.channels.push_back(target);
+  return options;
+}
+
+// The name of a bundled series, as opposed to a path.
+bool is_name(const std::string& file) { return file.find_first_of("./") == std::string::npos; }
+
+Series read(const Recipe& recipe, const fs::path& csv) {
+  const SeriesOptions options = series_options(recipe);
+  if (!csv.empty()) return unroll::load_series(csv, options);
+  const std::string& file = recipe.data.file;
+  require_input(!file.empty(), "{}: the recipe wants a series of yours; name its file with --csv",
+                recipe.name);
+  if (!is_name(file)) {
+    require_input(fs::exists(file),
+                  "{}: there is no such file; data/get-series.sh fetches what the bundled recipes "
+                  "need, --csv names it elsewhere",
+                  file);
+    return unroll::load_series(file, options);
+  }
+  std::vector<std::string> names;
+  for (const BundledSeries& series : bundled_series()) {
+    if (series.name == file) return parse_series(series.text, file, options);
+    names.emplace_back(series.name);
+  }
+  throw InputError(
+      fmt::format("there is no bundled series '{}'; there are {}; a file of yours has a '.' or '/' in its "
+                  "name",
+                  file, fmt::join(names, ", ")));
+}
+
+void add_rows(Series& series, int64_t rows) {
+  for (int64_t k = 0; k < rows; ++k) {
+    series.times.at.push_back(series.times.time(series.rows()).count);
+    series.values.insert(series.values.end(), static_cast<size_t>(series.width()), 0.0);
+  }
+}
+
+Series with_calendar(const Recipe& recipe, Series series) {
+  add_calendar(series, recipe.data.calendar);
+  return series;
+}
+
+Part rows_between(int64_t begin, int64_t end) { return {{begin, end, 0}}; }
+
+SeriesSplit make_split(const Recipe& recipe, const Series& series, int64_t rows) {
+  const auto& d = recipe.data;
+  if (!d.test_files.empty()) {
+    const auto border = static_cast<int64_t>(static_cast<double>(rows) * d.train);
+    require_input(border > 0 && (border < rows || d.valid == 0),
+                  "{}: data.train = {} leaves no rows to validate of {}", series.origin, d.train, rows);
+    return {rows_between(0, border), rows_between(border, rows), {}};
+  }
+  switch (d.split) {
+    case SplitKind::fraction:
+      return split_by_fraction(rows, d.train, d.valid);
+    case SplitKind::rows: {
+      const int64_t valid_end = d.train_rows + d.valid_rows;
+      return split_at_rows(rows, d.train_rows, valid_end, d.test_rows > 0 ? valid_end + d.test_rows : 0);
+    }
+    case SplitKind::time:
+      return split_by_time(series, d.valid_from, d.test_from);
+    case SplitKind::shuffled:
+      return split_shuffled(rows, d.train, d.valid, recipe.training.seed);
+  }
+  return {};
+}
+
+std::vector<std::string> warnings_of(const Recipe& recipe) {
+  std::vector<std::string> warnings;
+  if (recipe.scaling.fit == ScalingFit::all)
+    warnings.push_back(
+        "scaling.fit = \"all\": the scaling has seen the test rows, as no forecast could have");
+  if (recipe.data.drop_last_pairs > 0)
+    warnings.push_back(
+        fmt::format("data.drop_last_pairs = {}: each part loses so many pairs; the test is not full",
+                    recipe.data.drop_last_pairs));
+  if (recipe.data.split == SplitKind::shuffled)
+    warnings.push_back(
+        "data.split = \"shuffled\": neighbours of each test row were trained on; the scores leak");
+  if (recipe.data.missing == Missing::interpolate)
+    warnings.push_back("data.missing = \"interpolate\": a filled value has seen the value after it");
+  return warnings;
+}
+
+}  // namespace
+
+Series load_series(const Recipe& recipe, const fs::path& csv, int64_t rows_beyond) {
+  Series series = read(recipe, csv);
+  add_rows(series, rows_beyond);
+  return with_calendar(recipe, std::move(series));
+}
+
+std::string describe(const Recipe& recipe, const fs::path& csv) {
+  if (!csv.empty()) return csv.string();
+  return is_name(recipe.data.file) ? recipe.data.file + " (bundled)" : recipe.data.file;
+}
+
+SeriesWindows make_windows(const Recipe& recipe, const Series& series, const Scaling& scaling,
+                           const Part& part, const std::string& part_name, int stride) {
+  SeriesWindowOptions options{.window = recipe.data.window,
+                              .horizon = recipe.horizon(),
+                              .stride = stride,
+                              .lead = recipe.detects() ? 0 : 1,
+                              .drop_last = std::max(0, recipe.data.drop_last_pairs - 1),
+                              .inputs = {},
+                              .targets = {}};
+  for (const std::string& name : recipe.data.channels) options.inputs.push_back(series.channel(name));
+  if (!options.inputs.empty())
+    for (int k = series.width() - series.calendar; k < series.width(); ++k) options.inputs.push_back(k);
+  for (const std::string& name : recipe.data.targets) options.targets.push_back(series.channel(name));
+  return SeriesWindows(series, scaling, part, part_name, options);
+}
+
+int64_t first_held_out(const Recipe& recipe, const Series& series, int64_t rows) {
+  try {
+    return make_split(recipe, series, rows).train.back().end;
+  } catch (const InputError&) { return rows; }
+}
+
+SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const std::optional<SeriesSplit>& fold,
+                       const std::optional<Scaling>& saved)
+    : warnings(warnings_of(recipe)) {
+  all.push_back(load_series(recipe, csv));
+  notes = series().notes;
+  split = fold ? *fold : make_split(recipe, series(), series().rows());
+  if (recipe.data.drop_last_pairs > 0) split = without_history(split);
+  const Part measured = recipe.scaling.fit == ScalingFit::all ? whole_series(series()) : split.train;
+  scaling = saved ? *saved : fit_scaling(series(), measured, recipe.scaling.kind, notes);
+  train.emplace(make_windows(recipe, series(), scaling, split.train, "train", recipe.data.stride));
+  if (rows_of(split.valid) > 0) valid.emplace(make_windows(recipe, series(), scaling, split.valid, "valid"));
+  if (rows_of(split.test) > 0)
+    tests.push_back({"test", make_windows(recipe, series(), scaling, split.test, "test")});
+  const fs::path beside = csv.empty() ? fs::path(recipe.data.file) : csv;
+  for (const std::string& name : recipe.data.test_files) {
+    const fs::path path = beside.parent_path() / name;
+    all.push_back(with_calendar(recipe, unroll::load_series(path, series_options(recipe))));
+    tests.push_back({path.stem().string(), make_windows(recipe, all.back(), scaling,
+                                                        rows_between(0, all.back().rows()), path.string())});
+  }
+  if (!recipe.detects())
+    mase_scale = unroll::mase_scale(series(), split.train, recipe.data.period, targets());
+}
+
+}  // namespace timeseries

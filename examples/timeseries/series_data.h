@@ -1,0 +1,55 @@
+// The series that a recipe asks for: read, split, scaled, and cut into windows.
+#pragma once
+
+#include <deque>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/series_windows.h"
+#include "data/split.h"
+#include "recipe.h"
+
+namespace timeseries {
+
+// The series of a recipe with its calendar: from `csv`, or where that is empty from data.file. `rows_beyond`
+// more rows stand at its end with values 0, only their times being known. Throws InputError.
+Series load_series(const Recipe& recipe, const std::filesystem::path& csv, int64_t rows_beyond = 0);
+// "airline (bundled)", "data/ETTh1.csv"
+std::string describe(const Recipe& recipe, const std::filesystem::path& csv);
+// The windows that a recipe cuts a part into, every one of them if `stride` is 1.
+SeriesWindows make_windows(const Recipe& recipe, const Series& series, const Scaling& scaling,
+                           const Part& part, const std::string& part_name, int stride = 1);
+
+// The first row that does not train, of a series with so many rows; all of them if it is too short to be
+// split as the recipe says.
+int64_t first_held_out(const Recipe& recipe, const Series& series, int64_t rows);
+
+// What is scored by itself: the test split, or one of the files of data.test_files.
+struct TestPart {
+  std::string name;  // "test", or the file's
+  SeriesWindows windows;
+};
+
+struct SeriesData {
+  // As the recipe says; or with the split of a fold, or with the scaling of a saved model. Throws InputError.
+  SeriesData(const Recipe& recipe, const std::filesystem::path& csv, const std::optional<SeriesSplit>& split = {},
+             const std::optional<Scaling>& scaling = {});
+  SeriesData(const SeriesData&) = delete;  // windows refer to the series
+  SeriesData& operator=(const SeriesData&) = delete;
+
+  const Series& series() const { return all.front(); }
+  const std::vector<int>& targets() const { return train->options().targets; }
+
+  std::vector<std::string> notes;     // that nobody asked for: filled values, constant channels
+  std::vector<std::string> warnings;  // of what makes scores better than they are
+  std::deque<Series> all;             // the one to train on, then the test files
+  SeriesSplit split;
+  Scaling scaling;
+  std::optional<SeriesWindows> train, valid;
+  std::vector<TestPart> tests;
+  std::vector<double> mase_scale;  // by target; empty to detect
+};
+
+}  // namespace timeseries

@@ -1,0 +1,182 @@
+#include "session.h"
+
+#include "framework/threads.h"
+#include "saved_model.h"
+
+namespace timeseries {
+
+SeriesTraining::SeriesTraining(RunOptions options, const Recipe& recipe)
+    : options_(std::move(options)),
+      recipe_(recipe),
+      voice_(options_.voice()),
+      data_(recipe_, options_.data),
+      model_(recipe_, columns_of(*data_.train)),
+      session_(options_, trainee()) {}
+
+static std::string describe_layers(const Recipe& recipe) {
+  const auto& m = recipe.model;
+  switch (m.architecture) {
+    case Architecture::linear:
+      return "weighted sums of the window";
+    case Architecture::dlinear:
+      return fmt::format("weighted sums of the window's moving average of {} and of the rest",
+                         m.moving_average);
+    case Architecture::direct:
+    case Architecture::encoder_decoder:
+      break;
+  }
+  const char* cell = m.cell == Cell::gru ? "GRU" : "LSTM";
+  const std::string layers =
+      fmt::format("{} {} layer{} of {}", m.layers, cell, m.layers == 1 ? "" : "s", m.hidden);
+  return m.architecture == Architecture::encoder_decoder
+             ? fmt::format("{} to encode, as many to decode", layers)
+             : layers;
+}
+
+static std::string describe_engine(const SeriesModel& model) {
+  return model.engine() ? model.engine()->text() : "none: no recurrent layers";
+}
+
+std::vector<RunDescription::Figure> SeriesTraining::facts() const {
+  const Series& series = data_.series();
+  const SeriesSplit& split = data_.split;
+  const auto& options = data_.train->options();
+  const int64_t valid = data_.valid ? data_.valid->count() : 0;
+  int64_t test_rows = rows_of(split.test), test = 0;
+  for (const TestPart& part : data_.tests) test += part.windows.count();
+  for (size_t k = 1; k < data_.all.size(); ++k) test_rows += data_.all[k].rows();
+  std::vector<RunDescription::Figure> facts = {
+      {"recipe", fmt::format("{}: {}", recipe_.name, describe(recipe_, options_.data))},
+      {"series",
+       fmt::format("{} rows, {} to {}", with_commas(series.rows()), series.times.text(0),
+                   series.times.text(series.rows() - 1)),
+       fmt::format("{} / {} / {} to train on, to validate, to test", with_commas(rows_of(split.train)),
+                   with_commas(rows_of(split.valid)), with_commas(test_rows))},
+      {"windows",
+       fmt::format("{} rows of {} channel{} to {}", recipe_.data.window, options.inputs.size(),
+                   options.inputs.size() == 1 ? "" : "s",
+                   recipe_.detects() ? "the label of the last one"
+                                     : fmt::format("{} of {}", recipe_.data.horizon, options.targets.size())),
+       fmt::format("{} / {} / {}", with_commas(data_.train->count()), with_commas(valid), with_commas(test))},
+      {"model", fmt::format("{}, dropout {:g}: {} parameters", describe_layers(recipe_),
+                            recipe_.model.dropout, with_commas(model_.params.count()))},
+      {"engine", describe_engine(model_)},
+      {"", fmt::format("{}, {} thread{}, seed {}", recipe_.training.precision, threads(),
+                       threads() == 1 ? "" : "s", recipe_.training.seed)}};
+  for (const std::string& note : data_.notes) facts.push_back({"note", note});
+  for (const std::string& warning : data_.warnings) facts.push_back({"warning", warning});
+  return facts;
+}
+
+RunDescription SeriesTraining::description() const {
+  return {.title = {},
+          .summary = fmt::format(
+              "{} of {} parameters: {}", recipe_.detects() ? "Detector" : "Forecasts by a model",
+              format_number(static_cast<double>(model_.params.count())), describe(recipe_, options_.data)),
+          .names = {.unit = "values", .perplexity = false},
+          .facts = facts(),
+          .results = {},
+          .levels = {},
+          .tables = {}};
+}
+
+// Each epoch takes the windows in an order of its own.
+TrainingTask SeriesTraining::task() {
+  SeriesWindows& windows = *data_.train;
+  const int size = recipe_.data.batch;
+  TrainingTask task{.windows = windows.batches(size),
+                    .cut =
+                        [this, &windows, size](int epoch) {
+                          windows.shuffle(recipe_.training.seed, static_cast<uint32_t>(epoch));
+                          return windows.batches(size);
+                        },
+                    .loss =
+                        [this, &windows, size](int64_t k) {
+                          const SeriesBatch batch = windows.batch(k, size);
+                          return mean_loss(model_.loss(batch), batch.target.size());
+                        }};
+  if (data_.valid)
+    task.validate = [this] { return timeseries::mean_loss(model_, *data_.valid, recipe_.data.eval_batch); };
+  return task;
+}
+
+Trainee SeriesTraining::trainee() {
+  return {.recipe_name = recipe_.name,
+          .recipe = resolved(recipe_),
+          .sections = recipe_.sections(),
+          .params = model_.params,
+          .task = task(),
+          .metadata = metadata(),
+          .description = description(),
+          .differing_keys =
+              [this](const RecipeFile& before) {
+                return timeseries::differing_keys(load_recipe(before), recipe_);
+              },
+          .harmless_keys = {"data.eval_batch", "data.period", "data.autoregression", "data.file",
+                            "data.test_files"},
+          .fixed_keys = {"model.cell", "data.label"},
+          .data_differences = [this](const Metadata& then,
+                                     const std::string& path) { return differences(then, path); },
+          .score_a_little = [this] { score_a_little(); },
+          .report = [this](std::optional<double> valid,
+                           RunDescription& description) { report(valid, description); },
+          .print_json = [this](const RunResult& run) { print_json(run); },
+          .next = recipe_.detects() ? "detect" : "forecast"};
+}
+
+// Of a checkpoint: what resuming it compares.
+Metadata SeriesTraining::metadata() const {
+  Metadata metadata = model_metadata(recipe_, data_.series(), data_.scaling);
+  metadata["engine"] = model_.engine() ? name_of(model_.engine()->engine) : "none";
+  const std::vector<double>& values = data_.series().values;
+  metadata["series"] = fmt::format(
+      "{:016x}", place_of({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double)}));
+  return metadata;
+}
+
+Differences SeriesTraining::differences(const Metadata& then, const std::string& path) const {
+  const Metadata now = metadata();
+  const auto same = [&](const char* key) { return then.contains(key) && then.at(key) == now.at(key); };
+  if (same("series")) return {};
+  require_input(then.contains("channels"), "{}: not a model of timeseries: its metadata has no 'channels'",
+                path);
+  return {"the series is another"};
+}
+
+void SeriesTraining::score_a_little() {
+  SeriesWindows& windows = data_.valid ? *data_.valid : *data_.train;
+  const SeriesBatch batch = windows.batch(0, recipe_.data.eval_batch);
+  const NoTape guard;
+  voice_.tell("scoring: loss {:.4f} of {} values of the {} split\n", model_.loss(batch).item(),
+              with_commas(batch.target.size()), data_.valid ? "valid" : "training");
+}
+
+void SeriesTraining::report(std::optional<double> valid, RunDescription& description) {
+  valid_ = valid;
+  if (valid)
+    voice_.tell("valid   loss {:.5f}, {} windows scored\n", *valid, with_commas(data_.valid->count()));
+  for (TestPart& part : data_.tests) {
+    const Evaluation evaluation = evaluate(recipe_, data_, part, &model_);
+    const RunDescription::Table table = table_of(evaluation);
+    voice_.tell("\n{}\n{}", part.name, table_text(table));
+    const std::vector<std::string> words = verdicts(evaluation);
+    for (const std::string& line : words) voice_.tell("{}\n", line);
+    description.results.push_back({fmt::format("{}: {}", part.name, table.columns[recipe_.detects() ? 2 : 3]),
+                                   table.rows[0][recipe_.detects() ? 2 : 3], words.front()});
+    description.tables.insert(description.tables.end() - 1, table);
+    if (const auto by_step = table_by_step(evaluation)) {
+      voice_.tell("\n{}\n{}", by_step->title, table_text(*by_step));
+      description.tables.insert(description.tables.end() - 1, *by_step);
+    }
+    scores_[part.name] = json_of(evaluation);
+  }
+  voice_.tell("\n");
+}
+
+void SeriesTraining::print_json(const RunResult& run) const {
+  nlohmann::ordered_json scores{{"train_loss", or_null(run.train)}, {"valid_loss", or_null(valid_)}};
+  scores["scores"] = scores_;
+  run.print_json("values", "values_per_second", scores);
+}
+
+}  // namespace timeseries

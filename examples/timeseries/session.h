@@ -1,0 +1,45 @@
+// A time-series model in training: the model, its series, and what a session (examples/common/session.h)
+// needs of them.
+#pragma once
+
+#include <optional>
+
+#include "examples/common/session.h"
+#include "model.h"
+#include "scores.h"
+#include "series_data.h"
+
+namespace timeseries {
+
+class SeriesTraining {
+ public:
+  // Reads the series. Throws InputError.
+  SeriesTraining(RunOptions options, const Recipe& recipe);
+  SeriesTraining(const SeriesTraining&) = delete;  // the session refers to it
+  SeriesTraining& operator=(const SeriesTraining&) = delete;
+
+  void run() { session_.run(); }
+  void dry_run() { session_.dry_run(); }
+
+ private:
+  std::vector<RunDescription::Figure> facts() const;
+  RunDescription description() const;
+  TrainingTask task();
+  Metadata metadata() const;
+  Differences differences(const Metadata& then, const std::string& path) const;
+  Trainee trainee();
+  void score_a_little();
+  void report(std::optional<double> valid, RunDescription& description);
+  void print_json(const RunResult& run) const;
+
+  const RunOptions options_;
+  const Recipe recipe_;
+  const Voice voice_;
+  SeriesData data_;
+  SeriesModel model_;
+  std::optional<double> valid_;
+  nlohmann::ordered_json scores_ = nlohmann::ordered_json::object();  // by part, what `report` found
+  Session session_;
+};
+
+}  // namespace timeseries

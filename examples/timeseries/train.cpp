@@ -1,0 +1,44 @@
+// timeseries train: from a recipe and a series to a model in a folder of its own.
+#include "commands.h"
+#include "framework/threads.h"
+#include "options.h"
+#include "session.h"
+#include "training/run_folder.h"
+
+namespace timeseries {
+
+void train(Command& command) {
+  RunOptions run;
+  std::string csv;
+  int thread_count = 0;
+  RecipeOptions options = recipe_options();
+  TrainOutput output;
+  command.describe(
+      "Trains a model from a recipe and a series, scores it on the valid split after each epoch, and at the "
+      "end on the "
+      "test split, beside the naive rules on the same windows. The run gets a folder of its own, with all "
+      "that it "
+      "leaves; a folder that has something in it is never written to.");
+  options.add_with_recipe(command, true);
+  command.group(csv_option().heading);
+  add_csv_option(command, csv);
+  add_threads_option(command, thread_count);
+  output.add_to(command, run);
+  command.group("To look whether a model can learn");
+  command.option("dry-run", run.dry_run, "one step of training and a little scoring; writes nothing");
+  command.example("train airline", "the first run: the series is bundled");
+  command.example("train etth1 --csv ETTh1.csv --seed 2",
+                  "a published protocol, on a file that data/get-series.sh fetches");
+  command.example("train mine.toml --csv sales.csv --set data.horizon=7", "a recipe of yours");
+  if (!command.parse()) return;
+  if (command.given("threads")) set_threads(thread_count);
+  std::vector<Override> overrides = options.overrides(command);
+  output.take(command, run, overrides);
+  const Recipe recipe = load_recipe(command.positional(), overrides);
+  run.data = csv;
+  check_run_folder(run.out);  // before the series is read
+  SeriesTraining training(run, recipe);
+  run.dry_run ? training.dry_run() : training.run();
+}
+
+}  // namespace timeseries
