@@ -10,25 +10,6 @@ namespace unroll::inline UNROLL_REAL {
 
 using namespace fused;
 
-namespace {
-
-// Sums over steps of da·(what the peephole saw); of i and f that is the state before, of o the new one.
-void contribute_peepholes(const Tensor& da, const Tensor& before, const Tensor& after, const Var& peepholes) {
-  const Profile::Within measured("recurrent: peepholes");
-  const Into d = peepholes.gradient();
-  const int64_t hidden = after.cols(), rows = after.rows();
-  const Tensor part(after.shape());
-  for (const auto& [gate, k] : {std::pair{0, 0}, {1, 1}, {3, 2}}) {
-    const Tensor& seen = gate == 3 ? after : before;
-    kernels().copy_blocks(da.data() + gate * hidden, 4 * hidden, part.data(), hidden, rows, hidden, false);
-    kernels().binary(Binary::mul, part.data(), part.size(), seen.data(), part.size(), part.data(),
-                     part.size());
-    kernels().sum_rows(part.data(), rows, hidden, d.tensor[k].data(), d.add);
-  }
-}
-
-}  // namespace
-
 // For t = 0 … T-1, gates a_t [batch, 4*hidden] in order i f g o:
 //   a_t = x_t W_ihᵀ + b + h_{t-1} W_hhᵀ;   i f o = σ(a), g = tanh(a);   c_t = f c_{t-1} + i g;   h_t = o
 //   tanh(c_t)
@@ -45,31 +26,27 @@ LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, con
   h[0].copy_from(h0.value());
   c[0].copy_from(c0.value());
   // What the cell computes, where that is not yet the state.
-  const bool projects = has(layer.weight_hr), norms = has(layer.norm_c);
+  const bool projects = has(layer.weight_hr);
   const Tensor cell = masks.new_c.defined() ? Tensor({steps, batch, hidden}) : c.slice(1, steps + 1);
   const Tensor out = projects ? Tensor({steps, batch, hidden}) : h.slice(1, steps + 1);
-  const Tensor norm_y = norms ? Tensor(cell.shape()) : Tensor(),
-               norm_mean = norms ? Tensor({steps, batch}) : Tensor(),
-               norm_rstd = norms ? Tensor({steps, batch}) : Tensor();
-  const Normed of_x(layer.norm_ih, gates.shape()), of_h(layer.norm_hh, gates.shape());
+  const NormedProduct of_x(layer.norm_ih, gates.shape()), of_h(layer.norm_hh, gates.shape());
+  const NormedState of_c(layer.norm_c, layer.norm_c_bias, cell.shape());
+  const Tensor dpeepholes = has(layer.peepholes) ? Tensor::zeros({batch, 3 * hidden}) : Tensor();
   const auto step = [=](int t) {
-    LstmStep s{.batch = batch,
-               .hidden = hidden,
-               .gates = gates[t].data(),
-               .c_prev = c[t].data(),
-               .c = cell[t].data(),
-               .h = out[t].data(),
-               .gate = layer.gate,
-               .cell = layer.cell,
-               .peepholes = layer.peepholes.value().data()};
-    if (norms)
-      s.norm = {layer.norm_c.value().data(),
-                layer.norm_c_bias.value().data(),
-                Normed::eps,
-                norm_y[t].data(),
-                norm_mean[t].data(),
-                norm_rstd[t].data()};
-    return s;
+    return LstmStep{.batch = batch,
+                    .hidden = hidden,
+                    .gates = gates[t].data(),
+                    .c_prev = c[t].data(),
+                    .c = cell[t].data(),
+                    .h = out[t].data(),
+                    .gate = layer.gate,
+                    .cell = layer.cell,
+                    .peepholes = layer.peepholes.value().data(),
+                    .dpeepholes = dpeepholes.data(),
+                    .norm_eps = real(1e-5),
+                    .norm_x = of_x.step(t),
+                    .norm_h = of_h.step(t),
+                    .norm_c = of_c.step(t)};
   };
 
   kernels().broadcast_rows(layer.bias.value().data(), gates.rows(), gates.cols(), gates.data());
@@ -79,9 +56,7 @@ LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, con
   if (projects) project.emplace(transposed(layer.weight_hr.value()));
   const Carried carried_h{masks.new_h}, carried_c{masks.new_c};
   for (int t = 0; t < steps; ++t) {
-    of_x.forward(gates, t);
     gemm(masked(h[t], masks.h), recurrent, of_h.into(gates, t));
-    of_h.forward(gates, t);
     kernels().lstm_cell(step(t));
     if (projects) (*project)(out[t], h[t + 1]);
     carried_h.forward(t, h[t + 1], h[t], h[t + 1]);
@@ -105,14 +80,12 @@ LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, con
           carried_c.split(t, dc);
           if (projects) projected[t].copy_from(dh), (*project)(dh, dout);
           kernels().lstm_cell_gradient(step(t), projects ? dout.data() : dh.data(), dc.data(), dc.data());
-          of_x.gradient(gates, t);
-          const Tensor da = of_h.gradient(gates, t);
-          if (t > 0 || h0.wants_grad()) gemm(da, recurrent, overwrite(dh));
+          if (t > 0 || h0.wants_grad()) gemm(of_h.place(gates)[t], recurrent, overwrite(dh));
           dh = masked(dh, masks.h);
           carried_h.join(dh);
           carried_c.join(dc);
         }
-        const Tensor da_x = of_x.gradient(gates), da_h = of_h.gradient(gates);
+        const Tensor &da_x = of_x.place(gates), &da_h = of_h.place(gates);
         if (x.wants_grad()) gemm(da_x, layer.weight_ih.value(), x.gradient());
         contribute_product(da_x, x.value(), layer.weight_ih);
         contribute_product(da_h, masked(h.slice(0, steps), masks.h), layer.weight_hh, masks.weight_hh);
@@ -121,14 +94,8 @@ LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, con
           const Profile::Within measured("recurrent: projection");
           contribute_product(projected, out, layer.weight_hr);
         }
-        if (has(layer.peepholes)) contribute_peepholes(gates, c.slice(0, steps), cell, layer.peepholes);
-        if (norms) {
-          const Profile::Within measured("recurrent: layer_norm");
-          kernels().layer_norm_gradient(cell.data(), layer.norm_c.value().data(), norm_mean.data(),
-                                        norm_rstd.data(), norm_y.data(), cell.rows(), hidden, nullptr, false,
-                                        accumulator(layer.norm_c).data(),
-                                        accumulator(layer.norm_c_bias).data());
-        }
+        if (has(layer.peepholes)) contribute_rows(dpeepholes, layer.peepholes);
+        of_x.contribute(), of_h.contribute(), of_c.contribute();
         contribute(dh, h0);
         contribute(dc, c0);
       });

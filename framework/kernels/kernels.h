@@ -41,12 +41,19 @@ struct LstmStep {
   Unary gate = Unary::sigmoid;  // of i f o: sigmoid or hard_sigmoid
   Unary cell = Unary::tanh;     // of g and c: tanh, relu, hard_tanh or softsign
   const real* peepholes = nullptr;  // [3, hidden]: i and f see c_prev, o sees c
-  struct {
-    const real* gain = nullptr;  // [hidden]; null: no layer norm between c and h
-    const real* bias = nullptr;
-    real eps = 0;
-    real *y = nullptr, *mean = nullptr, *rstd = nullptr;  // of c; mean and rstd [batch]
-  } norm = {};
+  real* dpeepholes = nullptr;       // [batch, 3, hidden]: the gradient adds each row's own
+  real norm_eps = 0;
+  struct Norm {  // of a product [batch, 4·hidden] on its way into the gates
+    const real* gain = nullptr;  // null: the gates have it already
+    real* product = nullptr;     // by the gradient overwritten with its own
+    real *mean = nullptr, *rstd = nullptr;  // [batch]
+    real* dgain = nullptr;                  // [batch, 4·hidden]: the gradient adds each row's own
+  } norm_x = {}, norm_h = {};
+  struct StateNorm {  // of c on its way to h
+    const real *gain = nullptr, *bias = nullptr;  // [hidden]; null: none
+    real *y = nullptr, *mean = nullptr, *rstd = nullptr;
+    real *dgain = nullptr, *dbias = nullptr;  // [batch, hidden], as above
+  } norm_c = {};
 };
 
 // A factor of a product: element (i, j) at data[i·row + j·col]; row or col is 1.
@@ -122,8 +129,9 @@ struct Kernels {
   // --- the LSTM cell ---------------------------------------------------------------------------------------------
   // i f o = σ, g = tanh of the gates, written over them;  c = f·c_prev + i·g;  h = o·tanh(c)
   void (*lstm_cell)(const LstmStep& step);
-  // Overwrites the activated gates with the gradients of what they were before activation, and norm.y with its
-  // gradient. dh and dc: gradients of h and c; dc_prev (may be dc) receives that of c_prev.
+  // Overwrites the activated gates with the gradients of what they were before activation, and products that were
+  // normalised, with theirs; norm_c.y is lost. dh and dc: gradients of h and c; dc_prev (may be dc) receives that of
+  // c_prev.
   void (*lstm_cell_gradient)(const LstmStep& step, const real* dh, const real* dc, real* dc_prev);
 
   // --- the GRU cell: gates and sums [batch, 3·hidden] in order r z n, the first of x, the second of h ----------------

@@ -23,12 +23,6 @@ inline void contribute_rows(const Tensor& d, const Var& x) {
   const Into dx = x.gradient();
   kernels().sum_rows(d.data(), d.rows(), d.cols(), dx.tensor.data(), dx.add);
 }
-// The gradient of x, to be added to.
-inline Tensor accumulator(const Var& x) {
-  const Into dx = x.gradient();
-  if (!dx.add) dx.tensor.fill(0);
-  return dx.tensor;
-}
 
 // Recurrent dropout: h·mask enters the recurrent product, the mask [batch, width] the same at every step.
 inline Tensor masked(const Tensor& h, const Tensor& mask) {
@@ -99,38 +93,56 @@ struct Carried {
   }
 };
 
-// Layer norm of a product before it joins the gates: gates += x̂·gain, x̂ the normalised rows of the product.
-// Without a gain the product goes straight into the gates, and nothing else happens.
-struct Normed {
-  static constexpr real eps = real(1e-5);
-  Var gain = {};
-  Tensor product = {}, mean = {}, rstd = {};  // [steps, batch, 4*hidden], [steps, batch]
+// Layer norm happens in the cell, where rows lie in a cache; here is what it needs, and the gradients that
+// each row of the batch gathers over the steps. Without a gain nothing happens.
 
-  Normed(const Var& gain, const Shape& gates) : gain(gain) {
-    if (has(gain)) product = Tensor(gates), mean = Tensor({gates[0], gates[1]}), rstd = Tensor(mean.shape());
-  }
-  // Where the product is to be put: of all steps, or of step t.
-  Into into(const Tensor& gates) const { return has(gain) ? overwrite(product) : add_to(gates); }
-  Into into(const Tensor& gates, int t) const { return has(gain) ? overwrite(product[t]) : add_to(gates[t]); }
+// Of a product before it joins the gates: gates += x̂·gain, x̂ the normalised rows of the product.
+struct NormedProduct {
+  Var gain;
+  Tensor product = {}, mean = {}, rstd = {}, dgain = {};
 
-  void forward(const Tensor& gates, int t) const {
+  NormedProduct(const Var& gain, const Shape& gates) : gain(gain) {
     if (!has(gain)) return;
-    const Profile::Within measured("recurrent: layer_norm");
-    kernels().layer_norm(product[t].data(), gain.value().data(), nullptr, eps, mean.cols(), product.cols(),
-                         gates[t].data(), true, mean[t].data(), rstd[t].data());
+    product = Tensor(gates), mean = Tensor({gates[0], gates[1]}), rstd = Tensor(mean.shape());
+    dgain = Tensor::zeros({gates[1], gates[2]});
   }
-  // d of the gates -> d of the product, which takes the product's place.
-  Tensor gradient(const Tensor& d, int t) const {
-    if (!has(gain)) return d[t];
-    const Profile::Within measured("recurrent: layer_norm");
-    const Tensor x = product[t];
-    kernels().layer_norm_gradient(x.data(), gain.value().data(), mean[t].data(), rstd[t].data(), d[t].data(),
-                                  mean.cols(), x.cols(), x.data(), false, accumulator(gain).data(), nullptr);
-    return x;
+  // What the product is put into, and where its gradient is in the end.
+  const Tensor& place(const Tensor& gates) const { return has(gain) ? product : gates; }
+  Into into(const Tensor& gates) const { return {place(gates), !has(gain)}; }
+  Into into(const Tensor& gates, int t) const { return {place(gates)[t], !has(gain)}; }
+
+  LstmStep::Norm step(int t) const {
+    if (!has(gain)) return {};
+    return {gain.value().data(), product[t].data(), mean[t].data(), rstd[t].data(), dgain.data()};
   }
-  const Tensor& gradient(const Tensor& d) const {
-    return has(gain) ? product : d;
-  }  // of all steps, after that
+  void contribute() const {
+    if (has(gain)) contribute_rows(dgain, gain);
+  }
+};
+
+// Of c on its way to h.
+struct NormedState {
+  Var gain, bias;
+  Tensor y = {}, mean = {}, rstd = {}, dgain = {}, dbias = {};
+
+  NormedState(const Var& gain, const Var& bias, const Shape& c) : gain(gain), bias(bias) {
+    if (!has(gain)) return;
+    y = Tensor(c), mean = Tensor({c[0], c[1]}), rstd = Tensor(mean.shape());
+    dgain = Tensor::zeros({c[1], c[2]}), dbias = Tensor::zeros(dgain.shape());
+  }
+  LstmStep::StateNorm step(int t) const {
+    if (!has(gain)) return {};
+    return {.gain = gain.value().data(),
+            .bias = bias.value().data(),
+            .y = y[t].data(),
+            .mean = mean[t].data(),
+            .rstd = rstd[t].data(),
+            .dgain = dgain.data(),
+            .dbias = dbias.data()};
+  }
+  void contribute() const {
+    if (has(gain)) contribute_rows(dgain, gain), contribute_rows(dbias, bias);
+  }
 };
 
 }  // namespace unroll::inline UNROLL_REAL::fused

@@ -16,6 +16,19 @@ void add_products(const real* a, const real* b, real* y, int64_t n) {
   for (int64_t j = 0; j < n; ++j) y[j] += a[j] * b[j];
 }
 
+// A row's gates gain the normalised product.
+void add_normed(const LstmStep::Norm& norm, real eps, int64_t row, int64_t n, real* gates) {
+  if (norm.gain)
+    layer_norm(norm.product + row * n, norm.gain, nullptr, eps, 1, n, gates, true, norm.mean + row,
+               norm.rstd + row);
+}
+void normed_gradient(const LstmStep::Norm& norm, int64_t row, int64_t n, const real* d) {
+  if (!norm.gain) return;
+  real* product = norm.product + row * n;
+  layer_norm_gradient(product, norm.gain, norm.mean + row, norm.rstd + row, d, 1, n, product, false,
+                      norm.dgain + row * n, nullptr);
+}
+
 // i f o = F, g = G of the gates;  c = f·c_prev + i·g;  h = o·G(c), or o·G(the norm of c)
 template <class F, class G>
 void forward(const LstmStep& s) {
@@ -24,6 +37,8 @@ void forward(const LstmStep& s) {
     real *i = s.gates + 4 * at, *f = i + n, *g = f + n, *o = g + n;
     const real* before = s.c_prev + at;
     real *state = s.c + at, *out = s.h + at;
+    add_normed(s.norm_x, s.norm_eps, row, 4 * n, i);
+    add_normed(s.norm_h, s.norm_eps, row, 4 * n, i);
     if (s.peepholes) add_products(s.peepholes, before, i, n), add_products(s.peepholes + n, before, f, n);
     // One short loop for each function is faster than one loop with all: their constants fit the registers.
     apply<F>(i, 2 * n);  // and f
@@ -33,10 +48,10 @@ void forward(const LstmStep& s) {
     if (s.peepholes) add_products(s.peepholes + 2 * n, state, o, n);
     apply<F>(o, n);
     const real* seen = state;
-    if (s.norm.gain) {
-      layer_norm(state, s.norm.gain, s.norm.bias, s.norm.eps, 1, n, s.norm.y + at, false, s.norm.mean + row,
-                 s.norm.rstd + row);
-      seen = s.norm.y + at;
+    if (s.norm_c.gain) {
+      layer_norm(state, s.norm_c.gain, s.norm_c.bias, s.norm_eps, 1, n, s.norm_c.y + at, false,
+                 s.norm_c.mean + row, s.norm_c.rstd + row);
+      seen = s.norm_c.y + at;
     }
 #pragma omp simd
     for (int64_t j = 0; j < n; ++j) out[j] = o[j] * G::value(seen[j]);
@@ -51,13 +66,13 @@ void backward(const LstmStep& s, const real* dh, const real* dc, real* dc_prev) 
     real *i = s.gates + 4 * at, *f = i + n, *g = f + n, *o = g + n;
     const real *before = s.c_prev + at, *state = s.c + at, *dout = dh + at;
     real* d = dc_prev + at;  // of c, at first
-    if (s.norm.gain) {
-      real* seen = s.norm.y + at;  // and then its gradient
+    if (s.norm_c.gain) {
+      real* seen = s.norm_c.y + at;  // and then its gradient
       for (int64_t j = 0; j < n; ++j) d[j] = dc[at + j];
 #pragma omp simd
       for (int64_t j = 0; j < n; ++j) seen[j] = lstm_output_gradient<F, G>(o[j], seen[j], dout[j]);
-      layer_norm_gradient(state, s.norm.gain, s.norm.mean + row, s.norm.rstd + row, seen, 1, n, d, true,
-                          nullptr, nullptr);
+      layer_norm_gradient(state, s.norm_c.gain, s.norm_c.mean + row, s.norm_c.rstd + row, seen, 1, n, d, true,
+                          s.norm_c.dgain + at, s.norm_c.dbias + at);
     } else {
 #pragma omp simd
       for (int64_t j = 0; j < n; ++j) d[j] = dc[at + j] + lstm_output_gradient<F, G>(o[j], state[j], dout[j]);
@@ -65,7 +80,14 @@ void backward(const LstmStep& s, const real* dh, const real* dc, real* dc_prev) 
     if (s.peepholes) add_products(s.peepholes + 2 * n, o, d, n);
 #pragma omp simd
     for (int64_t j = 0; j < n; ++j) lstm_state_gradient<F, G>(i[j], f[j], g[j], before[j], d[j]);
-    if (s.peepholes) add_products(s.peepholes, i, d, n), add_products(s.peepholes + n, f, d, n);
+    if (s.peepholes) {
+      add_products(s.peepholes, i, d, n), add_products(s.peepholes + n, f, d, n);
+      real* sums = s.dpeepholes + 3 * at;
+      add_products(before, i, sums, n), add_products(before, f, sums + n, n);
+      add_products(state, o, sums + 2 * n, n);
+    }
+    normed_gradient(s.norm_x, row, 4 * n, i);
+    normed_gradient(s.norm_h, row, 4 * n, i);
   });
 }
 
