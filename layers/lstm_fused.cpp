@@ -29,7 +29,7 @@ LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, con
   const bool projects = has(layer.weight_hr);
   const Tensor cell = masks.new_c.defined() ? Tensor({steps, batch, hidden}) : c.slice(1, steps + 1);
   const Tensor out = projects ? Tensor({steps, batch, hidden}) : h.slice(1, steps + 1);
-  const NormedProduct of_x(layer.norm_ih, gates.shape()), of_h(layer.norm_hh, gates.shape());
+  const NormedProduct of_x(layer.norm_ih, layer.bias, gates.shape()), of_h(layer.norm_hh, {}, gates.shape());
   const NormedState of_c(layer.norm_c, layer.norm_c_bias, cell.shape());
   const Tensor dpeepholes = has(layer.peepholes) ? Tensor::zeros({batch, 3 * hidden}) : Tensor();
   const auto step = [=](int t) {
@@ -49,7 +49,8 @@ LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, con
                     .norm_c = of_c.step(t)};
   };
 
-  kernels().broadcast_rows(layer.bias.value().data(), gates.rows(), gates.cols(), gates.data());
+  if (!has(layer.norm_ih))
+    kernels().broadcast_rows(layer.bias.value().data(), gates.rows(), gates.cols(), gates.data());
   gemm(x.value(), transposed(layer.weight_ih.value()), of_x.into(gates));
   const PackedMatrix recurrent(transposed(dropped(layer.weight_hh.value(), masks.weight_hh)));
   std::optional<Projection> project;

@@ -43,8 +43,10 @@ struct LstmStep {
   const real* peepholes = nullptr;  // [3, hidden]: i and f see c_prev, o sees c
   real* dpeepholes = nullptr;       // [batch, 3, hidden]: the gradient adds each row's own
   real norm_eps = 0;
-  struct Norm {  // of a product [batch, 4·hidden] on its way into the gates
-    const real* gain = nullptr;  // null: the gates have it already
+  // Of the products [batch, 4·hidden] of x and h on their way into the gates, which then hold nothing before.
+  struct Norm {
+    const real* gain = nullptr;  // null: the gates are given
+    const real* bias = nullptr;  // of x's: that of the gates
     real* product = nullptr;     // by the gradient overwritten with its own
     real *mean = nullptr, *rstd = nullptr;  // [batch]
     real* dgain = nullptr;                  // [batch, 4·hidden]: the gradient adds each row's own

@@ -96,12 +96,12 @@ struct Carried {
 // Layer norm happens in the cell, where rows lie in a cache; here is what it needs, and the gradients that
 // each row of the batch gathers over the steps. Without a gain nothing happens.
 
-// Of a product before it joins the gates: gates += x̂·gain, x̂ the normalised rows of the product.
+// Of a product before it joins the gates: gates += x̂·gain + bias, x̂ the normalised rows of the product.
 struct NormedProduct {
-  Var gain;
+  Var gain, bias;
   Tensor product = {}, mean = {}, rstd = {}, dgain = {};
 
-  NormedProduct(const Var& gain, const Shape& gates) : gain(gain) {
+  NormedProduct(const Var& gain, const Var& bias, const Shape& gates) : gain(gain), bias(bias) {
     if (!has(gain)) return;
     product = Tensor(gates), mean = Tensor({gates[0], gates[1]}), rstd = Tensor(mean.shape());
     dgain = Tensor::zeros({gates[1], gates[2]});
@@ -113,7 +113,12 @@ struct NormedProduct {
 
   LstmStep::Norm step(int t) const {
     if (!has(gain)) return {};
-    return {gain.value().data(), product[t].data(), mean[t].data(), rstd[t].data(), dgain.data()};
+    return {.gain = gain.value().data(),
+            .bias = has(bias) ? bias.value().data() : nullptr,
+            .product = product[t].data(),
+            .mean = mean[t].data(),
+            .rstd = rstd[t].data(),
+            .dgain = dgain.data()};
   }
   void contribute() const {
     if (has(gain)) contribute_rows(dgain, gain);

@@ -16,17 +16,22 @@ void add_products(const real* a, const real* b, real* y, int64_t n) {
   for (int64_t j = 0; j < n; ++j) y[j] += a[j] * b[j];
 }
 
-// A row's gates gain the normalised product.
-void add_normed(const LstmStep::Norm& norm, real eps, int64_t row, int64_t n, real* gates) {
-  if (norm.gain)
-    layer_norm(norm.product + row * n, norm.gain, nullptr, eps, 1, n, gates, true, norm.mean + row,
-               norm.rstd + row);
+// Rows of steps long past come from far away: the next one sets out while this one is worked on.
+void fetch(const real* x, int64_t n) {
+  for (int64_t j = 0; j < n; j += 64 / sizeof(real)) __builtin_prefetch(x + j);
+}
+
+// A row's gates are, or gain, the normalised product.
+void put_normed(const LstmStep::Norm& norm, real eps, int64_t row, int64_t n, real* gates, bool add) {
+  if (!norm.gain) return;
+  layer_norm_row(norm.product + row * n, norm.gain, norm.bias, eps, n, gates, add, norm.mean[row],
+                 norm.rstd[row]);
 }
 void normed_gradient(const LstmStep::Norm& norm, int64_t row, int64_t n, const real* d) {
   if (!norm.gain) return;
   real* product = norm.product + row * n;
-  layer_norm_gradient(product, norm.gain, norm.mean + row, norm.rstd + row, d, 1, n, product, false,
-                      norm.dgain + row * n, nullptr);
+  layer_norm_row_gradient(product, norm.gain, norm.mean[row], norm.rstd[row], d, n, product, false,
+                          norm.dgain + row * n, nullptr);
 }
 
 // i f o = F, g = G of the gates;  c = f·c_prev + i·g;  h = o·G(c), or o·G(the norm of c)
@@ -37,8 +42,9 @@ void forward(const LstmStep& s) {
     real *i = s.gates + 4 * at, *f = i + n, *g = f + n, *o = g + n;
     const real* before = s.c_prev + at;
     real *state = s.c + at, *out = s.h + at;
-    add_normed(s.norm_x, s.norm_eps, row, 4 * n, i);
-    add_normed(s.norm_h, s.norm_eps, row, 4 * n, i);
+    if (s.norm_x.gain && row + 1 < s.batch) fetch(s.norm_x.product + 4 * at + 4 * n, 4 * n);
+    put_normed(s.norm_x, s.norm_eps, row, 4 * n, i, false);
+    put_normed(s.norm_h, s.norm_eps, row, 4 * n, i, true);
     if (s.peepholes) add_products(s.peepholes, before, i, n), add_products(s.peepholes + n, before, f, n);
     // One short loop for each function is faster than one loop with all: their constants fit the registers.
     apply<F>(i, 2 * n);  // and f
@@ -49,8 +55,8 @@ void forward(const LstmStep& s) {
     apply<F>(o, n);
     const real* seen = state;
     if (s.norm_c.gain) {
-      layer_norm(state, s.norm_c.gain, s.norm_c.bias, s.norm_eps, 1, n, s.norm_c.y + at, false,
-                 s.norm_c.mean + row, s.norm_c.rstd + row);
+      layer_norm_row(state, s.norm_c.gain, s.norm_c.bias, s.norm_eps, n, s.norm_c.y + at, false,
+                     s.norm_c.mean[row], s.norm_c.rstd[row]);
       seen = s.norm_c.y + at;
     }
 #pragma omp simd
@@ -66,13 +72,18 @@ void backward(const LstmStep& s, const real* dh, const real* dc, real* dc_prev) 
     real *i = s.gates + 4 * at, *f = i + n, *g = f + n, *o = g + n;
     const real *before = s.c_prev + at, *state = s.c + at, *dout = dh + at;
     real* d = dc_prev + at;  // of c, at first
+    if (row + 1 < s.batch) {
+      fetch(i + 4 * n, 4 * n);
+      if (s.norm_x.gain) fetch(s.norm_x.product + 4 * at + 4 * n, 4 * n);
+      if (s.norm_h.gain) fetch(s.norm_h.product + 4 * at + 4 * n, 4 * n);
+    }
     if (s.norm_c.gain) {
       real* seen = s.norm_c.y + at;  // and then its gradient
       for (int64_t j = 0; j < n; ++j) d[j] = dc[at + j];
 #pragma omp simd
       for (int64_t j = 0; j < n; ++j) seen[j] = lstm_output_gradient<F, G>(o[j], seen[j], dout[j]);
-      layer_norm_gradient(state, s.norm_c.gain, s.norm_c.mean + row, s.norm_c.rstd + row, seen, 1, n, d, true,
-                          s.norm_c.dgain + at, s.norm_c.dbias + at);
+      layer_norm_row_gradient(state, s.norm_c.gain, s.norm_c.mean[row], s.norm_c.rstd[row], seen, n, d, true,
+                              s.norm_c.dgain + at, s.norm_c.dbias + at);
     } else {
 #pragma omp simd
       for (int64_t j = 0; j < n; ++j) d[j] = dc[at + j] + lstm_output_gradient<F, G>(o[j], state[j], dout[j]);

@@ -34,20 +34,23 @@ void each_column_sum(int64_t count, int64_t rows, int64_t cols, int64_t cost, Va
   });
 }
 
-// Σ value(c) over a row. Four sums side by side, since an addition takes longer than one can be begun.
+// Σ a and Σ b of value(c) = {a, b} over a row, in one pass. Two sums of each side by side, since an addition
+// takes longer than one can be begun.
+struct Two {
+  real a, b;
+};
 template <class Value>
-real row_sum(int64_t cols, Value value) {
-  const int64_t part = cols / 4;
+UNROLL_FORMULA Two row_sums(int64_t cols, Value value) {
+  const int64_t half = cols / 2;
   real a = 0, b = 0, c = 0, d = 0;
 #pragma omp simd reduction(+ : a, b, c, d)
-  for (int64_t i = 0; i < part; ++i) {
-    a += value(i);
-    b += value(part + i);
-    c += value(2 * part + i);
-    d += value(3 * part + i);
+  for (int64_t i = 0; i < half; ++i) {
+    const Two one = value(i), other = value(half + i);
+    a += one.a, b += one.b;
+    c += other.a, d += other.b;
   }
-  for (int64_t i = 4 * part; i < cols; ++i) a += value(i);
-  return (a + b) + (c + d);
+  const Two last = 2 * half < cols ? value(2 * half) : Two{0, 0};
+  return {a + c + last.a, b + d + last.b};
 }
 
 void broadcast_rows(const real* b, int64_t rows, int64_t cols, real* y) {
@@ -135,27 +138,59 @@ void log_softmax_gradient(const real* y, const real* dy, int64_t rows, int64_t c
 }  // namespace
 
 // y = (x - mean) · rstd · gain + bias,  rstd = 1 / √(mean of (x - mean)² + eps)
-void layer_norm(const real* x, const real* gain, const real* bias, real eps, int64_t rows, int64_t cols,
-                real* y, bool add, real* mean, real* rstd) {
-  const auto put_row = [=](auto adds, auto biased, int64_t r) {
-    const real *in = x + r * cols, m = mean[r], s = rstd[r];
-    real* out = y + r * cols;
+// One pass finds both: the variance is that of x - x_0, whose mean is not far from zero beside it (shifted
+// data: Chan, Golub and LeVeque 1983).
+void layer_norm_row(const real* x, const real* gain, const real* bias, real eps, int64_t n, real* y, bool add,
+                    real& mean, real& rstd) {
+  const real first = x[0], part = 1 / static_cast<real>(n);
+  const Two sums = row_sums(n, [=](int64_t c) {
+    const real d = x[c] - first;
+    return Two{d, d * d};
+  });
+  const real shift = sums.a * part, variance = sums.b * part - shift * shift;
+  const real m = first + shift, s = 1 / sqrt((variance < 0 ? 0 : variance) + eps);
+  mean = m, rstd = s;
+  with_flag(add, [=](auto adds) {
+    with_flag(bias, [=](auto biased) {
 #pragma omp simd
-    for (int64_t c = 0; c < cols; ++c)
-      put(adds, out[c], (in[c] - m) * s * gain[c] + (biased ? bias[c] : real{0}));
-  };
-  each_row(rows, cols, 3, [=](int64_t r) {
-    const real *in = x + r * cols, n = static_cast<real>(cols);
-    const real m = row_sum(cols, [=](int64_t c) { return in[c]; }) / n;
-    const real squares = row_sum(cols, [=](int64_t c) { return (in[c] - m) * (in[c] - m); });
-    mean[r] = m;
-    rstd[r] = 1 / sqrt(squares / n + eps);
-    with_flag(add, [=](auto adds) { with_flag(bias, [=](auto biased) { put_row(adds, biased, r); }); });
+      for (int64_t c = 0; c < n; ++c)
+        put(adds, y[c], (x[c] - m) * s * gain[c] + (biased ? bias[c] : real{0}));
+    });
   });
 }
 
 // With x̂ = (x - mean) · rstd and g = dy · gain:
-//   dx = rstd (g - mean of g - x̂ · mean of g·x̂)      dgain = Σ_rows dy·x̂      dbias = Σ_rows dy
+//   dx = rstd (g - mean of g - x̂ · mean of g·x̂)      dgain = dy·x̂      dbias = dy
+void layer_norm_row_gradient(const real* x, const real* gain, real mean, real rstd, const real* dy, int64_t n,
+                             real* dx, bool add_dx, real* dgain, real* dbias) {
+  const real part = 1 / static_cast<real>(n);
+  with_flag(add_dx, [=](auto adds) {
+    with_flag(dgain, [=](auto gathers) {
+      const Two sums = row_sums(n, [=](int64_t c) {
+        const real normal = (x[c] - mean) * rstd, g = dy[c] * gain[c];
+        if (gathers) dgain[c] += dy[c] * normal;
+        return Two{g, g * normal};
+      });
+      const real a = sums.a * part, b = sums.b * part;
+#pragma omp simd
+      for (int64_t c = 0; c < n; ++c)
+        put(adds, dx[c], rstd * (dy[c] * gain[c] - a - (x[c] - mean) * rstd * b));
+    });
+  });
+  if (!dbias) return;
+#pragma omp simd
+  for (int64_t c = 0; c < n; ++c) dbias[c] += dy[c];
+}
+
+namespace {
+
+void layer_norm(const real* x, const real* gain, const real* bias, real eps, int64_t rows, int64_t cols,
+                real* y, bool add, real* mean, real* rstd) {
+  each_row(rows, cols, 3, [=](int64_t r) {
+    layer_norm_row(x + r * cols, gain, bias, eps, cols, y + r * cols, add, mean[r], rstd[r]);
+  });
+}
+
 void layer_norm_gradient(const real* x, const real* gain, const real* mean, const real* rstd, const real* dy,
                          int64_t rows, int64_t cols, real* dx, bool add_dx, real* dgain, real* dbias) {
   if (dgain) {
@@ -168,20 +203,11 @@ void layer_norm_gradient(const real* x, const real* gain, const real* mean, cons
   }
   if (dbias) sum_rows(dy, rows, cols, dbias, true);
   if (!dx) return;
-  with_flag(add_dx, [=](auto adds) {
-    each_row(rows, cols, 4, [=](int64_t r) {
-      const real *in = x + r * cols, *dout = dy + r * cols;
-      real* din = dx + r * cols;
-      const real m = mean[r], s = rstd[r], n = static_cast<real>(cols);
-      const real a = row_sum(cols, [=](int64_t c) { return dout[c] * gain[c]; }) / n;
-      const real b = row_sum(cols, [=](int64_t c) { return dout[c] * gain[c] * (in[c] - m); }) * s / n;
-#pragma omp simd
-      for (int64_t c = 0; c < cols; ++c) put(adds, din[c], s * (dout[c] * gain[c] - a - (in[c] - m) * s * b));
-    });
+  each_row(rows, cols, 4, [=](int64_t r) {
+    const int64_t at = r * cols;
+    layer_norm_row_gradient(x + at, gain, mean[r], rstd[r], dy + at, cols, dx + at, add_dx, nullptr, nullptr);
   });
 }
-
-namespace {
 
 void sum_middle(const real* x, int64_t outer, int64_t n, int64_t inner, real scale, real* y) {
   if (inner == 1 && outer == 1) {

@@ -1,13 +1,15 @@
-// Kernels on rows that other kernels use too; the signatures stand in kernels.h.
+// What one row takes, for kernels that have it in a cache already.
 #pragma once
 
 #include "framework/kernels/kernels.h"
 
 namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
 
-void layer_norm(const real* x, const real* gain, const real* bias, real eps, int64_t rows, int64_t cols,
-                real* y, bool add, real* mean, real* rstd);
-void layer_norm_gradient(const real* x, const real* gain, const real* mean, const real* rstd, const real* dy,
-                         int64_t rows, int64_t cols, real* dx, bool add_dx, real* dgain, real* dbias);
+// As kernels.h says of layer_norm; bias may be null.
+void layer_norm_row(const real* x, const real* gain, const real* bias, real eps, int64_t n, real* y, bool add,
+                    real& mean, real& rstd);
+// dx may be x. dgain and dbias are added to what they hold, or null.
+void layer_norm_row_gradient(const real* x, const real* gain, real mean, real rstd, const real* dy, int64_t n,
+                             real* dx, bool add_dx, real* dgain, real* dbias);
 
 }  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA
