@@ -76,7 +76,7 @@ Profile::Part::~Part() {
 }
 
 Profile::Within::Within(std::string_view name) : name_(name), profile_(active()) {
-  if (profile_ && profile_->parts_ > 0) profile_ = nullptr;
+  if (profile_ && (profile_->parts_ > 0 || name.empty())) profile_ = nullptr;
   if (!profile_) return;
   begin_ = Clock::now();
   flops_ = product_flops;

@@ -58,6 +58,7 @@ class Profile {
 
   // The same for a share of an operation, forward or backward, which is then taken out of the operation's own
   // row. Inside a Part it measures nothing: a Part has all of its time. One inside another is not for use.
+  // Without a name it measures nothing either.
   class Within {
    public:
     explicit Within(std::string_view name);

@@ -32,6 +32,7 @@ LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, con
   const NormedProduct of_x(layer.norm_ih, layer.bias, gates.shape()), of_h(layer.norm_hh, {}, gates.shape());
   const NormedState of_c(layer.norm_c, layer.norm_c_bias, cell.shape());
   const Tensor dpeepholes = has(layer.peepholes) ? Tensor::zeros({batch, 3 * hidden}) : Tensor();
+  const std::string_view cell_row = row_of_cell(has(layer.norm_c), has(layer.peepholes));
   const auto step = [=](int t) {
     return LstmStep{.batch = batch,
                     .hidden = hidden,
@@ -58,7 +59,10 @@ LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, con
   const Carried carried_h{masks.new_h}, carried_c{masks.new_c};
   for (int t = 0; t < steps; ++t) {
     gemm(masked(h[t], masks.h), recurrent, of_h.into(gates, t));
-    kernels().lstm_cell(step(t));
+    {
+      const Profile::Within measured(cell_row);
+      kernels().lstm_cell(step(t));
+    }
     if (projects) (*project)(out[t], h[t + 1]);
     carried_h.forward(t, h[t + 1], h[t], h[t + 1]);
     carried_c.forward(t, cell[t], c[t], c[t + 1]);
@@ -80,7 +84,10 @@ LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, con
           carried_h.split(t, dh);
           carried_c.split(t, dc);
           if (projects) projected[t].copy_from(dh), (*project)(dh, dout);
-          kernels().lstm_cell_gradient(step(t), projects ? dout.data() : dh.data(), dc.data(), dc.data());
+          {
+            const Profile::Within measured(cell_row);
+            kernels().lstm_cell_gradient(step(t), projects ? dout.data() : dh.data(), dc.data(), dc.data());
+          }
           if (t > 0 || h0.wants_grad()) gemm(of_h.place(gates)[t], recurrent, overwrite(dh));
           dh = masked(dh, masks.h);
           carried_h.join(dh);

@@ -93,6 +93,12 @@ struct Carried {
   }
 };
 
+// What is in the cell cannot be told apart in a profile: the cell's pass is a row with their names.
+inline std::string_view row_of_cell(bool norm, bool peepholes) {
+  if (norm && peepholes) return "recurrent: cell with layer_norm and peepholes";
+  return norm ? "recurrent: cell with layer_norm" : peepholes ? "recurrent: cell with peepholes" : "";
+}
+
 // Layer norm happens in the cell, where rows lie in a cache; here is what it needs, and the gradients that
 // each row of the batch gathers over the steps. Without a gain nothing happens.
 
