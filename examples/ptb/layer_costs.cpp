@@ -83,14 +83,16 @@ OptionCost derived(const Recipe& r, const std::string& option) {
   if (option == "zoneout_h")
     return is(3 * outputs, tokens * outputs, "h mixed with the h before by a mask for each step");
   if (option == "zoneout_c")
-    return is(3 * units, tokens * units, "c mixed with the c before by a mask for each step");
+    return is(3 * units, tokens * 2 * units,
+              "c mixed with the c before by a mask for each step; both are kept");
   if (option == "projection")
-    return is(2 * units * projection, tokens * units,
+    return is(2 * units * projection, tokens * outputs,  // what the cell gives, less what h is narrower
               "a product more in each step, smaller ones for what reads h");
   if (option == "layer_norm")  // mean, variance, normalised, gain and shift: eight for a number
-    return is(8 * 9 * units, tokens * 9 * units,
+    return is(8 * 9 * units, (tokens * 9 + batch * 10) * units,  // gradients of gains are gathered by row
               "both products and c normalised: nine numbers for each unit, which are kept");
-  if (option == "peepholes") return is(6 * units, 0, "three weights for each unit, inside the cell");
+  if (option == "peepholes")
+    return is(6 * units, batch * 3 * units, "three weights for each unit, inside the cell");
   if (option == "residual")
     return is(between_layers, tokens * between_layers, "the input added to the output, but in the first");
   if (option == between)
