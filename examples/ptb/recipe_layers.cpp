@@ -1,6 +1,16 @@
 #include "recipe_layers.h"
 
+#include <span>
+
+#include "framework/ops.h"
+
 namespace ptb {
+
+static std::vector<std::pair<std::string, Unary>> by_name(std::span<const Unary> functions) {
+  std::vector<std::pair<std::string, Unary>> result;
+  for (const Unary f : functions) result.emplace_back(name_of(f), f);
+  return result;
+}
 
 void declare_cell(RecipeReader& reader, Recipe& r) {
   reader
@@ -20,14 +30,9 @@ void declare_cell(RecipeReader& reader, Recipe& r) {
       .source("Ba, Kiros, Hinton 2016");
   reader.key("peepholes", r.model.peepholes, "lstm: the gates see the state c, each unit its own")
       .source("Gers and Schmidhuber 2000");
-  reader.choice("gate_activation", r.model.gate_activation,
-                {{"sigmoid", Unary::sigmoid}, {"hard_sigmoid", Unary::hard_sigmoid}},
+  reader.choice("gate_activation", r.model.gate_activation, by_name(gate_functions),
                 "lstm: function of the three gates; hard_sigmoid is x/6 + 1/2 between 0 and 1");
-  reader.choice("cell_activation", r.model.cell_activation,
-                {{"tanh", Unary::tanh},
-                 {"relu", Unary::relu},
-                 {"hard_tanh", Unary::hard_tanh},
-                 {"softsign", Unary::softsign}},
+  reader.choice("cell_activation", r.model.cell_activation, by_name(cell_functions),
                 "lstm: function of what enters the state c, and of c on its way to h");
   reader
       .key("residual", r.model.residual,
