@@ -1,4 +1,4 @@
-// Every operation: its gradient by central differences, its values by hand, its errors by their words.
+// Operations on elements and rows: gradients by central differences, values by hand; errors of all by their words.
 #include "framework/ops.h"
 
 #include <algorithm>
@@ -161,6 +161,19 @@ TEST_CASE("a shorter operand is repeated over the dimensions before its own") {
   CHECK(values(2 * a - 1) == std::vector<real>{1, 3, 5, 7, 9, 11});
 }
 
+TEST_CASE("the functions without a name of their own compute their formulas and are differentiated") {
+  const Var x = tensor({5}, {-4, -1, 0.5, 2, 5});
+  CHECK(values(unary(Unary::hard_sigmoid, x)) == std::vector<real>{0, real(-1) / 6 + real(0.5),
+                                                                   real(0.5) / 6 + real(0.5),
+                                                                   real(2) / 6 + real(0.5), 1});
+  CHECK(values(unary(Unary::hard_tanh, x)) == std::vector<real>{-1, -1, 0.5, 1, 1});
+  CHECK(values(unary(Unary::softsign, x)) ==
+        std::vector<real>{-0.8, -0.5, real(0.5) / real(1.5), real(2) / 3, real(5) / 6});
+  for (size_t f = static_cast<size_t>(Unary::relu) + 1; f < std::size(unary_names); ++f)
+    CHECK(gradcheck(unary_names[f], {{3, 4}}, [&](auto& v) { return unary(static_cast<Unary>(f), v[0]); },
+                    {.low = -0.9, .high = 0.9}));
+}
+
 // --- rows and reductions -----------------------------------------------------------------------------------
 
 TEST_CASE("softmax and log_softmax are differentiated") {
@@ -263,238 +276,6 @@ TEST_CASE("layer_norm gives rows of mean 0 and variance 1 before gain and bias")
   for (size_t i = 0; i < expected.size(); ++i) CHECK(y[i] == doctest::Approx(expected[i]).epsilon(1e-14));
 }
 
-// --- shape -------------------------------------------------------------------------------------------------
-
-TEST_CASE("reshape, transpose, row and slice are differentiated") {
-  CHECK(gradcheck("reshape", {{2, 6}}, [](auto& v) { return reshape(v[0], {3, 4}); }));
-  CHECK(gradcheck("reshape", {{1}}, [](auto& v) { return reshape(v[0], {}); }));
-  CHECK(gradcheck("reshape", {{2, 3, 4}}, [](auto& v) { return reshape(v[0], {24}); }));
-  for (const Shape& s : {Shape{3, 5}, Shape{1, 1}, Shape{1, 7}, Shape{33, 17}})
-    CHECK(gradcheck("transpose", {s}, [](auto& v) { return transpose(v[0]); }));
-  for (const Shape& s : {Shape{3}, Shape{3, 5}, Shape{1, 4}, Shape{5, 2, 3}})
-    for (int i = 0; i < s[0]; ++i) CHECK(gradcheck("row", {s}, [=](auto& v) { return row(v[0], i); }));
-  for (const Shape& s : {Shape{5}, Shape{3, 5}, Shape{1, 4}, Shape{2, 3, 4}, Shape{2, 1, 3, 5}})
-    for (int axis = -s.rank(); axis < s.rank(); ++axis)
-      for (int begin = 0; begin < s[axis]; ++begin)
-        for (int end = begin + 1; end <= s[axis]; ++end)
-          CHECK(
-              gradcheck("slice", {s}, [=](auto& v) { return slice(v[0], axis, begin, end); }, {.seeds = 1}));
-}
-
-TEST_CASE("pieces of one variable give their gradients back into their places") {
-  CHECK(gradcheck("overlapping slices and rows", {{4, 3}}, [](auto& v) {
-    return concat({slice(v[0], 0, 0, 3), slice(v[0], 0, 1, 4), reshape(row(v[0], 2), {1, 3})}, 0);
-  }));
-  CHECK(gradcheck("a slice and the whole", {{4, 3}}, [](auto& v) {
-    return concat({v[0] * v[0], slice(v[0], 1, 1, 2)}, 1);
-  }));
-}
-
-TEST_CASE("concat and stack are differentiated with respect to every part") {
-  for (int axis : {0, 1, 2, -1, -2, -3}) {
-    const int k = axis < 0 ? axis + 3 : axis;
-    const Shape s{2, 3, 4};
-    CHECK(gradcheck("concat", {s, s.with(k, 1), s.with(k, 5)}, [=](auto& v) {
-      return concat({v[0], v[1], v[2]}, axis);
-    }));
-  }
-  CHECK(gradcheck("concat of one", {{3}}, [](auto& v) { return concat({v[0]}, 0); }));
-  CHECK(gradcheck("concat of x and x", {{3, 2}}, [](auto& v) { return concat({v[0], v[0]}, 1); }));
-  for (const Shape& s : {Shape{}, Shape{1}, Shape{5}, Shape{2, 3}, Shape{2, 1, 3}})
-    CHECK(gradcheck("stack", {s, s, s}, [](auto& v) { return stack({v[0], v[1], v[2]}); }));
-  CHECK(gradcheck("stack of x and x", {{3}}, [](auto& v) { return stack({v[0], v[0]}); }));
-}
-
-TEST_CASE("operations on shapes put elements where the picture says") {
-  const Var x = tensor({2, 3}, {1, 2, 3, 4, 5, 6}), y = tensor({2, 1}, {7, 8});
-  CHECK(values(transpose(x)) == std::vector<real>{1, 4, 2, 5, 3, 6});
-  CHECK(transpose(x).shape() == Shape{3, 2});
-  CHECK(values(reshape(x, {3, 2})) == values(x));
-  CHECK(values(concat({x, y}, 1)) == std::vector<real>{1, 2, 3, 7, 4, 5, 6, 8});
-  CHECK(values(concat({x, x}, 0)) == std::vector<real>{1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6});
-  CHECK(values(concat({y, x}, -1)) == std::vector<real>{7, 1, 2, 3, 8, 4, 5, 6});
-  CHECK(concat({x, y}, 1).shape() == Shape{2, 4});
-  CHECK(stack({x, x, x}).shape() == Shape{3, 2, 3});
-  CHECK(values(stack({y, y})) == std::vector<real>{7, 8, 7, 8});
-  CHECK(values(slice(x, 1, 1, 3)) == std::vector<real>{2, 3, 5, 6});
-  CHECK(values(slice(x, 0, 1, 2)) == std::vector<real>{4, 5, 6});
-  CHECK(slice(x, 0, 1, 2).shape() == Shape{1, 3});
-  CHECK(values(row(x, 1)) == std::vector<real>{4, 5, 6});
-  CHECK(row(x, 1).shape() == Shape{3});
-  CHECK(values(gather(x, ids({2}, {2, 0}))) == std::vector<real>{3, 4});
-}
-
-TEST_CASE("gather is differentiated with respect to what it picks from") {
-  CHECK(gradcheck("gather", {{3, 5}}, [](auto& v) { return gather(v[0], ids({3}, {4, 0, 2})); }));
-  CHECK(gradcheck("gather", {{1, 1}}, [](auto& v) { return gather(v[0], ids({1}, {0})); }));
-  CHECK(gradcheck("gather", {{2, 3, 4}}, [](auto& v) {
-    return gather(v[0], ids({2, 3}, {3, 3, 0, 1, 2, 3}));
-  }));
-  CHECK(gradcheck("gather of a row", {{7}}, [](auto& v) { return gather(v[0], ids({}, {6})); }));
-}
-
-// --- layers' operations ------------------------------------------------------------------------------------
-
-TEST_CASE("embedding is differentiated with repeated ids and rows that nobody asks for") {
-  CHECK(gradcheck("embedding", {{5, 3}}, [](auto& v) {
-    return embedding(v[0], ids({7}, {1, 4, 1, 1, 0, 4, 1}));
-  }));
-  CHECK(gradcheck("embedding", {{1, 1}}, [](auto& v) { return embedding(v[0], ids({1}, {0})); }));
-  CHECK(gradcheck("embedding", {{6, 2}}, [](auto& v) {
-    return embedding(v[0], ids({2, 3}, {5, 5, 2, 0, 2, 5}));
-  }));
-  CHECK(gradcheck("embedding of one id", {{6, 2}}, [](auto& v) { return embedding(v[0], ids({}, {3})); }));
-  CHECK(gradcheck("embedding, twice and beside a product", {{4, 3}}, [](auto& v) {
-    return std::vector<Var>{embedding(v[0], ids({2}, {3, 0})), v[0] * v[0],
-                            embedding(v[0], ids({3}, {0, 0, 2}))};
-  }));
-}
-
-TEST_CASE("embedding copies the rows of its table") {
-  const Var table = tensor({3, 2}, {1, 2, 3, 4, 5, 6});
-  const Var y = embedding(table, ids({2, 2}, {2, 0, 1, 2}));
-  CHECK(values(y) == std::vector<real>{5, 6, 1, 2, 3, 4, 5, 6});
-  CHECK(y.shape() == Shape{2, 2, 2});
-}
-
-TEST_CASE("dropout is differentiated for a fixed mask") {
-  const RandomKey key{.seed = 5, .place = place_of("here"), .step = 3};
-  for (const Shape& s : {Shape{1}, Shape{33}, Shape{3, 5}, Shape{4, 2, 3}})
-    for (real rate : {0.0, 0.3, 0.9})
-      for (bool locked : {false, true})
-        CHECK(gradcheck("dropout", {s}, [=](auto& v) { return dropout(v[0], rate, key, locked); },
-                        {.dropout = true}));
-}
-
-TEST_CASE("dropout keeps an element with probability 1 - rate and scales it, so that the mean stays") {
-  constexpr int n = 40000;
-  for (real rate : {0.1, 0.5, 0.8}) {
-    Tape tape;
-    const Var x = tape.watch(Tensor::full({n}, 3));
-    const auto y = values(dropout(x, rate, {.seed = 11, .place = 1, .step = 2}));
-    const auto kept = static_cast<double>(n - std::count(y.begin(), y.end(), 0));
-    const auto [least, most] = std::minmax_element(y.begin(), y.end());
-    CHECK(*least == 0);
-    CHECK(*most == doctest::Approx(3 / (1 - rate)).epsilon(1e-14));
-    CHECK(kept == static_cast<double>(std::count(y.begin(), y.end(), *most)));  // either 0 or scaled
-    // five standard deviations of a binomial distribution: one key in two million lies outside
-    CHECK(std::abs(kept - n * (1 - rate)) < 5 * std::sqrt(n * rate * (1 - rate)));
-  }
-}
-
-TEST_CASE("mask_rows leaves rows out, whatever they hold, and is differentiated") {
-  const real nan = std::nan("");
-  const Tensor x = tensor({2, 2, 2}, {1, 2, nan, nan, nan, 3, 4, 5}), kept = tensor({2, 2}, {1, 0, 0, 0.5});
-  CHECK(values(mask_rows(x, kept)) == std::vector<real>{1, 2, 0, 0, 0, 0, 4, 5});
-  CHECK(gradcheck("mask_rows", {{2, 2, 3}}, [&](auto& v) { return mask_rows(v[0], kept) * v[0]; }));
-  CHECK(lacks(error_of([&] { mask_rows(x, tensor({2}, {1, 0})); }), {"mask_rows", "[2]", "[2, 2, 2]"}) == "");
-}
-
-TEST_CASE("flip turns the first dimension around and is differentiated") {
-  CHECK(values(flip(tensor({3, 2}, {1, 2, 3, 4, 5, 6}))) == std::vector<real>{5, 6, 3, 4, 1, 2});
-  for (const Shape& s : {Shape{1}, Shape{4}, Shape{3, 2}, Shape{2, 3, 2}})
-    CHECK(gradcheck("flip", {s}, [](auto& v) { return flip(v[0]); }));
-}
-
-TEST_CASE("the functions without a name of their own compute their formulas and are differentiated") {
-  const Var x = tensor({5}, {-4, -1, 0.5, 2, 5});
-  CHECK(values(unary(Unary::hard_sigmoid, x)) == std::vector<real>{0, real(-1) / 6 + real(0.5),
-                                                                   real(0.5) / 6 + real(0.5),
-                                                                   real(2) / 6 + real(0.5), 1});
-  CHECK(values(unary(Unary::hard_tanh, x)) == std::vector<real>{-1, -1, 0.5, 1, 1});
-  CHECK(values(unary(Unary::softsign, x)) ==
-        std::vector<real>{-0.8, -0.5, real(0.5) / real(1.5), real(2) / 3, real(5) / 6});
-  for (size_t f = static_cast<size_t>(Unary::relu) + 1; f < std::size(unary_names); ++f)
-    CHECK(gradcheck(unary_names[f], {{3, 4}}, [&](auto& v) { return unary(static_cast<Unary>(f), v[0]); },
-                    {.low = -0.9, .high = 0.9}));
-}
-
-TEST_CASE("masks depend on seed, place and step, and on nothing else") {
-  const auto mask = [](RandomKey key) {
-    Tape tape;
-    return values(dropout(tape.watch(Tensor::full({64}, 1)), 0.5, key));
-  };
-  const RandomKey key{.seed = 1, .place = 2, .step = 3};
-  CHECK(mask(key) == mask(key));
-  CHECK(mask(key) != mask({.seed = 2, .place = 2, .step = 3}));
-  CHECK(mask(key) != mask({.seed = 1, .place = 3, .step = 3}));
-  CHECK(mask(key) != mask({.seed = 1, .place = 2, .step = 4}));
-  CHECK(mask(key) != mask({.seed = 1 + (uint64_t{1} << 32), .place = 2, .step = 3}));
-  CHECK(mask(key) != mask({.seed = 1, .place = 2 + (uint64_t{1} << 32), .step = 3}));
-}
-
-TEST_CASE("a locked mask is the same for all steps, another for every element of one step") {
-  Tape tape;
-  const RandomKey key{.seed = 7};
-  const Var x = tape.watch(Tensor::full({6, 5, 8}, 1));
-  const Tensor locked = dropout(x, 0.5, key, true).value(), free = dropout(x, 0.5, key).value();
-  for (int t = 1; t < 6; ++t) {
-    CHECK(same_bits(locked[t], locked[0]));
-    CHECK_FALSE(same_bits(free[t], free[0]));
-  }
-  CHECK_FALSE(same_bits(locked[0][0], locked[0][1]));
-}
-
-TEST_CASE("dropout does nothing without a tape, under NoTape, and on a tape that says so") {
-  const Tensor x = Tensor::full({32}, 2);
-  const RandomKey key{.seed = 7};
-  CHECK(same_bits(dropout(x, 0.5, key).value(), x));
-  {
-    Tape tape({.dropout = false});
-    CHECK(same_bits(dropout(tape.watch(x), 0.5, key).value(), x));
-  }
-  Tape tape;
-  CHECK_FALSE(same_bits(dropout(tape.watch(x), 0.5, key).value(), x));
-  const Var watched = tape.watch(x);
-  const int64_t recorded = tape.size();
-  CHECK(same_bits(dropout(watched, 0, key).value(), x));
-  CHECK(tape.size() == recorded);
-  NoTape guard;
-  CHECK(same_bits(dropout(x, 0.5, key).value(), x));
-}
-
-TEST_CASE("lstm_cell is differentiated through h, through c and through both") {
-  for (const auto& [batch, hidden] : std::vector<std::pair<int, int>>{{1, 1}, {3, 5}, {2, 7}, {5, 33}}) {
-    const std::vector<Shape> shapes = {{batch, 4 * hidden}, {batch, hidden}};
-    CHECK(gradcheck(
-        "lstm_cell", shapes,
-        [](auto& v) {
-          const auto [h, c] = lstm_cell(v[0], v[1]);
-          return std::vector<Var>{h, c};
-        },
-        in_range(-2, 2)));
-    CHECK(gradcheck(
-        "lstm_cell's h", shapes, [](auto& v) { return lstm_cell(v[0], v[1]).h; }, in_range(-2, 2)));
-    CHECK(gradcheck(
-        "lstm_cell's c", shapes, [](auto& v) { return lstm_cell(v[0], v[1]).c; }, in_range(-2, 2)));
-  }
-}
-
-TEST_CASE("lstm_cell computes the equations, gates in the order i f g o") {
-  const auto s = [](double x) { return 1 / (1 + std::exp(-x)); };
-  const Var gates = tensor({1, 8}, {0.5, -1, 2, 0.25, -0.75, 1.5, 1, -2}),
-            c_prev = tensor({1, 2}, {0.3, -0.6});
-  const auto [h, c] = lstm_cell(gates, c_prev);
-  const double c0 = s(2) * 0.3 + s(0.5) * std::tanh(-0.75), c1 = s(0.25) * -0.6 + s(-1) * std::tanh(1.5);
-  CHECK(values(c)[0] == doctest::Approx(c0).epsilon(1e-14));
-  CHECK(values(c)[1] == doctest::Approx(c1).epsilon(1e-14));
-  CHECK(values(h)[0] == doctest::Approx(s(1) * std::tanh(c0)).epsilon(1e-14));
-  CHECK(values(h)[1] == doctest::Approx(s(-2) * std::tanh(c1)).epsilon(1e-14));
-}
-
-TEST_CASE("lstm_cell survives gates of a thousand") {
-  Tape tape;
-  const Var gates = tape.watch(tensor({2, 4}, {1e3, 1e3, 1e3, 1e3, -1e3, -1e3, -1e3, -1e3}));
-  const Var c_prev = tape.watch(tensor({2, 1}, {0.5, 0.5}));
-  const auto [h, c] = lstm_cell(gates, c_prev);
-  CHECK(values(c) == std::vector<real>{1.5, 0});
-  CHECK(values(h)[0] == doctest::Approx(std::tanh(1.5)).epsilon(1e-14));
-  CHECK(values(h)[1] == 0);
-  tape.backward(sum(h));
-  for (const double d : gates.grad().span()) CHECK(std::isfinite(d));
-  for (const double d : c_prev.grad().span()) CHECK(std::isfinite(d));
-}
-
 // --- errors ------------------------------------------------------------------------------------------------
 
 TEST_CASE("a shape that does not fit is an error that names the operation and both shapes") {
@@ -555,102 +336,4 @@ TEST_CASE("an operation that throws leaves the tape as it was") {
   CHECK_THROWS_AS(matmul(x, x), Error);
   CHECK_THROWS_AS(add(x, Var(Tensor::zeros({3}))), Error);
   CHECK(tape.size() == before);
-}
-
-// --- the checker itself ------------------------------------------------------------------------------------
-
-namespace {
-
-// y = x², its gradient as `slope` has it: dx[i] = slope(i, x[i]) dy[i]
-template <class Slope>
-Var square_with(const Var& x, Slope slope) {
-  Tensor y = x.value().clone();
-  for (double& v : y.span()) v *= v;
-  return record("square", y, inputs(x), [=](const Var& out) {
-    const Into dx = x.gradient();
-    for (int64_t i = 0; i < dx.tensor.size(); ++i) {
-      const double part = slope(i, x.value().data()[i]) * out.grad().data()[i];
-      dx.tensor.data()[i] = dx.add ? dx.tensor.data()[i] + part : part;
-    }
-  });
-}
-
-// y = a b, which forgets to say something, or says it twice.
-enum class Fault { none, one_input_missing, always_overwrites, always_adds };
-Var product_with(Fault fault, const Var& a, const Var& b) {
-  Tensor y = a.value().clone();
-  for (int64_t i = 0; i < y.size(); ++i) y.data()[i] *= b.value().data()[i];
-  return record("product", y, inputs(a, b), [=](const Var& out) {
-    const auto contribute = [&](const Var& x, const Var& other) {
-      if (!x.wants_grad()) return;
-      const Into dx = x.gradient();
-      const bool adds = (dx.add && fault != Fault::always_overwrites) || fault == Fault::always_adds;
-      if (fault == Fault::always_adds && !dx.add) dx.tensor.fill(0.25);  // what a fresh buffer may hold
-      for (int64_t i = 0; i < dx.tensor.size(); ++i) {
-        const double part = other.value().data()[i] * out.grad().data()[i];
-        dx.tensor.data()[i] = adds ? dx.tensor.data()[i] + part : part;
-      }
-    };
-    contribute(a, b);
-    if (fault != Fault::one_input_missing) contribute(b, a);
-  });
-}
-
-}  // namespace
-
-TEST_CASE("the checker passes a right gradient and reports how far it was off") {
-  const auto result = gradcheck(
-      "square", {{3, 5}}, [](auto& v) { return square_with(v[0], [](int64_t, double x) { return 2 * x; }); });
-  CHECK(result);
-  CHECK(result.worst > 0);
-  CHECK(result.worst < 1e-8);
-}
-
-TEST_CASE("the checker refuses a gradient with a wrong factor, however small") {
-  for (double factor : {0.0, -2.0, 1.0, 2.01, 2.00002}) {
-    const auto result = gradcheck("square", {{3, 5}}, [=](auto& v) {
-      return square_with(v[0], [=](int64_t, double x) { return factor * x; });
-    });
-    CHECK_FALSE(result);
-    CHECK(result.worst > 1e-6);
-  }
-}
-
-TEST_CASE("the checker refuses a gradient with one wrong element and names it") {
-  const auto result = gradcheck("square", {{3, 5}}, [](auto& v) {
-    return square_with(v[0], [](int64_t i, double x) { return i == 7 ? 2 * x + 1e-5 : 2 * x; });
-  });
-  CHECK_FALSE(result);
-  CHECK(lacks(result.failure.substr(0, result.failure.find('\n')),
-              {"square", "input 0", "[3, 5]", "element 7"}) == "");
-}
-
-TEST_CASE("the checker refuses a missing term, a missing input, and a gradient that is not a number") {
-  CHECK_FALSE(gradcheck("square + x", {{4}}, [](auto& v) {
-    return square_with(v[0], [](int64_t, double x) { return 2 * x; }) + Var(v[0].value());  // + x is cut off
-  }));
-  const auto missing = gradcheck("product", {{4}, {4}},
-                                 [](auto& v) { return product_with(Fault::one_input_missing, v[0], v[1]); });
-  CHECK_FALSE(missing);
-  CHECK(missing.failure.find("input 1") != std::string::npos);
-  CHECK_FALSE(gradcheck("square", {{4}}, [](auto& v) {
-    return square_with(v[0], [](int64_t, double) { return std::numeric_limits<double>::quiet_NaN(); });
-  }));
-}
-
-TEST_CASE("the checker refuses a backward that always overwrites or always adds") {
-  CHECK(gradcheck("product", {{4}, {4}}, [](auto& v) { return product_with(Fault::none, v[0], v[1]); }));
-  CHECK_FALSE(gradcheck("product", {{4}, {4}},
-                        [](auto& v) { return product_with(Fault::always_overwrites, v[0], v[1]); }));
-  CHECK_FALSE(gradcheck("product of x and x", {{4}},
-                        [](auto& v) { return product_with(Fault::always_overwrites, v[0], v[0]); },
-                        {.twice = false}));
-  CHECK_FALSE(
-      gradcheck("product", {{4}, {4}}, [](auto& v) { return product_with(Fault::always_adds, v[0], v[1]); }));
-}
-
-TEST_CASE("the checker refuses to judge at a kink") {
-  const auto result = gradcheck("relu at zero", {{3}}, [](auto& v) { return relu(v[0]); },
-                                {.fill = [](int, const Tensor& x, RandomStream&) { x.fill(0); }});
-  CHECK_FALSE(result);
 }

@@ -1,0 +1,105 @@
+// The oracle for gradients itself, with planted faults.
+#include "tests/gradcheck.h"
+
+#include <limits>
+
+#include "framework/ops.h"
+#include "tests/support.h"
+
+using namespace unroll;
+
+namespace {
+
+// y = x², its gradient as `slope` has it: dx[i] = slope(i, x[i]) dy[i]
+template <class Slope>
+Var square_with(const Var& x, Slope slope) {
+  Tensor y = x.value().clone();
+  for (double& v : y.span()) v *= v;
+  return record("square", y, inputs(x), [=](const Var& out) {
+    const Into dx = x.gradient();
+    for (int64_t i = 0; i < dx.tensor.size(); ++i) {
+      const double part = slope(i, x.value().data()[i]) * out.grad().data()[i];
+      dx.tensor.data()[i] = dx.add ? dx.tensor.data()[i] + part : part;
+    }
+  });
+}
+
+// y = a b, which forgets to say something, or says it twice.
+enum class Fault { none, one_input_missing, always_overwrites, always_adds };
+Var product_with(Fault fault, const Var& a, const Var& b) {
+  Tensor y = a.value().clone();
+  for (int64_t i = 0; i < y.size(); ++i) y.data()[i] *= b.value().data()[i];
+  return record("product", y, inputs(a, b), [=](const Var& out) {
+    const auto contribute = [&](const Var& x, const Var& other) {
+      if (!x.wants_grad()) return;
+      const Into dx = x.gradient();
+      const bool adds = (dx.add && fault != Fault::always_overwrites) || fault == Fault::always_adds;
+      if (fault == Fault::always_adds && !dx.add) dx.tensor.fill(0.25);  // what a fresh buffer may hold
+      for (int64_t i = 0; i < dx.tensor.size(); ++i) {
+        const double part = other.value().data()[i] * out.grad().data()[i];
+        dx.tensor.data()[i] = adds ? dx.tensor.data()[i] + part : part;
+      }
+    };
+    contribute(a, b);
+    if (fault != Fault::one_input_missing) contribute(b, a);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("the checker passes a right gradient and reports how far it was off") {
+  const auto result = gradcheck(
+      "square", {{3, 5}}, [](auto& v) { return square_with(v[0], [](int64_t, double x) { return 2 * x; }); });
+  CHECK(result);
+  CHECK(result.worst > 0);
+  CHECK(result.worst < 1e-8);
+}
+
+TEST_CASE("the checker refuses a gradient with a wrong factor, however small") {
+  for (double factor : {0.0, -2.0, 1.0, 2.01, 2.00002}) {
+    const auto result = gradcheck("square", {{3, 5}}, [=](auto& v) {
+      return square_with(v[0], [=](int64_t, double x) { return factor * x; });
+    });
+    CHECK_FALSE(result);
+    CHECK(result.worst > 1e-6);
+  }
+}
+
+TEST_CASE("the checker refuses a gradient with one wrong element and names it") {
+  const auto result = gradcheck("square", {{3, 5}}, [](auto& v) {
+    return square_with(v[0], [](int64_t i, double x) { return i == 7 ? 2 * x + 1e-5 : 2 * x; });
+  });
+  CHECK_FALSE(result);
+  CHECK(lacks(result.failure.substr(0, result.failure.find('\n')),
+              {"square", "input 0", "[3, 5]", "element 7"}) == "");
+}
+
+TEST_CASE("the checker refuses a missing term, a missing input, and a gradient that is not a number") {
+  CHECK_FALSE(gradcheck("square + x", {{4}}, [](auto& v) {
+    return square_with(v[0], [](int64_t, double x) { return 2 * x; }) + Var(v[0].value());  // + x is cut off
+  }));
+  const auto missing = gradcheck("product", {{4}, {4}},
+                                 [](auto& v) { return product_with(Fault::one_input_missing, v[0], v[1]); });
+  CHECK_FALSE(missing);
+  CHECK(missing.failure.find("input 1") != std::string::npos);
+  CHECK_FALSE(gradcheck("square", {{4}}, [](auto& v) {
+    return square_with(v[0], [](int64_t, double) { return std::numeric_limits<double>::quiet_NaN(); });
+  }));
+}
+
+TEST_CASE("the checker refuses a backward that always overwrites or always adds") {
+  CHECK(gradcheck("product", {{4}, {4}}, [](auto& v) { return product_with(Fault::none, v[0], v[1]); }));
+  CHECK_FALSE(gradcheck("product", {{4}, {4}},
+                        [](auto& v) { return product_with(Fault::always_overwrites, v[0], v[1]); }));
+  CHECK_FALSE(gradcheck("product of x and x", {{4}},
+                        [](auto& v) { return product_with(Fault::always_overwrites, v[0], v[0]); },
+                        {.twice = false}));
+  CHECK_FALSE(
+      gradcheck("product", {{4}, {4}}, [](auto& v) { return product_with(Fault::always_adds, v[0], v[1]); }));
+}
+
+TEST_CASE("the checker refuses to judge at a kink") {
+  const auto result = gradcheck("relu at zero", {{3}}, [](auto& v) { return relu(v[0]); },
+                                {.fill = [](int, const Tensor& x, RandomStream&) { x.fill(0); }});
+  CHECK_FALSE(result);
+}

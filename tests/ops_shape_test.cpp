@@ -1,0 +1,80 @@
+// Operations on shapes: gradients by central differences, places by hand.
+#include "framework/ops.h"
+#include "tests/gradcheck.h"
+#include "tests/support.h"
+
+using namespace unroll;
+
+TEST_CASE("reshape, transpose, row and slice are differentiated") {
+  CHECK(gradcheck("reshape", {{2, 6}}, [](auto& v) { return reshape(v[0], {3, 4}); }));
+  CHECK(gradcheck("reshape", {{1}}, [](auto& v) { return reshape(v[0], {}); }));
+  CHECK(gradcheck("reshape", {{2, 3, 4}}, [](auto& v) { return reshape(v[0], {24}); }));
+  for (const Shape& s : {Shape{3, 5}, Shape{1, 1}, Shape{1, 7}, Shape{33, 17}})
+    CHECK(gradcheck("transpose", {s}, [](auto& v) { return transpose(v[0]); }));
+  for (const Shape& s : {Shape{3}, Shape{3, 5}, Shape{1, 4}, Shape{5, 2, 3}})
+    for (int i = 0; i < s[0]; ++i) CHECK(gradcheck("row", {s}, [=](auto& v) { return row(v[0], i); }));
+  for (const Shape& s : {Shape{5}, Shape{3, 5}, Shape{1, 4}, Shape{2, 3, 4}, Shape{2, 1, 3, 5}})
+    for (int axis = -s.rank(); axis < s.rank(); ++axis)
+      for (int begin = 0; begin < s[axis]; ++begin)
+        for (int end = begin + 1; end <= s[axis]; ++end)
+          CHECK(
+              gradcheck("slice", {s}, [=](auto& v) { return slice(v[0], axis, begin, end); }, {.seeds = 1}));
+}
+
+TEST_CASE("pieces of one variable give their gradients back into their places") {
+  CHECK(gradcheck("overlapping slices and rows", {{4, 3}}, [](auto& v) {
+    return concat({slice(v[0], 0, 0, 3), slice(v[0], 0, 1, 4), reshape(row(v[0], 2), {1, 3})}, 0);
+  }));
+  CHECK(gradcheck("a slice and the whole", {{4, 3}}, [](auto& v) {
+    return concat({v[0] * v[0], slice(v[0], 1, 1, 2)}, 1);
+  }));
+}
+
+TEST_CASE("concat and stack are differentiated with respect to every part") {
+  for (int axis : {0, 1, 2, -1, -2, -3}) {
+    const int k = axis < 0 ? axis + 3 : axis;
+    const Shape s{2, 3, 4};
+    CHECK(gradcheck("concat", {s, s.with(k, 1), s.with(k, 5)}, [=](auto& v) {
+      return concat({v[0], v[1], v[2]}, axis);
+    }));
+  }
+  CHECK(gradcheck("concat of one", {{3}}, [](auto& v) { return concat({v[0]}, 0); }));
+  CHECK(gradcheck("concat of x and x", {{3, 2}}, [](auto& v) { return concat({v[0], v[0]}, 1); }));
+  for (const Shape& s : {Shape{}, Shape{1}, Shape{5}, Shape{2, 3}, Shape{2, 1, 3}})
+    CHECK(gradcheck("stack", {s, s, s}, [](auto& v) { return stack({v[0], v[1], v[2]}); }));
+  CHECK(gradcheck("stack of x and x", {{3}}, [](auto& v) { return stack({v[0], v[0]}); }));
+}
+
+TEST_CASE("operations on shapes put elements where the picture says") {
+  const Var x = tensor({2, 3}, {1, 2, 3, 4, 5, 6}), y = tensor({2, 1}, {7, 8});
+  CHECK(values(transpose(x)) == std::vector<real>{1, 4, 2, 5, 3, 6});
+  CHECK(transpose(x).shape() == Shape{3, 2});
+  CHECK(values(reshape(x, {3, 2})) == values(x));
+  CHECK(values(concat({x, y}, 1)) == std::vector<real>{1, 2, 3, 7, 4, 5, 6, 8});
+  CHECK(values(concat({x, x}, 0)) == std::vector<real>{1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6});
+  CHECK(values(concat({y, x}, -1)) == std::vector<real>{7, 1, 2, 3, 8, 4, 5, 6});
+  CHECK(concat({x, y}, 1).shape() == Shape{2, 4});
+  CHECK(stack({x, x, x}).shape() == Shape{3, 2, 3});
+  CHECK(values(stack({y, y})) == std::vector<real>{7, 8, 7, 8});
+  CHECK(values(slice(x, 1, 1, 3)) == std::vector<real>{2, 3, 5, 6});
+  CHECK(values(slice(x, 0, 1, 2)) == std::vector<real>{4, 5, 6});
+  CHECK(slice(x, 0, 1, 2).shape() == Shape{1, 3});
+  CHECK(values(row(x, 1)) == std::vector<real>{4, 5, 6});
+  CHECK(row(x, 1).shape() == Shape{3});
+  CHECK(values(gather(x, ids({2}, {2, 0}))) == std::vector<real>{3, 4});
+}
+
+TEST_CASE("gather is differentiated with respect to what it picks from") {
+  CHECK(gradcheck("gather", {{3, 5}}, [](auto& v) { return gather(v[0], ids({3}, {4, 0, 2})); }));
+  CHECK(gradcheck("gather", {{1, 1}}, [](auto& v) { return gather(v[0], ids({1}, {0})); }));
+  CHECK(gradcheck("gather", {{2, 3, 4}}, [](auto& v) {
+    return gather(v[0], ids({2, 3}, {3, 3, 0, 1, 2, 3}));
+  }));
+  CHECK(gradcheck("gather of a row", {{7}}, [](auto& v) { return gather(v[0], ids({}, {6})); }));
+}
+
+TEST_CASE("flip turns the first dimension around and is differentiated") {
+  CHECK(values(flip(tensor({3, 2}, {1, 2, 3, 4, 5, 6}))) == std::vector<real>{5, 6, 3, 4, 1, 2});
+  for (const Shape& s : {Shape{1}, Shape{4}, Shape{3, 2}, Shape{2, 3, 2}})
+    CHECK(gradcheck("flip", {s}, [](auto& v) { return flip(v[0]); }));
+}
