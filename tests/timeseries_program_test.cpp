@@ -107,7 +107,10 @@ TEST_CASE("a run writes its model, log and page, and prints the rules beside the
   for (const std::string file :
        {"last.safetensors", "best.safetensors", "recipe.toml", "log.jsonl", "report.html"})
     CHECK_MESSAGE(fs::exists(folder / "runs/tiny-1" / file), file);
-  CHECK(read_text(folder / "runs/tiny-1/report.html").find("Scores: test") != std::string::npos);
+  const std::string page = read_text(folder / "runs/tiny-1/report.html");
+  for (const char* part :
+       {"Scores: test", "Forecasts of load: test", "Error by step: test", "class=\"band s1\""})
+    CHECK_MESSAGE(page.find(part) != std::string::npos, part);
 }
 
 TEST_CASE("evaluate gives what training reported, from the model's file and the series") {
@@ -309,6 +312,56 @@ TEST_CASE("a label that follows from the window is detected, also in files of th
   }
 }
 
+TEST_CASE("detect: a probability for each row, with labels in the file or without") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  RandomStream random(5, "detect");
+  std::string labelled = "date,value,state,other\n", bare = "date,other,value\n";
+  for (int i = 0; i < 400; ++i) {
+    const double value = random.uniform(), other = random.uniform();
+    const std::string time = fmt::format("2021-01-{:02} {:02}:00", 1 + i / 24, i % 24);
+    labelled += fmt::format("{},{:.5f},{},{:.5f}\n", time, value, value > 0.6 ? 1 : 0, other);
+    bare += fmt::format("{},{:.5f},{:.5f}\n", time, other, value);
+  }
+  folder.write("labelled.csv", labelled);
+  folder.write("bare.csv", bare);
+  timeseries_out(
+      Words{"train", "tiny.toml", "--csv", "labelled.csv", "--out", "run"} +
+          set({"data.label=state", "data.window=3", "data.calendar=[\"hour\"]", "training.epochs=20"}),
+      folder.path());
+  const std::string page = read_text(folder / "run/report.html");
+  for (const char* part : {"ROC: test", "Reliability: test"}) CHECK(page.find(part) != std::string::npos);
+  const ProgramRun with = started({"detect", model, "--csv", "labelled.csv"}, folder.path());
+  CHECK_MESSAGE(with.code == 0, with.err);
+  CHECK(with.err.find("398 rows with a label: accuracy ") != std::string::npos);
+  const auto lines = lines_of(with.out);
+  REQUIRE(lines.size() == 399);
+  CHECK(lines[0] == "time,probability");
+  CHECK(lines[1].starts_with("2021-01-01 02:00"));
+  // Labels are not read, nor does the order of columns matter.
+  CHECK(timeseries_out({"detect", model, "--csv", "bare.csv"}, folder.path()) == with.out);
+  timeseries_out({"detect", model, "--csv", "bare.csv", "--out", "found.csv"}, folder.path());
+  CHECK(read_text(folder / "found.csv") == with.out);
+  const ProgramRun forecast = started({"forecast", model, "--csv", "labelled.csv"}, folder.path());
+  CHECK(forecast.code == 2);
+  CHECK(forecast.err.find("timeseries detect") != std::string::npos);
+}
+
+TEST_CASE("backtest: each fold trains anew and tests rows of its own") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  folder.write("wave.csv", wave(400));
+  const Words words = {"backtest", "tiny.toml", "--csv", "wave.csv", "--folds", "3", "--test-rows", "48"};
+  const std::string out = timeseries_out(words, folder.path());
+  for (const char* part : {"fold 3/3", "the model", "last value", "mean", "2020-01-17 15:00:00"})
+    CHECK_MESSAGE(out.find(part) != std::string::npos, out);
+  const auto json = timeseries_json(words, folder.path());
+  REQUIRE(json.size() == 3);
+  CHECK(json[0]["scores"]["the model"]["windows"] == 46);
+  CHECK(json[0]["scores"]["the model"] != json[2]["scores"]["the model"]);
+  CHECK(timeseries_json(words, folder.path()) == json);
+}
+
 // --- documents, and what is refused ------------------------------------------------------------------------
 
 TEST_CASE("docs/timeseries.md has the table of the program's keys, and the bundled recipes can be read") {
@@ -408,6 +461,10 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
       {{"evaluate", "channels.safetensors", "--csv", "wave.csv"}, {"channels.safetensors", "JSON"}},
       {{"evaluate", "scale.safetensors", "--csv", "wave.csv"}, {"scale.safetensors", "scale", "0"}},
       {{"evaluate", "shape.safetensors", "--csv", "wave.csv"}, {"shape.safetensors", "[32, 2]", "[36, 2]"}},
+      {{"detect", "whole.safetensors", "--csv", "wave.csv"}, {"whole.safetensors", "timeseries forecast"}},
+      {{"detect", "whole.safetensors"}, {"--csv"}},
+      {{"backtest", "tiny.toml", "--csv", "wave.csv", "--folds", "1"}, {"--folds"}},
+      {{"backtest", "tiny.toml", "--csv", "wave.csv", "--test-rows", "500"}, {"rows"}},
       {{"forecast", "whole.safetensors", "--csv", "other.csv"}, {"other.csv", "a, b", "load, noise"}},
       {{"forecast", "whole.safetensors", "--csv", "short.csv"}, {"short.csv"}},
       {{"forecast", "whole.safetensors", "--csv", "wave.csv", "--steps", "0"}, {"--steps"}},

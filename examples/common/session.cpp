@@ -83,6 +83,21 @@ void Session::run() {
   }
 }
 
+void Session::fit() {
+  TrainerOptions options = trainer_options();
+  options.progress.mode = ProgressOptions::Mode::silent;
+  Trainer trainer(*optimizer_, options);
+  const bool best = trainee_.sections.training.keep == Keep::best;
+  Tensor kept;
+  TrainingTask task = trainee_.task;
+  task.after_epoch = [&](const EpochReport& epoch) {
+    if (!best || epoch.best) kept = trainee_.params.values().clone();
+  };
+  const SignalGuard guard;
+  trainer.run(task);
+  trainee_.params.values().copy_from(kept);
+}
+
 void Session::train(Trainer& trainer, const TrainingTask& task) {
   if (options_.profile) profile_.emplace();
   trainer.run(task);

@@ -68,6 +68,8 @@ class Session {
 
   // Trains to the end, in a folder of its own, or going on in that of a run. Throws as Trainer::run.
   void run();
+  // Trains without a word and without a folder; then the parameters are the weights that are kept.
+  void fit();
   // For those who debug a model; both write nothing.
   void dry_run();
   // One window ("one window of 400 tokens"), until its loss is as near as that to the least there can be.

@@ -9,6 +9,8 @@ void train(unroll::Command& command);
 void resume(unroll::Command& command);
 void evaluate(unroll::Command& command);
 void forecast(unroll::Command& command);
+void detect(unroll::Command& command);
+void backtest(unroll::Command& command);
 void baselines(unroll::Command& command);
 void explain(unroll::Command& command);
 

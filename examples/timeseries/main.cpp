@@ -37,6 +37,8 @@ int main(int argc, char** argv) {
                    {"evaluate", "scores a trained model, and the naive rules beside it",
                     timeseries::evaluate},
                    {"forecast", "forecasts the rows after the last one", timeseries::forecast},
+                   {"detect", "gives each row of a series the probability of its label", timeseries::detect},
+                   {"backtest", "trains and scores anew on several parts of a series", timeseries::backtest},
                    {"baselines", "scores the naive rules alone", timeseries::baselines},
                    {"report", "makes the page of a run's folder again", unroll::report_command},
                    {"explain", "windows, parameters and engine of a recipe's model", timeseries::explain}},

@@ -62,6 +62,15 @@ void SavedModel::check_channels(const Series& series) const {
                 one_line(fmt::format("{}", fmt::join(channels, ", "))));
 }
 
+std::vector<std::string> SavedModel::columns() const {
+  // A sine and a cosine for each feature, but for the trend.
+  size_t calendar = 0;
+  for (const std::string& feature : recipe.data.calendar) calendar += feature == "trend" ? 1 : 2;
+  require_input(calendar <= channels.size(), "{}: {} channels in its metadata, {} of the calendar",
+                path.string(), channels.size(), calendar);
+  return {channels.begin(), channels.end() - static_cast<std::ptrdiff_t>(calendar)};
+}
+
 std::unique_ptr<SeriesModel> SavedModel::make_model(const SeriesWindows& windows) const {
   auto model = std::make_unique<SeriesModel>(recipe, columns_of(windows));
   load_state_dict(SafetensorsFile(path), model->params);

@@ -24,6 +24,8 @@ struct SavedModel {
 
   // Throws InputError, naming both, if a series has other channels.
   void check_channels(const Series& series) const;
+  // Those without the calendar's.
+  std::vector<std::string> columns() const;
   // With the weights of the file. Throws InputError as load_state_dict.
   std::unique_ptr<SeriesModel> make_model(const SeriesWindows& windows) const;
 };

@@ -46,18 +46,6 @@ constexpr DetectionMeasure detection_measures[] = {
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
-ForecastScores score_model(const Recipe& recipe, const SeriesModel& model, SeriesWindows& windows,
-                           const std::vector<double>& mase_scale) {
-  ForecastScores scores(windows, mase_scale);
-  windows.in_order();
-  for (int64_t k = 0; k < windows.batches(recipe.data.eval_batch); ++k) {
-    stop_if_signalled();
-    const SeriesBatch batch = windows.batch(k, recipe.data.eval_batch);
-    scores.add_scaled(batch.origins, model.predict(batch.input)[recipe.middle_output()].span());
-  }
-  return scores;
-}
-
 // What can be 0 or less has no growth.
 bool is_positive(const Series& series, const std::vector<int>& channels) {
   for (int64_t row = 0; row < series.rows(); ++row)
@@ -95,6 +83,18 @@ void add_detections(const SeriesData& data, const SeriesWindows& windows, Evalua
 }
 
 }  // namespace
+
+ForecastScores score_model(const Recipe& recipe, const SeriesModel& model, SeriesWindows& windows,
+                           const std::vector<double>& mase_scale) {
+  ForecastScores scores(windows, mase_scale);
+  windows.in_order();
+  for (int64_t k = 0; k < windows.batches(recipe.data.eval_batch); ++k) {
+    stop_if_signalled();
+    const SeriesBatch batch = windows.batch(k, recipe.data.eval_batch);
+    scores.add_scaled(batch.origins, model.predict(batch.input)[recipe.middle_output()].span());
+  }
+  return scores;
+}
 
 double mean_loss(const SeriesModel& model, SeriesWindows& windows, int size) {
   const NoTape guard;

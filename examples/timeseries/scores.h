@@ -18,6 +18,10 @@ namespace timeseries {
 // The mean of the recipe's loss over all windows. Throws Interrupted after a signal.
 double mean_loss(const SeriesModel& model, SeriesWindows& windows, int batch);
 
+// Errors of the model (of its middle quantile) on all windows.
+ForecastScores score_model(const Recipe& recipe, const SeriesModel& model, SeriesWindows& windows,
+                           const std::vector<double>& mase_scale);
+
 // Probabilities of a detector, in order of time.
 std::vector<double> detect(const SeriesModel& model, SeriesWindows& windows, int batch);
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "bundled_series.h"
+#include "data/csv.h"
 #include "data/forecast_scores.h"
+#include "data/text_file.h"
 #include "framework/check.h"
 
 namespace timeseries {
@@ -112,6 +114,29 @@ std::vector<std::string> warnings_of(const Recipe& recipe) {
 Series load_series(const Recipe& recipe, const fs::path& csv, int64_t rows_beyond) {
   Series series = read(recipe, csv);
   add_rows(series, rows_beyond);
+  return with_calendar(recipe, std::move(series));
+}
+
+bool has_column(const fs::path& csv, char separator, const std::string& name) {
+  const std::string text = read_file(csv);
+  CsvReader reader(text, csv.string(), separator);
+  return reader.next() && std::ranges::find(reader.cells(), name) != reader.cells().end();
+}
+
+Series load_unlabelled(const Recipe& recipe, const fs::path& csv, std::vector<std::string> channels) {
+  const auto label = std::ranges::find(channels, recipe.data.label) - channels.begin();
+  SeriesOptions options = series_options(recipe);
+  options.channels = channels;
+  std::erase(options.channels, recipe.data.label);
+  options.label.clear();
+  Series series = unroll::load_series(csv, options);
+  std::vector<double> values;
+  for (int64_t row = 0; row < series.rows(); ++row)
+    for (int channel = 0; channel <= series.width(); ++channel)
+      values.push_back(channel == label ? 0 : series.at(row, channel - (channel > label)));
+  series.channels = std::move(channels);
+  series.values = std::move(values);
+  series.label = static_cast<int>(label);
   return with_calendar(recipe, std::move(series));
 }
 

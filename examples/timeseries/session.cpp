@@ -1,15 +1,17 @@
 #include "session.h"
 
 #include "framework/threads.h"
+#include "pictures.h"
 #include "saved_model.h"
 
 namespace timeseries {
 
-SeriesTraining::SeriesTraining(RunOptions options, const Recipe& recipe)
+SeriesTraining::SeriesTraining(RunOptions options, const Recipe& recipe,
+                               const std::optional<SeriesSplit>& fold)
     : options_(std::move(options)),
       recipe_(recipe),
       voice_(options_.voice()),
-      data_(recipe_, options_.data),
+      data_(recipe_, options_.data, fold),
       model_(recipe_, columns_of(*data_.train)),
       session_(options_, trainee()) {}
 
@@ -143,6 +145,11 @@ Differences SeriesTraining::differences(const Metadata& then, const std::string&
   return {"the series is another"};
 }
 
+Evaluation SeriesTraining::score_fold() {
+  session_.fit();
+  return evaluate(recipe_, data_, data_.tests.front(), &model_);
+}
+
 void SeriesTraining::score_a_little() {
   SeriesWindows& windows = data_.valid ? *data_.valid : *data_.train;
   const SeriesBatch batch = windows.batch(0, recipe_.data.eval_batch);
@@ -168,6 +175,8 @@ void SeriesTraining::report(std::optional<double> valid, RunDescription& descrip
       voice_.tell("\n{}\n{}", by_step->title, table_text(*by_step));
       description.tables.insert(description.tables.end() - 1, *by_step);
     }
+    for (Chart& chart : pictures_of(recipe_, data_, part, model_, evaluation))
+      description.charts.push_back(std::move(chart));
     scores_[part.name] = json_of(evaluation);
   }
   voice_.tell("\n");

@@ -13,13 +13,15 @@ namespace timeseries {
 
 class SeriesTraining {
  public:
-  // Reads the series. Throws InputError.
-  SeriesTraining(RunOptions options, const Recipe& recipe);
+  // Reads the series, and splits it as the recipe says, or as a fold of a backtest. Throws InputError.
+  SeriesTraining(RunOptions options, const Recipe& recipe, const std::optional<SeriesSplit>& fold = {});
   SeriesTraining(const SeriesTraining&) = delete;  // the session refers to it
   SeriesTraining& operator=(const SeriesTraining&) = delete;
 
   void run() { session_.run(); }
   void dry_run() { session_.dry_run(); }
+  // Of a fold: trains without a word, and scores the test.
+  Evaluation score_fold();
 
  private:
   std::vector<RunDescription::Figure> facts() const;

@@ -1,0 +1,72 @@
+// timeseries detect: the probability that a trained detector gives each row of a series.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "commands.h"
+#include "data/baselines.h"
+#include "framework/threads.h"
+#include "options.h"
+#include "saved_model.h"
+#include "scores.h"
+#include "training/atomic_file.h"
+
+namespace timeseries {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string csv_of(const SeriesWindows& windows, const std::vector<double>& probabilities) {
+  std::string text = "time,probability\n";
+  for (size_t k = 0; k < probabilities.size(); ++k)
+    text += fmt::format("{},{:.4f}\n", windows.series().times.text(windows.origins()[k]), probabilities[k]);
+  return text;
+}
+
+}  // namespace
+
+void detect(Command& command) {
+  std::string csv, out;
+  int thread_count = 0;
+  command.describe(
+      "Gives each row of a series the probability that its label is 1, from the rows before it and itself. "
+      "The file needs "
+      "no labels; where it has them, the detector is scored. The first rows, of which there is no full "
+      "window, are left "
+      "out.");
+  add_checkpoint(command);
+  command.option("csv", csv, "FILE", "a CSV file with the channels that the model reads").otherwise("");
+  command.option("out", out, "FILE", "writes the probabilities as CSV, in place of printing them");
+  add_threads_option(command, thread_count);
+  command.example("detect runs/occupancy-1/best.safetensors --csv today.csv",
+                  "a line for each row: time, probability");
+  if (!command.parse()) return;
+  if (command.given("threads")) set_threads(thread_count);
+  require_input(command.given("csv"), "detect: --csv names the series");
+  require_input(out.empty() || !fs::exists(out), "detect: {} is there already; nothing is overwritten", out);
+  const SavedModel saved = read_saved_model(command.positional());
+  require_input(saved.recipe.detects(),
+                "{}: a model of forecasts; 'timeseries forecast' is the command for it",
+                command.positional());
+  const Recipe& recipe = saved.recipe;
+  const bool labelled = has_column(csv, recipe.data.separator[0], recipe.data.label);
+  const Series series =
+      labelled ? load_series(recipe, csv) : load_unlabelled(recipe, csv, saved.columns());
+  saved.check_channels(series);
+  SeriesWindows windows = make_windows(recipe, series, saved.scaling, {{0, series.rows(), 0}}, csv);
+  const auto model = saved.make_model(windows);
+  const std::vector<double> probabilities = detect(*model, windows, recipe.data.eval_batch);
+  const std::string text = csv_of(windows, probabilities);
+  if (out.empty())
+    fmt::print("{}", text);
+  else
+    write_file_atomically(out, text);
+  for (const std::string& note : series.notes) fmt::print(stderr, "note: {}\n", note);
+  if (!labelled) return;
+  const DetectionScores scores = score_detection(probabilities, window_labels(windows));
+  fmt::print(stderr, "{} rows with a label: accuracy {:.4f}, balanced {:.4f}, ROC-AUC {:.4f}\n", scores.count,
+             scores.accuracy, scores.balanced_accuracy, scores.roc_auc);
+}
+
+}  // namespace timeseries

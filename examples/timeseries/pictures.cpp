@@ -1,0 +1,124 @@
+#include "pictures.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "data/baselines.h"
+
+namespace timeseries {
+
+namespace {
+
+constexpr double of_80_percent = 1.2816;  // standard deviations of a normal distribution
+
+// Of the first target. A horizon of one row: the last forecasts of the part, side by side. Else the last of
+// them, with the rows before it. The interval comes from the errors of the valid split, by step.
+Chart forecast_chart(const Recipe& recipe, const SeriesData& data, TestPart& part, const SeriesModel& model) {
+  constexpr int64_t most = 120;
+  SeriesWindows& windows = part.windows;
+  const Series& series = windows.series();
+  const int channel = data.targets()[0], horizon = recipe.data.horizon;
+  const std::string& name = series.channels[static_cast<size_t>(channel)];
+  windows.in_order();
+  const int64_t shown = horizon == 1 ? std::min(most, windows.count()) : 1;
+  const int64_t first_window = windows.count() - shown;
+  const int64_t origin = windows.origins()[static_cast<size_t>(first_window)];
+  const int64_t history =
+      horizon == 1 ? 0 : std::min<int64_t>(origin, std::max(recipe.data.window, 2 * horizon));
+  const int64_t first = origin - history;
+
+  Chart chart{
+      .title = fmt::format("Forecasts of {}: {}", name, part.name),
+      .description = horizon == 1
+                         ? fmt::format("The last {} rows, each forecast from the rows before it.", shown)
+                         : "The last window, and the rows before it.",
+      .x_name = "time",
+      .y_name = name,
+      .from_zero = false,
+      .series = {{.name = "truth"}, {.name = "forecast"}}};
+  for (int64_t row = first; row < origin + shown + horizon - 1; ++row) {
+    chart.x_texts.push_back(series.times.text(row));
+    chart.series[0].x.push_back(static_cast<double>(row - first));
+    chart.series[0].y.push_back(series.at(row, channel));
+  }
+  std::vector<double> error;  // by step
+  if (data.valid) {
+    SeriesWindows valid = *data.valid;
+    const ForecastScores scores = score_model(recipe, model, valid, {});
+    for (int step = 0; step < horizon; ++step) error.push_back(of_80_percent * scores.at(step, 0).rmse);
+    chart.band = {.name = "80 %, from the errors of the valid split"};
+  }
+  for (int64_t k = first_window; k < windows.count(); ++k) {
+    const int64_t from = windows.origins()[static_cast<size_t>(k)];
+    const Tensor found = model.predict(windows.input_before(from))[recipe.middle_output()];
+    for (int step = 0; step < horizon; ++step) {
+      const double value = data.scaling.undo(static_cast<double>(found[step].data()[0]), channel);
+      const auto x = static_cast<double>(from + step - first);
+      chart.series[1].x.push_back(x);
+      chart.series[1].y.push_back(value);
+      if (!chart.band) continue;
+      chart.band->x.push_back(x);
+      chart.band->low.push_back(value - error[static_cast<size_t>(step)]);
+      chart.band->high.push_back(value + error[static_cast<size_t>(step)]);
+    }
+  }
+  return chart;
+}
+
+Chart error_chart(const Evaluation& evaluation) {
+  Chart chart{.title = "Error by step: " + evaluation.part,
+              .description = "Root of the mean square, in the file's units; the model and the rules.",
+              .x_name = "step",
+              .y_name = "RMSE"};
+  for (const ForecastRow& row : evaluation.forecasts) {
+    ChartSeries series{.name = row.name};
+    for (int step = 0; step < evaluation.horizon; ++step) {
+      series.x.push_back(step + 1);
+      series.y.push_back(row.scores.at_step(step).rmse);
+    }
+    chart.series.push_back(thinned(series, 600));
+  }
+  return chart;
+}
+
+ChartSeries diagonal(std::string name) { return {.name = std::move(name), .x = {0, 1}, .y = {0, 1}}; }
+
+std::vector<Chart> detection_charts(const std::vector<double>& probability, const std::vector<int>& label,
+                                    const std::string& part) {
+  Chart roc{.title = "ROC: " + part,
+            .description =
+                "The share of ones found against the share of zeros taken for ones, for every threshold.",
+            .x_name = "false positive rate",
+            .y_name = "true positive rate",
+            .series = {diagonal("by chance"), {.name = "the model"}}};
+  for (const RocPoint& point : roc_curve(probability, label)) {
+    roc.series[1].x.push_back(point.false_positive_rate);
+    roc.series[1].y.push_back(point.true_positive_rate);
+  }
+  roc.series[1] = thinned(roc.series[1], 600);
+  Chart calibration{
+      .title = "Reliability: " + part,
+      .description = "Rows by the probability they were given, and the share of ones among them.",
+      .x_name = "probability",
+      .y_name = "share of ones",
+      .series = {diagonal("as it should be"), {.name = "the model", .points = true}}};
+  for (const ReliabilityBin& bin : reliability(probability, label)) {
+    calibration.series[1].x.push_back(bin.mean_probability);
+    calibration.series[1].y.push_back(bin.positive_share);
+  }
+  return {roc, calibration};
+}
+
+}  // namespace
+
+std::vector<Chart> pictures_of(const Recipe& recipe, const SeriesData& data, TestPart& part,
+                               const SeriesModel& model, const Evaluation& evaluation) {
+  if (recipe.detects())
+    return detection_charts(detect(model, part.windows, recipe.data.eval_batch), window_labels(part.windows),
+                            part.name);
+  std::vector<Chart> charts = {forecast_chart(recipe, data, part, model)};
+  if (evaluation.horizon > 1) charts.push_back(error_chart(evaluation));
+  return charts;
+}
+
+}  // namespace timeseries
