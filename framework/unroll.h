@@ -17,6 +17,7 @@
 #include "layers/gru.h"
 #include "layers/layer_norm.h"
 #include "layers/lstm.h"
+#include "layers/neural_cache.h"
 #include "layers/recurrent_layer.h"
 #include "layers/regularization.h"
 #include "layers/stepper.h"
