@@ -1,6 +1,8 @@
 // See series.h.
 #include "data/series.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>

@@ -4,7 +4,7 @@
 // what must hold, and what was given.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <stdexcept>
 #include <string>
@@ -27,16 +27,20 @@ struct OutOfMemory : Error {
   using Error::Error;
 };
 
+// Out of line, so that a check costs its caller little.
+[[noreturn]] void throw_error(fmt::string_view format, fmt::format_args args);
+[[noreturn]] void throw_input_error(fmt::string_view format, fmt::format_args args);
+
 // Throws Error unless `condition` holds.
 template <class... Args>
 void require(bool condition, fmt::format_string<Args...> format, Args&&... args) {
-  if (!condition) [[unlikely]] throw Error(fmt::format(format, std::forward<Args>(args)...));
+  if (!condition) [[unlikely]] throw_error(format, fmt::make_format_args(args...));
 }
 
 // Throws InputError unless `condition` holds.
 template <class... Args>
 void require_input(bool condition, fmt::format_string<Args...> format, Args&&... args) {
-  if (!condition) [[unlikely]] throw InputError(fmt::format(format, std::forward<Args>(args)...));
+  if (!condition) [[unlikely]] throw_input_error(format, fmt::make_format_args(args...));
 }
 
 }  // namespace unroll

@@ -73,9 +73,9 @@ class Shape {
 }  // namespace unroll
 
 template <>
-struct fmt::formatter<unroll::Shape> : fmt::formatter<std::string> {
-  template <class Context>
-  auto format(const unroll::Shape& shape, Context& context) const {
-    return fmt::formatter<std::string>::format(shape.text(), context);
+struct fmt::formatter<unroll::Shape> {
+  constexpr auto parse(fmt::format_parse_context& context) const { return context.begin(); }  // no options
+  auto format(const unroll::Shape& shape, fmt::format_context& context) const {
+    return fmt::format_to(context.out(), "{}", shape.text());
   }
 };

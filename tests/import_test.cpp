@@ -1,5 +1,6 @@
 // Models from PyTorch and back: `ptb import`, vocabularies in files, and perplexities that PyTorch recorded
 // (tests/reference/make_language_model.py, check_checkpoint.py).
+#include <fmt/format.h>
 #include <functional>
 #include <map>
 

@@ -1,4 +1,5 @@
 // `ptb` with recurrent layers that are not the plain LSTM: from the recipe to the file and back.
+#include <fmt/format.h>
 #include <sstream>
 
 #include "tests/ptb.h"

@@ -1,6 +1,7 @@
 // The program `ptb` as a user meets it: what it prints, writes and refuses.
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <optional>
 
 #include "data/vocabulary.h"

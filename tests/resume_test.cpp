@@ -4,6 +4,7 @@
 #include <cmath>
 #include <csignal>
 #include <filesystem>
+#include <fmt/format.h>
 #include <functional>
 #include <map>
 #include <thread>

@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include "framework/one_line.h"
 #include "training/atomic_file.h"
 

@@ -1,6 +1,7 @@
 // How a session goes on from the checkpoint of an earlier one.
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 
 #include "examples/common/session.h"
 

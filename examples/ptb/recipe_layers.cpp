@@ -1,5 +1,6 @@
 #include "recipe_layers.h"
 
+#include <fmt/format.h>
 #include <span>
 
 #include "framework/ops.h"

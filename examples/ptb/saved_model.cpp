@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <iterator>
 
-#include <nlohmann/json.hpp>
-
 #include "framework/one_line.h"
 #include "recipe_layers.h"
 #include "training/checkpoint.h"
 #include "training/state_dict.h"
+#include "training/vocabulary_file.h"
 
 namespace ptb {
 
@@ -21,16 +20,6 @@ const std::string& metadata(const SafetensorsFile& file, const std::string& key)
   return found->second;
 }
 
-Vocabulary read_vocabulary(const SafetensorsFile& file) {
-  const auto words = nlohmann::json::parse(metadata(file, "vocabulary"), nullptr, false);
-  const auto is_text = [](const auto& word) { return word.is_string(); };
-  require_input(words.is_array() && std::ranges::all_of(words, is_text),
-                "{}: the vocabulary in its metadata is not a JSON array of words", file.path());
-  try {
-    return Vocabulary(words.get<std::vector<std::string>>());
-  } catch (const InputError& error) { throw InputError(fmt::format("{}: {}", file.path(), error.what())); }
-}
-
 }  // namespace
 
 Metadata model_metadata(const Recipe& recipe, const Vocabulary& vocabulary) {
@@ -38,7 +27,7 @@ Metadata model_metadata(const Recipe& recipe, const Vocabulary& vocabulary) {
           {"recipe_name", recipe.name},
           {"recipe", resolved(recipe)},
           {"pytorch", torch_modules(recipe, vocabulary.size())},
-          {"vocabulary", nlohmann::json(vocabulary.words()).dump()}};
+          {"vocabulary", vocabulary_metadata(vocabulary)}};
 }
 
 std::vector<NamedTensor> tied_weights(const LanguageModel& model) {
@@ -72,7 +61,7 @@ SavedModel load_model(const std::filesystem::path& path) {
   saved.recipe = load_recipe({.name = one_line(metadata(file, "recipe_name")),
                               .origin = path.string() + ": recipe",
                               .text = metadata(file, "recipe")});
-  saved.vocabulary = read_vocabulary(file);
+  saved.vocabulary = vocabulary_of(file);
   require_input(saved.vocabulary.size() > 0, "{}: its vocabulary is empty", file.path());
   saved.model = std::make_unique<LanguageModel>(saved.recipe, saved.vocabulary.size());
   load_state_dict(file, saved.model->params);

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "framework/check.h"
 #include "framework/nearest.h"
 #include "framework/one_line.h"

@@ -1,4 +1,6 @@
 // timeseries explain: what a recipe makes, before anything is trained.
+#include <fmt/format.h>
+
 #include "commands.h"
 #include "examples/common/explanations.h"
 #include "options.h"

@@ -1,5 +1,7 @@
 #include "series_data.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "bundled_series.h"
