@@ -1,13 +1,17 @@
 // Training speed of the PTB language models on random tokens: whole steps, from the embedding to the update.
 //
-//   bench_lm --model small|medium|large --threads N --seconds S [--engine fused|composed]
+//   bench_lm --model small|medium|large --threads N --seconds S [--engine fused|composed] [--precision bf16] [--peak]
 //
-// Prints one line of JSON: words per second as median, smallest and largest of the repetitions.
+// Prints one line of JSON: words per second as median, smallest and largest of the repetitions; with --peak also the
+// machine's, measured before and after, and the share of it that the steps' products reached.
 #include <boost/program_options.hpp>
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "bench/peak.h"
+#include "framework/kernels/kernels.h"
+#include "framework/profile.h"
 #include "framework/unroll.h"
 
 using namespace unroll;
@@ -62,6 +66,9 @@ void run(const po::variables_map& options) {
   const Shapes s = shapes_of(name);
   const int vocab = 10000;
   set_threads(options["threads"].as<int>());
+  set_precision(precision_named(options["precision"].as<std::string>()));
+  const auto peak = [&] { return options.count("peak") ? peak_gflops(precision(), threads()) : 0; };
+  const double peak_before = peak();
 
   Model model(vocab, s, lstm_engine_named(options["engine"].as<std::string>()));
   model.params.initialize(Init::uniform(-0.05f, 0.05f));
@@ -78,29 +85,40 @@ void run(const po::variables_map& options) {
   const double first = seconds_of_steps(model, sgd, s, state, tokens, 3);  // warm-up, and a guess
   const int count = std::max(1, static_cast<int>(options["seconds"].as<double>() / 5 / (first / 3)));
   std::vector<double> rates;
+  const int64_t flops_before = product_flops;
   for (int repetition = 0; repetition < 5; ++repetition)
     rates.push_back(count * s.steps * s.batch / seconds_of_steps(model, sgd, s, state, tokens, count));
   std::sort(rates.begin(), rates.end());
-  const nlohmann::ordered_json line = {
+  const double flops_per_word =
+      static_cast<double>(product_flops - flops_before) / (5.0 * count * s.steps * s.batch);
+  nlohmann::ordered_json line = {
       {"model", name},
       {"threads", threads()},
       {"engine", name_of(model.lstm.choice().engine)},
+      {"precision", name_of(precision())},
+      {"kernels", kernels().name},
       {"words_per_second", rates[2]},
       {"smallest", rates[0]},
       {"largest", rates[4]},
       {"ms_per_step", 1000 * s.steps * s.batch / rates[2]},
+      {"gflops", rates[2] * flops_per_word / 1e9},
   };
+  if (options.count("peak")) {
+    const double machine = std::max(peak_before, peak());
+    line["peak_gflops"] = machine;
+    line["share_of_peak"] = machine > 0 ? rates[2] * flops_per_word / 1e9 / machine : 0;
+  }
   fmt::print("{}\n", line.dump());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) try {
-  sleep_while_waiting(argv);
   po::options_description description("options");
   description.add_options()("model", po::value<std::string>()->default_value("small"))(
       "threads", po::value<int>()->default_value(2))("seconds", po::value<double>()->default_value(10))(
-      "engine", po::value<std::string>()->default_value("auto"));
+      "engine", po::value<std::string>()->default_value("auto"))(
+      "precision", po::value<std::string>()->default_value("fp32"))("peak", "measure the machine's peak, too");
   po::variables_map options;
   po::store(po::parse_command_line(argc, argv, description), options);
   run(options);

@@ -147,7 +147,6 @@ void run(const po::variables_map& options) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  sleep_while_waiting(argv);
   po::options_description description("options");
   description.add_options()("hidden", po::value<int>()->default_value(200))(
       "threads", po::value<int>()->default_value(2))("seconds", po::value<double>()->default_value(2))(

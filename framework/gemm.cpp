@@ -6,7 +6,29 @@
 
 namespace unroll::inline UNROLL_REAL {
 
-static Memory memory_for(int64_t count) { return Memory(static_cast<std::size_t>(count) * sizeof(real)); }
+static Precision current = Precision::fp32;
+
+const char* name_of(Precision precision) { return precision == Precision::fp32 ? "fp32" : "bf16"; }
+
+Precision precision_named(const std::string& name) {
+  if (name == "auto") return kernels().bf16.gemm ? Precision::bf16 : Precision::fp32;
+  require_input(name == "fp32" || name == "bf16", "precision '{}' is none of fp32, bf16, auto", name);
+  return name == "fp32" ? Precision::fp32 : Precision::bf16;
+}
+
+void set_precision(Precision precision) {
+  require_input(precision == Precision::fp32 || kernels().bf16.gemm,
+                "precision bf16: this needs a processor with AMX or AVX512-BF16 (this one's kernels: {}); "
+                "fp32 and auto "
+                "run anywhere",
+                kernels().name);
+  current = precision;
+}
+Precision precision() { return current; }
+
+static const Products& products(Precision precision) {
+  return precision == Precision::bf16 ? kernels().bf16 : kernels().fp32;
+}
 
 static Operand operand(const Matrix& matrix) {
   const int64_t row = matrix.tensor.cols();
@@ -14,19 +36,19 @@ static Operand operand(const Matrix& matrix) {
 }
 
 // Kept by each thread that multiplies: a step of inference takes nothing even from the pool.
-static real* scratch_for(int threads) {
+static void* scratch_for(int threads, int64_t bytes) {
   thread_local Memory memory;
-  thread_local int enough_for = 0;
-  if (threads > enough_for) {
-    memory = memory_for(kernels().gemm_scratch * threads);
-    enough_for = threads;
+  thread_local int64_t enough_for = 0;
+  if (threads * bytes > enough_for) {
+    enough_for = threads * bytes;
+    memory = Memory(static_cast<std::size_t>(enough_for));
   }
-  return static_cast<real*>(memory.data());
+  return memory.data();
 }
 
 // Checks the sizes, and calls product(scratch, threads) unless c is all there is to look after.
 template <class B, class Product>
-static void checked(const Matrix& a, const B& b, const Into& c, Product product) {
+static void checked(const Matrix& a, const B& b, const Into& c, const Products& products, Product product) {
   const int64_t m = a.rows(), k = a.cols(), n = b.cols();
   require(b.rows() == k && c.tensor.rows() == m && c.tensor.cols() == n,
           "gemm: [{}, {}] times [{}, {}] does not give [{}, {}]", m, k, b.rows(), n, c.tensor.rows(),
@@ -37,26 +59,31 @@ static void checked(const Matrix& a, const B& b, const Into& c, Product product)
     return;
   }
   product_flops += 2 * m * n * k;
-  product(scratch_for(threads()), threads());
+  product(scratch_for(threads(), products.scratch_bytes), threads());
 }
 
 void gemm(const Matrix& a, const Matrix& b, const Into& c) {
-  checked(a, b, c, [&](real* scratch, int threads) {
-    kernels().gemm(operand(a), operand(b), a.rows(), b.cols(), a.cols(), c.tensor.data(), c.tensor.cols(),
-                   c.add, scratch, threads);
+  const Products& p = products(current);
+  checked(a, b, c, p, [&](void* scratch, int threads) {
+    p.gemm(operand(a), operand(b), a.rows(), b.cols(), a.cols(), c.tensor.data(), c.tensor.cols(), c.add,
+           scratch, threads);
   });
 }
 
 void gemm(const Matrix& a, const PackedMatrix& b, const Into& c) {
-  checked(a, b, c, [&](real* scratch, int threads) {
-    kernels().gemm_packed(operand(a), b.data(), a.rows(), b.cols(), a.cols(), c.tensor.data(),
-                          c.tensor.cols(), c.add, scratch, threads);
+  const Products& p = products(b.precision());
+  checked(a, b, c, p, [&](void* scratch, int threads) {
+    p.gemm_packed(operand(a), b.data(), a.rows(), b.cols(), a.cols(), c.tensor.data(), c.tensor.cols(), c.add,
+                  scratch, threads);
   });
 }
 
 PackedMatrix::PackedMatrix(const Matrix& b)
-    : rows_(b.rows()), cols_(b.cols()), memory_(memory_for(kernels().packed_size(rows_, cols_))) {
-  kernels().pack(operand(b), rows_, cols_, static_cast<real*>(memory_.data()));
+    : rows_(b.rows()),
+      cols_(b.cols()),
+      precision_(current),
+      memory_(static_cast<std::size_t>(products(current).packed_bytes(rows_, cols_))) {
+  products(current).pack(operand(b), rows_, cols_, memory_.data());
 }
 
 }  // namespace unroll::inline UNROLL_REAL

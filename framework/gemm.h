@@ -1,9 +1,23 @@
 // Matrix products, on tensors and on operands that were packed beforehand.
 #pragma once
 
+#include <string>
+
 #include "framework/tensor.h"
 
 namespace unroll::inline UNROLL_REAL {
+
+// Numbers of the operands of products: bf16 has float's range and 8 bits of precision; sums, and all tensors,
+// stay float.
+enum class Precision : uint8_t { fp32, bf16 };
+const char* name_of(Precision precision);
+// fp32, bf16, or auto: bf16 where this processor multiplies such numbers. Throws InputError.
+Precision precision_named(const std::string& name);
+
+// Of all products from now on, at first fp32. Throws InputError, and says what is missing, where the
+// processor cannot.
+void set_precision(Precision precision);
+Precision precision();
 
 // An operand: a tensor taken as [rows, cols], or its transpose.
 struct Matrix {
@@ -24,10 +38,12 @@ class PackedMatrix {
   explicit PackedMatrix(const Matrix& b);
   int64_t rows() const { return rows_; }
   int64_t cols() const { return cols_; }
-  const real* data() const { return static_cast<const real*>(memory_.data()); }  // as Kernels::pack writes it
+  Precision precision() const { return precision_; }   // that of the process when it was packed
+  const void* data() const { return memory_.data(); }  // as Products::pack writes it
 
  private:
   int64_t rows_, cols_;
+  Precision precision_;
   Memory memory_;
 };
 

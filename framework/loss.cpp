@@ -69,9 +69,11 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
   const bool gradient = recorded("softmax_cross_entropy", inputs(x, w, b));
   const double norm = normalizer(target, options);
 
-  // 4 MiB of logits stay in the last-level cache between their product, softmax and gradients
-  const int fitting = static_cast<int>((4 << 20) / (sizeof(real) * static_cast<size_t>(classes)));
-  const int chunk = std::clamp(options.chunk_rows > 0 ? options.chunk_rows : fitting, 1, std::max(rows, 1));
+  // 16 MiB of logits stay in the last-level cache between their product, softmax and gradients. Less would pass by the
+  // weights and their gradient, which are as large, once more.
+  const int fitting = std::max(1, static_cast<int>((16 << 20) / (sizeof(real) * static_cast<size_t>(classes))));
+  const int even = rows == 0 ? 1 : (rows + (rows + fitting - 1) / fitting - 1) / ((rows + fitting - 1) / fitting);
+  const int chunk = std::clamp(options.chunk_rows > 0 ? options.chunk_rows : even, 1, std::max(rows, 1));
   const Tensor logits({chunk, classes}), losses({rows}), x_rows = x.value().reshape({rows, in});
   Tensor dx, dw, db;
   if (gradient) {

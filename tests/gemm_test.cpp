@@ -1,12 +1,14 @@
-// Matrix products in float: the kernels of every instruction set of this machine, against plain loops in
-// double.
+// Matrix products: the kernels of every instruction set of this machine, in float and in bfloat16, against
+// plain loops in double.
 //
 // How far may they be? Whatever the order, a sum of k products in float is within k·ε·Σ|a||b| of the exact
 // one, ε being the distance from 1 to the next float (Higham, Accuracy and Stability, section 3.1; half of it
-// would do, and the other half covers what is added to).
+// would do, and the other half covers what is added to). With operands rounded to bfloat16 beforehand the
+// same holds: two have 16 bits together, so their product is exact in float.
 #include "framework/gemm.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -27,11 +29,34 @@ constexpr float epsilon = std::numeric_limits<float>::epsilon();
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-std::vector<const Kernels*> all_variants() {
-  std::vector<const Kernels*> result;
-  for (const cpu::Variant& variant : cpu::variants())
-    if (variant.runs_here) result.push_back(&variant.table());
-  return result;
+// The products of one instruction set, in one precision.
+struct Kind {
+  std::string name;
+  const Products* products;
+  bool rounds;  // operands, to bfloat16
+};
+const std::vector<Kind>& all_kinds() {
+  static const std::vector<Kind> kinds = [] {
+    std::vector<Kind> result;
+    for (const cpu::Variant& variant : cpu::variants()) {
+      if (!variant.runs_here) continue;
+      const Kernels& table = variant.table();
+      // An instruction set that has bfloat16 takes the rest from another.
+      if (table.bf16.gemm)
+        result.push_back({std::string(table.name) + ", bf16", &table.bf16, true});
+      else
+        result.push_back({table.name, &table.fp32, false});
+    }
+    return result;
+  }();
+  return kinds;
+}
+
+// To the nearest bfloat16, the even one of two: float's upper half. NaN and infinity stay.
+float rounded(float x) {
+  if (!std::isfinite(x)) return x;
+  const uint32_t bits = std::bit_cast<uint32_t>(x);
+  return std::bit_cast<float>((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000);
 }
 
 // A matrix of random numbers, `spare` elements between its rows (its columns, if transposed).
@@ -63,22 +88,24 @@ struct Product {
         before(stream, p.m, p.n, false, p.spare) {}
 
   // c, with what lies between its rows
-  std::vector<float> run(const Kernels& kernels, bool packed, int threads = 1) const {
+  std::vector<float> run(const Products& kernels, bool packed, int threads = 1) const {
     std::vector<float> c = before.values;
-    const Memory scratch(static_cast<size_t>(kernels.gemm_scratch * threads) * sizeof(float));
-    const Memory panels(static_cast<size_t>(kernels.packed_size(p.k, p.n)) * sizeof(float));
-    auto *space = static_cast<float*>(scratch.data()), *packed_b = static_cast<float*>(panels.data());
+    const Memory scratch(static_cast<size_t>(kernels.scratch_bytes * threads));
+    const Memory panels(static_cast<size_t>(kernels.packed_bytes(p.k, p.n)));
     if (packed) {
-      kernels.pack(b.operand(), p.k, p.n, packed_b);
-      kernels.gemm_packed(a.operand(), packed_b, p.m, p.n, p.k, c.data(), before.row, p.add, space, threads);
+      kernels.pack(b.operand(), p.k, p.n, panels.data());
+      kernels.gemm_packed(a.operand(), panels.data(), p.m, p.n, p.k, c.data(), before.row, p.add,
+                          scratch.data(), threads);
     } else {
-      kernels.gemm(a.operand(), b.operand(), p.m, p.n, p.k, c.data(), before.row, p.add, space, threads);
+      kernels.gemm(a.operand(), b.operand(), p.m, p.n, p.k, c.data(), before.row, p.add, scratch.data(),
+                   threads);
     }
     return c;
   }
 
   // The largest error in units of its bound; infinity if an element beyond the matrix has changed.
-  double error(const std::vector<float>& c) const {
+  double error(const std::vector<float>& c, bool rounds) const {
+    const auto number = [=](float x) { return static_cast<double>(rounds ? rounded(x) : x); };
     double worst = 0;
     for (size_t at = 0; at < c.size(); ++at) {
       const int64_t i = static_cast<int64_t>(at) / before.row, j = static_cast<int64_t>(at) % before.row;
@@ -88,8 +115,8 @@ struct Product {
       }
       double sum = p.add ? static_cast<double>(before.values[at]) : 0, size = std::abs(sum);
       for (int64_t l = 0; l < p.k; ++l) {
-        const double term = static_cast<double>(a.values[static_cast<size_t>(i * a.row + l * a.col)]) *
-                            static_cast<double>(b.values[static_cast<size_t>(l * b.row + j * b.col)]);
+        const double term = number(a.values[static_cast<size_t>(i * a.row + l * a.col)]) *
+                            number(b.values[static_cast<size_t>(l * b.row + j * b.col)]);
         sum += term;
         size += std::abs(term);
       }
@@ -114,11 +141,11 @@ void check(const Problem& p) {
   CAPTURE(p.add);
   CAPTURE(p.spare);
   const Product product(p);
-  for (const Kernels* kernels : all_variants()) {
-    INFO("instruction set ", std::string(kernels->name));
-    const std::vector<float> c = product.run(*kernels, false);
-    CHECK(product.error(c) <= 1);
-    CHECK(product.run(*kernels, true) == c);
+  for (const Kind& kind : all_kinds()) {
+    INFO("instruction set ", kind.name);
+    const std::vector<float> c = product.run(*kind.products, false);
+    CHECK(product.error(c, kind.rounds) <= 1);
+    CHECK(product.run(*kind.products, true) == c);
   }
 }
 
@@ -156,16 +183,16 @@ TEST_CASE("the bits of a product do not depend on threads") {
   for (const auto& [m, n, k] : {std::array{20, 1000, 300}, std::array{301, 127, 290},
                                 std::array{150, 333, 270}, std::array{20, 200, 1500}}) {
     const Product product({m, n, k, false, true, true, 1});
-    for (const Kernels* kernels : all_variants())
+    for (const Kind& kind : all_kinds())
       for (bool packed : {false, true}) {
-        INFO("instruction set ", std::string(kernels->name));
+        INFO("instruction set ", kind.name);
         CAPTURE(m);
         CAPTURE(packed);
-        const std::vector<float> one = product.run(*kernels, packed, 1);
+        const std::vector<float> one = product.run(*kind.products, packed, 1);
         for (int count : {2, 3, 4}) {
           const Threads guard(count);
           CAPTURE(count);
-          CHECK(same(product.run(*kernels, packed, count), one));
+          CHECK(same(product.run(*kind.products, packed, count), one));
         }
       }
   }
@@ -173,14 +200,14 @@ TEST_CASE("the bits of a product do not depend on threads") {
 
 TEST_CASE("an element's bits depend on its row and its column alone") {
   const Product whole({50, 70, 300, false, true, false, 0});
-  for (const Kernels* kernels : all_variants()) {
-    INFO("instruction set ", std::string(kernels->name));
-    const std::vector<float> c = whole.run(*kernels, false);
+  for (const Kind& kind : all_kinds()) {
+    INFO("instruction set ", kind.name);
+    const std::vector<float> c = whole.run(*kind.products, false);
     Product part = whole;  // rows 7 … 26, columns 5 … 42
     part.p.m = 20, part.p.n = 38;
     part.a.values.erase(part.a.values.begin(), part.a.values.begin() + 7 * part.a.row);
     part.b.values.erase(part.b.values.begin(), part.b.values.begin() + 5 * part.b.col);
-    const std::vector<float> d = part.run(*kernels, true);
+    const std::vector<float> d = part.run(*kind.products, true);
     for (int64_t i = 0; i < 20; ++i)
       CHECK(std::equal(&d[static_cast<size_t>(i * 70)], &d[static_cast<size_t>(i * 70)] + 38,
                        &c[static_cast<size_t>((i + 7) * 70 + 5)]));
@@ -193,10 +220,10 @@ TEST_CASE("NaN and infinity reach the row or the column that they stand in, and 
       Product product({m, 45, 37, m == 61, m == 20, false, 0});
       product.a.at(m - 1, 36) = special;
       product.b.at(0, 44) = special;
-      for (const Kernels* kernels : all_variants())
+      for (const Kind& kind : all_kinds())
         for (bool packed : {false, true}) {
-          INFO("instruction set ", std::string(kernels->name));
-          const std::vector<float> c = product.run(*kernels, packed);
+          INFO("instruction set ", kind.name);
+          const std::vector<float> c = product.run(*kind.products, packed);
           for (int64_t i = 0; i < m; ++i)
             for (int64_t j = 0; j < 45; ++j)
               if (std::isfinite(c[static_cast<size_t>(i * 45 + j)]) != (i != m - 1 && j != 44))
@@ -206,7 +233,7 @@ TEST_CASE("NaN and infinity reach the row or the column that they stand in, and 
   Product zero({3, 3, 3});
   std::fill(zero.a.values.begin(), zero.a.values.end(), 0.0f);
   zero.b.at(1, 1) = infinity;
-  for (const Kernels* kernels : all_variants()) CHECK(std::isnan(zero.run(*kernels, false)[4]));  // 0 · ∞
+  for (const Kind& kind : all_kinds()) CHECK(std::isnan(zero.run(*kind.products, false)[4]));  // 0 · ∞
 }
 
 TEST_CASE("gemm multiplies tensors and their transposes, packed or not") {

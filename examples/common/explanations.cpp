@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "framework/gemm.h"
+#include "framework/kernels/kernels.h"
+
 namespace unroll {
 
 void print_engine(const LstmChoice& choice) {
@@ -9,6 +12,12 @@ void print_engine(const LstmChoice& choice) {
   for (const LstmReason& reason : choice.reasons)
     fmt::print("  {:<11} {:<11} {}\n", reason.criterion, reason.value, reason.verdict);
   fmt::print("\n");
+}
+
+void print_products(const std::string& name) {
+  const Precision precision = precision_named(name);
+  set_precision(precision);  // which says what is missing
+  fmt::print("Products: {}, by the kernels for {}\n\n", name_of(precision), kernels().name);
 }
 
 void print_learning_rate(const TrainingSections& sections, const EpochWindows& windows) {

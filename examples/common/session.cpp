@@ -1,6 +1,7 @@
 #include "examples/common/session.h"
 
 #include "examples/common/run_start.h"
+#include "framework/gemm.h"
 #include "framework/threads.h"
 #include "training/run_folder.h"
 #include "training/signals.h"
@@ -17,7 +18,9 @@ Session::Session(RunOptions options, Trainee trainee)
     : options_(std::move(options)),
       trainee_(std::move(trainee)),
       voice_(options_.voice()),
-      optimizer_(make_optimizer(trainee_.sections, trainee_.params, windows_of(trainee_.task))) {}
+      optimizer_(make_optimizer(trainee_.sections, trainee_.params, windows_of(trainee_.task))) {
+  set_precision(precision_named(trainee_.sections.training.precision));
+}
 
 void Session::introduce() const {
   for (const auto& [name, value, note] : trainee_.description.facts)
@@ -107,7 +110,7 @@ void Session::print_json(const Trainer& trainer, int epochs) const {
   if (!options_.json) return;
   RunResult result{.recipe = trainee_.recipe_name,
                    .engine = trainee_.metadata.at("engine"),
-                   .precision = trainee_.sections.training.precision,
+                   .precision = name_of(precision()),
                    .seed = trainee_.sections.training.seed,
                    .parameters = trainee_.params.count(),
                    .epochs = epochs,

@@ -94,7 +94,7 @@ void print_memory(const Recipe& r, const LanguageModel& model, double vocab, con
   // What is dropped between the layers is among the options' costs.
   const double masked = (input_rate > 0 ? r.model.embedding : 0) + (output_rate > 0 ? out : 0);
   const double of_options = costs.options.empty() ? 0 : costs.options.back().held;
-  const double chunk = std::min(rows, 256.0) * vocab;
+  const double chunk = std::min(rows * vocab, 16.0 * (1 << 20) / sizeof(real));
   fmt::print("Memory, estimated (ptb train --dry-run measures it)\n");
   print_table({{"weights", "", weights},
                {"gradients", "", weights},
@@ -191,6 +191,7 @@ void explain(Command& command) {
   print_memory(recipe, model, sizes.vocab, costs);
   print_options(recipe, costs);
   print_engine(model.recurrent.choice());
+  print_products(recipe.training.precision);
   print_course(recipe, sizes.tokens);
 }
 

@@ -1,11 +1,13 @@
 #include "result.h"
 
+#include "framework/gemm.h"
+
 namespace ptb {
 
 Result::Result(const Recipe& r, const LanguageModel& model)
     : run{.recipe = r.name,
           .engine = std::string(name_of(model.recurrent.choice().engine)),
-          .precision = r.training.precision,
+          .precision = name_of(unroll::precision()),
           .seed = r.training.seed,
           .parameters = model.params.count(),
           .epochs = {},

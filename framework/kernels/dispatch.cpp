@@ -1,4 +1,9 @@
 // Which kernels this process uses.
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -20,6 +25,22 @@ const Kernels& table();
 inline namespace avx512 {
 const Kernels& table();
 }
+inline namespace avx512_bf16 {
+const Kernels& table();
+}
+inline namespace amx {
+const Kernels& table();
+}
+
+// AMX's registers are so large that the system wants to be asked before it saves a process's.
+static bool may_use_tiles() {
+#ifdef __linux__
+  constexpr long request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+#else
+  return false;
+#endif
+}
 #endif
 
 std::span<const Variant> variants() {
@@ -28,9 +49,14 @@ std::span<const Variant> variants() {
   static const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") &&
                                  __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                                  __builtin_cpu_supports("avx512vl");
+  static const bool has_bf16 = has_avx512 && __builtin_cpu_supports("avx512bf16");
+  static const bool has_amx = has_bf16 && __builtin_cpu_supports("amx-tile") &&
+                              __builtin_cpu_supports("amx-bf16") && may_use_tiles();
   static const Variant all[] = {{"baseline", true, baseline::table},
                                 {"avx2", has_avx2, avx2::table},
-                                {"avx512", has_avx512, avx512::table}};
+                                {"avx512", has_avx512, avx512::table},
+                                {"avx512_bf16", has_bf16, avx512_bf16::table},
+                                {"amx", has_amx, amx::table}};
 #else
   static const Variant all[] = {{"baseline", true, baseline::table}};
 #endif

@@ -64,20 +64,26 @@ struct Operand {
   int64_t row, col;
 };
 
+// Matrix products with operands of one precision; a, b and c are real numbers in any case. Scratch and packed
+// matrices are bytes, aligned to 64.
+struct Products {
+  // c [m, n] = a [m, k] b [k, n], rows of c at a distance of c_row. On up to `threads` threads, with scratch_bytes
+  // for each.
+  void (*gemm)(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row, bool add,
+               void* scratch, int threads);
+  // The same with b as `pack` leaves it, in packed_bytes(k, n).
+  void (*gemm_packed)(const Operand& a, const void* b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
+                      bool add, void* scratch, int threads);
+  void (*pack)(const Operand& b, int64_t k, int64_t n, void* packed);
+  int64_t (*packed_bytes)(int64_t k, int64_t n);
+  int64_t scratch_bytes;
+};
+
 struct Kernels {
   const char* name;  // "avx512"
 
-  // --- products -------------------------------------------------------------------------------------------
-  // c [m, n] = a [m, k] b [k, n], rows of c at a distance of c_row. On up to `threads` threads, with a scratch of
-  // gemm_scratch elements for each, aligned to 64 bytes.
-  void (*gemm)(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row, bool add,
-               real* scratch, int threads);
-  int64_t gemm_scratch;
-  // The same with b as `pack` leaves it, in packed_size(k, n) elements aligned to 64 bytes.
-  void (*gemm_packed)(const Operand& a, const real* b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
-                      bool add, real* scratch, int threads);
-  void (*pack)(const Operand& b, int64_t k, int64_t n, real* packed);
-  int64_t (*packed_size)(int64_t k, int64_t n);
+  Products fp32;
+  Products bf16;  // rounded to bfloat16, sums in float; all null where the instruction set has no such product
 
   // --- elements -------------------------------------------------------------------------------------------
   void (*unary)(Unary f, const real* x, real* y, int64_t n);
@@ -164,8 +170,8 @@ struct Kernels {
   void (*average)(const real* p, real weight, real* average, int64_t n);
 };
 
-// The CPU's, in the best instruction set of this machine; UNROLL_ISA=baseline|avx2|avx512 in the environment asks
-// for another (an error if the machine lacks it).
+// The CPU's, in the best instruction set of this machine; UNROLL_ISA=baseline|avx2|avx512|avx512_bf16|amx in the
+// environment asks for another (an error if the machine lacks it).
 const Kernels& kernels();
 
 }  // namespace unroll::inline UNROLL_REAL

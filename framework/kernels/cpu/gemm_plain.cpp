@@ -7,7 +7,7 @@ namespace {
 
 // c[i, j] = Σ_l a[i, l] b[l, j], l in order
 void gemm(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
-          bool add, real*, int) {
+          bool add, void*, int) {
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < n; ++j) {
       real sum = add ? c[i * c_row + j] : 0;
@@ -17,24 +17,19 @@ void gemm(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, r
 }
 
 // Packed here means by columns.
-void gemm_packed(const Operand& a, const real* b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
-                 bool add, real* scratch, int threads) {
-  gemm(a, {b, 1, k}, m, n, k, c, c_row, add, scratch, threads);
+void gemm_packed(const Operand& a, const void* b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
+                 bool add, void* scratch, int threads) {
+  gemm(a, {static_cast<const real*>(b), 1, k}, m, n, k, c, c_row, add, scratch, threads);
 }
-void pack(const Operand& b, int64_t k, int64_t n, real* packed) {
+void pack(const Operand& b, int64_t k, int64_t n, void* packed) {
+  real* out = static_cast<real*>(packed);
   for (int64_t j = 0; j < n; ++j)
-    for (int64_t l = 0; l < k; ++l) packed[j * k + l] = b.data[l * b.row + j * b.col];
+    for (int64_t l = 0; l < k; ++l) out[j * k + l] = b.data[l * b.row + j * b.col];
 }
-int64_t packed_size(int64_t k, int64_t n) { return k * n; }
+int64_t packed_bytes(int64_t k, int64_t n) { return k * n * static_cast<int64_t>(sizeof(real)); }
 
 }  // namespace
 
-void fill_gemm(Kernels& k) noexcept {
-  k.gemm = gemm;
-  k.gemm_packed = gemm_packed;
-  k.gemm_scratch = 0;
-  k.pack = pack;
-  k.packed_size = packed_size;
-}
+void fill_gemm(Kernels& k) noexcept { k.fp32 = {gemm, gemm_packed, pack, packed_bytes, 0}; }
 
 }  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA

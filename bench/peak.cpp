@@ -1,0 +1,89 @@
+#include "bench/peak.h"
+
+#include <chrono>
+#include <cstdint>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "framework/kernels/kernels.h"
+
+#ifdef __x86_64__
+namespace {
+
+constexpr int iterations = 20000;
+
+// Sums that do not wait for each other, in assembler, so that surely nothing but registers is touched. What
+// they hold does not matter: numbers of any kind take the same time, once the factors are 0.
+#define ADD_8(f, r0, r1, r2, r3, r4, r5, r6, r7) f(r0) f(r1) f(r2) f(r3) f(r4) f(r5) f(r6) f(r7)
+#define WIDE(r) "vfmadd231ps %%zmm0, %%zmm0, %%zmm" #r "\n\t"
+#define NARROW(r) "vfmadd231ps %%ymm0, %%ymm0, %%ymm" #r "\n\t"
+
+// Each returns the operations done.
+double avx512_loop() {
+  for (int i = 0; i < iterations; ++i)
+    asm volatile("vpxor %%xmm0, %%xmm0, %%xmm0\n\t" ADD_8(WIDE, 1, 2, 3, 4, 5, 6, 7, 8)
+                     ADD_8(WIDE, 9, 10, 11, 12, 13, 14, 15, 16) ADD_8(WIDE, 17, 18, 19, 20, 21, 22, 23, 24)::
+                         : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+                           "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+  return 24.0 * 2 * 16 * iterations;
+}
+double avx2_loop() {
+  for (int i = 0; i < iterations; ++i)
+    asm volatile("vpxor %%xmm0, %%xmm0, %%xmm0\n\t" ADD_8(NARROW, 1, 2, 3, 4, 5, 6, 7, 8)
+                     ADD_8(NARROW, 9, 10, 11, 12, 13, 14, 15, 1)::
+                         : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+                           "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+  return 16.0 * 2 * 8 * iterations;
+}
+// Four tiles of sums, two of each factor, as in the kernel of products.
+double amx_loop() {
+  struct alignas(64) {
+    uint8_t palette = 1, start_row = 0, reserved[14] = {};
+    uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+  } configuration;
+  asm volatile("ldtilecfg %0" ::"m"(configuration));
+  for (int i = 0; i < iterations; ++i)
+    asm volatile(
+        "tdpbf16ps %%tmm6, %%tmm4, %%tmm0\n\ttdpbf16ps %%tmm7, %%tmm4, %%tmm1\n\t"
+        "tdpbf16ps %%tmm6, %%tmm5, %%tmm2\n\ttdpbf16ps %%tmm7, %%tmm5, %%tmm3" ::);
+  asm volatile("tilerelease" ::);
+  return 4.0 * 2 * 16 * 16 * 32 * iterations;
+}
+
+using Loop = double (*)();
+Loop loop_for(unroll::Precision precision) {
+  if (precision == unroll::Precision::bf16) {
+    const bool tiles = std::string(unroll::kernels().name) == "amx";  // which asked for leave to use them
+    return tiles ? amx_loop : nullptr;
+  }
+  if (__builtin_cpu_supports("avx512f")) return avx512_loop;
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? avx2_loop : nullptr;
+}
+
+}  // namespace
+
+double peak_gflops(unroll::Precision precision, int threads) {
+  const Loop loop = loop_for(precision);
+  if (!loop) return 0;
+  std::vector<double> rates(static_cast<size_t>(threads));
+  std::vector<std::thread> all;
+  for (double& rate : rates)
+    all.emplace_back([&rate, loop] {
+      using Clock = std::chrono::steady_clock;
+      const auto start = Clock::now();
+      double done = 0, seconds = 0;
+      while (seconds < 1)
+        done += loop(), seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      rate = done / seconds / 1e9;
+    });
+  for (std::thread& thread : all) thread.join();
+  return std::accumulate(rates.begin(), rates.end(), 0.0);
+}
+
+#else
+
+double peak_gflops(unroll::Precision, int) { return 0; }
+
+#endif

@@ -1,0 +1,94 @@
+// What products are made of where there are vectors: tiles of c in registers, and turning while packing.
+#pragma once
+
+#include <utility>
+
+#include "framework/kernels/cpu/gemm_blocks.h"
+
+namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
+
+#if defined(__AVX512F__)
+constexpr int vector_bytes = 64, registers = 32;
+#elif defined(__AVX__)
+constexpr int vector_bytes = 32, registers = 16;
+#else
+constexpr int vector_bytes = 16, registers = 16;
+#endif
+constexpr int W = vector_bytes / sizeof(real);  // elements of a vector
+constexpr int tile_columns = 2 * W;
+constexpr int tile_rows = (registers - 4) / 2;           // 14 or 6: its sums fill the registers but four
+constexpr int panel_rows = (tile_rows + W - 1) / W * W;  // of a packed panel of a: whole vectors
+
+using Vector [[gnu::vector_size(vector_bytes)]] = real;
+using Unaligned [[gnu::vector_size(vector_bytes), gnu::aligned(alignof(real)), gnu::may_alias]] = real;
+
+UNROLL_FORMULA Vector load(const real* p) { return *reinterpret_cast<const Unaligned*>(p); }
+UNROLL_FORMULA void store(real* p, Vector v) { *reinterpret_cast<Unaligned*>(p) = v; }
+
+// The sums [rows, tile_columns] of a tile that reaches beyond the last column of c.
+template <class Element>
+[[gnu::noinline]] void put_edge(const Tile<Element>& t, const real* sum) {
+  for (int64_t i = 0; i < t.rows; ++i)
+    for (int64_t j = 0; j < t.columns; ++j) {
+      real& c = t.c[i * t.c_row + j];
+      c = t.add ? c + sum[i * tile_columns + j] : sum[i * tile_columns + j];
+    }
+}
+
+// Kind::load(b) gives W columns of a panel; Kind::accumulate(sum, a, b) adds a's product with each.
+template <class Kind, int rows, int vectors>
+[[gnu::noinline]] void multiply(const Tile<typename Kind::Element>& t) {
+  Vector sum[rows][vectors] = {};
+  const auto *a = t.a, *b = t.b;
+  const int64_t steps = t.steps, to_next = steps * tile_columns;
+  for (int i = 0; i < rows; ++i)
+    for (int v = 0; v < vectors; ++v) __builtin_prefetch(t.c + i * t.c_row + v * W, 1);
+  for (int64_t l = 0; l < steps; ++l, a += panel_rows, b += tile_columns) {
+    Vector y[vectors];
+    for (int v = 0; v < vectors; ++v) y[v] = Kind::load(b + v * W);
+    __builtin_prefetch(a + 16 * panel_rows);
+    __builtin_prefetch(b + to_next, 0, 2);  // into the second cache, while this panel is at work
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; ++i)
+      for (int v = 0; v < vectors; ++v) Kind::accumulate(sum[i][v], a[i], y[v]);
+  }
+  real edge[rows * tile_columns];
+  const bool whole = t.columns == vectors * W, add = whole && t.add;
+  real* c = whole ? t.c : edge;
+  const int64_t c_row = whole ? t.c_row : tile_columns;
+#pragma GCC unroll 16
+  for (int i = 0; i < rows; ++i, c += c_row)
+    for (int v = 0; v < vectors; ++v) store(c + v * W, add ? load(c + v * W) + sum[i][v] : sum[i][v]);
+  if (!whole) put_edge(t, edge);
+}
+
+template <class Kind, int rows = tile_rows>
+void multiply_rows(const Tile<typename Kind::Element>& t) {
+  if constexpr (rows > 1)
+    if (t.rows < rows) return multiply_rows<Kind, rows - 1>(t);
+  t.columns > W ? multiply<Kind, rows, 2>(t) : multiply<Kind, rows, 1>(t);
+}
+
+// x0 y0 x1 y1 … of two vectors, from element `first` of each on.
+template <int first, int... i>
+UNROLL_FORMULA Vector interleaved(Vector x, Vector y, std::integer_sequence<int, i...>) {
+  return __builtin_shufflevector(x, y, (first + i / 2 + i % 2 * W)...);
+}
+
+// v[i][j] to v[j][i]: each round interleaves the first half of the vectors with the second.
+UNROLL_FORMULA void turn(Vector (&v)[W]) {
+  constexpr std::make_integer_sequence<int, W> elements;
+#pragma GCC unroll 4
+  for (int round = 1; round < W; round *= 2) {
+    Vector next[W];
+#pragma GCC unroll 8
+    for (int i = 0; i < W / 2; ++i) {
+      next[2 * i] = interleaved<0>(v[i], v[i + W / 2], elements);
+      next[2 * i + 1] = interleaved<W / 2>(v[i], v[i + W / 2], elements);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < W; ++i) v[i] = next[i];
+  }
+}
+
+}  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA
