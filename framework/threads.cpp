@@ -1,28 +1,123 @@
 #include "framework/threads.h"
 
-#include <omp.h>
-#include <unistd.h>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <cstdint>
+#include <thread>
 
-#include <cstdlib>
-#include <filesystem>
+#include <sched.h>
 
 #include "framework/check.h"
 
 namespace unroll {
 
+namespace {
+
+int cores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return CPU_COUNT(&set);
+}
+
+std::atomic<int>& thread_count() {
+  static std::atomic<int> count = cores();
+  return count;
+}
+
+void pause_a_little() {
+#ifdef __x86_64__
+  __builtin_ia32_pause();
+#endif
+}
+
+// Returns when value is no longer `old`, or after a time that is short beside what it costs to sleep and be
+// woken.
+template <class T>
+void spin_while(const std::atomic<T>& value, T old) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::microseconds(50);
+  while (value.load(std::memory_order_acquire) == old && Clock::now() < end) pause_a_little();
+}
+
+class Pool {
+ public:
+  static Pool& instance() {
+    static Pool* pool = new Pool;  // never destroyed: its threads run until the process ends
+    return *pool;
+  }
+
+  // False if another call has the pool.
+  bool run(int pieces, void (*task)(const void*, int), const void* context) {
+    if (taken_.test_and_set(std::memory_order_acquire)) return false;
+    const int count = threads();
+    for (; helpers_ < count - 1; ++helpers_)
+      std::thread([this, number = helpers_ + 1] { help(number); }).detach();
+    task_ = task, context_ = context;
+    active_.store(count, std::memory_order_relaxed);
+    pieces_.store(pieces, std::memory_order_relaxed);
+    unfinished_.store(pieces, std::memory_order_relaxed);
+    const uint32_t job = started_.load(std::memory_order_relaxed) + 1;
+    open_.store(uint64_t{job} << 32 | (uint32_t{0xffffffff} >> (32 - pieces)), std::memory_order_release);
+    started_.store(job, std::memory_order_release);
+    started_.notify_all();
+    work(0);
+    while (const int left = unfinished_.load(std::memory_order_acquire)) {
+      spin_while(unfinished_, left);
+      unfinished_.wait(left, std::memory_order_acquire);
+    }
+    taken_.clear(std::memory_order_release);
+    return true;
+  }
+
+ private:
+  void help(int number) {
+    for (uint32_t seen = 0;;) {
+      spin_while(started_, seen);
+      started_.wait(seen, std::memory_order_acquire);
+      seen = started_.load(std::memory_order_acquire);
+      if (number < active_.load(std::memory_order_relaxed)) work(number);
+    }
+  }
+
+  // Takes pieces until none is left, from this thread's own part of them on.
+  void work(int number) {
+    uint64_t open = open_.load(std::memory_order_acquire);
+    while (const uint32_t mask = static_cast<uint32_t>(open)) {
+      const int own =
+          number * pieces_.load(std::memory_order_relaxed) / active_.load(std::memory_order_relaxed);
+      const int piece = (std::countr_zero(std::rotr(mask, own)) + own) % 32;
+      if (!open_.compare_exchange_weak(open, open & ~(uint64_t{1} << piece), std::memory_order_acq_rel))
+        continue;
+      // From here on the job cannot end before this piece does.
+      task_(context_, piece);
+      if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished_.notify_one();
+      open = open_.load(std::memory_order_acquire);
+    }
+  }
+
+  std::atomic_flag taken_;
+  int helpers_ = 0;
+  std::atomic<uint32_t> started_ = 0;  // number of the last job
+  alignas(64) std::atomic<uint64_t> open_ =
+      0;  // the job's number, and a bit for each piece that nobody has taken
+  std::atomic<int> pieces_ = 0, active_ = 1;
+  void (*task_)(const void*, int) = nullptr;
+  const void* context_ = nullptr;
+  alignas(64) std::atomic<int> unfinished_ = 0;
+};
+
+}  // namespace
+
 void set_threads(int count) {
   require_input(count >= 1, "threads: {} given, at least 1 is needed", count);
-  omp_set_num_threads(count);
+  thread_count() = count;
 }
-int threads() { return omp_get_max_threads(); }
+int threads() { return thread_count().load(std::memory_order_relaxed); }
 
-void sleep_while_waiting(char** argv) {
-  if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return;
-  std::error_code error;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return;
-  setenv("GOMP_SPINCOUNT", "10000", 1);
-  execv(program.c_str(), argv);  // if that fails, the program goes on, spinning
+void run_pieces(int pieces, void (*task)(const void*, int), const void* context) {
+  if (pieces > 1 && threads() > 1 && Pool::instance().run(pieces, task, context)) return;
+  for (int piece = 0; piece < pieces; ++piece) task(context, piece);
 }
 
 }  // namespace unroll

@@ -1,20 +1,21 @@
-// The threads of this process: one pool, OpenMP's.
+// The threads of this process: one pool.
 //
-// Waiting is what threads cost where a core is shared, so they meet seldom: a pass over elements or a product of
-// matrices is one parallel region without a barrier inside, and work that takes tens of microseconds stays on one thread.
+// A thread that has nothing to do spins for some microseconds, as long as it usually takes until the next
+// pass or product, and then sleeps: it does not keep a core that somebody else needs. And nobody waits for a
+// thread that has not begun: what it has not taken by then the others do.
 #pragma once
 
 namespace unroll {
 
-// Threads of every parallel region from now on. Throws InputError below 1.
+// Threads that share the work from now on; at first as many as there are cores for this process. Throws
+// InputError below 1.
 void set_threads(int count);
 int threads();
 
-// For the first line of main: makes threads that wait for work sleep soon instead of spinning.
-//
-// OpenMP reads how long to spin when a process is loaded, so where nothing is said in the environment this starts the
-// program anew, once, with GOMP_SPINCOUNT set. A spinning thread keeps the core that another needs: with a second
-// process on the machine, training by the default was seen to run at a twentieth of its speed.
-void sleep_while_waiting(char** argv);
+// task(context, piece) for each piece in 0 … pieces-1, at most 32 of them, on this thread and others; returns
+// when all are done. A thread begins with the same pieces each time, so that what they need is still in its
+// cache. Called from several threads at once, or from a task, one call gets the pool and the others do their
+// pieces themselves.
+void run_pieces(int pieces, void (*task)(const void* context, int piece), const void* context);
 
 }  // namespace unroll

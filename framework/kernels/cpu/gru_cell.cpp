@@ -7,7 +7,7 @@ namespace {
 
 void gru_cell(real* gates, real* sums, const real* bias_hn, const real* h_prev, int64_t batch, int64_t hidden,
               real* h) {
-  each_row(batch, hidden, 2, [=](int64_t row) {
+  each_row(batch, hidden, 14, [=](int64_t row) {
     real *r = gates + row * 3 * hidden, *z = r + hidden, *n = z + hidden;
     real *from_h = sums + row * 3 * hidden, *reset = from_h + 2 * hidden;
     const real* before = h_prev + row * hidden;
@@ -26,7 +26,7 @@ void gru_cell(real* gates, real* sums, const real* bias_hn, const real* h_prev, 
 
 void gru_cell_gradient(real* gates, real* sums, const real* h_prev, const real* dh, int64_t batch,
                        int64_t hidden, real* kept) {
-  each_row(batch, hidden, 2, [=](int64_t row) {
+  each_row(batch, hidden, 10, [=](int64_t row) {
     real *r = gates + row * 3 * hidden, *z = r + hidden, *n = z + hidden;
     real *dr = sums + row * 3 * hidden, *dz = dr + hidden, *reset = dz + hidden;
     const int64_t at = row * hidden;

@@ -2,9 +2,8 @@
 // and compiled into its namespace.
 #pragma once
 
-#include <omp.h>
-
 #include "framework/kernels/pointwise.h"
+#include "framework/threads.h"
 
 namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
 
@@ -16,16 +15,25 @@ constexpr int64_t worth_threads = 65536;
 
 constexpr int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// task(i) for i in 0 … n-1, on several threads if that pays. (OpenMP takes memory from the system for every parallel
-// region of a single thread.)
+// task(i) for i in 0 … n-1, on several threads if that pays: in a few pieces for each, so that one that is
+// slow, or whose core is taken, gets fewer.
 template <class Task>
 void spread(int64_t n, int64_t work, Task task) {
-  if (work < worth_threads || n < 2 || omp_get_max_threads() == 1) {
+  const int64_t count = threads();
+  if (work < worth_threads || n < 2 || count == 1) {
     for (int64_t i = 0; i < n; ++i) task(i);
     return;
   }
-#pragma omp parallel for schedule(static) firstprivate(task)
-  for (int64_t i = 0; i < n; ++i) task(i);
+  struct Job {
+    Task task;
+    int64_t n, pieces;
+  };
+  const Job job{task, n, smaller(n, smaller(4 * count, 32))};
+  const auto run = [](const void* context, int piece) {
+    const Job& j = *static_cast<const Job*>(context);
+    for (int64_t i = j.n * piece / j.pieces; i < j.n * (piece + 1) / j.pieces; ++i) j.task(i);
+  };
+  run_pieces(static_cast<int>(job.pieces), run, &job);
 }
 
 // f(i) for each element, in vector instructions: f neither branches nor depends on other elements.

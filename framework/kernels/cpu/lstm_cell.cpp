@@ -37,7 +37,7 @@ void normed_gradient(const LstmStep::Norm& norm, int64_t row, int64_t n, const r
 // i f o = F, g = G of the gates;  c = f·c_prev + i·g;  h = o·G(c), or o·G(the norm of c)
 template <class F, class G>
 void forward(const LstmStep& s) {
-  each_row(s.batch, s.hidden, 2, [=](int64_t row) {
+  each_row(s.batch, s.hidden, 20, [=](int64_t row) {
     const int64_t n = s.hidden, at = row * n;
     real *i = s.gates + 4 * at, *f = i + n, *g = f + n, *o = g + n;
     const real* before = s.c_prev + at;
@@ -67,7 +67,7 @@ void forward(const LstmStep& s) {
 // dc += dh·o·G'(c), through the norm where there is one, and then what stands at lstm_state_gradient
 template <class F, class G>
 void backward(const LstmStep& s, const real* dh, const real* dc, real* dc_prev) {
-  each_row(s.batch, s.hidden, 2, [=](int64_t row) {
+  each_row(s.batch, s.hidden, 12, [=](int64_t row) {
     const int64_t n = s.hidden, at = row * n;
     real *i = s.gates + 4 * at, *f = i + n, *g = f + n, *o = g + n;
     const real *before = s.c_prev + at, *state = s.c + at, *dout = dh + at;
