@@ -4,6 +4,7 @@
 
 #include "framework/gemm.h"
 #include "framework/kernels/kernels.h"
+#include "framework/threads.h"
 
 namespace unroll {
 
@@ -12,6 +13,11 @@ void print_engine(const LstmChoice& choice) {
   for (const LstmReason& reason : choice.reasons)
     fmt::print("  {:<11} {:<11} {}\n", reason.criterion, reason.value, reason.verdict);
   fmt::print("\n");
+}
+
+std::string describe_computing(const TrainingSection& training) {
+  return fmt::format("{} on kernels for {}, {} thread{}, seed {}", name_of(precision_named(training.precision)),
+                     kernels().name, threads(), threads() == 1 ? "" : "s", training.seed);
 }
 
 void print_products(const std::string& name) {

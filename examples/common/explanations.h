@@ -1,4 +1,4 @@
-// What the command "explain" of every program says: which engine and kernels compute, and the course of the learning rate.
+// What every program says of how it computes: its engine, its kernels, and the course of the learning rate.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,8 @@
 namespace unroll {
 
 void print_engine(const LstmChoice& choice);
+// "fp32 on kernels for avx512, 2 threads, seed 1"
+std::string describe_computing(const TrainingSection& training);
 // `precision` as in a recipe. Throws InputError if the processor lacks it.
 void print_products(const std::string& precision);
 void print_learning_rate(const TrainingSections& sections, const EpochWindows& windows);

@@ -1,8 +1,6 @@
 #include "session.h"
 
-#include "framework/gemm.h"
-#include "framework/kernels/kernels.h"
-#include "framework/threads.h"
+#include "examples/common/explanations.h"
 #include "recipe_layers.h"
 #include "saved_model.h"
 
@@ -37,9 +35,7 @@ std::vector<RunDescription::Figure> TextTraining::facts() const {
           {"model", fmt::format("embedding {}, {}, dropout {}: {} parameters", recipe_.model.embedding,
                                 describe_layers(recipe_), rates, with_commas(model_.params.count()))},
           {"engine", model_.recurrent.choice().text()},
-          {"", fmt::format("{} on kernels for {}, {} thread{}, seed {}",
-                           name_of(precision_named(recipe_.training.precision)), kernels().name, threads(),
-                           threads() == 1 ? "" : "s", recipe_.training.seed)}};
+          {"", describe_computing(recipe_.training)}};
 }
 
 RunDescription TextTraining::description() const {

@@ -2,6 +2,7 @@
 #include <chrono>
 
 #include "commands.h"
+#include "framework/gemm.h"
 #include "framework/threads.h"
 #include "options.h"
 #include "saved_model.h"
@@ -66,7 +67,7 @@ void evaluate(Command& command) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const RunResult result{.recipe = saved.recipe.name,
                          .engine = model->engine() ? std::string(name_of(model->engine()->engine)) : "none",
-                         .precision = saved.recipe.training.precision,
+                         .precision = name_of(precision()),
                          .seed = saved.recipe.training.seed,
                          .parameters = model->params.count(),
                          .epochs = {},

@@ -70,6 +70,7 @@ void explain(Command& command) {
   fmt::print("\n{}\nParameters\n{}\n", table_text(table_of_parts(data)),
              table_text(parameter_table(model.params)));
   if (model.engine()) print_engine(*model.engine());
+  print_products(recipe.training.precision);
   const int64_t batches = data.train->batches(recipe.data.batch);
   fmt::print("Training: {} epochs of {} batches of {} windows\n", recipe.training.epochs, batches,
              recipe.data.batch);

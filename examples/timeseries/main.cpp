@@ -4,7 +4,6 @@
 #include "commands.h"
 #include "examples/common/program.h"
 #include "examples/common/run_commands.h"
-#include "framework/threads.h"
 #include "recipe.h"
 
 namespace {
@@ -19,7 +18,6 @@ std::vector<unroll::Entry> recipe_keys() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  unroll::sleep_while_waiting(argv);
   const unroll::Program program = {
       .name = "timeseries",
       .purpose = "trains recurrent models of time series",

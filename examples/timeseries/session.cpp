@@ -1,6 +1,6 @@
 #include "session.h"
 
-#include "framework/threads.h"
+#include "examples/common/explanations.h"
 #include "pictures.h"
 #include "saved_model.h"
 
@@ -63,8 +63,7 @@ std::vector<RunDescription::Figure> SeriesTraining::facts() const {
       {"model", fmt::format("{}, dropout {:g}: {} parameters", describe_layers(recipe_),
                             recipe_.model.dropout, with_commas(model_.params.count()))},
       {"engine", describe_engine(model_)},
-      {"", fmt::format("{}, {} thread{}, seed {}", recipe_.training.precision, threads(),
-                       threads() == 1 ? "" : "s", recipe_.training.seed)}};
+      {"", describe_computing(recipe_.training)}};
   for (const std::string& note : data_.notes) facts.push_back({"note", note});
   for (const std::string& warning : data_.warnings) facts.push_back({"warning", warning});
   return facts;
