@@ -55,7 +55,7 @@ Dense make_decoder(const Scope& scope, const Recipe& recipe, int vocab, const Va
 void choose_first_values(ParameterSet& params, const Recipe& recipe) {
   const Init within = Init::uniform(-recipe.model.init, recipe.model.init);
   if (recipe.model.init_scheme == InitScheme::uniform) return params.initialize(within);
-  // The layers of an Lstm begin like nn.LSTM's of themselves.
+  // Recurrent layers begin like those of PyTorch of themselves.
   for (const char* name : {"embedding.weight", "decoder.weight"})
     if (Parameter* weight = params.find(name)) weight->init = within;
   params.find("decoder.bias")->init = Init::constant(0);
