@@ -133,6 +133,14 @@ def table(result: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def publish(folder: pathlib.Path, name: str, result: dict[str, Any], text: str) -> None:
+    """Writes a result as JSON and as a page, and shows the page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
+    (folder / f"{name}.md").write_text(text)
+    print(text, end="")
+
+
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ours", action="append", default=[], metavar="[NAME=]COMMAND", help="repeat for several of ours")
@@ -194,10 +202,7 @@ def main() -> None:
     result = {"machine": about, "model": args.model, "threads": args.threads, "rounds": args.rounds,
               "ours": [o.name for o in ours], "rows": rows}
     name = args.name or f"lm-{args.model}-{args.threads}t-{about['date'][:10]}"
-    args.out.mkdir(parents=True, exist_ok=True)
-    (args.out / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
-    (args.out / f"{name}.md").write_text(table(result))
-    print(table(result), end="")
+    publish(args.out, name, result, table(result))
 
 
 if __name__ == "__main__":

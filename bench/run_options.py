@@ -8,7 +8,6 @@ Writes RESULT.json and RESULT.md into bench/results (--out), RESULT being option
 """
 
 import argparse
-import json
 import os
 import pathlib
 import statistics
@@ -16,7 +15,7 @@ import sys
 from typing import Any
 
 from pytorch_best import run_json, threads_environment
-from run_bench import ROOT, machine, say
+from run_bench import ROOT, machine, publish, say
 
 TARGET, TARGET_AWD = 1.25, 1.4
 
@@ -54,7 +53,7 @@ def table(result: dict[str, Any]) -> str:
     lines = [f"# What the options of a recurrent layer cost, {result['threads']} thread(s)", "",
              "One window of 35 steps, batch 20, forward and backward, engine `fused`; as wide as it is deep (input = hidden). A factor is",
              "the median of the ratios of neighbours, a window with the option beside one without; in brackets the quartiles of the",
-             f"ratios. {result['rounds']} rounds of {result['seconds']} s for each case. {m['cpu']}, {m['cores']} cores, Linux {m['kernel']};",
+             f"ratios. {result['rounds']} round(s) of {result['seconds']} s for each case. {m['cpu']}, {m['cores']} cores, Linux {m['kernel']};",
              f"commit {m['commit']}, {m['date']}, load {m['load_at_start']} before.", ""]
     if peer:
         lines += [f"PyTorch {result['version']} does the same the way its users do, against its own plain `nn.LSTM`.", ""]
@@ -118,10 +117,7 @@ def main() -> None:
     result = {"machine": about, "threads": args.threads, "hidden": args.hidden, "rounds": args.rounds, "seconds": args.seconds,
               "version": entrants[-1].version, "factors": factors}
     name = args.name or f"options-{args.threads}t-{about['date'][:10]}"
-    args.out.mkdir(parents=True, exist_ok=True)
-    (args.out / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
-    (args.out / f"{name}.md").write_text(table(result))
-    print(table(result), end="")
+    publish(args.out, name, result, table(result))
 
 
 if __name__ == "__main__":
