@@ -73,7 +73,9 @@ def table(result: dict[str, Any]) -> str:
     for option in result["factors"][ours]:
         times = [result["factors"][name][option][str(n)] for name in names for n in hidden]
         lines.append(f"| {option} |" + "".join(f" {t['option_ms']:.1f}, {t['plain_ms']:.1f} |" for t in times))
-    return "\n".join(lines + [""] + verdict(result["factors"][ours])) + "\n"
+    command = f"./run bench options --threads {result['threads']} --rounds {result['rounds']} --seconds {result['seconds']}" + (
+        " --torch PYTHON" + (f" --preload {result['preload']}" if result["preload"] else "") if peer else "")
+    return "\n".join(lines + ["", *verdict(result["factors"][ours]), "", f"Command: `{command}`"]) + "\n"
 
 
 def verdict(factors: dict[str, Any]) -> list[str]:
@@ -115,7 +117,7 @@ def main() -> None:
     factors = {e.name: {option: {str(n): summary(e.cases[option, n]) for n in args.hidden}
                         for option, n in e.cases if n == args.hidden[0]} for e in entrants}
     result = {"machine": about, "threads": args.threads, "hidden": args.hidden, "rounds": args.rounds, "seconds": args.seconds,
-              "version": entrants[-1].version, "factors": factors}
+              "version": entrants[-1].version, "preload": pathlib.Path(args.preload).name if args.preload else None, "factors": factors}
     name = args.name or f"options-{args.threads}t-{about['date'][:10]}"
     publish(args.out, name, result, table(result))
 
