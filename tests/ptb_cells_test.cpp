@@ -1,6 +1,7 @@
 // `ptb` with recurrent layers that are not the plain LSTM: from the recipe to the file and back.
-#include <fmt/format.h>
 #include <sstream>
+
+#include <fmt/format.h>
 
 #include "tests/ptb.h"
 #include "tests/support.h"
@@ -57,7 +58,10 @@ TEST_CASE("each option can be asked for, changes the model, and its file is eval
     const auto trained = ptb_json(Words{"train", "tiny.toml", "--out", out} + set(options), folder.path());
     found.push_back(trained["test_perplexity"].get<double>());
     CHECK(found.back() < 150);
-    CHECK(std::ranges::count(found, found.back()) == 1);
+    if (options.size() > 0 && options.back() == "engine=composed")  // may round as the fused one does
+      CHECK(found.back() == doctest::Approx(found[found.size() - 2]).epsilon(0.01));
+    else
+      CHECK(std::ranges::count(found, found.back()) == 1);
     CHECK(ptb_json({"evaluate", file}, folder.path())["test_perplexity"] == trained["test_perplexity"]);
     const std::string written = ptb_out({"generate", file, "--words", "30"}, folder.path());
     CHECK(written.size() > 30);
