@@ -253,6 +253,31 @@ TEST_CASE("gemm multiplies tensors and their transposes, packed or not") {
   gemm(Tensor({0, 3}), transposed(b), overwrite(Tensor({0, 2})));
 }
 
+TEST_CASE("precision is the process's, and what was packed keeps its own") {
+  const bool available = kernels().bf16.gemm != nullptr;
+  CHECK(precision() == Precision::fp32);
+  CHECK(precision_named("auto") == (available ? Precision::bf16 : Precision::fp32));
+  CHECK(lacks(error_of([] { precision_named("fp8"); }), {"'fp8'", "fp32, bf16, auto"}) == "");
+  if (!available) {
+    CHECK(lacks(error_of([] { set_precision(Precision::bf16); }), {"AMX or AVX512-BF16", kernels().name}) ==
+          "");
+    return;
+  }
+  const Tensor a = Tensor::full({1, 1}, 1.001f), b = Tensor::full({1, 1}, 3), c({1, 1});  // 1.001 rounds to 1
+  const PackedMatrix in_float(b);
+  set_precision(Precision::bf16);
+  gemm(a, b, overwrite(c));
+  CHECK(c.item() == 3);
+  gemm(a, in_float, overwrite(c));
+  CHECK(c.item() == 1.001f * 3);
+  const PackedMatrix in_bf16(b);
+  set_precision(Precision::fp32);
+  gemm(a, in_bf16, overwrite(c));
+  CHECK(c.item() == 3);
+  gemm(a, b, overwrite(c));
+  CHECK(c.item() == 1.001f * 3);
+}
+
 TEST_CASE("sizes that do not fit are named") {
   const Tensor a({2, 3}), c({2, 3});
   CHECK(lacks(error_of([&] { gemm(a, a, overwrite(c)); }), {"[2, 3] times [2, 3]"}) == "");
