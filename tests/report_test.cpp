@@ -75,6 +75,47 @@ std::vector<std::pair<double, double>> points_of(const std::string& svg) {
 
 }  // namespace
 
+TEST_CASE("a program's own charts stand on the page, with their interval and the names of x") {
+  Run run;
+  Chart chart{.title = "Forecast <of> load",
+              .description = "two rows",
+              .x_name = "time",
+              .y_name = "load",
+              .from_zero = false,
+              .x_texts = {"mon", "tue", "wed"},
+              .series = {{.name = "truth", .x = {0, 1, 2}, .y = {100, std::nan(""), 102}},
+                         {.name = "forecast", .x = {1, 2}, .y = {101, 103}}}};
+  chart.band = {.name = "80 %", .x = {1, 2}, .low = {100, 101}, .high = {102, 105}};
+  run.description.charts = {chart};
+  const std::string page = run.page();
+  for (const char* part :
+       {"Forecast &lt;of&gt; load", "class=\"band s1\"", ">tue</text>", "<li class=\"of-band\">80 %</li>"})
+    CHECK_MESSAGE(has(page, part), part);
+  // Read back it is the same, a missing value too.
+  const RunDescription again = read_run_description(run.folder.path());
+  REQUIRE(again.charts.size() == 1);
+  CHECK(chart_svg(again.charts[0], 600, 300, "a") == chart_svg(chart, 600, 300, "a"));
+  CHECK(std::isnan(again.charts[0].series[0].y[1]));
+
+  // The y axis begins near the values, where it may: the lowest lies in the lower part of the picture, far
+  // from 0.
+  const auto low = points_of(chart_svg(chart, 600, 300, "a"))[0].second;
+  CHECK(low > 200);
+  chart.from_zero = true;
+  CHECK(points_of(chart_svg(chart, 600, 300, "a"))[0].second < 60);
+
+  const std::string file = chart_file(chart, 800, 400), text = chart_text(chart, 40, 8);
+  CHECK(file.starts_with("<svg xmlns"));
+  CHECK(count(file, "<svg") == count(file, "</svg>"));
+  for (const char* part : {"o truth", "* forecast", ". 80 %", "mon", "wed", "105 |"})
+    CHECK_MESSAGE(has(text, part), text);
+  for (const std::string& line : lines_of(text)) CHECK(line.size() <= 40);
+
+  run.description.charts[0].band->low.pop_back();
+  write_run_description(run.folder.path(), run.description);
+  CHECK(has(error_of([&] { read_run_description(run.folder.path()); }), "the band of 'Forecast <of> load'"));
+}
+
 TEST_CASE("ticks are round and cover the range") {
   CHECK(round_ticks(0, 10, 5) == std::vector<double>{0, 2, 4, 6, 8, 10});
   CHECK(round_ticks(-1, 1.2, 4) == std::vector<double>{-1, -0.5, 0, 0.5, 1});

@@ -2,6 +2,7 @@
 
 #include "framework/check.h"
 #include "recipe_layers.h"
+#include "training/recipe_form.h"
 
 namespace ptb {
 
@@ -167,34 +168,20 @@ DropoutRates dropout_rates(const Recipe& recipe) {
   return {rate(m.input_dropout), rate(m.hidden_dropout), rate(m.output_dropout)};
 }
 
+static constexpr RecipeForm<Recipe> form{declare_keys, check};
+
 Recipe load_recipe(const RecipeFile& file, const std::vector<Override>& overrides) {
-  Recipe recipe;
-  recipe.name = file.name;
-  RecipeReader reader;
-  declare_keys(reader, recipe);
-  reader.read(file);
-  for (const auto& [assignment, origin] : overrides) reader.set(assignment, origin);
-  check(reader, recipe);
-  return recipe;
+  return form.load(file, overrides);
 }
 
 Recipe load_recipe(std::string_view name_or_path, const std::vector<Override>& overrides) {
-  return load_recipe(find_recipe(name_or_path, "ptb"), overrides);
+  return form.load(find_recipe(name_or_path, "ptb"), overrides);
 }
 
-std::string resolved(const Recipe& recipe) {
-  Recipe copy = recipe;
-  RecipeReader reader;
-  declare_keys(reader, copy);
-  return reader.toml();
-}
+std::string resolved(const Recipe& recipe) { return form.resolved(recipe); }
 
 std::vector<DifferingKey> differing_keys(const Recipe& before, const Recipe& after) {
-  Recipe old = before, young = after;
-  RecipeReader old_keys, young_keys;
-  declare_keys(old_keys, old);
-  declare_keys(young_keys, young);
-  return unroll::differing_keys(old_keys, young_keys);
+  return form.differing_keys(before, after);
 }
 
 }  // namespace ptb
