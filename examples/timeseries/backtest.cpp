@@ -1,5 +1,6 @@
 // timeseries backtest: how a recipe does when it is trained and scored anew on several parts of a series.
 #include <algorithm>
+#include <cmath>
 
 #include "commands.h"
 #include "framework/threads.h"
@@ -21,27 +22,39 @@ void add(std::vector<Judged>& all, const std::string& name, double value) {
   (found == all.end() ? all.emplace_back(Judged{name, {}}) : *found).values.push_back(value);
 }
 
+// Of the folds in which it is defined.
 double mean_of(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
+  double sum = 0, count = 0;
+  for (const double value : values)
+    if (std::isfinite(value)) sum += value, ++count;
+  return sum / count;
 }
+
+std::string figure(double value) { return std::isnan(value) ? "" : fmt::format("{:.4f}", value); }
 
 RunDescription::Table table_of(const std::string& measure, const std::vector<Judged>& all,
                                const std::vector<std::string>& folds) {
   RunDescription::Table table{.title = measure, .note = {}, .columns = {measure}};
-  for (const Judged& judged : all) table.columns.push_back(judged.name);
-  for (size_t k = 0; k <= folds.size(); ++k) {
-    table.rows.push_back({k < folds.size() ? folds[k] : "mean"});
+  for (const Judged& judged : all) {
     // A rule for which a fold has too little history has fewer values.
-    for (const Judged& judged : all) {
-      const bool complete = judged.values.size() == folds.size();
-      table.rows.back().push_back(
-          complete ? fmt::format("{:.4f}", k < folds.size() ? judged.values[k] : mean_of(judged.values))
-                   : "");
+    if (judged.values.size() != folds.size()) {
+      table.note +=
+          fmt::format("{}{}: too little history in a fold.", table.note.empty() ? "" : " ", judged.name);
+      continue;
     }
+    table.columns.push_back(judged.name);
+    table.rows.resize(folds.size() + 1);
+    for (size_t k = 0; k < folds.size(); ++k) table.rows[k].push_back(figure(judged.values[k]));
+    table.rows.back().push_back(figure(mean_of(judged.values)));
   }
+  for (size_t k = 0; k <= folds.size(); ++k)
+    table.rows[k].insert(table.rows[k].begin(), k < folds.size() ? folds[k] : "mean");
   return table;
+}
+
+// A threshold is another in each fold.
+std::string name_of_rule(const std::string& name) {
+  return name.starts_with("rule ") ? "threshold rule" : name;
 }
 
 std::vector<SeriesSplit> folds_of(const Recipe& recipe, const Series& series, int folds, int64_t test_rows) {
@@ -104,8 +117,8 @@ void backtest(Command& command) {
     for (const ForecastRow& row : evaluation.forecasts)
       add(first, row.name, several ? row.scores.overall().scaled_mse : row.scores.overall().rmse);
     for (const DetectionRow& row : evaluation.detections) {
-      add(first, row.name, row.scores.accuracy);
-      add(second, row.name, row.scores.balanced_accuracy);
+      add(first, name_of_rule(row.name), row.scores.accuracy);
+      add(second, name_of_rule(row.name), row.scores.balanced_accuracy);
     }
     json.push_back({{"test", names.back()}, {"scores", json_of(evaluation)}});
   }
