@@ -4,11 +4,11 @@
 #include <cmath>
 #include <csignal>
 #include <filesystem>
-#include <fmt/format.h>
 #include <functional>
 #include <map>
 #include <thread>
 
+#include <fmt/format.h>
 #include <sys/file.h>
 
 #include "tests/program.h"

@@ -14,8 +14,9 @@ namespace unroll {
 
 template <class Recipe>
 struct RecipeForm {
-  void (*declare)(RecipeReader& reader, Recipe& recipe);            // the table of keys over its fields
-  void (*check)(const RecipeReader& reader, const Recipe& recipe);  // the rules between keys; throws InputError
+  void (*declare)(RecipeReader& reader, Recipe& recipe);  // the table of keys over its fields
+  void (*check)(const RecipeReader& reader,
+                const Recipe& recipe);  // the rules between keys; throws InputError
 
   // Throws InputError.
   Recipe load(const RecipeFile& file, const std::vector<Override>& overrides) const {

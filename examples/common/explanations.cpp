@@ -16,8 +16,9 @@ void print_engine(const LstmChoice& choice) {
 }
 
 std::string describe_computing(const TrainingSection& training) {
-  return fmt::format("{} on kernels for {}, {} thread{}, seed {}", name_of(precision_named(training.precision)),
-                     kernels().name, threads(), threads() == 1 ? "" : "s", training.seed);
+  return fmt::format("{} on kernels for {}, {} thread{}, seed {}",
+                     name_of(precision_named(training.precision)), kernels().name, threads(),
+                     threads() == 1 ? "" : "s", training.seed);
 }
 
 void print_products(const std::string& name) {

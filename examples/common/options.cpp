@@ -40,7 +40,9 @@ void RecipeOptions::add_to(Command& command, bool with_seed) {
   command.group("Recipe");
   command.option("set", sets_, "KEY=VALUE",
                  "another value for a key of the recipe, as in model.hidden=300; may be repeated");
-  command.option("engine", engine_, "NAME", "how the recurrent layers are computed; before the recipe's model.engine")
+  command
+      .option("engine", engine_, "NAME",
+              "how the recurrent layers are computed; before the recipe's model.engine")
       .one_of(engines_);
   if (with_seed)
     command.option("seed", seed_, "N", "of first values and dropout masks; before the recipe's training.seed")

@@ -20,8 +20,8 @@ struct RunResult {
   std::optional<double> seconds_saving, seconds_logging;
   std::optional<double> train;  // of the last epoch
 
-  // One line on standard output: these figures, the count ("tokens") and rate ("words_per_second") under their
-  // names; then the program's own.
+  // One line on standard output: these figures, the count ("tokens") and rate ("words_per_second") under
+  // their names; then the program's own.
   void print_json(const std::string& count_name, const std::string& rate_name,
                   const nlohmann::ordered_json& scores) const;
 };

@@ -12,11 +12,11 @@ bool parse_resume(Command& command, const DataOption& data, RecipeOptions recipe
   RunOptions& run = request.run;
   std::string data_given;
   int thread_count = 0;
-  command.describe(
-      fmt::format("Goes on with a run from its last checkpoint, with its own recipe, {} and number of threads: what "
-                  "comes out has the same bits as if it had never been interrupted. What is changed is said; what "
-                  "changes a shape is refused. A run that is finished says its results again.",
-                  data.what));
+  command.describe(fmt::format(
+      "Goes on with a run from its last checkpoint, with its own recipe, {} and number of threads: what "
+      "comes out has the same bits as if it had never been interrupted. What is changed is said; what "
+      "changes a shape is refused. A run that is finished says its results again.",
+      data.what));
   command.word("DIR", "the folder of a run: runs/demo-1");
   recipe.add_to(command);
   command.group(data.heading);

@@ -10,7 +10,8 @@
 
 namespace unroll {
 
-// The option that says what is trained on ("data", "DIR", "folder of the text"), the heading that it stands under
+// The option that says what is trained on ("data", "DIR", "folder of the text"), the heading that it stands
+// under
 // ("Text and machine"), and what the data are called ("text").
 struct DataOption {
   std::string name, value, description, heading, what;

@@ -23,14 +23,14 @@ RunStart read_run_start(const fs::path& folder, const std::string& program) {
   require_input(fs::is_directory(folder), "{}: there is no such folder", folder.string());
   const fs::path path = folder / "start.json";
   require_input(fs::exists(path) && fs::exists(folder / "recipe.toml"),
-                "{}: no run has begun in it; start one with '{} train' in a new folder", folder.string(), program);
+                "{}: no run has begun in it; start one with '{} train' in a new folder", folder.string(),
+                program);
   std::ifstream file(path);
   const auto json = nlohmann::json::parse(file, nullptr, false);
   try {
     return {json.at("recipe"), json.at("data").get<std::string>(), json.at("threads")};
   } catch (const nlohmann::json::exception&) {
-    throw InputError(
-        fmt::format("{}: damaged: recipe, data and threads are to be in it", path.string()));
+    throw InputError(fmt::format("{}: damaged: recipe, data and threads are to be in it", path.string()));
   }
 }
 

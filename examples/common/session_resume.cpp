@@ -1,6 +1,7 @@
 // How a session goes on from the checkpoint of an earlier one.
 #include <algorithm>
 #include <array>
+
 #include <fmt/format.h>
 
 #include "examples/common/session.h"
@@ -12,8 +13,9 @@ namespace fs = std::filesystem;
 namespace {
 
 // Keys that decide how long and how safely is trained, and no number.
-constexpr std::array harmless = {"training.epochs", "training.patience", "training.keep",
-                                 "training.save_every_steps", "training.save_every_minutes", "training.log_every"};
+constexpr std::array harmless = {
+    "training.epochs",           "training.patience",           "training.keep",
+    "training.save_every_steps", "training.save_every_minutes", "training.log_every"};
 // Keys whose effect on what was trained so far cannot be taken back.
 constexpr std::array fixed = {"optimizer.kind", "optimizer.average_from"};
 
@@ -40,8 +42,8 @@ void Session::resume(Trainer& trainer, const fs::path& folder) const {
     notes.push_back(fmt::format("{} = {}, was {}", key, is, was));
     if (one_of(trainee_.window_keys, key)) of_windows.push_back(notes.back());
     const bool of_no_number = one_of(harmless, key) || one_of(trainee_.harmless_keys, key);
-    differs |= !of_no_number || (key == "training.epochs" &&
-                                 trainee_.sections.schedule.kind == ScheduleKind::cosine);
+    differs |= !of_no_number ||
+               (key == "training.epochs" && trainee_.sections.schedule.kind == ScheduleKind::cosine);
   }
   Differences others = *trainer.resume(trainee_.task);
   require_input(trainer.state().window == 0 || of_windows.empty(),

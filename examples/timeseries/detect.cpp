@@ -51,8 +51,7 @@ void detect(Command& command) {
                 command.positional());
   const Recipe& recipe = saved.recipe;
   const bool labelled = has_column(csv, recipe.data.separator[0], recipe.data.label);
-  const Series series =
-      labelled ? load_series(recipe, csv) : load_unlabelled(recipe, csv, saved.columns());
+  const Series series = labelled ? load_series(recipe, csv) : load_unlabelled(recipe, csv, saved.columns());
   saved.check_channels(series);
   SeriesWindows windows = make_windows(recipe, series, saved.scaling, {{0, series.rows(), 0}}, csv);
   const auto model = saved.make_model(windows);

@@ -69,8 +69,7 @@ bool SeriesModel::linear() const {
 
 const LstmChoice* SeriesModel::engine() const { return encoder_ ? &encoder_->choice() : nullptr; }
 
-// --- in and out of rows
-// ---------------------------------------------------------------------------------------------
+// --- in and out of rows -----------------------------------------------------------------------------------
 
 SeriesModel::Prepared SeriesModel::prepare(const Tensor& input) const {
   const int window = input.dim(0), batch = input.dim(1), targets = static_cast<int>(columns_.targets.size());
@@ -146,8 +145,7 @@ Tensor SeriesModel::in_rows(const Tensor& target) const {
   return rows;
 }
 
-// --- forecasts
-// ------------------------------------------------------------------------------------------------------
+// --- forecasts --------------------------------------------------------------------------------------------
 
 // [rows, outputs * width] -> by output [rows, width]
 Vars SeriesModel::by_output(const Var& y) const {

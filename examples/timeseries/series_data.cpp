@@ -1,8 +1,8 @@
 #include "series_data.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "bundled_series.h"
 #include "data/csv.h"
