@@ -110,7 +110,8 @@ void backtest(Command& command) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   const bool several = !recipe.detects() && SeriesData(recipe, csv).targets().size() > 1;
   for (const SeriesSplit& split : folds_of(recipe, series, folds, test_rows)) {
-    const Evaluation evaluation = SeriesTraining(run, recipe, split).score_fold();
+    SeriesTraining training(run, recipe, split);
+    const Evaluation evaluation = training.score_fold();
     names.push_back(fmt::format("{} to {}", series.times.text(split.test.front().begin),
                                 series.times.text(split.test.back().end - 1)));
     voice.say("fold {}/{}: {}\n", names.size(), folds, names.back());

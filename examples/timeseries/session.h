@@ -20,7 +20,7 @@ class SeriesTraining {
 
   void run() { session_.run(); }
   void dry_run() { session_.dry_run(); }
-  // Of a fold: trains without a word, and scores the test.
+  // Of a fold: trains without a word, and scores the test. What is returned must not outlive this.
   Evaluation score_fold();
 
  private:
