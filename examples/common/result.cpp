@@ -1,6 +1,7 @@
 #include "examples/common/result.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "framework/memory.h"
 
@@ -22,6 +23,13 @@ void RunResult::print_json(const std::string& count_name, const std::string& rat
                               {"peak_memory", peak_memory_of_process()}};
   json.update(scores);
   fmt::print("{}\n", json.dump());
+}
+
+nlohmann::ordered_json or_null(const std::optional<int>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+}
+nlohmann::ordered_json or_null(const std::optional<double>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
 }
 
 }  // namespace unroll

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace unroll {
 
@@ -27,9 +27,7 @@ struct RunResult {
 };
 
 // null for what is not there.
-template <class T>
-nlohmann::ordered_json or_null(const std::optional<T>& value) {
-  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
-}
+nlohmann::ordered_json or_null(const std::optional<int>& value);
+nlohmann::ordered_json or_null(const std::optional<double>& value);
 
 }  // namespace unroll

@@ -1,5 +1,7 @@
 #include "result.h"
 
+#include <nlohmann/json.hpp>
+
 #include "framework/gemm.h"
 
 namespace ptb {
