@@ -76,7 +76,7 @@ if [ ! -d "$directory" ]; then
   mkdir -p -- "$directory" 2>/dev/null || fail 1 "cannot make the folder $directory"
   made_directory=yes
 fi
-scratch=$(mktemp -d "$directory/.get-files.XXXXXX" 2>/dev/null) || fail 1 "cannot write to $directory"
+scratch=$(mktemp -d -p "$directory" 2>/dev/null) || fail 1 "cannot write to $directory"
 
 for file in $missing; do
   source=$(address "$file")

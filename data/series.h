@@ -15,17 +15,18 @@ namespace unroll {
 enum class Missing : uint8_t {
   error,
   previous,    // the last value before it
-  interpolate  // on the line between its neighbours: looks ahead, so what is forecast from there knows too
-               // much
+  interpolate  // on the line between its neighbours: looks ahead, so a forecast from there knows too much
 };
 // What to do about times further apart than one and a half steps.
 enum class Gaps : uint8_t { error, allow /* rows are taken as if evenly spaced; a note says where */ };
 
 struct SeriesOptions {
-  std::string time = {};  // the column of times; "": the first one if it holds dates, else none
-  std::vector<std::string> channels =
-      {};                  // in this order; none named: every other column, as the file has them
-  std::string label = {};  // a column of 0 and 1 to be detected, taken in addition to `channels`
+  // The column of times; "": the first one if it holds dates, else none.
+  std::string time = {};
+  // In this order; none named: every other column, as the file has them.
+  std::vector<std::string> channels = {};
+  // A column of 0 and 1 to be detected, taken in addition to `channels`.
+  std::string label = {};
   Missing missing = Missing::error;
   Gaps gaps = Gaps::error;
   char separator = ',';

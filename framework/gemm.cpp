@@ -19,8 +19,7 @@ Precision precision_named(const std::string& name) {
 void set_precision(Precision precision) {
   require_input(precision == Precision::fp32 || kernels().bf16.gemm,
                 "precision bf16: this needs a processor with AMX or AVX512-BF16 (this one's kernels: {}); "
-                "fp32 and auto "
-                "run anywhere",
+                "fp32 and auto run anywhere",
                 kernels().name);
   current = precision;
 }

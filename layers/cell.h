@@ -9,8 +9,9 @@
 //     RecurrentVars step(const Var& x, const Var& h_in, const RecurrentVars& before) const;
 //     Var weight_ih, weight_hh, bias;
 //   };
-//   Recurrent<MinimalGatedUnit> mgu(params / "mgu", {.input = 20, .hidden = 50, .layers = 2, .dropout =
-//   0.2f}); RecurrentState state = mgu.zero_state(batch); auto [y, next] = mgu(x, state);
+//   Recurrent<MinimalGatedUnit> mgu(params / "mgu", {.input = 20, .hidden = 50, .layers = 2});
+//   RecurrentState state = mgu.zero_state(batch);
+//   auto [y, next] = mgu(x, state);
 //
 // tests/outside_test.cpp has this one whole, and an option for any cell.
 #pragma once
@@ -74,21 +75,7 @@ requires std::constructible_from<Cell, const LayerScope&>
 class Recurrent {
  public:
   Recurrent(const Scope& scope, const RecurrentConfig& c)
-      : config_(c),
-        stack_(scope, {.name = Cell::name,
-                       .input = c.input,
-                       .hidden = c.hidden,
-                       .layers = c.layers,
-                       .directions = c.directions(),
-                       .width = c.hidden,
-                       .cells = Cell::has_c ? c.hidden : 0,
-                       .dropout = c.dropout,
-                       .locked_dropout = c.locked_dropout,
-                       .residual = c.residual,
-                       .recurrent_dropout = c.recurrent_dropout,
-                       .weight_drop = c.weight_drop,
-                       .zoneout_h = c.zoneout_h,
-                       .zoneout_c = c.zoneout_c}) {
+      : config_(c), stack_(scope, stack_config(c)) {
     for (int k = 0; k < stack_.count(); ++k) cells_.emplace_back(stack_.scope_of(k));
   }
 
@@ -120,6 +107,13 @@ class Recurrent {
   const std::vector<Cell>& cells() const { return cells_; }  // forwards, backwards, forwards, …
 
  private:
+  static StackConfig stack_config(const RecurrentConfig& config) {
+    StackConfig stack = stack_of(Cell::name, config);
+    stack.cells = Cell::has_c ? config.hidden : 0;
+    stack.zoneout_h = config.zoneout_h, stack.zoneout_c = config.zoneout_c;
+    return stack;
+  }
+
   RecurrentConfig config_;
   RecurrentStack stack_;
   std::vector<Cell> cells_;

@@ -10,23 +10,14 @@ LstmChoice choose_gru(const GruConfig& config) {
                                              {"residual", config.residual}}));
 }
 
+static StackConfig stack_of_gru(const GruConfig& config) {
+  StackConfig stack = stack_of("gru", config);
+  stack.zoneout_h = config.zoneout;
+  return stack;
+}
+
 Gru::Gru(Scope scope, const GruConfig& c)
-    : config_(c),
-      choice_(choose_gru(c)),
-      stack_(scope, {.name = "gru",
-                     .input = c.input,
-                     .hidden = c.hidden,
-                     .layers = c.layers,
-                     .directions = c.directions(),
-                     .width = c.hidden,
-                     .cells = 0,
-                     .dropout = c.dropout,
-                     .locked_dropout = c.locked_dropout,
-                     .residual = c.residual,
-                     .recurrent_dropout = c.recurrent_dropout,
-                     .weight_drop = c.weight_drop,
-                     .zoneout_h = c.zoneout,
-                     .zoneout_c = 0}) {
+    : config_(c), choice_(choose_gru(c)), stack_(scope, stack_of_gru(c)) {
   for (int k = 0; k < stack_.count(); ++k) layers_.emplace_back(stack_.scope_of(k));
 }
 

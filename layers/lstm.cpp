@@ -65,24 +65,17 @@ LstmChoice choose_lstm(const LstmConfig& config) {
                                              {"residual", config.residual}}));
 }
 
+static StackConfig stack_of_lstm(const LstmConfig& config) {
+  StackConfig stack = stack_of("lstm", config);
+  stack.width = config.width();
+  stack.cells = config.hidden;
+  stack.last = config.last_hidden;
+  stack.zoneout_h = config.zoneout_h, stack.zoneout_c = config.zoneout_c;
+  return stack;
+}
+
 Lstm::Lstm(Scope scope, const LstmConfig& config)
-    : config_(config),
-      choice_(choose_lstm(config)),
-      stack_(scope, {.name = "lstm",
-                     .input = config.input,
-                     .hidden = config.hidden,
-                     .layers = config.layers,
-                     .directions = config.directions(),
-                     .width = config.width(),
-                     .cells = config.hidden,
-                     .last = config.last_hidden,
-                     .dropout = config.dropout,
-                     .locked_dropout = config.locked_dropout,
-                     .residual = config.residual,
-                     .recurrent_dropout = config.recurrent_dropout,
-                     .weight_drop = config.weight_drop,
-                     .zoneout_h = config.zoneout_h,
-                     .zoneout_c = config.zoneout_c}) {
+    : config_(config), choice_(choose_lstm(config)), stack_(scope, stack_of_lstm(config)) {
   require(config.projection >= 0 && config.projection < config.hidden,
           "lstm: projection {} must be less than hidden {}, or 0 for none", config.projection, config.hidden);
   require_one_of("gate_activation", config.gate_activation, gate_functions);

@@ -11,8 +11,8 @@ namespace unroll::inline UNROLL_REAL {
 using namespace fused;
 
 // For t = 0 … T-1, gates a_t [batch, 4*hidden] in order i f g o:
-//   a_t = x_t W_ihᵀ + b + h_{t-1} W_hhᵀ;   i f o = σ(a), g = tanh(a);   c_t = f c_{t-1} + i g;   h_t = o
-//   tanh(c_t)
+//   a_t = x_t W_ihᵀ + b + h_{t-1} W_hhᵀ;   i f o = σ(a), g = tanh(a)
+//   c_t = f c_{t-1} + i g;   h_t = o tanh(c_t)
 // and back, for t = T-1 … 0:
 //   dh_t = dy_t + da_{t+1} W_hh;   (da_t, dc_{t-1}) = cell's gradient of (dh_t, dc_t)
 //   dx = da W_ih     dW_ih = daᵀ x     dW_hh = Σ_t da_tᵀ h_{t-1}     db = Σ da

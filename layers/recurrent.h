@@ -80,10 +80,30 @@ struct StackConfig {
   float recurrent_dropout, weight_drop, zoneout_h, zoneout_c;
 };
 
+// What every layer's configuration says of its stack. Zoneout, and the widths of a state that is not `hidden`, are to be
+// added.
+template <class Config>
+StackConfig stack_of(const char* name, const Config& c) {
+  return {.name = name,
+          .input = c.input,
+          .hidden = c.hidden,
+          .layers = c.layers,
+          .directions = c.directions(),
+          .width = c.hidden,
+          .cells = 0,
+          .dropout = c.dropout,
+          .locked_dropout = c.locked_dropout,
+          .residual = c.residual,
+          .recurrent_dropout = c.recurrent_dropout,
+          .weight_drop = c.weight_drop,
+          .zoneout_h = 0,
+          .zoneout_c = 0};
+}
+
 class RecurrentStack {
  public:
-  RecurrentStack(const Scope& scope,
-                 const StackConfig& config);  // throws Error where the options make no sense
+  // Throws Error where the options make no sense.
+  RecurrentStack(const Scope& scope, const StackConfig& config);
 
   int count() const { return config_.layers * config_.directions; }
   LayerScope scope_of(int layer) const;

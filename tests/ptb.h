@@ -56,3 +56,29 @@ inline nlohmann::json ptb_json(const Words& words, const std::filesystem::path& 
   REQUIRE(lines.size() == 1);
   return nlohmann::json::parse(lines[0]);
 }
+
+// A folder with the tiny recipe and one trained model, made once for all tests that only read it.
+inline const Folder& trained() {
+  static const Folder folder;
+  static const bool done = [] {
+    folder.write("tiny.toml", tiny);
+    const ProgramRun run = ptb({"train", "tiny.toml", "--out", "model"}, folder.path());
+    REQUIRE_MESSAGE(run.code == 0, run.err);
+    return true;
+  }();
+  (void)done;
+  return folder;
+}
+
+// Text of words in a fixed order, for the corpora of files.
+inline std::string sentences(int count, const std::string& words = "the cat sat on a mat") {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += " " + words + (i % 2 ? " today" : "") + " \n";
+  return text;
+}
+
+inline void write_text(const Folder& folder, const std::string& name) {
+  folder.write(name + "/train.txt", sentences(200));
+  folder.write(name + "/valid.txt", sentences(20));
+  folder.write(name + "/test.txt", sentences(20));
+}

@@ -13,8 +13,7 @@ void declare_training_keys(RecipeReader& reader, TrainingSection& training) {
   reader
       .key("precision", training.precision,
            "numbers of the matrix products; auto: bf16 where the processor multiplies such numbers. Weights "
-           "and "
-           "sums are fp32 in any case")
+           "and sums are fp32 in any case")
       .one_of({"fp32", "bf16", "auto"});
   reader.key("seed", training.seed, "of first values and dropout masks");
   reader.choice("keep", training.keep, {{"last", Keep::last}, {"best", Keep::best}},

@@ -94,10 +94,8 @@ void import_model(Command& command) {
   command.describe(
       "Makes a model's file of a language model that was trained in PyTorch and saved with "
       "safetensors.torch.save_file(model.state_dict(), FILE): an embedding, an LSTM or a GRU, a decoder. "
-      "Sizes "
-      "come from the shapes, two biases are summed, and a decoder that has no weights is tied to the "
-      "embedding. "
-      "What is taken for what is printed.");
+      "Sizes come from the shapes, two biases are summed, and a decoder that has no weights is tied to the "
+      "embedding. What is taken for what is printed.");
   command.word("FILE", "a state_dict as safetensors");
   command.option("out", out, "FILE", "the model's file that is to be written");
   command

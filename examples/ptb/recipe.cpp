@@ -86,8 +86,7 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
   reader
       .key("variable_bptt", r.data.variable_bptt,
            "each window draws its steps: normal around bptt, with probability 0.05 around half of it, "
-           "deviation 5, "
-           "at least 5; the learning rate is multiplied by steps / bptt")
+           "deviation 5, at least 5; the learning rate is multiplied by steps / bptt")
       .source(merity);
   reader
       .key("eval_batch", r.data.eval_batch,

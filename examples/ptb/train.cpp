@@ -26,9 +26,8 @@ bool parse(Command& command, Request& train) {
   TrainOutput output;
   command.describe(
       "Trains a model from a recipe, scores it on the valid split after each epoch and on the test split at "
-      "the end. "
-      "The run gets a folder of its own, with all that it leaves; a folder that has something in it is never "
-      "written to.");
+      "the end. The run gets a folder of its own, with all that it leaves; a folder that has something in it "
+      "is never written to.");
   recipe.add_with_recipe(command, true);
   command.group(text_option().heading);
   add_data_option(command, data);

@@ -73,12 +73,9 @@ void backtest(Command& command) {
   RecipeOptions options = recipe_options();
   command.describe(
       "Trains a recipe's model anew for each of several folds, and scores it on each fold's test beside the "
-      "naive rules. "
-      "To forecast, the origin rolls: each fold tests the rows after those of the fold before, and trains on "
-      "all that "
-      "precede its valid rows. To detect, each fold tests one contiguous block, and windows look across no "
-      "border. The "
-      "recipe's own split is not used; nothing is written.");
+      "naive rules. To forecast, the origin rolls: each fold tests the rows after those of the fold before, "
+      "and trains on all that precede its valid rows. To detect, each fold tests one contiguous block, and "
+      "windows look across no border. The recipe's own split is not used; nothing is written.");
   options.add_with_recipe(command, true);
   command.group(csv_option().heading);
   add_csv_option(command, csv);

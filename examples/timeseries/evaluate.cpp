@@ -36,8 +36,7 @@ void evaluate(Command& command) {
   bool json = false;
   command.describe(
       "Scores a trained model on a split of its series, every window of it, beside the naive rules on the "
-      "same windows. "
-      "The series is scaled as it was in training.");
+      "same windows. The series is scaled as it was in training.");
   add_checkpoint(command);
   add_csv_option(command, csv);
   command.option("split", split, "NAME", "what is scored").one_of({"valid", "test", "train"});
@@ -86,10 +85,8 @@ void baselines(Command& command) {
   RecipeOptions options = recipe_options();
   command.describe(
       "Scores the naive rules on the windows that a recipe's model would be scored on: last value, seasonal "
-      "naive, the "
-      "same times the growth over a season, mean, autoregression; to detect, the majority class, a threshold "
-      "of one "
-      "channel, logistic regression. What does not beat them has learnt nothing.");
+      "naive, the same times the growth over a season, mean, autoregression; to detect, the majority class, "
+      "a threshold of one channel, logistic regression. What does not beat them has learnt nothing.");
   options.add_with_recipe(command);
   command.group("Series");
   add_csv_option(command, csv);

@@ -45,10 +45,8 @@ void explain(Command& command) {
   RecipeOptions options = recipe_options();
   command.describe(
       "Says what a recipe makes of a series before anything is trained: what is read and what predicted, the "
-      "rows and "
-      "windows of each part, the model's parameters, which engine computes and why, and the course of the "
-      "learning "
-      "rate.");
+      "rows and windows of each part, the model's parameters, which engine computes and why, and the course "
+      "of the learning rate.");
   options.add_with_recipe(command);
   command.group("Series");
   add_csv_option(command, csv);

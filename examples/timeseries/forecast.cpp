@@ -59,10 +59,8 @@ void forecast(Command& command) {
   bool ascii = false;
   command.describe(
       "Forecasts the rows after the last one of a series. Further than its horizon a model goes on from its "
-      "own "
-      "forecasts. An interval comes from its quantiles, or from how far forecasts of the rows that did not "
-      "train were "
-      "off.");
+      "own forecasts. An interval comes from its quantiles, or from how far forecasts of the rows that did "
+      "not train were off.");
   add_checkpoint(command);
   add_csv_option(command, csv);
   command.option("steps", steps, "N", "rows to forecast").otherwise("the model's horizon");

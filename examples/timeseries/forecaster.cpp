@@ -23,8 +23,7 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
     require_input(blocks == 1 || input >= series_.width() - series_.calendar ||
                       std::ranges::find(targets(), input) != targets().end(),
                   "forecast: {} steps are more than the model's horizon of {}, and to go on it would have to "
-                  "know '{}', "
-                  "which it does not forecast",
+                  "know '{}', which it does not forecast",
                   steps, horizon, series_.channels[static_cast<size_t>(input)]);
   held_out_ = first_held_out(recipe, series_, rows_);
 }

@@ -20,11 +20,9 @@ void declare_model(RecipeReader& reader, Recipe& r) {
            {"linear", Architecture::linear},
            {"dlinear", Architecture::dlinear}},
           "direct: recurrent layers over the window, and a dense layer from their last step to the whole "
-          "horizon; "
-          "encoder-decoder: further layers go on from their state a step at a time, reading what was "
-          "forecast for "
-          "the step before; linear: the horizon as weighted sums of the window, with normalization \"last\" "
-          "NLinear; dlinear: the same of its moving average and of the rest")
+          "horizon; encoder-decoder: further layers go on from their state a step at a time, reading what "
+          "was forecast for the step before; linear: the horizon as weighted sums of the window, with "
+          "normalization \"last\" NLinear; dlinear: the same of its moving average and of the rest")
       .source(zeng);
   reader.choice("cell", r.model.cell, {{"lstm", Cell::lstm}, {"gru", Cell::gru}}, "of the recurrent layers");
   // Bounds as in ptb's recipes: what a damaged file asks for is refused before it is made.
@@ -43,8 +41,7 @@ void declare_model(RecipeReader& reader, Recipe& r) {
           "normalization", r.model.normalization,
           {{"none", Normalization::none}, {"last", Normalization::last}, {"window", Normalization::window}},
           "of each channel in each window, undone at the output: last subtracts its last value; window its "
-          "mean, "
-          "and divides by its standard deviation")
+          "mean, and divides by its standard deviation")
       .source(fmt::format("{}; {}", zeng, kim));
   reader.key("forget_bias", r.model.forget_bias, "added to the forget gate's first bias")
       .source("Jozefowicz et al. 2015");
@@ -113,8 +110,7 @@ void declare_data(RecipeReader& reader, Recipe& r) {
   reader
       .key("drop_last_pairs", d.drop_last_pairs,
            "leaves so many pairs of window and target out at the end of each part, and lets no window look "
-           "back "
-           "across a border, as a tutorial does; a test without them is no full test")
+           "back across a border, as a tutorial does; a test without them is no full test")
       .at_least(0);
   reader.key("period", d.period, "rows of a season: for the seasonal rules, and for MASE")
       .at_least(1)

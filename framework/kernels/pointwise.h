@@ -316,8 +316,8 @@ UNROLL_FORMULA void sgd_with_momentum(const SgdUpdate& u, real& p, real gradient
 
 // Adam (Kingma and Ba 2015), AdamW (Loshchilov and Hutter 2019):
 //   g = scale·gradient + weight_decay·p,  or  p -= learning_rate·weight_decay·p
-//   m = β₁m + (1-β₁)g    v = β₂v + (1-β₂)g²    p -= learning_rate·(m / correction1) / (√(v / correction2) +
-//   eps)
+//   m = β₁m + (1-β₁)g    v = β₂v + (1-β₂)g²
+//   p -= learning_rate·(m / correction1) / (√(v / correction2) + eps)
 struct AdamFactors {
   real l2, shrink, step, root;  // what is the same for all weights
 };

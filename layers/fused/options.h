@@ -67,8 +67,8 @@ class Projection {
   PackedMatrix packed_;
 };
 
-// Zoneout and padding: a state is u·(what the step computed) + (1-u)·(the state before), u [steps, batch,
-// width].
+// Zoneout and padding: a state is u·(what the step computed) + (1-u)·(the state before),
+// u [steps, batch, width].
 struct Carried {
   static constexpr const char* name = "recurrent: zoneout and lengths";
   Tensor u = {}, rest = {};

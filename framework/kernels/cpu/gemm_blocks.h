@@ -14,8 +14,7 @@
 // * Both are packed: a panel lies in memory as it is read. Packing turns where k is not the slow dimension.
 // * A block of c stays in the second cache until all of k is summed, or a good part of it. Where all
 //   of a fits beside it, it is packed once, and b a few columns at a time.
-// * Threads get shares of c, columns or rows, and pack for themselves what they need: nobody waits but in the
-//   end.
+// * Threads get shares of c, columns or rows, and pack what they need themselves: they meet once, at the end.
 //
 // An element of c is a sum of sums over KC numbers, each in order along k. KC depends on k alone, so the bits
 // of c do not depend on threads, tiles or packing.

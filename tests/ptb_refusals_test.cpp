@@ -1,0 +1,179 @@
+// What the program `ptb` refuses, and in which words: bad input, what fails while running, too little memory.
+#include <fmt/format.h>
+
+#include "tests/ptb.h"
+#include "tests/support.h"
+#include "training/safetensors.h"
+
+using namespace unroll;
+namespace fs = std::filesystem;
+
+TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  folder.write("key.toml", "[model]\nhidden = 3\nhiden = 4\n");
+  folder.write("section.toml", "[modle]\nhidden = 3\n");
+  folder.write("type.toml", "[model]\n\nhidden = \"wide\"\n");
+  folder.write("negative.toml", "[model]\nhidden = -3\n");
+  folder.write("huge.toml", "[model]\nhidden = 99999999999\n");
+  folder.write("syntax.toml", "[model]\nhidden = = 3\n");
+  folder.write("words.toml", tiny + "\n[schedule]\nkind = \"linear\"\n");
+  folder.write("text.toml", "[data]\ncorpus = \"text\"\n");
+  write_text(folder, "empty");
+  folder.write("empty/valid.txt", "");
+  write_text(folder, "blank");
+  folder.write("blank/train.txt", " \n\n");
+  write_text(folder, "lacking");
+  fs::remove(folder / "lacking/test.txt");
+  write_text(folder, "binary");
+  folder.write("binary/train.txt", std::string("the cat\nsat \xff\xfe on\n"));
+  write_text(folder, "short");
+  folder.write("short/train.txt", "a b c\n");
+  folder.write("short/valid.txt", "a\n");
+  folder.write("short/test.txt", "a\n");
+  folder.write("full/old.txt", "keep me");
+  const std::string model = read_text(trained() / "model/last.safetensors");
+  folder.write("whole.safetensors", model);
+  folder.write("cut.safetensors", model.substr(0, model.size() - 100));
+  folder.write("header.safetensors", model.substr(0, 40));
+  folder.write("none.safetensors", "");
+  folder.write("text.safetensors", "these are not weights at all, and never were");
+  write_safetensors(folder / "foreign.safetensors", {{"w", tensor({2}, {1, 2})}});
+  const SafetensorsFile whole(folder / "whole.safetensors");
+  const auto rewritten = [&](const std::string& name, const std::string& key, const std::string& value,
+                             const std::string& without = {}) {
+    std::vector<NamedTensor> tensors;
+    for (const auto& entry : whole.entries())
+      if (entry.name != without) tensors.push_back({entry.name, whole.load(entry.name)});
+    Metadata metadata = whole.metadata();
+    if (!key.empty()) metadata[key] = value;
+    write_safetensors(folder / name, tensors, metadata);
+  };
+  rewritten("lacks.safetensors", "", "", "decoder.bias");
+  rewritten("shape.safetensors", "recipe", "[model]\nhidden = 17\nembedding = 12\n");
+  rewritten("deep.safetensors", "recipe", "[model]\nlayers = 2000000000\n");
+  rewritten("recipe.safetensors", "recipe", "[model]\nhidden = \n");
+  rewritten("vocabulary.safetensors", "vocabulary", "{\"a\": 1}");
+  rewritten("twice.safetensors", "vocabulary", R"(["a", "a"])");
+  rewritten("nobody.safetensors", "vocabulary", "[]");
+
+  struct Case {
+    Words words, parts;
+  };
+  const Words train = {"train", "tiny.toml"},
+              text = {"train", "tiny.toml", "--set", "data.corpus=text", "--data"};
+  const std::vector<Case> cases = {
+      // the command line
+      {{"trian"}, {"'trian'", "'train'"}},
+      {{"train"}, {"RECIPE"}},
+      {train + Words{"--sed", "1"}, {"'--sed'", "'--se"}},
+      {train + Words{"--seed", "many"}, {"seed", "many"}},
+      {train + Words{"--threads", "0"}, {"threads", "0"}},
+      {train + Words{"--threads=-2"}, {"threads", "-2"}},
+      {train + Words{"other.toml"}, {"other.toml"}},
+      {train + Words{"--set", "model.hidden"}, {"--set", "model.hidden"}},
+      {train + Words{"--set", "model.hiden=3"}, {"--set", "model.hiden", "model.hidden"}},
+      {train + Words{"--set", "model.hidden=wide"}, {"--set", "model.hidden", "whole number"}},
+      {train + Words{"--set", "model.hidden=0"}, {"--set", "model.hidden", "1"}},
+      {train + Words{"--engine", "cudnn"}, {"cudnn", "NVIDIA"}},
+      {train + Words{"--engine", "fussed"}, {"--engine", "fussed", "fused"}},
+      {train + Words{"--out", "full"}, {"full", "overwritten"}},
+      {train + Words{"--out", "tiny.toml"}, {"tiny.toml", "file"}},
+      {train + Words{"--out", "tiny.toml/x"}, {"tiny.toml/x"}},
+      {train + Words{"--out", ""}, {"--out"}},
+      {train + Words{"--data", "empty"}, {"--data", "empty"}},
+      {train + Words{"--dry-run", "--overfit-one-batch"}, {"--dry-run", "--overfit-one-batch"}},
+      {{"evaluate", "whole.safetensors", "--split", "dev"}, {"dev", "valid"}},
+      {{"evaluate", "whole.safetensors", "--batch", "0"}, {"--batch"}},
+      {{"generate", "whole.safetensors", "--temperature", "0"}, {"--temperature"}},
+      {{"generate", "whole.safetensors", "--words=-1"}, {"--words"}},
+      {{"generate", "whole.safetensors", "--top-k=-1"}, {"--top-k"}},
+      {{"generate", "whole.safetensors", "--prompt", "the xylophone"}, {"--prompt", "xylophone"}},
+      // recipes
+      {{"train", "dmo"}, {"dmo", "demo"}},
+      {{"train", "nowhere.toml"}, {"nowhere.toml"}},
+      {{"train", "key.toml"}, {"key.toml:3", "model.hiden", "model.hidden"}},
+      {{"train", "section.toml"}, {"section.toml:1", "modle", "model"}},
+      {{"train", "type.toml"}, {"type.toml:3", "model.hidden", "whole number"}},
+      {{"train", "negative.toml"}, {"negative.toml:2", "model.hidden"}},
+      {{"train", "huge.toml"}, {"huge.toml:2", "model.hidden"}},
+      {{"train", "syntax.toml"}, {"syntax.toml:2"}},
+      {{"train", "words.toml"}, {"words.toml:", "schedule.kind", "linear", "cosine"}},
+      {train + Words{"--set", "model.tied=true"}, {"model.tied", "16", "12"}},
+      {train + Words{"--set", "model.last_hidden=16"}, {"model.last_hidden", "model.hidden (16)"}},
+      {train + Words{"--set", "model.last_hidden=8", "--set", "model.layers=1"},
+       {"model.last_hidden", "layers"}},
+      {train + Words{"--set", "model.last_hidden=8", "--set", "model.tied=true"},
+       {"model.tied", "model.last_hidden (8)", "12"}},
+      {train + Words{"--set", "model.input_dropout=-0.5"}, {"model.input_dropout", "[0, 1)", "-1"}},
+      {train + Words{"--set", "optimizer.nesterov=true"}, {"optimizer.nesterov", "momentum"}},
+      {train + Words{"--set", "data.level=char"}, {"data.level", "word"}},
+      {train + Words{"--set", "training.precision=fp8"}, {"training.precision", "fp32"}},
+      // text
+      {{"train", "ptb-small"}, {"data/ptb", "data/get-ptb.sh", "--data"}},
+      {{"train", "ptb-small", "--data", "nowhere"}, {"nowhere", "data/get-ptb.sh"}},
+      {{"train", "text.toml"}, {"--data"}},
+      {text + Words{"nowhere"}, {"nowhere"}},
+      {text + Words{"empty"}, {"empty/valid.txt", "empty"}},
+      {text + Words{"blank"}, {"blank/train.txt"}},
+      {text + Words{"lacking"}, {"lacking/test.txt"}},
+      {text + Words{"binary"}, {"binary/train.txt:2", "UTF-8"}},
+      {text + Words{"short"}, {"batch of 10"}},
+      // weights
+      {{"evaluate", "gone.safetensors"}, {"gone.safetensors"}},
+      {{"evaluate", "full"}, {"full"}},
+      {{"evaluate", "cut.safetensors"}, {"cut.safetensors"}},
+      {{"evaluate", "header.safetensors"}, {"header.safetensors"}},
+      {{"evaluate", "none.safetensors"}, {"none.safetensors"}},
+      {{"generate", "text.safetensors"}, {"text.safetensors"}},
+      {{"generate", "foreign.safetensors"}, {"foreign.safetensors", "recipe"}},
+      {{"evaluate", "lacks.safetensors"}, {"lacks.safetensors", "decoder.bias"}},
+      {{"evaluate", "shape.safetensors"}, {"shape.safetensors", "[64, 12]", "[68, 12]"}},
+      {{"evaluate", "deep.safetensors"}, {"deep.safetensors", "model.layers", "100"}},
+      {{"evaluate", "recipe.safetensors"}, {"recipe.safetensors", ":2"}},
+      {{"evaluate", "vocabulary.safetensors"}, {"vocabulary.safetensors", "JSON"}},
+      {{"evaluate", "twice.safetensors"}, {"twice.safetensors", "'a'"}},
+      {{"evaluate", "nobody.safetensors"}, {"nobody.safetensors", "vocabulary"}},
+  };
+  const auto before = folder.listing();
+  for (const Case& one : cases) {
+    const ProgramRun run = ptb(one.words, folder.path());
+    const std::string line = run.err.substr(0, run.err.find('\n'));
+    const std::string command = fmt::format("ptb {}\n  -> {}", fmt::join(one.words, " "), run.err);
+    CHECK_MESSAGE(run.code == 2, command);
+    CHECK_MESSAGE(line.starts_with("ptb: "), command);
+    CHECK_MESSAGE(line + "\n" == run.err, command);
+    CHECK_MESSAGE(run.out.empty(), command);
+    const std::string missing = lacks(line, one.parts);
+    CHECK_MESSAGE(missing.empty(), command, missing);
+  }
+  CHECK(folder.listing() == before);
+}
+
+TEST_CASE("what fails while running: exit code 1 and one line") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  const ProgramRun diverged = ptb({"train", "tiny.toml", "--json", "--set", "optimizer.kind=sgd", "--set",
+                                   "optimizer.learning_rate=1e30", "--set", "training.clip=0"},
+                                  folder.path());
+  CHECK(diverged.code == 1);
+  CHECK(diverged.out.empty());
+  CHECK(lines_of(diverged.err).back().starts_with("ptb: training has diverged"));
+
+  const ProgramRun full = ptb({"explain", "ptb-small"}, folder.path(), "/dev/full");
+  CHECK(full.code == 1);
+  CHECK(lines_of(full.err).size() == 1);
+}
+
+#if !defined(__SANITIZE_ADDRESS__)
+TEST_CASE("too little memory: exit code 3 and one line") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  const std::string command = "ulimit -v 3000000; exec " + program_named("ptb") +
+                              " train tiny.toml --threads 1 --set model.hidden=10000 --set model.layers=2";
+  const ProgramRun run = run_program("/bin/sh", {"-c", command}, folder.path());
+  CHECK_MESSAGE(run.code == 3, run.err);
+  CHECK(lines_of(run.err).size() == 1);
+  CHECK(run.err.starts_with("ptb: "));
+}
+#endif
