@@ -2,12 +2,19 @@
 
 namespace unroll::inline UNROLL_REAL {
 
-LstmChoice choose_gru(const GruConfig& config) {
-  return choose_engine(config.engine, named({{"locked_dropout", config.locked_dropout},
-                                             {"recurrent_dropout", config.recurrent_dropout > 0},
-                                             {"weight_drop", config.weight_drop > 0},
-                                             {"zoneout", config.zoneout > 0},
-                                             {"residual", config.residual}}));
+LstmChoice choose_gru(const GruConfig& c, const EngineFacts& facts, const WindowFacts& window) {
+  return choose_engine(
+      c.engine,
+      {.name = "gru",
+       .input = c.input,
+       .hidden = c.hidden,
+       .layers = c.layers,
+       .two_biases = true,
+       .unknown = options_set({option("recurrent_dropout", c.recurrent_dropout),
+                               option("weight_drop", c.weight_drop), option("zoneout", c.zoneout)}),
+       .between_layers =
+           options_set({option("dropout", c.layers > 1 ? c.dropout : 0), option("residual", c.residual)})},
+      facts, window);
 }
 
 static StackConfig stack_of_gru(const GruConfig& config) {

@@ -33,7 +33,8 @@ struct GruConfig {
 };
 
 // As choose_lstm.
-LstmChoice choose_gru(const GruConfig& config);
+LstmChoice choose_gru(const GruConfig& config, const EngineFacts& facts = engine_facts(),
+                      const WindowFacts& window = {});
 
 // h [layers, batch, hidden] across windows of time, in a buffer of its own. Assigning the Var that a Gru
 // gives copies the values and drops the gradient.

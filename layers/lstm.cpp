@@ -1,14 +1,11 @@
 #include "layers/lstm.h"
 
 #include <algorithm>
-#include <array>
 #include <span>
 
 namespace unroll::inline UNROLL_REAL {
 
 namespace {
-constexpr std::array<std::string_view, 4> engine_names = {"auto", "cudnn", "fused", "composed"};
-
 void require_one_of(const char* option, Unary f, std::span<const Unary> known) {
   std::string names;
   for (const Unary g : known) names += (names.empty() ? "" : ", ") + std::string(name_of(g));
@@ -17,52 +14,24 @@ void require_one_of(const char* option, Unary f, std::span<const Unary> known) {
 
 }  // namespace
 
-std::string_view name_of(LstmEngine engine) { return engine_names[static_cast<size_t>(engine)]; }
-
-LstmEngine lstm_engine_named(std::string_view name) {
-  for (size_t i = 0; i < engine_names.size(); ++i)
-    if (engine_names[i] == name) return static_cast<LstmEngine>(i);
-  throw InputError(fmt::format("engine '{}' is none of auto, cudnn, fused, composed", name));
-}
-
-std::string LstmChoice::text() const {
-  std::string result(name_of(engine));
-  if (!reasons.empty()) result += fmt::format(", because {}", reasons.back().verdict);
-  return result;
-}
-
-LstmChoice choose_engine(LstmEngine engine, const std::string& options) {
-  if (engine == LstmEngine::cudnn)
-    throw InputError(fmt::format(
-        "engine 'cudnn' cannot serve: it needs an NVIDIA GPU and this build of unroll runs on the CPU{}; 'fused' and "
-        "'composed' can",
-        options.empty() ? "" : ", and it does not know " + options));
-  LstmChoice choice{.engine = engine, .reasons = {}};
-  choice.reasons.push_back({"device", "cpu", "cudnn needs an NVIDIA GPU; fused and composed run here"});
-  choice.reasons.push_back(
-      options.empty() ? LstmReason{"cell", "standard", "all engines compute it"}
-                      : LstmReason{"cell", options, "cudnn does not know it; fused and composed compute it"});
-  if (engine == LstmEngine::automatic) {
-    choice.engine = LstmEngine::fused;
-    choice.reasons.push_back({"speed", "", "it is the fastest engine on a CPU"});
-  } else {
-    choice.reasons.push_back({"forced", std::string(name_of(engine)), "it was asked for"});
-  }
-  return choice;
-}
-
-LstmChoice choose_lstm(const LstmConfig& config) {
-  return choose_engine(config.engine, named({{"locked_dropout", config.locked_dropout},
-                                             {"recurrent_dropout", config.recurrent_dropout > 0},
-                                             {"weight_drop", config.weight_drop > 0},
-                                             {"zoneout_h", config.zoneout_h > 0},
-                                             {"zoneout_c", config.zoneout_c > 0},
-                                             {"last_hidden", config.last_hidden > 0},
-                                             {"layer_norm", config.layer_norm},
-                                             {"peepholes", config.peepholes},
-                                             {"gate_activation", config.gate_activation != Unary::sigmoid},
-                                             {"cell_activation", config.cell_activation != Unary::tanh},
-                                             {"residual", config.residual}}));
+LstmChoice choose_lstm(const LstmConfig& c, const EngineFacts& facts, const WindowFacts& window) {
+  const auto unknown =
+      options_set({option("recurrent_dropout", c.recurrent_dropout), option("weight_drop", c.weight_drop),
+                   option("zoneout_h", c.zoneout_h), option("zoneout_c", c.zoneout_c),
+                   option("layer_norm", c.layer_norm), option("peepholes", c.peepholes),
+                   option("gate_activation", name_of(c.gate_activation), name_of(Unary::sigmoid)),
+                   option("cell_activation", name_of(c.cell_activation), name_of(Unary::tanh))});
+  return choose_engine(
+      c.engine,
+      {.name = "lstm",
+       .input = c.input,
+       .hidden = c.hidden,
+       .layers = c.layers,
+       .projection = c.projection,
+       .unknown = unknown,
+       .between_layers = options_set({option("dropout", c.layers > 1 ? c.dropout : 0),
+                                      option("residual", c.residual), option("last_hidden", c.last_hidden)})},
+      facts, window);
 }
 
 static StackConfig stack_of_lstm(const LstmConfig& config) {

@@ -5,22 +5,13 @@
 // it. What an option adds has a name of its own, so a checkpoint says what it is.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "framework/parameters.h"
+#include "layers/engine.h"
 #include "layers/recurrent.h"
 
 namespace unroll::inline UNROLL_REAL {
-
-enum class LstmEngine : uint8_t {
-  automatic,  // choose_lstm decides
-  cudnn,      // cuDNN's RNN interface, on an NVIDIA GPU; of rows padded before their steps it knows nothing
-  fused,      // one product for the inputs of all steps; per step a recurrent product and one pass of arithmetic
-  composed    // the cell spelled out in elementary operations: for reading, and the reference for the others
-};
-std::string_view name_of(LstmEngine engine);
-LstmEngine lstm_engine_named(std::string_view name);  // throws InputError listing the names
 
 struct LstmConfig {
   int input = 0;
@@ -57,20 +48,10 @@ struct LstmConfig {
   int output() const { return directions() * (last_hidden ? last_hidden : width()); }  // of y
 };
 
-// Why an engine was taken: one line per criterion.
-struct LstmReason {
-  std::string criterion, value, verdict;  // "device", "cpu", "fused and composed run here"
-};
-struct LstmChoice {
-  LstmEngine engine;
-  std::vector<LstmReason> reasons;
-  std::string text() const;  // "fused, because ..."
-};
-// The engine for a configuration on this machine. Throws InputError if a forced engine cannot serve, naming
-// what is in the way.
-LstmChoice choose_lstm(const LstmConfig& config);
-// The same for any recurrent layer, given the names of those of its options that cudnn does not know.
-LstmChoice choose_engine(LstmEngine engine, const std::string& options);
+// The engine for a configuration, on this machine if no other is given. Throws InputError if a forced engine cannot
+// serve, naming what is in the way.
+LstmChoice choose_lstm(const LstmConfig& config, const EngineFacts& facts = engine_facts(),
+                       const WindowFacts& window = {});
 
 using LstmVars = RecurrentVars;
 using LstmState = RecurrentState;

@@ -15,6 +15,10 @@ RecurrentState RecurrentLayer::zero_state(int batch) const {
 const LstmChoice& RecurrentLayer::choice() const {
   return std::visit([](const auto& layer) -> const LstmChoice& { return layer.choice(); }, layer_);
 }
+LstmChoice RecurrentLayer::choice_for(const WindowFacts& window) const {
+  return lstm() ? choose_lstm(lstm()->config(), engine_facts(), window)
+                : choose_gru(gru()->config(), engine_facts(), window);
+}
 int RecurrentLayer::input() const {
   return std::visit([](const auto& layer) { return layer.config().input; }, layer_);
 }

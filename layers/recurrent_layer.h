@@ -18,6 +18,7 @@ class RecurrentLayer {
   Lstm::Output operator()(const Var& x, const RecurrentVars& state, const Lengths& lengths = {}) const;
   RecurrentState zero_state(int batch) const;
   const LstmChoice& choice() const;
+  LstmChoice choice_for(const WindowFacts& window) const;  // the same, with what the windows add to the table
   int input() const;
   int output() const;
   bool bidirectional() const;

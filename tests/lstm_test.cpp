@@ -1,4 +1,4 @@
-// The LSTM: gradients of both engines, state in and out, and the choice between engines.
+// The LSTM: gradients of both engines, and state in and out.
 #include "layers/lstm.h"
 
 #include <algorithm>
@@ -291,44 +291,6 @@ TEST_CASE("dropout acts between layers, on a tape, anew with every step and ever
     params.set_step(1);
     CHECK_FALSE(same_bits(run(two, {}), before));
   }
-}
-
-// --- the choice of an engine -------------------------------------------------------------------------------
-
-TEST_CASE("choose_lstm names an engine and gives reasons") {
-  const LstmChoice automatic = choose_lstm({.input = 2, .hidden = 3});
-  CHECK(automatic.engine == LstmEngine::fused);
-  CHECK(automatic.text().starts_with("fused, because "));
-  CHECK_FALSE(automatic.reasons.empty());
-  for (const LstmReason& reason : automatic.reasons) {
-    CHECK_FALSE(reason.criterion.empty());
-    CHECK_FALSE(reason.verdict.empty());
-  }
-  for (LstmEngine engine : engines) {
-    const LstmChoice forced = choose_lstm({.input = 2, .hidden = 3, .engine = engine});
-    CHECK(forced.engine == engine);
-    CHECK(forced.text().starts_with(name_of(engine)));
-    ParameterSet params;
-    CHECK(Lstm(params / "lstm", {.input = 2, .hidden = 3, .engine = engine}).choice().engine == engine);
-  }
-}
-
-TEST_CASE("forcing cudnn where it cannot serve is an error of the user's that says why") {
-  const auto choose = [] { choose_lstm({.input = 2, .hidden = 3, .engine = LstmEngine::cudnn}); };
-  CHECK_THROWS_AS(choose(), InputError);
-  CHECK(lacks(error_of(choose), {"cudnn", "GPU", "fused"}) == "");
-  ParameterSet params;
-  CHECK_THROWS_AS(Lstm(params / "lstm", {.input = 2, .hidden = 3, .engine = LstmEngine::cudnn}), InputError);
-}
-
-TEST_CASE("engines have names, and an unknown one is an error that lists them") {
-  for (LstmEngine engine :
-       {LstmEngine::automatic, LstmEngine::cudnn, LstmEngine::fused, LstmEngine::composed})
-    CHECK(lstm_engine_named(name_of(engine)) == engine);
-  CHECK(name_of(LstmEngine::automatic) == "auto");
-  CHECK_THROWS_AS(lstm_engine_named("fuse"), InputError);
-  CHECK(lacks(error_of([] { lstm_engine_named("fuse"); }), {"fuse", "auto", "cudnn", "fused", "composed"}) ==
-        "");
 }
 
 // --- errors ------------------------------------------------------------------------------------------------

@@ -356,14 +356,14 @@ TEST_CASE("explain: parameters, work, memory and engine, without the text and wi
   const Folder folder;
   const std::string out = ptb_out({"explain", "ptb-small"}, folder.path());
   for (const std::string part : {"lstm.weight_hh_l1", "[800, 200]", "4651600", "FLOP per token", "5.28M",
-                                 "Traffic", "Memory", "Engine: fused", "0.5 0.25"})
+                                 "Traffic", "Memory", "Engine: lstm: fused", "0.5 0.25"})
     CHECK_MESSAGE(out.find(part) != std::string::npos, part);
   const auto explained = [&](const std::string& recipe) {  // what dropout costs would be measured, and take its time
     return ptb_out({"explain", recipe, "--set", "model.dropout=0"}, folder.path());
   };
   CHECK(explained("ptb-medium").find("19775200") != std::string::npos);
   CHECK(explained("ptb-large").find("66022000") != std::string::npos);
-  CHECK(ptb_out({"explain", "demo", "--engine", "composed"}, folder.path()).find("Engine: composed") !=
+  CHECK(ptb_out({"explain", "demo", "--engine", "composed"}, folder.path()).find("Engine: lstm: composed, because it was asked for") !=
         std::string::npos);
   CHECK(folder.listing().empty());
 }

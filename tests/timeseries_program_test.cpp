@@ -383,7 +383,7 @@ TEST_CASE("explain: parts, windows, parameters and engine, without writing") {
   const Folder folder;
   const std::string out = timeseries_out({"explain", "airline"}, folder.path());
   for (const char* part :
-       {"1949-01", "1957-01", "48", "lstm.weight_hh_l0", "[256, 64]", "Engine: fused", "learning rate"})
+       {"1949-01", "1957-01", "48", "lstm.weight_hh_l0", "[256, 64]", "Engine: lstm: fused", "learning rate"})
     CHECK_MESSAGE(out.find(part) != std::string::npos, out);
   CHECK(folder.listing().empty());
 }

@@ -307,22 +307,6 @@ TEST_CASE("options that make no sense are errors that say why") {
   CHECK(lacks(call(ids({2}, {-1, 4})), {"length -1", "row 0"}) == "");
 }
 
-TEST_CASE("the choice of an engine names the options that cudnn does not know") {
-  const LstmChoice choice = choose_lstm({.input = 2, .hidden = 3, .weight_drop = 0.5f, .zoneout_c = 0.1f});
-  CHECK(choice.engine == LstmEngine::fused);
-  CHECK(std::ranges::any_of(choice.reasons,
-                            [](const LstmReason& r) { return r.value == "weight_drop, zoneout_c"; }));
-  const LstmChoice stacked = choose_lstm(
-      {.input = 2, .hidden = 3, .layers = 2, .dropout = 0.5f, .locked_dropout = true, .residual = true});
-  CHECK(std::ranges::any_of(stacked.reasons,
-                            [](const LstmReason& r) { return r.value == "locked_dropout, residual"; }));
-  CHECK(lacks(error_of([] {
-                choose_lstm(
-                    {.input = 2, .hidden = 3, .recurrent_dropout = 0.5f, .engine = LstmEngine::cudnn});
-              }),
-              {"cudnn", "recurrent_dropout", "fused"}) == "");
-}
-
 // --- the cell and the layers -------------------------------------------------------------------------------
 
 TEST_CASE("what an option adds has a name, a shape and first values of its own") {

@@ -8,11 +8,19 @@
 
 namespace unroll {
 
-void print_engine(const LstmChoice& choice) {
-  fmt::print("Engine: {}\n", name_of(choice.engine));
+RunDescription::Table engine_table(const LstmChoice& choice) {
+  RunDescription::Table table{.title = "Engine",
+                              .note = choice.text,
+                              .columns = {"criterion", "value", "fits cudnn", "what it costs"}};
   for (const LstmReason& reason : choice.reasons)
-    fmt::print("  {:<11} {:<11} {}\n", reason.criterion, reason.value, reason.verdict);
-  fmt::print("\n");
+    table.rows.push_back({reason.criterion, reason.value, std::string(name_of(reason.fits)), reason.verdict});
+  return table;
+}
+
+void print_engine(const LstmChoice& choice) {
+  RunDescription::Table table = engine_table(choice);
+  table.note.clear();  // it stands above
+  fmt::print("Engine: {}\n{}\n", choice.text, table_text(table));
 }
 
 std::string describe_computing(const TrainingSection& training) {

@@ -6,9 +6,12 @@
 
 #include "layers/lstm.h"
 #include "training/recipe_sections.h"
+#include "training/run_description.h"
 
 namespace unroll {
 
+// cuDNN's criteria and how a layer meets them: for `explain`, and for the page of a run.
+RunDescription::Table engine_table(const LstmChoice& choice);
 void print_engine(const LstmChoice& choice);
 // "fp32 on kernels for avx512, 2 threads, seed 1"
 std::string describe_computing(const TrainingSection& training);

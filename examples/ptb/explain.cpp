@@ -189,8 +189,8 @@ void explain(Command& command) {
   const LayerCosts costs = measure_layer_costs(recipe);
   print_memory(recipe, model, sizes.vocab, costs);
   print_options(recipe, costs);
-  print_engine(model.recurrent.choice());
-  print_products(recipe.training.precision);
+  print_products(recipe.training.precision);  // which an engine depends on
+  print_engine(model.recurrent.choice_for({.steps = recipe.data.bptt, .batch = recipe.data.batch}));
   print_course(recipe, sizes.tokens);
 }
 

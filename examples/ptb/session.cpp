@@ -34,16 +34,11 @@ std::vector<RunDescription::Figure> TextTraining::facts() const {
                        recipe_.data.level == Level::word ? "words" : "characters")},
           {"model", fmt::format("embedding {}, {}, dropout {}: {} parameters", recipe_.model.embedding,
                                 describe_layers(recipe_), rates, with_commas(model_.params.count()))},
-          {"engine", model_.recurrent.choice().text()},
+          {"engine", model_.recurrent.choice().text},
           {"", describe_computing(recipe_.training)}};
 }
 
 RunDescription TextTraining::description() const {
-  const LstmChoice& choice = model_.recurrent.choice();
-  RunDescription::Table engine{
-      .title = "Engine", .note = choice.text(), .columns = {"criterion", "value", "verdict"}};
-  for (const LstmReason& reason : choice.reasons)
-    engine.rows.push_back({reason.criterion, reason.value, reason.verdict});
   RunDescription run{
       .title = {},
       .summary = fmt::format("{} language model of {} parameters: {}", cell_name(recipe_),
@@ -53,7 +48,7 @@ RunDescription TextTraining::description() const {
       .facts = facts(),
       .results = {},
       .levels = {},
-      .tables = {engine}};
+      .tables = {engine_table(model_.recurrent.choice())}};
   if (text_.source_valid) run.levels.push_back({"the source's own", *text_.source_valid});
   return run;
 }

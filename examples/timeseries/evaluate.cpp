@@ -64,18 +64,19 @@ void evaluate(Command& command) {
   }
   if (!json) return;
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  const RunResult result{.recipe = saved.recipe.name,
-                         .engine = model->engine() ? std::string(name_of(model->engine()->engine)) : "none",
-                         .precision = name_of(precision()),
-                         .seed = saved.recipe.training.seed,
-                         .parameters = model->params.count(),
-                         .epochs = {},
-                         .count = count,
-                         .seconds = seconds,
-                         .rate = static_cast<double>(count) / seconds,
-                         .seconds_saving = {},
-                         .seconds_logging = {},
-                         .train = {}};
+  const RunResult result{
+      .recipe = saved.recipe.name,
+      .engine = model->recurrent() ? std::string(name_of(model->recurrent()->choice().engine)) : "none",
+      .precision = name_of(precision()),
+      .seed = saved.recipe.training.seed,
+      .parameters = model->params.count(),
+      .epochs = {},
+      .count = count,
+      .seconds = seconds,
+      .rate = static_cast<double>(count) / seconds,
+      .seconds_saving = {},
+      .seconds_logging = {},
+      .train = {}};
   result.print_json("windows", "windows_per_second", {{"scores", scores}});
 }
 

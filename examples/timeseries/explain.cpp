@@ -67,8 +67,9 @@ void explain(Command& command) {
   for (const std::string& warning : data.warnings) fmt::print("warning: {}\n", warning);
   fmt::print("\n{}\nParameters\n{}\n", table_text(table_of_parts(data)),
              table_text(parameter_table(model.params)));
-  if (model.engine()) print_engine(*model.engine());
-  print_products(recipe.training.precision);
+  print_products(recipe.training.precision);  // which an engine depends on
+  if (model.recurrent())
+    print_engine(model.recurrent()->choice_for({.steps = recipe.data.window, .batch = recipe.data.batch}));
   const int64_t batches = data.train->batches(recipe.data.batch);
   fmt::print("Training: {} epochs of {} batches of {} windows\n", recipe.training.epochs, batches,
              recipe.data.batch);

@@ -67,7 +67,7 @@ bool SeriesModel::linear() const {
          recipe_.model.architecture == Architecture::dlinear;
 }
 
-const LstmChoice* SeriesModel::engine() const { return encoder_ ? &encoder_->choice() : nullptr; }
+const RecurrentLayer* SeriesModel::recurrent() const { return encoder_ ? &*encoder_ : nullptr; }
 
 // --- in and out of rows -----------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ class SeriesModel {
   Tensor predict(const Tensor& input) const;
 
   // Of the recurrent layers; nullptr: there are none.
-  const LstmChoice* engine() const;
+  const RecurrentLayer* recurrent() const;  // the encoder
   ParameterSet params;
 
  private:

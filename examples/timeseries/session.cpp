@@ -36,7 +36,7 @@ static std::string describe_layers(const Recipe& recipe) {
 }
 
 static std::string describe_engine(const SeriesModel& model) {
-  return model.engine() ? model.engine()->text() : "none: no recurrent layers";
+  return model.recurrent() ? model.recurrent()->choice().text : "none: no recurrent layers";
 }
 
 std::vector<RunDescription::Figure> SeriesTraining::facts() const {
@@ -70,6 +70,8 @@ std::vector<RunDescription::Figure> SeriesTraining::facts() const {
 }
 
 RunDescription SeriesTraining::description() const {
+  std::vector<RunDescription::Table> tables;
+  if (model_.recurrent()) tables.push_back(engine_table(model_.recurrent()->choice()));
   return {.title = {},
           .summary = fmt::format(
               "{} of {} parameters: {}", recipe_.detects() ? "Detector" : "Forecasts by a model",
@@ -78,7 +80,7 @@ RunDescription SeriesTraining::description() const {
           .facts = facts(),
           .results = {},
           .levels = {},
-          .tables = {}};
+          .tables = tables};
 }
 
 // Each epoch takes the windows in an order of its own.
@@ -128,7 +130,7 @@ Trainee SeriesTraining::trainee() {
 // Of a checkpoint: what resuming it compares.
 Metadata SeriesTraining::metadata() const {
   Metadata metadata = model_metadata(recipe_, data_.series(), data_.scaling);
-  metadata["engine"] = model_.engine() ? name_of(model_.engine()->engine) : "none";
+  metadata["engine"] = model_.recurrent() ? name_of(model_.recurrent()->choice().engine) : "none";
   const std::vector<double>& values = data_.series().values;
   metadata["series"] = fmt::format(
       "{:016x}", place_of({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double)}));

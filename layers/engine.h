@@ -1,0 +1,80 @@
+// Which engine computes a recurrent layer, and why: cuDNN's criteria, each a line of a table.
+//
+// The choice is a pure function of the layer's options and of what the machine has, so that a machine can be asked
+// what another one would do.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "framework/gemm.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+enum class LstmEngine : uint8_t {
+  automatic,  // the fastest that serves
+  cudnn,      // cuDNN's RNN interface, on an NVIDIA GPU; of rows padded before their steps it knows nothing
+  fused,  // one product for the inputs of all steps; per step a recurrent product and one pass of arithmetic
+  composed  // the cell spelled out in elementary operations: for reading, and the reference for the others
+};
+std::string_view name_of(LstmEngine engine);
+LstmEngine lstm_engine_named(std::string_view name);  // throws InputError listing the names
+
+// What the machine has. Versions as the libraries number them.
+struct EngineFacts {
+  std::string gpu = {};     // "NVIDIA H100"; empty: the CPU computes, and no_gpu says why
+  std::string no_gpu = {};  // "this build has no CUDA"
+  int capability = 0;       // 90: compute capability 9.0
+  int driver = 0;           // the newest CUDA that the driver runs: 13000
+  int toolkit = 0;          // the CUDA that this build was made with
+  int cudnn = 0;            // 91900: cuDNN 9.19.0; 0: it is not there, and no_cudnn says why
+  std::string no_cudnn = {};
+  Precision precision = Precision::fp32;
+};
+EngineFacts engine_facts();  // of this process, as it computes now
+
+// What a layer will be called with, as far as that is known; 0: it is not.
+struct WindowFacts {
+  int steps = 0, batch = 0;
+  enum class Lengths : uint8_t { none, padded_after, padded_before } lengths = Lengths::none;
+};
+
+// A layer as an engine sees it.
+struct LayerFacts {
+  using Options = std::vector<std::pair<std::string, std::string>>;  // those that are set, with their values
+  std::string name;                                                  // "lstm"
+  int input = 0, hidden = 0, layers = 0;
+  bool two_biases = false;      // one of them inside the reset gate, as a GRU's
+  int projection = 0;           // 0: none
+  Options unknown = {};         // to cuDNN
+  Options between_layers = {};  // what acts there, so that a stack of layers is no longer one call
+};
+
+// One criterion of cuDNN, and how this layer on this machine meets it.
+struct LstmReason {
+  enum class Fits : uint8_t { yes, at_a_cost, no } fits;
+  std::string criterion, value;  // "recurrent_dropout", "0.25"
+  std::string verdict;           // what it costs: "fused and composed compute it"
+  std::string because;           // of one that does not fit: "recurrent_dropout = 0.25 is not in cuDNN"
+};
+std::string_view name_of(LstmReason::Fits fits);  // "yes", "at a cost", "no"
+
+struct LstmChoice {
+  LstmEngine engine;
+  std::string text;  // "lstm: cudnn, standard, 2 x 1500", "lstm: fused, because …"
+  std::vector<LstmReason> reasons;
+};
+// The engine for a layer. Throws InputError if `asked` is cudnn and cannot serve, naming everything in the way.
+LstmChoice choose_engine(LstmEngine asked, const LayerFacts& layer, const EngineFacts& facts,
+                         const WindowFacts& window = {});
+
+// Those of the options that are set: a rate or a width above 0, a switch that is on, a function other than the usual one.
+LayerFacts::Options options_set(std::vector<std::pair<std::string, std::string>> all);
+template <class T>
+std::pair<std::string, std::string> option(const char* name, const T& value, const T& unset = {}) {
+  return {name, value == unset ? "" : fmt::format("{}", value)};
+}
+
+}  // namespace unroll::inline UNROLL_REAL
