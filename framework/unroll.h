@@ -15,6 +15,7 @@
 #include "layers/dropout.h"
 #include "layers/embedding.h"
 #include "layers/gru.h"
+#include "layers/highway.h"
 #include "layers/layer_norm.h"
 #include "layers/lstm.h"
 #include "layers/neural_cache.h"

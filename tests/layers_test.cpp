@@ -5,7 +5,9 @@
 #include "layers/dense.h"
 #include "layers/dropout.h"
 #include "layers/embedding.h"
+#include "layers/highway.h"
 #include "layers/layer_norm.h"
+#include "layers/lstm.h"
 #include "layers/regularization.h"
 #include "tests/gradcheck.h"
 #include "tests/support.h"
@@ -133,6 +135,36 @@ TEST_CASE("Embedding drops whole words, on a tape, at its rate, and is different
                 Embedding(other / "embed", {.vocab = 7, .dim = 3, .dropout = 1});
               }),
               {"embedding", "dropout 1"}) == "");
+}
+
+TEST_CASE("a Highway sums each channel's own last values, with the same weights, and is differentiated") {
+  ParameterSet params;
+  const Highway highway(params / "highway", {.length = 2, .out = 2});
+  CHECK(names(params) == std::vector<std::string>{"highway.weight [2, 2]", "highway.bias [2] no decay"});
+  params.values();
+  params.find("highway.weight")->value.copy_from(tensor({2, 2}, {1, 10, 100, 1000}));
+  params.find("highway.bias")->value.copy_from(tensor({2}, {0.25, 0.5}));
+  // Three rows of two windows of three channels; the first row is not read, nor the channel in the middle.
+  const Var x = tensor({3, 2, 3}, {9, 9, 9, 9, 9, 9, 1, 9, 2, 3, 9, 4, 5, 9, 6, 7, 9, 8});
+  const std::vector<int> channels = {2, 0};
+  const Var y = highway(x, channels);
+  CHECK(y.shape() == Shape{2, 2, 2});
+  CHECK(values(y) == std::vector<real>{62.25, 51.25, 6200.5, 5100.5, 84.25, 73.25, 8400.5, 7300.5});
+  CHECK(gradcheck("Highway", params, {{3, 2, 3}}, [&](auto& v) { return highway(v[0], channels); }));
+  CHECK(error_of([&] { (void)last_values(x, 3, 2); }).find("last_values: 2 of channel 3") != std::string::npos);
+  CHECK(error_of([&] { (void)last_values(x, 0, 4); }).find("[3, 2, 3]") != std::string::npos);
+}
+
+TEST_CASE("a Highway beside an LSTM: both paths of a window are differentiated") {
+  ParameterSet params;
+  const Lstm lstm(params / "lstm", {.input = 2, .hidden = 3});
+  const Dense head(params / "head", {.in = 3, .out = 2});
+  const Highway highway(params / "highway", {.length = 3, .out = 2});
+  const std::vector<int> channels = {1};
+  CHECK(gradcheck("Highway beside an LSTM", params, {{4, 2, 2}}, [&](auto& v) {
+    const auto [steps, state] = lstm(v[0], lstm.zero_state(2));
+    return head(row(steps, 3)) + reshape(highway(v[0], channels), {2, 2});
+  }));
 }
 
 TEST_CASE("LayerNorm starts as the plain normalisation and is differentiated") {

@@ -52,54 +52,67 @@ std::vector<double> Forecaster::go_on(int64_t origin) {
   return result;
 }
 
-std::vector<double> Forecaster::spread(int64_t origin) {
-  constexpr int64_t most = 200, least = 8;
-  constexpr double of_80_percent = 1.2816;  // standard deviations of a normal distribution
+std::vector<double> Forecaster::held_out_errors(int64_t origin) {
+  constexpr int64_t most = 200;
   const int64_t first = std::max<int64_t>(held_out_, saved_.recipe.data.window), end = origin - steps_ + 1;
   count_ = std::max<int64_t>(0, std::min(most, end - first));
-  if (count_ < least) return {};
   const size_t values = static_cast<size_t>(steps_) * targets().size();
-  const auto middle = static_cast<size_t>(saved_.recipe.middle_output());
-  std::vector<double> squares(values);
+  std::vector<double> errors;
   for (int64_t k = 0; k < count_; ++k) {
     const int64_t from = first + k * (end - first) / count_;
     const std::vector<double> found = go_on(from);
-    for (size_t i = 0; i < values; ++i) {
-      const double truth =
-          series_.at(from + static_cast<int64_t>(i / targets().size()), targets()[i % targets().size()]);
-      squares[i] += (found[middle * values + i] - truth) * (found[middle * values + i] - truth);
+    for (size_t i = 0; i < found.size(); ++i) {
+      const size_t at = i % values;
+      errors.push_back(found[i] - series_.at(from + static_cast<int64_t>(at / targets().size()),
+                                             targets()[at % targets().size()]));
     }
   }
-  for (double& s : squares) s = of_80_percent * std::sqrt(s / static_cast<double>(count_));
-  return squares;
+  return errors;
 }
 
 Forecast Forecaster::forecast(int64_t origin) {
+  constexpr int64_t least = 8;
+  constexpr double of_80_percent = 1.2816;  // standard deviations of a normal distribution
   const Recipe& recipe = saved_.recipe;
   const std::vector<double> found = go_on(origin);
-  const size_t values = static_cast<size_t>(steps_) * targets().size();
-  const auto output = [&](int q) {
-    const auto begin = found.begin() + q * static_cast<int64_t>(values);
+  const size_t values = static_cast<size_t>(steps_) * targets().size(), outputs = found.size() / values;
+  const auto middle = static_cast<size_t>(recipe.middle_output());
+  const auto output = [&](size_t q) {
+    const auto begin = found.begin() + static_cast<int64_t>(q * values);
     return std::vector<double>(begin, begin + static_cast<int64_t>(values));
   };
-  Forecast forecast{origin, output(recipe.middle_output()), {}, {}, {}};
-  if (recipe.has_quantiles() && recipe.outputs() > 1 && steps_ <= recipe.data.horizon) {
-    forecast.low = output(0), forecast.high = output(recipe.outputs() - 1);
-    forecast.interval = fmt::format("quantiles {:g} to {:g}", recipe.training.quantiles.front(),
-                                    recipe.training.quantiles.back());
-    return forecast;
-  }
-  const std::vector<double> half = spread(origin);
-  if (half.empty()) {
+  Forecast forecast{origin, output(middle), {}, {}, {}};
+  const std::vector<double> errors = held_out_errors(origin);
+  const bool by_quantiles = outputs > 1 && steps_ <= recipe.data.horizon;
+  if (!by_quantiles && count_ < least) {
     forecast.interval =
         fmt::format("no interval: only {} forecasts of held-out rows to take errors from", count_);
     return forecast;
   }
-  for (size_t i = 0; i < values; ++i) {
-    forecast.low.push_back(forecast.values[i] - half[i]);
-    forecast.high.push_back(forecast.values[i] + half[i]);
+  // Error i of output q of held-out forecast k.
+  const auto error = [&](size_t k, size_t q, size_t i) { return errors[(k * outputs + q) * values + i]; };
+  const auto count = static_cast<size_t>(count_);
+  size_t within = 0;
+  if (by_quantiles) {
+    forecast.low = output(0), forecast.high = output(outputs - 1);
+    for (size_t k = 0; k < count; ++k)
+      for (size_t i = 0; i < values; ++i) within += error(k, 0, i) <= 0 && error(k, outputs - 1, i) >= 0;
+    forecast.interval = fmt::format("quantiles {:g} to {:g}", recipe.training.quantiles.front(),
+                                    recipe.training.quantiles.back());
+  } else {
+    for (size_t i = 0; i < values; ++i) {
+      double squares = 0;
+      for (size_t k = 0; k < count; ++k) squares += error(k, middle, i) * error(k, middle, i);
+      const double half = of_80_percent * std::sqrt(squares / static_cast<double>(count_));
+      for (size_t k = 0; k < count; ++k) within += std::abs(error(k, middle, i)) <= half;
+      forecast.low.push_back(forecast.values[i] - half);
+      forecast.high.push_back(forecast.values[i] + half);
+    }
+    forecast.interval = fmt::format("80 %, from the errors of {} forecasts of held-out rows", count_);
   }
-  forecast.interval = fmt::format("80 %, from the errors of {} forecasts of held-out rows", count_);
+  if (count_ > 0)
+    forecast.interval += fmt::format("; of the values of {} such forecasts {:.0f} % lay within", count_,
+                                     100 * static_cast<double>(within) / static_cast<double>(count * values));
   return forecast;
 }
 

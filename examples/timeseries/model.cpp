@@ -1,6 +1,7 @@
 #include "model.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace timeseries {
@@ -42,8 +43,9 @@ Columns columns_of(const SeriesWindows& windows) {
 SeriesModel::SeriesModel(const Recipe& recipe, const Columns& columns)
     : params(recipe.training.seed), recipe_(recipe), columns_(columns) {
   const auto& m = recipe.model;
-  const bool reads_targets = by_channel() || m.normalization != Normalization::none ||
-                             m.architecture == Architecture::encoder_decoder;
+  const bool reads_targets =
+      !recipe.detects() && (by_channel() || m.normalization != Normalization::none ||
+                            m.architecture == Architecture::encoder_decoder || m.highway > 0);
   require_input(!reads_targets || std::ranges::find(columns.targets, -1) == columns.targets.end(),
                 "{}: data.targets must be among data.channels: the model goes on from their values",
                 recipe.name);
@@ -60,6 +62,10 @@ SeriesModel::SeriesModel(const Recipe& recipe, const Columns& columns)
   if (decodes) decoder_.emplace(make_layers(params, "decoder", recipe, width()));
   dropout_.emplace(params / "dropout", DropoutConfig{.rate = m.dropout});
   head_.emplace(params / "head", DenseConfig{.in = m.hidden, .out = decodes ? out : horizon * out});
+  if (m.highway == 0) return;
+  const int channels = recipe.detects() ? columns.inputs : 1;
+  highway_.emplace(params / "highway",
+                   HighwayConfig{.length = m.highway * channels, .out = recipe.outputs() * horizon});
 }
 
 bool SeriesModel::linear() const {
@@ -94,14 +100,16 @@ SeriesModel::Prepared SeriesModel::prepare(const Tensor& input) const {
   return prepared;
 }
 
-// Changes x, and notes what is to be undone.
+// Changes x, and notes what is to be undone, if the output has the units of the input.
 void SeriesModel::normalize(Prepared& prepared) const {
   const bool by_mean = recipe_.model.normalization == Normalization::window;
   if (recipe_.model.normalization == Normalization::none) return;
   const int window = prepared.x.dim(0), rows = prepared.x.dim(1), features = prepared.x.dim(2);
   const int values = linear() ? 1 : features - columns_.calendar, horizon = recipe_.horizon();
-  prepared.shift = Tensor({rows, horizon * width()});
-  prepared.scale = Tensor({rows, horizon * width()});
+  if (!recipe_.detects()) {
+    prepared.shift = Tensor({rows, horizon * width()});
+    prepared.scale = Tensor({rows, horizon * width()});
+  }
   for (int row = 0; row < rows; ++row) {
     for (int column = 0; column < values; ++column) {
       const auto at = [&](int t) -> real& {
@@ -117,7 +125,7 @@ void SeriesModel::normalize(Prepared& prepared) const {
       }
       for (int t = 0; t < window; ++t) at(t) = static_cast<real>((at(t) - shift) / scale);
       for (int k = 0; k < width(); ++k) {
-        if (!by_channel() && columns_.targets[static_cast<size_t>(k)] != column) continue;
+        if (feature_of(k) != column) continue;
         for (int step = 0; step < horizon; ++step) {
           const int64_t to = int64_t{row} * horizon * width() + step * width() + k;
           prepared.shift.data()[to] = static_cast<real>(shift);
@@ -161,10 +169,7 @@ Vars SeriesModel::outputs(const Prepared& prepared) const {
   if (recipe_.model.architecture == Architecture::encoder_decoder) {
     y = encode_and_decode(prepared.x);
   } else if (linear()) {
-    Tensor x({rows, window});
-    for (int t = 0; t < window; ++t)
-      for (int row = 0; row < rows; ++row)
-        x.data()[int64_t{row} * window + t] = prepared.x.data()[t * rows + row];
+    const Tensor x = last_values(prepared.x, 0, window).value();
     if (trend_head_) {
       const Tensor trend = moving_average(x);
       y = by_output((*head_)(sub(x, trend)) + (*trend_head_)(trend));
@@ -173,11 +178,27 @@ Vars SeriesModel::outputs(const Prepared& prepared) const {
     }
   } else {
     const auto [steps, state] = (*encoder_)(prepared.x, encoder_->zero_state(rows));
-    y = by_output((*head_)((*dropout_)(row(steps, window - 1))));
+    const Var read = (*head_)((*dropout_)(row(steps, window - 1)));
+    y = by_output(highway_ ? read + linear_path(prepared.x) : read);
   }
   if (prepared.shift.defined())
     for (Var& values : y) values = values * prepared.scale + prepared.shift;
   return y;
+}
+
+// To forecast, of each target from its own values; to detect, of all inputs, which then stand one after the
+// other as a single channel.
+Var SeriesModel::linear_path(const Var& x) const {
+  const int rows = x.dim(1);
+  std::vector<int> channels;
+  if (!recipe_.detects()) {
+    for (int k = 0; k < width(); ++k) channels.push_back(feature_of(k));
+    return reshape((*highway_)(x, channels), {rows, highway_->config.out * width()});
+  }
+  Vars inputs;
+  for (int c = 0; c < x.dim(2); ++c) inputs.push_back(last_values(x, c, recipe_.model.highway));
+  const Var all = transpose(concat(inputs, 1));
+  return reshape((*highway_)(reshape(all, {all.dim(0), rows, 1}), std::array{0}), {rows, 1});
 }
 
 // The decoder begins with the last row read, and goes on with what it forecast (of the middle quantile).
@@ -187,9 +208,7 @@ Vars SeriesModel::encode_and_decode(const Tensor& x) const {
   Tensor last({rows, width()});
   for (int row = 0; row < rows; ++row)
     for (int k = 0; k < width(); ++k)
-      last.data()[row * width() + k] =
-          x[x.dim(0) - 1]
-              .data()[row * features + (by_channel() ? 0 : columns_.targets[static_cast<size_t>(k)])];
+      last.data()[row * width() + k] = x[x.dim(0) - 1].data()[row * features + feature_of(k)];
   std::vector<Vars> parts(static_cast<size_t>(recipe_.outputs()));
   LstmVars state = encoded;
   Var read = last;

@@ -50,9 +50,14 @@ class SeriesModel {
   Vars outputs(const Prepared& prepared) const;  // by quantile, [rows, horizon * width]
   Vars by_output(const Var& y) const;
   Vars encode_and_decode(const Tensor& x) const;
+  Var linear_path(const Var& x) const;           // as the head: [rows, outputs * horizon * width]
   Tensor moving_average(const Tensor& x) const;  // [rows, window]
   bool linear() const;
   bool by_channel() const { return linear() || recipe_.model.shared_channels; }
+  // Where a target stands among the features of a prepared window.
+  int feature_of(int target) const {
+    return by_channel() ? 0 : columns_.targets[static_cast<size_t>(target)];
+  }
   int width() const { return by_channel() ? 1 : static_cast<int>(columns_.targets.size()); }
 
   const Recipe recipe_;
@@ -60,6 +65,7 @@ class SeriesModel {
   std::optional<RecurrentLayer> encoder_, decoder_;
   std::optional<Dropout> dropout_;
   std::optional<Dense> head_, trend_head_;
+  std::optional<Highway> highway_;
 };
 
 }  // namespace timeseries

@@ -9,11 +9,10 @@ namespace timeseries {
 
 namespace {
 
-constexpr double of_80_percent = 1.2816;  // standard deviations of a normal distribution
-
 // Of the first target. A horizon of one row: the last forecasts of the part, side by side. Else the last of
-// them, with the rows before it. The interval comes from the errors of the valid split, by step.
-Chart forecast_chart(const Recipe& recipe, const SeriesData& data, TestPart& part, const SeriesModel& model) {
+// them, with the rows before it.
+Chart forecast_chart(const Recipe& recipe, const SeriesData& data, TestPart& part, const SeriesModel& model,
+                     const std::optional<ForecastInterval>& interval) {
   constexpr int64_t most = 120;
   SeriesWindows& windows = part.windows;
   const Series& series = windows.series();
@@ -41,12 +40,10 @@ Chart forecast_chart(const Recipe& recipe, const SeriesData& data, TestPart& par
     chart.series[0].x.push_back(static_cast<double>(row - first));
     chart.series[0].y.push_back(series.at(row, channel));
   }
-  std::vector<double> error;  // by step
-  if (data.valid) {
-    SeriesWindows valid = *data.valid;
-    const ForecastScores scores = score_model(recipe, model, valid, {});
-    for (int step = 0; step < horizon; ++step) error.push_back(of_80_percent * scores.at(step, 0).rmse);
+  if (interval) {
     chart.band = {.name = "80 %, from the errors of the valid split"};
+    chart.description += fmt::format(" Of all values of this part {:.0f} % lie within such an interval.",
+                                     100 * interval->coverage);
   }
   for (int64_t k = first_window; k < windows.count(); ++k) {
     const int64_t from = windows.origins()[static_cast<size_t>(k)];
@@ -58,8 +55,9 @@ Chart forecast_chart(const Recipe& recipe, const SeriesData& data, TestPart& par
       chart.series[1].y.push_back(value);
       if (!chart.band) continue;
       chart.band->x.push_back(x);
-      chart.band->low.push_back(value - error[static_cast<size_t>(step)]);
-      chart.band->high.push_back(value + error[static_cast<size_t>(step)]);
+      const double half = interval->half[static_cast<size_t>(step) * data.targets().size()];
+      chart.band->low.push_back(value - half);
+      chart.band->high.push_back(value + half);
     }
   }
   return chart;
@@ -116,7 +114,7 @@ std::vector<Chart> pictures_of(const Recipe& recipe, const SeriesData& data, Tes
   if (recipe.detects())
     return detection_charts(detect(model, part.windows, recipe.data.eval_batch), window_labels(part.windows),
                             part.name);
-  std::vector<Chart> charts = {forecast_chart(recipe, data, part, model)};
+  std::vector<Chart> charts = {forecast_chart(recipe, data, part, model, evaluation.interval)};
   if (evaluation.horizon > 1) charts.push_back(error_chart(evaluation));
   return charts;
 }

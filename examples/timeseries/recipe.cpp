@@ -40,11 +40,19 @@ void declare_model(RecipeReader& reader, Recipe& r) {
       .choice(
           "normalization", r.model.normalization,
           {{"none", Normalization::none}, {"last", Normalization::last}, {"window", Normalization::window}},
-          "of each channel in each window, undone at the output: last subtracts its last value; window its "
-          "mean, and divides by its standard deviation")
+          "of each channel in each window, undone at the output of a forecast: last subtracts its last value; "
+          "window its mean, and divides by its standard deviation")
       .source(fmt::format("{}; {}", zeng, kim));
   reader.key("forget_bias", r.model.forget_bias, "added to the forget gate's first bias")
       .source("Jozefowicz et al. 2015");
+  reader
+      .key("highway", r.model.highway,
+           "direct: so many last values are added to the output as weighted sums: to forecast, of each "
+           "target's own, with the same weights for all; to detect, of all channels'; 0: none")
+      .at_least(0)
+      .at_most(1'000'000)
+      .unit("rows")
+      .source("Lai et al. 2018");
   reader.key("moving_average", r.model.moving_average, "dlinear: rows that are averaged")
       .at_least(1)
       .at_most(100'000)
@@ -118,6 +126,10 @@ void declare_data(RecipeReader& reader, Recipe& r) {
   reader.key("autoregression", d.autoregression, "order of the autoregression among the rules; 0: none")
       .at_least(0)
       .at_most(1000);
+  reader.choice(
+      "score", d.score, {{"test", Scored::test}, {"valid", Scored::valid}},
+      "the split that a run is scored on at its end: valid, while a recipe is being chosen, so that "
+      "nobody sees the test before");
 }
 
 }  // namespace
@@ -156,9 +168,6 @@ void check(const RecipeReader& reader, const Recipe& r) {
   if (r.detects()) {
     if (r.model.architecture != Architecture::direct)
       reader.refuse("model.architecture", "must be \"direct\" to detect a label");
-    if (r.model.normalization != Normalization::none)
-      reader.refuse("model.normalization",
-                    "is undone at the output of a forecast; there is a label (data.label)");
     if (r.model.shared_channels)
       reader.refuse("model.shared_channels", "is for forecasts; there is a label (data.label)");
     if (!r.data.targets.empty())
@@ -167,6 +176,11 @@ void check(const RecipeReader& reader, const Recipe& r) {
     reader.refuse("data.test_files",
                   "are for detection (data.label); a forecast's test rows follow its training rows");
   }
+  if (r.model.highway > 0 && r.model.architecture != Architecture::direct)
+    reader.refuse("model.highway", "is for the architecture \"direct\"");
+  if (r.model.highway > r.data.window)
+    reader.refuse("model.highway",
+                  fmt::format("reads more than the window's {} rows (data.window)", r.data.window));
   if (linear && !r.data.calendar.empty())
     reader.refuse("data.calendar", "is not read by a linear architecture");
   const auto& q = r.training.quantiles;
@@ -185,6 +199,7 @@ void check(const RecipeReader& reader, const Recipe& r) {
   if (!r.validates()) {
     if (r.training.keep == Keep::best) reader.refuse("training.keep", "= \"best\" needs rows that validate");
     if (r.training.patience > 0) reader.refuse("training.patience", "needs rows that validate");
+    if (r.data.score == Scored::valid) reader.refuse("data.score", "= \"valid\" needs rows that validate");
     if (r.schedule.kind == ScheduleKind::plateau)
       reader.refuse("schedule.kind", "= \"plateau\" needs rows that validate");
   }

@@ -21,6 +21,7 @@ enum class Normalization : uint8_t { none, last, window };
 enum class SplitKind : uint8_t { fraction, rows, time, shuffled };
 enum class ScalingFit : uint8_t { train, all };
 enum class Loss : uint8_t { mse, quantile };
+enum class Scored : uint8_t { test, valid };
 
 struct Recipe {
   std::string name;  // of the recipe, for the run's folder; not a key
@@ -33,6 +34,7 @@ struct Recipe {
     bool shared_channels = false;
     Normalization normalization = Normalization::none;
     float forget_bias = 1;
+    int highway = 0;
     int moving_average = 25;
     std::string engine = "auto";
   } model;
@@ -53,6 +55,7 @@ struct Recipe {
     int drop_last_pairs = 0;
     int64_t period = 1;
     int autoregression = 0;
+    Scored score = Scored::test;
   } data;
   struct {
     ScalingKind kind = ScalingKind::standard;

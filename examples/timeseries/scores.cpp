@@ -82,19 +82,59 @@ void add_detections(const SeriesData& data, const SeriesWindows& windows, Evalua
   evaluation.detections.push_back({previous.name, score(previous, windows), true});
 }
 
-}  // namespace
-
+// Errors of the model (of its middle quantile) on all windows; `see` is called with each batch and its
+// forecasts.
+template <class See>
 ForecastScores score_model(const Recipe& recipe, const SeriesModel& model, SeriesWindows& windows,
-                           const std::vector<double>& mase_scale) {
+                           const std::vector<double>& mase_scale, See see) {
   ForecastScores scores(windows, mase_scale);
   windows.in_order();
   for (int64_t k = 0; k < windows.batches(recipe.data.eval_batch); ++k) {
     stop_if_signalled();
     const SeriesBatch batch = windows.batch(k, recipe.data.eval_batch);
-    scores.add_scaled(batch.origins, model.predict(batch.input)[recipe.middle_output()].span());
+    const Tensor found = model.predict(batch.input)[recipe.middle_output()];
+    scores.add_scaled(batch.origins, found.span());
+    see(batch, found);
   }
   return scores;
 }
+
+std::vector<double> half_widths(const ForecastScores& errors) {
+  constexpr double of_80_percent = 1.2816;  // standard deviations of a normal distribution
+  std::vector<double> half;
+  for (int step = 0; step < errors.horizon(); ++step)
+    for (int target = 0; target < errors.targets(); ++target)
+      half.push_back(of_80_percent * errors.at(step, target).rmse);
+  return half;
+}
+
+void add_model(const Recipe& recipe, const SeriesData& data, TestPart& part, const SeriesModel& model,
+               Evaluation& evaluation) {
+  const bool has_interval = data.valid && part.name != "valid";
+  std::vector<double> half;
+  if (has_interval) {
+    SeriesWindows valid = *data.valid;
+    half = half_widths(score_model(recipe, model, valid, {}, [](const SeriesBatch&, const Tensor&) {}));
+  }
+  int64_t within = 0;
+  const std::vector<int>& targets = data.targets();
+  const auto count = [&](const SeriesBatch& batch, const Tensor& found) {
+    const size_t windows = batch.origins.size();
+    for (size_t i = 0; has_interval && i < found.span().size(); ++i) {
+      const size_t target = i % targets.size(), step = i / targets.size() / windows;
+      const double error = static_cast<double>(found.span()[i] - batch.target.span()[i]) *
+                           data.scaling.scale[static_cast<size_t>(targets[target])];
+      within += std::abs(error) <= half[step * targets.size() + target];
+    }
+  };
+  evaluation.forecasts.push_back(
+      {"the model", score_model(recipe, model, part.windows, data.mase_scale, count)});
+  if (has_interval)
+    evaluation.interval = {half, static_cast<double>(within) /
+                                     static_cast<double>(evaluation.forecasts[0].scores.overall().count)};
+}
+
+}  // namespace
 
 double mean_loss(const SeriesModel& model, SeriesWindows& windows, int size) {
   const NoTape guard;
@@ -132,9 +172,7 @@ Evaluation evaluate(const Recipe& recipe, const SeriesData& data, TestPart& part
                                         window_labels(part.windows))});
     add_detections(data, part.windows, evaluation);
   } else {
-    if (model)
-      evaluation.forecasts.push_back(
-          {"the model", score_model(recipe, *model, part.windows, data.mase_scale)});
+    if (model) add_model(recipe, data, part, *model, evaluation);
     add_forecasts(recipe, data, part.windows, evaluation);
   }
   return evaluation;
@@ -151,6 +189,11 @@ RunDescription::Table table_of(const Evaluation& evaluation) {
     }
     table.note =
         fmt::format("{} windows, none left out.", with_commas(evaluation.forecasts[0].scores.windows()));
+    if (evaluation.interval)
+      table.note += fmt::format(
+          " Of their values {:.0f} % lie within the interval of 80 %, which is taken from the "
+          "errors of the valid split.",
+          100 * evaluation.interval->coverage);
   } else {
     for (const auto& measure : detection_measures) table.columns.push_back(measure.name);
     for (const DetectionRow& row : evaluation.detections) {
@@ -229,6 +272,7 @@ Json json_of(const Evaluation& evaluation) {
     for (const Measure& measure : measures) json[row.name][measure.key] = number(errors.*measure.value);
     json[row.name]["windows"] = row.scores.windows();
   }
+  if (evaluation.interval) json["the model"]["interval_coverage"] = evaluation.interval->coverage;
   for (const DetectionRow& row : evaluation.detections) {
     for (const auto& measure : detection_measures)
       json[row.name][measure.key] = number(row.scores.*measure.value);

@@ -18,9 +18,12 @@ namespace timeseries {
 // The mean of the recipe's loss over all windows. Throws Interrupted after a signal.
 double mean_loss(const SeriesModel& model, SeriesWindows& windows, int batch);
 
-// Errors of the model (of its middle quantile) on all windows.
-ForecastScores score_model(const Recipe& recipe, const SeriesModel& model, SeriesWindows& windows,
-                           const std::vector<double>& mase_scale);
+// What 80 % of values should lie within, around their forecasts: from the errors of the valid split, as if
+// they were normal. The model was chosen on that split, so they may be too small for any other.
+struct ForecastInterval {
+  std::vector<double> half;  // its half width in original units, [horizon, targets]
+  double coverage = 0;       // the share of the part's values that do lie within
+};
 
 // Probabilities of a detector, in order of time.
 std::vector<double> detect(const SeriesModel& model, SeriesWindows& windows, int batch);
@@ -39,6 +42,8 @@ struct Evaluation {
   std::string part;
   int horizon = 1, targets = 1;
   std::vector<ForecastRow> forecasts = {};
+  std::optional<ForecastInterval> interval =
+      {};  // of the model; none: there is no valid split, or it is the part
   std::vector<DetectionRow> detections = {};
   std::vector<std::string> left_out = {};  // rules for which there is too little history here
 };

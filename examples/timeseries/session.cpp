@@ -28,8 +28,8 @@ static std::string describe_layers(const Recipe& recipe) {
       break;
   }
   const char* cell = m.cell == Cell::gru ? "GRU" : "LSTM";
-  const std::string layers =
-      fmt::format("{} {} layer{} of {}", m.layers, cell, m.layers == 1 ? "" : "s", m.hidden);
+  std::string layers = fmt::format("{} {} layer{} of {}", m.layers, cell, m.layers == 1 ? "" : "s", m.hidden);
+  if (m.highway > 0) layers += fmt::format(" beside a highway of {} rows", m.highway);
   return m.architecture == Architecture::encoder_decoder
              ? fmt::format("{} to encode, as many to decode", layers)
              : layers;
@@ -115,8 +115,8 @@ Trainee SeriesTraining::trainee() {
               [this](const RecipeFile& before) {
                 return timeseries::differing_keys(load_recipe(before), recipe_);
               },
-          .harmless_keys = {"data.eval_batch", "data.period", "data.autoregression", "data.file",
-                            "data.test_files"},
+          .harmless_keys = {"data.eval_batch", "data.period", "data.autoregression", "data.score",
+                            "data.file", "data.test_files"},
           .fixed_keys = {"model.cell", "data.label"},
           .data_differences = [this](const Metadata& then,
                                      const std::string& path) { return differences(then, path); },
@@ -163,7 +163,9 @@ void SeriesTraining::report(std::optional<double> valid, RunDescription& descrip
   valid_ = valid;
   if (valid)
     voice_.tell("valid   loss {:.5f}, {} windows scored\n", *valid, with_commas(data_.valid->count()));
-  for (TestPart& part : data_.tests) {
+  std::vector<TestPart> parts = data_.tests;
+  if (recipe_.data.score == Scored::valid) parts = {{"valid", *data_.valid}};
+  for (TestPart& part : parts) {
     const Evaluation evaluation = evaluate(recipe_, data_, part, &model_);
     const RunDescription::Table table = table_of(evaluation);
     voice_.tell("\n{}\n{}", part.name, table_text(table));

@@ -1,0 +1,243 @@
+// What the program `timeseries` learns: every architecture and option, forecasts and detections; and that it
+// cheats nobody.
+#include <algorithm>
+
+#include "tests/timeseries.h"
+
+using namespace unroll;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Where unpredictable values have variance 1, no honest error is further below it than chance allows: of n
+// squares of a normal distribution the mean has the standard error sqrt(2 / n).
+bool below_chance(double mse, double variance, double count) {
+  return mse < variance * (1 - 4 * std::sqrt(2 / count));
+}
+
+}  // namespace
+
+TEST_CASE("every architecture and option trains, each to numbers of its own") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  folder.write("wave.csv", wave(300));
+  std::vector<double> found;
+  for (const Words& assignments : std::vector<Words>{
+           {},
+           {"model.cell=gru"},
+           {"model.layers=2", "model.dropout=0.2"},
+           {"model.shared_channels=true"},
+           {"model.shared_channels=true", "model.normalization=window",
+            "data.calendar=[\"hour\", \"weekday\"]"},
+           {"model.normalization=last"},
+           {"model.normalization=window"},
+           {"model.architecture=encoder-decoder"},
+           {"model.architecture=encoder-decoder", "model.shared_channels=true", "training.loss=quantile"},
+           {"model.highway=12"},
+           {"model.highway=6", "model.shared_channels=true", "model.normalization=last"},
+           {"model.highway=6", "training.loss=quantile"},
+           {"model.architecture=linear", "model.normalization=last"},
+           {"model.architecture=dlinear", "model.moving_average=5"},
+           {"training.loss=quantile"},
+           {"training.loss=quantile", "training.quantiles=[0.5]", "data.targets=[\"load\"]"},
+           {"data.targets=[\"load\"]"},
+           {"data.channels=[\"load\"]", "scaling.kind=minmax"}}) {
+    CAPTURE(fmt::format("{}", fmt::join(assignments, " ")));
+    const auto json = timeseries_json(
+        Words{"train", "tiny.toml", "--csv", "wave.csv", "--set", "training.epochs=2"} + set(assignments),
+        folder.path());
+    found.push_back(json["scores"]["test"]["the model"]["mae"]);
+    CHECK(std::isfinite(found.back()));
+    CHECK(std::ranges::count(found, found.back()) == 1);
+  }
+}
+
+TEST_CASE("a highway follows a level that the recurrent layers never met") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  RandomStream random(4, "slope");
+  std::string csv = "value\n";  // a line with noise: the test lies above all that was trained on
+  for (int i = 0; i < 600; ++i) csv += fmt::format("{:.5f}\n", i * 0.05 + random.uniform());
+  folder.write("slope.csv", csv);
+  const auto scores = [&](const Words& assignments) {
+    return timeseries_json(Words{"train", "tiny.toml", "--csv", "slope.csv"} +
+                               set({"data.horizon=1", "training.epochs=30"}) + set(assignments),
+                           folder.path())["scores"]["test"];
+  };
+  const auto without = scores({}), with = scores({"model.highway=12"});
+  const double rule = without["last value"]["rmse"];
+  CHECK(without["the model"]["rmse"].get<double>() > rule);
+  CHECK(with["the model"]["rmse"].get<double>() < rule);
+}
+
+TEST_CASE("quantiles of an untrained kind of noise lie where they should") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  RandomStream random(2, "noise");
+  std::string csv = "value\n";
+  for (int i = 0; i < 3000; ++i) csv += fmt::format("{:.5f}\n", random.uniform());
+  folder.write("noise.csv", csv);
+  timeseries_out(Words{"train", "tiny.toml", "--csv", "noise.csv", "--out", "run"} +
+                     set({"data.horizon=1", "training.loss=quantile", "training.quantiles=[0.25, 0.5, 0.75]",
+                          "scaling.kind=none", "model.hidden=2"}),
+                 folder.path());
+  const auto lines =
+      lines_of(timeseries_out({"forecast", "run/best.safetensors", "--csv", "noise.csv"}, folder.path()));
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0] == "time,value,value_low,value_high");
+  double value = 0, low = 0, high = 0;
+  REQUIRE(std::sscanf(lines[1].c_str(), "%*[^,],%lf,%lf,%lf", &value, &low, &high) == 3);
+  CHECK(low == doctest::Approx(0.25).epsilon(0.25));
+  CHECK(value == doctest::Approx(0.5).epsilon(0.15));
+  CHECK(high == doctest::Approx(0.75).epsilon(0.1));
+}
+
+// --- honesty -----------------------------------------------------------------------------------------------
+
+TEST_CASE("pure noise is not forecast better than chance allows; with a planted leak that is noticed") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  RandomStream random(3, "noise");
+  std::vector<double> values;
+  for (int i = 0; i < 2001; ++i)  // of variance 1
+    values.push_back(std::sqrt(-2 * std::log(1 - random.uniform())) *
+                     std::cos(2 * 3.14159265358979 * random.uniform()));
+  std::string honest = "value,other\n", leaking = honest;
+  for (size_t i = 0; i + 1 < values.size(); ++i) {
+    honest += fmt::format("{:.6f},{:.6f}\n", values[i], i > 0 ? values[i - 1] : 0);
+    leaking +=
+        fmt::format("{:.6f},{:.6f}\n", values[i], values[i + 1]);  // a window shifted by one into the target
+  }
+  folder.write("honest.csv", honest);
+  folder.write("leaking.csv", leaking);
+  const auto scores = [&](const std::string& csv) {
+    return timeseries_json(Words{"train", "tiny.toml", "--csv", csv} +
+                               set({"data.horizon=1", "data.targets=[\"value\"]", "data.window=3"}),
+                           folder.path())["scores"]["test"];
+  };
+  const auto noise = scores("honest.csv");
+  const double variance = noise["mean of training"]["scaled_mse"], count = noise["the model"]["windows"];
+  CHECK(count == 400);
+  CHECK(!below_chance(noise["the model"]["scaled_mse"], variance, count));
+  CHECK(below_chance(scores("leaking.csv")["the model"]["scaled_mse"], variance, count));
+}
+
+TEST_CASE("the summary says in words whether the model loses") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  folder.write("wave.csv", wave(600));
+  const Words train = {"train", "tiny.toml", "--csv", "wave.csv", "--set", "data.channels=[\"load\"]"};
+  const std::string bad =
+      timeseries_out(train + set({"training.epochs=1", "optimizer.learning_rate=1e-7"}), folder.path());
+  CHECK_MESSAGE(bad.find("the model loses to seasonal naive (24): RMSE ") != std::string::npos, bad);
+  const std::string good =
+      timeseries_out(train + set({"training.epochs=60", "model.normalization=last"}), folder.path());
+  CHECK_MESSAGE(good.find("the model loses to last value") == std::string::npos, good);
+}
+
+TEST_CASE("a tutorial's faults are two keys, and both warn") {
+  const Folder folder;
+  const std::string out = timeseries_out({"baselines", "airline-tutorial"}, folder.path());
+  for (const char* part : {"warning scaling.fit = \"all\"", "warning data.drop_last_pairs = 2", "46 windows"})
+    CHECK_MESSAGE(out.find(part) != std::string::npos, out);
+  const auto rules = timeseries_json({"baselines", "airline-tutorial"}, folder.path())["test"];
+  CHECK(rules["last value"]["rmse"].get<double>() == doctest::Approx(48.66).epsilon(1e-4));
+  const auto full = timeseries_json({"baselines", "airline"}, folder.path())["test"];
+  CHECK(full["last value"]["windows"] == 48);
+  CHECK(full["last value"]["rmse"].get<double>() == doctest::Approx(48.04).epsilon(1e-4));
+  CHECK(full["seasonal naive (12)"]["rmse"].get<double>() == doctest::Approx(41.85).epsilon(1e-4));
+}
+
+// --- detection ---------------------------------------------------------------------------------------------
+
+TEST_CASE("a label that follows from the window is detected, also in files of their own") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  // 1 where the sum of the last two values is above its mean: no rule of one row knows that.
+  const auto file = [](uint64_t seed, int rows) {
+    RandomStream random(seed, "label");
+    double before = 0;
+    std::string csv = "value,state\n";
+    for (int i = 0; i < rows; ++i) {
+      const double value = random.uniform();
+      csv += fmt::format("{:.5f},{}\n", value, value + before > 1 ? 1 : 0);
+      before = value;
+    }
+    return csv;
+  };
+  folder.write("data/a.csv", file(1, 1200));
+  folder.write("data/b.csv", file(2, 400));
+  folder.write("data/c.csv", file(3, 300));
+  const auto json = timeseries_json(
+      Words{"train", "tiny.toml", "--csv", "data/a.csv", "--out", "run"} +
+          set({"data.label=state", "data.test_files=[\"b.csv\", \"c.csv\"]", "data.train=0.8",
+               "data.valid=0.2", "data.window=4", "training.epochs=30", "training.pos_weight=1.5"}),
+      folder.path());
+  CHECK(json["scores"].size() == 2);
+  CHECK(json["scores"]["b"]["the model"]["rows"] == 397);
+  for (const char* part : {"b", "c"}) {
+    const auto& rows = json["scores"][part];
+    const double model_accuracy = rows["the model"]["accuracy"];
+    CHECK(model_accuracy > 0.93);
+    CHECK(model_accuracy > rows["logistic regression"]["accuracy"].get<double>());
+  }
+}
+
+TEST_CASE("a detector of changes is not misled by a level that it never met") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  // 1 where the value rises; in the second half the level is another.
+  RandomStream random(7, "rises");
+  std::string csv = "value,state\n";
+  double before = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const double value = random.uniform();
+    csv += fmt::format("{:.5f},{}\n", value + (i < 500 ? 0 : 100), value > before ? 1 : 0);
+    before = value;
+  }
+  folder.write("rises.csv", csv);
+  const auto accuracy = [&](const Words& assignments) -> double {
+    return timeseries_json(
+        Words{"train", "tiny.toml", "--csv", "rises.csv"} +
+            set({"data.label=state", "data.window=2", "data.train=0.4", "training.epochs=30"}) +
+            set(assignments),
+        folder.path())["scores"]["test"]["the model"]["accuracy"];
+  };
+  CHECK(accuracy({}) < 0.8);
+  CHECK(accuracy({"model.normalization=last"}) > 0.95);
+}
+
+TEST_CASE("detect: a probability for each row, with labels in the file or without") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  RandomStream random(5, "detect");
+  std::string labelled = "date,value,state,other\n", bare = "date,other,value\n";
+  for (int i = 0; i < 400; ++i) {
+    const double value = random.uniform(), other = random.uniform();
+    const std::string time = fmt::format("2021-01-{:02} {:02}:00", 1 + i / 24, i % 24);
+    labelled += fmt::format("{},{:.5f},{},{:.5f}\n", time, value, value > 0.6 ? 1 : 0, other);
+    bare += fmt::format("{},{:.5f},{:.5f}\n", time, other, value);
+  }
+  folder.write("labelled.csv", labelled);
+  folder.write("bare.csv", bare);
+  timeseries_out(Words{"train", "tiny.toml", "--csv", "labelled.csv", "--out", "run"} +
+                     set({"data.label=state", "data.window=3", "data.calendar=[\"hour\"]",
+                          "training.epochs=20", "model.highway=2"}),
+                 folder.path());
+  const std::string page = read_text(folder / "run/report.html");
+  for (const char* part : {"ROC: test", "Reliability: test"}) CHECK(page.find(part) != std::string::npos);
+  const ProgramRun with = started({"detect", model, "--csv", "labelled.csv"}, folder.path());
+  CHECK_MESSAGE(with.code == 0, with.err);
+  CHECK(with.err.find("398 rows with a label: accuracy ") != std::string::npos);
+  const auto lines = lines_of(with.out);
+  REQUIRE(lines.size() == 399);
+  CHECK(lines[0] == "time,probability");
+  CHECK(lines[1].starts_with("2021-01-01 02:00"));
+  // Labels are not read, nor does the order of columns matter.
+  CHECK(timeseries_out({"detect", model, "--csv", "bare.csv"}, folder.path()) == with.out);
+  timeseries_out({"detect", model, "--csv", "bare.csv", "--out", "found.csv"}, folder.path());
+  CHECK(read_text(folder / "found.csv") == with.out);
+  const ProgramRun forecast = started({"forecast", model, "--csv", "labelled.csv"}, folder.path());
+  CHECK(forecast.code == 2);
+  CHECK(forecast.err.find("timeseries detect") != std::string::npos);
+}

@@ -1,0 +1,111 @@
+// What the program `timeseries` refuses, and in which words.
+#include "tests/timeseries.h"
+#include "training/safetensors.h"
+
+using namespace unroll;
+namespace fs = std::filesystem;
+
+TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  folder.write("wave.csv", wave(600));
+  folder.write("other.csv", "a,b\n1,2\n3,4\n");
+  folder.write("ragged.csv", "load,noise\n1,2\n3\n");
+  folder.write("short.csv", "load,noise\n1,2\n3,4\n5,6\n7,8\n9,10\n");
+  folder.write("text.csv", "load,noise\n1,2\n3,much\n");
+  folder.write("empty.csv", "");
+  folder.write("label.csv", "load,state\n1,0\n2,3\n");
+  folder.write("full/old.txt", "keep me");
+  const std::string whole = read_text(trained() / model);
+  folder.write("whole.safetensors", whole);
+  folder.write("cut.safetensors", whole.substr(0, whole.size() - 100));
+  write_safetensors(folder / "foreign.safetensors", {{"w", tensor({2}, {1, 2})}});
+  const SafetensorsFile file(folder / "whole.safetensors");
+  const auto rewritten = [&](const std::string& name, const std::string& key, const std::string& value) {
+    std::vector<NamedTensor> tensors;
+    for (const auto& entry : file.entries()) tensors.push_back({entry.name, file.load(entry.name)});
+    Metadata metadata = file.metadata();
+    metadata[key] = value;
+    write_safetensors(folder / name, tensors, metadata);
+  };
+  rewritten("channels.safetensors", "channels", "[]");
+  rewritten("scale.safetensors", "channels", R"({"names":["load","noise"],"shift":[0,0],"scale":[1,0]})");
+  rewritten("shape.safetensors", "recipe", "[model]\nhidden = 9\n[data]\nwindow = 12\nhorizon = 3\n");
+
+  struct Case {
+    Words words, parts;
+  };
+  const Words train = {"train", "tiny.toml", "--csv", "wave.csv"};
+  const auto with = [&](const Words& assignments) { return train + set(assignments); };
+  const std::vector<Case> cases = {
+      {{"trian"}, {"'trian'", "'train'"}},
+      {{"train"}, {"RECIPE"}},
+      {{"train", "demo"}, {"'demo'", "airline"}},
+      {{"train", "tiny.toml"}, {"tiny", "--csv"}},
+      {{"train", "tiny.toml", "--csv", "nowhere.csv"}, {"nowhere.csv"}},
+      {{"train", "tiny.toml", "--csv", "ragged.csv"}, {"ragged.csv:3"}},
+      {{"train", "tiny.toml", "--csv", "text.csv"}, {"text.csv:3", "much"}},
+      {{"train", "tiny.toml", "--csv", "empty.csv"}, {"empty.csv"}},
+      {{"train", "tiny.toml", "--csv", "short.csv"}, {"short.csv", "rows"}},
+      {{"train", "tiny.toml", "--csv", "label.csv", "--set", "data.label=state"}, {"label.csv:3", "state"}},
+      {{"train", "tiny.toml", "--set", "data.file=sunspot"}, {"sunspot", "airline, sunspots"}},
+      {{"train", "etth1"}, {"data/series/ETTh1.csv", "data/get-series.sh", "--csv"}},
+      {with({"data.channels=[\"laod\"]"}), {"laod", "load"}},
+      {with({"data.targets=[\"temperature\"]"}), {"temperature"}},
+      {with({"data.label=state"}), {"state"}},
+      {with({"data.calendar=[\"hours\"]"}), {"hours", "hour"}},
+      {with({"data.horizon=0"}), {"data.horizon", "1"}},
+      {with({"data.windw=3"}), {"data.windw", "data.window"}},
+      {with({"data.window=500"}), {"rows", "503"}},
+      {with({"data.train=1.5"}), {"data.train", "1"}},
+      {with({"data.split=rows"}), {"data.split", "data.train_rows"}},
+      {with({"data.split=rows", "data.train_rows=9000", "data.valid_rows=10"}), {"600"}},
+      {with({"data.split=time"}), {"data.split", "data.valid_from"}},
+      {with({"data.split=time", "data.valid_from=soon", "data.test_from=2020-01-20"}), {"soon"}},
+      {with({"data.valid=0"}), {"training.keep"}},
+      {with({"data.drop_last_pairs=2"}), {"data.drop_last_pairs", "data.window = 1"}},
+      {with({"training.loss=quantile", "training.quantiles=[0.9, 0.5]"}), {"training.quantiles", "ascend"}},
+      {with({"training.loss=quantile", "training.quantiles=[0.1, 0.9]"}), {"training.quantiles", "0.5"}},
+      {with({"model.architecture=linear", "data.calendar=[\"hour\"]"}), {"data.calendar", "linear"}},
+      {with({"data.channels=[\"noise\"]", "data.targets=[\"load\"]", "model.normalization=last"}),
+       {"data.targets", "data.channels"}},
+      {with({"data.test_files=[\"wave.csv\"]"}), {"data.test_files", "data.label"}},
+      {with({"data.channels=[\"noise\"]", "data.targets=[\"load\"]", "model.highway=6"}),
+       {"data.targets", "data.channels"}},
+      {with({"model.highway=13"}), {"model.highway", "12 rows", "data.window"}},
+      {with({"model.highway=6", "model.architecture=encoder-decoder"}), {"model.highway", "direct"}},
+      {with({"data.valid=0", "training.keep=last", "data.score=valid"}), {"data.score", "validate"}},
+      {with({"data.label=noise", "model.shared_channels=true"}), {"model.shared_channels", "data.label"}},
+      {train + Words{"--out", "full"}, {"full", "overwritten"}},
+      {{"evaluate", "gone.safetensors"}, {"gone.safetensors"}},
+      {{"evaluate", "cut.safetensors", "--csv", "wave.csv"}, {"cut.safetensors"}},
+      {{"evaluate", "foreign.safetensors"}, {"foreign.safetensors", "recipe_name"}},
+      {{"evaluate", "whole.safetensors"}, {"tiny", "--csv"}},
+      {{"evaluate", "channels.safetensors", "--csv", "wave.csv"}, {"channels.safetensors", "JSON"}},
+      {{"evaluate", "scale.safetensors", "--csv", "wave.csv"}, {"scale.safetensors", "scale", "0"}},
+      {{"evaluate", "shape.safetensors", "--csv", "wave.csv"}, {"shape.safetensors", "[32, 2]", "[36, 2]"}},
+      {{"detect", "whole.safetensors", "--csv", "wave.csv"}, {"whole.safetensors", "timeseries forecast"}},
+      {{"detect", "whole.safetensors"}, {"--csv"}},
+      {{"backtest", "tiny.toml", "--csv", "wave.csv", "--folds", "1"}, {"--folds"}},
+      {{"backtest", "tiny.toml", "--csv", "wave.csv", "--test-rows", "500"}, {"rows"}},
+      {{"forecast", "whole.safetensors", "--csv", "other.csv"}, {"other.csv", "a, b", "load, noise"}},
+      {{"forecast", "whole.safetensors", "--csv", "short.csv"}, {"short.csv"}},
+      {{"forecast", "whole.safetensors", "--csv", "wave.csv", "--steps", "0"}, {"--steps"}},
+      {{"forecast", "whole.safetensors", "--csv", "wave.csv", "--target", "lod"}, {"lod", "load"}},
+      {{"forecast", "whole.safetensors", "--csv", "wave.csv", "--out", "wave.csv"},
+       {"wave.csv", "overwritten"}},
+  };
+  const auto before = folder.listing();
+  for (const Case& one : cases) {
+    const ProgramRun run = started(one.words, folder.path());
+    const std::string line = run.err.substr(0, run.err.find('\n'));
+    const std::string command = fmt::format("timeseries {}\n  -> {}", fmt::join(one.words, " "), run.err);
+    CHECK_MESSAGE(run.code == 2, command);
+    CHECK_MESSAGE(line.starts_with("timeseries: "), command);
+    CHECK_MESSAGE(line + "\n" == run.err, command);
+    CHECK_MESSAGE(run.out.empty(), command);
+    const std::string missing = lacks(line, one.parts);
+    CHECK_MESSAGE(missing.empty(), command, missing);
+  }
+  CHECK(folder.listing() == before);
+}
