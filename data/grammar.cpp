@@ -240,7 +240,7 @@ void expand(const Template& pattern, std::size_t next, Binding& binding, double 
 
 // What one symbol can derive from one position on: where that may end, with the sum of its derivations'
 // probabilities.
-struct Span {
+struct Derivation {
   std::size_t end;
   double probability;
 };
@@ -254,10 +254,10 @@ class Inside {
         words_(std::move(words)),
         known_(static_cast<std::size_t>(grammar.symbols()) * (words_.size() + 1)) {}
 
-  const std::vector<Span>& spans(int symbol, std::size_t begin) {
+  const std::vector<Derivation>& spans(int symbol, std::size_t begin) {
     auto& known = known_[static_cast<std::size_t>(symbol) * (words_.size() + 1) + begin];
     if (known) return *known;
-    std::vector<Span> found;
+    std::vector<Derivation> found;
     if (grammar_.is_word(symbol)) {
       if (begin < words_.size() && words_[begin] == symbol) found.push_back({begin + 1, 1.0});
     } else {
@@ -268,10 +268,10 @@ class Inside {
   }
 
  private:
-  void follow(std::span<const int> right, std::size_t begin, double probability, std::vector<Span>& found) {
+  void follow(std::span<const int> right, std::size_t begin, double probability, std::vector<Derivation>& found) {
     if (right.empty()) {
       const auto same =
-          std::find_if(found.begin(), found.end(), [&](const Span& span) { return span.end == begin; });
+          std::find_if(found.begin(), found.end(), [&](const Derivation& span) { return span.end == begin; });
       if (same == found.end()) {
         found.push_back({begin, probability});
       } else {
@@ -279,14 +279,14 @@ class Inside {
       }
       return;
     }
-    const std::vector<Span>& spans_of_first = spans(right.front(), begin);
-    for (const Span& span : spans_of_first)
+    const std::vector<Derivation>& spans_of_first = spans(right.front(), begin);
+    for (const Derivation& span : spans_of_first)
       follow(right.subspan(1), span.end, probability * span.probability, found);
   }
 
   const Grammar& grammar_;
   std::vector<int> words_;
-  std::vector<std::optional<std::vector<Span>>> known_;
+  std::vector<std::optional<std::vector<Derivation>>> known_;
 };
 
 }  // namespace
@@ -360,7 +360,7 @@ std::optional<double> Grammar::log_probability(std::span<const std::string_view>
     symbols.push_back(*found);
   }
   Inside inside(*this, std::move(symbols));
-  for (const Span& span : inside.spans(start, 0)) {
+  for (const Derivation& span : inside.spans(start, 0)) {
     if (span.end == words.size()) return std::log(span.probability);
   }
   return std::nullopt;

@@ -7,8 +7,6 @@ namespace unroll::inline UNROLL_REAL {
 
 namespace {
 
-bool has(const Var& v) { return v.value().defined(); }
-
 // x̂·gain + bias of the rows of x; x where there is no gain.
 Var normed(const Var& x, const Var& gain, const Var& bias = {}) {
   if (!has(gain)) return x;

@@ -11,6 +11,9 @@
 
 namespace unroll::inline UNROLL_REAL {
 
+// Whether a layer has this weight: those of options that are not taken are undefined.
+inline bool has(const Var& weight) { return weight.value().defined(); }
+
 // Which steps of the rows of a padded batch are real.
 enum class Padding : uint8_t { after, before };
 struct Lengths {

@@ -5,13 +5,13 @@ namespace unroll::inline UNROLL_REAL {
 namespace {
 
 // How a parameter stands in a state_dict.
-struct Entry {
+struct Names {
   std::string name;           // empty: as part of another
   std::string second;         // of a bias: the tensor that PyTorch adds to it
   Parameter* last = nullptr;  // what the end of `second` is, where that is not added
 };
 
-Entry entry_of(const Parameter& p, const ParameterSet& params) {
+Names names_of(const Parameter& p, const ParameterSet& params) {
   const size_t leaf = p.name.rfind('.') + 1;  // 0 where there is no '.'
   const std::string scope = p.name.substr(0, leaf);
   const std::string_view name = std::string_view(p.name).substr(leaf);
@@ -42,13 +42,13 @@ Tensor end_of(const Tensor& second, const Parameter& last) {
 std::vector<NamedTensor> state_dict(const ParameterSet& params) {
   std::vector<NamedTensor> tensors;
   for (const auto& p : params.all()) {
-    const Entry entry = entry_of(*p, params);
-    if (entry.name.empty()) continue;
-    tensors.push_back({entry.name, p->leaf_value()});
-    if (entry.second.empty()) continue;
+    const Names names = names_of(*p, params);
+    if (names.name.empty()) continue;
+    tensors.push_back({names.name, p->leaf_value()});
+    if (names.second.empty()) continue;
     const Tensor second = Tensor::zeros(p->shape);
-    if (entry.last) end_of(second, *entry.last).copy_from(entry.last->leaf_value());
-    tensors.push_back({entry.second, second});
+    if (names.last) end_of(second, *names.last).copy_from(names.last->leaf_value());
+    tensors.push_back({names.second, second});
   }
   return tensors;
 }
@@ -56,9 +56,9 @@ std::vector<NamedTensor> state_dict(const ParameterSet& params) {
 void load_state_dict(const SafetensorsFile& file, ParameterSet& params) {
   // Every shape is checked before there is memory for any: a wrong file cannot ask for much.
   for (const auto& p : params.all()) {
-    const Entry entry = entry_of(*p, params);
-    if (!entry.name.empty()) check_shape(file, entry.name, p->shape);
-    if (!entry.second.empty()) check_shape(file, entry.second, p->shape);
+    const Names names = names_of(*p, params);
+    if (!names.name.empty()) check_shape(file, names.name, p->shape);
+    if (!names.second.empty()) check_shape(file, names.second, p->shape);
   }
   load_state_dict([&](const std::string& name, const Tensor& into) { file.load_into(name, into); }, params);
 }
@@ -66,16 +66,16 @@ void load_state_dict(const SafetensorsFile& file, ParameterSet& params) {
 void load_state_dict(const std::function<void(const std::string& name, const Tensor& into)>& load,
                      ParameterSet& params) {
   for (const auto& p : params.all()) {
-    const Entry entry = entry_of(*p, params);
-    if (entry.name.empty()) continue;
+    const Names names = names_of(*p, params);
+    if (names.name.empty()) continue;
     const Tensor& value = p->leaf_value();
-    load(entry.name, value);
-    if (entry.second.empty()) continue;
+    load(names.name, value);
+    if (names.second.empty()) continue;
     const Tensor second(p->shape);
-    load(entry.second, second);
-    if (entry.last) {
-      entry.last->leaf_value().copy_from(end_of(second, *entry.last));
-      end_of(second, *entry.last).fill(0);
+    load(names.second, second);
+    if (names.last) {
+      names.last->leaf_value().copy_from(end_of(second, *names.last));
+      end_of(second, *names.last).fill(0);
     }
     for (int64_t i = 0; i < value.size(); ++i)
       if (second.data()[i] != 0) value.data()[i] += second.data()[i];  // -0 + 0 would be another zero

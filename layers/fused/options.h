@@ -9,8 +9,6 @@
 
 namespace unroll::inline UNROLL_REAL::fused {
 
-inline bool has(const Var& v) { return v.value().defined(); }
-
 // x's gradient gains d.
 inline void contribute(const Tensor& d, const Var& x) {
   if (!x.wants_grad()) return;
