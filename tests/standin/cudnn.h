@@ -1,0 +1,35 @@
+// What tests set and ask of the stand-in for cuDNN: a host implementation, against the real headers, of the calls that
+// the engine `cudnn` makes. It is stricter than the library: every size exact, every buffer the device's, every call
+// in its order, and what the documentation leaves undefined is NaN.
+#pragma once
+
+#include <cudnn.h>
+
+#include <cstdint>
+#include <string>
+
+namespace standin {
+
+// Where matrices and biases lie in the weight space. The library's is documented to be asked for, not known.
+enum class WeightLayout : uint8_t {
+  dense,      // all matrices of all layers, then all biases, one behind the other
+  aligned,    // the same, each at a multiple of 256 bytes
+  by_layer,   // a layer's matrices and biases, then the next layer's
+  last_first  // the gates of each matrix in reverse
+};
+
+struct Cudnn {
+  std::size_t version = CUDNN_VERSION;
+  cudnnStatus_t create = CUDNN_STATUS_SUCCESS;  // of cudnnCreate: 1001 where there is no driver
+  WeightLayout layout = WeightLayout::dense;
+  int persistent_units = 1024, small_units = 192;  // hidden limits of the two static persistent kernels
+
+  std::string refusal;  // why a call was last refused
+  int live = 0;         // handles and descriptors that were created and not destroyed
+  struct {
+    int forward = 0, backward_data = 0, backward_weights = 0;
+  } calls;
+};
+Cudnn& cudnn();
+
+}  // namespace standin
