@@ -173,6 +173,7 @@ TEST_CASE("products of several blocks along every dimension are right to roundin
   for (int layout = 0; layout < 4; ++layout) {
     const bool turn_a = layout & 1, turn_b = layout & 2;
     check({20, 75, 1031, turn_a, turn_b, true, 3});   // few rows, blocks along k
+    for (int64_t m : {1, 2, 3, 4}) check({m, 75, 1031, turn_a, turn_b, m == 3, 2});  // fewer
     check({307, 41, 290, turn_a, turn_b, false, 1});  // blocks of rows
     check({161, 1100, 20, turn_a, turn_b, true, 0});  // blocks of rows and of columns
     check({1, 1, 10007, turn_a, turn_b, false, 5});
@@ -180,7 +181,7 @@ TEST_CASE("products of several blocks along every dimension are right to roundin
 }
 
 TEST_CASE("the bits of a product do not depend on threads") {
-  for (const auto& [m, n, k] : {std::array{20, 1000, 300}, std::array{301, 127, 290},
+  for (const auto& [m, n, k] : {std::array{1, 2000, 650}, std::array{20, 1000, 300}, std::array{301, 127, 290},
                                 std::array{150, 333, 270}, std::array{20, 200, 1500}}) {
     const Product product({m, n, k, false, true, true, 1});
     for (const Kind& kind : all_kinds())
@@ -215,9 +216,9 @@ TEST_CASE("an element's bits depend on its row and its column alone") {
 }
 
 TEST_CASE("NaN and infinity reach the row or the column that they stand in, and no other") {
-  for (int64_t m : {7, 20, 61})
+  for (int64_t m : {2, 7, 20, 61})
     for (float special : {not_a_number, infinity}) {
-      Product product({m, 45, 37, m == 61, m == 20, false, 0});
+      Product product({m, 45, 37, m == 61, m == 20 || m == 2, false, 0});
       product.a.at(m - 1, 36) = special;
       product.b.at(0, 44) = special;
       for (const Kind& kind : all_kinds())

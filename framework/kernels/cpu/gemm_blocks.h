@@ -29,6 +29,7 @@
 //   steps(depth)    elements that they become
 //   pack_a, pack_b(lines, count, height, depth, out)
 //                   `count` lines into panels [steps, AR] or [steps, NR], `height` of them in each
+//   without_packing(share)  where there is a way to do some products without; says whether it did this one
 //   P(height)       for tiles of so many rows; made once for a share
 //   multiply(tile)
 #pragma once
@@ -144,6 +145,8 @@ void share_out(const Share<P>& all, void* scratch, int threads) {
       s.b = all.b.at(begin, 0), s.n = end - begin, s.c += begin;
       if (s.packed) s.packed += begin * P::steps(all.k);
     }
+    if constexpr (requires { P::without_packing(s); })
+      if (P::without_packing(s)) return;
     compute(s, static_cast<typename P::Element*>(scratch) + i * P::room);
   });
 }
