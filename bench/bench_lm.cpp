@@ -1,15 +1,21 @@
-// Training speed of the PTB language models on random tokens: whole steps, from the embedding to the update.
+// Speed and cost of the PTB language models on random tokens.
 //
-//   bench_lm --model small|medium|large --threads N --seconds S [--engine fused|composed] [--precision bf16] [--peak]
+//   bench_lm --model small|medium|large --threads N --seconds S [--task train|step] [--engine fused|composed]
+//            [--precision bf16] [--peak]
 //
-// Prints one line of JSON: words per second as median, smallest and largest of the repetitions; with --peak also the
-// machine's, measured before and after, and the share of it that the steps' products reached.
+// `train`: whole steps, from the embedding to the update. `step`: inference, one token after the other, batch 1. Prints one
+// line of JSON: words per second as median, smallest and largest of the repetitions, the seconds from the start of the
+// process to the end of the first step, and its memory; with --peak also the machine's peak, measured before and after,
+// and the share of it that the steps' products reached.
 #include <boost/program_options.hpp>
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "bench/peak.h"
+#include "bench/process.h"
 #include "framework/kernels/kernels.h"
 #include "framework/profile.h"
 #include "framework/unroll.h"
@@ -46,52 +52,81 @@ struct Model {
   Dense out;
 };
 
-double seconds_of_steps(Model& model, Sgd& sgd, const Shapes& s, LstmState& state, const std::vector<IdTensor>& tokens,
-                        int count) {
-  const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < count; ++i) {
-    const IdTensor &input = tokens[i % tokens.size()], &target = tokens[(i + 1) % tokens.size()];
-    Tape tape;
-    auto [y, next] = model.lstm(model.dropout_in(model.embed(input)), state);
-    const Var loss = softmax_cross_entropy(model.out, model.dropout_out(y), target) * static_cast<real>(s.steps);
-    tape.backward(loss);
-    sgd.step({.max_norm = s.clip});
-    state = next;
+std::vector<IdTensor> random_windows(const Shapes& s, int vocab) {
+  RandomStream random(1, "tokens");
+  std::vector<IdTensor> windows;
+  for (int k = 0; k < 16; ++k) {
+    windows.emplace_back(Shape{s.steps, s.batch});
+    for (int32_t& id : windows.back().span()) id = static_cast<int32_t>(random.below(vocab));
   }
+  return windows;
+}
+
+// Each call does `count` steps, and goes on where the last one ended.
+using Steps = std::function<void(int count)>;
+
+Steps training(Model& model, const Shapes& s, int vocab) {
+  return [&model, s, windows = random_windows(s, vocab), sgd = std::make_shared<Sgd>(model.params, SgdConfig{.learning_rate = 0.1f}),
+          state = model.lstm.zero_state(s.batch), next_window = size_t{0}](int count) mutable {
+    for (int i = 0; i < count; ++i) {
+      const IdTensor& input = windows[next_window];
+      next_window = (next_window + 1) % windows.size();
+      Tape tape;
+      auto [y, next] = model.lstm(model.dropout_in(model.embed(input)), state);
+      const Var loss = softmax_cross_entropy(model.out, model.dropout_out(y), windows[next_window]) * static_cast<real>(s.steps);
+      tape.backward(loss);
+      sgd->step({.max_norm = s.clip});
+      state = next;
+    }
+  };
+}
+
+Steps stepping(Model& model, const Shapes& s, int vocab) {
+  return [tokens = random_windows(s, vocab).front(), step = std::make_shared<TokenStepper>(model.embed, model.lstm, model.out),
+          position = int64_t{0}](int count) mutable {
+    for (int i = 0; i < count; ++i, ++position) (*step)(tokens.data()[position % tokens.size()]);
+  };
+}
+
+double seconds_of(const Steps& steps, int count) {
+  const auto start = std::chrono::steady_clock::now();
+  steps(count);
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
 void run(const po::variables_map& options) {
-  const std::string name = options["model"].as<std::string>();
+  const std::string name = options["model"].as<std::string>(), task = options["task"].as<std::string>();
   const Shapes s = shapes_of(name);
+  if (task != "train" && task != "step") throw InputError(fmt::format("--task {} is none of train, step", task));
+  const bool trains = task == "train";
   const int vocab = 10000;
   set_threads(options["threads"].as<int>());
   set_precision(precision_named(options["precision"].as<std::string>()));
-  const auto peak = [&] { return options.count("peak") ? peak_gflops(precision(), threads()) : 0; };
-  const double peak_before = peak();
 
+  const int64_t baseline = resident_memory();
   Model model(vocab, s, lstm_engine_named(options["engine"].as<std::string>()));
   model.params.initialize(Init::uniform(-0.05f, 0.05f));
-  Sgd sgd(model.params, {.learning_rate = 0.1f});
-  LstmState state = model.lstm.zero_state(s.batch);
+  const Steps steps = trains ? training(model, s, vocab) : stepping(model, s, vocab);
+  steps(1);
+  const double first_step = seconds_since_start();
 
-  RandomStream random(1, "tokens");
-  std::vector<IdTensor> tokens;
-  for (int k = 0; k < 16; ++k) {
-    tokens.emplace_back(Shape{s.steps, s.batch});
-    for (int32_t& id : tokens.back().span()) id = static_cast<int32_t>(random.below(vocab));
-  }
-
-  const double first = seconds_of_steps(model, sgd, s, state, tokens, 3);  // warm-up, and a guess
-  const int count = std::max(1, static_cast<int>(options["seconds"].as<double>() / 5 / (first / 3)));
+  const auto peak = [&] { return options.count("peak") ? peak_gflops(precision(), threads()) : 0; };
+  const double peak_before = peak();
+  const double guess = seconds_of(steps, 3) / 3;  // warm-up, too
+  const int count = std::max(1, static_cast<int>(options["seconds"].as<double>() / 5 / guess));
+  const int words = trains ? s.steps * s.batch : 1;  // of a step
   std::vector<double> rates;
   const int64_t flops_before = product_flops;
-  for (int repetition = 0; repetition < 5; ++repetition)
-    rates.push_back(count * s.steps * s.batch / seconds_of_steps(model, sgd, s, state, tokens, count));
+  for (int repetition = 0; repetition < 5; ++repetition) rates.push_back(count * words / seconds_of(steps, count));
   std::sort(rates.begin(), rates.end());
-  const double flops_per_word =
-      static_cast<double>(product_flops - flops_before) / (5.0 * count * s.steps * s.batch);
+  const double flops_per_word = static_cast<double>(product_flops - flops_before) / (5.0 * count * words);
+
+  const int64_t parameters = model.params.values().size() * int64_t{sizeof(real)};
+  const int64_t gradients = trains ? parameters : 0;
   nlohmann::ordered_json line = {
+      {"task", task},
       {"model", name},
       {"threads", threads()},
       {"engine", name_of(model.lstm.choice().engine)},
@@ -100,8 +135,13 @@ void run(const po::variables_map& options) {
       {"words_per_second", rates[2]},
       {"smallest", rates[0]},
       {"largest", rates[4]},
-      {"ms_per_step", 1000 * s.steps * s.batch / rates[2]},
+      {"ms_per_step", 1000 * words / rates[2]},
       {"gflops", rates[2] * flops_per_word / 1e9},
+      {"first_step_seconds", first_step},
+      {"baseline_mib", mebibytes(baseline)},
+      {"parameters_mib", mebibytes(parameters)},
+      {"gradients_mib", mebibytes(gradients)},
+      {"beyond_mib", mebibytes(peak_memory_of_process() - baseline - parameters - gradients)},
   };
   if (options.count("peak")) {
     const double machine = std::max(peak_before, peak());
@@ -115,7 +155,7 @@ void run(const po::variables_map& options) {
 
 int main(int argc, char** argv) try {
   po::options_description description("options");
-  description.add_options()("model", po::value<std::string>()->default_value("small"))(
+  description.add_options()("task", po::value<std::string>()->default_value("train"))("model", po::value<std::string>()->default_value("small"))(
       "threads", po::value<int>()->default_value(2))("seconds", po::value<double>()->default_value(10))(
       "engine", po::value<std::string>()->default_value("auto"))(
       "precision", po::value<std::string>()->default_value("fp32"))("peak", "measure the machine's peak, too");

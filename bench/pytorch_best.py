@@ -61,16 +61,18 @@ def env(name: str, value: str) -> Config:
     return Config(env=((name, value),))
 
 
-def knobs(preload: list[str], compile: bool, mkl: bool) -> list[list[Config]]:
+def knobs(task: str, preload: list[str], compile: bool, mkl: bool) -> list[list[Config]]:
     """Groups of alternatives; of each group one at most is kept. Libraries first, then the way the model is run."""
     loop = option("lstm", "loop")
-    groups = [
+    machine = [
         [Config(preload=("mkl",))] if mkl else [],
         [env("OPENBLAS_CORETYPE", "SkylakeX")],
         [env("ATEN_CPU_CAPABILITY", "avx512")],
         [env("OMP_PROC_BIND", "true")],
         [env("OMP_WAIT_POLICY", "active")],
         [option("onednn", "off")],
+    ]
+    train = [
         [loop] + [c for c in (option("compile", "default"), option("compile", "default").plus(option("compile-rnn")),
                               loop.plus(option("compile", "default")), loop.plus(option("compile", "max-autotune"))) if compile],
         [option("batch-first")],
@@ -81,15 +83,30 @@ def knobs(preload: list[str], compile: bool, mkl: bool) -> list[list[Config]]:
         [option("zero-grad", "zero")],
         [option("flush-denormals")],
     ]
-    return groups[:1] + [[Config(preload=(p,))] for p in preload] + groups[1:]
+    cells, compiled = option("lstm", "cells"), option("compile", "default")
+    step = [
+        [loop, cells] + [c for c in (compiled, loop.plus(compiled), cells.plus(compiled), cells.plus(option("compile", "max-autotune"))) if compile],
+        [option("flush-denormals")],
+    ]
+    return machine[:1] + [[Config(preload=(p,))] for p in preload] + machine[1:] + (train if task == "train" else step)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What is run, as far as ours and the peers must agree on it."""
+    parser.add_argument("--task", choices=("train", "step"), default="train")
+    parser.add_argument("--model", choices=("small", "medium", "large"), default="small")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32", help="bf16 is autocast")
+    parser.add_argument("--timeout", type=float, default=600, help="seconds after which a run counts as failed")
 
 
 class Runner:
     """Runs one installation's Python; keeps the built-in preload library while it lives."""
 
-    def __init__(self, python: str, model: str, threads: int, timeout: float = 600) -> None:
+    def __init__(self, python: str, what: argparse.Namespace) -> None:
+        """`what`: the options that add_options adds."""
         self.python, _, self.pythonpath = python.partition(":")
-        self.model, self.threads, self.timeout = model, threads, timeout
+        self.what, self.threads, self.timeout = what, what.threads, what.timeout
         self.folder = tempfile.TemporaryDirectory()
         compiler = shutil.which("cc")
         needed = "GenuineIntel" not in pathlib.Path("/proc/cpuinfo").read_text()
@@ -110,8 +127,11 @@ class Runner:
         return [*preload, self.python, str(SCRIPT)]
 
     def options(self, config: Config, seconds: float, *more: str) -> list[str]:
-        return ["--model", self.model, "--threads", str(self.threads), "--seconds", str(seconds),
-                *config.arguments(), *more]
+        return [*self.words(), "--seconds", str(seconds), *config.arguments(), *more]
+
+    def words(self) -> list[str]:
+        w = self.what
+        return ["--task", w.task, "--model", w.model, "--threads", str(w.threads), "--precision", w.precision]
 
     def run(self, config: Config, seconds: float, *more: str) -> dict[str, Any]:
         """The program's JSON object, or {"error": its last line}."""
@@ -201,7 +221,7 @@ def find_best(runner: Runner, seconds: float, preload: list[str], compile: bool,
     if best_speed == 0.0:
         trials.close()
         return {"error": tried[0]["error"], "tried": tried}
-    for group in knobs(preload, compile, mkl=bool(runner.mkl)):
+    for group in knobs(runner.what.task, preload, compile, mkl=bool(runner.mkl)):
         candidates = [(speed(best.plus(change)), best.plus(change)) for change in group]
         if not candidates:
             continue
@@ -223,14 +243,12 @@ def config_from(data: dict[str, Any]) -> Config:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", default=sys.executable, help="PYTHON[:PYTHONPATH]")
-    parser.add_argument("--model", choices=("small", "medium", "large"), default="small")
-    parser.add_argument("--threads", type=int, default=2)
+    add_options(parser)
     parser.add_argument("--seconds", type=float, default=3.0, help="of each trial")
-    parser.add_argument("--timeout", type=float, default=600, help="seconds after which a trial counts as failed")
     parser.add_argument("--preload", action="append", default=[], metavar="LIBRARY", help="a library to try with LD_PRELOAD")
     parser.add_argument("--no-compile", action="store_true", help="leave out torch.compile, which takes minutes")
     args = parser.parse_args()
-    runner = Runner(args.python, args.model, args.threads, args.timeout)
+    runner = Runner(args.python, args)
     say = lambda text: print(text, file=sys.stderr, flush=True)
     result = find_best(runner, args.seconds, args.preload, not args.no_compile, say)
     print(json.dumps(result))

@@ -1,7 +1,9 @@
-"""Trains the Zaremba language models in PyTorch on random tokens and prints the speed as one JSON line.
+"""Runs the Zaremba language models in PyTorch on random tokens and prints speed and cost as one JSON line.
 
-A step is everything that training does: forward, loss, backward, clipping by global norm, SGD. The options choose
-among the ways PyTorch offers to do the same arithmetic; pytorch_best.py finds the fastest for an installation.
+With --task train a step is everything that training does: forward, loss, backward, clipping by global norm, SGD. With
+--task step it is inference of one token, batch 1. The options choose among the ways PyTorch offers to do the same
+arithmetic; pytorch_best.py finds the fastest for an installation. Beside the speed stand the seconds from the start
+of the process to the end of the first step, and the process's memory, as bench_lm has them.
 
 Usage: python3 pytorch_lm.py --model small --threads 2 --seconds 20
        python3 pytorch_lm.py --serve    one run for each line of standard input, which holds its options
@@ -9,11 +11,14 @@ Usage: python3 pytorch_lm.py --model small --threads 2 --seconds 20
 
 import argparse
 import json
+import os
+import pathlib
+import resource
 import shlex
 import statistics
 import sys
 import time
-from typing import Any
+from typing import Any, Callable
 
 import torch
 from torch import nn
@@ -61,14 +66,32 @@ class LoopLstm(nn.Module):
         return x, (torch.stack(last_h), torch.stack(last_c))
 
 
+class Cells(nn.Module):
+    """nn.LSTMCell for each layer, for inference of single steps."""
+
+    def __init__(self, hidden: int, layers: int) -> None:
+        super().__init__()
+        self.cells = nn.ModuleList(nn.LSTMCell(hidden, hidden) for _ in range(layers))
+
+    def forward(self, x: torch.Tensor, state: Any) -> Any:
+        y, new = x[0], []
+        for cell, before in zip(self.cells, state):
+            new.append(cell(y, before))
+            y = new[-1][0]
+        return y[None], new
+
+
 class LanguageModel(nn.Module):
     def __init__(self, args: argparse.Namespace, hidden: int, dropout: float) -> None:
         super().__init__()
         self.loss_kind = args.loss
         self.dropout = nn.Dropout(dropout) if dropout > 0 else nn.Identity()
         self.embedding = nn.Embedding(VOCAB, hidden, sparse=args.sparse_embedding)
-        lstm = LoopLstm if args.lstm == "loop" else nn.LSTM
-        self.lstm = lstm(hidden, hidden, 2, dropout=dropout, batch_first=args.batch_first)
+        if args.lstm == "cells":
+            self.lstm: nn.Module = Cells(hidden, 2)
+        else:
+            lstm = LoopLstm if args.lstm == "loop" else nn.LSTM
+            self.lstm = lstm(hidden, hidden, 2, dropout=dropout, batch_first=args.batch_first)
         self.decoder = nn.Linear(hidden, VOCAB)
 
     def forward(self, tokens: torch.Tensor, targets: torch.Tensor, state: Any) -> tuple[torch.Tensor, Any]:
@@ -96,26 +119,24 @@ def clip_with_sparse(parameters: list[nn.Parameter], limit: float) -> None:
         v.mul_(scale)
 
 
-def measure(args: argparse.Namespace) -> dict[str, Any]:
-    steps, hidden, dropout, init, clip = MODELS[args.model]
-    torch.manual_seed(1)
-    torch.set_num_threads(args.threads)
-    torch.set_flush_denormal(args.flush_denormals)
-    torch._C._set_mkldnn_enabled(args.onednn == "on")
+def seconds_since_start() -> float:
+    """Since the process was created, to a hundredth of a second."""
+    ticks = int(pathlib.Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
 
-    model = LanguageModel(args, hidden, dropout)
-    for p in model.parameters():
-        nn.init.uniform_(p, -init, init)
+
+def resident_mib() -> float:
+    return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
+
+
+def training(args: argparse.Namespace, model: LanguageModel, run_model: Any) -> Callable[[], torch.Tensor]:
+    """A function that does one training step, and returns the loss."""
+    steps, hidden, _, _, clip = MODELS[args.model]
     parameters = list(model.parameters())
     # only what was asked for is passed on: older versions know fewer arguments
     optimizer_options = {"default": {}, "loop": {"foreach": False}, "foreach": {"foreach": True}, "fused": {"fused": True}}
     optimizer = torch.optim.SGD(parameters, lr=1.0, **optimizer_options[args.optimizer])
     clip_options = {} if args.clip == "default" else {"foreach": args.clip == "foreach"}
-    run_model: Any = model
-    if args.compile != "off":
-        if args.lstm == "nn" and hasattr(torch._dynamo.config, "allow_rnn"):
-            torch._dynamo.config.allow_rnn = args.compile_rnn
-        run_model = torch.compile(model, mode=None if args.compile == "default" else args.compile)
 
     windows = 64
     stream = torch.randint(VOCAB, (BATCH, windows * steps + 1))
@@ -125,10 +146,10 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
         inputs, targets = [x.t() for x in inputs], [x.t() for x in targets]
     batches = [(x.contiguous(), y.contiguous()) for x, y in zip(inputs, targets)]
     state = (torch.zeros(2, BATCH, hidden), torch.zeros(2, BATCH, hidden))
-    count, loss = 0, torch.zeros(())
+    count = 0
 
-    def step() -> None:
-        nonlocal state, count, loss
+    def step() -> torch.Tensor:
+        nonlocal state, count
         with torch.autocast("cpu", torch.bfloat16, enabled=args.precision == "bf16"):
             loss, new = run_model(*batches[count % windows], state)
         state = (new[0].detach(), new[1].detach())
@@ -144,23 +165,83 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
             nn.utils.clip_grad_norm_(parameters, clip, **clip_options)
         optimizer.step()
         count += 1
+        return loss
 
-    for _ in range(args.warmup):
-        step()
-    words_per_second, ms_per_step = [], []
+    return step
+
+
+def stepping(args: argparse.Namespace, model: LanguageModel, hidden: int) -> Callable[[], torch.Tensor]:
+    """A function that runs the model over one token, and returns the logits of the next one."""
+    model.eval()
+    tokens = torch.randint(VOCAB, (700, 1, 1))
+    zeros = lambda *shape: (torch.zeros(*shape, hidden), torch.zeros(*shape, hidden))
+    state: Any = [zeros(1), zeros(1)] if args.lstm == "cells" else zeros(2, 1)
+    count = 0
+
+    def token(x: torch.Tensor, state: Any) -> Any:
+        y, state = model.lstm(model.embedding(x), state)
+        return model.decoder(y), state
+
+    run_token = token if args.compile == "off" else torch.compile(token, mode=None if args.compile == "default" else args.compile)
+
+    def step() -> torch.Tensor:
+        nonlocal state, count
+        with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=args.precision == "bf16"):
+            logits, state = run_token(tokens[count % len(tokens)], state)
+        count += 1
+        return logits
+
+    return step
+
+
+def measure(args: argparse.Namespace) -> dict[str, Any]:
+    steps, hidden, dropout, init, _ = MODELS[args.model]
+    trains = args.task == "train"
+    baseline = resident_mib()
+    torch.manual_seed(1)
+    torch.set_num_threads(args.threads)
+    torch.set_flush_denormal(args.flush_denormals)
+    torch._C._set_mkldnn_enabled(args.onednn == "on")
+
+    model = LanguageModel(args, hidden, dropout)
+    for p in model.parameters():
+        nn.init.uniform_(p, -init, init)
+    run_model: Any = model
+    if args.compile != "off":
+        if args.lstm == "nn" and hasattr(torch._dynamo.config, "allow_rnn"):
+            torch._dynamo.config.allow_rnn = args.compile_rnn
+        if trains:
+            run_model = torch.compile(model, mode=None if args.compile == "default" else args.compile)
+    step = training(args, model, run_model) if trains else stepping(args, model, hidden)
+
+    last = step()
+    first_step = seconds_since_start()
+    for _ in range(args.warmup - 1):
+        last = step()
+    words = steps * BATCH if trains else 1
+    words_per_second, ms_per_step, total = [], [], 0
     for _ in range(args.repetitions):
-        first, start = count, time.perf_counter()
-        step()
-        while time.perf_counter() - start < args.seconds / args.repetitions:
-            step()
-        seconds = (time.perf_counter() - start) / (count - first)
-        words_per_second.append(steps * BATCH / seconds)
+        start, count = time.perf_counter(), 0
+        while count == 0 or time.perf_counter() - start < args.seconds / args.repetitions:
+            last = step()
+            count += 1
+        seconds = (time.perf_counter() - start) / count
+        total += count
+        words_per_second.append(words / seconds)
         ms_per_step.append(1e3 * seconds)
     config = {n: getattr(args, n) for n in CONFIG}
-    return {"engine": "pytorch", "version": torch.__version__, "model": args.model, "threads": args.threads,
+    parameters = sum(p.numel() * p.element_size() for p in model.parameters()) / 2**20
+    # a sparse gradient is small: what there is of it
+    held = lambda g: g._values().numel() if g.is_sparse else g.numel()
+    gradients = sum(held(p.grad) * p.element_size() for p in model.parameters() if p.grad is not None) / 2**20
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+    return {"engine": "pytorch", "version": torch.__version__, "task": args.task, "model": args.model, "threads": args.threads,
             "precision": args.precision, "config": config, "words_per_second": round(statistics.median(words_per_second), 1),
             "words_per_second_min": round(min(words_per_second), 1), "words_per_second_max": round(max(words_per_second), 1),
-            "ms_per_step": round(statistics.median(ms_per_step), 3), "steps": count, "loss": round(loss.item(), 4)}
+            "ms_per_step": round(statistics.median(ms_per_step), 4), "steps": args.warmup + total,
+            "last": round(last.float().mean().item(), 4), "first_step_seconds": round(first_step, 2),
+            "baseline_mib": round(baseline, 1), "parameters_mib": round(parameters, 1), "gradients_mib": round(gradients, 1),
+            "beyond_mib": round(peak - baseline - parameters - gradients, 1)}
 
 
 CONFIG = ("onednn", "batch_first", "lstm", "compile", "compile_rnn", "optimizer", "clip", "zero_grad", "loss",
@@ -169,6 +250,7 @@ CONFIG = ("onednn", "batch_first", "lstm", "compile", "compile_rnn", "optimizer"
 
 def parse(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--task", choices=("train", "step"), default="train")
     parser.add_argument("--model", choices=MODELS, default="small")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=10.0, help="measured time, shared by the repetitions")
@@ -177,7 +259,8 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32", help="bf16 is autocast")
     parser.add_argument("--onednn", choices=("on", "off"), default="on")
     parser.add_argument("--batch-first", action="store_true")
-    parser.add_argument("--lstm", choices=("nn", "loop"), default="nn", help="nn.LSTM, or the cell spelled out")
+    parser.add_argument("--lstm", choices=("nn", "loop", "cells"), default="nn",
+                        help="nn.LSTM, or the cell spelled out, or nn.LSTMCell (--task step)")
     parser.add_argument("--compile", choices=("off", "default", "max-autotune"), default="off")
     parser.add_argument("--compile-rnn", action="store_true", help="let torch.compile trace into nn.LSTM")
     parser.add_argument("--optimizer", choices=("default", "loop", "foreach", "fused"), default="default")

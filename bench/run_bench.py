@@ -1,16 +1,19 @@
-"""Compares our training speed with PyTorch's: interleaved rounds, medians and spread, one table.
+"""Compares our speed and cost with PyTorch's: interleaved rounds, medians and spread, one table.
 
-Ours is a program that prints one JSON line with words_per_second for the same model and threads; the peers are
-installations of PyTorch, each running pytorch_lm.py. With --screen every peer's fastest configuration is looked for
+Ours is a program that prints one JSON line with words_per_second for the same task, model, precision and threads; the
+peers are installations of PyTorch, each running pytorch_lm.py. With --screen every peer's fastest configuration is looked for
 first (pytorch_best.py) and kept in --configs, so that a later call need not search again. Then all take turns:
-ours, peer 1, peer 2, …, as many rounds as asked for, each round starting one place further on.
+ours, peer 1, peer 2, …, as many rounds as asked for, each round starting one place further on. With --busy N everything but the screening runs
+beside a process that keeps core N busy.
 
 Usage: python3 run_bench.py --ours "build/bench/bench_lm --model small --threads 2 --seconds 10"
            --torch 2.15=PYTHON[:PYTHONPATH] --torch debian=/usr/bin/python3 --screen --rounds 7
-Writes RESULT.json and RESULT.md into bench/results (--out), RESULT being lm-<model>-<threads>t-<date> (--name).
+Writes RESULT.json and RESULT.md into bench/results (--out), RESULT being lm-<model>-<threads>t-<date>, or with the
+task, precision and busy core in it where they are not the usual ones (--name).
 """
 
 import argparse
+import contextlib
 import datetime
 import json
 import os
@@ -21,7 +24,7 @@ import statistics
 import subprocess
 import sys
 import time
-from typing import Any
+from typing import Any, Iterator
 
 import pytorch_best
 
@@ -64,7 +67,7 @@ class Ours:
 class Peer:
     def __init__(self, name: str, runner: pytorch_best.Runner, config: pytorch_best.Config, seconds: float, warmup: int) -> None:
         self.name, self.runner, self.config, self.seconds, self.warmup = name, runner, config, seconds, warmup
-        words = ["--model", runner.model, "--threads", str(runner.threads), "--seconds", str(seconds), "--warmup", str(warmup)]
+        words = [*runner.words(), "--seconds", str(seconds), "--warmup", str(warmup)]
         self.text = config.command("python3", "bench/pytorch_lm.py", *words)
 
     def run(self) -> dict[str, Any]:
@@ -73,7 +76,8 @@ class Peer:
 
 def screen(args: argparse.Namespace, runners: dict[str, pytorch_best.Runner]) -> dict[str, Any]:
     """Each peer's best configuration, from the file where it is known, else by trying; the file is kept up to date."""
-    key = lambda name: f"{name} {args.model} {args.threads}"
+    what = [args.model, str(args.threads)] + [w for w in (args.task, args.precision) if w not in ("train", "fp32")]
+    key = lambda name: " ".join([name, *what])
     known = json.loads(args.configs.read_text()) if args.configs and args.configs.exists() else {}
     for name, runner in runners.items():
         if args.screen and "best" not in known.get(key(name), {}):
@@ -82,6 +86,31 @@ def screen(args: argparse.Namespace, runners: dict[str, pytorch_best.Runner]) ->
             if args.configs:
                 args.configs.write_text(json.dumps(known, indent=1) + "\n")
     return {name: known.get(key(name), {}) for name in runners}
+
+
+# What an entrant prints beside its speed: the column's head, and how a figure is written.
+COSTS = {"ms_per_step": ("ms/step", "{:.4g}"), "share_of_peak": ("share of peak", "{:.0%}"),
+         "first_step_seconds": ("first step, s", "{:.2f}"), "baseline_mib": ("baseline", "{:.0f}"),
+         "parameters_mib": ("parameters", "{:.0f}"), "gradients_mib": ("gradients", "{:.0f}"), "beyond_mib": ("beyond", "{:.0f}")}
+
+
+def cost(key: str, row: dict[str, Any]) -> str:
+    """A cell of the table."""
+    return COSTS[key][1].format(row[key]) if key in row else ""
+
+
+@contextlib.contextmanager
+def busy(core: int | None) -> Iterator[None]:
+    """Keeps a core busy with a loop."""
+    if core is None:
+        yield
+        return
+    loop = subprocess.Popen([sys.executable, "-c", f"import os\nos.sched_setaffinity(0, [{core}])\nwhile True: pass"])
+    try:
+        yield
+    finally:
+        loop.kill()
+        loop.wait()
 
 
 def rounds(entrants: list[Any], count: int, pause: float) -> dict[str, list[dict[str, Any]]]:
@@ -107,26 +136,38 @@ def summary(entrant: Any, results: list[dict[str, Any]]) -> dict[str, Any]:
     # the run's own engine and version, so that what ran is on record, not what was meant to
     row |= {k: good[0][k] for k in ("engine", "version", "precision", "loss") if k in good[0]}
     row |= {"min": min(words), "median": statistics.median(words), "max": max(words), "all": words}
-    return row | {"ms_per_step": statistics.median(r["ms_per_step"] for r in good)} if "ms_per_step" in good[0] else row
+    for key in COSTS:
+        if all(key in r for r in good):
+            row[key] = statistics.median(r[key] for r in good)
+    return row
+
+
+def title(result: dict[str, Any]) -> str:
+    what = "Words per second in training" if result["task"] == "train" else "Words per second in inference, batch 1"
+    return f"# {what}: {result['model']} model, {result['precision']}, {result['threads']} thread(s)"
 
 
 def table(result: dict[str, Any]) -> str:
     m, names = result["machine"], [o for o in result["ours"]]
-    lines = [f"# Words per second, {result['model']} model, {result['threads']} thread(s)", "",
+    costs = [key for key in COSTS if any(key in r for r in result["rows"])]
+    beside = f" Beside a loop that keeps core {result['busy']} busy." if result["busy"] is not None else ""
+    lines = [title(result), "",
              f"{m['cpu']} (family {m['family']}, model {m['model']}; {', '.join(m['features'])}), {m['cores']} cores, Linux {m['kernel']};",
-             f"commit {m['commit']}, {m['date']}, load {m['load_at_start']} before. {result['rounds']} interleaved rounds; median over rounds.", "",
-             "| | min | median | max | ms/step |" + "".join(f" {n} / it |" for n in names) + " configuration |",
-             "| --- | ---: | ---: | ---: | ---: |" + " ---: |" * len(names) + " --- |"]
+             f"commit {m['commit']}, {m['date']}, load {m['load_at_start']} before. {result['rounds']} interleaved rounds; median over rounds." + beside, "",
+             "| | min | median | max |" + "".join(f" {n} / it |" for n in names) + "".join(f" {COSTS[c][0]} |" for c in costs) + " configuration |",
+             "| --- | ---: | ---: | ---: |" + " ---: |" * (len(names) + len(costs)) + " --- |"]
     medians = {r["name"]: r.get("median") for r in result["rows"]}
     for r in result["rows"]:
         if "error" in r:
-            lines.append(f"| {r['name']} | | | | |" + " |" * len(names) + f" failed: {r['error'].replace('|', '/')} |")
+            lines.append(f"| {r['name']} | | | |" + " |" * (len(names) + len(costs)) + f" failed: {r['error'].replace('|', '/')} |")
             continue
         ratios = [f" {medians[n] / r['median']:.2f} |" if medians.get(n) and n != r["name"] else " |" for n in names]
         what = r.get("configuration") or r.get("engine", "")
         label = r["name"] + (f" (torch {r['version']})" if r.get("engine") == "pytorch" else "")
-        ms = f"{r['ms_per_step']:.2f}" if "ms_per_step" in r else ""
-        lines.append(f"| {label} | {r['min']:.0f} | {r['median']:.0f} | {r['max']:.0f} | {ms} |" + "".join(ratios) + f" {what} |")
+        cells = "".join(f" {cost(c, r)} |" for c in costs)
+        lines.append(f"| {label} | {r['min']:.0f} | {r['median']:.0f} | {r['max']:.0f} |" + "".join(ratios) + cells + f" {what} |")
+    if "beyond_mib" in costs:
+        lines += ["", "Memory in MiB: the process before it has a model, the model's parameters, their gradients, and what its peak holds beyond these three."]
     if any("LD_PRELOAD=mkl" in r.get("command", "") or ":mkl" in r.get("command", "") for r in result["rows"]):
         lines += ["", "`LD_PRELOAD=mkl`: MKL told that the processor is Intel's (`pytorch_best.py`); else it takes slower kernels here."]
     lines += ["", "Commands:", ""] + [f"- {r['name']}: `{r['command']}`" for r in result["rows"]]
@@ -145,13 +186,12 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ours", action="append", default=[], metavar="[NAME=]COMMAND", help="repeat for several of ours")
     parser.add_argument("--torch", action="append", default=[], type=split_name, metavar="NAME=PYTHON[:PYTHONPATH]")
-    parser.add_argument("--model", choices=("small", "medium", "large"), default="small", help="for the peers; ours must agree")
-    parser.add_argument("--threads", type=int, default=2, help="for the peers; ours must agree")
+    pytorch_best.add_options(parser)  # for the peers; ours must agree
     parser.add_argument("--seconds", type=float, default=10.0, help="of each peer's run in a round")
     parser.add_argument("--warmup", type=int, default=20, help="steps before a peer measures")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--pause", type=float, default=0.5, help="seconds between runs")
-    parser.add_argument("--timeout", type=float, default=600.0, help="seconds after which a run counts as failed")
+    parser.add_argument("--busy", type=int, metavar="CORE", help="run beside a loop that keeps this core busy")
     parser.add_argument("--screen", action="store_true", help="look for each peer's best configuration first")
     parser.add_argument("--screen-only", action="store_true", help="…and stop there")
     parser.add_argument("--screen-seconds", type=float, default=3.0, help="of each trial")
@@ -176,7 +216,7 @@ def main() -> None:
         named = bool(found) and name.replace("-", "").replace("_", "").isalnum() and "/" not in name
         default = "ours" if number == 0 else f"ours {number + 1}"
         ours.append(Ours(name if named else default, command if named else text, args.threads, args.timeout))
-    runners = {name: pytorch_best.Runner(python, args.model, args.threads, args.timeout) for name, python in args.torch}
+    runners = {name: pytorch_best.Runner(python, args) for name, python in args.torch}
     found_best = screen(args, runners)
     if args.screen_only:
         return
@@ -189,7 +229,8 @@ def main() -> None:
     if not entrants:
         sys.exit("run_bench: nothing to run; give --ours and --torch")
 
-    results = rounds(entrants, args.rounds, args.pause)
+    with busy(args.busy):
+        results = rounds(entrants, args.rounds, args.pause)
     rows = []
     for entrant in entrants:
         row = summary(entrant, results[entrant.name])
@@ -199,9 +240,10 @@ def main() -> None:
                 row["screening"] = [{**t} for t in found_best[entrant.name]["tried"]]
         rows.append(row)
     rows = rows[: len(ours)] + sorted(rows[len(ours):], key=lambda r: -r.get("median", 0))
-    result = {"machine": about, "model": args.model, "threads": args.threads, "rounds": args.rounds,
-              "ours": [o.name for o in ours], "rows": rows}
-    name = args.name or f"lm-{args.model}-{args.threads}t-{about['date'][:10]}"
+    result = {"machine": about, "task": args.task, "model": args.model, "precision": args.precision, "threads": args.threads,
+              "rounds": args.rounds, "busy": args.busy, "ours": [o.name for o in ours], "rows": rows}
+    unusual = [w for w in (args.task, args.precision) if w not in ("train", "fp32")] + (["busy"] if args.busy is not None else [])
+    name = args.name or "-".join(["lm", args.model, *unusual, f"{args.threads}t", about["date"][:10]])
     publish(args.out, name, result, table(result))
 
 

@@ -1,0 +1,10 @@
+// What a process costs beside its speed: how long it took to start, and its memory. Linux says so; elsewhere
+// all are 0.
+#pragma once
+
+#include <cstdint>
+
+// Since the process was created, with the loading of its libraries, to a hundredth of a second.
+double seconds_since_start();
+// Bytes of memory that the process has at present.
+int64_t resident_memory();
