@@ -13,6 +13,7 @@ struct Slabs {
   std::vector<std::unique_ptr<Parameter>> parameters;
   std::unordered_map<std::string_view, Parameter*> by_name;  // keys point into Parameter::name
   Tensor values, gradients;
+  bool gaps_are_zero = false;  // of the gradients
 
   void materialize() {
     if (values.defined()) return;
@@ -24,13 +25,26 @@ struct Slabs {
     }
     require(total <= INT32_MAX, "parameters: {} elements are more than a slab can index", total);
     values = Tensor::zeros({static_cast<int>(total)});
-    gradients = Tensor::zeros({static_cast<int>(total)});
+    gradients = Tensor(values.shape());
     for (auto& p : parameters) {
       const int begin = static_cast<int>(p->offset), end = begin + static_cast<int>(p->size());
       p->value = values.slice(begin, end).reshape(p->shape);
       p->node.gradient.bind(gradients.slice(begin, end).reshape(p->shape));
       draw(*p);
     }
+  }
+  // For passes over the slab: what lies between the parameters is 0. A model that nobody trains never touches this memory.
+  const Tensor& whole_gradients() {
+    materialize();
+    if (!gaps_are_zero) {
+      for (size_t i = 0; i < parameters.size(); ++i) {
+        const int64_t end = parameters[i]->offset + parameters[i]->size();
+        const int64_t next = i + 1 < parameters.size() ? parameters[i + 1]->offset : gradients.size();
+        gradients.slice(static_cast<int>(end), static_cast<int>(next)).fill(0);
+      }
+      gaps_are_zero = true;
+    }
+    return gradients;
   }
   Parameter& add(const std::string& name, const Shape& shape, const Init& init) {
     require(!values.defined(), "parameters: '{}' is added after the first use of the others", name);
@@ -102,11 +116,10 @@ const Tensor& ParameterSet::values() const {
   return slabs_->values;
 }
 const Tensor& ParameterSet::gradients() const {
-  slabs_->materialize();
-  return slabs_->gradients;
+  return slabs_->whole_gradients();
 }
 void ParameterSet::complete_gradients() {
-  slabs_->materialize();
+  slabs_->whole_gradients();
   for (auto& p : slabs_->parameters) p->node.gradient.value(p->shape);
 }
 void ParameterSet::spend_gradients() {
