@@ -33,6 +33,8 @@ TEST_CASE("every architecture and option trains, each to numbers of its own") {
            {"model.normalization=window"},
            {"model.architecture=encoder-decoder"},
            {"model.architecture=encoder-decoder", "model.shared_channels=true", "training.loss=quantile"},
+           {"model.segment=4"},
+           {"model.segment=6", "model.shared_channels=true", "model.highway=12", "data.calendar=[\"hour\"]"},
            {"model.highway=12"},
            {"model.highway=6", "model.shared_channels=true", "model.normalization=last"},
            {"model.highway=6", "training.loss=quantile"},

@@ -72,6 +72,8 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
       {with({"data.test_files=[\"wave.csv\"]"}), {"data.test_files", "data.label"}},
       {with({"data.channels=[\"noise\"]", "data.targets=[\"load\"]", "model.highway=6"}),
        {"data.targets", "data.channels"}},
+      {with({"model.segment=5"}), {"model.segment", "12 rows", "data.window"}},
+      {with({"model.segment=2", "model.architecture=linear"}), {"model.segment", "direct"}},
       {with({"model.highway=13"}), {"model.highway", "12 rows", "data.window"}},
       {with({"model.highway=6", "model.architecture=encoder-decoder"}), {"model.highway", "direct"}},
       {with({"data.valid=0", "training.keep=last", "data.score=valid"}), {"data.score", "validate"}},

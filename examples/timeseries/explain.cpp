@@ -69,7 +69,8 @@ void explain(Command& command) {
              table_text(parameter_table(model.params)));
   print_products(recipe.training.precision);  // which an engine depends on
   if (model.recurrent())
-    print_engine(model.recurrent()->choice_for({.steps = recipe.data.window, .batch = recipe.data.batch}));
+    print_engine(model.recurrent()->choice_for(
+        {.steps = recipe.data.window / recipe.model.segment, .batch = recipe.data.batch}));
   const int64_t batches = data.train->batches(recipe.data.batch);
   fmt::print("Training: {} epochs of {} batches of {} windows\n", recipe.training.epochs, batches,
              recipe.data.batch);

@@ -57,7 +57,8 @@ SeriesModel::SeriesModel(const Recipe& recipe, const Columns& columns)
     return;
   }
   const char* name = m.cell == Cell::gru ? "gru" : "lstm";
-  encoder_.emplace(make_layers(params, name, recipe, by_channel() ? 1 + columns.calendar : columns.inputs));
+  const int features = by_channel() ? 1 + columns.calendar : columns.inputs;
+  encoder_.emplace(make_layers(params, name, recipe, m.segment * features));
   const bool decodes = m.architecture == Architecture::encoder_decoder;
   if (decodes) decoder_.emplace(make_layers(params, "decoder", recipe, width()));
   dropout_.emplace(params / "dropout", DropoutConfig{.rate = m.dropout});
@@ -177,13 +178,28 @@ Vars SeriesModel::outputs(const Prepared& prepared) const {
       y = by_output((*head_)(x));
     }
   } else {
-    const auto [steps, state] = (*encoder_)(prepared.x, encoder_->zero_state(rows));
-    const Var read = (*head_)((*dropout_)(row(steps, window - 1)));
+    const Tensor x = in_segments(prepared.x);
+    const auto [steps, state] = (*encoder_)(x, encoder_->zero_state(rows));
+    const Var read = (*head_)((*dropout_)(row(steps, x.dim(0) - 1)));
     y = by_output(highway_ ? read + linear_path(prepared.x) : read);
   }
   if (prepared.shift.defined())
     for (Var& values : y) values = values * prepared.scale + prepared.shift;
   return y;
+}
+
+// [window, rows, features] -> [window / segment, rows, segment * features], in the order of time
+Tensor SeriesModel::in_segments(const Tensor& x) const {
+  const int segment = recipe_.model.segment, rows = x.dim(1), features = x.dim(2);
+  if (segment == 1) return x;
+  Tensor result({x.dim(0) / segment, rows, segment * features});
+  const real* from = x.data();
+  for (int t = 0; t < x.dim(0); ++t)
+    for (int r = 0; r < rows; ++r, from += features) {
+      const int64_t before = (int64_t{t / segment} * rows + r) * segment + t % segment;
+      std::copy_n(from, features, result.data() + before * features);
+    }
+  return result;
 }
 
 // To forecast, of each target from its own values; to detect, of all inputs, which then stand one after the

@@ -49,6 +49,7 @@ class SeriesModel {
   int64_t place(int step, int window, int target) const;
   Vars outputs(const Prepared& prepared) const;  // by quantile, [rows, horizon * width]
   Vars by_output(const Var& y) const;
+  Tensor in_segments(const Tensor& x) const;
   Vars encode_and_decode(const Tensor& x) const;
   Var linear_path(const Var& x) const;           // as the head: [rows, outputs * horizon * width]
   Tensor moving_average(const Tensor& x) const;  // [rows, window]

@@ -46,6 +46,12 @@ void declare_model(RecipeReader& reader, Recipe& r) {
   reader.key("forget_bias", r.model.forget_bias, "added to the forget gate's first bias")
       .source("Jozefowicz et al. 2015");
   reader
+      .key("segment", r.model.segment, "direct: rows that one step of the recurrent layers reads")
+      .at_least(1)
+      .at_most(1'000'000)
+      .unit("rows")
+      .source("Lin et al. 2023");
+  reader
       .key("highway", r.model.highway,
            "direct: so many last values are added to the output as weighted sums: to forecast, of each "
            "target's own, with the same weights for all; to detect, of all channels'; 0: none")
@@ -176,8 +182,13 @@ void check(const RecipeReader& reader, const Recipe& r) {
     reader.refuse("data.test_files",
                   "are for detection (data.label); a forecast's test rows follow its training rows");
   }
-  if (r.model.highway > 0 && r.model.architecture != Architecture::direct)
-    reader.refuse("model.highway", "is for the architecture \"direct\"");
+  const bool direct = r.model.architecture == Architecture::direct;
+  if (r.model.segment > 1 && !direct) reader.refuse("model.segment", "is for the architecture \"direct\"");
+  if (r.data.window % r.model.segment != 0)
+    reader.refuse("model.segment",
+                  fmt::format("= {} does not divide the window's {} rows (data.window)", r.model.segment,
+                              r.data.window));
+  if (r.model.highway > 0 && !direct) reader.refuse("model.highway", "is for the architecture \"direct\"");
   if (r.model.highway > r.data.window)
     reader.refuse("model.highway",
                   fmt::format("reads more than the window's {} rows (data.window)", r.data.window));

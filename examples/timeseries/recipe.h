@@ -34,6 +34,7 @@ struct Recipe {
     bool shared_channels = false;
     Normalization normalization = Normalization::none;
     float forget_bias = 1;
+    int segment = 1;
     int highway = 0;
     int moving_average = 25;
     std::string engine = "auto";

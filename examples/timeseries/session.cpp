@@ -29,6 +29,7 @@ static std::string describe_layers(const Recipe& recipe) {
   }
   const char* cell = m.cell == Cell::gru ? "GRU" : "LSTM";
   std::string layers = fmt::format("{} {} layer{} of {}", m.layers, cell, m.layers == 1 ? "" : "s", m.hidden);
+  if (m.segment > 1) layers += fmt::format(" over segments of {} rows", m.segment);
   if (m.highway > 0) layers += fmt::format(" beside a highway of {} rows", m.highway);
   return m.architecture == Architecture::encoder_decoder
              ? fmt::format("{} to encode, as many to decode", layers)
