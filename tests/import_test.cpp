@@ -1,307 +1,253 @@
-// Models from PyTorch and back: `ptb import`, vocabularies in files, and perplexities that PyTorch recorded
-// (tests/reference/make_language_model.py, check_checkpoint.py).
-#include <fmt/format.h>
+// "import" of every program that trains: what it makes of PyTorch's tensors, and what it refuses. What is one
+// program's alone: ptb_import_test.cpp, timeseries_import_test.cpp.
+#include <cmath>
 #include <functional>
-#include <map>
 
-#include "tests/ptb.h"
-#include "tests/support.h"
-#include "training/safetensors.h"
-#include "training/vocabulary_file.h"
+#include <fmt/format.h>
+
+#include "tests/program.h"
+#include "tests/torch_files.h"
 
 using namespace unroll;
 namespace fs = std::filesystem;
 
 namespace {
 
-using Tensors = std::map<std::string, Tensor>;
+using Words = std::vector<std::string>;
+
+Words operator+(Words a, const Words& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+// A program, and a model of two layers of 4 as somebody may have called its modules.
+struct Subject {
+  std::string program;
+  int input;                         // of the first layer
+  TensorsByName dense;               // the other tensors
+  Words words;                       // what the shapes do not say
+  std::string output, their_output;  // a matrix that must be there, ours and theirs
+  void (*write_data)(const Folder&);
+};
 
 const fs::path fixture = fs::absolute("tests/fixtures/language_model");
-const Words as_text = {"--vocabulary", fixture / "vocabulary.txt", "--set", "data.corpus=text"};
 
-nlohmann::json evaluate(const std::string& file, const fs::path& folder) {
-  return nlohmann::json::parse(ptb_out({"evaluate", file, "--data", fixture, "--json"}, folder));
-}
-
-Tensors tensors_of(const fs::path& path) {
-  const SafetensorsFile file(path);
-  Tensors result;
-  for (const auto& entry : file.entries()) result[entry.name] = file.load(entry.name);
-  return result;
-}
-void write(const fs::path& path, const Tensors& tensors, const Metadata& metadata = {}) {
-  std::vector<NamedTensor> list;
-  for (const auto& [name, tensor] : tensors) list.push_back({name, tensor});
-  write_safetensors(path, list, metadata);
-}
-bool same(const Tensors& a, const Tensors& b) {
-  return std::ranges::equal(
-      a, b, [](const auto& x, const auto& y) { return x.first == y.first && same_bits(x.second, y.second); });
+Tensor numbers(const Shape& shape, const char* name) {
+  RandomStream random(7, name);
+  return random_tensor(shape, random);
 }
 
-void rename(Tensors& tensors, const std::string& from, const std::string& to) {
-  auto moved = tensors.extract(from);
-  REQUIRE(!moved.empty());
-  moved.key() = to;
-  tensors.insert(std::move(moved));
+const std::vector<Subject>& subjects() {
+  static const std::vector<Subject> all = {
+      {"ptb",
+       6,
+       {{"embed.weight", numbers({17, 6}, "embed")},
+        {"fc.weight", numbers({17, 4}, "fc")},
+        {"fc.bias", numbers({17}, "fc.bias")}},
+       {"--vocabulary", fixture / "vocabulary.txt", "--set", "data.corpus=text"},
+       "embedding.weight",
+       "embed.weight",
+       [](const Folder&) {}},
+      {"timeseries",
+       2,
+       {{"fc.weight", numbers({6, 4}, "fc")}, {"fc.bias", numbers({6}, "fc.bias")}},
+       {"--csv", "series.csv", "--set", "data.horizon=3"},
+       "head.weight",
+       "fc.weight",
+       [](const Folder& folder) {
+         std::string csv = "load,wind\n";
+         for (int i = 0; i < 200; ++i) csv += fmt::format("{},{}\n", i % 24, i % 7);
+         folder.write("series.csv", csv);
+       }}};
+  return all;
+}
+
+// Its tensors with recurrent layers of so many gates.
+TensorsByName torch_model(const Subject& subject, int gates = 4) {
+  TensorsByName tensors = subject.dense;
+  for (int layer = 0; layer < 2; ++layer) {
+    const int rows = 4 * gates, input = layer == 0 ? subject.input : 4;
+    const auto add = [&](const char* kind, const Shape& shape) {
+      const std::string name = fmt::format("rnn.{}_l{}", kind, layer);
+      tensors[name] = numbers(shape, name.c_str());
+    };
+    add("weight_ih", {rows, input}), add("weight_hh", {rows, 4}), add("bias_ih", {rows}),
+        add("bias_hh", {rows});
+  }
+  return tensors;
+}
+
+ProgramRun import_run(const Subject& subject, const Words& words, const Folder& folder) {
+  return run_program(program_named(subject.program), Words{"import"} + words + subject.words, folder.path());
+}
+
+// The tensors that a file of these becomes.
+TensorsByName imported(const Subject& subject, const TensorsByName& theirs, const Folder& folder,
+                       const Words& more = {}) {
+  write_tensors(folder / "theirs.safetensors", theirs);
+  fs::remove(folder / "ours.safetensors");
+  const ProgramRun run =
+      import_run(subject, Words{"theirs.safetensors", "--out", "ours.safetensors"} + more, folder);
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  for (const auto& [name, tensor] : theirs)
+    if (name.ends_with("weight_hh_l1")) CHECK_MESSAGE(run.out.find(name) != std::string::npos, run.out);
+  return tensors_of(folder / "ours.safetensors");
 }
 
 }  // namespace
 
-TEST_CASE(
-    "a model of PyTorch has PyTorch's perplexity here, and the file is the one that PyTorch took back") {
-  const Folder folder;
-  const Words import = Words{"import", fixture / "torch.safetensors", "--out", "m.safetensors"} + as_text;
-  const std::string said = ptb_out(import, folder.path());
-  for (const char* part : {"rnn.weight_hh_l1", "encoder.weight", "17 words", "2 LSTM layers of 8"})
-    CHECK(said.find(part) != std::string::npos);
-
-  const auto recorded = nlohmann::json::parse(read_text(fixture / "perplexity.json"));
-  const auto scored = evaluate("m.safetensors", folder.path());
-  CHECK(scored["tokens"] == recorded["tokens"]);
-  // Four digits: the sums here and there round in another order.
-  CHECK(scored["test_perplexity"].get<double>() ==
-        doctest::Approx(recorded["float64"].get<double>()).epsilon(5e-5));
-  CHECK(same(tensors_of(folder / "m.safetensors"), tensors_of(fixture / "unroll.safetensors")));
-  // Our own file is one of PyTorch's too, and says its words itself.
-  ptb_out({"import", "m.safetensors", "--out", "again.safetensors"}, folder.path());
-  CHECK(same(tensors_of(folder / "again.safetensors"), tensors_of(folder / "m.safetensors")));
-  CHECK(ptb_out({"generate", "m.safetensors", "--words", "5"}, folder.path()).size() > 10);
-}
-
-TEST_CASE("so has a GRU of PyTorch, and an LSTM with projection") {
-  const Folder folder;
-  for (const std::string name : {"gru", "projected"}) {
-    CAPTURE(name);
-    const std::string out = name + ".safetensors";
-    const std::string said = ptb_out(
-        Words{"import", fixture / name / "torch.safetensors", "--out", out} + as_text, folder.path());
-    CHECK(said.find(name == "gru" ? "2 GRU layers of 8, decoder" : "2 LSTM layers of 8 (projection), decoder") !=
-          std::string::npos);
-    const auto recorded = nlohmann::json::parse(read_text(fixture / name / "perplexity.json"));
-    const auto scored = evaluate(out, folder.path());
-    CHECK(scored["tokens"] == recorded["tokens"]);
-    CHECK(scored["test_perplexity"].get<double>() ==
-          doctest::Approx(recorded["float64"].get<double>()).epsilon(5e-5));
-    ptb_out({"import", out, "--out", "again-" + out}, folder.path());
-    CHECK(same(tensors_of(folder / ("again-" + out)), tensors_of(folder / out)));
-    CHECK(ptb_out({"generate", out, "--words", "5"}, folder.path()).size() > 10);
-  }
-  // Of the GRU's second bias only the part that adds up was added.
-  Tensors theirs = tensors_of(fixture / "gru/torch.safetensors"), ours = tensors_of(folder / "gru.safetensors");
-  const Tensor first = theirs["rnn.bias_ih_l1"], second = theirs["rnn.bias_hh_l1"];
-  for (int i = 0; i < 24; ++i) {
-    const real sum = first.data()[i] + second.data()[i];
-    CHECK(ours["gru.bias_ih_l1"].data()[i] == (i < 16 ? sum : first.data()[i]));
-    CHECK(ours["gru.bias_hh_l1"].data()[i] == (i < 16 ? 0 : second.data()[i]));
+TEST_CASE("weights are taken as they are, two biases are summed, and those that are missing are zeros") {
+  for (const Subject& subject : subjects()) {
+    CAPTURE(subject.program);
+    const Folder folder;
+    subject.write_data(folder);
+    TensorsByName theirs = torch_model(subject), ours = imported(subject, theirs, folder);
+    CHECK(same_bits(ours.at("lstm.weight_ih_l1"), theirs.at("rnn.weight_ih_l1")));
+    CHECK(same_bits(ours.at(subject.output), theirs.at(subject.their_output)));
+    const Tensor first = theirs.at("rnn.bias_ih_l1"), second = theirs.at("rnn.bias_hh_l1");
+    for (int i = 0; i < 16; ++i) {
+      CHECK(ours.at("lstm.bias_ih_l1").data()[i] == first.data()[i] + second.data()[i]);
+      CHECK(ours.at("lstm.bias_hh_l1").data()[i] == 0);
+    }
+    std::erase_if(theirs, [](const auto& pair) { return pair.first.find("bias") != std::string::npos; });
+    ours = imported(subject, theirs, folder);
+    CHECK(same_bits(ours.at("lstm.bias_ih_l1"), Tensor::zeros({16})));
+    CHECK(same_bits(ours.at("lstm.weight_ih_l1"), theirs.at("rnn.weight_ih_l1")));
   }
 }
 
-TEST_CASE("biases are summed, and those that are missing are zeros") {
-  const Folder folder;
-  Tensors theirs = tensors_of(fixture / "torch.safetensors");
-  const Words import = Words{"import", "a.safetensors", "--out", "m.safetensors"} + as_text;
-  write(folder / "a.safetensors", theirs);
-  ptb_out(import, folder.path());
-  const Tensors ours = tensors_of(folder / "m.safetensors");
-  const Tensor sum = theirs["rnn.bias_ih_l1"].clone();
-  for (int i = 0; i < sum.dim(0); ++i) sum.data()[i] += theirs["rnn.bias_hh_l1"].data()[i];
-  CHECK(same_bits(ours.at("lstm.bias_ih_l1"), sum));
-  CHECK(same_bits(ours.at("lstm.bias_hh_l1"), Tensor::zeros(sum.shape())));
-
-  std::erase_if(theirs, [](const auto& pair) { return pair.first.find("bias") != std::string::npos; });
-  write(folder / "a.safetensors", theirs);
-  fs::remove(folder / "m.safetensors");
-  ptb_out(import, folder.path());
-  const Tensors bare = tensors_of(folder / "m.safetensors");
-  CHECK(same_bits(bare.at("lstm.bias_ih_l1"), Tensor::zeros(sum.shape())));
-  CHECK(same_bits(bare.at("decoder.bias"), Tensor::zeros({17})));
-  CHECK(same_bits(bare.at("decoder.weight"), ours.at("decoder.weight")));
+TEST_CASE("a GRU keeps the part of its second bias that stands apart") {
+  for (const Subject& subject : subjects()) {
+    CAPTURE(subject.program);
+    const Folder folder;
+    subject.write_data(folder);
+    const TensorsByName theirs = torch_model(subject, 3), ours = imported(subject, theirs, folder);
+    const Tensor first = theirs.at("rnn.bias_ih_l1"), second = theirs.at("rnn.bias_hh_l1");
+    for (int i = 0; i < 12; ++i) {
+      const real sum = first.data()[i] + second.data()[i];
+      CHECK(ours.at("gru.bias_ih_l1").data()[i] == (i < 8 ? sum : first.data()[i]));
+      CHECK(ours.at("gru.bias_hh_l1").data()[i] == (i < 8 ? 0 : second.data()[i]));
+    }
+  }
 }
 
-TEST_CASE("a decoder without weights, or with the embedding's, is tied") {
-  const Folder folder;
-  RandomStream random(4, "weights");
-  Tensors theirs = {{"module.embed.weight", random_tensor({17, 8}, random)},
-                    {"module.lstm.weight_ih_l0", random_tensor({32, 8}, random)},
-                    {"module.lstm.weight_hh_l0", random_tensor({32, 8}, random)},
-                    {"module.fc.bias", random_tensor({17}, random)}};
-  const auto tied = [&](const std::string& name) {
-    write(folder / "a.safetensors", theirs);
-    ptb_out(Words{"import", "a.safetensors", "--out", name} + as_text, folder.path());
-    const Tensors ours = tensors_of(folder / name);
-    CHECK(same_bits(ours.at("embedding.weight"), theirs["module.embed.weight"]));
-    const std::string recipe = SafetensorsFile(folder / name).metadata().at("recipe");
-    evaluate(name, folder.path());
-    return recipe.find("tied = true") != std::string::npos &&
-           same_bits(ours.at("decoder.weight"), ours.at("embedding.weight"));
-  };
-  CHECK(tied("without.safetensors"));
-  theirs["module.fc.weight"] = theirs["module.embed.weight"].clone();
-  CHECK(tied("same.safetensors"));
-  theirs["module.fc.weight"].data()[135] += 1;
-  CHECK_FALSE(tied("other.safetensors"));
+TEST_CASE("what import wrote it reads again, and the file says which modules it is for") {
+  for (const Subject& subject : subjects()) {
+    CAPTURE(subject.program);
+    const Folder folder;
+    subject.write_data(folder);
+    const TensorsByName ours = imported(subject, torch_model(subject), folder);
+    const std::string modules = SafetensorsFile(folder / "ours.safetensors").metadata().at("pytorch");
+    CHECK_MESSAGE(modules.find(fmt::format("lstm = nn.LSTM({}, 4, 2)", subject.input)) != std::string::npos,
+                  modules);
+    const ProgramRun again = import_run(subject, {"ours.safetensors", "--out", "again.safetensors"}, folder);
+    CHECK_MESSAGE(again.code == 0, again.err);
+    CHECK(same_tensors(tensors_of(folder / "again.safetensors"), ours));
+  }
 }
 
 TEST_CASE("tensors and modules are given other names or left out") {
-  const Folder folder;
-  Tensors theirs = tensors_of(fixture / "torch.safetensors");
-  for (const char* kind : {"weight_ih", "weight_hh", "bias_ih", "bias_hh"})
-    for (const std::string layer : {"0", "1"})  // a list of modules, one for each layer
-      rename(theirs, fmt::format("rnn.{}_l{}", kind, layer), fmt::format("rnns.{}.{}_l0", layer, kind));
-  rename(theirs, "encoder.weight", "words");
-  theirs["scores.0.weight"] = theirs["scores.1.weight"] = Tensor::zeros({3});
-  theirs["training/h"] = Tensor::zeros({2});  // of a checkpoint of ours
-  write(folder / "a.safetensors", theirs);
-  Words renames = {"--rename", "words=embedding.weight", "--rename", "scores=", "--rename", "rnns.0=lstm"};
-  for (const char* kind : {"weight_ih", "weight_hh", "bias_ih", "bias_hh"})
-    renames = renames + Words{"--rename", fmt::format("rnns.1.{0}_l0=lstm.{0}_l1", kind)};
-  ptb_out(Words{"import", "a.safetensors", "--out", "m.safetensors"} + renames + as_text, folder.path());
-  CHECK(same(tensors_of(folder / "m.safetensors"), tensors_of(fixture / "unroll.safetensors")));
-}
-
-TEST_CASE("the words come from a list, an array, the text or the file itself, the rest from a recipe") {
-  const Folder folder;
-  const Vocabulary words = load_vocabulary(fixture / "vocabulary.txt");
-  CHECK(words.words()[4] == Vocabulary::end_of_sentence);
-  folder.write("words.json", vocabulary_metadata(words));
-  // <unk> is in no line of the fixture's text
-  folder.write("text/train.txt", read_text(fixture / "train.txt") + "<unk>");
-  for (const char* split : {"valid", "test"}) folder.write(fmt::format("text/{}.txt", split), "the cat\n");
-  folder.write("text.toml", "[model]\nhidden = 99\ndropout = 0.25\n[data]\ncorpus = \"text\"\n");
-  write(folder / "named.safetensors", tensors_of(fixture / "torch.safetensors"),
-        {{"vocabulary", vocabulary_metadata(words)}});
-  const std::string file = fixture / "torch.safetensors";
-  const Words recipe = {"--recipe", "text.toml", "--set", "data.bptt=7", "--out"};
-  ptb_out(Words{"import", file, "--vocabulary", "words.json"} + recipe + Words{"a.safetensors"},
-          folder.path());
-  const std::string said =
-      ptb_out(Words{"import", file, "--data", "text"} + recipe + Words{"b.safetensors"}, folder.path());
-  CHECK(said.find("as they first appear") != std::string::npos);
-  ptb_out(Words{"import", "named.safetensors"} + recipe + Words{"c.safetensors"}, folder.path());
-  CHECK(read_text(folder / "a.safetensors") == read_text(folder / "b.safetensors"));
-  CHECK(read_text(folder / "a.safetensors") == read_text(folder / "c.safetensors"));
-  const std::string resolved = SafetensorsFile(folder / "a.safetensors").metadata().at("recipe");
-  for (const char* part : {"hidden = 8\n", "dropout = 0.25\n", "bptt = 7\n", "corpus = \"text\"\n"})
-    CHECK_MESSAGE(resolved.find(part) != std::string::npos, part, resolved);
+  for (const Subject& subject : subjects()) {
+    CAPTURE(subject.program);
+    const Folder folder;
+    subject.write_data(folder);
+    TensorsByName theirs = torch_model(subject);
+    const TensorsByName plain = imported(subject, theirs, folder);
+    Words renames = {"--rename", "words=" + subject.output, "--rename", "scores=", "--rename", "rnns.0=lstm"};
+    for (const char* kind : {"weight_ih", "weight_hh", "bias_ih", "bias_hh"}) {
+      for (const char* layer : {"0", "1"})  // a list of modules, one for each layer
+        rename_tensor(theirs, fmt::format("rnn.{}_l{}", kind, layer),
+                      fmt::format("rnns.{}.{}_l0", layer, kind));
+      renames = renames + Words{"--rename", fmt::format("rnns.1.{0}_l0=lstm.{0}_l1", kind)};
+    }
+    rename_tensor(theirs, subject.their_output, "words");
+    theirs["scores.0.weight"] = theirs["scores.1.weight"] = Tensor::zeros({3});
+    theirs["training/h"] = Tensor::zeros({2});  // of a checkpoint of ours
+    CHECK(same_tensors(imported(subject, theirs, folder, renames), plain));
+  }
 }
 
 TEST_CASE("what cannot be imported is refused in one line that says why, and nothing is written") {
-  const Folder folder;
-  folder.write("there.safetensors", "precious");
-  folder.write("short.txt", "the\ncat\n<eos>\n");
-  folder.write("gap.txt", "the\n\n<eos>\n");
-  folder.write("twice.txt", "the\ncat\nthe\n");
-  folder.write("binary.txt", "the\n\xff\n");
-  folder.write("empty.txt", "");
-  folder.write("object.json", R"({"the": 0})");
-  folder.write("pickle.pt", std::string("PK\x03\x04", 4) + "and so on, as torch.save() writes it");
-  std::string other = read_text(fixture / "vocabulary.txt");
-  folder.write("no-eos.txt", other.replace(other.find("<eos>"), 5, "</s>"));
-
-  // A file of the fixture's tensors after a change.
-  const auto changed = [&](const std::string& name, const std::function<void(Tensors&)>& change) {
-    Tensors tensors = tensors_of(fixture / "torch.safetensors");
-    change(tensors);
-    write(folder / (name + ".safetensors"), tensors);
-  };
-  const auto with = [&](const std::string& name, const std::string& tensor, const Shape& shape) {
-    changed(name, [&](Tensors& t) { t[tensor] = Tensor::zeros(shape); });
-  };
-  const auto without = [&](const std::string& name, const std::string& tensor) {
-    changed(name, [&](Tensors& t) { REQUIRE(t.erase(tensor) == 1); });
-  };
-  with("gru", "rnn.weight_hh_l0", {24, 8});
-  with("mixed", "rnn.weight_hh_l1", {24, 8});
-  with("rnn", "rnn.weight_hh_l1", {8, 8});
-  with("five", "rnn.weight_hh_l1", {40, 8});
-  with("reverse", "rnn.weight_ih_l0_reverse", {32, 6});
-  with("projected", "rnn.weight_hr_l0", {4, 8});
-  with("two", "encoder_rnn.weight_hh_l0", {32, 8});
-  with("input", "rnn.weight_ih_l0", {32, 7});
-  with("wider", "rnn.weight_hh_l1", {36, 9});
-  with("bias", "rnn.bias_hh_l1", {33});
-  with("decoder", "decoder.weight", {17, 9});
-  with("vector", "encoder.weight", {17});
-  with("extra", "norm.weight", {8});
-  with("near", "embeding.weight", {17, 6});
-  with("both", "fc.weight", {17, 8});
-  with("gap", "rnn.weight_hh_l3", {32, 8});
-  without("no-bias", "rnn.bias_hh_l1");
-  without("no-embedding", "encoder.weight");
-  without("no-decoder", "decoder.weight");
-  changed("no-lstm", [](Tensors& t) {
-    std::erase_if(t, [](const auto& pair) { return pair.first.starts_with("rnn"); });
-  });
-  changed("nan", [](Tensors& t) { t["rnn.bias_hh_l1"].data()[3] = std::nanf(""); });
-  changed("good", [](Tensors&) {});
-
   struct Case {
-    Words words;
-    std::vector<std::string> parts;
+    std::string what;
+    std::function<void(TensorsByName&)> change;
+    Words words, parts;
   };
-  const auto file = [](const std::string& name) { return Words{name + ".safetensors"} + as_text; };
-  const auto good = [](const Words& more) { return Words{"good.safetensors"} + more; };
-  const auto words = [&](const std::string& name) { return good({"--vocabulary", name}); };
+  const auto with = [](const std::string& name, const Shape& shape) {
+    return [=](TensorsByName& t) { t[name] = Tensor::zeros(shape); };
+  };
+  const auto without = [](const std::string& name) {
+    return [=](TensorsByName& t) { REQUIRE(t.erase(name) == 1); };
+  };
+  const auto nothing = [](TensorsByName&) {};
   const std::vector<Case> cases = {
-      {file("gru"), {"gru.safetensors", "'rnn.weight_ih_l0' [32, 6]", "[24, 6]"}},
-      {file("mixed"), {"mixed.safetensors", "'rnn.weight_hh_l1' [24, 8]", "four", "LSTM"}},
-      {file("rnn"), {"'rnn.weight_hh_l1' [8, 8]", "plain RNN"}},
-      {file("five"), {"'rnn.weight_hh_l1' [40, 8]", "four times"}},
-      {file("reverse"), {"'rnn.weight_ih_l0_reverse'", "bidirectional"}},
-      {file("projected"), {"'rnn.weight_hr_l0' [4, 8]", "'rnn.weight_hh_l0' [32, 8]", "projection"}},
-      {file("two"), {"'encoder_rnn'", "'rnn'", "--rename"}},
-      {file("input"), {"'rnn.weight_ih_l0' [32, 7]", "'encoder.weight' [17, 6]", "[32, 6]"}},
-      {file("wider"), {"'rnn.weight_hh_l1' [36, 9]", "'rnn.weight_hh_l0' [32, 8]", "[32, 8]"}},
-      {file("bias"), {"'rnn.bias_hh_l1' [33]", "[32]"}},
-      {file("decoder"), {"'decoder.weight' [17, 9]", "'encoder.weight' [17, 6]", "[17, 8]"}},
-      {file("vector"), {"'encoder.weight' [17]", "matrix"}},
-      {file("extra"), {"'norm.weight' [8]", "--rename 'norm.weight=", "leaves it out"}},
-      {file("near"), {"'embeding.weight'", "--rename 'embeding.weight=embedding.weight'"}},
-      {file("both"), {"'decoder.weight'", "'fc.weight'", "--rename"}},
-      {file("gap"), {"'lstm.weight_hh_l2'"}},
-      {file("no-bias"), {"lstm.bias_hh_l1", "missing"}},
-      {file("no-embedding"), {"'embedding.weight'", "rnn.weight_ih_l0", "--rename"}},
-      {file("no-decoder"), {"'decoder.weight'", "'encoder.weight' [17, 6]", "8"}},
-      {file("no-lstm"), {"'lstm.weight_hh_l0'", "decoder.bias"}},
-      {file("nan"), {"'rnn.bias_hh_l1'", "not finite"}},
-      {file("gone"), {"gone.safetensors"}},
-      {Words{"pickle.pt"} + as_text, {"pickle.pt", "torch.save", "save_file"}},
-      {file("good") + Words{"--rename", "rnn"}, {"--rename rnn", "THEIRS=OURS"}},
-      {file("good") + Words{"--rename", "rnnn=lstm"}, {"'rnnn'", "did you mean 'rnn'?"}},
-      {file("good") + Words{"--set", "model.hidden=9"}, {"model.hidden", "shapes"}},
-      {file("good") + Words{"--set", "model.cell=gru"}, {"model.cell", "shapes"}},
-      {file("good") + Words{"--set", "model.layer_norm=true"}, {"layer_norm", "PyTorch"}},
-      {file("good") + Words{"--set", "model.residual=true", "--set", "model.zoneout_h=0.1"},
-       {"residual", "zoneout_h", "PyTorch"}},
-      {file("good") + Words{"--set", "data.bppt=9"}, {"--set", "data.bptt"}},
-      {file("good") + Words{"--recipe", "dmo"}, {"dmo", "demo"}},
-      {file("good") + Words{"--recipe", "demo", "--data", "x"}, {"--vocabulary", "--data"}},
-      {good({"--recipe", "demo"}), {"built-in grammar", "17 rows"}},
-      {good({}), {"--vocabulary", "--data"}},
-      {good({"--data", "nowhere"}), {"nowhere"}},
-      {words("short.txt"), {"short.txt has 3 words", "good.safetensors has 17 rows"}},
-      {words("gap.txt"), {"gap.txt:2", "empty line"}},
-      {words("twice.txt"), {"twice.txt:3", "'the'", "line 1"}},
-      {words("binary.txt"), {"binary.txt:2", "UTF-8"}},
-      {words("empty.txt"), {"empty.txt", "empty"}},
-      {words("object.json"), {"object.json", "JSON array"}},
-      {words("no-eos.txt"), {"no-eos.txt", "<eos>"}},
-      {words("nowhere.txt"), {"nowhere.txt", "No such file"}},
-      {words("."), {"folder"}},
+      {"mixed", with("rnn.weight_hh_l1", {12, 4}), {}, {"'rnn.weight_hh_l1' [12, 4]", "four", "LSTM"}},
+      {"plain", with("rnn.weight_hh_l1", {4, 4}), {}, {"'rnn.weight_hh_l1' [4, 4]", "plain RNN"}},
+      {"five", with("rnn.weight_hh_l1", {20, 4}), {}, {"'rnn.weight_hh_l1' [20, 4]", "four times"}},
+      {"wider", with("rnn.weight_hh_l1", {20, 5}), {}, {"[20, 5]", "'rnn.weight_hh_l0' [16, 4]", "[16, 4]"}},
+      {"reverse", with("rnn.weight_ih_l0_reverse", {16, 2}), {}, {"weight_ih_l0_reverse'", "bidirectional"}},
+      {"two", with("other.weight_hh_l0", {16, 4}), {}, {"'other'", "'rnn'", "--rename"}},
+      {"bias", with("rnn.bias_hh_l1", {17}), {}, {"'rnn.bias_hh_l1' [17]", "[16]"}},
+      {"output", with("fc.weight", {9, 4}), {}, {"'fc.weight' [9, 4]"}},
+      {"unknown",
+       with("norm.weight", {4}),
+       {},
+       {"'norm.weight' [4]", "--rename 'norm.weight=", "leaves it out"}},
+      {"near", with("lstn.weight_ih_l", {4}), {}, {"'lstn.weight_ih_l'", "=lstm.weight_ih_l0'"}},
+      {"both", with("head.bias", {3}), {}, {"'fc.bias'", "'head.bias'", "--rename"}},
+      {"gap", with("rnn.weight_hh_l3", {16, 4}), {}, {"'lstm.weight_hh_l2'"}},
+      {"half", without("rnn.bias_hh_l1"), {}, {"lstm.bias_hh_l1", "missing"}},
+      {"none",
+       [](TensorsByName& t) { std::erase_if(t, [](const auto& p) { return p.first.starts_with("rnn"); }); },
+       {},
+       {"'lstm.weight_hh_l0'", "fc.bias"}},
+      {"nan",
+       [](TensorsByName& t) { t["rnn.bias_hh_l1"].data()[3] = std::nanf(""); },
+       {},
+       {"'rnn.bias_hh_l1'", "not finite"}},
+      {"good", nothing, {"--rename", "rnn"}, {"--rename rnn", "THEIRS=OURS"}},
+      {"good", nothing, {"--rename", "rnnn=lstm"}, {"'rnnn'", "did you mean 'rnn'?"}},
+      {"good", nothing, {"--set", "model.hidden=9"}, {"model.hidden", "shapes"}},
+      {"good", nothing, {"--set", "model.layers=1"}, {"model.layers", "shapes"}},
+      {"good", nothing, {"--set", "model.cell=gru"}, {"model.cell", "shapes"}},
+      {"good", nothing, {"--set", "model.hiden=9"}, {"--set", "model.hidden"}},
+      {"good", nothing, {"--recipe", "nothing.toml"}, {"nothing.toml"}},
   };
-  const auto before = folder.listing();
-  const auto refused = [&](const Words& all, const std::vector<std::string>& parts) {
-    const ProgramRun run = run_program(program_named("ptb"), all, folder.path());
-    const std::string command = fmt::format("ptb {}\n  -> {}", fmt::join(all, " "), run.err);
-    CHECK_MESSAGE(run.code == 2, command);
-    CHECK_MESSAGE(lines_of(run.err).size() == 1, command);
-    CHECK_MESSAGE(run.out.empty(), command);
-    const std::string missing = lacks(run.err.substr(0, run.err.find('\n')), parts);
-    CHECK_MESSAGE(missing.empty(), command, missing);
-  };
-  for (const Case& one : cases) refused(Words{"import", "--out", "new.safetensors"} + one.words, one.parts);
-  refused(Words{"import"} + file("good"), {"--out"});
-  refused(Words{"import", "--out", "there.safetensors"} + file("good"), {"there.safetensors", "overwritten"});
-  CHECK(folder.listing() == before);
+  for (const Subject& subject : subjects()) {
+    const Folder folder;
+    subject.write_data(folder);
+    folder.write("there.safetensors", "precious");
+    folder.write("pickle.pt", std::string("PK\x03\x04", 4) + "and so on, as torch.save() writes it");
+    for (const Case& one : cases) {
+      TensorsByName tensors = torch_model(subject);
+      one.change(tensors);
+      write_tensors(folder / (one.what + ".safetensors"), tensors);
+    }
+    TensorsByName lacking = torch_model(subject);
+    lacking.erase(subject.their_output);
+    write_tensors(folder / "lacking.safetensors", lacking);
+
+    const auto before = folder.listing();
+    const auto refused = [&](const Words& words, const Words& parts) {
+      const ProgramRun run = import_run(subject, words, folder);
+      const std::string command =
+          fmt::format("{} import {}\n  -> {}", subject.program, fmt::join(words, " "), run.err);
+      CHECK_MESSAGE(run.code == 2, command);
+      CHECK_MESSAGE(lines_of(run.err).size() == 1, command);
+      CHECK_MESSAGE(run.out.empty(), command);
+      const std::string missing = lacks(run.err.substr(0, run.err.find('\n')), parts);
+      CHECK_MESSAGE(missing.empty(), command, missing);
+    };
+    const Words out = {"--out", "new.safetensors"};
+    for (const Case& one : cases) {
+      const std::string file = one.what + ".safetensors";
+      refused(Words{file} + out + one.words, one.words.empty() ? one.parts + Words{file} : one.parts);
+    }
+    refused(Words{"lacking.safetensors"} + out, {fmt::format("'{}'", subject.output), "--rename"});
+    refused(Words{"gone.safetensors"} + out, {"gone.safetensors"});
+    refused(Words{"pickle.pt"} + out, {"pickle.pt", "torch.save", "save_file"});
+    refused({"good.safetensors"}, {"--out"});
+    refused({"good.safetensors", "--out", "there.safetensors"}, {"there.safetensors", "overwritten"});
+    CHECK(folder.listing() == before);
+  }
 }

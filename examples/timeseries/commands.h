@@ -13,5 +13,6 @@ void detect(unroll::Command& command);
 void backtest(unroll::Command& command);
 void baselines(unroll::Command& command);
 void explain(unroll::Command& command);
+void import_model(unroll::Command& command);
 
 }  // namespace timeseries

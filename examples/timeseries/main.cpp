@@ -39,7 +39,8 @@ int main(int argc, char** argv) {
                    {"backtest", "trains and scores anew on several parts of a series", timeseries::backtest},
                    {"baselines", "scores the naive rules alone", timeseries::baselines},
                    {"report", "makes the page of a run's folder again", unroll::report_command},
-                   {"explain", "windows, parameters and engine of a recipe's model", timeseries::explain}},
+                   {"explain", "windows, parameters and engine of a recipe's model", timeseries::explain},
+                   {"import", "makes a model's file of one trained in PyTorch", timeseries::import_model}},
       .without_arguments = {"train", "airline"},
       .recipe_keys = recipe_keys};
   return unroll::run(program, argc, argv);

@@ -22,13 +22,39 @@ const std::string& metadata(const SafetensorsFile& file, const std::string& key)
 
 }  // namespace
 
-Metadata model_metadata(const Recipe& recipe, const Series& series, const Scaling& scaling) {
+std::string torch_modules(const ParameterSet& params) {
+  std::vector<std::string> modules;
+  for (const auto& [name, tensor] : state_dict(params)) {
+    const size_t dot = name.rfind('.');
+    const std::string module = name.substr(0, dot), leaf = name.substr(dot + 1);
+    if (leaf == "weight")
+      modules.push_back(fmt::format("{} = nn.Linear({}, {})", module, tensor.dim(1), tensor.dim(0)));
+    if (leaf != "weight_ih_l0") continue;
+    const int hidden = params.find(module + ".weight_hh_l0")->shape[1];
+    int layers = 1;
+    while (params.find(fmt::format("{}.weight_hh_l{}", module, layers))) ++layers;
+    modules.push_back(fmt::format("{} = nn.{}({}, {}, {})", module, tensor.dim(0) == 3 * hidden ? "GRU" : "LSTM",
+                                  tensor.dim(1), hidden, layers));
+  }
+  return fmt::format("{}", fmt::join(modules, "; "));
+}
+
+Metadata model_metadata(const Recipe& recipe, const Series& series, const Scaling& scaling,
+                        const SeriesModel& model) {
   const nlohmann::ordered_json channels{
       {"names", series.channels}, {"shift", scaling.shift}, {"scale", scaling.scale}};
   return {{"program", "unroll timeseries"},
           {"recipe_name", recipe.name},
           {"recipe", resolved(recipe)},
+          {"pytorch", torch_modules(model.params)},
           {"channels", channels.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)}};
+}
+
+void save_model(const std::filesystem::path& path, const Recipe& recipe, const Series& series,
+                const Scaling& scaling, const SeriesModel& model) {
+  Metadata metadata = model_metadata(recipe, series, scaling, model);
+  metadata["format"] = "pt";
+  write_safetensors(path, state_dict(model.params), metadata);
 }
 
 SavedModel read_saved_model(const std::filesystem::path& path) {

@@ -14,7 +14,13 @@
 namespace timeseries {
 
 // What a model's file says about it.
-Metadata model_metadata(const Recipe& recipe, const Series& series, const Scaling& scaling);
+Metadata model_metadata(const Recipe& recipe, const Series& series, const Scaling& scaling,
+                        const SeriesModel& model);
+// PyTorch's modules that a model's weights are of: "lstm = nn.LSTM(3, 8, 1); head = nn.Linear(8, 6)"
+std::string torch_modules(const ParameterSet& params);
+// Writes the file whole or not at all. The biases become PyTorch's two (training/state_dict.h).
+void save_model(const std::filesystem::path& path, const Recipe& recipe, const Series& series,
+                const Scaling& scaling, const SeriesModel& model);
 
 struct SavedModel {
   std::filesystem::path path;

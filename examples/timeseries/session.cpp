@@ -130,7 +130,7 @@ Trainee SeriesTraining::trainee() {
 
 // Of a checkpoint: what resuming it compares.
 Metadata SeriesTraining::metadata() const {
-  Metadata metadata = model_metadata(recipe_, data_.series(), data_.scaling);
+  Metadata metadata = model_metadata(recipe_, data_.series(), data_.scaling, model_);
   metadata["engine"] = model_.recurrent() ? name_of(model_.recurrent()->choice().engine) : "none";
   const std::vector<double>& values = data_.series().values;
   metadata["series"] = fmt::format(

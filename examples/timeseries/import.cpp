@@ -1,0 +1,99 @@
+// timeseries import: makes a model's file of a model of series that was trained in PyTorch.
+#include "examples/common/import.h"
+
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "options.h"
+#include "saved_model.h"
+#include "series_data.h"
+
+namespace timeseries {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The modules that the models of a recipe are made of, and what they may be called.
+std::vector<KnownModule> known_modules(const Recipe& recipe) {
+  const std::vector<std::string> dense = {"weight", "bias"};
+  std::vector<std::string> outputs = {"head", "fc",     "linear",     "out",       "output",
+                                      "proj", "Linear", "projection", "regressor", "classifier"};
+  std::vector<KnownModule> modules = {{"highway", {"highway", "autoregressive"}, dense}};
+  switch (recipe.model.architecture) {
+    case Architecture::linear:
+      return {{"linear", outputs, dense}};
+    case Architecture::dlinear:  // with the names that DLinear's authors gave them too
+      return {{"trend", {"trend", "Linear_Trend"}, dense},
+              {"linear", {"linear", "seasonal", "Linear_Seasonal"}, dense}};
+    case Architecture::encoder_decoder:
+      modules.push_back({"decoder", {"decoder"}, {}});
+      break;
+    case Architecture::direct:
+      outputs.emplace_back("decoder");
+      break;
+  }
+  modules.push_back({"head", outputs, dense});
+  modules.push_back({"lstm", {}, {}});
+  return modules;
+}
+
+// The recipe that is asked for, but for the sizes of recurrent layers: those the shapes say.
+Recipe load_recipe_for(const SafetensorsFile& file, const fs::path& path, const ImportOptions& options,
+                       std::map<std::string, std::string>& names) {
+  const RecipeFile text = options.recipe(path, "timeseries");
+  const Recipe asked = load_recipe(text, options.overrides(path, {}));
+  const TorchTensors tensors(file, known_modules(asked), options.renames);
+  names = tensors.names;
+  if (asked.model.architecture == Architecture::linear || asked.model.architecture == Architecture::dlinear)
+    return asked;
+  const RecurrentSizes sizes = read_recurrent_sizes(tensors, "lstm");
+  require_input(sizes.projection == 0,
+                "{}: its LSTM has a projection to {}, which models of series do not have", file.path(),
+                sizes.projection);
+  names = with_scope(tensors.names, "lstm", sizes.gru ? "gru" : "lstm");
+  return load_recipe(text, options.overrides(path, {{"model.hidden", std::to_string(sizes.hidden)},
+                                                    {"model.layers", std::to_string(sizes.layers)},
+                                                    {"model.cell", sizes.gru ? "gru" : "lstm"}}));
+}
+
+}  // namespace
+
+void import_model(Command& command) {
+  ImportOptions options;
+  std::string csv;
+  command.describe(
+      "Makes a model's file of a model of series that was trained in PyTorch and saved with "
+      "safetensors.torch.save_file(model.state_dict(), FILE): an LSTM or a GRU and a linear layer over its last "
+      "step, an encoder and a decoder, or linear layers alone. What the model is for (window, horizon, channels, "
+      "architecture) the recipe says; width, number and kind of its recurrent layers the shapes do, and two biases "
+      "are summed. Channels and their scaling are measured on the series. What is taken for what is printed.");
+  options.add_to(command, "series, windows, architecture, normalization");
+  command.group("Series");
+  add_csv_option(command, csv);
+  command.example("import model.safetensors --recipe mine.toml --csv sales.csv --out imported.safetensors",
+                  "a forecaster of the columns that the recipe names");
+  command.example(
+      "import nlinear.safetensors --recipe etth1-nlinear --csv ETTh1.csv --out imported.safetensors",
+      "the weights of NLinear as its authors name them");
+  if (!command.parse()) return;
+  options.check();
+
+  const SafetensorsFile file(command.positional());
+  check_is_of_torch(file);
+  std::map<std::string, std::string> names;
+  const Recipe recipe = load_recipe_for(file, command.positional(), options, names);
+  const SeriesData data(recipe, csv);
+  SeriesModel model(recipe, columns_of(*data.train));
+  fill_from_torch(model.params, file, names);
+  save_model(options.out, recipe, data.series(), data.scaling, model);
+
+  fmt::print("{}", table_of_names(model.params, names));
+  fmt::print("{}\n", torch_modules(model.params));
+  fmt::print("reads {} rows of {}, scaled as the training rows of {} say\n", recipe.data.window,
+             fmt::join(data.series().channels, ", "), describe(recipe, csv));
+  fmt::print("{}: written\nnext    ./run timeseries evaluate {}{}\n", options.out, options.out,
+             csv.empty() ? "" : " --csv " + csv);
+}
+
+}  // namespace timeseries
