@@ -108,13 +108,14 @@ SeriesBatch SeriesWindows::batch(int64_t k, int size) {
       input_.slice(0, options_.window * rows * inputs).reshape({options_.window, rows, inputs}),
       target_.slice(0, options_.horizon * rows * targets).reshape({options_.horizon, rows, targets}),
       origins().subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(rows))};
+  const auto input = batch.input.on_host(Access::overwrite), target = batch.target.on_host(Access::overwrite);
   for (int b = 0; b < rows; ++b) {
     const int64_t origin = batch.origins[static_cast<std::size_t>(b)];
-    read(origin, batch.input.data() + b * inputs, int64_t{rows} * inputs);
+    read(origin, input.data() + b * inputs, int64_t{rows} * inputs);
     for (int h = 0; h < options_.horizon; ++h) {
       for (int t = 0; t < targets; ++t) {
         const int channel = options_.targets[static_cast<std::size_t>(t)];
-        batch.target.data()[(int64_t{h} * rows + b) * targets + t] =
+        target[(int64_t{h} * rows + b) * targets + t] =
             static_cast<real>(scaling_.apply(series_->at(origin + h, channel), channel));
       }
     }
@@ -129,7 +130,7 @@ Tensor SeriesWindows::input_before(int64_t origin) const {
                 options_.window, origin, series_->rows());
   const int inputs = static_cast<int>(options_.inputs.size());
   Tensor input({options_.window, 1, inputs});
-  read(origin, input.data(), inputs);
+  read(origin, input.on_host(Access::overwrite).data(), inputs);
   return input;
 }
 

@@ -11,13 +11,19 @@ namespace unroll::inline UNROLL_REAL {
 
 namespace {
 
-Tensor number(double value) { return Tensor::full({}, static_cast<real>(value)); }
+// factor Σ losses, where the losses are
+Tensor total(const Tensor& losses, double factor) {
+  const Tensor result(Shape{});
+  kernels().sum_middle(losses.data(), 1, losses.size(), 1, static_cast<real>(factor), result.data());
+  return result;
+}
 
-// x.gradient() gains factor · d
-void contribute(const Var& x, const Tensor& d, real factor) {
+// x.gradient() gains factor · d, the factor a tensor of one number: it need not be known to the host
+void contribute(const Var& x, const Tensor& d, const Tensor& factor) {
   if (!x.wants_grad()) return;
   const Into dx = x.gradient();
-  kernels().affine(d.data(), factor, 0, dx.tensor.data(), d.size(), dx.add);
+  kernels().binary_gradient(Binary::mul, false, d.data(), d.size(), factor.data(), 1, d.data(), dx.tensor.data(),
+                            d.size(), dx.add);
 }
 
 void require_targets(const Shape& logits, int classes, const IdTensor& target, const CrossEntropyOptions& options) {
@@ -36,8 +42,16 @@ void require_targets(const Shape& logits, int classes, const IdTensor& target, c
 double normalizer(const IdTensor& target, const CrossEntropyOptions& options) {
   if (options.reduction == Reduction::sum) return 1;
   double total = 0;
-  for (int64_t r = 0; r < target.size(); ++r)
-    if (target.data()[r] != options.ignore_index) total += options.weights.defined() ? options.weights.data()[r] : 1;
+  const auto count = [&](auto weight) {
+    for (int64_t r = 0; r < target.size(); ++r)
+      if (target.data()[r] != options.ignore_index) total += weight(r);
+  };
+  if (options.weights.defined()) {
+    const auto weights = options.weights.on_host();
+    count([&](int64_t r) { return static_cast<double>(weights[r]); });
+  } else {
+    count([](int64_t) { return 1.0; });
+  }
   return total > 0 ? 1 / total : 0;
 }
 
@@ -50,11 +64,11 @@ Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const Cross
   const double norm = normalizer(target, options);
   const Tensor d = logits.value().clone();  // becomes the gradient
   const Tensor losses(target.shape());
-  kernels().cross_entropy(d.data(), target.data(), options.weights.data(), options.ignore_index, d.rows(), d.cols(),
-                          losses.data(), logits.wants_grad(), static_cast<real>(norm));
-  const Tensor loss = number(norm * kernels().sum(losses.data(), losses.size()));
+  kernels().cross_entropy(d.data(), KernelIds(target).data(), options.weights.data(), options.ignore_index, d.rows(),
+                          d.cols(), losses.data(), logits.wants_grad(), static_cast<real>(norm));
+  const Tensor loss = total(losses, norm);
   return record("softmax_cross_entropy", loss, inputs(logits),
-                [=](const Var& y) { contribute(logits, d, y.grad().item()); });
+                [=](const Var& y) { contribute(logits, d, y.grad()); });
 }
 
 // The same with logits = x wᵀ + b, in chunks of rows; with d = dlogits of a chunk:
@@ -68,6 +82,7 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
   require_targets(x.shape().with(-1, classes), classes, target, options);
   const bool gradient = recorded("softmax_cross_entropy", inputs(x, w, b));
   const double norm = normalizer(target, options);
+  const KernelIds targets(target);
 
   // 16 MiB of logits stay in the last-level cache between their product, softmax and gradients. Less would pass by the
   // weights and their gradient, which are as large, once more.
@@ -87,15 +102,15 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
     kernels().broadcast_rows(b.value().data(), d.rows(), d.cols(), d.data());
     gemm(part, transposed(w.value()), add_to(d));
     const real* weights = options.weights.defined() ? options.weights.data() + begin : nullptr;
-    kernels().cross_entropy(d.data(), target.data() + begin, weights, options.ignore_index, d.rows(), d.cols(),
+    kernels().cross_entropy(d.data(), targets.data() + begin, weights, options.ignore_index, d.rows(), d.cols(),
                             losses.data() + begin, gradient, static_cast<real>(norm));
     if (dx.defined()) gemm(d, w.value(), overwrite(dx.slice(begin, end)));
     if (dw.defined()) gemm(transposed(d), part, {dw, begin > 0});
     if (db.defined()) kernels().sum_rows(d.data(), d.rows(), d.cols(), db.data(), begin > 0);
   }
-  const Tensor loss = number(norm * kernels().sum(losses.data(), rows));
+  const Tensor loss = total(losses, norm);
   return record("softmax_cross_entropy", loss, inputs(x, w, b), [=](const Var& y) {
-    const real factor = y.grad().item();
+    const Tensor& factor = y.grad();
     contribute(x, dx, factor);
     contribute(w, dw, factor);
     contribute(b, db, factor);

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "framework/check.h"
+#include "framework/device.h"
+#include "framework/kernels/backend.h"
 
 namespace unroll {
 
@@ -21,15 +23,23 @@ class Pool {
  public:
   using Block = Memory::Block;
 
-  static Pool& instance() {
-    static Pool* pool = new Pool;  // never destroyed: tensors of static duration may outlive it
+  // Never destroyed: tensors of static duration may outlive them.
+  static Pool& of_host() {
+    static Pool* pool = new Pool(false);
     return *pool;
   }
+  static Pool& of_gpu() {
+    static Pool* pool = new Pool(true);
+    return *pool;
+  }
+  static Pool& of(Place place) { return place == Place::device && unroll::on_gpu() ? of_gpu() : of_host(); }
+  static Pool& of(const Block& block) { return block.on_gpu ? of_gpu() : of_host(); }
 
-  Block* take(std::size_t bytes) {
+  Block* take(std::size_t bytes, bool for_tensor = false) {
     const int size_class = class_of(bytes);
     const std::size_t size = size_of(size_class);
     std::lock_guard lock(mutex_);
+    touched_ = touched_ || for_tensor;
     Free& free = free_[size_class];
     Block* block = nullptr;
     if (!free.blocks.empty()) {
@@ -38,9 +48,8 @@ class Pool {
       free.blocks.pop_back();
     } else {
       if (static_cast<std::size_t>(free.count) == free.blocks.capacity()) free.blocks.reserve(2 * free.blocks.capacity() + 4);
-      void* raw = from_system(sizeof(Block) + size);
-      if (!raw) throw OutOfMemory(out_of_memory_message(size));
-      block = new (raw) Block;
+      block = on_gpu_ ? from_gpu(size) : from_host(size);
+      if (!block) throw OutOfMemory(out_of_memory_message(size));
       block->size_class = size_class;
       block->number = free.count++;
       ++statistics_.system_calls;
@@ -60,6 +69,10 @@ class Pool {
     std::ranges::push_heap(blocks, older_first);
   }
 
+  bool untouched() {
+    std::lock_guard lock(mutex_);
+    return !touched_;
+  }
   MemoryStatistics statistics() {
     std::lock_guard lock(mutex_);
     return statistics_;
@@ -70,6 +83,41 @@ class Pool {
   }
 
  private:
+  explicit Pool(bool on_gpu) : on_gpu_(on_gpu) {}
+
+  static Block* from_host(std::size_t size) {
+    void* raw = from_system(sizeof(Block) + size);
+    if (!raw) return nullptr;
+    Block* block = new (raw) Block;
+    block->on_gpu = false;
+    block->data = block + 1;
+    return block;
+  }
+  // Before it gives up, what is free in other sizes goes back: its addresses will not repeat any more, which beats
+  // stopping.
+  Block* from_gpu(std::size_t size) {
+    void* data = cuda_backend()->allocate(size);
+    if (!data && give_up_free_blocks()) data = cuda_backend()->allocate(size);
+    if (!data) return nullptr;
+    Block* block = new Block;
+    block->on_gpu = true;
+    block->data = data;
+    return block;
+  }
+  bool give_up_free_blocks() {
+    bool any = false;
+    for (Free& free : free_) {
+      for (Block* block : free.blocks) {
+        cuda_backend()->release(block->data);
+        statistics_.reserved -= static_cast<int64_t>(size_of(block->size_class));
+        delete block;
+        any = true;
+      }
+      free.blocks.clear();
+    }
+    return any;
+  }
+
   // A large block begins with a page of 2 MiB and asks for such pages: a product walks its operands by columns and
   // rows, and with pages of 4 KiB waits for their addresses.
   static void* from_system(std::size_t bytes) {
@@ -93,10 +141,17 @@ class Pool {
     return (std::size_t{1} << log) + (static_cast<std::size_t>(size_class % 4) << (log - 2));
   }
   std::string out_of_memory_message(std::size_t size) const {
+    if (on_gpu_) {
+      const DeviceFacts facts = cuda_backend()->facts();
+      return fmt::format("out of memory on {}: {} MiB asked for, {} of {} MiB free, {} MiB in use by this process",
+                         facts.name, size >> 20, facts.free >> 20, facts.memory >> 20, statistics_.in_use >> 20);
+    }
     return fmt::format("out of memory: {} MiB asked for, {} MiB in use; a smaller batch or bptt needs less",
                        size >> 20, statistics_.in_use >> 20);
   }
 
+  const bool on_gpu_;
+  bool touched_ = false;
   std::mutex mutex_;
   // The oldest block goes first: what a step gets depends on which blocks are free when it begins, not on the order
   // in which they were given back.
@@ -109,15 +164,16 @@ class Pool {
   MemoryStatistics statistics_;
 };
 
-Memory::Memory(std::size_t bytes) : block_(Pool::instance().take(bytes)) {}
-void Memory::release() { Pool::instance().give_back(block_); }
+Memory::Memory(std::size_t bytes, Place place) : block_(Pool::of(place).take(bytes, place == Place::device)) {}
+void Memory::release() { Pool::of(*block_).give_back(block_); }
 
 // A block's header stands before its data.
-void* pool_allocate(std::size_t bytes) { return Pool::instance().take(bytes) + 1; }
-void pool_release(void* memory) { Pool::instance().give_back(static_cast<Pool::Block*>(memory) - 1); }
+void* pool_allocate(std::size_t bytes) { return Pool::of_host().take(bytes)->data; }
+void pool_release(void* memory) { Pool::of_host().give_back(static_cast<Pool::Block*>(memory) - 1); }
 
-MemoryStatistics memory_statistics() { return Pool::instance().statistics(); }
-void reset_peak_memory() { Pool::instance().reset_peak(); }
+MemoryStatistics memory_statistics() { return Pool::of(Place::device).statistics(); }
+void reset_peak_memory() { Pool::of(Place::device).reset_peak(); }
+bool device_memory_is_untouched() { return Pool::of(Place::device).untouched(); }
 
 int64_t peak_memory_of_process() {
   std::ifstream status("/proc/self/status");  // not getrusage: its figure survives exec, and may be a parent's

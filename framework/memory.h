@@ -1,4 +1,4 @@
-// The caching pool behind every tensor.
+// The caching pools behind every tensor: the host's, and with a GPU that of its memory.
 //
 // A block that is released is kept and handed out again, the oldest of its size first. A training step that asks
 // for the same sizes in the same order therefore gets the same addresses as the step before, and asks the
@@ -12,20 +12,26 @@
 
 namespace unroll {
 
+// Which memory: of the device that computes (device.h), or the host's in any case. On a CPU they are one.
+enum class Place : uint8_t { device, host };
+
 struct MemoryStatistics {
   int64_t system_calls = 0;  // times the pool had to ask the system
   int64_t reserved = 0;      // bytes held from the system
   int64_t in_use = 0;        // bytes of blocks in use
   int64_t peak = 0;          // the largest `in_use` since reset_peak_memory()
 };
-MemoryStatistics memory_statistics();
+MemoryStatistics memory_statistics();  // of the device's memory
 void reset_peak_memory();
 
 // The most memory that this process has had at once, in bytes, all of it counted: weights, text, code. 0 where the
 // system does not say.
 int64_t peak_memory_of_process();
 
-// Bare memory from the pool.
+// Whether no block was ever asked for on the device. (What is taken for standard containers does not count.)
+bool device_memory_is_untouched();
+
+// Bare memory of the host from its pool.
 void* pool_allocate(std::size_t bytes);
 void pool_release(void* memory);
 
@@ -33,7 +39,7 @@ void pool_release(void* memory);
 class Memory {
  public:
   Memory() = default;
-  explicit Memory(std::size_t bytes);  // throws OutOfMemory, naming the size
+  explicit Memory(std::size_t bytes, Place place = Place::device);  // throws OutOfMemory, naming the size
   Memory(const Memory& other) : block_(other.block_) {
     if (block_) block_->users.fetch_add(1, std::memory_order_relaxed);
   }
@@ -46,13 +52,16 @@ class Memory {
     if (block_ && block_->users.fetch_sub(1, std::memory_order_acq_rel) == 1) release();
   }
 
-  void* data() const { return block_ ? static_cast<void*>(block_ + 1) : nullptr; }
+  void* data() const { return block_ ? block_->data : nullptr; }
 
  private:
+  // What is known of a block; the host's stand before their data, those of a GPU's memory are elsewhere.
   struct alignas(64) Block {
     std::atomic<int> users;
     int size_class;
     int number;  // among the blocks of its class, in order of creation
+    bool on_gpu;
+    void* data;
   };
   friend class Pool;
   void release();

@@ -199,12 +199,13 @@ Var max(const Var& x, int axis) {
   require(x.dim(axis) > 0, "max: dimension {} of x {} is empty", axis, x.shape());
   const Around a(x.shape(), axis);
   Tensor y(without(x.shape(), axis));
-  const IdTensor where(y.shape());
-  kernels().max_middle(x.value().data(), a.outer, a.n, a.inner, y.data(), where.data());
+  const Memory indices(static_cast<size_t>(y.size()) * sizeof(int32_t));
+  const auto where = [indices] { return static_cast<int32_t*>(indices.data()); };
+  kernels().max_middle(x.value().data(), a.outer, a.n, a.inner, y.data(), where());
   return record("max", y, inputs(x), [=](const Var& y) {
     const Into dx = x.gradient();
     const Tensor all = dx.add ? Tensor(x.shape()) : dx.tensor;  // the kernel overwrites all of it
-    kernels().max_middle_gradient(y.grad().data(), where.data(), a.outer, a.n, a.inner, all.data());
+    kernels().max_middle_gradient(y.grad().data(), where(), a.outer, a.n, a.inner, all.data());
     if (dx.add) kernels().affine(all.data(), 1, 0, dx.tensor.data(), all.size(), true);
   });
 }
@@ -250,10 +251,11 @@ Var embedding(const Var& table, const IdTensor& ids) {
   Shape shape = ids.shape();
   shape.append(table.dim(1));
   Tensor y(shape);
-  kernels().take_rows(table.value().data(), ids.data(), ids.size(), table.dim(1), y.data());
+  const KernelIds for_kernels(ids);
+  kernels().take_rows(table.value().data(), for_kernels.data(), ids.size(), table.dim(1), y.data());
   return record("embedding", y, inputs(table), [=](const Var& y) {
     const Into d = table.gradient_rows(ids.span());
-    kernels().add_to_rows(y.grad().data(), ids.data(), ids.size(), table.dim(1), d.tensor.data());
+    kernels().add_to_rows(y.grad().data(), for_kernels.data(), ids.size(), table.dim(1), d.tensor.data());
   });
 }
 

@@ -143,15 +143,19 @@ Var gather(const Var& x, const IdTensor& ids) {
   require(x.shape().rank() >= 1 && ids.shape() == expected,
           "gather: ids {} must have the shape of x {} without its last dimension", ids.shape(), x.shape());
   const int cols = x.dim(-1);
-  Tensor y(ids.shape());
+  require(x.value().size() <= INT32_MAX, "gather: x {} has more elements than an id can count", x.shape());
+  const IdTensor places(ids.shape());  // as if x were a column
   for (int64_t r = 0; r < ids.size(); ++r) {
     const int32_t id = ids.data()[r];
     require(id >= 0 && id < cols, "gather: id {} is not in 0 … {} of x {}", id, cols - 1, x.shape());
-    y.data()[r] = x.value().data()[r * cols + id];
+    places.data()[r] = static_cast<int32_t>(r * cols + id);
   }
+  const KernelIds for_kernels(places);
+  Tensor y(ids.shape());
+  kernels().take_rows(x.value().data(), for_kernels.data(), y.size(), 1, y.data());
   return record("gather", y, inputs(x), [=](const Var& y) {
     const Into dx = pieces_of_gradient(x);
-    for (int64_t r = 0; r < ids.size(); ++r) dx.tensor.data()[r * cols + ids.data()[r]] += y.grad().data()[r];
+    kernels().add_to_rows(y.grad().data(), for_kernels.data(), y.value().size(), 1, dx.tensor.data());
   });
 }
 

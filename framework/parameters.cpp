@@ -62,7 +62,7 @@ struct Slabs {
 };
 
 void Init::fill(const Tensor& values, RandomKey key) const {
-  real* out = values.data();
+  const auto out = values.on_host(Access::overwrite);
   for (int64_t i = 0; i < values.size(); ++i) {
     if (kind == Kind::constant) {
       out[i] = a;

@@ -22,6 +22,12 @@ Into Gradient::into(const Shape& shape) {
 
 Into Gradient::into_rows(const Shape& shape, std::span<const int32_t> ids) {
   ensure(shape);
+  if (on_gpu()) {  // where one pass over all of them costs less than a call for each
+    const bool add = written();
+    state_ = State::all;
+    if (!add) tensor_.fill(0);
+    return add_to(tensor_);
+  }
   if (state_ == State::empty) {
     if (stale_rows_) {
       for (int32_t row : rows_) tensor_[row].fill(0), is_row_[row] = 0;
@@ -161,7 +167,8 @@ std::string Tape::text() const {
 
 std::string Tape::first_not_finite() {
   const auto finite = [](const Tensor& values) {
-    return std::all_of(values.span().begin(), values.span().end(), [](real x) { return std::isfinite(x); });
+    const auto elements = values.on_host();
+    return std::all_of(elements.begin(), elements.end(), [](real x) { return std::isfinite(x); });
   };
   std::vector<Record*> records;
   for (Record* record = last_; record; record = record->previous) records.push_back(record);

@@ -1,24 +1,72 @@
 // A dense, row-major block of numbers. Copying a tensor shares its memory; a view of a row is a tensor too.
+//
+// Real numbers are in the memory of the device that computes (device.h), where the host may be unable to reach them:
+// data() is for kernels, on_host() for everyone else. Tokens are in the host's memory; kernels get a copy, KernelIds.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "framework/device.h"
 #include "framework/memory.h"
 #include "framework/real.h"
 #include "framework/shape.h"
 
 namespace unroll::inline UNROLL_REAL {
 
+// A kernel's work, for tensor.h's own use.
+void fill_on_device(real* y, real value, int64_t n);
+
+// A tensor's elements where code on the host can reach them: the tensor itself if that is possible, else a copy. It goes
+// back when this ends, unless the elements are const.
+template <class T>
+class OnHost {
+ public:
+  OnHost(T* elements, int64_t size, bool elsewhere, bool read) : data_(elements), size_(size) {
+    if (!elsewhere) return;
+    original_ = elements;
+    copy_ = Memory(bytes(), Place::host);
+    data_ = static_cast<T*>(copy_.data());
+    if (read) copy_to_host(const_cast<std::remove_const_t<T>*>(data_), original_, bytes());
+  }
+  ~OnHost() noexcept(false) {
+    if constexpr (!std::is_const_v<T>)
+      if (original_) copy_to_device(original_, data_, bytes());
+  }
+  OnHost(const OnHost&) = delete;
+  OnHost& operator=(const OnHost&) = delete;
+
+  T* data() const { return data_; }
+  int64_t size() const { return size_; }
+  T& operator[](int64_t i) const { return data_[i]; }
+  T* begin() const { return data_; }
+  T* end() const { return data_ + size_; }
+
+ private:
+  std::size_t bytes() const { return static_cast<std::size_t>(size_) * sizeof(T); }
+  T* data_;
+  int64_t size_;
+  T* original_ = nullptr;  // on the device
+  Memory copy_;
+};
+enum class Access : uint8_t { overwrite, change };  // overwrite: every element, and none is read before
+
 template <class T>
 class BasicTensor {
+  // Whether the elements may be where the host cannot reach them.
+  static constexpr bool travels = std::is_same_v<T, real>;
+  static bool elsewhere() { return travels && on_gpu(); }
+
  public:
   BasicTensor() = default;  // no memory; defined() is false
   // Memory from the pool, contents undefined.
   explicit BasicTensor(const Shape& shape)
-      : memory_(static_cast<std::size_t>(shape.size()) * sizeof(T)), data_(static_cast<T*>(memory_.data())), shape_(shape) {}
+      : memory_(static_cast<std::size_t>(shape.size()) * sizeof(T), travels ? Place::device : Place::host),
+        data_(static_cast<T*>(memory_.data())), shape_(shape) {}
 
   static BasicTensor full(const Shape& shape, T value) {
     BasicTensor result(shape);
@@ -29,7 +77,10 @@ class BasicTensor {
   static BasicTensor from(const Shape& shape, std::span<const T> values) {
     require(static_cast<int64_t>(values.size()) == shape.size(), "tensor: {} values for shape {}", values.size(), shape);
     BasicTensor result(shape);
-    std::copy(values.begin(), values.end(), result.data_);
+    if (elsewhere())
+      copy_to_device(result.data_, values.data(), values.size_bytes());
+    else
+      std::copy(values.begin(), values.end(), result.data_);
     return result;
   }
 
@@ -46,8 +97,15 @@ class BasicTensor {
     return product;
   }
 
-  T* data() const { return data_; }
-  std::span<T> span() const { return {data_, static_cast<std::size_t>(size())}; }
+  T* data() const { return data_; }  // for kernels
+  // The elements themselves. Throws Error where they are out of the host's reach.
+  std::span<T> span() const {
+    require(!elsewhere(), "span: the elements of {} are on {}; on_host() and to_host() copy them", shape_, name_of(device()));
+    return {data_, static_cast<std::size_t>(size())};
+  }
+  // For the host to read, or to write.
+  OnHost<const T> on_host() const { return {data_, size(), elsewhere(), true}; }
+  OnHost<T> on_host(Access access) const { return {data_, size(), elsewhere(), access == Access::change}; }
 
   // View of row i of the first dimension.
   BasicTensor operator[](int i) const {
@@ -66,24 +124,39 @@ class BasicTensor {
     return BasicTensor(memory_, data_, shape);
   }
 
-  void fill(T value) const { std::fill_n(data_, size(), value); }
+  void fill(T value) const {
+    if constexpr (travels)
+      if (on_gpu()) [[unlikely]] return fill_on_device(data_, value, size());
+    std::fill_n(data_, size(), value);
+  }
   void copy_from(const BasicTensor& source) const {
     require(source.shape() == shape_, "copy: shape {} into shape {}", source.shape(), shape_);
-    if (data_ != source.data_) std::copy_n(source.data_, size(), data_);
+    if (data_ == source.data_) return;
+    if (elsewhere()) [[unlikely]] return copy_on_device(data_, source.data_, bytes());
+    std::copy_n(source.data_, size(), data_);
   }
   BasicTensor clone() const {
     BasicTensor result(shape_);
     result.copy_from(*this);
     return result;
   }
-  std::vector<T> to_host() const { return std::vector<T>(data_, data_ + size()); }
+  std::vector<T> to_host() const {
+    if (!elsewhere()) return std::vector<T>(data_, data_ + size());
+    std::vector<T> result(static_cast<std::size_t>(size()));
+    copy_to_host(result.data(), data_, bytes());
+    return result;
+  }
   T item() const {  // the only element
     require(size() == 1, "item: shape {} has {} elements, not one", shape_, size());
-    return *data_;
+    if (!elsewhere()) return *data_;
+    T result;
+    copy_to_host(&result, data_, sizeof result);
+    return result;
   }
 
  private:
   BasicTensor(Memory memory, T* data, const Shape& shape) : memory_(std::move(memory)), data_(data), shape_(shape) {}
+  std::size_t bytes() const { return static_cast<std::size_t>(size()) * sizeof(T); }
   Memory memory_;
   T* data_ = nullptr;
   Shape shape_;
@@ -91,6 +164,24 @@ class BasicTensor {
 
 using Tensor = BasicTensor<real>;
 using IdTensor = BasicTensor<int32_t>;  // tokens, class numbers
+
+// Tokens as kernels see them.
+class KernelIds {
+ public:
+  explicit KernelIds(const IdTensor& ids) : ids_(ids), data_(ids.data()) {
+    if (!on_gpu()) return;
+    const std::size_t bytes = static_cast<std::size_t>(ids.size()) * sizeof(int32_t);
+    copy_ = Memory(bytes);
+    data_ = static_cast<int32_t*>(copy_.data());
+    copy_to_device(copy_.data(), ids.data(), bytes);
+  }
+  const int32_t* data() const { return data_; }
+
+ private:
+  IdTensor ids_;
+  Memory copy_;
+  const int32_t* data_;
+};
 
 // Where a kernel puts its result: over what is there, or added to it.
 struct Into {

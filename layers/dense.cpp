@@ -63,11 +63,12 @@ Tensor softmax_cross_entropies(const Dense& layer, const Tensor& x, const IdTens
     require(id >= -1 && id < classes, "softmax_cross_entropies: target {} is not in 0 … {}, nor -1 for none", id, classes - 1);
   const int chunk = std::clamp((1 << 20) / classes, 1, std::max(rows, 1));  // logits that stay in a cache
   const Tensor losses(target.shape()), logits({chunk, classes}), x_rows = x.reshape({rows, layer.config.in});
+  const KernelIds targets(target);
   for (int begin = 0; begin < rows; begin += chunk) {
     const int end = std::min(rows, begin + chunk);
     const Tensor part = logits.slice(0, end - begin);
     layer.compute(x_rows.slice(begin, end), part);
-    kernels().cross_entropy(part.data(), target.data() + begin, nullptr, -1, part.rows(), classes,
+    kernels().cross_entropy(part.data(), targets.data() + begin, nullptr, -1, part.rows(), classes,
                             losses.data() + begin, false, 1);
   }
   return losses;

@@ -24,9 +24,8 @@ struct Embedding {
   Var operator()(const IdTensor& ids) const {
     const Var y = embedding(weight, ids);
     if (config.dropout == 0 || !dropout_is_on()) return y;
-    const Tensor of_word = dropout_mask({config.vocab}, config.dropout, place.next_key()),
-                 of_row(ids.shape());
-    for (int64_t i = 0; i < ids.size(); ++i) of_row.data()[i] = of_word.data()[ids.data()[i]];
+    const Tensor of_word = dropout_mask({config.vocab, 1}, config.dropout, place.next_key());
+    const Tensor of_row = embedding(of_word, ids).value().reshape(ids.shape());
     return mask_rows(y, of_row) * (1 / (1 - real{config.dropout}));
   }
 

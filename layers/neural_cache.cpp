@@ -24,7 +24,7 @@ void NeuralCache::remember(const Tensor& h, std::span<const int32_t> words) {
   const Tensor before = states_;
   if (!states_.defined() || states_.dim(0) < held) states_ = Tensor({std::max(held, 2 * kept), width});
   if (kept > 0)
-    std::copy_n(before[forgotten].data(), static_cast<int64_t>(kept) * width, states_.data());  // downwards
+    states_.slice(0, kept).copy_from(before.slice(forgotten, forgotten + kept).clone());
   states_.slice(kept, held).copy_from(h);
   words_.insert(words_.end(), words.begin(), words.end());
 }
@@ -44,13 +44,14 @@ void NeuralCache::mix(const Tensor& h, std::span<const int32_t> words, std::span
     if (end - 1 == oldest) continue;  // the first step alone
     const Tensor likeness({end - begin, end - 1 - oldest});
     gemm(states_.slice(begin, end), transposed(states_.slice(oldest, end - 1)), overwrite(likeness));
+    const auto on_host = likeness.on_host(Access::change);
     for (int t = std::max(begin, 1); t < end; ++t) {
       const int first = std::max(0, t - config_.window), count = t - first;
-      real* weight = likeness[t - begin].data() + (first - oldest);
+      real* weight = on_host.data() + int64_t{t - begin} * likeness.dim(1) + (first - oldest);
       const real largest = *std::max_element(weight, weight + count);
-      kernels().affine(weight, 1, -largest, weight, count, false);
-      kernels().affine(weight, static_cast<real>(config_.theta), 0, weight, count, false);
-      kernels().unary(Unary::exp, weight, weight, count);
+      host_kernels().affine(weight, 1, -largest, weight, count, false);
+      host_kernels().affine(weight, static_cast<real>(config_.theta), 0, weight, count, false);
+      host_kernels().unary(Unary::exp, weight, weight, count);
       double all = 0, of_word = 0;
       for (int i = 0; i < count; ++i) {
         all += weight[i];

@@ -89,12 +89,13 @@ Tensor RecurrentStack::real_steps_of(const Lengths& lengths, int steps, int batc
   require(lengths.steps.shape() == Shape{batch}, "lengths {} must be [{}], one for each row of x",
           lengths.steps.shape(), batch);
   const Tensor result({steps, batch});
+  const auto is_real = result.on_host(Access::overwrite);
   for (int b = 0; b < batch; ++b) {
     const int length = lengths.steps.data()[b];
     require(length >= 0 && length <= steps, "length {} of row {} is not in 0 … {}, the steps of x", length, b,
             steps);
     const int first = lengths.padding == Padding::before ? steps - length : 0;
-    for (int t = 0; t < steps; ++t) result[t].data()[b] = t >= first && t < first + length;
+    for (int t = 0; t < steps; ++t) is_real[int64_t{t} * batch + b] = t >= first && t < first + length;
   }
   return result;
 }
@@ -106,7 +107,7 @@ static Tensor new_share(const Shape& shape, float zoneout, const Scope& place, c
   Tensor share;
   if (zoneout > 0 && dropout_is_on()) {
     share = dropout_mask(shape, zoneout, place.next_key());
-    for (real& u : share.span()) u = u != 0;
+    kernels().unary(Unary::hard_tanh, share.data(), share.data(), share.size());  // 0, or 1 of a factor above it
   } else {
     share = Tensor::full(shape, 1 - real{zoneout});
   }

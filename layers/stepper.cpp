@@ -84,7 +84,9 @@ std::span<const real> TokenStepper::operator()(int32_t token) {
   require(token >= 0 && token < embedding_.config.vocab, "stepper: no token {} in a vocabulary of {}", token,
           embedding_.config.vocab);
   decoder_.compute(layers(embedding_.weight.value().slice(token, token + 1)), out_);
-  return out_.span();
+  if (!on_gpu()) return out_.span();
+  out_on_host_ = out_.to_host();
+  return out_on_host_;
 }
 
 }  // namespace unroll::inline UNROLL_REAL

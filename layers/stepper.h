@@ -57,6 +57,7 @@ class TokenStepper {
   Embedding embedding_;
   Dense decoder_;
   Tensor out_;  // [1, out]
+  std::vector<real> out_on_host_;  // a copy, with a GPU
 };
 
 }  // namespace unroll::inline UNROLL_REAL

@@ -260,7 +260,15 @@ void AveragedWeights::swap() {
   if (!averages) return;
   // Contents, not pointers: variables and layers know where the weights lie.
   const Tensor& weights = optimizer_.parameters().values();
-  std::swap_ranges(weights.data(), weights.data() + weights.size(), averages->data());
+  constexpr int at_once = 1 << 18;
+  const int size = weights.dim(0);
+  const Tensor kept({std::min(at_once, size)});
+  for (int begin = 0; begin < size; begin += at_once) {
+    const int end = std::min(size, begin + at_once);
+    const Tensor mine = weights.slice(begin, end), other = averages->slice(begin, end);
+    const Tensor between = kept.slice(0, end - begin);
+    between.copy_from(mine), mine.copy_from(other), other.copy_from(between);
+  }
   optimizer_.averaged_in_ = !optimizer_.averaged_in_;
 }
 

@@ -38,7 +38,7 @@ class Window {
     RandomStream data(1, "data");
     const RecurrentState zero = layer.zero_state(c.batch);
     const auto moved = [&](const Tensor& t) {
-      for (real& v : t.span()) v = static_cast<real>(v * (1 + perturbation * (2 * noise_.uniform() - 1)));
+      for (real& v : t.on_host(Access::change)) v = static_cast<real>(v * (1 + perturbation * (2 * noise_.uniform() - 1)));
       return t;
     };
     params.values();
@@ -81,7 +81,7 @@ class Window {
 
 inline double largest(const Tensor& x) {
   double result = 0;
-  for (const real v : x.span()) result = std::max(result, std::abs(static_cast<double>(v)));
+  for (const real v : x.on_host()) result = std::max(result, std::abs(static_cast<double>(v)));
   return result;
 }
 

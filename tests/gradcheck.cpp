@@ -1,7 +1,6 @@
 #include "tests/gradcheck.h"
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <ostream>
 
@@ -13,21 +12,29 @@ namespace {
 
 constexpr double eps = std::numeric_limits<double>::epsilon();
 
+long double product(const Tensor& weights, const Tensor& values) {
+  const auto w = weights.on_host(), y = values.on_host();
+  long double total = 0;
+  for (int64_t i = 0; i < y.size(); ++i) total += static_cast<long double>(w[i]) * y[i];
+  return total;
+}
+
 // L = Σ r·y.   dy = r·dL
 Var contract(const Outputs& ys, const std::vector<Tensor>& weights, double factor) {
   long double total = 0;
-  for (size_t k = 0; k < ys.size(); ++k)
-    for (int64_t i = 0; i < ys[k].value().size(); ++i)
-      total += static_cast<long double>(weights[k].data()[i]) * ys[k].value().data()[i];
+  for (size_t k = 0; k < ys.size(); ++k) total += product(weights[k], ys[k].value());
   const Vars& list = ys;
   return record("contract", Tensor::full({}, factor * static_cast<double>(total)), inputs(list),
                 [list, weights, factor](const Var& loss) {
                   for (size_t k = 0; k < list.size(); ++k) {
                     if (!list[k].wants_grad()) continue;
                     const Into d = list[k].gradient();
+                    const auto sum = d.tensor.on_host(d.add ? Access::change : Access::overwrite);
+                    const auto weight = weights[k].on_host();
+                    const double of_loss = loss.grad().item();
                     for (int64_t i = 0; i < d.tensor.size(); ++i) {
-                      const double part = factor * loss.grad().item() * weights[k].data()[i];
-                      d.tensor.data()[i] = d.add ? d.tensor.data()[i] + part : part;
+                      const double part = factor * of_loss * weight[i];
+                      sum[i] = d.add ? sum[i] + part : part;
                     }
                   }
                 });
@@ -48,7 +55,7 @@ class Check {
     RandomStream random(seed, "gradcheck/" + name);
     for (size_t k = 0; k < shapes.size(); ++k) {
       Tensor values(shapes[k]);
-      for (double& v : values.span()) v = options.low + (options.high - options.low) * random.uniform();
+      for (double& v : values.on_host(Access::overwrite)) v = options.low + (options.high - options.low) * random.uniform();
       if (options.fill) options.fill(static_cast<int>(k), values, random);
       points_.push_back({fmt::format("input {}", k), values, is_skipped(k)});
       ++inputs_;
@@ -60,10 +67,11 @@ class Check {
     const Outputs ys = values();
     for (const Var& y : ys) {
       Tensor weights(y.shape());
-      for (double& w : weights.span()) w = (random.uniform() < 0.5 ? -1 : 1) * (0.5 + random.uniform());
-      for (int64_t i = 0; i < y.value().size(); ++i) {
-        const double size = std::max(std::abs(y.value().data()[i]), options.magnitude);
-        noise_ += options.roundings * eps * std::abs(weights.data()[i]) * size;
+      for (double& w : weights.on_host(Access::overwrite)) w = (random.uniform() < 0.5 ? -1 : 1) * (0.5 + random.uniform());
+      const auto of_y = y.value().on_host(), of_weights = weights.on_host();
+      for (int64_t i = 0; i < of_y.size(); ++i) {
+        const double size = std::max(std::abs(of_y[i]), options.magnitude);
+        noise_ += options.roundings * eps * std::abs(of_weights[i]) * size;
       }
       weights_.push_back(weights);
     }
@@ -110,9 +118,7 @@ class Check {
   double loss() const {
     long double total = 0;
     const Outputs ys = values();
-    for (size_t k = 0; k < ys.size(); ++k)
-      for (int64_t i = 0; i < ys[k].value().size(); ++i)
-        total += static_cast<long double>(weights_[k].data()[i]) * ys[k].value().data()[i];
+    for (size_t k = 0; k < ys.size(); ++k) total += product(weights_[k], ys[k].value());
     return static_cast<double>(total);
   }
 
@@ -158,13 +164,16 @@ class Check {
     }
   }
   double difference(size_t k, int64_t i, double h) const {
-    double& x = points_[k].values.data()[i];
-    const double middle = x, right = middle + h, left = middle - h;
-    x = right;
+    double* const x = points_[k].values.data() + i;
+    const auto put = [x](double value) { copy_to_device(x, &value, sizeof value); };
+    double middle;
+    copy_to_host(&middle, x, sizeof middle);
+    const double right = middle + h, left = middle - h;
+    put(right);
     const double above = loss();
-    x = left;
+    put(left);
     const double below = loss();
-    x = middle;
+    put(middle);
     return (above - below) / (right - left);
   }
 
@@ -176,8 +185,7 @@ class Check {
     const Outputs bare = function_(vars);
     for (size_t k = 0; k < bare.size(); ++k)
       if (bare[k].value().shape() != recorded[k].value().shape() ||
-          std::memcmp(bare[k].value().data(), recorded[k].value().data(),
-                      sizeof(double) * bare[k].value().size()) != 0)
+          bare[k].value().to_host() != recorded[k].value().to_host())
         add_failure(fmt::format("{}: output {} differs when nothing records", name_, k));
   }
 
@@ -243,13 +251,14 @@ GradcheckResult gradcheck(const std::string& name, ParameterSet& parameters, con
 }
 
 void fill_away_from_zero(int, const Tensor& values, RandomStream& random) {
-  for (double& v : values.span()) v = (random.uniform() < 0.5 ? -1 : 1) * (0.1 + random.uniform());
+  for (double& v : values.on_host(Access::overwrite)) v = (random.uniform() < 0.5 ? -1 : 1) * (0.1 + random.uniform());
 }
 
 void fill_apart(int, const Tensor& values, RandomStream& random) {
   const auto n = static_cast<uint32_t>(values.size());
-  for (uint32_t i = 0; i < n; ++i) values.data()[i] = 0.05 * (i - 0.5 * n);
-  for (uint32_t i = n; i > 1; --i) std::swap(values.data()[i - 1], values.data()[random.below(i)]);
+  const auto x = values.on_host(Access::overwrite);
+  for (uint32_t i = 0; i < n; ++i) x[i] = 0.05 * (i - 0.5 * n);
+  for (uint32_t i = n; i > 1; --i) std::swap(x[i - 1], x[random.below(i)]);
 }
 
 }  // namespace unroll::inline UNROLL_REAL

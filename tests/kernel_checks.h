@@ -16,11 +16,37 @@
 #include "framework/kernels/cpu/variants.h"
 #include "framework/kernels/kernels.h"
 #include "framework/random.h"
+#ifdef UNROLL_STANDIN
+#include "tests/standin/standin.h"
+#endif
 
 namespace unroll::inline UNROLL_REAL {
 
-using Reals = std::vector<real>;
-using Ids = std::vector<int32_t>;
+#ifdef UNROLL_STANDIN
+// Each vector is a block of the device's memory, which these suites keep open for themselves.
+template <class T>
+struct DeviceAllocator {
+  using value_type = T;
+  DeviceAllocator() = default;
+  template <class U>
+  DeviceAllocator(const DeviceAllocator<U>&) {}
+  T* allocate(std::size_t n) {
+    void* memory = nullptr;
+    REQUIRE(cudaMalloc(&memory, n * sizeof(T)) == cudaSuccess);
+    return static_cast<T*>(memory);
+  }
+  void deallocate(T* memory, std::size_t) { CHECK(cudaFree(memory) == cudaSuccess); }
+  bool operator==(const DeviceAllocator&) const { return true; }
+};
+inline const standin::OpenMemory reachable;
+template <class T>
+using KernelVector = std::vector<T, DeviceAllocator<T>>;
+#else
+template <class T>
+using KernelVector = std::vector<T>;
+#endif
+using Reals = KernelVector<real>;
+using Ids = KernelVector<int32_t>;
 
 inline constexpr bool is_float = sizeof(real) == 4;
 inline constexpr real infinity = std::numeric_limits<real>::infinity();
@@ -34,6 +60,9 @@ inline const std::vector<std::pair<int64_t, int64_t>> matrices = {{1, 1},   {1, 
 inline constexpr int64_t parallel_size = 150001;  // enough for several threads
 
 inline void each_variant(const std::function<void(const Kernels&)>& check) {
+#ifdef UNROLL_STANDIN
+  return check(kernels());
+#endif
   for (const cpu::Variant& variant : cpu::variants()) {
     if (!variant.runs_here || variant.table().bf16.gemm) continue;  // that is avx512 but for the products
     INFO("instruction set ", std::string(variant.name));

@@ -175,13 +175,13 @@ TEST_CASE(
   if constexpr (is_float) {
     // Every 1009th float, both signs; the unit of a denormal result is their distance, except for sigmoid,
     // which is zero below the normal numbers.
-    std::vector<float> x;
+    KernelVector<float> x;
     for (uint64_t bits = 0; bits <= 0xffffffff; bits += 1009) {
       const float v = std::bit_cast<float>(static_cast<uint32_t>(bits));
       if (std::isfinite(v)) x.push_back(v);
     }
     const int64_t n = static_cast<int64_t>(x.size());
-    std::vector<float> y(x.size());
+    KernelVector<float> y(x.size());
     for (Unary f : {Unary::exp, Unary::log, Unary::tanh, Unary::sigmoid}) {
       each_variant([&](const Kernels& k) {
         k.unary(f, reinterpret_cast<const real*>(x.data()), reinterpret_cast<real*>(y.data()), n);

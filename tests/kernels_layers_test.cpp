@@ -119,8 +119,8 @@ TEST_CASE("cross-entropy, its gradient, weights, ignored and extreme rows") {
   each_variant([](const Kernels& k) {
     Reals x(100, 1), loss(1);
     x[70] = not_a_number;
-    const int32_t target = 3;
-    k.cross_entropy(x.data(), &target, nullptr, -1, 1, 100, loss.data(), false, 1);
+    const Ids target(1, 3);
+    k.cross_entropy(x.data(), target.data(), nullptr, -1, 1, 100, loss.data(), false, 1);
     CHECK(std::isnan(loss[0]));
   });
 }

@@ -91,7 +91,7 @@ TEST_CASE("Embedding looks rows up and is differentiated") {
   ParameterSet params(4);
   const Embedding embed(params / "embed", {.vocab = 7, .dim = 3});
   CHECK(names(params) == std::vector<std::string>{"embed.weight [7, 3]"});
-  for (const real v : embed.weight.value().span()) CHECK(std::abs(v) <= 0.1f);
+  for (const real v : embed.weight.value().on_host()) CHECK(std::abs(v) <= 0.1f);
   const IdTensor tokens = ids({2, 3}, {6, 0, 6, 2, 2, 6});
   CHECK(embed(tokens).shape() == Shape{2, 3, 3});
   CHECK(same_bits(embed(tokens).value()[0][0], embed.weight.value()[6]));
@@ -114,11 +114,11 @@ TEST_CASE("Embedding drops whole words, on a tape, at its rate, and is different
   const Tensor y = on_tape({});
   int dropped = 0;
   for (int i = 0; i < vocab; ++i) {
-    const bool gone = y[0][i].data()[0] == 0;
+    const bool gone = y[0][i].on_host()[0] == 0;
     dropped += gone;
     for (int k = 0; k < 3; ++k) {
-      CHECK(y[0][i].data()[k] == (gone ? 0 : plain[0][i].data()[k] * (1 / (1 - double{0.3f}))));
-      CHECK(y[1][vocab - 1 - i].data()[k] == y[0][i].data()[k]);  // the other place of the same word
+      CHECK(y[0][i].on_host()[k] == (gone ? 0 : plain[0][i].on_host()[k] * (1 / (1 - double{0.3f}))));
+      CHECK(y[1][vocab - 1 - i].on_host()[k] == y[0][i].on_host()[k]);  // the other place of the same word
     }
   }
   CHECK(std::abs(dropped - 0.3 * vocab) < 5 * std::sqrt(0.3 * 0.7 * vocab));  // five deviations
@@ -176,7 +176,7 @@ TEST_CASE("LayerNorm starts as the plain normalisation and is differentiated") {
   for (int i = 0; i < 4; ++i) CHECK(values(norm(x))[i] == doctest::Approx((i - 1.5) * rstd).epsilon(1e-14));
   RandomStream random(4, "gain");
   for (const auto& p : params.all())
-    for (real& v : p->value.span()) v = 0.5 + random.uniform();
+    for (real& v : p->value.on_host(Access::change)) v = 0.5 + random.uniform();
   CHECK(gradcheck("LayerNorm", params, {{3, 2, 4}}, [&](auto& v) { return norm(v[0]); }, {.magnitude = 1.5}));
 }
 
@@ -262,10 +262,10 @@ TEST_CASE("cross-entropies of a layer, one for each target, are what the loss ta
     target.data()[1] = -1;
     const Tensor losses = softmax_cross_entropies(layer, x, target);
     REQUIRE(losses.shape() == target.shape());
-    CHECK(losses.data()[1] == 0);
+    CHECK(losses.on_host()[1] == 0);
     for (int r = 0; r < rows; ++r)
       if (r != 1)
-        CHECK(losses.data()[r] ==
+        CHECK(losses.on_host()[r] ==
               doctest::Approx(softmax_cross_entropy(layer, Var(x[r]), target[r]).item()).epsilon(1e-14));
   }
   ParameterSet params;

@@ -21,13 +21,14 @@ double cross_entropy_by_definition(const Tensor& x, const IdTensor& target,
                                    const CrossEntropyOptions& options) {
   long double total = 0, weights = 0;
   const int64_t cols = x.cols();
+  const auto elements = x.on_host();
   for (int64_t r = 0; r < x.rows(); ++r) {
     if (target.data()[r] == options.ignore_index) continue;
-    const double* row = x.data() + r * cols;
+    const double* row = elements.data() + r * cols;
     const long double top = *std::max_element(row, row + cols);
     long double sum = 0;
     for (int64_t k = 0; k < cols; ++k) sum += std::exp(static_cast<long double>(row[k]) - top);
-    const long double weight = options.weights.defined() ? options.weights.data()[r] : 1;
+    const long double weight = options.weights.defined() ? options.weights.on_host()[r] : 1;
     total += weight * (std::log(sum) + top - row[target.data()[r]]);
     weights += weight;
   }
@@ -41,7 +42,7 @@ struct Targets {
     for (int64_t r = 0; r < shape.size(); ++r) {
       ids.data()[r] = static_cast<int32_t>(random.below(static_cast<uint32_t>(classes)));
       if (r % 3 == 1) ids.data()[r] = ignore;
-      weights.data()[r] = 0.5 + random.uniform();
+      weights.on_host(Access::change)[r] = 0.5 + random.uniform();
     }
   }
   IdTensor ids;
@@ -139,8 +140,8 @@ TEST_CASE("softmax_cross_entropy is differentiated at logits of a thousand") {
                     [&](auto& v) { return softmax_cross_entropy(v[0], target); },
                     {.fill =
                          [=](int, const Tensor& x, RandomStream& random) {
-                           for (double& v : x.span()) v = random.uniform();
-                           x.data()[4] = outlier, x.data()[6] = outlier;
+                           for (double& v : x.on_host(Access::change)) v = random.uniform();
+                           for (int at : {4, 6}) x.on_host(Access::change)[at] = outlier;
                          },
                      .magnitude = 1e3}));
 }
@@ -154,14 +155,14 @@ TEST_CASE("with every target ignored the loss is 0 and so is every gradient") {
         gradients_of(d, [&](auto&... v) { return softmax_cross_entropy(v..., d.target, options); });
     CHECK(fused.loss == 0);
     for (const Tensor& g : {fused.x, fused.w, fused.b})
-      for (const double v : g.span()) CHECK(v == 0);
+      for (const double v : g.on_host()) CHECK(v == 0);
 
     Tape tape;
     const Var logits = tape.watch(tensor({5, 4}, std::vector<real>(20, 1e3)));
     const Var loss = softmax_cross_entropy(logits, d.target, options);
     CHECK(loss.item() == 0);
     tape.backward(loss);
-    for (const double v : logits.grad().span()) CHECK(v == 0);
+    for (const double v : logits.grad().on_host()) CHECK(v == 0);
   }
 }
 
@@ -173,7 +174,7 @@ TEST_CASE("with weights that are all zero the loss is 0 and so is every gradient
         gradients_of(d, [&](auto&... v) { return softmax_cross_entropy(v..., d.target, options); });
     CHECK(fused.loss == 0);
     for (const Tensor& g : {fused.x, fused.w, fused.b})
-      for (const double v : g.span()) CHECK(v == 0);
+      for (const double v : g.on_host()) CHECK(v == 0);
   }
 }
 
@@ -228,7 +229,7 @@ TEST_CASE("the fused loss is right with a factor above it") {
     CHECK(scaled.loss == factor * one.loss);
     const std::pair<Tensor, Tensor> pairs[] = {{one.x, scaled.x}, {one.w, scaled.w}, {one.b, scaled.b}};
     for (const auto& [a, b] : pairs)
-      for (int64_t i = 0; i < a.size(); ++i) CHECK(b.data()[i] == factor * a.data()[i]);
+      for (int64_t i = 0; i < a.size(); ++i) CHECK(b.on_host()[i] == factor * a.on_host()[i]);
   }
 }
 
@@ -257,7 +258,7 @@ TEST_CASE("the fused loss leaves the slab alone when backward is never called") 
   Parameter& b = params.add("b", {6}, Init::uniform(-1, 1));
   const Tensor slab = params.gradients();
   RandomStream random(1, "slab");
-  for (double& v : slab.span()) v = random.uniform();
+  for (double& v : slab.on_host(Access::change)) v = random.uniform();
   const Tensor before = slab.clone(), values_before = params.values().clone();
   {
     Tape tape;
@@ -304,7 +305,10 @@ TEST_CASE("binary_cross_entropy is differentiated, with pos_weight and soft targ
       for (Reduction reduction : {Reduction::mean, Reduction::sum}) {
         RandomStream random(8, "targets");
         Tensor target = random_tensor(s, random, 0, 1);
-        for (int64_t i = 0; i < target.size(); i += 2) target.data()[i] = std::round(target.data()[i]);
+        for (int64_t i = 0; i < target.size(); i += 2) {
+          const auto values = target.on_host(Access::change);
+          values[i] = std::round(values[i]);
+        }
         const BinaryCrossEntropyOptions options{.reduction = reduction, .pos_weight = pos_weight};
         CHECK(gradcheck("binary_cross_entropy", {s},
                         [&](auto& v) { return binary_cross_entropy(v[0], target, options); },
@@ -313,8 +317,8 @@ TEST_CASE("binary_cross_entropy is differentiated, with pos_weight and soft targ
         const Tensor x = random_tensor(s, random, -4, 4);
         long double total = 0;
         for (int64_t i = 0; i < x.size(); ++i) {
-          const long double p = 1 / (1 + std::exp(-static_cast<long double>(x.data()[i]))),
-                            t = target.data()[i];
+          const long double p = 1 / (1 + std::exp(-static_cast<long double>(x.on_host()[i]))),
+                            t = target.on_host()[i];
           total -= pos_weight * t * std::log(p) + (1 - t) * std::log(1 - p);
         }
         if (reduction == Reduction::mean) total /= static_cast<long double>(x.size());
@@ -364,7 +368,7 @@ TEST_CASE("quantile_loss is differentiated and has its textbook value") {
   // Its kink is where a prediction meets its target.
   const auto fill = [&](int input, const Tensor& values, RandomStream& random) {
     fill_away_from_zero(input, values, random);
-    for (int64_t i = 0; i < values.size(); ++i) values.data()[i] += target.data()[i];
+    for (int64_t i = 0; i < values.size(); ++i) values.on_host(Access::change)[i] += target.on_host()[i];
   };
   for (const Reduction reduction : {Reduction::mean, Reduction::sum})
     CHECK(gradcheck(

@@ -154,7 +154,7 @@ TEST_CASE("forget_bias is added to the forget gate's first bias and to nothing e
     const Tensor other = biased.find(p->name)->value;
     const bool bias = p->name.find("bias") != std::string::npos;
     for (int64_t i = 0; i < p->size(); ++i) {
-      const double difference = other.data()[i] - p->value.data()[i];
+      const double difference = other.on_host()[i] - p->value.on_host()[i];
       CHECK(difference == doctest::Approx(bias && i >= hidden && i < 2 * hidden ? 1 : 0).epsilon(1e-6));
     }
   }
@@ -204,7 +204,7 @@ TEST_CASE("state passed on as LstmState carries the values and drops the gradien
     RandomStream random(6, "x");
     const Tensor x1 = random_tensor({3, 2, 2}, random), x2 = random_tensor({4, 2, 2}, random);
     LstmState state = lstm.zero_state(2);
-    CHECK(std::ranges::all_of(state.h.span(), [](real v) { return v == 0; }));
+    CHECK(std::ranges::all_of(state.h.to_host(), [](real v) { return v == 0; }));
     const real* buffer = state.h.data();
 
     Tape tape;
@@ -223,8 +223,8 @@ TEST_CASE("state passed on as LstmState carries the values and drops the gradien
     const auto whole = lstm(concat({Var(x1), Var(x2)}, 0), lstm.zero_state(2));
     CHECK(distance(whole.y.value().slice(3, 7), second.y.value()) < 1e-15);
     state.reset();
-    CHECK(std::ranges::all_of(state.h.span(), [](real v) { return v == 0; }));
-    CHECK(std::ranges::all_of(state.c.span(), [](real v) { return v == 0; }));
+    CHECK(std::ranges::all_of(state.h.to_host(), [](real v) { return v == 0; }));
+    CHECK(std::ranges::all_of(state.c.to_host(), [](real v) { return v == 0; }));
   }
 }
 

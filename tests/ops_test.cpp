@@ -20,7 +20,7 @@ GradcheckOptions in_range(double low, double high) { return {.low = low, .high =
 // Operands of a division: the second input stays away from zero.
 GradcheckOptions for_division() {
   return {.fill = [](int input, const Tensor& x, RandomStream& random) {
-    for (double& v : x.span()) {
+    for (double& v : x.on_host(Access::change)) {
       v = 2 * random.uniform() - 1;
       if (input == 1) v += v < 0 ? -0.5 : 0.5;
     }
@@ -101,8 +101,8 @@ TEST_CASE("sigmoid and tanh are saturated, not broken, far from zero") {
     Tape tape;
     const Var s = tape.watch(x.value()), t = tape.watch(x.value());
     tape.backward(sum(sigmoid(s) + tanh(t)));
-    for (const double d : s.grad().span()) CHECK((d >= 0 && d < 1e-17));
-    for (const double d : t.grad().span()) CHECK((d >= 0 && d < 1e-17));
+    for (const double d : s.grad().on_host()) CHECK((d >= 0 && d < 1e-17));
+    for (const double d : t.grad().on_host()) CHECK((d >= 0 && d < 1e-17));
   }
 }
 
@@ -209,8 +209,8 @@ TEST_CASE("softmax has rows that sum to one and log_softmax is its logarithm") {
   for (int r = 0; r < 4; ++r) {
     double total = 0;
     for (int k = 0; k < 9; ++k) {
-      total += y[r].data()[k];
-      CHECK(std::log(y[r].data()[k]) == doctest::Approx(z[r].data()[k]).epsilon(1e-13));
+      total += y[r].on_host()[k];
+      CHECK(std::log(y[r].on_host()[k]) == doctest::Approx(z[r].on_host()[k]).epsilon(1e-13));
     }
     CHECK(total == doctest::Approx(1).epsilon(1e-14));
   }

@@ -31,7 +31,7 @@ Var cross_entropy(const Var& x, const IdTensor& target, CrossEntropyOptions opti
   options.chunk_rows = 2;
   const int n = x.dim(-1);
   Tensor identity = Tensor::zeros({n, n});
-  for (int i = 0; i < n; ++i) identity[i].data()[i] = 1;
+  for (int i = 0; i < n; ++i) identity[i].on_host(Access::change)[i] = 1;
   return softmax_cross_entropy(x, Var(identity), Var(Tensor::zeros({n})), target, options);
 }
 
@@ -65,7 +65,7 @@ Var compute(const std::string& name, const Json& c, const Inputs& in, bool fused
   if (c.contains("class_weights")) {
     options.weights = Tensor(target.shape());
     for (int64_t r = 0; r < target.size(); ++r)
-      options.weights.data()[r] = c.at("class_weights").at("data").at(target.data()[r]);
+      options.weights.on_host(Access::change)[r] = c.at("class_weights").at("data").at(target.data()[r]);
   }
   return cross_entropy(x, target, options, fused);
 }

@@ -68,7 +68,7 @@ inline double relative(const Tensor& values, const Json& expected, double floor 
   REQUIRE(values.shape() == shape_of(expected));
   double worst = 0;
   for (int64_t i = 0; i < values.size(); ++i) {
-    const double error = relative(values.data()[i], expected.at("data").at(i).get<double>(), floor);
+    const double error = relative(values.on_host()[i], expected.at("data").at(i).get<double>(), floor);
     if (!(error <= worst) && !std::isnan(worst)) worst = error;
   }
   return worst;

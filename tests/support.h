@@ -24,7 +24,7 @@ inline std::vector<real> values(const Var& x) { return x.value().to_host(); }
 
 inline Tensor random_tensor(const Shape& shape, RandomStream& random, double low = -1, double high = 1) {
   Tensor result(shape);
-  for (real& v : result.span()) v = static_cast<real>(low + (high - low) * random.uniform());
+  for (real& v : result.on_host(Access::change)) v = static_cast<real>(low + (high - low) * random.uniform());
   return result;
 }
 inline IdTensor random_ids(const Shape& shape, RandomStream& random, uint32_t bound) {
@@ -37,14 +37,16 @@ inline IdTensor random_ids(const Shape& shape, RandomStream& random, uint32_t bo
 inline double distance(const Tensor& a, const Tensor& b) {
   REQUIRE(a.shape() == b.shape());
   double result = 0;
+  const auto of_a = a.on_host(), of_b = b.on_host();
   for (int64_t i = 0; i < a.size(); ++i) {
-    const double d = std::abs(static_cast<double>(a.data()[i]) - static_cast<double>(b.data()[i]));
+    const double d = std::abs(static_cast<double>(of_a[i]) - static_cast<double>(of_b[i]));
     if (!(d <= result) && !std::isnan(result)) result = d;  // a NaN stays
   }
   return result;
 }
 inline bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.span().size_bytes()) == 0;
+  return a.shape() == b.shape() &&
+         std::memcmp(a.on_host().data(), b.on_host().data(), static_cast<size_t>(a.size()) * sizeof(real)) == 0;
 }
 
 // Another number of threads while it lives.

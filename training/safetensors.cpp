@@ -269,7 +269,7 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Name
   file.write(&length, sizeof length);
   file.write(text);
   for (const NamedTensor& named : tensors) {
-    file.write(named.tensor.data(), static_cast<std::size_t>(named.tensor.size()) * real_bytes);
+    file.write(named.tensor.on_host().data(), static_cast<std::size_t>(named.tensor.size()) * real_bytes);
   }
   file.commit();
 }
@@ -380,10 +380,11 @@ void SafetensorsFile::load_into(std::string_view name, const Tensor& target) con
 
   uint64_t at = data_begin_ + found.begin;
   if (found.type == native_type)
-    return read_exactly(descriptor_, target.data(), found.end - found.begin, at, path_);
+    return read_exactly(descriptor_, target.on_host(Access::overwrite).data(), found.end - found.begin, at, path_);
   const std::size_t width = bytes_of(found.type);
   std::array<char, 16384> buffer;
-  real* out = target.data();
+  const auto on_host = target.on_host(Access::overwrite);
+  real* out = on_host.data();
   for (std::size_t left = static_cast<std::size_t>(target.size()); left > 0;) {
     const std::size_t some = std::min(left, buffer.size() / width);
     read_exactly(descriptor_, buffer.data(), some * width, at, path_);

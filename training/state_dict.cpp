@@ -77,8 +77,10 @@ void load_state_dict(const std::function<void(const std::string& name, const Ten
       names.last->leaf_value().copy_from(end_of(second, *names.last));
       end_of(second, *names.last).fill(0);
     }
+    const auto sum = value.on_host(Access::change);
+    const auto added = second.on_host();
     for (int64_t i = 0; i < value.size(); ++i)
-      if (second.data()[i] != 0) value.data()[i] += second.data()[i];  // -0 + 0 would be another zero
+      if (added[i] != 0) sum[i] += added[i];  // -0 + 0 would be another zero
   }
 }
 

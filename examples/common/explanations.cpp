@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "examples/common/machine.h"
+#include "framework/device.h"
 #include "framework/gemm.h"
 #include "framework/kernels/kernels.h"
-#include "framework/threads.h"
 
 namespace unroll {
 
@@ -24,14 +25,16 @@ void print_engine(const LstmChoice& choice) {
 }
 
 std::string describe_computing(const TrainingSection& training) {
-  return fmt::format("{} on kernels for {}, {} thread{}, seed {}",
-                     name_of(precision_named(training.precision)), kernels().name, threads(),
-                     threads() == 1 ? "" : "s", training.seed);
+  return fmt::format("{}, seed {}", describe_machine(training.precision), training.seed);
 }
 
 void print_products(const std::string& name) {
   const Precision precision = precision_named(name);
   set_precision(precision);  // which says what is missing
+  const std::string why = why_no_gpu();
+  fmt::print("Device: {}\n", on_gpu()       ? fmt::format("{}, {}", name_of(device()), device_facts().name)
+                            : why.empty() ? "cpu, since that was asked for: there is a GPU"
+                                          : "cpu, since " + why);
   fmt::print("Products: {}, by the kernels for {}\n\n", name_of(precision), kernels().name);
 }
 

@@ -6,10 +6,6 @@
 
 namespace unroll {
 
-void add_threads_option(Command& command, int& threads) {
-  command.option("threads", threads, "N", "threads that compute, at most").otherwise("one per core");
-}
-
 void add_json_option(Command& command, bool& json) {
   command.option("json", json,
                  "the only line of standard output is a JSON object; all else is standard error");

@@ -9,7 +9,6 @@
 
 namespace unroll {
 
-void add_threads_option(Command& command, int& threads);
 void add_json_option(Command& command, bool& json);
 void add_watch_options(Command& command, bool& quiet, bool& profile);
 // The word CHECKPOINT.

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "examples/common/machine.h"
 #include "examples/common/run_start.h"
-#include "framework/threads.h"
 #include "training/run_folder.h"
 
 namespace unroll {
@@ -11,9 +11,9 @@ namespace unroll {
 bool parse_resume(Command& command, const DataOption& data, RecipeOptions recipe, TrainRequest& request) {
   RunOptions& run = request.run;
   std::string data_given;
-  int thread_count = 0;
+  Machine machine;
   command.describe(fmt::format(
-      "Goes on with a run from its last checkpoint, with its own recipe, {} and number of threads: what "
+      "Goes on with a run from its last checkpoint, with its own recipe, {}, device and number of threads: what "
       "comes out has the same bits as if it had never been interrupted. What is changed is said; what "
       "changes a shape is refused. A run that is finished says its results again.",
       data.what));
@@ -21,8 +21,7 @@ bool parse_resume(Command& command, const DataOption& data, RecipeOptions recipe
   recipe.add_to(command);
   command.group(data.heading);
   command.option(data.name, data_given, data.value, data.description).otherwise("where it was");
-  command.option("threads", thread_count, "N", "threads that compute, at most")
-      .otherwise("as many as it had");
+  machine.add_to_resumed(command);
   command.group("Output");
   add_json_option(command, run.json);
   add_watch_options(command, run.quiet, run.profile);
@@ -33,7 +32,9 @@ bool parse_resume(Command& command, const DataOption& data, RecipeOptions recipe
   run.resume = true;
   run.out = command.positional();
   const RunStart start = read_run_start(run.out, run.program);
-  set_threads(command.given("threads") ? thread_count : start.threads);
+  if (!command.given("device")) machine.device = start.device;
+  if (!command.given("threads")) machine.threads = start.threads;
+  machine.use(command);
   run.data = command.given(data.name) ? std::filesystem::path(data_given) : start.data;
   request.recipe = find_recipe((run.out / "recipe.toml").string());
   request.recipe.name = start.recipe_name;

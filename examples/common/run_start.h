@@ -10,6 +10,7 @@ struct RunStart {
   std::string recipe_name;
   std::filesystem::path data;  // what it was trained on, absolute; empty: the default
   int threads = 1;
+  std::string device = "cpu";  // "cuda:0"
 };
 
 // Writes `start.json`, and then `recipe.toml`: a folder that has both holds a run. Throws Error.

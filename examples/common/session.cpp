@@ -2,6 +2,7 @@
 
 #include "examples/common/run_start.h"
 #include "framework/gemm.h"
+#include "framework/device.h"
 #include "framework/threads.h"
 #include "training/run_folder.h"
 #include "training/signals.h"
@@ -58,7 +59,7 @@ void Session::run() {
   const RunFolderLock lock(folder);
   introduce();
   voice_.say("folder  {}\n", folder.string());
-  const RunStart start{trainee_.recipe_name, options_.data, threads()};
+  const RunStart start{trainee_.recipe_name, options_.data, threads(), name_of(device())};
   if (!options_.resume) write_run_start(folder, start, trainee_.recipe);
   Trainer trainer(*optimizer_, trainer_options(folder));
   if (options_.resume) {

@@ -259,7 +259,7 @@ void fill_from_torch(ParameterSet& params, const SafetensorsFile& file,
     const auto theirs = names.find(ours);
     if (theirs == names.end()) return into.fill(0);
     file.load_into(theirs->second, into);
-    for (const real number : into.span())
+    for (const real number : into.on_host())
       require_input(std::isfinite(number), "{}: '{}' has numbers that are not finite", file.path(),
                     theirs->second);
   };

@@ -44,7 +44,8 @@ CachedScore score_with_cache(const LanguageModel& model, std::span<const int32_t
     const auto [y, next] = model.recurrent(model.embedding(input), state);
     const Tensor h = y.value().reshape({input.dim(0), y.dim(2)});
     const Tensor losses = softmax_cross_entropies(model.decoder, h, target.reshape({input.dim(0)}));
-    nats.assign(losses.data(), losses.data() + losses.size());
+    const auto of_words = losses.on_host();
+    nats.assign(of_words.begin(), of_words.end());
     for (const double loss : nats) result.model.nats += loss;
     cache.mix(h, target.span(), nats);
     for (const double loss : nats) result.mixture.nats += loss;

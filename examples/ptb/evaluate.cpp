@@ -5,7 +5,7 @@
 
 #include "cached_score.h"
 #include "commands.h"
-#include "framework/threads.h"
+#include "examples/common/machine.h"
 #include "options.h"
 #include "result.h"
 #include "saved_model.h"
@@ -21,7 +21,8 @@ static Split split_named(const std::string& name) {
 
 void evaluate(Command& command) {
   std::string data, split_name = "test", cache;
-  int thread_count = 0, batch = 0;
+  int batch = 0;
+  Machine machine;
   bool json = false;
   command.describe(
       "Scores a trained model on a split of its text, every token once. The perplexity is exp(total negative "
@@ -40,14 +41,14 @@ void evaluate(Command& command) {
           "score with a neural cache too, as in window=500,theta=1.0,lambda=0.1 (its defaults): words of the "
           "last steps become likelier again where the state is like theirs; needs one stream")
       .otherwise("");
-  add_threads_option(command, thread_count);
+  machine.add_to(command);
   add_json_option(command, json);
   command.example("evaluate runs/demo-1/last.safetensors", "perplexity on the test split");
   command.example("evaluate best.safetensors --batch 1 --cache theta=1.0,lambda=0.1",
                   "with a memory of the last 500 words");
   command.example("evaluate model.safetensors --data ptb --split valid --json", "for a script to read");
   if (!command.parse()) return;
-  if (command.given("threads")) set_threads(thread_count);
+  machine.use(command);
   const Split split = split_named(split_name);
 
   const SavedModel saved = load_model(command.positional());

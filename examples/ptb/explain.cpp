@@ -3,6 +3,7 @@
 
 #include "commands.h"
 #include "examples/common/explanations.h"
+#include "examples/common/machine.h"
 #include "framework/threads.h"
 #include "layer_costs.h"
 #include "model.h"
@@ -162,7 +163,7 @@ Sizes sizes_of(const Recipe& recipe, const std::filesystem::path& data) {
 
 void explain(Command& command) {
   std::string data;
-  int thread_count = 0;
+  Machine machine;
   RecipeOptions options = recipe_options();
   command.describe(
       "Says what a recipe makes before anything is trained: its parameters, what a token costs in "
@@ -172,11 +173,11 @@ void explain(Command& command) {
   options.add_with_recipe(command);
   command.group("Text and machine");
   add_data_option(command, data);
-  add_threads_option(command, thread_count);
+  machine.add_to(command);
   command.example("explain ptb-medium", "without the text: the sizes of the Penn Treebank are known");
   command.example("explain demo --set model.hidden=500", "what a wider model would cost");
   if (!command.parse()) return;
-  if (command.given("threads")) set_threads(thread_count);
+  machine.use(command);
   const Recipe recipe = load_recipe(command.positional(), options.overrides(command));
   const Sizes sizes = sizes_of(recipe, data);
   const LanguageModel model(recipe, sizes.vocab);

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "commands.h"
-#include "framework/threads.h"
+#include "examples/common/machine.h"
 #include "options.h"
 #include "session.h"
 #include "training/run_folder.h"
@@ -21,7 +21,7 @@ struct Request {
 // False if only what is declared was wanted.
 bool parse(Command& command, Request& train) {
   std::string data;
-  int thread_count = 0;
+  Machine machine;
   RecipeOptions recipe = recipe_options();
   TrainOutput output;
   command.describe(
@@ -31,7 +31,7 @@ bool parse(Command& command, Request& train) {
   recipe.add_with_recipe(command, true);
   command.group(text_option().heading);
   add_data_option(command, data);
-  add_threads_option(command, thread_count);
+  machine.add_to(command);
   output.add_to(command, train.run);
   command.group("To look whether a model can learn");
   command.option("dry-run", train.run.dry_run, "one step of training and a little scoring; writes nothing");
@@ -42,7 +42,7 @@ bool parse(Command& command, Request& train) {
   command.example("train mine.toml --set model.hidden=300 --set training.epochs=5",
                   "variations on a recipe of yours");
   if (!command.parse()) return false;
-  if (command.given("threads")) set_threads(thread_count);
+  machine.use(command);
   std::vector<Override> overrides = recipe.overrides(command);
   output.take(command, train.run, overrides);
   train.recipe = load_recipe(command.positional(), overrides);

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "commands.h"
-#include "framework/threads.h"
+#include "examples/common/machine.h"
 #include "options.h"
 #include "session.h"
 
@@ -68,7 +68,8 @@ std::vector<SeriesSplit> folds_of(const Recipe& recipe, const Series& series, in
 void backtest(Command& command) {
   RunOptions run;
   std::string csv;
-  int thread_count = 0, folds = 5;
+  int folds = 5;
+  Machine machine;
   int64_t test_rows = 0;
   RecipeOptions options = recipe_options();
   command.describe(
@@ -79,7 +80,7 @@ void backtest(Command& command) {
   options.add_with_recipe(command, true);
   command.group(csv_option().heading);
   add_csv_option(command, csv);
-  add_threads_option(command, thread_count);
+  machine.add_to(command);
   command.group("Folds");
   command.option("folds", folds, "N", "how many");
   command
@@ -91,7 +92,7 @@ void backtest(Command& command) {
   command.example("backtest airline --folds 4 --test-rows 12", "the last four years, one after the other");
   command.example("backtest eeg --folds 10", "ten contiguous blocks");
   if (!command.parse()) return;
-  if (command.given("threads")) set_threads(thread_count);
+  machine.use(command);
   require_input(folds >= 2 && folds <= 1000, "backtest: --folds {} must be in [2, 1000]", folds);
   require_input(test_rows >= 0, "backtest: --test-rows {} is negative", test_rows);
   const Recipe recipe = load_recipe(command.positional(), options.overrides(command));

@@ -5,7 +5,7 @@
 
 #include "commands.h"
 #include "data/baselines.h"
-#include "framework/threads.h"
+#include "examples/common/machine.h"
 #include "options.h"
 #include "saved_model.h"
 #include "scores.h"
@@ -28,7 +28,7 @@ std::string csv_of(const SeriesWindows& windows, const std::vector<double>& prob
 
 void detect(Command& command) {
   std::string csv, out;
-  int thread_count = 0;
+  Machine machine;
   command.describe(
       "Gives each row of a series the probability that its label is 1, from the rows before it and itself. "
       "The file needs no labels; where it has them, the detector is scored. The first rows, of which there "
@@ -36,11 +36,11 @@ void detect(Command& command) {
   add_checkpoint(command);
   command.option("csv", csv, "FILE", "a CSV file with the channels that the model reads").otherwise("");
   command.option("out", out, "FILE", "writes the probabilities as CSV, in place of printing them");
-  add_threads_option(command, thread_count);
+  machine.add_to(command);
   command.example("detect runs/occupancy-1/best.safetensors --csv today.csv",
                   "a line for each row: time, probability");
   if (!command.parse()) return;
-  if (command.given("threads")) set_threads(thread_count);
+  machine.use(command);
   require_input(command.given("csv"), "detect: --csv names the series");
   require_input(out.empty() || !fs::exists(out), "detect: {} is there already; nothing is overwritten", out);
   const SavedModel saved = read_saved_model(command.positional());

@@ -2,8 +2,8 @@
 #include <chrono>
 
 #include "commands.h"
+#include "examples/common/machine.h"
 #include "framework/gemm.h"
-#include "framework/threads.h"
 #include "options.h"
 #include "saved_model.h"
 #include "scores.h"
@@ -32,7 +32,7 @@ std::vector<TestPart> parts_of(const SeriesData& data, const std::string& split)
 
 void evaluate(Command& command) {
   std::string csv, split = "test";
-  int thread_count = 0;
+  Machine machine;
   bool json = false;
   command.describe(
       "Scores a trained model on a split of its series, every window of it, beside the naive rules on the "
@@ -40,12 +40,12 @@ void evaluate(Command& command) {
   add_checkpoint(command);
   add_csv_option(command, csv);
   command.option("split", split, "NAME", "what is scored").one_of({"valid", "test", "train"});
-  add_threads_option(command, thread_count);
+  machine.add_to(command);
   add_json_option(command, json);
   command.example("evaluate runs/airline-1/best.safetensors", "the table that training ended with");
   command.example("evaluate model.safetensors --csv ETTh1.csv --json", "for a script to read");
   if (!command.parse()) return;
-  if (command.given("threads")) set_threads(thread_count);
+  machine.use(command);
   const Voice voice{.out = json ? stderr : stdout};
   const SavedModel saved = read_saved_model(command.positional());
   const SeriesData data(saved.recipe, csv, {}, saved.scaling);

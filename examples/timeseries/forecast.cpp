@@ -3,9 +3,9 @@
 #include <filesystem>
 
 #include "commands.h"
+#include "examples/common/machine.h"
 #include "examples/common/pages.h"
 #include "forecaster.h"
-#include "framework/threads.h"
 #include "options.h"
 #include "training/atomic_file.h"
 #include "training/run_description.h"
@@ -55,7 +55,8 @@ std::string csv_of(const Forecaster& forecaster, const Forecast& forecast) {
 
 void forecast(Command& command) {
   std::string csv, plot, out, target;
-  int steps = 0, thread_count = 0;
+  int steps = 0;
+  Machine machine;
   bool ascii = false;
   command.describe(
       "Forecasts the rows after the last one of a series. Further than its horizon a model goes on from its "
@@ -68,13 +69,13 @@ void forecast(Command& command) {
   command.option("plot", plot, "FILE", "draws history, forecast and interval, as SVG");
   command.option("out", out, "FILE", "writes the forecast as CSV, in place of printing it");
   command.option("ascii", ascii, "draws it in the terminal");
-  add_threads_option(command, thread_count);
+  machine.add_to(command);
   command.example("forecast runs/airline-1/best.safetensors --steps 24 --ascii",
                   "two years ahead, drawn here");
   command.example("forecast model.safetensors --csv sales.csv --out next.csv --plot next.svg",
                   "from a newer file of the same channels");
   if (!command.parse()) return;
-  if (command.given("threads")) set_threads(thread_count);
+  machine.use(command);
   const SavedModel saved = read_saved_model(command.positional());
   if (!command.given("steps")) steps = saved.recipe.data.horizon;
   require_input(steps >= 1 && steps <= 1'000'000, "forecast: --steps {} must be in [1, 1000000]", steps);

@@ -36,11 +36,12 @@ std::vector<double> Forecaster::go_on(int64_t origin) {
   const std::vector<double> before = series_.values;
   std::vector<double> result(static_cast<size_t>(outputs) * steps * count);
   for (int first = 0; first < steps_; first += horizon) {
-    const Tensor found = model_->predict(windows_->input_before(origin + first));
+    const std::vector<real> found = model_->predict(windows_->input_before(origin + first)).to_host();
     for (int q = 0; q < outputs; ++q)
       for (int k = 0; k < std::min(horizon, steps_ - first); ++k)
         for (size_t t = 0; t < count; ++t) {
-          const double value = saved_.scaling.undo(static_cast<double>(found[q][k].data()[t]), targets()[t]);
+          const size_t at = static_cast<size_t>(q * horizon + k) * count + t;
+          const double value = saved_.scaling.undo(static_cast<double>(found[at]), targets()[t]);
           result[(static_cast<size_t>(q) * steps + static_cast<size_t>(first + k)) * count + t] = value;
           if (q == recipe.middle_output())
             series_

@@ -89,10 +89,13 @@ SeriesModel::Prepared SeriesModel::prepare(const Tensor& input) const {
   // Each target is a row of its own, the calendar beside it.
   const int features = linear() ? 1 : 1 + columns_.calendar, rows = batch * targets;
   Prepared prepared{Tensor({window, rows, features}), {}, {}};
-  for (int t = 0; t < window; ++t) {
-    for (int row = 0; row < rows; ++row) {
-      const real* from = input.data() + (int64_t{t} * batch + row / targets) * columns_.inputs;
-      real* to = prepared.x.data() + (int64_t{t} * rows + row) * features;
+  {
+    const auto all = input.on_host();
+    const auto x = prepared.x.on_host(Access::overwrite);
+    for (int64_t place = 0; place < int64_t{window} * rows; ++place) {
+      const int64_t t = place / rows, row = place % rows;
+      const real* from = all.data() + (t * batch + row / targets) * columns_.inputs;
+      real* to = x.data() + place * features;
       to[0] = from[columns_.targets[static_cast<size_t>(row % targets)]];
       std::copy_n(from + columns_.inputs - columns_.calendar, features - 1, to + 1);
     }
@@ -107,14 +110,13 @@ void SeriesModel::normalize(Prepared& prepared) const {
   if (recipe_.model.normalization == Normalization::none) return;
   const int window = prepared.x.dim(0), rows = prepared.x.dim(1), features = prepared.x.dim(2);
   const int values = linear() ? 1 : features - columns_.calendar, horizon = recipe_.horizon();
-  if (!recipe_.detects()) {
-    prepared.shift = Tensor({rows, horizon * width()});
-    prepared.scale = Tensor({rows, horizon * width()});
-  }
+  const Shape noted{rows, horizon * width()};
+  std::vector<real, PoolAllocator<real>> shifts(static_cast<size_t>(noted.size())), scales(shifts.size());
+  const auto x = prepared.x.on_host(Access::change);
   for (int row = 0; row < rows; ++row) {
     for (int column = 0; column < values; ++column) {
       const auto at = [&](int t) -> real& {
-        return prepared.x.data()[(int64_t{t} * rows + row) * features + column];
+        return x[(int64_t{t} * rows + row) * features + column];
       };
       double shift = at(window - 1), scale = 1;
       if (by_mean) {
@@ -128,12 +130,16 @@ void SeriesModel::normalize(Prepared& prepared) const {
       for (int k = 0; k < width(); ++k) {
         if (feature_of(k) != column) continue;
         for (int step = 0; step < horizon; ++step) {
-          const int64_t to = int64_t{row} * horizon * width() + step * width() + k;
-          prepared.shift.data()[to] = static_cast<real>(shift);
-          prepared.scale.data()[to] = static_cast<real>(scale);
+          const auto to = static_cast<size_t>(int64_t{row} * horizon * width() + step * width() + k);
+          shifts[to] = static_cast<real>(shift);
+          scales[to] = static_cast<real>(scale);
         }
       }
     }
+  }
+  if (!recipe_.detects()) {
+    prepared.shift = Tensor::from(noted, shifts);
+    prepared.scale = Tensor::from(noted, scales);
   }
 }
 
@@ -147,10 +153,12 @@ int64_t SeriesModel::place(int step, int window, int target) const {
 Tensor SeriesModel::in_rows(const Tensor& target) const {
   const int horizon = target.dim(0), batch = target.dim(1), targets = target.dim(2);
   Tensor rows({batch * targets / width(), horizon * width()});
+  const auto to = rows.on_host(Access::overwrite);
+  const auto from = target.on_host();
   for (int step = 0; step < horizon; ++step)
     for (int window = 0; window < batch; ++window)
       for (int k = 0; k < targets; ++k)
-        rows.data()[place(step, window, k)] = target.data()[(int64_t{step} * batch + window) * targets + k];
+        to[place(step, window, k)] = from[(int64_t{step} * batch + window) * targets + k];
   return rows;
 }
 
@@ -222,9 +230,13 @@ Vars SeriesModel::encode_and_decode(const Tensor& x) const {
   const int rows = x.dim(1), features = x.dim(2);
   const auto [steps, encoded] = (*encoder_)(x, encoder_->zero_state(rows));
   Tensor last({rows, width()});
-  for (int row = 0; row < rows; ++row)
-    for (int k = 0; k < width(); ++k)
-      last.data()[row * width() + k] = x[x.dim(0) - 1].data()[row * features + feature_of(k)];
+  {
+    const auto to = last.on_host(Access::overwrite);
+    const Tensor last_step = x[x.dim(0) - 1];
+    const auto from = last_step.on_host();
+    for (int row = 0; row < rows; ++row)
+      for (int k = 0; k < width(); ++k) to[row * width() + k] = from[row * features + feature_of(k)];
+  }
   std::vector<Vars> parts(static_cast<size_t>(recipe_.outputs()));
   LstmVars state = encoded;
   Var read = last;
@@ -244,12 +256,15 @@ Vars SeriesModel::encode_and_decode(const Tensor& x) const {
 Tensor SeriesModel::moving_average(const Tensor& x) const {
   const int window = x.dim(1), length = recipe_.model.moving_average, before = (length - 1) / 2;
   Tensor average(x.shape());
+  const auto all = x.on_host();
+  const auto averages = average.on_host(Access::overwrite);
+  const int64_t size = x.dim(0) > 0 ? x.size() / x.dim(0) : 0;
   for (int row = 0; row < x.dim(0); ++row) {
-    const real* values = x[row].data();
+    const real* values = all.data() + row * size;
     for (int t = 0; t < window; ++t) {
       double sum = 0;
       for (int k = t - before; k < t - before + length; ++k) sum += values[std::clamp(k, 0, window - 1)];
-      average[row].data()[t] = static_cast<real>(sum / length);
+      averages[row * size + t] = static_cast<real>(sum / length);
     }
   }
   return average;
@@ -270,13 +285,16 @@ Tensor SeriesModel::predict(const Tensor& input) const {
   const int horizon = recipe_.horizon(), batch = input.dim(1),
             targets = static_cast<int>(columns_.targets.size());
   Tensor result({static_cast<int>(y.size()), horizon, batch, targets});
-  real* to = result.data();
-  for (const Var& values : y)
+  const auto all = result.on_host(Access::overwrite);
+  real* to = all.data();
+  for (const Var& values : y) {
+    const auto from = values.value().on_host();
     for (int step = 0; step < horizon; ++step)
       for (int window = 0; window < batch; ++window)
-        for (int k = 0; k < targets; ++k) *to++ = values.value().data()[place(step, window, k)];
+        for (int k = 0; k < targets; ++k) *to++ = from[place(step, window, k)];
+  }
   if (recipe_.detects())
-    for (real& v : result.span()) v = static_cast<real>(1 / (1 + std::exp(-static_cast<double>(v))));
+    for (real& v : all) v = static_cast<real>(1 / (1 + std::exp(-static_cast<double>(v))));
   return result;
 }
 

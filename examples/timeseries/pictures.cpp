@@ -48,8 +48,10 @@ Chart forecast_chart(const Recipe& recipe, const SeriesData& data, TestPart& par
   for (int64_t k = first_window; k < windows.count(); ++k) {
     const int64_t from = windows.origins()[static_cast<size_t>(k)];
     const Tensor found = model.predict(windows.input_before(from))[recipe.middle_output()];
+    const std::vector<real> forecast = found.to_host();
     for (int step = 0; step < horizon; ++step) {
-      const double value = data.scaling.undo(static_cast<double>(found[step].data()[0]), channel);
+      const size_t at = static_cast<size_t>(step) * forecast.size() / static_cast<size_t>(horizon);
+      const double value = data.scaling.undo(static_cast<double>(forecast[at]), channel);
       const auto x = static_cast<double>(from + step - first);
       chart.series[1].x.push_back(x);
       chart.series[1].y.push_back(value);

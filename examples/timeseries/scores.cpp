@@ -93,7 +93,7 @@ ForecastScores score_model(const Recipe& recipe, const SeriesModel& model, Serie
     stop_if_signalled();
     const SeriesBatch batch = windows.batch(k, recipe.data.eval_batch);
     const Tensor found = model.predict(batch.input)[recipe.middle_output()];
-    scores.add_scaled(batch.origins, found.span());
+    scores.add_scaled(batch.origins, found.to_host());
     see(batch, found);
   }
   return scores;
@@ -119,10 +119,12 @@ void add_model(const Recipe& recipe, const SeriesData& data, TestPart& part, con
   int64_t within = 0;
   const std::vector<int>& targets = data.targets();
   const auto count = [&](const SeriesBatch& batch, const Tensor& found) {
+    if (!has_interval) return;
     const size_t windows = batch.origins.size();
-    for (size_t i = 0; has_interval && i < found.span().size(); ++i) {
+    const std::vector<real> forecast = found.to_host(), target_values = batch.target.to_host();
+    for (size_t i = 0; i < forecast.size(); ++i) {
       const size_t target = i % targets.size(), step = i / targets.size() / windows;
-      const double error = static_cast<double>(found.span()[i] - batch.target.span()[i]) *
+      const double error = static_cast<double>(forecast[i] - target_values[i]) *
                            data.scaling.scale[static_cast<size_t>(targets[target])];
       within += std::abs(error) <= half[step * targets.size() + target];
     }
@@ -155,8 +157,8 @@ std::vector<double> detect(const SeriesModel& model, SeriesWindows& windows, int
   std::vector<double> probabilities;
   for (int64_t k = 0; k < windows.batches(size); ++k) {
     stop_if_signalled();
-    const Tensor found = model.predict(windows.batch(k, size).input);
-    probabilities.insert(probabilities.end(), found.span().begin(), found.span().end());
+    const std::vector<real> found = model.predict(windows.batch(k, size).input).to_host();
+    probabilities.insert(probabilities.end(), found.begin(), found.end());
   }
   return probabilities;
 }

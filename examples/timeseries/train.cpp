@@ -1,6 +1,6 @@
 // timeseries train: from a recipe and a series to a model in a folder of its own.
 #include "commands.h"
-#include "framework/threads.h"
+#include "examples/common/machine.h"
 #include "options.h"
 #include "session.h"
 #include "training/run_folder.h"
@@ -10,7 +10,7 @@ namespace timeseries {
 void train(Command& command) {
   RunOptions run;
   std::string csv;
-  int thread_count = 0;
+  Machine machine;
   RecipeOptions options = recipe_options();
   TrainOutput output;
   command.describe(
@@ -20,7 +20,7 @@ void train(Command& command) {
   options.add_with_recipe(command, true);
   command.group(csv_option().heading);
   add_csv_option(command, csv);
-  add_threads_option(command, thread_count);
+  machine.add_to(command);
   output.add_to(command, run);
   command.group("To look whether a model can learn");
   command.option("dry-run", run.dry_run, "one step of training and a little scoring; writes nothing");
@@ -29,7 +29,7 @@ void train(Command& command) {
                   "a published protocol, on a file that data/get-series.sh fetches");
   command.example("train mine.toml --csv sales.csv --set data.horizon=7", "a recipe of yours");
   if (!command.parse()) return;
-  if (command.given("threads")) set_threads(thread_count);
+  machine.use(command);
   std::vector<Override> overrides = options.overrides(command);
   output.take(command, run, overrides);
   const Recipe recipe = load_recipe(command.positional(), overrides);

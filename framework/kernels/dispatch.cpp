@@ -9,7 +9,10 @@
 #include <string_view>
 
 #include "framework/check.h"
+#include "framework/device.h"
+#include "framework/kernels/backend.h"
 #include "framework/kernels/cpu/variants.h"
+#include "framework/tensor.h"
 
 namespace unroll::inline UNROLL_REAL {
 namespace cpu {
@@ -82,7 +85,7 @@ const Kernels& choose(const char* name) {
 
 }  // namespace cpu
 
-const Kernels& kernels() {
+const Kernels& host_kernels() {
 #ifdef UNROLL_DOUBLE
   static const Kernels& chosen = cpu::choose(nullptr);  // for tests only: there is but one
 #else
@@ -90,5 +93,9 @@ const Kernels& kernels() {
 #endif
   return chosen;
 }
+
+const Kernels& kernels() { return on_gpu() ? cuda::table() : host_kernels(); }
+
+void fill_on_device(real* y, real value, int64_t n) { kernels().fill(y, value, n); }
 
 }  // namespace unroll::inline UNROLL_REAL

@@ -83,9 +83,13 @@ struct Kernels {
   const char* name;  // "avx512"
 
   Products fp32;
-  Products bf16;  // rounded to bfloat16, sums in float; all null where the instruction set has no such product
+  // Operands rounded, sums in float. All null where there is no such product.
+  Products tf32;  // to 10 bits of precision, by a GPU's tensor cores
+  Products bf16;  // to bfloat16
+  Products fp16;  // to half precision, which ends at 65504
 
   // --- elements -------------------------------------------------------------------------------------------
+  void (*fill)(real* y, real value, int64_t n);
   void (*unary)(Unary f, const real* x, real* y, int64_t n);
   // dx = dy · f'(x)
   void (*unary_gradient)(Unary f, const real* x, const real* y, const real* dy, real* dx, int64_t n, bool add);
@@ -170,8 +174,10 @@ struct Kernels {
   void (*average)(const real* p, real weight, real* average, int64_t n);
 };
 
-// The CPU's, in the best instruction set of this machine; UNROLL_ISA=baseline|avx2|avx512|avx512_bf16|amx in the
-// environment asks for another (an error if the machine lacks it).
+// Those of the device that computes (device.h). The CPU's are in the best instruction set of this machine;
+// UNROLL_ISA=baseline|avx2|avx512|avx512_bf16|amx in the environment asks for another (an error if the machine lacks it).
 const Kernels& kernels();
+// The CPU's in any case, for numbers in the host's memory.
+const Kernels& host_kernels();
 
 }  // namespace unroll::inline UNROLL_REAL

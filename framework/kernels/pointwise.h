@@ -15,8 +15,10 @@
 #endif
 #ifdef __CUDACC__
 #define UNROLL_FORMULA __host__ __device__ __forceinline__
+#define UNROLL_CHOICE __forceinline__  // on the host: what is chosen is a kernel
 #else
 #define UNROLL_FORMULA [[gnu::always_inline]] inline
+#define UNROLL_CHOICE UNROLL_FORMULA
 #endif
 
 namespace unroll::inline UNROLL_REAL::pointwise::inline UNROLL_ISA {
@@ -173,7 +175,7 @@ struct Softsign {  // x / (1 + |x|)
 
 // Calls use(F{}) with the functor of f.
 template <class Use>
-UNROLL_FORMULA void with_functor(Unary f, Use use) {
+UNROLL_CHOICE void with_functor(Unary f, Use use) {
   switch (f) {
     case Unary::exp:
       return use(Exp{});
@@ -220,7 +222,7 @@ struct Div {
 };
 
 template <class Use>
-UNROLL_FORMULA void with_functor(Binary f, Use use) {
+UNROLL_CHOICE void with_functor(Binary f, Use use) {
   switch (f) {
     case Binary::add:
       return use(Add{});
@@ -240,12 +242,12 @@ UNROLL_FORMULA void with_functor(Binary f, Use use) {
 
 // Those that a cell may have.
 template <class Use>
-UNROLL_FORMULA void with_gate_function(Unary f, Use use) {
+UNROLL_CHOICE void with_gate_function(Unary f, Use use) {
   if (f == Unary::hard_sigmoid) return use(HardSigmoid{});
   use(Sigmoid{});
 }
 template <class Use>
-UNROLL_FORMULA void with_cell_function(Unary f, Use use) {
+UNROLL_CHOICE void with_cell_function(Unary f, Use use) {
   if (f == Unary::relu) return use(Relu{});
   if (f == Unary::hard_tanh) return use(HardTanh{});
   if (f == Unary::softsign) return use(Softsign{});

@@ -5,6 +5,10 @@
 namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
 namespace {
 
+void fill(real* y, real value, int64_t n) {
+  each(n, 1, [=](int64_t i) { y[i] = value; });
+}
+
 constexpr int64_t cost_of(Unary f) { return f < Unary::relu ? 4 : 1; }
 
 void unary(Unary f, const real* x, real* y, int64_t n) {
@@ -113,6 +117,7 @@ void transpose(const real* x, int64_t rows, int64_t cols, real* y, bool add) {
 }  // namespace
 
 void fill_elements(Kernels& k) noexcept {
+  k.fill = fill;
   k.unary = unary;
   k.unary_gradient = unary_gradient;
   k.binary = binary;

@@ -1,0 +1,95 @@
+#include "framework/device.h"
+
+#include <charconv>
+#include <cstring>
+#include <exception>
+#include <optional>
+
+#include "framework/check.h"
+#include "framework/kernels/backend.h"
+#include "framework/memory.h"
+
+namespace unroll {
+
+namespace detail {
+bool on_gpu = false;
+}
+
+namespace {
+
+Device current;
+
+// Asked once: a driver is there or not.
+const std::string& missing() {
+  static const std::string why = cuda_backend() ? cuda_backend()->missing() : "this build has no CUDA";
+  return why;
+}
+
+void require_gpu(int index) {
+  require_input(missing().empty(), "device cuda: {}", missing());
+  const int count = cuda_backend()->count();
+  require_input(index < count, "device cuda:{}: this machine has {} GPU{}, the last is cuda:{}", index, count,
+                count == 1 ? "" : "s", count - 1);
+}
+
+}  // namespace
+
+std::string name_of(Device device) { return device.gpu ? fmt::format("cuda:{}", device.index) : "cpu"; }
+
+Device device_named(std::string_view name) {
+  if (name == "cpu") return {};
+  if (name == "auto") return {.gpu = missing().empty()};
+  constexpr std::string_view cuda = "cuda", numbered = "cuda:";
+  int index = 0;
+  const char* const end = name.data() + name.size();
+  const bool known = name == cuda || (name.starts_with(numbered) && name.size() > numbered.size() &&
+                                      std::from_chars(name.data() + numbered.size(), end, index).ptr == end &&
+                                      index >= 0);
+  require_input(known, "device '{}' is none of auto, cpu, cuda, cuda:0, cuda:1, …", name);
+  require_gpu(index);
+  return {.gpu = true, .index = index};
+}
+
+void set_device(Device device) {
+  if (device == current) return;
+  require(device_memory_is_untouched(), "set_device: there are tensors on {} already", name_of(current));
+  require(!current.gpu, "set_device: this process computes on {}", name_of(current));
+  require_gpu(device.index);
+  cuda_backend()->open(device.index);
+  current = device;
+  detail::on_gpu = true;
+}
+
+Device device() { return current; }
+std::string why_no_gpu() { return missing(); }
+
+DeviceFacts device_facts() {
+  require(on_gpu(), "device_facts: this process computes on the CPU");
+  return cuda_backend()->facts();
+}
+
+void copy_to_host(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  if (!on_gpu()) return void(std::memcpy(to, from, bytes));
+  cuda_backend()->to_host(to, from, bytes);
+}
+void copy_to_device(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  if (!on_gpu()) return void(std::memcpy(to, from, bytes));
+  cuda_backend()->to_device(to, from, bytes);
+}
+void copy_on_device(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  if (!on_gpu()) return void(std::memcpy(to, from, bytes));
+  cuda_backend()->copy(to, from, bytes);
+}
+void clear_on_device(void* to, std::size_t bytes) {
+  if (bytes == 0) return;
+  if (!on_gpu()) return void(std::memset(to, 0, bytes));
+  cuda_backend()->clear(to, bytes);
+}
+void synchronize() {
+  if (on_gpu()) cuda_backend()->synchronize();
+}
+
+}  // namespace unroll

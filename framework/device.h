@@ -1,0 +1,58 @@
+// Where this process computes: on the CPU, or on one GPU.
+//
+// Chosen once, before there is any tensor, as the precision is: numbers of tensors then live in the memory of that
+// device, kernels() gives the kernels that reach them, and nothing else has to ask.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace unroll {
+
+struct Device {
+  bool gpu = false;
+  int index = 0;  // of several GPUs
+  bool operator==(const Device&) const = default;
+};
+std::string name_of(Device device);  // "cpu", "cuda:0"
+
+// "auto" (the first GPU if one can compute, else the CPU), "cpu", "cuda", "cuda:1". Throws InputError: for another
+// name, and for a GPU that cannot serve, saying why.
+Device device_named(std::string_view name);
+// From now on. Throws InputError if the device cannot serve, and Error once there are tensors elsewhere.
+void set_device(Device device);
+Device device();  // at first the CPU
+
+// Why no GPU can compute here: "this build has no CUDA", "there is no NVIDIA driver". Empty if one can.
+std::string why_no_gpu();
+
+// The GPU in use. Throws Error on a CPU.
+struct DeviceFacts {
+  std::string name;              // "NVIDIA H100 PCIe"
+  int capability = 0;            // 90: compute capability 9.0
+  int driver = 0, toolkit = 0;   // the newest CUDA that the driver runs, and that of this build; 13000: 13.0
+  int64_t memory = 0, free = 0;  // bytes
+};
+DeviceFacts device_facts();
+
+namespace detail {
+extern bool on_gpu;
+}
+inline bool on_gpu() { return detail::on_gpu; }
+
+// --- bare memory ------------------------------------------------------------------------------------------------
+// `to` and `from` are the device's, unless said otherwise; on the CPU all is the host's. In the order of the kernels.
+
+// Returns when it is done.
+void copy_to_host(void* to, const void* from, std::size_t bytes);
+// May return before it is done; `from`, which is the host's, may be changed at once.
+void copy_to_device(void* to, const void* from, std::size_t bytes);
+// The two do not overlap.
+void copy_on_device(void* to, const void* from, std::size_t bytes);
+void clear_on_device(void* to, std::size_t bytes);  // zeros
+// Returns when all that was asked of the device is done. Throws Error if it failed.
+void synchronize();
+
+}  // namespace unroll

@@ -1,0 +1,34 @@
+// What a device with memory of its own gives to the framework, beside its kernels. A build holds one: CUDA's
+// (kernels/cuda/backend.cpp), or none (kernels/no_cuda.cpp).
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "framework/device.h"
+#include "framework/kernels/kernels.h"
+
+namespace unroll {
+
+struct Backend {
+  std::string (*missing)();  // why no device can serve; empty if one can
+  int (*count)();            // of devices, if nothing is missing
+  void (*open)(int index);   // uses this one from now on; throws Error
+  DeviceFacts (*facts)();    // of the one in use
+  void* (*allocate)(std::size_t bytes);  // null: there is not so much; throws Error for anything else
+  void (*release)(void* memory);
+  void (*to_host)(void* to, const void* from, std::size_t bytes);
+  void (*to_device)(void* to, const void* from, std::size_t bytes);
+  void (*copy)(void* to, const void* from, std::size_t bytes);
+  void (*clear)(void* to, std::size_t bytes);
+  void (*synchronize)();
+};
+const Backend* cuda_backend();  // null: this build has none
+
+inline namespace UNROLL_REAL {
+namespace cuda {
+const Kernels& table();
+}
+}  // namespace UNROLL_REAL
+
+}  // namespace unroll

@@ -1,0 +1,102 @@
+// CUDA's memory, and what must be there before it serves.
+#include "framework/kernels/backend.h"
+
+#include "framework/check.h"
+#include "framework/kernels/cuda/context.h"
+#include "framework/kernels/cuda/libraries.h"
+
+namespace unroll {
+
+namespace {
+
+using gpu::check;
+
+std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+
+std::string missing() {
+  int driver = 0, count = 0;
+  cudaDriverGetVersion(&driver);
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (driver == 0) return "there is no NVIDIA driver";
+  if (driver / 1000 < CUDART_VERSION / 1000)
+    return fmt::format("the driver runs CUDA {} at most, and this build is for CUDA {}: a newer driver is needed",
+                       version_text(driver), version_text(CUDART_VERSION));
+  if (status == cudaErrorNoDevice || (status == cudaSuccess && count == 0)) return "there is no NVIDIA GPU";
+  if (status != cudaSuccess)
+    return fmt::format("the driver reports {} ({})", cudaGetErrorName(status), cudaGetErrorString(status));
+  return gpu::cublas_library().missing();
+}
+
+int count() {
+  int result = 0;
+  check(cudaGetDeviceCount(&result), "cudaGetDeviceCount");
+  return result;
+}
+
+int in_use = 0;
+
+void open(int index) {
+  check(cudaSetDevice(index), "cudaSetDevice");
+  in_use = index;
+  gpu::stream();  // what fails, fails here
+}
+
+DeviceFacts facts() {
+  cudaDeviceProp properties;
+  check(cudaGetDeviceProperties(&properties, in_use), "cudaGetDeviceProperties");
+  std::size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  DeviceFacts result{.name = properties.name,
+                     .capability = 10 * properties.major + properties.minor,
+                     .toolkit = CUDART_VERSION,
+                     .memory = static_cast<int64_t>(total),
+                     .free = static_cast<int64_t>(free)};
+  check(cudaDriverGetVersion(&result.driver), "cudaDriverGetVersion");
+  return result;
+}
+
+void* allocate(std::size_t bytes) {
+  void* memory = nullptr;
+  const cudaError_t status = cudaMalloc(&memory, bytes);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // or the next kernel would report it
+    return nullptr;
+  }
+  check(status, "cudaMalloc");
+  return memory;
+}
+void release(void* memory) { check(cudaFree(memory), "cudaFree"); }
+
+void wait() { check(cudaStreamSynchronize(gpu::stream()), "cudaStreamSynchronize"); }
+
+void to_host(void* to, const void* from, std::size_t bytes) {
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, gpu::stream()), "cudaMemcpyAsync");
+  wait();
+}
+// From memory that the system may move, so that CUDA reads all of it before it returns.
+void to_device(void* to, const void* from, std::size_t bytes) {
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, gpu::stream()), "cudaMemcpyAsync");
+}
+void copy(void* to, const void* from, std::size_t bytes) {
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, gpu::stream()), "cudaMemcpyAsync");
+}
+void clear(void* to, std::size_t bytes) { check(cudaMemsetAsync(to, 0, bytes, gpu::stream()), "cudaMemsetAsync"); }
+
+}  // namespace
+
+const Backend* cuda_backend() {
+  static const Backend backend{.missing = missing,
+                               .count = count,
+                               .open = open,
+                               .facts = facts,
+                               .allocate = allocate,
+                               .release = release,
+                               .to_host = to_host,
+                               .to_device = to_device,
+                               .copy = copy,
+                               .clear = clear,
+                               .synchronize = wait};
+  return &backend;
+}
+
+}  // namespace unroll

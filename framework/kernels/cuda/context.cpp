@@ -1,0 +1,81 @@
+#include "framework/kernels/cuda/context.h"
+
+#include "framework/check.h"
+#include "framework/kernels/cuda/libraries.h"
+#include "framework/memory.h"
+
+namespace unroll::gpu {
+
+namespace {
+
+cublasHandle_t create_cublas() {
+  // NVIDIA's advice for its newest GPUs. With memory of its own cuBLAS gives the same bits every time, and takes none
+  // while a graph is captured.
+  constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
+  static const Memory memory(workspace_bytes);
+  cublasHandle_t handle = nullptr;
+  check(cublas().create(&handle), "cublasCreate");
+  check(cublas().set_stream(handle, stream()), "cublasSetStream");
+  check(cublas().set_workspace(handle, memory.data(), workspace_bytes), "cublasSetWorkspace");
+  return handle;
+}
+
+}  // namespace
+
+const Library& cublas_library() {
+  static const Library library("libcublas.so." + std::to_string(CUBLAS_VER_MAJOR));
+  return library;
+}
+const Cublas& cublas() {
+  static const Cublas functions(cublas_library());
+  return functions;
+}
+
+cudaStream_t stream() {
+  static const cudaStream_t created = [] {
+    cudaStream_t stream = nullptr;
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+    return stream;
+  }();
+  return created;
+}
+
+cublasHandle_t cublas_handle() {
+  static const cublasHandle_t handle = create_cublas();
+  return handle;
+}
+
+void* workspace(std::size_t bytes) {
+  static Memory memory;
+  static std::size_t size = 0;
+  if (bytes > size) {
+    memory = {};  // so that both need not be there at once
+    size = bytes;
+    memory = Memory(bytes);
+  }
+  return memory.data();
+}
+
+double* sum_of_reduction() {
+  static const Memory memory(sizeof(double));
+  return static_cast<double*>(memory.data());
+}
+
+void check(cudaError_t status, const char* what) {
+  if (status == cudaSuccess) return;
+  if (status == cudaErrorMemoryAllocation)
+    throw OutOfMemory(fmt::format("out of memory on the GPU: {} failed", what));
+  throw Error(fmt::format("the GPU has failed: {} reports {} ({}); nothing more can be computed on it in this process",
+                          what, cudaGetErrorName(status), cudaGetErrorString(status)));
+}
+
+void check(cublasStatus_t status, const char* what) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  if (status == CUBLAS_STATUS_ALLOC_FAILED)
+    throw OutOfMemory(fmt::format("out of memory on the GPU: {} failed", what));
+  throw Error(fmt::format("cuBLAS has failed: {} reports {}", what, cublas().status_string(status)));
+}
+
+void fail(const char* message) { throw Error(message); }
+
+}  // namespace unroll::gpu

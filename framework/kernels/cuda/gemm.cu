@@ -1,0 +1,152 @@
+// Matrix products, by cuBLAS. Sums are in float whatever the operands are rounded to, and TF32 is taken only by name.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "framework/kernels/cuda/fill.h"
+#include "framework/kernels/cuda/launch.h"
+#include "framework/kernels/cuda/libraries.h"
+
+namespace unroll::inline UNROLL_REAL::cuda {
+namespace {
+
+// A factor [rows, cols] as cuBLAS sees it: lines of `length` elements, one behind the other at `distance`. The lines of a
+// transposed operand are its columns.
+struct Lines {
+  const void* data;
+  bool transposed;
+  int64_t count, length, distance;
+};
+Lines lines_of(const Operand& x, int64_t rows, int64_t cols) {
+  const bool transposed = x.col != 1;
+  const int64_t count = transposed ? cols : rows, length = transposed ? rows : cols;
+  const int64_t distance = transposed ? x.col : x.row;
+  given(x.data, (count - 1) * distance + length);
+  return {x.data, transposed, count, length, distance > length ? distance : length};  // a single line has none
+}
+
+// What operands are rounded to before they are multiplied, and how cuBLAS calls it.
+struct Full {
+  using Element = real;
+  static constexpr cudaDataType type = sizeof(real) == 4 ? CUDA_R_32F : CUDA_R_64F;
+  static constexpr cublasComputeType_t compute = sizeof(real) == 4 ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_64F;
+};
+struct Tf32 : Full {
+  static constexpr cublasComputeType_t compute = CUBLAS_COMPUTE_32F_FAST_TF32;
+};
+struct Bf16 {
+  using Element = __nv_bfloat16;
+  static constexpr cudaDataType type = CUDA_R_16BF;
+  static constexpr cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
+  UNROLL_KERNEL static Element rounded(real x) { return __float2bfloat16(static_cast<float>(x)); }
+};
+struct Fp16 {
+  using Element = __half;
+  static constexpr cudaDataType type = CUDA_R_16F;
+  static constexpr cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
+  UNROLL_KERNEL static Element rounded(real x) { return __float2half(static_cast<float>(x)); }
+};
+
+template <class P>
+struct Round {
+  const real* x;
+  int64_t length, distance;
+  typename P::Element* y;
+  UNROLL_KERNEL void operator()(int64_t i) const { y[i] = P::rounded(x[i / length * distance + i % length]); }
+};
+template <class P>
+constexpr bool rounds = sizeof(typename P::Element) < sizeof(real);
+
+// The lines rounded, close together.
+template <class P>
+Lines rounded(const Lines& x, void* into) {
+  const int64_t n = x.count * x.length;
+  auto* y = static_cast<typename P::Element*>(into);
+  each(n, Round<P>{static_cast<const real*>(x.data), x.length, x.distance, given(y, n)});
+  return {into, x.transposed, x.count, x.length, x.length};
+}
+template <class P>
+std::size_t bytes_of(const Lines& x) {  // apart by whole lines of the cache
+  return (static_cast<std::size_t>(x.count * x.length) * sizeof(typename P::Element) + 255) / 256 * 256;
+}
+
+int as_int(int64_t size) {
+  if (size > INT32_MAX) gpu::fail("gemm: a matrix has more rows or columns than cuBLAS can count");
+  return static_cast<int>(size);
+}
+
+// cuBLAS sees columns where rows lie: c = a b, row by row, is cᵀ = bᵀ aᵀ.
+template <class P>
+void multiply(const Lines& a, const Lines& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row, bool add) {
+  const real alpha = 1, beta = add ? 1 : 0;
+  given(c, (m - 1) * c_row + n);
+  const auto operation = [](const Lines& x) { return x.transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
+  gpu::check(gpu::cublas().gemm(gpu::cublas_handle(), operation(b), operation(a), as_int(n), as_int(m), as_int(k),
+                                &alpha, b.data, P::type, as_int(b.distance), a.data, P::type, as_int(a.distance), &beta,
+                                c, Full::type, as_int(c_row), P::compute, CUBLAS_GEMM_DEFAULT),
+             "cublasGemmEx");
+}
+
+template <class P>
+void gemm(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row, bool add, void*,
+          int) {
+  Lines left = lines_of(a, m, k), right = lines_of(b, k, n);
+  if constexpr (rounds<P>) {
+    auto* scratch = static_cast<char*>(gpu::workspace(bytes_of<P>(left) + bytes_of<P>(right)));
+    right = rounded<P>(right, scratch + bytes_of<P>(left));
+    left = rounded<P>(left, scratch);
+  }
+  multiply<P>(left, right, m, n, k, c, c_row, add);
+}
+
+// A packed matrix is [k, n], rounded.
+template <class P>
+struct Pack {
+  const real* x;
+  int64_t row, col, n;
+  typename P::Element* y;
+  UNROLL_KERNEL void operator()(int64_t i) const {
+    const real value = x[i / n * row + i % n * col];
+    if constexpr (rounds<P>)
+      y[i] = P::rounded(value);
+    else
+      y[i] = value;
+  }
+};
+template <class P>
+void pack(const Operand& b, int64_t k, int64_t n, void* packed) {
+  given(b.data, (k - 1) * b.row + (n - 1) * b.col + 1);
+  each(k * n, Pack<P>{b.data, b.row, b.col, n, given(static_cast<typename P::Element*>(packed), k * n)});
+}
+template <class P>
+int64_t packed_bytes(int64_t k, int64_t n) {
+  return k * n * static_cast<int64_t>(sizeof(typename P::Element));
+}
+template <class P>
+void gemm_packed(const Operand& a, const void* b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row, bool add,
+                 void*, int) {
+  Lines left = lines_of(a, m, k);
+  if constexpr (rounds<P>) left = rounded<P>(left, gpu::workspace(bytes_of<P>(left)));
+  multiply<P>(left, {b, false, k, n, n}, m, n, k, c, c_row, add);
+}
+
+template <class P>
+Products products_of() {
+  return {.gemm = gemm<P>,
+          .gemm_packed = gemm_packed<P>,
+          .pack = pack<P>,
+          .packed_bytes = packed_bytes<P>,
+          .scratch_bytes = 0};
+}
+
+}  // namespace
+
+void fill_gemm(Kernels& k) {
+  k.fp32 = products_of<Full>();
+  if constexpr (sizeof(real) == 4) {
+    k.tf32 = products_of<Tf32>();
+    k.bf16 = products_of<Bf16>();
+    k.fp16 = products_of<Fp16>();
+  }
+}
+
+}  // namespace unroll::inline UNROLL_REAL::cuda

@@ -1,0 +1,276 @@
+// CUDA's launch helpers: each element, each row by a team of threads, sums of columns, reduce. Kernels are functors: a
+// struct with what they work on, and the work on one element or row. Sums have an order that depends on sizes alone.
+//
+// Compiled as plain C++ the same functors run on the host, over the stand-in of tests/standin.
+#pragma once
+
+#include <cstdint>
+
+#include "framework/kernels/cuda/context.h"
+#include "framework/kernels/pointwise.h"
+
+#ifdef __CUDACC__
+#define UNROLL_KERNEL __device__
+#else
+#define UNROLL_KERNEL
+#endif
+
+namespace unroll::inline UNROLL_REAL::cuda {
+
+using namespace pointwise;
+
+struct Two {
+  real a, b;
+};
+
+inline constexpr int team_size = 256;
+
+#ifdef __CUDACC__
+
+// The threads of one block, which work on a row together. All of them call the same functions with the same sizes;
+// what one has written before such a call, all can read after it.
+class Team {
+ public:
+  // f(i) for i in 0 … n-1. A thread meets the same i in every call.
+  template <class F>
+  UNROLL_KERNEL void each(int64_t n, F f) const {
+    for (int64_t i = threadIdx.x; i < n; i += team_size) f(i);
+    __syncthreads();
+  }
+  // Σ f(i), each a pair
+  template <class F>
+  UNROLL_KERNEL Two sums(int64_t n, F f) const {
+    Two mine{0, 0};
+    for (int64_t i = threadIdx.x; i < n; i += team_size) {
+      const Two one = f(i);
+      mine.a += one.a, mine.b += one.b;
+    }
+    return combined(mine, [](Two x, Two y) { return Two{x.a + y.a, x.b + y.b}; });
+  }
+  template <class F>
+  UNROLL_KERNEL real sum(int64_t n, F f) const {
+    return sums(n, [&](int64_t i) { return Two{f(i), 0}; }).a;
+  }
+  // The largest f(i); a NaN loses. n is positive.
+  template <class F>
+  UNROLL_KERNEL real max(int64_t n, F f) const {
+    real mine = f(0);
+    for (int64_t i = threadIdx.x; i < n; i += team_size) {
+      const real one = f(i);
+      mine = one > mine ? one : mine;
+    }
+    return combined(Two{mine, 0}, [](Two x, Two y) { return x.a > y.a ? x : y; }).a;
+  }
+  template <class F>
+  UNROLL_KERNEL bool any(int64_t n, F f) const {
+    int mine = 0;
+    for (int64_t i = threadIdx.x; i < n; i += team_size) mine |= f(i) ? 1 : 0;
+    return __syncthreads_or(mine) != 0;
+  }
+
+ private:
+  template <class Combine>
+  UNROLL_KERNEL static Two combined(Two mine, Combine combine) {
+    __shared__ Two of_thread[team_size];
+    of_thread[threadIdx.x] = mine;
+    for (int half = team_size / 2; half > 0; half /= 2) {
+      __syncthreads();
+      if (static_cast<int>(threadIdx.x) < half)
+        of_thread[threadIdx.x] = combine(of_thread[threadIdx.x], of_thread[threadIdx.x + half]);
+    }
+    __syncthreads();
+    const Two result = of_thread[0];
+    __syncthreads();  // before the next call writes
+    return result;
+  }
+};
+
+template <class F>
+__global__ void run_each(int64_t n, F f) {
+  const int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  for (int64_t i = first; i < n; i += static_cast<int64_t>(gridDim.x) * blockDim.x) f(i);
+}
+template <class F>
+__global__ void run_each_row(int64_t rows, F f) {
+  for (int64_t r = blockIdx.x; r < rows; r += gridDim.x) f(Team(), r);
+}
+
+// Columns side by side in a warp, so that they are read in one piece; the block's warps share out the rows.
+inline constexpr int columns_of_block = 32, lanes_of_column = 16;
+template <class Value, class Finish>
+__global__ void run_column_sums(int64_t first, int64_t rows, int64_t cols, Value value, Finish finish) {
+  __shared__ real sums[lanes_of_column][columns_of_block];
+  const int64_t matrix = first + blockIdx.y, c = static_cast<int64_t>(blockIdx.x) * columns_of_block + threadIdx.x;
+  real sum = 0;
+  if (c < cols)
+    for (int64_t r = threadIdx.y; r < rows; r += lanes_of_column) sum += value(matrix, r, c);
+  sums[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y > 0 || c >= cols) return;
+  for (int lane = 1; lane < lanes_of_column; ++lane) sum += sums[lane][threadIdx.x];
+  finish(matrix, c, sum);
+}
+
+// Each block its share, in the order of its threads.
+template <class F>
+__global__ void run_reduce(int64_t n, F f, double* of_block) {
+  __shared__ double of_thread[team_size];
+  double sum = 0;
+  const int64_t first = static_cast<int64_t>(blockIdx.x) * team_size + threadIdx.x;
+  for (int64_t i = first; i < n; i += static_cast<int64_t>(gridDim.x) * team_size) sum += f(i);
+  of_thread[threadIdx.x] = sum;
+  for (int half = team_size / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (static_cast<int>(threadIdx.x) < half) of_thread[threadIdx.x] += of_thread[threadIdx.x + half];
+  }
+  if (threadIdx.x == 0) of_block[blockIdx.x] = of_thread[0];
+}
+
+inline int blocks_for(int64_t n, int64_t most) {
+  return static_cast<int>(n < most ? n : most);
+}
+inline void launched() { gpu::check(cudaGetLastError(), "a kernel"); }
+
+template <class F>
+void each(int64_t n, F f) {
+  if (n == 0) return;
+  run_each<<<blocks_for((n + 255) / 256, 1 << 20), 256, 0, gpu::stream()>>>(n, f);
+  launched();
+}
+template <class F>
+void each_row(int64_t rows, F f) {
+  if (rows == 0) return;
+  run_each_row<<<blocks_for(rows, 1 << 20), team_size, 0, gpu::stream()>>>(rows, f);
+  launched();
+}
+template <class Value, class Finish>
+void each_column_sum(int64_t count, int64_t rows, int64_t cols, Value value, Finish finish) {
+  constexpr int64_t most = 65535;  // blocks in y
+  if (cols == 0) return;
+  const auto across = static_cast<unsigned>((cols + columns_of_block - 1) / columns_of_block);
+  for (int64_t first = 0; first < count; first += most) {
+    const dim3 grid(across, static_cast<unsigned>(count - first < most ? count - first : most));
+    run_column_sums<<<grid, dim3(columns_of_block, lanes_of_column), 0, gpu::stream()>>>(first, rows, cols, value,
+                                                                                        finish);
+    launched();
+  }
+}
+struct Share {
+  const double* of_block;
+  UNROLL_KERNEL double operator()(int64_t i) const { return of_block[i]; }
+};
+// Σ f(i) in double, put where `result` says, which is the device's.
+template <class F>
+void reduce(int64_t n, F f, double* result) {
+  constexpr int most = 512;
+  double* shares = static_cast<double*>(gpu::workspace(most * sizeof(double)));
+  const int blocks = n == 0 ? 1 : blocks_for((n + team_size - 1) / team_size, most);
+  run_reduce<<<blocks, team_size, 0, gpu::stream()>>>(n, f, shares);
+  launched();
+  run_reduce<<<1, team_size, 0, gpu::stream()>>>(blocks, Share{shares}, result);
+  launched();
+}
+
+// For what kernels are given: nothing to check here.
+template <class T>
+T* given(T* memory, int64_t) {
+  return memory;
+}
+
+#else
+
+// The stand-in's: runs work(context) while device memory can be reached; and fails the test if `bytes` at `memory` are
+// not of one block of device memory.
+extern "C" cudaError_t unroll_standin_launch(void (*work)(const void* context), const void* context);
+extern "C" void unroll_standin_check(const void* memory, std::size_t bytes);
+
+class Team {
+ public:
+  template <class F>
+  void each(int64_t n, F f) const {
+    for (int64_t i = 0; i < n; ++i) f(i);
+  }
+  template <class F>
+  Two sums(int64_t n, F f) const {
+    Two of_thread[team_size] = {}, sum{0, 0};
+    for (int64_t i = 0; i < n; ++i) {
+      const Two one = f(i);
+      Two& mine = of_thread[i % team_size];
+      mine.a += one.a, mine.b += one.b;
+    }
+    for (const Two& mine : of_thread) sum.a += mine.a, sum.b += mine.b;
+    return sum;
+  }
+  template <class F>
+  real sum(int64_t n, F f) const {
+    return sums(n, [&](int64_t i) { return Two{f(i), 0}; }).a;
+  }
+  template <class F>
+  real max(int64_t n, F f) const {
+    real largest = f(0);
+    for (int64_t i = 0; i < n; ++i) {
+      const real one = f(i);
+      largest = one > largest ? one : largest;
+    }
+    return largest;
+  }
+  template <class F>
+  bool any(int64_t n, F f) const {
+    for (int64_t i = 0; i < n; ++i)
+      if (f(i)) return true;
+    return false;
+  }
+};
+
+template <class Work>
+void launch(Work work) {
+  const auto run = [](const void* context) { (*static_cast<const Work*>(context))(); };
+  gpu::check(unroll_standin_launch(run, &work), "a kernel");
+}
+
+template <class F>
+void each(int64_t n, F f) {
+  if (n == 0) return;
+  launch([=] {
+    for (int64_t i = 0; i < n; ++i) f(i);
+  });
+}
+template <class F>
+void each_row(int64_t rows, F f) {
+  if (rows == 0) return;
+  launch([=] {
+    for (int64_t r = 0; r < rows; ++r) f(Team(), r);
+  });
+}
+template <class Value, class Finish>
+void each_column_sum(int64_t count, int64_t rows, int64_t cols, Value value, Finish finish) {
+  if (cols == 0 || count == 0) return;
+  launch([=] {
+    for (int64_t k = 0; k < count; ++k)
+      for (int64_t c = 0; c < cols; ++c) {
+        real sum = 0;
+        for (int64_t r = 0; r < rows; ++r) sum += value(k, r, c);
+        finish(k, c, sum);
+      }
+  });
+}
+template <class F>
+void reduce(int64_t n, F f, double* result) {
+  launch([=] {
+    double sum = 0;
+    for (int64_t i = 0; i < n; ++i) sum += f(i);
+    *result = sum;
+  });
+}
+template <class T>
+T* given(T* memory, int64_t n) {
+  if (memory && n > 0) unroll_standin_check(memory, static_cast<std::size_t>(n) * sizeof(T));
+  return memory;
+}
+
+#endif
+
+// Overwrites, or adds.
+UNROLL_FORMULA void put(bool add, real& y, real value) { y = add ? y + value : value; }
+
+}  // namespace unroll::inline UNROLL_REAL::cuda

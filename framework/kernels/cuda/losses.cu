@@ -1,0 +1,79 @@
+// The losses' kernels.
+#include "framework/kernels/cuda/fill.h"
+#include "framework/kernels/cuda/launch.h"
+
+namespace unroll::inline UNROLL_REAL::cuda {
+namespace {
+
+// loss = w (log Σ_k exp x_k - x_target)        dx = w·scale (softmax(x) - onehot(target))
+struct CrossEntropy {
+  real* x;
+  const int32_t* target;
+  const real* weights;
+  int32_t ignore;
+  int64_t cols;
+  real* loss;
+  bool gradient;
+  real scale;
+  UNROLL_KERNEL void operator()(const Team& team, int64_t r) const {
+    real* row = x + r * cols;
+    const int32_t chosen = target[r];
+    if (chosen == ignore) {
+      team.each(1, [=, this](int64_t) { loss[r] = 0; });
+      if (gradient) team.each(cols, [=](int64_t k) { row[k] = 0; });
+      return;
+    }
+    const real weight = weights ? weights[r] : 1;
+    const real largest = team.max(cols, [=](int64_t k) { return row[k]; });
+    const real of_target = row[chosen] - largest;
+    team.each(0, [](int64_t) {});  // all have read it before any writes
+    const real sum = team.sum(cols, [=, this](int64_t k) {
+      const real e = exp_of_negative(row[k] - largest);
+      if (gradient) row[k] = e;
+      return e;
+    });
+    team.each(1, [=, this](int64_t) { loss[r] = weight * (log(sum) - of_target); });
+    if (!gradient) return;
+    const real factor = weight * scale / sum, one = weight * scale;
+    team.each(cols, [=](int64_t k) { row[k] = row[k] * factor - (k == chosen ? one : real{0}); });
+  }
+};
+void cross_entropy(real* x, const int32_t* target, const real* weights, int32_t ignore, int64_t rows, int64_t cols,
+                   real* loss, bool gradient, real scale) {
+  each_row(rows, CrossEntropy{given(x, rows * cols), given(target, rows), given(weights, rows), ignore, cols,
+                              given(loss, rows), gradient, scale});
+}
+
+struct BceValue {
+  const real *x, *t;
+  real pos_weight;
+  real* y;
+  UNROLL_KERNEL void operator()(int64_t i) const { y[i] = pointwise::binary_cross_entropy(x[i], t[i], pos_weight); }
+};
+void bce(const real* x, const real* t, real pos_weight, real* y, int64_t n) {
+  each(n, BceValue{given(x, n), given(t, n), pos_weight, given(y, n)});
+}
+
+struct BceSlope {
+  const real *x, *t;
+  real pos_weight;
+  const real* dy;
+  real* dx;
+  bool add;
+  UNROLL_KERNEL void operator()(int64_t i) const {
+    put(add, dx[i], dy[i] * binary_cross_entropy_slope(x[i], t[i], pos_weight));
+  }
+};
+void bce_gradient(const real* x, const real* t, real pos_weight, const real* dy, real* dx, int64_t n, bool add) {
+  each(n, BceSlope{given(x, n), given(t, n), pos_weight, given(dy, n), given(dx, n), add});
+}
+
+}  // namespace
+
+void fill_losses(Kernels& k) {
+  k.cross_entropy = cross_entropy;
+  k.binary_cross_entropy = bce;
+  k.binary_cross_entropy_gradient = bce_gradient;
+}
+
+}  // namespace unroll::inline UNROLL_REAL::cuda

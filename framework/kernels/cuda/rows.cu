@@ -1,0 +1,270 @@
+// Kernels on the rows of a matrix, on one dimension of a block, and on rows chosen by number.
+#include "framework/kernels/cuda/fill.h"
+#include "framework/kernels/cuda/launch.h"
+#include "framework/kernels/cuda/layer_norm.h"
+
+namespace unroll::inline UNROLL_REAL::cuda {
+namespace {
+
+struct BroadcastRows {
+  const real* b;
+  int64_t cols;
+  real* y;
+  UNROLL_KERNEL void operator()(int64_t i) const { y[i] = b[i % cols]; }
+};
+void broadcast_rows(const real* b, int64_t rows, int64_t cols, real* y) {
+  each(rows * cols, BroadcastRows{given(b, cols), cols, given(y, rows * cols)});
+}
+
+struct Element {  // of matrices [rows, cols]
+  const real* x;
+  int64_t rows, cols;
+  UNROLL_KERNEL real operator()(int64_t k, int64_t r, int64_t c) const { return x[(k * rows + r) * cols + c]; }
+};
+struct PutColumn {
+  real* y;
+  int64_t cols;
+  real scale;
+  bool add;
+  UNROLL_KERNEL void operator()(int64_t k, int64_t c, real sum) const { put(add, y[k * cols + c], scale * sum); }
+};
+void sum_rows(const real* x, int64_t rows, int64_t cols, real* y, bool add) {
+  each_column_sum(1, rows, cols, Element{given(x, rows * cols), rows, cols}, PutColumn{given(y, cols), cols, 1, add});
+}
+
+// y = exp(x - max x) / Σ exp(x - max x)
+struct Softmax {
+  const real* x;
+  int64_t cols;
+  real* y;
+  UNROLL_KERNEL void operator()(const Team& team, int64_t r) const {
+    const real* in = x + r * cols;
+    real* out = y + r * cols;
+    const real largest = team.max(cols, [=](int64_t c) { return in[c]; });
+    const real sum = team.sum(cols, [=](int64_t c) { return out[c] = exp_of_negative(in[c] - largest); });
+    const real factor = 1 / sum;
+    team.each(cols, [=](int64_t c) { out[c] *= factor; });
+  }
+};
+void softmax(const real* x, int64_t rows, int64_t cols, real* y) {
+  each_row(rows, Softmax{given(x, rows * cols), cols, given(y, rows * cols)});
+}
+
+// dx = y (dy - Σ dy·y)
+struct SoftmaxSlope {
+  const real *y, *dy;
+  int64_t cols;
+  real* dx;
+  bool add;
+  UNROLL_KERNEL void operator()(const Team& team, int64_t r) const {
+    const real *out = y + r * cols, *dout = dy + r * cols;
+    real* din = dx + r * cols;
+    const real dot = team.sum(cols, [=](int64_t c) { return dout[c] * out[c]; });
+    team.each(cols, [=, this](int64_t c) { put(add, din[c], out[c] * (dout[c] - dot)); });
+  }
+};
+void softmax_gradient(const real* y, const real* dy, int64_t rows, int64_t cols, real* dx, bool add) {
+  const int64_t n = rows * cols;
+  each_row(rows, SoftmaxSlope{given(y, n), given(dy, n), cols, given(dx, n), add});
+}
+
+// y = x - max x - log Σ exp(x - max x)
+struct LogSoftmax {
+  const real* x;
+  int64_t cols;
+  real* y;
+  UNROLL_KERNEL void operator()(const Team& team, int64_t r) const {
+    const real* in = x + r * cols;
+    real* out = y + r * cols;
+    const real largest = team.max(cols, [=](int64_t c) { return in[c]; });
+    const real norm = log(team.sum(cols, [=](int64_t c) { return exp_of_negative(in[c] - largest); }));
+    team.each(cols, [=](int64_t c) { out[c] = (in[c] - largest) - norm; });
+  }
+};
+void log_softmax(const real* x, int64_t rows, int64_t cols, real* y) {
+  each_row(rows, LogSoftmax{given(x, rows * cols), cols, given(y, rows * cols)});
+}
+
+// dx = dy - exp(y) Σ dy
+struct LogSoftmaxSlope {
+  const real *y, *dy;
+  int64_t cols;
+  real* dx;
+  bool add;
+  UNROLL_KERNEL void operator()(const Team& team, int64_t r) const {
+    const real *out = y + r * cols, *dout = dy + r * cols;
+    real* din = dx + r * cols;
+    const real sum = team.sum(cols, [=](int64_t c) { return dout[c]; });
+    team.each(cols, [=, this](int64_t c) { put(add, din[c], dout[c] - exp_of_negative(out[c]) * sum); });
+  }
+};
+void log_softmax_gradient(const real* y, const real* dy, int64_t rows, int64_t cols, real* dx, bool add) {
+  const int64_t n = rows * cols;
+  each_row(rows, LogSoftmaxSlope{given(y, n), given(dy, n), cols, given(dx, n), add});
+}
+
+void layer_norm(const real* x, const real* gain, const real* bias, real eps, int64_t rows, int64_t cols, real* y,
+                bool add, real* mean, real* rstd) {
+  const int64_t n = rows * cols;
+  each_row(rows, LayerNorm{given(x, n), given(gain, cols), given(bias, cols), eps, cols, given(y, n), add,
+                           given(mean, rows), given(rstd, rows)});
+}
+
+struct GainSlope {
+  const real *x, *mean, *rstd, *dy;
+  int64_t cols;
+  UNROLL_KERNEL real operator()(int64_t, int64_t r, int64_t c) const {
+    return dy[r * cols + c] * ((x[r * cols + c] - mean[r]) * rstd[r]);
+  }
+};
+void layer_norm_gradient(const real* x, const real* gain, const real* mean, const real* rstd, const real* dy,
+                         int64_t rows, int64_t cols, real* dx, bool add_dx, real* dgain, real* dbias) {
+  const int64_t n = rows * cols;
+  given(x, n), given(dy, n), given(mean, rows), given(rstd, rows);
+  if (dgain)
+    each_column_sum(1, rows, cols, GainSlope{x, mean, rstd, dy, cols}, PutColumn{given(dgain, cols), cols, 1, true});
+  if (dbias) sum_rows(dy, rows, cols, dbias, true);
+  if (dx)
+    each_row(rows, LayerNormSlope{x, given(gain, cols), mean, rstd, dy, cols, given(dx, n), add_dx, nullptr, nullptr});
+}
+
+struct SumRow {
+  const real* x;
+  int64_t n;
+  real scale;
+  real* y;
+  UNROLL_KERNEL void operator()(const Team& team, int64_t r) const {
+    const real* row = x + r * n;
+    const real sum = team.sum(n, [=](int64_t i) { return row[i]; });
+    team.each(1, [=, this](int64_t) { y[r] = scale * sum; });
+  }
+};
+struct Wide {
+  const real* x;
+  UNROLL_KERNEL double operator()(int64_t i) const { return x[i]; }
+};
+struct FromWide {
+  const double* sum;
+  real scale;
+  real* y;
+  UNROLL_KERNEL void operator()(int64_t) const { y[0] = scale * static_cast<real>(sum[0]); }
+};
+void sum_middle(const real* x, int64_t outer, int64_t n, int64_t inner, real scale, real* y) {
+  given(x, outer * n * inner), given(y, outer * inner);
+  if (inner == 1 && outer == 1) {
+    double* sum = gpu::sum_of_reduction();
+    reduce(n, Wide{x}, sum);
+    each(1, FromWide{sum, scale, y});
+  } else if (inner == 1) {
+    each_row(outer, SumRow{x, n, scale, y});
+  } else {
+    each_column_sum(outer, n, inner, Element{x, n, inner}, PutColumn{y, inner, scale, false});
+  }
+}
+
+struct SumMiddleSlope {
+  const real* dy;
+  int64_t n, inner;
+  real scale;
+  real* dx;
+  bool add;
+  UNROLL_KERNEL void operator()(int64_t i) const {
+    put(add, dx[i], scale * dy[i / (n * inner) * inner + i % inner]);
+  }
+};
+void sum_middle_gradient(const real* dy, int64_t outer, int64_t n, int64_t inner, real scale, real* dx, bool add) {
+  const int64_t all = outer * n * inner;
+  each(all, SumMiddleSlope{given(dy, outer * inner), n, inner, scale, given(dx, all), add});
+}
+
+// The first of the largest; the first NaN, if there is one.
+struct MaxMiddle {
+  const real* x;
+  int64_t n, inner;
+  real* y;
+  int32_t* where;
+  UNROLL_KERNEL void operator()(int64_t k) const {
+    const real* column = x + k / inner * n * inner + k % inner;
+    real best = column[0];
+    int64_t at = 0;
+    for (int64_t i = 1; i < n; ++i) {
+      const real one = column[i * inner];
+      if (one > best || (one != one && best == best)) best = one, at = i;
+    }
+    y[k] = best;
+    where[k] = static_cast<int32_t>(at);
+  }
+};
+void max_middle(const real* x, int64_t outer, int64_t n, int64_t inner, real* y, int32_t* where) {
+  const int64_t sums = outer * inner;
+  each(sums, MaxMiddle{given(x, sums * n), n, inner, given(y, sums), given(where, sums)});
+}
+
+struct MaxMiddleSlope {
+  const real* dy;
+  const int32_t* where;
+  int64_t n, inner;
+  real* dx;
+  UNROLL_KERNEL void operator()(int64_t i) const {
+    const int64_t k = i / (n * inner) * inner + i % inner, at = i / inner % n;
+    dx[i] = where[k] == at ? dy[k] : 0;
+  }
+};
+void max_middle_gradient(const real* dy, const int32_t* where, int64_t outer, int64_t n, int64_t inner, real* dx) {
+  const int64_t sums = outer * inner;
+  each(sums * n, MaxMiddleSlope{given(dy, sums), given(where, sums), n, inner, given(dx, sums * n)});
+}
+
+struct TakeRows {
+  const real* table;
+  const int32_t* ids;
+  int64_t cols;
+  real* y;
+  UNROLL_KERNEL void operator()(int64_t i) const { y[i] = table[ids[i / cols] * cols + i % cols]; }
+};
+void take_rows(const real* table, const int32_t* ids, int64_t n, int64_t cols, real* y) {
+  each(n * cols, TakeRows{table, given(ids, n), cols, given(y, n * cols)});
+}
+
+// No two teams add to one row: the team of a number's first occurrence adds all of them, in order. It finds them by
+// looking at every number, which costs less than sorting them as long as there are thousands, not millions.
+struct AddToRows {
+  const real* dy;
+  const int32_t* ids;
+  int64_t n, cols;
+  real* table;
+  UNROLL_KERNEL void operator()(const Team& team, int64_t first) const {
+    const int32_t id = ids[first];
+    if (team.any(first, [=, this](int64_t k) { return ids[k] == id; })) return;
+    team.each(cols, [=, this](int64_t c) {
+      real sum = table[id * cols + c];
+      for (int64_t k = first; k < n; ++k)
+        if (ids[k] == id) sum += dy[k * cols + c];
+      table[id * cols + c] = sum;
+    });
+  }
+};
+void add_to_rows(const real* dy, const int32_t* ids, int64_t n, int64_t cols, real* table) {
+  each_row(n, AddToRows{given(dy, n * cols), given(ids, n), n, cols, table});
+}
+
+}  // namespace
+
+void fill_rows(Kernels& k) {
+  k.broadcast_rows = broadcast_rows;
+  k.sum_rows = sum_rows;
+  k.softmax = softmax;
+  k.softmax_gradient = softmax_gradient;
+  k.log_softmax = log_softmax;
+  k.log_softmax_gradient = log_softmax_gradient;
+  k.layer_norm = layer_norm;
+  k.layer_norm_gradient = layer_norm_gradient;
+  k.sum_middle = sum_middle;
+  k.sum_middle_gradient = sum_middle_gradient;
+  k.max_middle = max_middle;
+  k.max_middle_gradient = max_middle_gradient;
+  k.take_rows = take_rows;
+  k.add_to_rows = add_to_rows;
+}
+
+}  // namespace unroll::inline UNROLL_REAL::cuda

@@ -1,0 +1,24 @@
+// CUDA's table of kernels.
+#include "framework/kernels/backend.h"
+#include "framework/kernels/cuda/fill.h"
+
+namespace unroll::inline UNROLL_REAL::cuda {
+
+const Kernels& table() {
+  static const Kernels kernels = [] {
+    Kernels k{};
+    k.name = "cuda";
+    fill_elements(k);
+    fill_rows(k);
+    fill_lstm_cell(k);
+    fill_gru_cell(k);
+    fill_masks(k);
+    fill_losses(k);
+    fill_gemm(k);
+    fill_updates(k);
+    return k;
+  }();
+  return kernels;
+}
+
+}  // namespace unroll::inline UNROLL_REAL::cuda

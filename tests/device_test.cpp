@@ -1,0 +1,233 @@
+// The choice of a device, its memory, and what goes wrong with it, over the stand-in for CUDA. A device is chosen once in
+// a process and what fails stays failed, so each case is a process of its own.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <functional>
+
+#include <cublas_v2.h>
+#include <doctest/doctest.h>
+
+#include "framework/device.h"
+#include "framework/kernels/cuda/context.h"
+#include "framework/kernels/kernels.h"
+#include "framework/unroll.h"
+#include "tests/standin/standin.h"
+#include "tests/support.h"
+
+using namespace unroll;
+
+namespace {
+
+// What `work` returned or threw, in a child process; "signal 11" where it crashed. What it says on the standard error is
+// appended.
+std::string in_child(const std::function<std::string()>& work) {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    for (int signal : {SIGSEGV, SIGABRT}) std::signal(signal, SIG_DFL);
+    dup2(ends[1], STDERR_FILENO);
+    std::string text;
+    try {
+      text = work();
+    } catch (const OutOfMemory& error) {
+      text = std::string("out of memory: ") + error.what();
+    } catch (const InputError& error) {
+      text = std::string("input: ") + error.what();
+    } catch (const std::exception& error) {
+      text = std::string("error: ") + error.what();
+    }
+    const ssize_t written = write(ends[1], text.data(), text.size());
+    _exit(written == static_cast<ssize_t>(text.size()) ? 0 : 1);
+  }
+  close(ends[1]);
+  std::string result;
+  char buffer[4096];
+  for (ssize_t count; (count = read(ends[0], buffer, sizeof buffer)) > 0;) result.append(buffer, static_cast<size_t>(count));
+  close(ends[0]);
+  while (result.ends_with('\n')) result.pop_back();
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? fmt::format("signal {} {}", WTERMSIG(status), result) : result;
+}
+
+std::string on_gpu_in_child(const std::function<std::string()>& work) {
+  return in_child([&] {
+    set_device(device_named("cuda"));
+    return work();
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a device is called by its name") {
+  CHECK(in_child([] { return name_of(device()); }) == "cpu");
+  CHECK(in_child([] { return name_of(device_named("cpu")); }) == "cpu");
+  CHECK(in_child([] { return name_of(device_named("auto")); }) == "cuda:0");
+  CHECK(in_child([] { return name_of(device_named("cuda")); }) == "cuda:0");
+  CHECK(in_child([] {
+          standin::control().devices = 3;
+          return name_of(device_named("cuda:2"));
+        }) == "cuda:2");
+  for (const char* name : {"gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", ""})
+    CHECK(in_child([&] { return name_of(device_named(name)); }) ==
+          fmt::format("input: device '{}' is none of auto, cpu, cuda, cuda:0, cuda:1, …", name));
+}
+
+TEST_CASE("a GPU that is not there, or cannot serve, is refused in one line that says why") {
+  CHECK(in_child([] { return name_of(device_named("cuda:7")); }) ==
+        "input: device cuda:7: this machine has 1 GPU, the last is cuda:0");
+  struct Case {
+    std::function<void(standin::Control&)> change;
+    std::string why;
+  };
+  const Case cases[] = {
+      {[](auto& c) { c.driver = 0; }, "there is no NVIDIA driver"},
+      {[](auto& c) { c.devices = 0; }, "there is no NVIDIA GPU"},
+      {[](auto& c) { c.driver = 11020; }, "the driver runs CUDA 11.2 at most, and this build is for CUDA"},
+      {[](auto& c) { c.missing_library = "libcublas"; }, "cannot open shared object file"},
+  };
+  for (const auto& [change, why] : cases) {
+    CHECK(lacks(in_child([&] { return change(standin::control()), name_of(device_named("cuda")); }),
+                {"input: device cuda: ", why}) == "");
+    CHECK(in_child([&] { return change(standin::control()), name_of(device_named("auto")); }) == "cpu");
+    CHECK(lacks(in_child([&] { return change(standin::control()), why_no_gpu(); }), {why}) == "");
+  }
+}
+
+TEST_CASE("a device is chosen once, and before there is any tensor") {
+  CHECK(in_child([] {
+          const Tensor x({3});
+          set_device(device_named("cuda"));
+          return std::string("taken");
+        }) == "error: set_device: there are tensors on cpu already");
+  CHECK(in_child([] {
+          standin::control().devices = 2;
+          set_device(device_named("cuda:0"));
+          set_device(device_named("cuda:1"));
+          return std::string("taken");
+        }) == "error: set_device: this process computes on cuda:0");
+}
+
+TEST_CASE("the facts are those of the device") {
+  CHECK(on_gpu_in_child([] {
+          const DeviceFacts f = device_facts();
+          return fmt::format("{} {} {} {}", f.name, f.capability, f.memory >> 20, f.driver == f.toolkit);
+        }) == "stand-in 90 4096 true");
+  CHECK(in_child([] { return device_facts().name; }) == "error: device_facts: this process computes on the CPU");
+}
+
+TEST_CASE("tensors go to the device and come back") {
+  CHECK(on_gpu_in_child([] {
+          const Tensor x = Tensor::from({4}, std::vector<real>{1, 2, 3, 4});
+          x.slice(1, 2).fill(7);
+          for (real& v : x.slice(2, 4).on_host(Access::change)) v = -v;
+          const Tensor y = x.clone(), z({4});
+          z.copy_from(y);
+          return fmt::format("{} {} {} {} {}", z.to_host()[0], z.to_host()[1], z.on_host()[2], z[3].item(),
+                             standin::owns(z.data(), 4 * sizeof(real)));
+        }) == "1 7 -3 -4 true");
+  CHECK(lacks(on_gpu_in_child([] { return std::to_string(Tensor::zeros({2}).span()[0]); }),
+              {"error: span: the elements of [2] are on cuda:0", "on_host()"}) == "");
+}
+
+TEST_CASE("code on the host that reaches for device memory crashes on the spot") {
+  CHECK(on_gpu_in_child([] { return std::to_string(Tensor::zeros({2}).data()[0]); }).starts_with("signal 11"));
+  CHECK(on_gpu_in_child([] { return *Tensor({2}).data() = 1, std::string("written"); }).starts_with("signal 11"));
+}
+
+TEST_CASE("a byte too far is found") {
+  const auto past_the_end = [](int64_t bytes, bool read) {
+    void* memory = nullptr;
+    gpu::check(cudaMalloc(&memory, 1000), "cudaMalloc");
+    {
+      const standin::OpenMemory opened;
+      char& last = static_cast<char*>(memory)[bytes - 1];
+      if (!read) last = 1;
+      else if (last == 3) return std::string("three");
+    }
+    synchronize();
+    return std::string("fine");
+  };
+  CHECK(on_gpu_in_child([&] { return past_the_end(1000, false); }) == "fine");
+  CHECK(lacks(on_gpu_in_child([&] { return past_the_end(1001, false); }), {"signal 6", "beyond the end"}) == "");
+  CHECK(on_gpu_in_child([&] { return past_the_end(1025, true); }).starts_with("signal 11"));
+  CHECK(lacks(on_gpu_in_child([] {
+                kernels().fill(Tensor({64}).data(), 1, 65);
+                return std::string("fine");
+              }),
+              {"signal 6", "not of one block of device memory"}) == "");
+  CHECK(lacks(on_gpu_in_child([] {
+                const std::vector<real> on_the_host(8);
+                kernels().affine(on_the_host.data(), 1, 0, Tensor({8}).data(), 8, false);
+                return std::string("fine");
+              }),
+              {"signal 6", "not of one block of device memory"}) == "");
+}
+
+TEST_CASE("what cuBLAS is told out of order is found") {
+  CHECK(lacks(on_gpu_in_child([] {
+                cublasHandle_t handle = nullptr;
+                cublasCreate_v2(&handle);
+                const float one = 1;
+                cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, nullptr, CUDA_R_32F, 1, nullptr, CUDA_R_32F,
+                             1, &one, nullptr, CUDA_R_32F, 1, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+                return std::string("fine");
+              }),
+              {"signal 6", "before the stream and then the workspace were set"}) == "");
+}
+
+TEST_CASE("a block that was given back is not given back again") {
+  CHECK(lacks(on_gpu_in_child([] {
+                void* memory = nullptr;
+                gpu::check(cudaMalloc(&memory, 16), "cudaMalloc");
+                cudaFree(memory), cudaFree(memory);
+                return std::string("fine");
+              }),
+              {"signal 6", "taken back already"}) == "");
+}
+
+TEST_CASE("out of memory: what was asked for, and what is free") {
+  const std::string said = on_gpu_in_child([] {
+    standin::control().memory = std::size_t{64} << 20;
+    const Tensor held({4 << 20});
+    return Tensor({16 << 20}).shape().text();
+  });
+  CHECK(said == "out of memory: out of memory on stand-in: 64 MiB asked for, 48 of 64 MiB free, 16 MiB in use by this "
+                "process");
+}
+
+TEST_CASE("blocks of other sizes are given up before a step fails, and not while they are in use") {
+  CHECK(on_gpu_in_child([] {
+          standin::control().memory = std::size_t{64} << 20;
+          for (int k = 1; k <= 4; ++k) Tensor({k << 20});  // 4, 8, 12 and 16 MiB wait for their next use
+          return Tensor({8 << 20}).shape().text();
+        }) == "[8388608]");
+}
+
+TEST_CASE("the pool gives the same addresses again, and asks the device for nothing") {
+  CHECK(on_gpu_in_child([] {
+          const auto step = [] {
+            const Tensor a({100}), b({2000}), c({100});
+            return std::array{a.data(), b.data(), c.data()};
+          };
+          const auto first = step();
+          const int64_t asked = standin::control().allocations;
+          return fmt::format("{} {}", step() == first && step() == first, standin::control().allocations - asked);
+        }) == "true 0");
+}
+
+TEST_CASE("a GPU that fails while it computes is named as the reason") {
+  const std::string said = on_gpu_in_child([] {
+    const Tensor x = Tensor::zeros({100});
+    standin::control().calls_until_failure = 2;
+    for (int i = 0; i < 5; ++i) kernels().affine(x.data(), 1, 1, x.data(), 100, false);
+    return std::string("fine");
+  });
+  CHECK(said ==
+        "error: the GPU has failed: a kernel reports cudaErrorIllegalAddress (an illegal memory access was encountered); "
+        "nothing more can be computed on it in this process");
+}

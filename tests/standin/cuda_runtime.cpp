@@ -1,0 +1,179 @@
+// The stand-in's CUDA runtime: one stream, on which everything has happened when a call returns.
+#include <cuda_runtime_api.h>
+
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "tests/standin/memory.h"
+#include "tests/standin/standin.h"
+
+namespace standin {
+
+Control& control() {
+  static Control instance;
+  return instance;
+}
+
+namespace {
+
+struct Stream {};
+std::set<const void*> streams;
+cudaError_t last = cudaSuccess;
+bool failed = false;  // for good
+int in_use = 0;
+
+cudaError_t result(cudaError_t status) {
+  if (status != cudaSuccess) last = status;
+  return status;
+}
+
+// What every call that reaches the device begins with.
+cudaError_t reach() {
+  Control& c = control();
+  if (c.driver == 0) return result(cudaErrorInsufficientDriver);
+  if (c.driver / 1000 < CUDART_VERSION / 1000) return result(cudaErrorInsufficientDriver);
+  if (c.devices == 0) return result(cudaErrorNoDevice);
+  ++c.calls;
+  if (c.calls_until_failure == 0) failed = true;
+  if (c.calls_until_failure > 0) --c.calls_until_failure;
+  if (c.calls_until_failure < 0) failed = false;  // a test has taken the failure back
+  return failed ? result(c.failure) : cudaSuccess;
+}
+void require_stream(const char* call, cudaStream_t stream) {
+  if (!streams.contains(stream)) stop(std::string(call) + ": this stream was not created");
+}
+void require_device(const char* call, const void* memory, std::size_t bytes) {
+  if (!owns(memory, bytes)) stop(std::string(call) + ": these bytes are not of one block of device memory");
+}
+void require_host(const char* call, const void* memory) {
+  if (owns(memory, 1)) stop(std::string(call) + ": device memory was given for the host's");
+}
+
+}  // namespace
+}  // namespace standin
+
+using namespace standin;
+
+extern "C" {
+
+// What a launch of a kernel becomes: see framework/kernels/cuda/launch.h.
+cudaError_t unroll_standin_launch(void (*work)(const void*), const void* context) {
+  if (const cudaError_t status = reach()) return status;
+  ++control().launches;
+  const OpenMemory opened;
+  work(context);
+  return cudaSuccess;
+}
+void unroll_standin_check(const void* memory, std::size_t bytes) { require_device("a kernel", memory, bytes); }
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 0;
+  if (const cudaError_t status = reach()) return status;
+  *count = control().devices;
+  return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = control().driver;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+  if (const cudaError_t status = reach()) return status;
+  if (device < 0 || device >= control().devices) return result(cudaErrorInvalidDevice);
+  in_use = device;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  if (const cudaError_t status = reach()) return status;
+  if (device < 0 || device >= control().devices) return result(cudaErrorInvalidDevice);
+  *properties = {};
+  std::strcpy(properties->name, "stand-in");
+  properties->major = control().capability / 10;
+  properties->minor = control().capability % 10;
+  properties->totalGlobalMem = control().memory;
+  properties->multiProcessorCount = 1;
+  return cudaSuccess;
+}
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  if (const cudaError_t status = reach()) return status;
+  *total = control().memory;
+  *free = control().memory - control().in_use;
+  return cudaSuccess;
+}
+cudaError_t cudaGetLastError() { return std::exchange(last, failed ? last : cudaSuccess); }
+const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess: return "cudaSuccess";
+    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
+    case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
+    case cudaErrorInsufficientDriver: return "cudaErrorInsufficientDriver";
+    case cudaErrorNoDevice: return "cudaErrorNoDevice";
+    default: return "cudaErrorUnknown";
+  }
+}
+const char* cudaGetErrorString(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess: return "no error";
+    case cudaErrorMemoryAllocation: return "out of memory";
+    case cudaErrorIllegalAddress: return "an illegal memory access was encountered";
+    case cudaErrorInsufficientDriver: return "CUDA driver version is insufficient for CUDA runtime version";
+    case cudaErrorNoDevice: return "no CUDA-capable device is detected";
+    default: return "unknown error";
+  }
+}
+
+cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  if (const cudaError_t status = reach()) return status;
+  Control& c = control();
+  if (c.in_use + bytes > c.memory) return result(cudaErrorMemoryAllocation);
+  *memory = take_memory(bytes);
+  c.in_use += bytes;
+  ++c.allocations;
+  return cudaSuccess;
+}
+cudaError_t cudaFree(void* memory) {
+  if (const cudaError_t status = reach()) return status;
+  if (!memory) return cudaSuccess;
+  const std::size_t bytes = size_of(memory);
+  if (!give_memory(memory)) stop("cudaFree: this block was never given, or taken back already");
+  control().in_use -= bytes;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  if (const cudaError_t status = reach()) return status;
+  *stream = reinterpret_cast<cudaStream_t>(new Stream);
+  streams.insert(*stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  require_stream("cudaStreamSynchronize", stream);
+  ++control().synchronizations;
+  if (const cudaError_t status = reach()) return status;
+  if (!memory_is_intact()) stop("something was written beyond the end of a block of device memory");
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  constexpr const char* call = "cudaMemcpyAsync";
+  require_stream(call, stream);
+  if (const cudaError_t status = reach()) return status;
+  kind == cudaMemcpyDeviceToHost ? require_host(call, to) : require_device(call, to, bytes);
+  kind == cudaMemcpyHostToDevice ? require_host(call, from) : require_device(call, from, bytes);
+  const char *source = static_cast<const char*>(from), *target = static_cast<const char*>(to);
+  if (kind == cudaMemcpyDeviceToDevice && target < source + bytes && source < target + bytes)
+    stop("cudaMemcpyAsync: the two overlap");
+  const OpenMemory opened;
+  std::memcpy(to, from, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
+  require_stream("cudaMemsetAsync", stream);
+  if (const cudaError_t status = reach()) return status;
+  require_device("cudaMemsetAsync", to, bytes);
+  const OpenMemory opened;
+  std::memset(to, value, bytes);
+  return cudaSuccess;
+}
+
+}  // extern "C"
