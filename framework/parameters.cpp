@@ -1,5 +1,6 @@
 #include "framework/parameters.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <unordered_map>
@@ -20,9 +21,11 @@ struct Slabs {
     constexpr int64_t alignment = 256 / sizeof(real);
     int64_t total = 0;
     for (auto& p : parameters) {
+      if (!p->joined) total = (total + alignment - 1) / alignment * alignment;
       p->offset = total;
-      total += (p->size() + alignment - 1) / alignment * alignment;
+      total += p->size();
     }
+    total = (total + alignment - 1) / alignment * alignment;
     require(total <= INT32_MAX, "parameters: {} elements are more than a slab can index", total);
     values = Tensor::zeros({static_cast<int>(total)});
     gradients = Tensor(values.shape());
@@ -57,6 +60,25 @@ struct Slabs {
     p.node.op = "parameter";
     by_name.emplace(p.name, &p);
     return p;
+  }
+  // They stay in the order of their memory, so that whoever goes through them goes through the slab.
+  void join(std::span<const Var> vars) {
+    require(!values.defined(), "parameters: they are joined after their first use");
+    const auto place_of_var = [&](const Var& v) {
+      const auto found =
+          std::ranges::find_if(parameters, [&](const auto& p) { return static_cast<Leaf*>(p.get()) == v.leaf(); });
+      require(found != parameters.end(), "parameters: what is to be joined is none of this set");
+      return found;
+    };
+    auto before = place_of_var(vars[0]);
+    for (const Var& v : vars.subspan(1)) {
+      const auto p = place_of_var(v);
+      (*p)->joined = true;
+      if (p > before)
+        std::rotate(before + 1, p, p + 1), ++before;
+      else
+        std::rotate(p, p + 1, before + 1);
+    }
   }
   void draw(Parameter& p) const { p.init.fill(p.value, {.seed = seed, .place = place_of(p.name)}); }
 };
@@ -139,6 +161,8 @@ Scope Scope::operator/(std::string_view name) const { return Scope(*slabs_, path
 Parameter& Scope::add(std::string_view name, const Shape& shape, const Init& init) const {
   return slabs_->add((*this / name).path(), shape, init);
 }
+
+void Scope::join(std::span<const Var> parameters) const { slabs_->join(parameters); }
 
 RandomKey Scope::next_key() const {
   const uint64_t place = place_of(path_);

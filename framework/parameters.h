@@ -1,12 +1,13 @@
 // A model's weights: named by path, all values in one block of memory and all gradients in another.
 //
 // Layers register in their constructors (`params / "lstm" / "weight_ih_l0"`); memory is taken at first use, and
-// registering afterwards is an error, so nothing is ever rebound. Segments are aligned to 256 bytes, the padding
-// between them is zero and stays zero.
+// registering afterwards is an error, so nothing is ever rebound. Segments are aligned to 256 bytes but where a layer has
+// them joined; the padding between them is zero and stays zero.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,7 @@ struct Parameter final : Leaf {
   Init init;
   bool decay = true;     // weight decay applies (layers say false for biases and gains)
   bool frozen = false;   // neither updated nor counted in the gradient's norm
+  bool joined = false;   // its segment begins where that of the parameter before it ends
   int64_t offset = 0;    // of its first element in the slabs
   Tensor value;          // its segment, once there is memory
   Node node;             // its gradient
@@ -99,6 +101,9 @@ class Scope {
   Scope operator/(std::string_view name) const;
   // Registers "path.name".
   Parameter& add(std::string_view name, const Shape& shape, const Init& init) const;
+  // Has these parameters lie one behind the other, in this order and without padding: a library's weight space. Throws
+  // if one of them is no parameter of this set, or the memory is there already.
+  void join(std::span<const Var> parameters) const;
   const std::string& path() const { return path_; }
   // The random numbers of the next call at this place: of the tape's count of calls and the current step.
   RandomKey next_key() const;

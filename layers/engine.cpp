@@ -1,6 +1,8 @@
 #include "layers/engine.h"
 
+#include <algorithm>
 #include <array>
+#include <climits>
 
 #include <fmt/ranges.h>
 
@@ -9,8 +11,10 @@ namespace unroll::inline UNROLL_REAL {
 namespace {
 
 constexpr std::array<std::string_view, 4> engine_names = {"auto", "cudnn", "fused", "composed"};
-constexpr int most_steps = 65'535;      // of cuDNN's kernels
+constexpr std::array<std::string_view, 5> algorithm_names = {"auto", "standard", "persistent", "persistent_small",
+                                                             "persistent_dynamic"};
 constexpr int most_persistent = 1'536;  // units of cuDNN's largest persistent kernel, whatever the GPU
+constexpr int most_small = 192;         // and of those for few units
 
 using Fits = LstmReason::Fits;
 
@@ -85,8 +89,8 @@ void judge_layer(Table& table, const LayerFacts& layer, const EngineFacts& f, co
                 fmt::format("cuDNN {} computes rows of different lengths wrongly; 8.9 is right",
                             cudnn_text(f.cudnn)));
   if (window.steps)
-    table.check(window.steps <= most_steps, "steps", fmt::to_string(window.steps),
-                fmt::format("steps {} are more than cuDNN's {}", window.steps, most_steps));
+    table.check(window.steps <= most_cudnn_steps, "steps", fmt::to_string(window.steps),
+                fmt::format("steps {} are more than cuDNN's {}", window.steps, most_cudnn_steps));
 }
 
 // Tensor cores take numbers in groups of 16 bytes. What does not fill one is computed without them.
@@ -104,15 +108,37 @@ void advise_on_sizes(Table& table, const LayerFacts& layer, const EngineFacts& f
                               (size / group + 1) * group));
 }
 
-// Of cuDNN's algorithms the standard one takes everything above.
+// What keeps a persistent algorithm from this layer: "take no projection"; "" if nothing does.
+std::string why_not_persistent(CudnnAlgorithm a, const LayerFacts& layer, const EngineFacts& f,
+                               const WindowFacts& window) {
+  if (f.capability < 60) return "need a GPU of compute capability 6.0";
+  if (window.lengths != WindowFacts::Lengths::none) return "take no rows of different lengths";
+  if (layer.projection) return "take no projection";
+  if (sizeof(real) == sizeof(double) && a != CudnnAlgorithm::persistent_dynamic) return "take no numbers in double";
+  const int most = a == CudnnAlgorithm::persistent         ? most_persistent
+                   : a == CudnnAlgorithm::persistent_small ? most_small
+                                                           : INT_MAX;
+  return layer.hidden > most ? fmt::format("end at {} units", most) : "";
+}
+
+// Of cuDNN's algorithms the standard one takes everything that cuDNN takes.
 void judge_algorithm(Table& table, const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
-  const std::string why = f.capability < 60 ? "need a GPU of compute capability 6.0"
-                          : window.lengths != WindowFacts::Lengths::none ? "take no rows of different lengths"
-                          : layer.projection                             ? "take no projection"
-                          : layer.hidden > most_persistent ? fmt::format("end at {} units", most_persistent)
-                          : !layer.two_biases              ? "need two biases, which the weights do not have"
-                                                           : "are not used";
-  table.costs("algorithm", "standard", "persistent kernels " + why);
+  const std::string name(name_of(layer.algorithm));
+  if (layer.algorithm == CudnnAlgorithm::standard) return table.fits("algorithm", name);
+  if (layer.algorithm != CudnnAlgorithm::automatic) {
+    const std::string why = why_not_persistent(layer.algorithm, layer, f, window);
+    if (!why.empty())
+      return table.refuses("algorithm", name, "the standard one takes everything",
+                           fmt::format("cuDNN's {} kernels {}", name, why));
+    return layer.two_biases ? table.fits("algorithm", name)
+                            : table.costs("algorithm", name, "a copy of the weights with two biases, once a window");
+  }
+  const std::string why = why_not_persistent(CudnnAlgorithm::persistent, layer, f, window);
+  table.costs("algorithm", "standard",
+              "persistent kernels " + (!why.empty()         ? why
+                                       : layer.two_biases ? "may be faster: training measures it"
+                                                          : "may be faster, but need a copy of the weights with two "
+                                                            "biases: training measures it"));
 }
 
 }  // namespace
@@ -123,6 +149,14 @@ LstmEngine lstm_engine_named(std::string_view name) {
   for (size_t i = 0; i < engine_names.size(); ++i)
     if (engine_names[i] == name) return static_cast<LstmEngine>(i);
   throw InputError(fmt::format("engine '{}' is none of auto, cudnn, fused, composed", name));
+}
+
+std::string_view name_of(CudnnAlgorithm algorithm) { return algorithm_names[static_cast<size_t>(algorithm)]; }
+
+CudnnAlgorithm cudnn_algorithm_named(std::string_view name) {
+  for (size_t i = 0; i < algorithm_names.size(); ++i)
+    if (algorithm_names[i] == name) return static_cast<CudnnAlgorithm>(i);
+  throw InputError(fmt::format("algorithm '{}' is none of {}", name, fmt::join(algorithm_names, ", ")));
 }
 
 std::string_view name_of(LstmReason::Fits fits) {
@@ -141,11 +175,12 @@ LstmChoice choose_engine(LstmEngine asked, const LayerFacts& layer, const Engine
   judge_numbers(table, facts);
   judge_layer(table, layer, facts, window);
   advise_on_sizes(table, layer, facts, window);
+  if (std::ranges::none_of(table.rows, [](const LstmReason& r) { return r.fits == Fits::no; }))
+    judge_algorithm(table, layer, facts, window);
   std::vector<std::string> in_the_way;
   for (const LstmReason& reason : table.rows)
     if (reason.fits == Fits::no) in_the_way.push_back(reason.because);
   const bool serves = in_the_way.empty();
-  if (serves) judge_algorithm(table, layer, facts, window);
   if (asked == LstmEngine::cudnn && !serves)
     throw InputError(fmt::format("engine 'cudnn' cannot serve: {}; 'fused' and 'composed' can",
                                  fmt::join(in_the_way, "; ")));
@@ -154,7 +189,10 @@ LstmChoice choose_engine(LstmEngine asked, const LayerFacts& layer, const Engine
                             : serves                       ? LstmEngine::cudnn
                                                            : LstmEngine::fused;
   std::string text = fmt::format("{}: {}", layer.name, name_of(engine));
-  if (engine == LstmEngine::cudnn) text += fmt::format(", standard, {} x {}", layer.layers, layer.hidden);
+  if (engine == LstmEngine::cudnn)
+    text += fmt::format(", {}, {} x {}",
+                        name_of(layer.algorithm == CudnnAlgorithm::automatic ? CudnnAlgorithm::standard : layer.algorithm),
+                        layer.layers, layer.hidden);
   if (asked != LstmEngine::automatic)
     text += ", because it was asked for";
   else if (!serves)

@@ -22,6 +22,18 @@ enum class LstmEngine : uint8_t {
 std::string_view name_of(LstmEngine engine);
 LstmEngine lstm_engine_named(std::string_view name);  // throws InputError listing the names
 
+// How cuDNN carries a recurrence out: the standard algorithm takes everything; persistent ones keep the recurrent
+// weights on the chip, and take less.
+enum class CudnnAlgorithm : uint8_t {
+  automatic,  // the standard one, unless measure_algorithms() has found another to be faster
+  standard,
+  persistent,         // for up to 1536 units, by GPU and type of numbers
+  persistent_small,   // for up to 192 units
+  persistent_dynamic  // compiled for the layer's sizes when it is first called
+};
+std::string_view name_of(CudnnAlgorithm algorithm);
+CudnnAlgorithm cudnn_algorithm_named(std::string_view name);  // throws InputError listing the names
+
 // What the machine has. Versions as the libraries number them.
 struct EngineFacts {
   std::string gpu = {};     // "NVIDIA H100"; empty: the CPU computes, and no_gpu says why
@@ -41,6 +53,8 @@ struct WindowFacts {
   enum class Lengths : uint8_t { none, padded_after, padded_before } lengths = Lengths::none;
 };
 
+inline constexpr int most_cudnn_steps = 65'535;  // of its kernels
+
 // A layer as an engine sees it.
 struct LayerFacts {
   using Options = std::vector<std::pair<std::string, std::string>>;  // those that are set, with their values
@@ -48,6 +62,7 @@ struct LayerFacts {
   int input = 0, hidden = 0, layers = 0;
   bool two_biases = false;      // one of them inside the reset gate, as a GRU's
   int projection = 0;           // 0: none
+  CudnnAlgorithm algorithm = CudnnAlgorithm::automatic;
   Options unknown = {};         // to cuDNN
   Options between_layers = {};  // what acts there, so that a stack of layers is no longer one call
 };

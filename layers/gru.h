@@ -27,6 +27,7 @@ struct GruConfig {
   bool residual = false;
   bool bidirectional = false;
   LstmEngine engine = LstmEngine::automatic;
+  CudnnAlgorithm algorithm = CudnnAlgorithm::automatic;
 
   int directions() const { return bidirectional ? 2 : 1; }
   int output() const { return directions() * hidden; }  // of y
@@ -78,6 +79,7 @@ class Gru {
   LstmChoice choice_;
   RecurrentStack stack_;
   std::vector<Layer> layers_;
+  CudnnStack cudnn_;  // if that is the engine
 };
 
 // One layer by one engine: y [steps, batch, hidden], h [batch, hidden] after the last step.

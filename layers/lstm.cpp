@@ -28,6 +28,7 @@ LstmChoice choose_lstm(const LstmConfig& c, const EngineFacts& facts, const Wind
        .hidden = c.hidden,
        .layers = c.layers,
        .projection = c.projection,
+       .algorithm = c.algorithm,
        .unknown = unknown,
        .between_layers = options_set({option("dropout", c.layers > 1 ? c.dropout : 0),
                                       option("residual", c.residual), option("last_hidden", c.last_hidden)})},
@@ -56,6 +57,12 @@ Lstm::Lstm(Scope scope, const LstmConfig& config)
           "lstm: last_hidden gives the last layer another width, which {} cannot have",
           config.projection ? "projection" : "residual");
   for (int k = 0; k < stack_.count(); ++k) layers_.emplace_back(stack_.scope_of(k), config);
+  if (choice_.engine != LstmEngine::cudnn) return;
+  std::vector<CudnnWeights> weights;
+  for (const Layer& l : layers_)
+    weights.push_back(
+        {.weight_ih = l.weight_ih, .weight_hh = l.weight_hh, .bias = l.bias, .weight_hr = l.weight_hr});
+  cudnn_ = CudnnStack(scope, stack_, std::move(weights), config.algorithm);
 }
 
 Lstm::Layer::Layer(const LayerScope& scope, const LstmConfig& config)
@@ -84,13 +91,19 @@ LstmState Lstm::zero_state(int batch) const {
 }
 
 Lstm::Output Lstm::operator()(const Var& x, const LstmVars& state, const Lengths& lengths) const {
+  stack_.require_input(x);
+  const Shape of_h{stack_.count(), x.dim(1), config_.width()}, of_c = of_h.with(2, config_.hidden);
+  require(state.h.shape() == of_h && state.c.shape() == of_c,
+          "lstm: state {} and {} must be {} and {} for x {}", state.h.shape(), state.c.shape(), of_h, of_c,
+          x.shape());
+  if (choice_.engine == LstmEngine::cudnn) {
+    require_cudnn_serves(config_, x, lengths, choose_lstm);
+    auto [y, h, c] = cudnn_(stack_, x, state, lengths);
+    return {y, {h, c}};
+  }
   const auto layer_of = choice_.engine == LstmEngine::composed ? lstm_layer_composed : lstm_layer_fused;
   Vars h, c;
   const Var y = stack_(x, lengths, [&](int k, const Var& in, const RecurrentMasks& masks) {
-    const Shape of_h{stack_.count(), x.dim(1), config_.width()}, of_c = of_h.with(2, config_.hidden);
-    require(state.h.shape() == of_h && state.c.shape() == of_c,
-            "lstm: state {} and {} must be {} and {} for x {}", state.h.shape(), state.c.shape(), of_h, of_c,
-            x.shape());
     const int narrow = stack_.cells_of(k) < config_.hidden ? stack_.cells_of(k) : 0;
     const auto state_of = [&](const Var& all) {
       return narrow ? slice(row(all, k), 1, 0, narrow) : row(all, k);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/parameters.h"
+#include "layers/cudnn.h"
 #include "layers/engine.h"
 #include "layers/recurrent.h"
 
@@ -42,6 +43,7 @@ struct LstmConfig {
   bool bidirectional = false;
   float forget_bias = 0;  // added to the forget gate's first bias (Jozefowicz et al. 2015 take 1)
   LstmEngine engine = LstmEngine::automatic;
+  CudnnAlgorithm algorithm = CudnnAlgorithm::automatic;  // of the engine cudnn
 
   int width() const { return projection ? projection : hidden; }  // of h
   int directions() const { return bidirectional ? 2 : 1; }
@@ -95,6 +97,7 @@ class Lstm {
   LstmChoice choice_;
   RecurrentStack stack_;
   std::vector<Layer> layers_;
+  CudnnStack cudnn_;  // if that is the engine
 };
 
 // One layer by one engine: y [steps, batch, width], h [batch, width] and c [batch, hidden] after the last

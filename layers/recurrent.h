@@ -108,8 +108,15 @@ class RecurrentStack {
   // Throws Error where the options make no sense.
   RecurrentStack(const Scope& scope, const StackConfig& config);
 
+  const StackConfig& config() const { return config_; }
+  void require_input(const Var& x) const;  // throws Error unless it is [steps, batch, input]
   int count() const { return config_.layers * config_.directions; }
+  // Whether a layer's input is something else than the output of the one before it.
+  bool acts_between_layers() const {
+    return config_.layers > 1 && (config_.dropout > 0 || config_.residual || config_.last > 0);
+  }
   LayerScope scope_of(int layer) const;
+  const Scope& scope() const { return scope_; }
   int width_of(int layer) const { return is_last(layer) ? config_.last : config_.width; }  // of its h
   int cells_of(int layer) const { return is_last(layer) ? config_.last : config_.cells; }  // of its c
 
@@ -117,28 +124,37 @@ class RecurrentStack {
   // reads backwards.
   template <class Run>
   Var operator()(const Var& x, const Lengths& lengths, Run run) const {
+    const bool both = config_.directions == 2;
+    Tensor backwards;
+    return layer_by_layer(x, lengths, [&](int k, const Var& in, const Tensor& real_steps) {
+      const int steps = x.dim(0), batch = x.dim(1);
+      const Var forwards = run(k, in, masks(k, steps, batch, real_steps));
+      if (!both) return forwards;
+      if (!backwards.defined()) backwards = real_steps_of(lengths.backwards(), steps, batch);
+      return concat({forwards, flip(run(k + 1, flip(in), masks(k + 1, steps, batch, backwards)))}, 2);
+    });
+  }
+
+  // The same with both directions in one: run(k, x, real_steps) is y of layers k and, with two directions, k+1.
+  // real_steps [steps, batch] is 1 where a row's step is real and 0 where it is padding; undefined if all are real.
+  // at_once: run does all layers in its only call, as nothing acts between them.
+  template <class Run>
+  Var layer_by_layer(const Var& x, const Lengths& lengths, Run run, bool at_once = false) const {
     require_input(x);
-    const int steps = x.dim(0), batch = x.dim(1), directions = config_.directions;
-    const Tensor real_steps[] = {
-        real_steps_of(lengths, steps, batch),
-        directions == 2 ? real_steps_of(lengths.backwards(), steps, batch) : Tensor()};
-    Var y = real_steps[0].defined() ? mask_rows(x, real_steps[0]) : x;  // from here on padding is finite
-    for (int k = 0; k < count(); k += directions) {
+    const Tensor real_steps = real_steps_of(lengths, x.dim(0), x.dim(1));
+    Var y = real_steps.defined() ? mask_rows(x, real_steps) : x;  // from here on padding is finite
+    for (int k = 0; k < count(); k += config_.directions) {
       const bool first = k == 0;
       const Var in =
           first ? y : dropout(y, config_.dropout, places_.dropout.next_key(), config_.locked_dropout);
-      const Var forwards = run(k, in, masks(k, steps, batch, real_steps[0]));
-      const Var out =
-          directions == 1
-              ? forwards
-              : concat({forwards, flip(run(k + 1, flip(in), masks(k + 1, steps, batch, real_steps[1])))}, 2);
+      const Var out = run(k, in, real_steps);
       y = config_.residual && !first ? out + y : out;
+      if (at_once) break;
     }
-    return real_steps[0].defined() ? mask_rows(y, real_steps[0]) : y;
+    return real_steps.defined() ? mask_rows(y, real_steps) : y;
   }
 
  private:
-  void require_input(const Var& x) const;
   // 1 where a row's step is real, 0 where it is padding: [steps, batch]; undefined if all are real.
   static Tensor real_steps_of(const Lengths& lengths, int steps, int batch);
   RecurrentMasks masks(int layer, int steps, int batch, const Tensor& real_steps) const;

@@ -125,6 +125,19 @@ TEST_CASE("each criterion alone changes the engine, and is the reason given") {
        .value = "softsign",
        .because = "cell_activation = softsign is not in cuDNN",
        .config = [](LstmConfig& c) { c.cell_activation = Unary::softsign; }},
+      {.criterion = "algorithm",
+       .value = "persistent_small",
+       .because = "cuDNN's persistent_small kernels end at 192 units",
+       .config = [](LstmConfig& c) { c.algorithm = CudnnAlgorithm::persistent_small; }},
+      {.criterion = "algorithm",
+       .value = "persistent",
+       .because = "cuDNN's persistent kernels take no projection",
+       .config = [](LstmConfig& c) { c.algorithm = CudnnAlgorithm::persistent, c.projection = 100; }},
+      {.criterion = "algorithm",
+       .value = "persistent_dynamic",
+       .because = "cuDNN's persistent_dynamic kernels take no rows of different lengths",
+       .config = [](LstmConfig& c) { c.algorithm = CudnnAlgorithm::persistent_dynamic; },
+       .windows = [](WindowFacts& w) { w.lengths = WindowFacts::Lengths::padded_after; }},
       {.criterion = "steps",
        .value = "65536",
        .because = "steps 65536 are more than cuDNN's 65535",
@@ -241,6 +254,21 @@ TEST_CASE("the algorithm is the standard one, for the first reason that holds") 
   config.hidden = 1537;
   CHECK(lacks(algorithm(choose_lstm(config, h100)), {"1536 units"}) == "");
   CHECK(lacks(algorithm(choose_lstm(plain, h100)), {"two biases"}) == "");
+}
+
+TEST_CASE("an algorithm that was asked for is said, with what it costs") {
+  LstmConfig config = plain;
+  config.algorithm = CudnnAlgorithm::persistent;
+  const LstmChoice choice = choose_lstm(config, h100, window);
+  CHECK(choice.text == "lstm: cudnn, persistent, 2 x 1500");
+  CHECK(row(choice, "algorithm").fits == Fits::at_a_cost);
+  CHECK(lacks(row(choice, "algorithm").verdict, {"copy", "two biases"}) == "");
+  const GruConfig gru{.input = 3, .hidden = 5, .algorithm = CudnnAlgorithm::persistent_small};
+  CHECK(row(choose_gru(gru, h100), "algorithm").fits == Fits::yes);  // it has the copy in any case
+  for (const CudnnAlgorithm a :
+       {CudnnAlgorithm::automatic, CudnnAlgorithm::standard, CudnnAlgorithm::persistent_dynamic})
+    CHECK(cudnn_algorithm_named(name_of(a)) == a);
+  CHECK(lacks(input_error_of([] { cudnn_algorithm_named("fast"); }), {"fast", "auto", "persistent_small"}) == "");
 }
 
 TEST_CASE("everything in the way is named at once, the machine first") {

@@ -23,7 +23,7 @@ WindowCase window(const Case& c) {
 
 void compare(const Case& c, bool at_random = false) {
   const WindowCase w = window(c);
-  check_agreement(w, Window(w, LstmEngine::fused).run(), c.config.input, c.config.hidden, !at_random);
+  check_agreement(w, {Window(w, LstmEngine::fused).run()}, c.config.input, c.config.hidden, !at_random);
 }
 
 }  // namespace

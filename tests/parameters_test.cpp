@@ -9,6 +9,7 @@
 #include "framework/ops.h"
 #include "layers/dense.h"
 #include "layers/embedding.h"
+#include "optim/optimizer.h"
 #include "tests/support.h"
 
 using namespace unroll;
@@ -72,6 +73,45 @@ TEST_CASE("segments of the slabs are aligned to 256 bytes, in order, apart, and 
   for (const auto& p : params.all())
     for (int64_t i = 0; i < p->size(); ++i)
       CHECK(gradients.data()[p->offset + i] == 2 * values.data()[p->offset + i]);
+}
+
+TEST_CASE("parameters that are joined lie one behind the other, in the order that was asked for") {
+  ParameterSet params;
+  const Scope scope = params / "lstm";
+  std::vector<Var> vars;
+  for (const auto& [name, size] : {std::pair{"a", 3}, {"b", 5}, {"c", 7}, {"d", 2}, {"e", 1}})
+    vars.push_back(scope.add(name, {size}, Init::uniform(1, 2)).var());
+  scope.join(std::vector{vars[1], vars[4], vars[0]});
+  const Tensor values = params.values();
+  std::string order;
+  for (const auto& p : params.all()) order += p->name.back();
+  CHECK(order == "beacd");
+  const auto at = [&](const char* name) { return params.find(name)->offset; };
+  CHECK(at("lstm.b") == 0);
+  CHECK(at("lstm.e") == 5);
+  CHECK(at("lstm.a") == 6);
+  CHECK(at("lstm.c") * sizeof(real) == 256);  // the others are aligned as ever
+  CHECK(at("lstm.d") * sizeof(real) == 512);
+  CHECK(params.find("lstm.e")->value.data() == values.data() + 5);
+  CHECK(all_zero(padding_of(params, values)));
+  CHECK(error_of([&] { scope.join(vars); }) == "parameters: they are joined after their first use");
+
+  ParameterSet others;
+  const Var stranger = others.add("x", {1}, {}).var();
+  ParameterSet more;
+  const Var one = more.add("y", {1}, {}).var();
+  CHECK(lacks(error_of([&] { (more / "s").join(std::vector{one, stranger}); }), {"none of this set"}) == "");
+}
+
+TEST_CASE("a frozen one among joined parameters stays as it is, and the norm does not count it") {
+  ParameterSet params;
+  std::vector<Var> vars;
+  for (const char* name : {"a", "b", "c"}) vars.push_back(params.add(name, {3}, Init::constant(1)).var());
+  (params / "all").join(vars);
+  params.find("b")->frozen = true;
+  Tape tape;
+  tape.backward(sum(vars[0]) + sum(vars[1]) + sum(vars[2]));
+  CHECK(grad_norm(params) == doctest::Approx(std::sqrt(6.0)));
 }
 
 TEST_CASE("an empty set has empty slabs") {

@@ -24,8 +24,15 @@ struct Cudnn {
   WeightLayout layout = WeightLayout::dense;
   int persistent_units = 1024, small_units = 192;  // hidden limits of the two static persistent kernels
 
+  bool takes_host_memory = false;  // for tests of the stand-in itself, whose buffers are the host's
+
+  // Faults to be planted.
+  bool lies_about_layout = false;  // it says dense, whatever it is
+  std::size_t too_few_bytes = 0;   // of workspace, in its answer
+
   std::string refusal;  // why a call was last refused
   int live = 0;         // handles and descriptors that were created and not destroyed
+  const void* weights = nullptr;  // of the last forward pass
   struct {
     int forward = 0, backward_data = 0, backward_weights = 0;
   } calls;

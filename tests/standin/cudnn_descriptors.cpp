@@ -1,5 +1,5 @@
 // Handles and descriptors: what can be said of a network and its data, and what the library refuses. The rules were
-// tried on cuDNN 9.19, whose setters need no GPU.
+// tried on cuDNN 9.19, whose setters need no GPU; tests/cudnn_library_test.cpp compares the two where it is installed.
 #include "tests/standin/cudnn_descriptors.h"
 
 #include <cuda_bf16.h>
@@ -125,7 +125,7 @@ cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t d, cudnnDataTyp
   if (!alive(d)) return bad("tensor: no descriptor");
   if (rank < 1 || rank > CUDNN_DIM_MAX) return bad("tensor: rank");
   for (int i = 0; i < rank; ++i)
-    if (dims[i] < 1 || strides[i] < 1) return bad("tensor: a size or stride is not positive");
+    if (dims[i] < 1 || (strides[i] < 1 && dims[i] > 1)) return bad("tensor: a size or stride is not positive");
   *d = {type, {dims, dims + rank}, {strides, strides + rank}};
   return CUDNN_STATUS_SUCCESS;
 }
@@ -152,14 +152,14 @@ cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t d, cudnnRNNAlgo_t al
   if (biases < 0 || biases > CUDNN_RNN_SINGLE_REC_BIAS) return bad("rnn: no such mode of biases");
   if (math_type < 0 || math_type > CUDNN_FMA_MATH) return bad("rnn: no such mathematics");
   if (input < 1 || hidden < 1 || projection < 1 || layers < 1) return bad("rnn: a size is not positive");
-  if (flags & ~CUDNN_RNN_PADDED_IO_ENABLED) return bad("rnn: flags");
   const auto refused = [](const char* why) { return refuse(CUDNN_STATUS_NOT_SUPPORTED, why); };
   if (mode != CUDNN_LSTM && mode != CUDNN_GRU) return refused("rnn: the stand-in knows LSTM and GRU");
   if (input_mode != CUDNN_LINEAR_INPUT) return refused("rnn: the stand-in knows linear inputs");
   if (dropout) return refused("rnn: the stand-in knows no dropout");
+  if (biases != CUDNN_RNN_DOUBLE_BIAS && !standard) return refused("rnn: persistent kernels take two biases");
+  if (flags & ~CUDNN_RNN_PADDED_IO_ENABLED) return bad("rnn: flags");
   if (projection > hidden) return refused("rnn: a projection is wider than the cell");
   if (projection < hidden && (mode != CUDNN_LSTM || !standard)) return refused("rnn: a projection here");
-  if (biases != CUDNN_RNN_DOUBLE_BIAS && !standard) return refused("rnn: persistent kernels take two biases");
   const bool same = type == math;
   const bool known = type == CUDNN_DATA_FLOAT      ? same
                      : type == CUDNN_DATA_DOUBLE   ? same && (standard || dynamic)
@@ -186,15 +186,15 @@ cudnnStatus_t cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t d, cudnnDataTyp
   const bool packed = layout == CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED;
   if (!alive(d)) return bad("data: no descriptor");
   if (layout < 0 || layout > CUDNN_RNN_DATA_LAYOUT_BATCH_MAJOR_UNPACKED) return bad("data: no such layout");
+  if (type != CUDNN_DATA_FLOAT && type != CUDNN_DATA_DOUBLE && type != CUDNN_DATA_HALF && type != CUDNN_DATA_BFLOAT16)
+    return refuse(CUDNN_STATUS_NOT_SUPPORTED, "data: this type of numbers");
   if (steps < 1 || batch < 1 || width < 1 || !lengths) return bad("data: a size is not positive, or no lengths");
+  if (steps > 65'535) return refuse(CUDNN_STATUS_NOT_SUPPORTED, "data: too many steps");
   for (int b = 0; b < batch; ++b) {
     if (lengths[b] < 0 || lengths[b] > steps) return bad("data: a length");
     if (packed && (lengths[b] < 1 || lengths[b] > (b ? lengths[b - 1] : steps) || lengths[0] < steps))
       return bad("data: packed rows are to be descending, the first with all steps");
   }
-  if (type != CUDNN_DATA_FLOAT && type != CUDNN_DATA_DOUBLE && type != CUDNN_DATA_HALF && type != CUDNN_DATA_BFLOAT16)
-    return refuse(CUDNN_STATUS_NOT_SUPPORTED, "data: this type of numbers");
-  if (steps > 65'535) return refuse(CUDNN_STATUS_NOT_SUPPORTED, "data: too many steps");
   *d = {type, layout, steps, batch, width, {lengths, lengths + batch}, fill != nullptr};
   if (fill) d->fill = load(fill, 1, type)[0];
   return CUDNN_STATUS_SUCCESS;

@@ -56,7 +56,7 @@ struct WeightPiece {
   int rows, cols;
   std::size_t offset;  // in numbers
 };
-std::vector<WeightPiece> weight_pieces(const cudnnRNNStruct& rnn);
+std::vector<WeightPiece> weight_pieces(const cudnnRNNStruct& rnn, WeightLayout layout = cudnn().layout);
 std::size_t weight_bytes(const cudnnRNNStruct& rnn);
 std::vector<RnnWeights> load_weights(const cudnnRNNStruct& rnn, const void* space);
 std::vector<RnnWeights> zero_weights(const cudnnRNNStruct& rnn);

@@ -1,10 +1,12 @@
 // The computing calls of the stand-in. What a forward pass leaves in the reserve says which calls may follow, and what
 // must not have changed until then.
 #include <cstring>
+#include <initializer_list>
 #include <limits>
 #include <span>
 
 #include "tests/standin/cudnn_descriptors.h"
+#include "tests/standin/standin.h"
 
 namespace standin {
 
@@ -122,6 +124,31 @@ struct Call {
     if (reserve_space != sizes.reserve || (sizes.reserve && !reserve)) return "the size of the reserve";
     return "";
   }
+  // What is wrong with a buffer; null is allowed where it is `optional`.
+  struct Buffer {
+    const char* name;
+    const void* memory;
+    std::size_t bytes;
+    bool optional = false;
+  };
+  Buffer of(const char* name, const void* memory, const cudnnRNNDataStruct& d) const {
+    return {name, memory, numbers(d) * size_of(d.type)};
+  }
+  Buffer of_state(const char* name, const void* memory, int width) const {
+    return {name, memory, states(width) * size_of(rnn->type), true};
+  }
+  std::string fault(std::initializer_list<Buffer> buffers) const {
+    std::vector<Buffer> all = buffers;
+    all.push_back({"the workspace", work, work_space});
+    all.push_back({"the reserve", reserve, reserve_space, reserve_space == 0});
+    all.push_back({"the lengths", lengths, x->lengths.size() * sizeof(int32_t)});
+    for (const Buffer& b : all) {
+      if (!b.memory && !b.optional) return std::string(b.name) + ": null";
+      if (b.memory && b.bytes && !cudnn().takes_host_memory && !owns(b.memory, b.bytes))
+        return std::string(b.name) + ": not so many bytes of the device's memory";
+    }
+    return "";
+  }
   // What only shows when a kernel is to be run.
   std::string unserved() const {
     for (const int length : x->lengths)
@@ -175,7 +202,7 @@ cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle, cudnnRNNDescriptor
   if (!alive(handle) || !alive(rnn) || !alive(x) || rnn->layers == 0 || x->steps == 0 || !work || !reserve)
     return bad("temporary sizes: an argument");
   const Sizes sizes = temporary_sizes(*rnn, *x, mode);
-  *work = sizes.work, *reserve = sizes.reserve;
+  *work = sizes.work - cudnn().too_few_bytes, *reserve = sizes.reserve;
   return CUDNN_STATUS_SUCCESS;
 }
 
@@ -184,12 +211,19 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cu
                               cudnnRNNDataDescriptor_t y_desc, void* y, cudnnTensorDescriptor_t h_desc, const void* hx,
                               void* hy, cudnnTensorDescriptor_t c_desc, const void* cx, void* cy, size_t weight_space,
                               const void* weights, size_t work_space, void* work, size_t reserve_space, void* reserve) {
+  const OpenMemory open;
   const Call call{handle, rnn,    lengths,      x_desc,     y_desc,        h_desc,
                   c_desc, weight_space, work_space, reserve_space, work,   reserve};
   if (const std::string fault = call.fault(mode); !fault.empty()) return bad("forward: " + fault);
   if (const std::string fault = call.unserved(); !fault.empty())
     return refuse(CUDNN_STATUS_NOT_SUPPORTED, "forward: " + fault);
-  if (!x || !y || !weights) return bad("forward: x, y or the weights are null");
+  const int of_c = call.lstm() ? rnn->hidden : 0;
+  if (const std::string fault = call.fault({call.of("x", x, *x_desc), call.of("y", y, *y_desc),
+                                            call.of_state("hx", hx, rnn->width), call.of_state("hy", hy, rnn->width),
+                                            call.of_state("cx", cx, of_c), call.of_state("cy", cy, of_c),
+                                            {"the weights", weights, weight_space}});
+      !fault.empty())
+    return bad("forward: " + fault);
   const RnnShape shape = call.shape();
   const std::vector<RnnWeights> w = load_weights(*rnn, weights);
   Window window(shape);
@@ -219,6 +253,7 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cu
     std::memcpy(reserve, &header, sizeof(header));
   }
   call.spoil_work_space();
+  cudnn().weights = weights;
   ++cudnn().calls.forward;
   return CUDNN_STATUS_SUCCESS;
 }
@@ -230,11 +265,20 @@ cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t
                                       const void* cx, const void* dcy, void* dcx, size_t weight_space,
                                       const void* weights, size_t work_space, void* work, size_t reserve_space,
                                       void* reserve) {
+  const OpenMemory open;
   const Call call{handle, rnn,    lengths,      x_desc,     y_desc,        h_desc,
                   c_desc, weight_space, work_space, reserve_space, work,   reserve};
   if (const std::string fault = call.fault(CUDNN_FWD_MODE_TRAINING); !fault.empty())
     return bad("backward data: " + fault);
-  if (!y || !dy || !dx || !weights) return bad("backward data: y, dy, dx or the weights are null");
+  const int of_c = call.lstm() ? rnn->hidden : 0;
+  if (const std::string fault =
+          call.fault({call.of("y", y, *y_desc), call.of("dy", dy, *y_desc), call.of("dx", dx, *x_desc),
+                      call.of_state("hx", hx, rnn->width), call.of_state("dhy", dhy, rnn->width),
+                      call.of_state("dhx", dhx, rnn->width), call.of_state("cx", cx, of_c),
+                      call.of_state("dcy", dcy, of_c), call.of_state("dcx", dcx, of_c),
+                      {"the weights", weights, weight_space}});
+      !fault.empty())
+    return bad("backward data: " + fault);
   const RnnShape shape = call.shape();
   Numbers h0 = call.state(hx, shape.width), c0 = call.lstm() ? call.state(cx, shape.hidden) : Numbers(h0.size());
   ReserveHeader header;
@@ -281,13 +325,18 @@ cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescripto
                                          cudnnRNNDataDescriptor_t y_desc, const void* y, size_t weight_space,
                                          void* gradients, size_t work_space, void* work, size_t reserve_space,
                                          void* reserve) {
+  const OpenMemory open;
   const Call call{handle, rnn,    lengths,      x_desc,     y_desc,        h_desc,
                   nullptr, weight_space, work_space, reserve_space, work,   reserve, false};
   if (const std::string fault = call.fault(CUDNN_FWD_MODE_TRAINING); !fault.empty())
     return bad("backward weights: " + fault);
   if (mode != CUDNN_WGRAD_MODE_ADD)
     return refuse(CUDNN_STATUS_NOT_SUPPORTED, "backward weights: they can only be added");
-  if (!x || !y || !gradients) return bad("backward weights: x, y or the gradients are null");
+  if (const std::string fault = call.fault({call.of("x", x, *x_desc), call.of("y", y, *y_desc),
+                                            call.of_state("hx", hx, rnn->width),
+                                            {"the gradients", gradients, weight_space}});
+      !fault.empty())
+    return bad("backward weights: " + fault);
   const RnnShape shape = call.shape();
   const Numbers h0 = call.state(hx, shape.width);
   ReserveHeader header;

@@ -6,7 +6,7 @@
 namespace standin {
 
 // Biases: a linear layer without one has no place. 4·H rows of a matrix lie together, gate by gate.
-std::vector<WeightPiece> weight_pieces(const cudnnRNNStruct& rnn) {
+std::vector<WeightPiece> weight_pieces(const cudnnRNNStruct& rnn, WeightLayout layout) {
   const RnnShape shape = rnn.shape({});
   const int gates = shape.gates();
   const bool projects = rnn.width < rnn.hidden;
@@ -16,7 +16,7 @@ std::vector<WeightPiece> weight_pieces(const cudnnRNNStruct& rnn) {
       const bool has_bias = rnn.biases == CUDNN_RNN_DOUBLE_BIAS ||
                             rnn.biases == (half ? CUDNN_RNN_SINGLE_REC_BIAS : CUDNN_RNN_SINGLE_INP_BIAS);
       for (int i = 0; i < gates; ++i) {
-        const int linear = half * gates + (cudnn().layout == WeightLayout::last_first ? gates - 1 - i : i);
+        const int linear = half * gates + (layout == WeightLayout::last_first ? gates - 1 - i : i);
         matrices.push_back({k, linear, false, rnn.hidden, half ? rnn.width : shape.input_of(k), 0});
         if (has_bias) biases.push_back({k, linear, true, rnn.hidden, 1, 0});
       }
@@ -25,10 +25,10 @@ std::vector<WeightPiece> weight_pieces(const cudnnRNNStruct& rnn) {
   }
   std::vector<WeightPiece> all = std::move(matrices);
   all.insert(all.end(), biases.begin(), biases.end());
-  if (cudnn().layout == WeightLayout::by_layer)
+  if (layout == WeightLayout::by_layer)
     std::ranges::stable_sort(all, {}, &WeightPiece::pseudo);
   std::size_t offset = 0;
-  const std::size_t alignment = cudnn().layout == WeightLayout::aligned ? 256 / size_of(rnn.type) : 1;
+  const std::size_t alignment = layout == WeightLayout::aligned ? 256 / size_of(rnn.type) : 1;
   for (WeightPiece& piece : all) {
     offset = (offset + alignment - 1) / alignment * alignment;
     piece.offset = offset;
@@ -108,7 +108,7 @@ cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t
   if (pseudo < 0 || pseudo >= rnn->layers * rnn->directions) return bad("weight params: no such layer");
   *matrix = {}, *bias = {};
   *matrix_address = *bias_address = nullptr;
-  for (const WeightPiece& p : weight_pieces(*rnn)) {
+  for (const WeightPiece& p : weight_pieces(*rnn, cudnn().lies_about_layout ? WeightLayout::dense : cudnn().layout)) {
     if (p.pseudo != pseudo || p.linear != linear) continue;
     const cudnnTensorStruct description{rnn->type, {1, p.rows, p.cols}, {p.rows * p.cols, p.cols, 1}};
     (p.bias ? *bias : *matrix) = description;

@@ -1,0 +1,24 @@
+// What this machine has for the engine `cudnn`.
+#include "framework/device.h"
+#include "layers/cudnn/library.h"
+#include "layers/engine.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+EngineFacts engine_facts() {
+  EngineFacts result{.precision = precision()};
+  if (!on_gpu()) {
+    result.no_gpu = why_no_gpu().empty() ? "the device is cpu" : why_no_gpu();
+    return result;
+  }
+  static const DeviceFacts device = device_facts();  // a process has one device; asking takes milliseconds
+  result.gpu = device.name;
+  result.capability = device.capability;
+  result.driver = device.driver;
+  result.toolkit = device.toolkit;
+  result.no_cudnn = gpu::cudnn_library().missing();
+  if (result.no_cudnn.empty()) result.cudnn = static_cast<int>(gpu::cudnn().get_version());
+  return result;
+}
+
+}  // namespace unroll::inline UNROLL_REAL

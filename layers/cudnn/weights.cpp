@@ -1,0 +1,136 @@
+#include "layers/cudnn/weights.h"
+
+#include <algorithm>
+#include <climits>
+
+#include "framework/kernels/kernels.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+using gpu::check;
+using gpu::cudnn;
+
+namespace {
+
+// A number's place in a space that need not exist: the library only computes addresses.
+constexpr uintptr_t base = 1 << 20;
+
+Tensor flat(const Tensor& t) { return t.reshape({static_cast<int>(t.size())}); }
+
+// Elements in what a descriptor describes as [1, rows, cols].
+int elements_of(cudnnTensorDescriptor_t descriptor) {
+  cudnnDataType_t type;
+  int rank = 0, dims[3] = {}, strides[3];
+  check(cudnn().get_tensor(descriptor, 3, &type, &rank, dims, strides), "cudnnGetTensorNdDescriptor");
+  require(rank == 3 && strides[2] == 1 && strides[1] == dims[2] && dims[0] == 1,
+          "cudnn: a matrix of the weight space is not [1, rows, columns], row by row");
+  return dims[1] * dims[2];
+}
+
+}  // namespace
+
+// Linear layers are numbered: the gates' products with x, their products with h, then the projection.
+CudnnWeightSpace::CudnnWeightSpace(const CudnnConfig& config, cudnnRNNDescriptor_t rnn,
+                                   const std::vector<CudnnWeights>& weights) {
+  check(cudnn().weight_space_size(gpu::cudnn_handle(), rnn, &bytes_), "cudnnGetRNNWeightSpaceSize");
+  require(bytes_ / sizeof(real) <= INT_MAX, "cudnn: a weight space of {} bytes is more than a tensor can index", bytes_);
+  const gpu::TensorDescriptor of_matrix, of_bias;
+  const int gates = config.lstm ? 4 : 3;
+  for (size_t k = 0; k < weights.size(); ++k) {
+    const CudnnWeights& w = weights[k];
+    const size_t ih = parameters_.size(), hh = ih + 1, bias = ih + 2, last = ih + 3;  // last: bias_hn, or weight_hr
+    for (const Var* v : {&w.weight_ih, &w.weight_hh, &w.bias}) parameters_.push_back(*v);
+    if (has(w.bias_hn)) parameters_.push_back(w.bias_hn);
+    if (has(w.weight_hr)) parameters_.push_back(w.weight_hr);
+    for (int linear = 0; linear < 2 * gates + (has(w.weight_hr) ? 1 : 0); ++linear) {
+      void *matrix = nullptr, *vector = nullptr;
+      check(cudnn().weight_params(gpu::cudnn_handle(), rnn, static_cast<int>(k), bytes_,
+                                  reinterpret_cast<const void*>(base), linear, of_matrix, &matrix, of_bias, &vector),
+            "cudnnGetRNNWeightParams");
+      require(matrix, "cudnn: the weight space has no matrix for the linear layer {}", linear);
+      const auto offset_of = [](const void* place) {
+        return static_cast<int>((reinterpret_cast<uintptr_t>(place) - base) / sizeof(real));
+      };
+      const int gate = linear % gates, count = elements_of(of_matrix);
+      if (linear == 2 * gates)
+        add(last, 0, count, offset_of(matrix));
+      else
+        add(linear < gates ? ih : hh, gate * count, count, offset_of(matrix));
+      if (!vector || linear == 2 * gates) continue;
+      const int rows = elements_of(of_bias);
+      if (linear < gates)
+        add(bias, gate * rows, rows, offset_of(vector));
+      else if (!config.lstm && gate == 2)
+        add(last, 0, rows, offset_of(vector));
+    }
+  }
+  std::vector<int64_t> covered(parameters_.size());
+  for (const Segment& s : segments_) covered[s.parameter] += s.count;
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    require(covered[i] == parameters_[i].value().size(), "cudnn: its weight space has {} numbers for a parameter of {}",
+            covered[i], parameters_[i].value().size());
+}
+
+// What continues the segment before, in both places, joins it.
+void CudnnWeightSpace::add(size_t parameter, int first, int count, int offset) {
+  for (Segment& s : segments_)
+    if (s.parameter == parameter && s.first + s.count == first && s.offset + s.count == offset)
+      return void(s.count += count);
+  segments_.push_back({parameter, first, count, offset});
+}
+
+namespace {
+
+// Where the space begins if each segment is to lie in it where it lies in `tensors`; nullptr if that cannot be.
+template <class Segments, class TensorOf>
+real* common_start(const Segments& segments, std::size_t bytes, const TensorOf& tensor_of) {
+  real* start = nullptr;
+  std::size_t end = 0;
+  for (const auto& s : segments) {
+    real* const here = tensor_of(s.parameter).data() + s.first - s.offset;
+    if (start && here != start) return nullptr;
+    start = here;
+    end = std::max(end, static_cast<std::size_t>(s.offset) + static_cast<std::size_t>(s.count));
+  }
+  return end * sizeof(real) == bytes ? start : nullptr;
+}
+
+}  // namespace
+
+real* CudnnWeightSpace::place() const {
+  return common_start(segments_, bytes_, [&](size_t i) { return parameters_[i].value(); });
+}
+
+const void* CudnnWeightSpace::renewed() const {
+  if (const real* const there = place()) return there;
+  if (!copy_.defined()) copy_ = Tensor::zeros({static_cast<int>(bytes_ / sizeof(real))});
+  for (const Segment& s : segments_)
+    copy_.slice(s.offset, s.offset + s.count)
+        .copy_from(flat(parameters_[s.parameter].value()).slice(s.first, s.first + s.count));
+  return copy_.data();
+}
+
+CudnnWeightSpace::Gathering CudnnWeightSpace::begin() const {
+  Gathering result;
+  for (const Var& v : parameters_) result.gradients.push_back(v.gradient());
+  if (in_place())
+    result.space = common_start(segments_, bytes_, [&](size_t i) { return result.gradients[i].tensor; });
+  if (result.space) {
+    for (const Into& d : result.gradients)
+      if (!d.add) d.tensor.fill(0);
+    return result;
+  }
+  result.copy = Tensor::zeros({static_cast<int>(bytes_ / sizeof(real))});
+  result.space = result.copy.data();
+  return result;
+}
+
+void CudnnWeightSpace::finish(const Gathering& from) const {
+  if (!from.copy.defined()) return;
+  for (const Segment& s : segments_) {
+    const Into& d = from.gradients[s.parameter];
+    kernels().affine(from.copy.data() + s.offset, 1, 0, d.tensor.data() + s.first, s.count, d.add);
+  }
+}
+
+}  // namespace unroll::inline UNROLL_REAL

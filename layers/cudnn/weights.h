@@ -1,0 +1,54 @@
+// Where cuDNN wants a network's weights: asked of the library, never assumed.
+#pragma once
+
+#include <vector>
+
+#include "layers/cudnn.h"
+#include "layers/cudnn/library.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+class CudnnWeightSpace {
+ public:
+  CudnnWeightSpace(const CudnnConfig& config, cudnnRNNDescriptor_t rnn, const std::vector<CudnnWeights>& weights);
+
+  std::size_t bytes() const { return bytes_; }
+  const Vars& parameters() const { return parameters_; }  // each once
+  // Whether the parameters lie in memory as cuDNN wants them.
+  bool in_place() const { return place() != nullptr; }
+
+  // The weight space with the parameters' values: the parameters themselves, or a copy that is renewed by this.
+  const void* renewed() const;
+
+  // Calls add_gradients(space) for cuDNN to add to a weight space, and brings what it added to the parameters'
+  // gradients.
+  template <class F>
+  void gather(F add_gradients) const {
+    const Gathering into = begin();
+    add_gradients(into.space);
+    finish(into);
+  }
+
+ private:
+  // Elements first … first+count-1 of a parameter, and where they are in the weight space.
+  struct Segment {
+    size_t parameter;
+    int first, count, offset;
+  };
+  struct Gathering {
+    void* space = nullptr;
+    Tensor copy = {};                  // undefined: the gradients themselves are the space
+    std::vector<Into> gradients = {};  // by parameter
+  };
+  real* place() const;  // of the weight space in the parameters; nullptr if they are not in place
+  Gathering begin() const;
+  void finish(const Gathering& from) const;
+  void add(size_t parameter, int first, int count, int offset);
+
+  std::size_t bytes_ = 0;
+  Vars parameters_;
+  std::vector<Segment> segments_;
+  mutable Tensor copy_;  // what no parameter fills stays 0: the second bias of an LSTM
+};
+
+}  // namespace unroll::inline UNROLL_REAL

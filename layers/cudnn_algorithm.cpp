@@ -1,0 +1,76 @@
+#include "layers/cudnn_algorithm.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "framework/device.h"
+#include "layers/recurrent_layer.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+namespace {
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// One window forward and backward. Zeros take as long as anything else.
+void run(const RecurrentLayer& layer, ParameterSet& params, int steps, int batch) {
+  Tape tape;
+  const Var x = tape.watch(Tensor::zeros({steps, batch, layer.input()}));
+  tape.backward(sum(layer(x, layer.zero_state(batch)).y));
+  params.spend_gradients();
+}
+
+template <class Layer, class Config, class Choose>
+std::vector<MeasuredAlgorithm> measure(Config config, int steps, int batch, std::function<double()> now, Choose choose) {
+  constexpr int runs = 3;
+  if (!now) now = steady_seconds;
+  config.engine = LstmEngine::cudnn;
+  std::vector<MeasuredAlgorithm> result;
+  for (const CudnnAlgorithm algorithm : {CudnnAlgorithm::standard, CudnnAlgorithm::persistent,
+                                         CudnnAlgorithm::persistent_small, CudnnAlgorithm::persistent_dynamic}) {
+    MeasuredAlgorithm& measured = result.emplace_back(MeasuredAlgorithm{algorithm});
+    config.algorithm = algorithm;
+    try {
+      choose(config, engine_facts(), WindowFacts{.steps = steps, .batch = batch});
+      ParameterSet params;
+      const RecurrentLayer layer = Layer(params / "measured", config);
+      run(layer, params, steps, batch);  // what is made at first use is no part of it
+      for (int i = 0; i < runs; ++i) {
+        synchronize();
+        const double begin = now();
+        run(layer, params, steps, batch);
+        synchronize();
+        const double seconds = now() - begin;
+        measured.seconds = i == 0 ? seconds : std::min(measured.seconds, seconds);
+      }
+    } catch (const CudnnRefusal& refusal) {  // of sizes that no table of ours has
+      measured.why_not = refusal.what();
+    } catch (const InputError& refusal) {
+      if (algorithm == CudnnAlgorithm::standard) throw;  // which takes whatever cuDNN does
+      measured.why_not = refusal.what();
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<MeasuredAlgorithm> measure_algorithms(const LstmConfig& config, int steps, int batch,
+                                                  const std::function<double()>& now) {
+  return measure<Lstm>(config, steps, batch, now, choose_lstm);
+}
+std::vector<MeasuredAlgorithm> measure_algorithms(const GruConfig& config, int steps, int batch,
+                                                  const std::function<double()>& now) {
+  return measure<Gru>(config, steps, batch, now, choose_gru);
+}
+
+CudnnAlgorithm fastest(const std::vector<MeasuredAlgorithm>& measured) {
+  const MeasuredAlgorithm* best = &measured.front();
+  for (const MeasuredAlgorithm& m : measured)
+    if (m.why_not.empty() && m.seconds < best->seconds) best = &m;
+  return best->algorithm;
+}
+
+}  // namespace unroll::inline UNROLL_REAL
