@@ -38,10 +38,12 @@ void pack(const Lines& x, int64_t count, int64_t height, int64_t k, real* out) {
   }
 }
 
-// Where few rows meet weights that nobody has packed and whose columns lie along k: these are read once, from where they
-// lie, and turned in registers, W columns at a time. The sums are those of the tiles, over `depth` numbers each, to the bit.
+// Where one row or two meet weights that nobody has packed and whose columns lie along k: these are read once, from where
+// they lie, and turned in registers, W columns at a time. The sums are those of the tiles, over `depth` numbers each, to the
+// bit.
 template <int rows>
-void multiply_unpacked(const Lines& a, const Lines& b, int64_t n, int64_t k, int64_t depth, real* c, int64_t c_row, bool add) {
+void multiply_unpacked(const Lines& a, const Lines& b, int64_t n, int64_t k, int64_t depth, real* c, int64_t c_row,
+                       bool add) {
   for (int64_t j = 0; j < n; j += W) {
     const real* columns[W];
     for (int i = 0; i < W; ++i) columns[i] = b.data + smaller(j + i, n - 1) * b.line;
@@ -49,7 +51,7 @@ void multiply_unpacked(const Lines& a, const Lines& b, int64_t n, int64_t k, int
       const int64_t back = smaller(front + depth, k);
       Vector sum[rows] = {};
       for (int64_t next = front; next < back; next += W) {
-        const int64_t l = smaller(next, back - W);  // the last piece overlaps the one before
+        const int64_t l = smaller(next, back - W), first = next - l;  // the last piece overlaps the one before
         Vector v[W];
 #pragma GCC unroll 16
         for (int i = 0; i < W; ++i) {
@@ -57,14 +59,14 @@ void multiply_unpacked(const Lines& a, const Lines& b, int64_t n, int64_t k, int
           __builtin_prefetch(columns[i] + l + W * b.line);  // what the next columns begin with
         }
         turn(v);
-        const auto accumulate = [&](int64_t i) {
-          for (int row = 0; row < rows; ++row) sum[row] += a.data[row * a.line + (l + i) * a.step] * v[i];
-        };
-        if (l == next) {
+        for (int row = 0; row < rows; ++row) {
+          const real* const x = a.data + row * a.line + l * a.step;
+          if (first == 0) {
 #pragma GCC unroll 16
-          for (int i = 0; i < W; ++i) accumulate(i);
-        } else {
-          for (int64_t i = next - l; i < W; ++i) accumulate(i);
+            for (int i = 0; i < W; ++i) sum[row] += x[i * a.step] * v[i];
+          } else {
+            for (int64_t i = first; i < W; ++i) sum[row] += x[i * a.step] * v[i];
+          }
         }
       }
       for (int row = 0; row < rows; ++row)
@@ -91,14 +93,11 @@ struct Float {
   UNROLL_FORMULA static Vector load(const real* b) { return cpu::load(b); }
   UNROLL_FORMULA static void accumulate(Vector& sum, real a, Vector b) { sum += a * b; }
 
-  // Does a product of few rows, and says whether it was one.
+  // Does a product of so few rows that packing would take longer, and says whether it was one.
   static bool without_packing(const Share<Float>& s) {
     const int64_t kc = depth(s.k), last = s.k - (ceil_div(s.k, kc) - 1) * kc;
-    if (s.packed || s.m > 4 || s.b.step != 1 || last < W) return false;
-    const auto multiply = s.m == 1   ? multiply_unpacked<1>
-                          : s.m == 2 ? multiply_unpacked<2>
-                          : s.m == 3 ? multiply_unpacked<3>
-                                     : multiply_unpacked<4>;
+    if (s.packed || s.m > 2 || s.b.step != 1 || last < W) return false;
+    const auto multiply = s.m == 1 ? multiply_unpacked<1> : multiply_unpacked<2>;
     multiply(s.a, s.b, s.n, s.k, kc, s.c, s.c_row, s.add);
     return true;
   }
