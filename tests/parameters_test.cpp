@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numbers>
 
 #include "framework/loss.h"
 #include "framework/ops.h"
@@ -184,6 +185,26 @@ TEST_CASE("first values depend on the seed and the path, not on the order of reg
   params.add("a", {40}, Init::uniform(-1, 1));
   params.add("b", {40}, Init::uniform(-1, 1));
   CHECK(by_name(params)["a"] != by_name(params)["b"]);
+}
+
+TEST_CASE("each first value comes from the random numbers of its own place, on any number of threads") {
+  for (const int size : {1, 3, 70001})
+    for (const int count : {1, 3}) {
+      const Threads guard(count);
+      ParameterSet params(5);
+      const Var u_of = params.add("u", {size}, Init::uniform(-2, 1)).var();
+      const Var n_of = params.add("n", {size}, Init::normal(2, 3)).var();
+      const std::vector<real> uniform = u_of.value().to_host(), normal = n_of.value().to_host();
+      const RandomKey u{.seed = 5, .place = place_of("u")}, n{.seed = 5, .place = place_of("n")};
+      int wrong = 0;
+      for (int i = 0; i < size; ++i) {
+        wrong += uniform[static_cast<size_t>(i)] != -2 + 3 * u.uniform(static_cast<uint64_t>(i));
+        const float radius = std::sqrt(-2 * std::log(1 - n.uniform(2 * static_cast<uint64_t>(i))));
+        const float angle = 2 * std::numbers::pi_v<float> * n.uniform(2 * static_cast<uint64_t>(i) + 1);
+        wrong += normal[static_cast<size_t>(i)] != 2 + 3 * radius * std::cos(angle);
+      }
+      CHECK(wrong == 0);
+    }
 }
 
 TEST_CASE("first values have the distribution that was asked for") {
