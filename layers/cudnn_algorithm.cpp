@@ -55,6 +55,15 @@ std::vector<MeasuredAlgorithm> measure(Config config, int steps, int batch, std:
   return result;
 }
 
+template <class Config, class Choose>
+CudnnAlgorithm to_train_with(const Config& config, int steps, int batch, bool deterministic,
+                             const std::function<double()>& now, Choose choose) {
+  const WindowFacts window{.steps = steps, .batch = batch};
+  if (config.algorithm != CudnnAlgorithm::automatic) return config.algorithm;
+  if (choose(config, engine_facts(), window).engine != LstmEngine::cudnn) return CudnnAlgorithm::automatic;
+  return deterministic ? CudnnAlgorithm::standard : fastest(measure_algorithms(config, steps, batch, now));
+}
+
 }  // namespace
 
 std::vector<MeasuredAlgorithm> measure_algorithms(const LstmConfig& config, int steps, int batch,
@@ -64,6 +73,15 @@ std::vector<MeasuredAlgorithm> measure_algorithms(const LstmConfig& config, int 
 std::vector<MeasuredAlgorithm> measure_algorithms(const GruConfig& config, int steps, int batch,
                                                   const std::function<double()>& now) {
   return measure<Gru>(config, steps, batch, now, choose_gru);
+}
+
+CudnnAlgorithm algorithm_to_train_with(const LstmConfig& config, int steps, int batch, bool deterministic,
+                                       const std::function<double()>& now) {
+  return to_train_with(config, steps, batch, deterministic, now, choose_lstm);
+}
+CudnnAlgorithm algorithm_to_train_with(const GruConfig& config, int steps, int batch, bool deterministic,
+                                       const std::function<double()>& now) {
+  return to_train_with(config, steps, batch, deterministic, now, choose_gru);
 }
 
 CudnnAlgorithm fastest(const std::vector<MeasuredAlgorithm>& measured) {

@@ -136,9 +136,9 @@ void judge_algorithm(Table& table, const LayerFacts& layer, const EngineFacts& f
   const std::string why = why_not_persistent(CudnnAlgorithm::persistent, layer, f, window);
   table.costs("algorithm", "standard",
               "persistent kernels " + (!why.empty()         ? why
-                                       : layer.two_biases ? "may be faster: training measures it"
-                                                          : "may be faster, but need a copy of the weights with two "
-                                                            "biases: training measures it"));
+                                       : layer.two_biases ? "may be faster: measuring tells"
+                                                          : "may be faster, with a copy of the weights that has "
+                                                            "two biases: measuring tells"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "data/windows.h"
+#include "layers/cudnn_algorithm.h"
 #include "training/signals.h"
 
 namespace ptb {
@@ -23,7 +24,8 @@ Config layer_config(const Recipe& recipe) {
           .recurrent_dropout = m.recurrent_dropout,
           .weight_drop = m.weight_drop,
           .residual = m.residual,
-          .engine = lstm_engine_named(m.engine)};
+          .engine = lstm_engine_named(m.engine),
+          .algorithm = cudnn_algorithm_named(m.algorithm)};
 }
 
 LstmConfig lstm_config(const Recipe& recipe) {
@@ -66,6 +68,14 @@ void choose_first_values(ParameterSet& params, const Recipe& recipe) {
 RecurrentLayer make_layers(ParameterSet& params, const Recipe& recipe) {
   if (recipe.model.cell == Cell::gru) return Gru(params / "gru", gru_config(recipe));
   return Lstm(params / "lstm", lstm_config(recipe));
+}
+
+void settle_algorithm(Recipe& recipe) {
+  const auto settled = [&](const auto& config) {
+    return algorithm_to_train_with(config, recipe.data.bptt, recipe.data.batch, recipe.training.deterministic);
+  };
+  recipe.model.algorithm = name_of(recipe.model.cell == Cell::gru ? settled(gru_config(recipe))
+                                                                  : settled(lstm_config(recipe)));
 }
 
 LanguageModel::LanguageModel(const Recipe& recipe, int vocab)

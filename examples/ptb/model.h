@@ -12,6 +12,10 @@ namespace ptb {
 // The layers of a recipe, under "lstm" or "gru".
 RecurrentLayer make_layers(ParameterSet& params, const Recipe& recipe);
 
+// Settles model.algorithm, if that is "auto" and the engine is cudnn: measured on this machine for the recipe's windows,
+// unless training.deterministic says the documented one. Before a model is made that is to be trained.
+void settle_algorithm(Recipe& recipe);
+
 struct LanguageModel {
   LanguageModel(const Recipe& recipe, int vocab);
 

@@ -61,6 +61,11 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
   reader.key("engine", r.model.engine, "how the recurrent layers are computed")
       .one_of({"auto", "cudnn", "fused", "composed"});
   reader
+      .key("algorithm", r.model.algorithm,
+           "of the engine cudnn; auto: each that serves is measured when training begins, and the fastest is written "
+           "down here")
+      .one_of({"auto", "standard", "persistent", "persistent_small", "persistent_dynamic"});
+  reader
       .key("init", r.model.init,
            "first values are uniform in ±init, of all parameters or as init_scheme says")
       .above(0)
@@ -115,6 +120,8 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
       {{"mean", Reduction::mean}, {"sum-over-steps", Reduction::sum_over_steps}},
       "what is minimised: the mean over tokens, or the sum over a window's steps of the mean over the batch; "
       "learning rate and clip are relative to it");
+  reader.key("deterministic", r.training.deterministic,
+             "model.algorithm = \"auto\" is the standard one, unmeasured: two runs from the start have the same bits");
   const char* revisiting = "Merity, McCann, Socher 2017";
   reader
       .key("activation_regularization", r.training.activation_regularization,

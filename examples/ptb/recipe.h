@@ -34,7 +34,7 @@ struct Recipe {
     bool layer_norm = false, peepholes = false, residual = false;
     Unary gate_activation = Unary::sigmoid, cell_activation = Unary::tanh;
     bool tied = false;
-    std::string engine = "auto";
+    std::string engine = "auto", algorithm = "auto";
     float init = 0.1f;
     InitScheme init_scheme = InitScheme::uniform;
     float forget_bias = 0;
@@ -53,6 +53,7 @@ struct Recipe {
   } data;
   struct : TrainingSection {
     Reduction reduction = Reduction::sum_over_steps;
+    bool deterministic = false;
     float activation_regularization = 0, temporal_activation_regularization = 0;
     int sample_every_epochs = 0, sample_words = 30;
   } training;

@@ -67,6 +67,7 @@ void train(Command& command) {
     request.recipe.training.activation_regularization = 0;
     request.recipe.training.temporal_activation_regularization = 0;
   }
+  settle_algorithm(request.recipe);
   TextTraining training(request.run, request.recipe);
   if (request.run.dry_run) return training.dry_run();
   if (request.overfit_one_batch) return training.overfit_one_batch();
