@@ -12,9 +12,6 @@ using gpu::cudnn;
 
 namespace {
 
-// A number's place in a space that need not exist: the library only computes addresses.
-constexpr uintptr_t base = 1 << 20;
-
 Tensor flat(const Tensor& t) { return t.reshape({static_cast<int>(t.size())}); }
 
 // Elements in what a descriptor describes as [1, rows, cols].
@@ -36,6 +33,8 @@ CudnnWeightSpace::CudnnWeightSpace(const CudnnConfig& config, cudnnRNNDescriptor
   require(bytes_ / sizeof(real) <= INT_MAX, "cudnn: a weight space of {} bytes is more than a tensor can index", bytes_);
   const gpu::TensorDescriptor of_matrix, of_bias;
   const int gates = config.lstm ? 4 : 3;
+  // Where the space would begin if all is in place. The library only computes addresses.
+  const char* const start = reinterpret_cast<const char*>(weights.front().weight_ih.value().data());
   for (size_t k = 0; k < weights.size(); ++k) {
     const CudnnWeights& w = weights[k];
     const size_t ih = parameters_.size(), hh = ih + 1, bias = ih + 2, last = ih + 3;  // last: bias_hn, or weight_hr
@@ -45,11 +44,11 @@ CudnnWeightSpace::CudnnWeightSpace(const CudnnConfig& config, cudnnRNNDescriptor
     for (int linear = 0; linear < 2 * gates + (has(w.weight_hr) ? 1 : 0); ++linear) {
       void *matrix = nullptr, *vector = nullptr;
       check(cudnn().weight_params(gpu::cudnn_handle(), rnn, static_cast<int>(k), bytes_,
-                                  reinterpret_cast<const void*>(base), linear, of_matrix, &matrix, of_bias, &vector),
+                                  start, linear, of_matrix, &matrix, of_bias, &vector),
             "cudnnGetRNNWeightParams");
       require(matrix, "cudnn: the weight space has no matrix for the linear layer {}", linear);
-      const auto offset_of = [](const void* place) {
-        return static_cast<int>((reinterpret_cast<uintptr_t>(place) - base) / sizeof(real));
+      const auto offset_of = [=](const void* place) {
+        return static_cast<int>((static_cast<const char*>(place) - start) / static_cast<ptrdiff_t>(sizeof(real)));
       };
       const int gate = linear % gates, count = elements_of(of_matrix);
       if (linear == 2 * gates)
