@@ -28,7 +28,8 @@ struct CudnnRefusal : Error {
 
 struct CudnnConfig {
   bool lstm = true;  // else a GRU
-  int input = 0, hidden = 0, width = 0, layers = 1, directions = 1;  // width: of h, hidden where nothing projects
+  int input = 0, hidden = 0, width = 0, layers = 1,
+      directions = 1;  // width: of h, hidden where nothing projects
   CudnnAlgorithm algorithm = CudnnAlgorithm::automatic;
 };
 
@@ -46,7 +47,8 @@ class CudnnNetwork {
   };
   // x [steps, batch, input], h and c [layers*directions, batch, …]. Row b has lengths[b] steps, padded after; undefined:
   // all have all. real_steps [steps, batch]: the same as factors, for the gradient of x, which is 0 in padding, as y is.
-  Output operator()(const Var& x, const Var& h, const Var& c, const IdTensor& lengths, const Tensor& real_steps) const;
+  Output operator()(const Var& x, const Var& h, const Var& c, const IdTensor& lengths,
+                    const Tensor& real_steps) const;
 
  private:
   struct Parts;
@@ -63,9 +65,9 @@ void require_cudnn_serves(Config config, const Var& x, const Lengths& lengths, C
   choose(config, engine_facts(),
          {.steps = x.dim(0),
           .batch = x.dim(1),
-          .lengths = !lengths.steps.defined()                ? Known::none
+          .lengths = !lengths.steps.defined()             ? Known::none
                      : lengths.padding == Padding::before ? Known::padded_before
-                                                           : Known::padded_after});
+                                                          : Known::padded_after});
 }
 
 class CudnnStack {

@@ -23,13 +23,15 @@ void run(const RecurrentLayer& layer, ParameterSet& params, int steps, int batch
 }
 
 template <class Layer, class Config, class Choose>
-std::vector<MeasuredAlgorithm> measure(Config config, int steps, int batch, std::function<double()> now, Choose choose) {
+std::vector<MeasuredAlgorithm> measure(Config config, int steps, int batch, std::function<double()> now,
+                                       Choose choose) {
   constexpr int runs = 3;
   if (!now) now = steady_seconds;
   config.engine = LstmEngine::cudnn;
   std::vector<MeasuredAlgorithm> result;
-  for (const CudnnAlgorithm algorithm : {CudnnAlgorithm::standard, CudnnAlgorithm::persistent,
-                                         CudnnAlgorithm::persistent_small, CudnnAlgorithm::persistent_dynamic}) {
+  for (const CudnnAlgorithm algorithm :
+       {CudnnAlgorithm::standard, CudnnAlgorithm::persistent, CudnnAlgorithm::persistent_small,
+        CudnnAlgorithm::persistent_dynamic}) {
     MeasuredAlgorithm& measured = result.emplace_back(MeasuredAlgorithm{algorithm});
     config.algorithm = algorithm;
     try {

@@ -37,15 +37,18 @@ CudnnStack::CudnnStack(const Scope& scope, const RecurrentStack& stack, std::vec
   }
 }
 
-CudnnNetwork::Output CudnnStack::operator()(const RecurrentStack& stack, const Var& x, const RecurrentVars& state,
-                                            const Lengths& lengths) const {
+CudnnNetwork::Output CudnnStack::operator()(const RecurrentStack& stack, const Var& x,
+                                            const RecurrentVars& state, const Lengths& lengths) const {
   const bool lstm = stack.config().cells > 0;
   if (!stack.acts_between_layers()) {
     CudnnNetwork::Output out;
-    const Var y = stack.layer_by_layer(x, lengths, [&](int, const Var& in, const Tensor& real_steps) {
-      out = networks_[0](in, state.h, state.c, lengths.steps, real_steps);
-      return out.y;
-    }, true);
+    const Var y = stack.layer_by_layer(
+        x, lengths,
+        [&](int, const Var& in, const Tensor& real_steps) {
+          out = networks_[0](in, state.h, state.c, lengths.steps, real_steps);
+          return out.y;
+        },
+        true);
     return {y, out.h, out.c};
   }
   // A layer that is narrower than the others has states that fill the first elements of their rows.

@@ -30,7 +30,8 @@ using Handle = Owned<cudnnHandle_t, cudnnCreate, cudnnDestroy>;
 using TensorDescriptor =
     Owned<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor>;
 using NetworkDescriptor = Owned<cudnnRNNDescriptor_t, cudnnCreateRNNDescriptor, cudnnDestroyRNNDescriptor>;
-using DataDescriptor = Owned<cudnnRNNDataDescriptor_t, cudnnCreateRNNDataDescriptor, cudnnDestroyRNNDataDescriptor>;
+using DataDescriptor =
+    Owned<cudnnRNNDataDescriptor_t, cudnnCreateRNNDataDescriptor, cudnnDestroyRNNDataDescriptor>;
 
 using Bytes = std::vector<char>;
 
@@ -52,13 +53,13 @@ struct Network {
   void set() {
     if (lengths.empty()) lengths.assign(static_cast<size_t>(batch), steps);
     REQUIRE(cudnnSetRNNDescriptor_v8(rnn, algorithm, lstm ? CUDNN_LSTM : CUDNN_GRU, biases,
-                                     directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
-                                     type_of_real, type_of_real, CUDNN_FMA_MATH, input, hidden, width, layers, nullptr,
-                                     CUDNN_RNN_PADDED_IO_ENABLED) == ok);
+                                     directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL,
+                                     CUDNN_LINEAR_INPUT, type_of_real, type_of_real, CUDNN_FMA_MATH, input,
+                                     hidden, width, layers, nullptr, CUDNN_RNN_PADDED_IO_ENABLED) == ok);
     real zero = 0;
     const auto describe = [&](cudnnRNNDataDescriptor_t d, int of, real* fill) {
-      REQUIRE(cudnnSetRNNDataDescriptor(d, type_of_real, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, steps, batch, of,
-                                        lengths.data(), fill) == ok);
+      REQUIRE(cudnnSetRNNDataDescriptor(d, type_of_real, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, steps,
+                                        batch, of, lengths.data(), fill) == ok);
     };
     describe(x, input, nullptr), describe(y, directions * width, &zero);
     const auto describe_state = [&](cudnnTensorDescriptor_t d, int of) {
@@ -67,7 +68,8 @@ struct Network {
     };
     describe_state(h, width), describe_state(c, hidden);
     REQUIRE(cudnnGetRNNWeightSpaceSize(handle, rnn, &weight_bytes) == ok);
-    REQUIRE(cudnnGetRNNTempSpaceSizes(handle, rnn, CUDNN_FWD_MODE_TRAINING, x, &work_bytes, &reserve_bytes) == ok);
+    REQUIRE(cudnnGetRNNTempSpaceSizes(handle, rnn, CUDNN_FWD_MODE_TRAINING, x, &work_bytes, &reserve_bytes) ==
+            ok);
     weights.assign(weight_bytes, 0), work.assign(work_bytes, 0), reserve.assign(reserve_bytes, 0);
   }
 
@@ -79,8 +81,8 @@ struct Network {
     for (int k = 0; k < layers * directions; ++k)
       for (int i = 0; i < 2 * gates + (width < hidden); ++i) {
         void *matrix, *bias;
-        REQUIRE(cudnnGetRNNWeightParams(handle, rnn, k, weight_bytes, space.data(), i, of_matrix, &matrix, of_bias,
-                                        &bias) == ok);
+        REQUIRE(cudnnGetRNNWeightParams(handle, rnn, k, weight_bytes, space.data(), i, of_matrix, &matrix,
+                                        of_bias, &bias) == ok);
         const std::string layer = fmt::format("_l{}{}", k / directions, k % directions ? "_reverse" : "");
         cudnnDataType_t type;
         int rank, dims[3], strides[3];
@@ -95,20 +97,20 @@ struct Network {
   }
 
   cudnnStatus_t forward(const Window& w, Tensor& out, Tensor& hy, Tensor& cy) {
-    return cudnnRNNForward(handle, rnn, CUDNN_FWD_MODE_TRAINING, lengths.data(), x, w.x.data(), y, out.data(), h,
-                           w.h0.data(), hy.data(), c, w.c0.data(), cy.data(), weight_bytes, weights.data(),
+    return cudnnRNNForward(handle, rnn, CUDNN_FWD_MODE_TRAINING, lengths.data(), x, w.x.data(), y, out.data(),
+                           h, w.h0.data(), hy.data(), c, w.c0.data(), cy.data(), weight_bytes, weights.data(),
                            work_bytes, work.data(), reserve_bytes, reserve.data());
   }
   cudnnStatus_t backward_data(const Window& w, const Tensor& out, Tensor& dx, Tensor& dh, Tensor& dc) {
     return cudnnRNNBackwardData_v8(handle, rnn, lengths.data(), y, out.data(), w.of_y.data(), x, dx.data(), h,
-                                   w.h0.data(), w.of_h.data(), dh.data(), c, w.c0.data(), w.of_c.data(), dc.data(),
-                                   weight_bytes, weights.data(), work_bytes, work.data(), reserve_bytes,
-                                   reserve.data());
+                                   w.h0.data(), w.of_h.data(), dh.data(), c, w.c0.data(), w.of_c.data(),
+                                   dc.data(), weight_bytes, weights.data(), work_bytes, work.data(),
+                                   reserve_bytes, reserve.data());
   }
   cudnnStatus_t backward_weights(const Window& w, const Tensor& out, Bytes& gradients) {
-    return cudnnRNNBackwardWeights_v8(handle, rnn, CUDNN_WGRAD_MODE_ADD, lengths.data(), x, w.x.data(), h, w.h0.data(),
-                                      y, out.data(), weight_bytes, gradients.data(), work_bytes, work.data(),
-                                      reserve_bytes, reserve.data());
+    return cudnnRNNBackwardWeights_v8(handle, rnn, CUDNN_WGRAD_MODE_ADD, lengths.data(), x, w.x.data(), h,
+                                      w.h0.data(), y, out.data(), weight_bytes, gradients.data(), work_bytes,
+                                      work.data(), reserve_bytes, reserve.data());
   }
 };
 
@@ -126,8 +128,7 @@ struct Run {
     const std::string layer = net.lstm ? "lstm" : "gru";
     net.each_piece(net.weights, [&](real* place, const std::string& name, int first, int count) {
       const Parameter& p = *window->params.find(layer + name);
-      if (at_fault && name.starts_with(".weight_ih"))
-        first = static_cast<int>((first + count) % p.size());
+      if (at_fault && name.starts_with(".weight_ih")) first = static_cast<int>((first + count) % p.size());
       std::copy_n(p.value.data() + first, count, place);
     });
     const auto like = [](const Tensor& t) { return t.defined() ? Tensor(t.shape()) : Tensor(); };
@@ -141,7 +142,8 @@ struct Run {
     CHECK(net.backward_data(*window, y, dx, dh, dc) == ok);
     CHECK(net.backward_weights(*window, y, gradients) == ok);
     REQUIRE(cudnn().refusal == "");
-    for (int t = 0; t < net.steps; ++t)  // padding has no gradient, and the library does not say what it writes there
+    for (int t = 0; t < net.steps;
+         ++t)  // padding has no gradient, and the library does not say what it writes there
       for (int b = 0; b < net.batch; ++b)
         if (t >= net.lengths[static_cast<size_t>(b)])
           for (real& v : dx[t][b].on_host(Access::change)) CHECK(std::isnan(std::exchange(v, 0)));
@@ -162,28 +164,28 @@ struct Run {
 WindowCase case_of(const Network& n) {
   Lengths lengths;
   if (!n.lengths.empty()) lengths.steps = ids({n.batch}, n.lengths);
-  const int input = n.input, hidden = n.hidden, layers = n.layers, projection = n.width < n.hidden ? n.width : 0;
+  const int input = n.input, hidden = n.hidden, layers = n.layers,
+            projection = n.width < n.hidden ? n.width : 0;
   const bool both = n.directions == 2;
-  return {.name = fmt::format("{} {}->{}/{} layers {} directions {} steps {} batch {}{}", n.lstm ? "lstm" : "gru",
-                              input, hidden, n.width, layers, n.directions, n.steps, n.batch,
-                              n.lengths.empty() ? "" : " with lengths"),
-          .layer = [=, lstm = n.lstm](ParameterSet& params, LstmEngine engine) -> RecurrentLayer {
-            if (lstm)
-              return Lstm(params / "lstm", {.input = input,
-                                            .hidden = hidden,
-                                            .layers = layers,
-                                            .projection = projection,
-                                            .bidirectional = both,
-                                            .engine = engine});
-            return Gru(params / "gru", {.input = input,
+  return {
+      .name = fmt::format("{} {}->{}/{} layers {} directions {} steps {} batch {}{}", n.lstm ? "lstm" : "gru",
+                          input, hidden, n.width, layers, n.directions, n.steps, n.batch,
+                          n.lengths.empty() ? "" : " with lengths"),
+      .layer = [=, lstm = n.lstm](ParameterSet& params, LstmEngine engine) -> RecurrentLayer {
+        if (lstm)
+          return Lstm(params / "lstm", {.input = input,
                                         .hidden = hidden,
                                         .layers = layers,
+                                        .projection = projection,
                                         .bidirectional = both,
                                         .engine = engine});
-          },
-          .steps = n.steps,
-          .batch = n.batch,
-          .lengths = lengths};
+        return Gru(
+            params / "gru",
+            {.input = input, .hidden = hidden, .layers = layers, .bidirectional = both, .engine = engine});
+      },
+      .steps = n.steps,
+      .batch = n.batch,
+      .lengths = lengths};
 }
 
 // The stand-in as it was found; and its memory is open, since here the calls are made by hand.
@@ -262,7 +264,8 @@ TEST_CASE("planted: sizes one byte off, and arguments that do not fit each other
   };
   CHECK(refused([](Run& r) { --r.net.work_bytes; }) == "forward: the size of the workspace");
   CHECK(refused([](Run& r) { --r.net.reserve_bytes; }) == "forward: the size of the reserve");
-  CHECK(refused([](Run& r) { r.net.weight_bytes -= sizeof(real); }) == "forward: the size of the weight space");
+  CHECK(refused([](Run& r) { r.net.weight_bytes -= sizeof(real); }) ==
+        "forward: the size of the weight space");
   CHECK(refused([](Run& r) { r.net.lengths[1] = 2; }) ==
         "forward: the lengths on the device are not those of the description");
   CHECK(refused([](Run& r) {
@@ -271,8 +274,8 @@ TEST_CASE("planted: sizes one byte off, and arguments that do not fit each other
         }) == "forward: the state's sizes");
   CHECK(refused([](Run& r) {
           const std::vector<int32_t> shorter(static_cast<size_t>(r.net.batch), 1);
-          cudnnSetRNNDataDescriptor(r.net.y, type_of_real, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, r.net.steps,
-                                    r.net.batch, r.net.width, shorter.data(), nullptr);
+          cudnnSetRNNDataDescriptor(r.net.y, type_of_real, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED,
+                                    r.net.steps, r.net.batch, r.net.width, shorter.data(), nullptr);
         }) == "forward: x and y have different steps, rows or lengths");
 }
 
@@ -313,9 +316,11 @@ TEST_CASE("planted: calls out of order are refused, and so is what changed in be
 
 TEST_CASE("persistent kernels refuse more units than they have, and rows of different lengths") {
   const Fresh fresh;
-  const auto status = [](cudnnRNNAlgo_t algorithm, int hidden, std::vector<int32_t> lengths = {}, int built_for = 0) {
+  const auto status = [](cudnnRNNAlgo_t algorithm, int hidden, std::vector<int32_t> lengths = {},
+                         int built_for = 0) {
     Run run;
-    run.net.algorithm = algorithm, run.net.hidden = run.net.width = hidden, run.net.lengths = std::move(lengths);
+    run.net.algorithm = algorithm, run.net.hidden = run.net.width = hidden,
+    run.net.lengths = std::move(lengths);
     const WindowCase c = case_of(run.net);
     run.make(c);
     if (built_for) cudnnBuildRNNDynamic(run.net.handle, run.net.rnn, built_for);

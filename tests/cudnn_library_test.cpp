@@ -1,9 +1,8 @@
 // The rules for descriptors, and our criteria, against cuDNN itself: its setters need no GPU. Where the library is not
 // installed, everything here is skipped, and says so.
-#include <dlfcn.h>
-
 #include <array>
 
+#include <dlfcn.h>
 #include <fmt/ranges.h>
 
 #include "layers/lstm.h"
@@ -30,7 +29,8 @@ struct Functions {
 const Functions* library() {
   static const Functions* const found = []() -> const Functions* {
     void* handle = nullptr;
-    for (const char* name : {"libcudnn.so.9", "/usr/local/cuda/lib64/libcudnn.so.9", "/usr/local/cuda/lib/libcudnn.so.9"})
+    for (const char* name :
+         {"libcudnn.so.9", "/usr/local/cuda/lib64/libcudnn.so.9", "/usr/local/cuda/lib/libcudnn.so.9"})
       if (!handle) handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!handle) return nullptr;
     static Functions f;
@@ -71,15 +71,16 @@ struct Network {
   int status(const Functions& f) const {
     cudnnRNNDescriptor_t d = nullptr;
     REQUIRE(f.create_rnn(&d) == CUDNN_STATUS_SUCCESS);
-    const int result = f.set_rnn(d, algorithm, mode, biases, directions, CUDNN_LINEAR_INPUT, type, math, math_type, input,
-                                 hidden, width, layers, nullptr, flags);
+    const int result = f.set_rnn(d, algorithm, mode, biases, directions, CUDNN_LINEAR_INPUT, type, math,
+                                 math_type, input, hidden, width, layers, nullptr, flags);
     f.destroy_rnn(d);
     return result;
   }
   std::string text() const {
-    return fmt::format("algorithm {} mode {} biases {} types {} {} {} sizes {} {} {} layers {} directions {} flags {}",
-                       int{algorithm}, int{mode}, int{biases}, int{type}, int{math}, int{math_type}, input, hidden,
-                       width, layers, int{directions}, flags);
+    return fmt::format(
+        "algorithm {} mode {} biases {} types {} {} {} sizes {} {} {} layers {} directions {} flags {}",
+        int{algorithm}, int{mode}, int{biases}, int{type}, int{math}, int{math_type}, input, hidden, width,
+        layers, int{directions}, flags);
   }
 };
 
@@ -154,15 +155,16 @@ TEST_CASE("the stand-in takes and refuses the windows that cuDNN takes and refus
   int count = 0;
   std::string difference;
   for (int layout = 0; layout <= 3; ++layout)
-    for (const auto type : {CUDNN_DATA_FLOAT, CUDNN_DATA_DOUBLE, CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16, CUDNN_DATA_INT8})
+    for (const auto type :
+         {CUDNN_DATA_FLOAT, CUDNN_DATA_DOUBLE, CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16, CUDNN_DATA_INT8})
       for (const std::vector<int>& lengths : std::vector<std::vector<int>>{
                {3, 2, 1}, {1, 3, 2}, {3, 0, 0}, {0, 0, 0}, {4, 1, 1}, {-1, 1, 1}, {2, 2, 2}, {3, 3, 3}, {}})
         for (const auto& [steps, batch, width] :
              {std::array{3, 3, 5}, {0, 3, 5}, {3, 0, 5}, {3, 3, 0}, {65'535, 3, 5}, {65'536, 3, 5}}) {
           const Data d{type, static_cast<cudnnRNNDataLayout_t>(layout), steps, batch, width, lengths};
           compare(count, difference, d,
-                  fmt::format("layout {} type {} steps {} batch {} width {} lengths {}", layout, int{type}, steps, batch,
-                              width, fmt::join(lengths, " ")));
+                  fmt::format("layout {} type {} steps {} batch {} width {} lengths {}", layout, int{type},
+                              steps, batch, width, fmt::join(lengths, " ")));
         }
   CHECK(difference == "");
   CHECK(count > 1'000);
@@ -203,9 +205,10 @@ TEST_CASE("the criteria of the choice are those of cuDNN") {
   // Why a model with one bias has the standard algorithm.
   CHECK(Network{}.status(*library()) == CUDNN_STATUS_SUCCESS);
   CHECK(Network{.algorithm = CUDNN_RNN_ALGO_PERSIST_STATIC}.status(*library()) == CUDNN_STATUS_NOT_SUPPORTED);
-  CHECK(Network{.algorithm = CUDNN_RNN_ALGO_PERSIST_STATIC, .biases = CUDNN_RNN_DOUBLE_BIAS}.status(*library()) ==
-        CUDNN_STATUS_SUCCESS);
+  CHECK(Network{.algorithm = CUDNN_RNN_ALGO_PERSIST_STATIC, .biases = CUDNN_RNN_DOUBLE_BIAS}.status(
+            *library()) == CUDNN_STATUS_SUCCESS);
   // Why a projection has it too.
-  CHECK(Network{.algorithm = CUDNN_RNN_ALGO_PERSIST_STATIC, .biases = CUDNN_RNN_DOUBLE_BIAS, .width = 4}.status(
-            *library()) == CUDNN_STATUS_NOT_SUPPORTED);
+  CHECK(
+      Network{.algorithm = CUDNN_RNN_ALGO_PERSIST_STATIC, .biases = CUDNN_RNN_DOUBLE_BIAS, .width = 4}.status(
+          *library()) == CUDNN_STATUS_NOT_SUPPORTED);
 }

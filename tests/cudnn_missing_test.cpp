@@ -7,7 +7,8 @@
 
 using namespace unroll;
 
-TEST_CASE("where cuDNN is not installed, fused computes on the GPU, and the reason is what the system's loader says") {
+TEST_CASE(
+    "where cuDNN is not installed, fused computes on the GPU, and the reason is what the system's loader says") {
   standin::control().missing_library = "libcudnn";
   set_device(device_named("cuda"));
   const EngineFacts facts = engine_facts();
@@ -23,8 +24,7 @@ TEST_CASE("where cuDNN is not installed, fused computes on the GPU, and the reas
   CHECK(Gru(params / "gru", {.input = 3, .hidden = 5}).choice().engine == LstmEngine::fused);
   const Tensor y = lstm(Var(Tensor::zeros({4, 2, 3})), lstm.zero_state(2)).y.value();
   CHECK(y.shape() == Shape{4, 2, 5});
-  CHECK(lacks(input_error_of([&] {
-                Lstm(params / "forced", {.input = 3, .hidden = 5, .engine = LstmEngine::cudnn});
-              }),
+  CHECK(lacks(input_error_of(
+                  [&] { Lstm(params / "forced", {.input = 3, .hidden = 5, .engine = LstmEngine::cudnn}); }),
               {"engine 'cudnn' cannot serve", "libcudnn.so.9", "'fused'"}) == "");
 }

@@ -1,10 +1,11 @@
 // The engine `cudnn` over the stand-in: agreement with the other engines, where the weights lie, which calls are made,
 // and planted faults.
+#include "tests/standin/cudnn.h"
+
 #include <array>
 
 #include "layers/cudnn_algorithm.h"
 #include "tests/agreement.h"
-#include "tests/standin/cudnn.h"
 #include "tests/standin/standin.h"
 
 using namespace unroll;
@@ -43,10 +44,11 @@ struct Case {
   }
   WindowCase window() const {
     const LstmConfig& c = config;
-    const std::string name = fmt::format(
-        "{} {}->{} layers {} projection {} last {} dropout {}{}{}{} steps {} batch {} lengths {}", lstm ? "lstm" : "gru",
-        c.input, c.hidden, c.layers, c.projection, c.last_hidden, c.dropout, c.locked_dropout ? " locked" : "",
-        c.residual ? " residual" : "", c.bidirectional ? " bidirectional" : "", steps, batch, lengths.size());
+    const std::string name =
+        fmt::format("{} {}->{} layers {} projection {} last {} dropout {}{}{}{} steps {} batch {} lengths {}",
+                    lstm ? "lstm" : "gru", c.input, c.hidden, c.layers, c.projection, c.last_hidden,
+                    c.dropout, c.locked_dropout ? " locked" : "", c.residual ? " residual" : "",
+                    c.bidirectional ? " bidirectional" : "", steps, batch, lengths.size());
     return {.name = name,
             .layer = [self = *this](ParameterSet& params, LstmEngine engine) -> RecurrentLayer {
               LstmConfig c = self.config;
@@ -102,7 +104,8 @@ TEST_CASE("cudnn, fused and composed agree to rounding, forward and backward, on
   for (int i = 0; i < 200; ++i) check_all_engines(random_case(random), false);
 }
 
-TEST_CASE("they agree where it can be felt: states, lengths, directions, odd sizes, batch 1, several windows") {
+TEST_CASE(
+    "they agree where it can be felt: states, lengths, directions, odd sizes, batch 1, several windows") {
   const Fresh fresh;
   for (const bool lstm : {true, false}) {
     Case c = two_layers;
@@ -145,7 +148,8 @@ TEST_CASE("the parameters are cuDNN's weight space where one bias serves, whatev
     window.run();
     // Of the call that came last: for all layers, or the last one.
     const std::string first = c.config.dropout > 0 ? "_l1" : "_l0";
-    return cudnn().weights == window.params.find((c.lstm ? "lstm.weight_ih" : "gru.weight_ih") + first)->value.data();
+    return cudnn().weights ==
+           window.params.find((c.lstm ? "lstm.weight_ih" : "gru.weight_ih") + first)->value.data();
   };
   Case c = two_layers;
   CHECK(in_place(c));
@@ -285,7 +289,8 @@ TEST_CASE("of the algorithms that serve the fastest is taken, by the clock that 
   for (const MeasuredAlgorithm& m : measured(projected, {3, 2, 1}))
     CHECK(m.why_not.empty() == (m.algorithm == CudnnAlgorithm::standard));
   durations.assign(12, 1), reading = 0;
-  CHECK(fastest(measure_algorithms(GruConfig{.input = 3, .hidden = 5}, 4, 3, clock)) == CudnnAlgorithm::standard);
+  CHECK(fastest(measure_algorithms(GruConfig{.input = 3, .hidden = 5}, 4, 3, clock)) ==
+        CudnnAlgorithm::standard);
   LstmConfig impossible = config;
   impossible.peepholes = true;
   CHECK(lacks(input_error_of([&] { measure_algorithms(impossible, 4, 3, clock); }), {"peepholes"}) == "");
@@ -344,7 +349,8 @@ TEST_CASE("planted: a workspace one byte short is an error that names the call")
   const Fresh fresh;
   cudnn().too_few_bytes = 1;
   Window window(two_layers.window(), LstmEngine::cudnn);
-  CHECK(error_of([&] { window.run(); }) == "cuDNN has failed: cudnnRNNForward reports CUDNN_STATUS_BAD_PARAM");
+  CHECK(error_of([&] { window.run(); }) ==
+        "cuDNN has failed: cudnnRNNForward reports CUDNN_STATUS_BAD_PARAM");
   CHECK(cudnn().refusal == "forward: the size of the workspace");
 }
 

@@ -51,7 +51,8 @@ cudnnHandle_t cudnn_handle() {
 
 void check(cudnnStatus_t status, const char* what) {
   if (status == CUDNN_STATUS_SUCCESS) return;
-  const std::string message = fmt::format("cuDNN has failed: {} reports {}", what, cudnn().get_error_string(status));
+  const std::string message =
+      fmt::format("cuDNN has failed: {} reports {}", what, cudnn().get_error_string(status));
   if (status / 1000 == CUDNN_STATUS_NOT_SUPPORTED / 1000) throw CudnnRefusal(message);
   throw Error(message);
 }

@@ -1,9 +1,9 @@
 // cuDNN as this folder uses it: its functions, its handle, and what its descriptors and errors become.
 #pragma once
 
-#include <cudnn.h>
-
 #include <utility>
+
+#include <cudnn.h>
 
 #include "framework/kernels/cuda/libraries.h"
 
@@ -39,7 +39,8 @@ const Library& cudnn_library();
 const Cudnn& cudnn();          // throws Error, saying what is missing
 cudnnHandle_t cudnn_handle();  // with the GPU's stream; made at first use
 
-// Throws unless all is well, CudnnRefusal where cuDNN does not support what it is asked: "cuDNN has failed: cudnnRNNForward reports CUDNN_STATUS_BAD_PARAM".
+// Throws unless all is well, CudnnRefusal where cuDNN does not support what it is asked:
+// "cuDNN has failed: cudnnRNNForward reports CUDNN_STATUS_BAD_PARAM".
 void check(cudnnStatus_t status, const char* what);
 
 // A descriptor, from when it is needed to the end.

@@ -30,25 +30,28 @@ int elements_of(cudnnTensorDescriptor_t descriptor) {
 CudnnWeightSpace::CudnnWeightSpace(const CudnnConfig& config, cudnnRNNDescriptor_t rnn,
                                    const std::vector<CudnnWeights>& weights) {
   check(cudnn().weight_space_size(gpu::cudnn_handle(), rnn, &bytes_), "cudnnGetRNNWeightSpaceSize");
-  require(bytes_ / sizeof(real) <= INT_MAX, "cudnn: a weight space of {} bytes is more than a tensor can index", bytes_);
+  require(bytes_ / sizeof(real) <= INT_MAX,
+          "cudnn: a weight space of {} bytes is more than a tensor can index", bytes_);
   const gpu::TensorDescriptor of_matrix, of_bias;
   const int gates = config.lstm ? 4 : 3;
   // Where the space would begin if all is in place. The library only computes addresses.
   const char* const start = reinterpret_cast<const char*>(weights.front().weight_ih.value().data());
   for (size_t k = 0; k < weights.size(); ++k) {
     const CudnnWeights& w = weights[k];
-    const size_t ih = parameters_.size(), hh = ih + 1, bias = ih + 2, last = ih + 3;  // last: bias_hn, or weight_hr
+    const size_t ih = parameters_.size(), hh = ih + 1, bias = ih + 2,
+                 last = ih + 3;  // last: bias_hn, or weight_hr
     for (const Var* v : {&w.weight_ih, &w.weight_hh, &w.bias}) parameters_.push_back(*v);
     if (has(w.bias_hn)) parameters_.push_back(w.bias_hn);
     if (has(w.weight_hr)) parameters_.push_back(w.weight_hr);
     for (int linear = 0; linear < 2 * gates + (has(w.weight_hr) ? 1 : 0); ++linear) {
       void *matrix = nullptr, *vector = nullptr;
-      check(cudnn().weight_params(gpu::cudnn_handle(), rnn, static_cast<int>(k), bytes_,
-                                  start, linear, of_matrix, &matrix, of_bias, &vector),
+      check(cudnn().weight_params(gpu::cudnn_handle(), rnn, static_cast<int>(k), bytes_, start, linear,
+                                  of_matrix, &matrix, of_bias, &vector),
             "cudnnGetRNNWeightParams");
       require(matrix, "cudnn: the weight space has no matrix for the linear layer {}", linear);
       const auto offset_of = [=](const void* place) {
-        return static_cast<int>((static_cast<const char*>(place) - start) / static_cast<ptrdiff_t>(sizeof(real)));
+        return static_cast<int>((static_cast<const char*>(place) - start) /
+                                static_cast<ptrdiff_t>(sizeof(real)));
       };
       const int gate = linear % gates, count = elements_of(of_matrix);
       if (linear == 2 * gates)
@@ -66,8 +69,9 @@ CudnnWeightSpace::CudnnWeightSpace(const CudnnConfig& config, cudnnRNNDescriptor
   std::vector<int64_t> covered(parameters_.size());
   for (const Segment& s : segments_) covered[s.parameter] += s.count;
   for (size_t i = 0; i < parameters_.size(); ++i)
-    require(covered[i] == parameters_[i].value().size(), "cudnn: its weight space has {} numbers for a parameter of {}",
-            covered[i], parameters_[i].value().size());
+    require(covered[i] == parameters_[i].value().size(),
+            "cudnn: its weight space has {} numbers for a parameter of {}", covered[i],
+            parameters_[i].value().size());
 }
 
 // What continues the segment before, in both places, joins it.

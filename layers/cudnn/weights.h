@@ -10,7 +10,8 @@ namespace unroll::inline UNROLL_REAL {
 
 class CudnnWeightSpace {
  public:
-  CudnnWeightSpace(const CudnnConfig& config, cudnnRNNDescriptor_t rnn, const std::vector<CudnnWeights>& weights);
+  CudnnWeightSpace(const CudnnConfig& config, cudnnRNNDescriptor_t rnn,
+                   const std::vector<CudnnWeights>& weights);
 
   std::size_t bytes() const { return bytes_; }
   const Vars& parameters() const { return parameters_; }  // each once

@@ -3,10 +3,10 @@
 // in its order, and what the documentation leaves undefined is NaN.
 #pragma once
 
-#include <cudnn.h>
-
 #include <cstdint>
 #include <string>
+
+#include <cudnn.h>
 
 namespace standin {
 
@@ -30,8 +30,8 @@ struct Cudnn {
   bool lies_about_layout = false;  // it says dense, whatever it is
   std::size_t too_few_bytes = 0;   // of workspace, in its answer
 
-  std::string refusal;  // why a call was last refused
-  int live = 0;         // handles and descriptors that were created and not destroyed
+  std::string refusal;            // why a call was last refused
+  int live = 0;                   // handles and descriptors that were created and not destroyed
   const void* weights = nullptr;  // of the last forward pass
   struct {
     int forward = 0, backward_data = 0, backward_weights = 0;

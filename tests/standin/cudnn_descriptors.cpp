@@ -2,11 +2,11 @@
 // tried on cuDNN 9.19, whose setters need no GPU; tests/cudnn_library_test.cpp compares the two where it is installed.
 #include "tests/standin/cudnn_descriptors.h"
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include <cstring>
 #include <set>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 namespace standin {
 
@@ -68,7 +68,8 @@ std::size_t size_of(cudnnDataType_t type) {
 Numbers load(const void* from, std::size_t count, cudnnDataType_t type) {
   if (type == CUDNN_DATA_DOUBLE) return load_as<double>(from, count, [](double x) { return x; });
   if (type == CUDNN_DATA_FLOAT) return load_as<float>(from, count, [](float x) { return double{x}; });
-  if (type == CUDNN_DATA_HALF) return load_as<__half>(from, count, [](__half x) { return double{__half2float(x)}; });
+  if (type == CUDNN_DATA_HALF)
+    return load_as<__half>(from, count, [](__half x) { return double{__half2float(x)}; });
   return load_as<__nv_bfloat16>(from, count, [](__nv_bfloat16 x) { return double{__bfloat162float(x)}; });
 }
 void store(const Numbers& numbers, void* to, cudnnDataType_t type) {
@@ -120,17 +121,18 @@ cudnnStatus_t cudnnGetStream(cudnnHandle_t handle, cudaStream_t* stream) {
 
 cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* d) { return make(d); }
 cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t d) { return destroy(d); }
-cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t d, cudnnDataType_t type, int rank, const int dims[],
-                                         const int strides[]) {
+cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t d, cudnnDataType_t type, int rank,
+                                         const int dims[], const int strides[]) {
   if (!alive(d)) return bad("tensor: no descriptor");
   if (rank < 1 || rank > CUDNN_DIM_MAX) return bad("tensor: rank");
   for (int i = 0; i < rank; ++i)
-    if (dims[i] < 1 || (strides[i] < 1 && dims[i] > 1)) return bad("tensor: a size or stride is not positive");
+    if (dims[i] < 1 || (strides[i] < 1 && dims[i] > 1))
+      return bad("tensor: a size or stride is not positive");
   *d = {type, {dims, dims + rank}, {strides, strides + rank}};
   return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t d, int wanted, cudnnDataType_t* type, int* rank,
-                                         int dims[], int strides[]) {
+cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t d, int wanted, cudnnDataType_t* type,
+                                         int* rank, int dims[], int strides[]) {
   if (!alive(d)) return bad("tensor: no descriptor");
   *type = d->type;
   *rank = static_cast<int>(d->dims.size());
@@ -143,10 +145,12 @@ cudnnStatus_t cudnnCreateRNNDescriptor(cudnnRNNDescriptor_t* d) { return make(d)
 cudnnStatus_t cudnnDestroyRNNDescriptor(cudnnRNNDescriptor_t d) { return destroy(d); }
 cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t d, cudnnRNNAlgo_t algorithm, cudnnRNNMode_t mode,
                                        cudnnRNNBiasMode_t biases, cudnnDirectionMode_t directions,
-                                       cudnnRNNInputMode_t input_mode, cudnnDataType_t type, cudnnDataType_t math,
-                                       cudnnMathType_t math_type, int32_t input, int32_t hidden, int32_t projection,
-                                       int32_t layers, cudnnDropoutDescriptor_t dropout, uint32_t flags) {
-  const bool standard = algorithm == CUDNN_RNN_ALGO_STANDARD, dynamic = algorithm == CUDNN_RNN_ALGO_PERSIST_DYNAMIC;
+                                       cudnnRNNInputMode_t input_mode, cudnnDataType_t type,
+                                       cudnnDataType_t math, cudnnMathType_t math_type, int32_t input,
+                                       int32_t hidden, int32_t projection, int32_t layers,
+                                       cudnnDropoutDescriptor_t dropout, uint32_t flags) {
+  const bool standard = algorithm == CUDNN_RNN_ALGO_STANDARD,
+             dynamic = algorithm == CUDNN_RNN_ALGO_PERSIST_DYNAMIC;
   if (!alive(d)) return bad("rnn: no descriptor");
   if (algorithm < 0 || algorithm >= CUDNN_RNN_ALGO_COUNT) return bad("rnn: no such algorithm");
   if (biases < 0 || biases > CUDNN_RNN_SINGLE_REC_BIAS) return bad("rnn: no such mode of biases");
@@ -167,28 +171,41 @@ cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t d, cudnnRNNAlgo_t al
                      : type == CUDNN_DATA_BFLOAT16 ? math == CUDNN_DATA_FLOAT
                                                    : false;
   if (!known) return refused("rnn: these types of numbers");
-  *d = {algorithm, mode,  biases,     type,   math,
-        math_type, input, hidden,     projection, layers,
-        directions == CUDNN_BIDIRECTIONAL ? 2 : 1, flags == CUDNN_RNN_PADDED_IO_ENABLED};
+  *d = {algorithm,
+        mode,
+        biases,
+        type,
+        math,
+        math_type,
+        input,
+        hidden,
+        projection,
+        layers,
+        directions == CUDNN_BIDIRECTIONAL ? 2 : 1,
+        flags == CUDNN_RNN_PADDED_IO_ENABLED};
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnBuildRNNDynamic(cudnnHandle_t handle, cudnnRNNDescriptor_t d, int batch) {
   if (!alive(handle) || !alive(d) || batch < 1) return bad("build: an argument");
-  if (d->algorithm != CUDNN_RNN_ALGO_PERSIST_DYNAMIC) return bad("build: the algorithm is not the dynamic one");
+  if (d->algorithm != CUDNN_RNN_ALGO_PERSIST_DYNAMIC)
+    return bad("build: the algorithm is not the dynamic one");
   d->built_for = batch;
   return CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t cudnnCreateRNNDataDescriptor(cudnnRNNDataDescriptor_t* d) { return make(d); }
 cudnnStatus_t cudnnDestroyRNNDataDescriptor(cudnnRNNDataDescriptor_t d) { return destroy(d); }
-cudnnStatus_t cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t d, cudnnDataType_t type, cudnnRNNDataLayout_t layout,
-                                        int steps, int batch, int width, const int lengths[], void* fill) {
+cudnnStatus_t cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t d, cudnnDataType_t type,
+                                        cudnnRNNDataLayout_t layout, int steps, int batch, int width,
+                                        const int lengths[], void* fill) {
   const bool packed = layout == CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED;
   if (!alive(d)) return bad("data: no descriptor");
   if (layout < 0 || layout > CUDNN_RNN_DATA_LAYOUT_BATCH_MAJOR_UNPACKED) return bad("data: no such layout");
-  if (type != CUDNN_DATA_FLOAT && type != CUDNN_DATA_DOUBLE && type != CUDNN_DATA_HALF && type != CUDNN_DATA_BFLOAT16)
+  if (type != CUDNN_DATA_FLOAT && type != CUDNN_DATA_DOUBLE && type != CUDNN_DATA_HALF &&
+      type != CUDNN_DATA_BFLOAT16)
     return refuse(CUDNN_STATUS_NOT_SUPPORTED, "data: this type of numbers");
-  if (steps < 1 || batch < 1 || width < 1 || !lengths) return bad("data: a size is not positive, or no lengths");
+  if (steps < 1 || batch < 1 || width < 1 || !lengths)
+    return bad("data: a size is not positive, or no lengths");
   if (steps > 65'535) return refuse(CUDNN_STATUS_NOT_SUPPORTED, "data: too many steps");
   for (int b = 0; b < batch; ++b) {
     if (lengths[b] < 0 || lengths[b] > steps) return bad("data: a length");

@@ -26,10 +26,13 @@ struct Sizes {
 Sizes temporary_sizes(const cudnnRNNStruct& rnn, const cudnnRNNDataStruct& x, cudnnForwardMode_t mode) {
   const RnnShape shape = rnn.shape(x);
   const std::size_t rows = static_cast<std::size_t>(x.steps) * static_cast<std::size_t>(x.batch);
-  std::size_t numbers = rows * static_cast<std::size_t>(shape.layers * shape.directions * shape.width);  // every y
+  std::size_t numbers =
+      rows * static_cast<std::size_t>(shape.layers * shape.directions * shape.width);  // every y
   RnnTrace trace = trace_of(shape);
-  for (const Numbers* part : trace.all()) numbers += part->size() * static_cast<std::size_t>(shape.pseudo_layers());
-  const std::size_t work = rows * static_cast<std::size_t>(rnn.hidden) * size_of(rnn.type) + 13;  // odd on purpose
+  for (const Numbers* part : trace.all())
+    numbers += part->size() * static_cast<std::size_t>(shape.pseudo_layers());
+  const std::size_t work =
+      rows * static_cast<std::size_t>(rnn.hidden) * size_of(rnn.type) + 13;  // odd on purpose
   return {work, mode == CUDNN_FWD_MODE_TRAINING ? sizeof(ReserveHeader) + numbers * sizeof(double) + 5 : 0};
 }
 
@@ -39,7 +42,7 @@ uint64_t sum_of(const void* data, std::size_t bytes, uint64_t sum = 0xcbf29ce484
   return sum;
 }
 uint64_t sum_of(const cudnnRNNStruct& r, const cudnnRNNDataStruct& x) {
-  const int all[] = {r.algorithm, r.mode, r.biases, r.type,  r.input, r.hidden,
+  const int all[] = {r.algorithm, r.mode,   r.biases,     r.type,  r.input, r.hidden,
                      r.width,     r.layers, r.directions, x.steps, x.batch};
   return sum_of(x.lengths.data(), x.lengths.size() * sizeof(int), sum_of(all, sizeof(all)));
 }
@@ -91,7 +94,8 @@ struct Call {
   RnnShape shape() const { return rnn->shape(*x); }
   bool lstm() const { return rnn->mode == CUDNN_LSTM; }
   std::size_t numbers(const cudnnRNNDataStruct& d) const {
-    return static_cast<std::size_t>(d.steps) * static_cast<std::size_t>(d.batch) * static_cast<std::size_t>(d.width);
+    return static_cast<std::size_t>(d.steps) * static_cast<std::size_t>(d.batch) *
+           static_cast<std::size_t>(d.width);
   }
   std::size_t states(int width) const {
     return static_cast<std::size_t>(shape().pseudo_layers()) * static_cast<std::size_t>(x->batch) *
@@ -152,7 +156,8 @@ struct Call {
   // What only shows when a kernel is to be run.
   std::string unserved() const {
     for (const int length : x->lengths)
-      if (length != x->steps && rnn->algorithm != CUDNN_RNN_ALGO_STANDARD) return "lengths want the standard algorithm";
+      if (length != x->steps && rnn->algorithm != CUDNN_RNN_ALGO_STANDARD)
+        return "lengths want the standard algorithm";
     if (rnn->algorithm == CUDNN_RNN_ALGO_PERSIST_STATIC && rnn->hidden > cudnn().persistent_units)
       return "too many units for persistent kernels";
     if (rnn->algorithm == CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H && rnn->hidden > cudnn().small_units)
@@ -177,7 +182,8 @@ struct Call {
     for (int t = 0; t < d.steps; ++t)
       for (int b = 0; b < d.batch; ++b)
         if (t < d.lengths[static_cast<std::size_t>(b)])
-          sum = sum_of(static_cast<const char*>(from) + static_cast<std::size_t>(t * d.batch + b) * row, row, sum);
+          sum = sum_of(static_cast<const char*>(from) + static_cast<std::size_t>(t * d.batch + b) * row, row,
+                       sum);
     return sum;
   }
 };
@@ -197,8 +203,9 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 using namespace standin;
 
-cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cudnnForwardMode_t mode,
-                                        cudnnRNNDataDescriptor_t x, size_t* work, size_t* reserve) {
+cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
+                                        cudnnForwardMode_t mode, cudnnRNNDataDescriptor_t x, size_t* work,
+                                        size_t* reserve) {
   if (!alive(handle) || !alive(rnn) || !alive(x) || rnn->layers == 0 || x->steps == 0 || !work || !reserve)
     return bad("temporary sizes: an argument");
   const Sizes sizes = temporary_sizes(*rnn, *x, mode);
@@ -208,19 +215,23 @@ cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle, cudnnRNNDescriptor
 
 cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cudnnForwardMode_t mode,
                               const int32_t lengths[], cudnnRNNDataDescriptor_t x_desc, const void* x,
-                              cudnnRNNDataDescriptor_t y_desc, void* y, cudnnTensorDescriptor_t h_desc, const void* hx,
-                              void* hy, cudnnTensorDescriptor_t c_desc, const void* cx, void* cy, size_t weight_space,
-                              const void* weights, size_t work_space, void* work, size_t reserve_space, void* reserve) {
+                              cudnnRNNDataDescriptor_t y_desc, void* y, cudnnTensorDescriptor_t h_desc,
+                              const void* hx, void* hy, cudnnTensorDescriptor_t c_desc, const void* cx,
+                              void* cy, size_t weight_space, const void* weights, size_t work_space,
+                              void* work, size_t reserve_space, void* reserve) {
   const OpenMemory open;
-  const Call call{handle, rnn,    lengths,      x_desc,     y_desc,        h_desc,
+  const Call call{handle, rnn,          lengths,    x_desc,        y_desc, h_desc,
                   c_desc, weight_space, work_space, reserve_space, work,   reserve};
   if (const std::string fault = call.fault(mode); !fault.empty()) return bad("forward: " + fault);
   if (const std::string fault = call.unserved(); !fault.empty())
     return refuse(CUDNN_STATUS_NOT_SUPPORTED, "forward: " + fault);
   const int of_c = call.lstm() ? rnn->hidden : 0;
-  if (const std::string fault = call.fault({call.of("x", x, *x_desc), call.of("y", y, *y_desc),
-                                            call.of_state("hx", hx, rnn->width), call.of_state("hy", hy, rnn->width),
-                                            call.of_state("cx", cx, of_c), call.of_state("cy", cy, of_c),
+  if (const std::string fault = call.fault({call.of("x", x, *x_desc),
+                                            call.of("y", y, *y_desc),
+                                            call.of_state("hx", hx, rnn->width),
+                                            call.of_state("hy", hy, rnn->width),
+                                            call.of_state("cx", cx, of_c),
+                                            call.of_state("cy", cy, of_c),
                                             {"the weights", weights, weight_space}});
       !fault.empty())
     return bad("forward: " + fault);
@@ -239,8 +250,9 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cu
   for (int k = 0; k < shape.pseudo_layers(); ++k) {
     Numbers& out = window.y[static_cast<std::size_t>(k / shape.directions)];
     if (k >= shape.directions) in = window.y[static_cast<std::size_t>(k / shape.directions - 1)];
-    forward(shape, k, w[static_cast<std::size_t>(k)], x_desc->lengths, in, out, h.data() + k * shape.batch * shape.width,
-            c.data() + k * shape.batch * shape.hidden, window.traces[static_cast<std::size_t>(k)]);
+    forward(shape, k, w[static_cast<std::size_t>(k)], x_desc->lengths, in, out,
+            h.data() + k * shape.batch * shape.width, c.data() + k * shape.batch * shape.hidden,
+            window.traces[static_cast<std::size_t>(k)]);
   }
   Numbers result = window.y.back();
   put_into_padding(*y_desc, y_desc->fills ? y_desc->fill : nan, result);
@@ -260,32 +272,40 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cu
 
 cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, const int32_t lengths[],
                                       cudnnRNNDataDescriptor_t y_desc, const void* y, const void* dy,
-                                      cudnnRNNDataDescriptor_t x_desc, void* dx, cudnnTensorDescriptor_t h_desc,
-                                      const void* hx, const void* dhy, void* dhx, cudnnTensorDescriptor_t c_desc,
-                                      const void* cx, const void* dcy, void* dcx, size_t weight_space,
-                                      const void* weights, size_t work_space, void* work, size_t reserve_space,
-                                      void* reserve) {
+                                      cudnnRNNDataDescriptor_t x_desc, void* dx,
+                                      cudnnTensorDescriptor_t h_desc, const void* hx, const void* dhy,
+                                      void* dhx, cudnnTensorDescriptor_t c_desc, const void* cx,
+                                      const void* dcy, void* dcx, size_t weight_space, const void* weights,
+                                      size_t work_space, void* work, size_t reserve_space, void* reserve) {
   const OpenMemory open;
-  const Call call{handle, rnn,    lengths,      x_desc,     y_desc,        h_desc,
+  const Call call{handle, rnn,          lengths,    x_desc,        y_desc, h_desc,
                   c_desc, weight_space, work_space, reserve_space, work,   reserve};
   if (const std::string fault = call.fault(CUDNN_FWD_MODE_TRAINING); !fault.empty())
     return bad("backward data: " + fault);
   const int of_c = call.lstm() ? rnn->hidden : 0;
-  if (const std::string fault =
-          call.fault({call.of("y", y, *y_desc), call.of("dy", dy, *y_desc), call.of("dx", dx, *x_desc),
-                      call.of_state("hx", hx, rnn->width), call.of_state("dhy", dhy, rnn->width),
-                      call.of_state("dhx", dhx, rnn->width), call.of_state("cx", cx, of_c),
-                      call.of_state("dcy", dcy, of_c), call.of_state("dcx", dcx, of_c),
-                      {"the weights", weights, weight_space}});
+  if (const std::string fault = call.fault({call.of("y", y, *y_desc),
+                                            call.of("dy", dy, *y_desc),
+                                            call.of("dx", dx, *x_desc),
+                                            call.of_state("hx", hx, rnn->width),
+                                            call.of_state("dhy", dhy, rnn->width),
+                                            call.of_state("dhx", dhx, rnn->width),
+                                            call.of_state("cx", cx, of_c),
+                                            call.of_state("dcy", dcy, of_c),
+                                            call.of_state("dcx", dcx, of_c),
+                                            {"the weights", weights, weight_space}});
       !fault.empty())
     return bad("backward data: " + fault);
   const RnnShape shape = call.shape();
-  Numbers h0 = call.state(hx, shape.width), c0 = call.lstm() ? call.state(cx, shape.hidden) : Numbers(h0.size());
+  Numbers h0 = call.state(hx, shape.width),
+          c0 = call.lstm() ? call.state(cx, shape.hidden) : Numbers(h0.size());
   ReserveHeader header;
   std::memcpy(&header, reserve, sizeof(header));
-  if (header.stage != Stage::forward) return bad("backward data: no forward pass is before it, or another backward");
-  if (header.network != sum_of(*rnn, *x_desc)) return bad("backward data: another network or shape went forward");
-  if (header.weights != sum_of(weights, weight_space)) return bad("backward data: other weights went forward");
+  if (header.stage != Stage::forward)
+    return bad("backward data: no forward pass is before it, or another backward");
+  if (header.network != sum_of(*rnn, *x_desc))
+    return bad("backward data: another network or shape went forward");
+  if (header.weights != sum_of(weights, weight_space))
+    return bad("backward data: other weights went forward");
   if (header.y != call.data_sum(y, *y_desc)) return bad("backward data: this is not the y that went out");
   if (header.h != sum_of(hx, h0.size() * size_of(rnn->type)) ||
       (call.lstm() && header.c != sum_of(cx, c0.size() * size_of(rnn->type))))
@@ -298,8 +318,7 @@ cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t
   Numbers d_out = call.data(dy, *y_desc), d_in;
   for (int k = shape.pseudo_layers() - 1; k >= 0; --k) {
     const bool last_direction = k % shape.directions == shape.directions - 1;
-    if (last_direction)
-      d_in = Numbers(k < shape.directions ? call.numbers(*x_desc) : call.numbers(*y_desc));
+    if (last_direction) d_in = Numbers(k < shape.directions ? call.numbers(*x_desc) : call.numbers(*y_desc));
     backward_data(shape, k, w[static_cast<std::size_t>(k)], x_desc->lengths,
                   window.y[static_cast<std::size_t>(k / shape.directions)], d_out,
                   h0.data() + k * shape.batch * shape.width, c0.data() + k * shape.batch * shape.hidden,
@@ -319,20 +338,22 @@ cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cudnnWgradMode_t mode,
-                                         const int32_t lengths[], cudnnRNNDataDescriptor_t x_desc, const void* x,
+cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
+                                         cudnnWgradMode_t mode, const int32_t lengths[],
+                                         cudnnRNNDataDescriptor_t x_desc, const void* x,
                                          cudnnTensorDescriptor_t h_desc, const void* hx,
                                          cudnnRNNDataDescriptor_t y_desc, const void* y, size_t weight_space,
                                          void* gradients, size_t work_space, void* work, size_t reserve_space,
                                          void* reserve) {
   const OpenMemory open;
-  const Call call{handle, rnn,    lengths,      x_desc,     y_desc,        h_desc,
-                  nullptr, weight_space, work_space, reserve_space, work,   reserve, false};
+  const Call call{handle,       rnn,        lengths,       x_desc, y_desc,  h_desc, nullptr,
+                  weight_space, work_space, reserve_space, work,   reserve, false};
   if (const std::string fault = call.fault(CUDNN_FWD_MODE_TRAINING); !fault.empty())
     return bad("backward weights: " + fault);
   if (mode != CUDNN_WGRAD_MODE_ADD)
     return refuse(CUDNN_STATUS_NOT_SUPPORTED, "backward weights: they can only be added");
-  if (const std::string fault = call.fault({call.of("x", x, *x_desc), call.of("y", y, *y_desc),
+  if (const std::string fault = call.fault({call.of("x", x, *x_desc),
+                                            call.of("y", y, *y_desc),
                                             call.of_state("hx", hx, rnn->width),
                                             {"the gradients", gradients, weight_space}});
       !fault.empty())
@@ -341,11 +362,14 @@ cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescripto
   const Numbers h0 = call.state(hx, shape.width);
   ReserveHeader header;
   std::memcpy(&header, reserve, sizeof(header));
-  if (header.stage != Stage::data) return bad("backward weights: no backward data is before it, or another of these");
-  if (header.network != sum_of(*rnn, *x_desc)) return bad("backward weights: another network or shape went forward");
+  if (header.stage != Stage::data)
+    return bad("backward weights: no backward data is before it, or another of these");
+  if (header.network != sum_of(*rnn, *x_desc))
+    return bad("backward weights: another network or shape went forward");
   if (header.x != call.data_sum(x, *x_desc)) return bad("backward weights: another x went forward");
   if (header.y != call.data_sum(y, *y_desc)) return bad("backward weights: this is not the y that went out");
-  if (header.h != sum_of(hx, h0.size() * size_of(rnn->type))) return bad("backward weights: another state went in");
+  if (header.h != sum_of(hx, h0.size() * size_of(rnn->type)))
+    return bad("backward weights: another state went in");
   Window window(shape);
   window.load(reserve);
   std::vector<RnnWeights> dw = zero_weights(*rnn);

@@ -25,8 +25,7 @@ std::vector<WeightPiece> weight_pieces(const cudnnRNNStruct& rnn, WeightLayout l
   }
   std::vector<WeightPiece> all = std::move(matrices);
   all.insert(all.end(), biases.begin(), biases.end());
-  if (layout == WeightLayout::by_layer)
-    std::ranges::stable_sort(all, {}, &WeightPiece::pseudo);
+  if (layout == WeightLayout::by_layer) std::ranges::stable_sort(all, {}, &WeightPiece::pseudo);
   std::size_t offset = 0;
   const std::size_t alignment = layout == WeightLayout::aligned ? 256 / size_of(rnn.type) : 1;
   for (WeightPiece& piece : all) {
@@ -56,8 +55,8 @@ std::vector<RnnWeights> zero_weights(const cudnnRNNStruct& rnn) {
   const std::size_t sums = z(shape.gates() * rnn.hidden);
   std::vector<RnnWeights> result;
   for (int k = 0; k < shape.pseudo_layers(); ++k)
-    result.push_back({Numbers(sums * z(shape.input_of(k))), Numbers(sums * z(rnn.width)), Numbers(sums), Numbers(sums),
-                      Numbers(rnn.width < rnn.hidden ? z(rnn.width) * z(rnn.hidden) : 0)});
+    result.push_back({Numbers(sums * z(shape.input_of(k))), Numbers(sums * z(rnn.width)), Numbers(sums),
+                      Numbers(sums), Numbers(rnn.width < rnn.hidden ? z(rnn.width) * z(rnn.hidden) : 0)});
   return result;
 }
 
@@ -98,9 +97,10 @@ cudnnStatus_t cudnnGetRNNWeightSpaceSize(cudnnHandle_t handle, cudnnRNNDescripto
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, int32_t pseudo, size_t bytes,
-                                      const void* space, int32_t linear, cudnnTensorDescriptor_t matrix,
-                                      void** matrix_address, cudnnTensorDescriptor_t bias, void** bias_address) {
+cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, int32_t pseudo,
+                                      size_t bytes, const void* space, int32_t linear,
+                                      cudnnTensorDescriptor_t matrix, void** matrix_address,
+                                      cudnnTensorDescriptor_t bias, void** bias_address) {
   if (!alive(handle) || !alive(rnn) || rnn->layers == 0) return bad("weight params: no network");
   if (!alive(matrix) || !alive(bias) || !matrix_address || !bias_address || !space)
     return bad("weight params: an argument is null");
@@ -108,7 +108,8 @@ cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t
   if (pseudo < 0 || pseudo >= rnn->layers * rnn->directions) return bad("weight params: no such layer");
   *matrix = {}, *bias = {};
   *matrix_address = *bias_address = nullptr;
-  for (const WeightPiece& p : weight_pieces(*rnn, cudnn().lies_about_layout ? WeightLayout::dense : cudnn().layout)) {
+  for (const WeightPiece& p :
+       weight_pieces(*rnn, cudnn().lies_about_layout ? WeightLayout::dense : cudnn().layout)) {
     if (p.pseudo != pseudo || p.linear != linear) continue;
     const cudnnTensorStruct description{rnn->type, {1, p.rows, p.cols}, {p.rows * p.cols, p.cols, 1}};
     (p.bias ? *bias : *matrix) = description;

@@ -48,14 +48,14 @@ void add_outer(Numbers& m, int rows, int cols, const double* u, const double* v)
 
 RnnTrace trace_of(const RnnShape& s) {
   const std::size_t rows = z(s.steps) * z(s.batch), gates = rows * z(s.gates() * s.hidden);
-  return {Numbers(gates), Numbers(rows * z(s.hidden)), Numbers(rows * z(s.hidden)), Numbers(gates), Numbers(gates),
-          Numbers(rows * z(s.width))};
+  return {Numbers(gates), Numbers(rows * z(s.hidden)), Numbers(rows * z(s.hidden)), Numbers(gates),
+          Numbers(gates), Numbers(rows * z(s.width))};
 }
 
 // LSTM: i f o = σ(W x + b_W + R h + b_R), g = tanh(…); c' = f c + i g; h' = o tanh(c'), projected where asked for
 // GRU:  r z = σ(W x + b_W + R h + b_R); n = tanh(W x + b_W + r (R h + b_R)); h' = (1-z) n + z h
-void forward(const RnnShape& shape, int pseudo, const RnnWeights& w, const std::vector<int>& lengths, const Numbers& x,
-             Numbers& y, double* h_all, double* c_all, RnnTrace& trace) {
+void forward(const RnnShape& shape, int pseudo, const RnnWeights& w, const std::vector<int>& lengths,
+             const Numbers& x, Numbers& y, double* h_all, double* c_all, RnnTrace& trace) {
   const Place at{shape, pseudo};
   const int hidden = shape.hidden, width = shape.width, in = shape.input_of(pseudo);
   for (int b = 0; b < shape.batch; ++b) {
@@ -70,7 +70,9 @@ void forward(const RnnShape& shape, int pseudo, const RnnWeights& w, const std::
       const auto of_x = [&](int k, int j) {
         return dot(w.x, k * hidden + j, in, xt) + w.bias_x[z(k * hidden + j)];
       };
-      const auto of_h = [&](int k, int j) { return dot(w.h, k * hidden + j, width, h) + w.bias_h[z(k * hidden + j)]; };
+      const auto of_h = [&](int k, int j) {
+        return dot(w.h, k * hidden + j, width, h) + w.bias_h[z(k * hidden + j)];
+      };
       for (int j = 0; j < hidden; ++j) {
         const auto sum = [&](int k) { return of_x(k, j) + of_h(k, j); };
         if (shape.lstm) {

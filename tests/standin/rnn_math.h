@@ -9,7 +9,7 @@ namespace standin {
 using Numbers = std::vector<double>;
 
 struct RnnShape {
-  bool lstm;  // else a GRU
+  bool lstm;                                                   // else a GRU
   int steps, batch, input, hidden, width, layers, directions;  // width: of h, hidden where nothing projects
 
   int gates() const { return lstm ? 4 : 3; }
@@ -37,12 +37,12 @@ RnnTrace trace_of(const RnnShape& shape);  // with its memory
 
 // One layer in one direction over x [T, B, input], row b being lengths[b] steps long: its part of y [T, B, D*P], and the
 // state h [B, P] and c [B, H], which becomes that after the last step.
-void forward(const RnnShape& shape, int pseudo, const RnnWeights& w, const std::vector<int>& lengths, const Numbers& x,
-             Numbers& y, double* h, double* c, RnnTrace& trace);
+void forward(const RnnShape& shape, int pseudo, const RnnWeights& w, const std::vector<int>& lengths,
+             const Numbers& x, Numbers& y, double* h, double* c, RnnTrace& trace);
 // The state's gradients become those of the state before; dx is added to. h0 and c0: the state before.
 void backward_data(const RnnShape& shape, int pseudo, const RnnWeights& w, const std::vector<int>& lengths,
-                   const Numbers& y, const Numbers& dy, const double* h0, const double* c0, double* dh, double* dc,
-                   Numbers& dx, RnnTrace& trace);
+                   const Numbers& y, const Numbers& dy, const double* h0, const double* c0, double* dh,
+                   double* dc, Numbers& dx, RnnTrace& trace);
 // dw is added to.
 void backward_weights(const RnnShape& shape, int pseudo, const std::vector<int>& lengths, const Numbers& x,
                       const Numbers& y, const double* h0, const RnnTrace& trace, RnnWeights& dw);
