@@ -18,12 +18,16 @@
 #include "framework/random.h"
 #ifdef UNROLL_STANDIN
 #include "tests/standin/standin.h"
+#elif defined(UNROLL_ON_GPU)
+#include <cuda_runtime.h>
 #endif
 
 namespace unroll::inline UNROLL_REAL {
 
-#ifdef UNROLL_STANDIN
-// Each vector is a block of the device's memory, which these suites keep open for themselves.
+#if defined(UNROLL_STANDIN) || defined(UNROLL_ON_GPU)
+#define UNROLL_TEST_DEVICE
+// Each vector is a block of the device's memory, which the host reaches too: these suites keep the stand-in's open, and
+// take memory of a GPU that moves to whoever asks.
 template <class T>
 struct DeviceAllocator {
   using value_type = T;
@@ -32,13 +36,19 @@ struct DeviceAllocator {
   DeviceAllocator(const DeviceAllocator<U>&) {}
   T* allocate(std::size_t n) {
     void* memory = nullptr;
+#ifdef UNROLL_STANDIN
     REQUIRE(cudaMalloc(&memory, n * sizeof(T)) == cudaSuccess);
+#else
+    REQUIRE(cudaMallocManaged(&memory, n * sizeof(T)) == cudaSuccess);
+#endif
     return static_cast<T*>(memory);
   }
   void deallocate(T* memory, std::size_t) { CHECK(cudaFree(memory) == cudaSuccess); }
   bool operator==(const DeviceAllocator&) const { return true; }
 };
+#ifdef UNROLL_STANDIN
 inline const standin::OpenMemory reachable;
+#endif
 template <class T>
 using KernelVector = std::vector<T, DeviceAllocator<T>>;
 #else
@@ -60,7 +70,7 @@ inline const std::vector<std::pair<int64_t, int64_t>> matrices = {{1, 1},   {1, 
 inline constexpr int64_t parallel_size = 150001;  // enough for several threads
 
 inline void each_variant(const std::function<void(const Kernels&)>& check) {
-#ifdef UNROLL_STANDIN
+#ifdef UNROLL_TEST_DEVICE
   return check(kernels());
 #endif
   for (const cpu::Variant& variant : cpu::variants()) {
