@@ -15,6 +15,7 @@
 #include "framework/check.h"
 #include "framework/device.h"
 #include "framework/kernels/backend.h"
+#include "framework/out_of_memory.h"
 
 namespace unroll {
 
@@ -49,7 +50,7 @@ class Pool {
     } else {
       if (static_cast<std::size_t>(free.count) == free.blocks.capacity()) free.blocks.reserve(2 * free.blocks.capacity() + 4);
       block = on_gpu_ ? from_gpu(size) : from_host(size);
-      if (!block) throw OutOfMemory(out_of_memory_message(size));
+      if (!block) refuse(size);
       block->size_class = size_class;
       block->number = free.count++;
       ++statistics_.system_calls;
@@ -140,14 +141,16 @@ class Pool {
     const int log = size_class / 4;
     return (std::size_t{1} << log) + (static_cast<std::size_t>(size_class % 4) << (log - 2));
   }
-  std::string out_of_memory_message(std::size_t size) const {
-    if (on_gpu_) {
-      const DeviceFacts facts = cuda_backend()->facts();
-      return fmt::format("out of memory on {}: {} MiB asked for, {} of {} MiB free, {} MiB in use by this process",
-                         facts.name, size >> 20, facts.free >> 20, facts.memory >> 20, statistics_.in_use >> 20);
-    }
-    return fmt::format("out of memory: {} MiB asked for, {} MiB in use; a smaller batch or bptt needs less",
-                       size >> 20, statistics_.in_use >> 20);
+  [[noreturn]] void refuse(std::size_t size) const {
+    const auto asked = static_cast<int64_t>(size), in_use = statistics_.in_use;
+    if (!on_gpu_)
+      throw MemoryRefused(fmt::format("out of memory: {} MiB asked for, {} MiB in use; a smaller batch or bptt needs less",
+                                      asked >> 20, in_use >> 20),
+                          asked, in_use, 0);
+    const DeviceFacts facts = cuda_backend()->facts();
+    throw MemoryRefused(fmt::format("out of memory on {}: {} MiB asked for, {} of {} MiB free, {} MiB in use by tensors",
+                                    facts.name, asked >> 20, facts.free >> 20, facts.memory >> 20, in_use >> 20),
+                        asked, in_use, statistics_.reserved + facts.free);
   }
 
   const bool on_gpu_;

@@ -15,6 +15,7 @@
 #include "framework/unroll.h"
 #include "tests/standin/standin.h"
 #include "tests/support.h"
+#include "training/trainer.h"
 
 using namespace unroll;
 
@@ -196,8 +197,8 @@ TEST_CASE("out of memory: what was asked for, and what is free") {
     const Tensor held({4 << 20});
     return Tensor({16 << 20}).shape().text();
   });
-  CHECK(said == "out of memory: out of memory on stand-in: 64 MiB asked for, 48 of 64 MiB free, 16 MiB in use by this "
-                "process");
+  CHECK(said == "out of memory: out of memory on stand-in: 64 MiB asked for, 48 of 64 MiB free, 16 MiB in use by "
+                "tensors");
 }
 
 TEST_CASE("blocks of other sizes are given up before a step fails, and not while they are in use") {
@@ -230,4 +231,27 @@ TEST_CASE("a GPU that fails while it computes is named as the reason") {
   CHECK(said ==
         "error: the GPU has failed: a kernel reports cudaErrorIllegalAddress (an illegal memory access was encountered); "
         "nothing more can be computed on it in this process");
+}
+
+TEST_CASE("a step that finds no memory says what is largest on its tape, and what can fit") {
+  const std::string said = on_gpu_in_child([] {
+    standin::control().memory = std::size_t{96} << 20;
+    ParameterSet params;
+    const Embedding embed(params / "embed", {.vocab = 50, .dim = 64});
+    const Lstm lstm(params / "lstm", {.input = 64, .hidden = 64});
+    const Dense out(params / "out", {.in = 64, .out = 50});
+    Sgd sgd(params, {.learning_rate = 1});
+    const int batch = 200, steps = 500;
+    const IdTensor words = IdTensor::zeros({steps, batch});
+    Trainer trainer(sgd, {.progress = {.mode = ProgressOptions::Mode::silent},
+                          .window_sizes = {{"data.batch", batch}, {"data.bptt", steps}}});
+    trainer.run({.windows = 1, .loss = [&](int64_t) {
+                   const auto [y, next] = lstm(embed(words), lstm.zero_state(batch));
+                   return mean_loss(softmax_cross_entropy(out, y, words), words.size());
+                 }});
+    return std::string("fine");
+  });
+  CHECK(lacks(said, {"out of memory: out of memory on stand-in: ", "MiB asked for", "of 96 MiB free",
+                     "largest on the tape: embedding [500, 200, 64], 24.4 MiB", "what can fit at most: data.batch = ",
+                     " in place of 200, or data.bptt = ", " in place of 500"}) == "");
 }

@@ -124,16 +124,23 @@ void Trainer::train_step(const TrainingTask& task) {
     for (int64_t window = state_.window; window < end; ++window) {
       {
         Tape tape({.part = static_cast<uint32_t>(window - state_.window)});
-        const WindowLoss loss = task.loss(window);
-        if (!std::isfinite(shown(mean_of(loss.total, loss.count))) || !std::isfinite(loss.objective.item()))
-          throw diverged(window,
-                         fmt::format("step {}: the loss is {}", optimizer_.parameters().step(),
-                                     mean_of(loss.total, loss.count)),
-                         tape.first_not_finite());
-        tape.backward(loss.objective);
-        total += loss.total;
-        count += loss.count;
-        rate_factor += loss.rate_factor;
+        try {
+          const WindowLoss loss = task.loss(window);
+          if (!std::isfinite(shown(mean_of(loss.total, loss.count))) || !std::isfinite(loss.objective.item()))
+            throw diverged(window,
+                           fmt::format("step {}: the loss is {}", optimizer_.parameters().step(),
+                                       mean_of(loss.total, loss.count)),
+                           tape.first_not_finite());
+          tape.backward(loss.objective);
+          total += loss.total;
+          count += loss.count;
+          rate_factor += loss.rate_factor;
+        } catch (const MemoryRefused& refusal) {
+          const ParameterSet& params = optimizer_.parameters();
+          const int64_t slabs = 2 + std::ssize(optimizer_.state().slabs);
+          const int64_t kept = slabs * params.values().size() * static_cast<int64_t>(sizeof(real));
+          throw OutOfMemory(memory_advice(refusal, tape, kept, options_.window_sizes));
+        }
       }
       if (window + 1 == end) update(task, end - state_.window, rate_factor);
       if (task.carry) task.carry();

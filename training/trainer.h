@@ -38,6 +38,7 @@
 #include "optim/schedule.h"
 #include "training/checkpoint.h"
 #include "training/log.h"
+#include "training/memory_advice.h"
 #include "training/progress.h"
 
 namespace unroll::inline UNROLL_REAL {
@@ -103,6 +104,7 @@ struct TrainerOptions {
   std::filesystem::path folder = {};  // exists; gets log and checkpoints; empty: nothing is written
   CheckpointOptions checkpoints = {};
   int64_t log_every = 100;  // steps of an interval of the log
+  WindowSizes window_sizes = {};  // for the advice where memory runs out
 };
 
 struct EpochReport {

@@ -42,7 +42,8 @@ TrainerOptions Session::trainer_options(const fs::path& folder) const {
                          .unit = names.unit,
                          .progress = {.stream = voice_.out},
                          .folder = folder,
-                         .log_every = training.log_every};
+                         .log_every = training.log_every,
+                         .window_sizes = trainee_.window_sizes};
   if (voice_.quiet) options.progress.mode = ProgressOptions::Mode::silent;
   if (folder.empty()) return options;
   options.on_divergence = training.on_divergence;

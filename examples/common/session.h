@@ -47,6 +47,7 @@ struct Trainee {
   std::function<std::vector<DifferingKey>(const RecipeFile& before)> differing_keys;
   std::vector<std::string> harmless_keys = {};  // that decide no number, beside those of [training]
   std::vector<std::string> fixed_keys = {};     // that a run cannot go on with, beside those of [optimizer]
+  WindowSizes window_sizes = {};  // for the advice where memory runs out
   std::vector<std::string> window_keys =
       {};  // the same in the middle of an epoch: they decide where windows begin
   // What of the data is not as it was when the checkpoint with this metadata was written. Throws InputError

@@ -99,6 +99,7 @@ Trainee TextTraining::trainee() {
               [this](const RecipeFile& before) { return ptb::differing_keys(load_recipe(before), recipe_); },
           .harmless_keys = {"training.sample_every_epochs", "training.sample_words"},
           .fixed_keys = {"model.cell", "model.tied"},
+          .window_sizes = {{"data.batch", recipe_.data.batch}, {"data.bptt", recipe_.data.bptt}},
           .window_keys = window_keys,
           .data_differences = [this](const Metadata& then,
                                      const std::string& path) { return differences(then, path); },

@@ -119,6 +119,7 @@ Trainee SeriesTraining::trainee() {
           .harmless_keys = {"data.eval_batch", "data.period", "data.autoregression", "data.score",
                             "data.file", "data.test_files"},
           .fixed_keys = {"model.cell", "data.label"},
+          .window_sizes = {{"data.batch", recipe_.data.batch}},
           .data_differences = [this](const Metadata& then,
                                      const std::string& path) { return differences(then, path); },
           .score_a_little = [this] { score_a_little(); },

@@ -1,0 +1,18 @@
+// A refusal of the pool, with figures for those who can say what to do.
+#pragma once
+
+#include <cstdint>
+
+#include "framework/check.h"
+
+namespace unroll {
+
+struct MemoryRefused : OutOfMemory {
+  MemoryRefused(const std::string& what, int64_t asked, int64_t in_use, int64_t room)
+      : OutOfMemory(what), asked(asked), in_use(in_use), room(room) {}
+  int64_t asked;   // bytes
+  int64_t in_use;  // of tensors, then
+  int64_t room;    // all that tensors could have at once; 0: the system does not say
+};
+
+}  // namespace unroll

@@ -1,0 +1,61 @@
+#include "training/memory_advice.h"
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace unroll::inline UNROLL_REAL {
+
+namespace {
+
+// Numbers in the shapes of a line of Tape::text(): "lstm_layer [35, 20, 200] [20, 200]".
+double numbers_in(const std::string& line) {
+  double all = 0;
+  for (size_t at = line.find('['); at != std::string::npos; at = line.find('[', at + 1)) {
+    std::istringstream extents(line.substr(at + 1, line.find(']', at) - at - 1));
+    double product = 1;
+    for (std::string extent; std::getline(extents, extent, ',');) product *= std::stod(extent);
+    all += product;
+  }
+  return all;
+}
+
+// "3 x linear [700, 2600], 20.8 MiB": results of operations, those alike taken together.
+std::vector<std::string> largest_entries(const Tape& tape, size_t most) {
+  std::map<std::string, int> times;
+  std::istringstream lines(tape.text());
+  for (std::string line; std::getline(lines, line);) ++times[line];
+  std::vector<std::pair<double, std::string>> entries;
+  for (const auto& [line, count] : times) {
+    const double mib = numbers_in(line) * count * sizeof(real) / (1 << 20);
+    entries.emplace_back(
+        mib, fmt::format("{}{}, {:.1f} MiB", count > 1 ? fmt::format("{} x ", count) : "", line, mib));
+  }
+  std::ranges::sort(entries, std::greater<>());
+  std::vector<std::string> result;
+  for (size_t i = 0; i < std::min(most, entries.size()); ++i) result.push_back(entries[i].second);
+  return result;
+}
+
+}  // namespace
+
+std::string memory_advice(const MemoryRefused& refusal, const Tape& tape, int64_t kept, const WindowSizes& sizes) {
+  std::string text = refusal.what();
+  const std::vector<std::string> largest = largest_entries(tape, 3);
+  if (!largest.empty()) text += fmt::format("; largest on the tape: {}", fmt::join(largest, "; "));
+  const double needed = static_cast<double>(refusal.in_use + refusal.asked - kept),
+               room = static_cast<double>(refusal.room - kept);
+  if (refusal.room == 0 || needed <= 0) return text;
+  std::vector<std::string> fitting;
+  for (const auto& [key, size] : sizes)
+    if (const auto most = static_cast<int>(std::min(1.0, room / needed) * size); most >= 1 && most < size)
+      fitting.push_back(fmt::format("{} = {} in place of {}", key, most, size));
+  text += fitting.empty() ? "; a smaller model needs less"
+                          : fmt::format("; what can fit at most: {}", fmt::join(fitting, ", or "));
+  return text;
+}
+
+}  // namespace unroll::inline UNROLL_REAL
