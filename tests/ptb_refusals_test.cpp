@@ -70,6 +70,7 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
       {train + Words{"--seed", "many"}, {"seed", "many"}},
       {train + Words{"--threads", "0"}, {"threads", "0"}},
       {train + Words{"--threads=-2"}, {"threads", "-2"}},
+      {train + Words{"--device", "gpu"}, {"device 'gpu' is none of auto, cpu, cuda"}},
       {train + Words{"other.toml"}, {"other.toml"}},
       {train + Words{"--set", "model.hidden"}, {"--set", "model.hidden"}},
       {train + Words{"--set", "model.hiden=3"}, {"--set", "model.hiden", "model.hidden"}},
