@@ -8,26 +8,33 @@ namespace unroll::inline UNROLL_REAL {
 
 static Precision current = Precision::fp32;
 
-const char* name_of(Precision precision) { return precision == Precision::fp32 ? "fp32" : "bf16"; }
+const char* name_of(Precision precision) {
+  constexpr const char* names[] = {"fp32", "tf32", "bf16"};
+  return names[static_cast<size_t>(precision)];
+}
+
+static const Products& products(Precision precision) {
+  const Kernels& k = kernels();
+  return precision == Precision::bf16 ? k.bf16 : precision == Precision::tf32 ? k.tf32 : k.fp32;
+}
 
 Precision precision_named(const std::string& name) {
   if (name == "auto") return kernels().bf16.gemm ? Precision::bf16 : Precision::fp32;
-  require_input(name == "fp32" || name == "bf16", "precision '{}' is none of fp32, bf16, auto", name);
-  return name == "fp32" ? Precision::fp32 : Precision::bf16;
+  for (Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16})
+    if (name == name_of(precision)) return precision;
+  throw InputError(fmt::format("precision '{}' is none of fp32, tf32, bf16, auto", name));
 }
 
 void set_precision(Precision precision) {
-  require_input(precision == Precision::fp32 || kernels().bf16.gemm,
-                "precision bf16: this needs a processor with AMX or AVX512-BF16 (this one's kernels: {}); "
-                "fp32 and auto run anywhere",
+  require_input(products(precision).gemm,
+                "precision {}: this needs {} (this one's kernels: {}); fp32 and auto run anywhere", name_of(precision),
+                on_gpu()                       ? "a GPU of compute capability 8.0"
+                : precision == Precision::tf32 ? "an NVIDIA GPU of compute capability 8.0"
+                                               : "a processor with AMX or AVX512-BF16",
                 kernels().name);
   current = precision;
 }
 Precision precision() { return current; }
-
-static const Products& products(Precision precision) {
-  return precision == Precision::bf16 ? kernels().bf16 : kernels().fp32;
-}
 
 static Operand operand(const Matrix& matrix) {
   const int64_t row = matrix.tensor.cols();

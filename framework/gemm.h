@@ -7,15 +7,15 @@
 
 namespace unroll::inline UNROLL_REAL {
 
-// Numbers of the operands of products: bf16 has float's range and 8 bits of precision; sums, and all tensors,
-// stay float.
-enum class Precision : uint8_t { fp32, bf16 };
+// Numbers of the operands of products: tf32 and bf16 have float's range, and 11 and 8 bits of precision in place of 24;
+// sums, and all tensors, stay float.
+enum class Precision : uint8_t { fp32, tf32, bf16 };
 const char* name_of(Precision precision);
-// fp32, bf16, or auto: bf16 where this processor multiplies such numbers. Throws InputError.
+// fp32, tf32, bf16, or auto: bf16 where the device multiplies such numbers. Throws InputError.
 Precision precision_named(const std::string& name);
 
-// Of all products from now on, at first fp32. Throws InputError, and says what is missing, where the
-// processor cannot.
+// Of all products from now on, at first fp32. Throws InputError, and says what is missing, where the device
+// cannot.
 void set_precision(Precision precision);
 Precision precision();
 

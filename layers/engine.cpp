@@ -67,7 +67,7 @@ void judge_machine(Table& table, const EngineFacts& f) {
 void judge_numbers(Table& table, const EngineFacts& f) {
   if constexpr (sizeof(real) == sizeof(double)) return table.fits("numbers", "double");
   table.check(
-      f.precision == Precision::fp32, "numbers", name_of(f.precision),
+      f.precision != Precision::bf16, "numbers", name_of(f.precision),
       fmt::format("the engine cudnn computes with fp32 weights, and {} was asked for", name_of(f.precision)));
 }
 
@@ -96,7 +96,7 @@ void judge_layer(Table& table, const LayerFacts& layer, const EngineFacts& f, co
 // Tensor cores take numbers in groups of 16 bytes. What does not fill one is computed without them.
 void advise_on_sizes(Table& table, const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
   if (f.gpu.empty() || f.precision == Precision::fp32) return;  // which have no use for them
-  constexpr int group = 8;
+  const int group = f.precision == Precision::tf32 ? 4 : 8;
   const std::pair<const char*, int> sizes[] = {{"input size", layer.input},
                                                {"hidden size", layer.hidden},
                                                {"projection size", layer.projection},

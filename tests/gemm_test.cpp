@@ -19,6 +19,7 @@
 
 #include "framework/kernels/cpu/variants.h"
 #include "framework/random.h"
+#include "tests/kernel_vector.h"
 #include "tests/support.h"
 
 using namespace unroll;
@@ -29,34 +30,40 @@ constexpr float epsilon = std::numeric_limits<float>::epsilon();
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-// The products of one instruction set, in one precision.
+// What operands are rounded to: to the nearest number with so many bits less, and of two the even one. NaN and infinity
+// stay.
+template <int bits_less>
+float rounded(float x) {
+  if (bits_less == 0 || !std::isfinite(x)) return x;
+  const uint32_t bits = std::bit_cast<uint32_t>(x), unit = uint32_t{1} << bits_less;
+  return std::bit_cast<float>((bits + unit / 2 - 1 + (bits >> bits_less & 1)) & ~(unit - 1));
+}
+
+// The products of one back end, in one precision.
 struct Kind {
   std::string name;
   const Products* products;
-  bool rounds;  // operands, to bfloat16
+  float (*rounds)(float);  // operands
 };
 const std::vector<Kind>& all_kinds() {
   static const std::vector<Kind> kinds = [] {
     std::vector<Kind> result;
+#ifdef UNROLL_TEST_DEVICE
+    const Kernels& k = kernels();
+    return std::vector<Kind>{{"fp32", &k.fp32, rounded<0>}, {"tf32", &k.tf32, rounded<13>}, {"bf16", &k.bf16, rounded<16>}};
+#endif
     for (const cpu::Variant& variant : cpu::variants()) {
       if (!variant.runs_here) continue;
       const Kernels& table = variant.table();
       // An instruction set that has bfloat16 takes the rest from another.
       if (table.bf16.gemm)
-        result.push_back({std::string(table.name) + ", bf16", &table.bf16, true});
+        result.push_back({std::string(table.name) + ", bf16", &table.bf16, rounded<16>});
       else
-        result.push_back({table.name, &table.fp32, false});
+        result.push_back({table.name, &table.fp32, rounded<0>});
     }
     return result;
   }();
   return kinds;
-}
-
-// To the nearest bfloat16, the even one of two: float's upper half. NaN and infinity stay.
-float rounded(float x) {
-  if (!std::isfinite(x)) return x;
-  const uint32_t bits = std::bit_cast<uint32_t>(x);
-  return std::bit_cast<float>((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000);
 }
 
 // A matrix of random numbers, `spare` elements between its rows (its columns, if transposed).
@@ -70,7 +77,7 @@ struct Random {
   Operand operand() const { return {values.data(), row, col}; }
   float& at(int64_t i, int64_t j) { return values[static_cast<size_t>(i * row + j * col)]; }
   int64_t row, col;
-  std::vector<float> values;  // ends with the last element, so that a sanitizer sees what reads beyond
+  KernelVector<float> values;  // ends with the last element, so that a sanitizer sees what reads beyond
 };
 
 // One product, and where its result goes.
@@ -88,8 +95,8 @@ struct Product {
         before(stream, p.m, p.n, false, p.spare) {}
 
   // c, with what lies between its rows
-  std::vector<float> run(const Products& kernels, bool packed, int threads = 1) const {
-    std::vector<float> c = before.values;
+  KernelVector<float> run(const Products& kernels, bool packed, int threads = 1) const {
+    KernelVector<float> c = before.values;
     const Memory scratch(static_cast<size_t>(kernels.scratch_bytes * threads));
     const Memory panels(static_cast<size_t>(kernels.packed_bytes(p.k, p.n)));
     if (packed) {
@@ -104,8 +111,8 @@ struct Product {
   }
 
   // The largest error in units of its bound; infinity if an element beyond the matrix has changed.
-  double error(const std::vector<float>& c, bool rounds) const {
-    const auto number = [=](float x) { return static_cast<double>(rounds ? rounded(x) : x); };
+  double error(const KernelVector<float>& c, float (*rounds)(float)) const {
+    const auto number = [=](float x) { return static_cast<double>(rounds(x)); };
     double worst = 0;
     for (size_t at = 0; at < c.size(); ++at) {
       const int64_t i = static_cast<int64_t>(at) / before.row, j = static_cast<int64_t>(at) % before.row;
@@ -143,13 +150,13 @@ void check(const Problem& p) {
   const Product product(p);
   for (const Kind& kind : all_kinds()) {
     INFO("instruction set ", kind.name);
-    const std::vector<float> c = product.run(*kind.products, false);
+    const KernelVector<float> c = product.run(*kind.products, false);
     CHECK(product.error(c, kind.rounds) <= 1);
     CHECK(product.run(*kind.products, true) == c);
   }
 }
 
-bool same(const std::vector<float>& a, const std::vector<float>& b) {
+bool same(const KernelVector<float>& a, const KernelVector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
@@ -189,7 +196,7 @@ TEST_CASE("the bits of a product do not depend on threads") {
         INFO("instruction set ", kind.name);
         CAPTURE(m);
         CAPTURE(packed);
-        const std::vector<float> one = product.run(*kind.products, packed, 1);
+        const KernelVector<float> one = product.run(*kind.products, packed, 1);
         for (int count : {2, 3, 4}) {
           const Threads guard(count);
           CAPTURE(count);
@@ -203,12 +210,12 @@ TEST_CASE("an element's bits depend on its row and its column alone") {
   const Product whole({50, 70, 300, false, true, false, 0});
   for (const Kind& kind : all_kinds()) {
     INFO("instruction set ", kind.name);
-    const std::vector<float> c = whole.run(*kind.products, false);
+    const KernelVector<float> c = whole.run(*kind.products, false);
     Product part = whole;  // rows 7 … 26, columns 5 … 42
     part.p.m = 20, part.p.n = 38;
     part.a.values.erase(part.a.values.begin(), part.a.values.begin() + 7 * part.a.row);
     part.b.values.erase(part.b.values.begin(), part.b.values.begin() + 5 * part.b.col);
-    const std::vector<float> d = part.run(*kind.products, true);
+    const KernelVector<float> d = part.run(*kind.products, true);
     for (int64_t i = 0; i < 20; ++i)
       CHECK(std::equal(&d[static_cast<size_t>(i * 70)], &d[static_cast<size_t>(i * 70)] + 38,
                        &c[static_cast<size_t>((i + 7) * 70 + 5)]));
@@ -224,7 +231,7 @@ TEST_CASE("NaN and infinity reach the row or the column that they stand in, and 
       for (const Kind& kind : all_kinds())
         for (bool packed : {false, true}) {
           INFO("instruction set ", kind.name);
-          const std::vector<float> c = product.run(*kind.products, packed);
+          const KernelVector<float> c = product.run(*kind.products, packed);
           for (int64_t i = 0; i < m; ++i)
             for (int64_t j = 0; j < 45; ++j)
               if (std::isfinite(c[static_cast<size_t>(i * 45 + j)]) != (i != m - 1 && j != 44))
@@ -258,7 +265,7 @@ TEST_CASE("precision is the process's, and what was packed keeps its own") {
   const bool available = kernels().bf16.gemm != nullptr;
   CHECK(precision() == Precision::fp32);
   CHECK(precision_named("auto") == (available ? Precision::bf16 : Precision::fp32));
-  CHECK(lacks(error_of([] { precision_named("fp8"); }), {"'fp8'", "fp32, bf16, auto"}) == "");
+  CHECK(lacks(error_of([] { precision_named("fp8"); }), {"'fp8'", "fp32, tf32, bf16, auto"}) == "");
   if (!available) {
     CHECK(lacks(error_of([] { set_precision(Precision::bf16); }), {"AMX or AVX512-BF16", kernels().name}) ==
           "");

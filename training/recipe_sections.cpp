@@ -12,9 +12,9 @@ void declare_training_keys(RecipeReader& reader, TrainingSection& training) {
   reader.key("clip", training.clip, "a step's gradient is scaled down to this norm; 0: never").at_least(0);
   reader
       .key("precision", training.precision,
-           "numbers of the matrix products; auto: bf16 where the processor multiplies such numbers. Weights "
+           "numbers of the matrix products; tf32: on a GPU; auto: bf16 where the device multiplies such numbers. Weights "
            "and sums are fp32 in any case")
-      .one_of({"fp32", "bf16", "auto"});
+      .one_of({"fp32", "tf32", "bf16", "auto"});
   reader.key("seed", training.seed, "of first values and dropout masks");
   reader.choice("keep", training.keep, {{"last", Keep::last}, {"best", Keep::best}},
                 "which weights are scored on the test split: those after the last epoch, or those of the "

@@ -86,7 +86,6 @@ struct Kernels {
   // Operands rounded, sums in float. All null where there is no such product.
   Products tf32;  // to 10 bits of precision, by a GPU's tensor cores
   Products bf16;  // to bfloat16
-  Products fp16;  // to half precision, which ends at 65504
 
   // --- elements -------------------------------------------------------------------------------------------
   void (*fill)(real* y, real value, int64_t n);

@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "framework/device.h"
+#include "framework/gemm.h"
 #include "framework/kernels/cuda/context.h"
 #include "framework/kernels/kernels.h"
 #include "layers/cudnn.h"
@@ -107,6 +108,9 @@ struct CudnnNetwork::Parts {
   }
 };
 
+// Without a word cuDNN would take TF32 for float.
+static cudnnMathType_t mathematics() { return precision() == Precision::tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH; }
+
 // One bias of an LSTM's two is enough, and the model has one; a GRU has that of its reset gate beside it, and what is
 // persistent demands both.
 CudnnNetwork::CudnnNetwork(const CudnnConfig& c, std::vector<CudnnWeights> weights) : parts_(std::make_shared<Parts>()) {
@@ -115,7 +119,7 @@ CudnnNetwork::CudnnNetwork(const CudnnConfig& c, std::vector<CudnnWeights> weigh
   check(cudnn().set_rnn(parts_->rnn, algorithm_of(c.algorithm), c.lstm ? CUDNN_LSTM : CUDNN_GRU,
                         has_one_bias(c.lstm, c.algorithm) ? CUDNN_RNN_SINGLE_INP_BIAS : CUDNN_RNN_DOUBLE_BIAS,
                         c.directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
-                        type_of_numbers, type_of_numbers, CUDNN_FMA_MATH, c.input, c.hidden, c.width, c.layers, nullptr,
+                        type_of_numbers, type_of_numbers, mathematics(), c.input, c.hidden, c.width, c.layers, nullptr,
                         CUDNN_RNN_PADDED_IO_ENABLED),
         "cudnnSetRNNDescriptor");
 }

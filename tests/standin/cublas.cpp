@@ -4,6 +4,7 @@
 #include <cuda_fp16.h>
 
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -32,8 +33,9 @@ double element(const void* data, cudaDataType type, int64_t i) {
 
 // To 10 bits of precision.
 double as_tf32(double x) {
+  if (!std::isfinite(x)) return x;
   const uint32_t bits = std::bit_cast<uint32_t>(static_cast<float>(x));
-  return static_cast<double>(std::bit_cast<float>((bits + 0x1000) & ~uint32_t{0x1fff}));
+  return static_cast<double>(std::bit_cast<float>((bits + 0xfff + (bits >> 13 & 1)) & ~uint32_t{0x1fff}));
 }
 
 // op(x) [rows, cols] in row order.

@@ -1,7 +1,7 @@
 // Matrix products, by cuBLAS. Sums are in float whatever the operands are rounded to, and TF32 is taken only by name.
 #include <cuda_bf16.h>
-#include <cuda_fp16.h>
 
+#include "framework/device.h"
 #include "framework/kernels/cuda/fill.h"
 #include "framework/kernels/cuda/launch.h"
 #include "framework/kernels/cuda/libraries.h"
@@ -38,12 +38,6 @@ struct Bf16 {
   static constexpr cudaDataType type = CUDA_R_16BF;
   static constexpr cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
   UNROLL_KERNEL static Element rounded(real x) { return __float2bfloat16(static_cast<float>(x)); }
-};
-struct Fp16 {
-  using Element = __half;
-  static constexpr cudaDataType type = CUDA_R_16F;
-  static constexpr cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
-  UNROLL_KERNEL static Element rounded(real x) { return __float2half(static_cast<float>(x)); }
 };
 
 template <class P>
@@ -143,9 +137,9 @@ Products products_of() {
 void fill_gemm(Kernels& k) {
   k.fp32 = products_of<Full>();
   if constexpr (sizeof(real) == 4) {
+    if (device_facts().capability < 80) return;  // before that tensor cores take half precision only
     k.tf32 = products_of<Tf32>();
     k.bf16 = products_of<Bf16>();
-    k.fp16 = products_of<Fp16>();
   }
 }
 

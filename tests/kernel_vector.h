@@ -1,0 +1,49 @@
+// A vector whose elements both a test and the kernels under test can reach.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#ifdef UNROLL_STANDIN
+#include "tests/standin/standin.h"
+#elif defined(UNROLL_ON_GPU)
+#include <cuda_runtime.h>
+#endif
+
+namespace unroll {
+
+#if defined(UNROLL_STANDIN) || defined(UNROLL_ON_GPU)
+#define UNROLL_TEST_DEVICE
+// Each vector is a block of the device's memory, which the host reaches too: these suites keep the stand-in's open, and
+// take memory of a GPU that moves to whoever asks.
+template <class T>
+struct DeviceAllocator {
+  using value_type = T;
+  DeviceAllocator() = default;
+  template <class U>
+  DeviceAllocator(const DeviceAllocator<U>&) {}
+  T* allocate(std::size_t n) {
+    void* memory = nullptr;
+#ifdef UNROLL_STANDIN
+    REQUIRE(cudaMalloc(&memory, n * sizeof(T)) == cudaSuccess);
+#else
+    REQUIRE(cudaMallocManaged(&memory, n * sizeof(T)) == cudaSuccess);
+#endif
+    return static_cast<T*>(memory);
+  }
+  void deallocate(T* memory, std::size_t) { CHECK(cudaFree(memory) == cudaSuccess); }
+  bool operator==(const DeviceAllocator&) const { return true; }
+};
+#ifdef UNROLL_STANDIN
+inline const standin::OpenMemory reachable;
+#endif
+template <class T>
+using KernelVector = std::vector<T, DeviceAllocator<T>>;
+#else
+template <class T>
+using KernelVector = std::vector<T>;
+#endif
+
+}  // namespace unroll
