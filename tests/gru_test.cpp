@@ -174,7 +174,8 @@ TEST_CASE("a padded batch gives a GRU row by row the bits that the rows give alo
 
 TEST_CASE("a GRU names its parameters, and its state crosses windows as values") {
   ParameterSet params;
-  const Gru gru(params / "gru", {.input = 3, .hidden = 4, .layers = 2});
+  // The engine that promises the same bits wherever a window ends; of cuDNN nobody knows.
+  const Gru gru(params / "gru", {.input = 3, .hidden = 4, .layers = 2, .engine = LstmEngine::fused});
   std::vector<std::string> found;
   for (const auto& p : params.all())
     found.push_back(p->name + " " + p->shape.text() + (p->decay ? "" : " no decay"));
