@@ -17,17 +17,21 @@ using gpu::cudnn_handle;
 
 namespace {
 
-constexpr cudnnDataType_t type_of_numbers = sizeof(real) == sizeof(double) ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+constexpr cudnnDataType_t type_of_numbers =
+    sizeof(real) == sizeof(double) ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
 constexpr const char* names[] = {"gru_cudnn", "lstm_cudnn"};
 
 cudnnRNNAlgo_t algorithm_of(CudnnAlgorithm algorithm) {
-  constexpr cudnnRNNAlgo_t of[] = {CUDNN_RNN_ALGO_STANDARD, CUDNN_RNN_ALGO_STANDARD, CUDNN_RNN_ALGO_PERSIST_STATIC,
-                                   CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H, CUDNN_RNN_ALGO_PERSIST_DYNAMIC};
+  constexpr cudnnRNNAlgo_t of[] = {CUDNN_RNN_ALGO_STANDARD, CUDNN_RNN_ALGO_STANDARD,
+                                   CUDNN_RNN_ALGO_PERSIST_STATIC, CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H,
+                                   CUDNN_RNN_ALGO_PERSIST_DYNAMIC};
   return of[static_cast<size_t>(algorithm)];
 }
 
+}  // namespace
+
 // What a window's sizes and lengths are to cuDNN.
-struct Sizes {
+struct CudnnSizes {
   gpu::DataDescriptor x, y;
   gpu::TensorDescriptor h, c;
   int steps, batch;
@@ -36,30 +40,34 @@ struct Sizes {
     std::size_t work = 0, reserve = 0;
   } of_mode[2];  // asked for once: the answer may change
 
-  Sizes(const CudnnConfig& config, cudnnRNNDescriptor_t rnn, int steps, int batch, const IdTensor& given)
+  CudnnSizes(const CudnnConfig& config, cudnnRNNDescriptor_t rnn, int steps, int batch, const IdTensor& given)
       : steps(steps), batch(batch), lengths(static_cast<std::size_t>(batch) * sizeof(int32_t)) {
     std::vector<int32_t> all(static_cast<size_t>(batch), steps);
     if (given.defined()) all.assign(given.data(), given.data() + batch);
     copy_to_device(lengths.data(), all.data(), all.size() * sizeof(int32_t));
     real zero = 0;  // y in padding
     const auto describe = [&](cudnnRNNDataDescriptor_t d, int width) {
-      check(cudnn().set_data(d, type_of_numbers, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, steps, batch, width,
-                             all.data(), &zero),
+      check(cudnn().set_data(d, type_of_numbers, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, steps, batch,
+                             width, all.data(), &zero),
             "cudnnSetRNNDataDescriptor");
     };
     describe(x, config.input);
     describe(y, config.directions * config.width);
     const auto describe_state = [&](cudnnTensorDescriptor_t d, int width) {
-      const int dims[] = {config.layers * config.directions, batch, width}, strides[] = {batch * width, width, 1};
+      const int dims[] = {config.layers * config.directions, batch, width},
+                strides[] = {batch * width, width, 1};
       check(cudnn().set_tensor(d, type_of_numbers, 3, dims, strides), "cudnnSetTensorNdDescriptor");
     };
     describe_state(h, config.width);
     describe_state(c, config.hidden);
     for (const cudnnForwardMode_t mode : {CUDNN_FWD_MODE_INFERENCE, CUDNN_FWD_MODE_TRAINING})
-      check(cudnn().temp_space_sizes(cudnn_handle(), rnn, mode, x, &of_mode[mode].work, &of_mode[mode].reserve),
-            "cudnnGetRNNTempSpaceSizes");
+      check(
+          cudnn().temp_space_sizes(cudnn_handle(), rnn, mode, x, &of_mode[mode].work, &of_mode[mode].reserve),
+          "cudnnGetRNNTempSpaceSizes");
   }
 };
+
+namespace {
 
 // A place for a gradient that cuDNN writes, as it cannot add.
 class Written {
@@ -87,14 +95,14 @@ struct CudnnNetwork::Parts {
   CudnnConfig config;
   gpu::RnnDescriptor rnn;
   std::vector<CudnnWeights> weights;
-  std::optional<CudnnWeightSpace> space;  // once the parameters have memory
-  std::shared_ptr<const Sizes> last;      // of windows without lengths
-  int built_for = 0;                      // the batch that the dynamic algorithm was made for
+  std::optional<CudnnWeightSpace> space;   // once the parameters have memory
+  std::shared_ptr<const CudnnSizes> last;  // of windows without lengths
+  int built_for = 0;                       // the batch that the dynamic algorithm was made for
 
-  std::shared_ptr<const Sizes> sizes_for(int steps, int batch, const IdTensor& lengths) {
-    if (lengths.defined()) return std::make_shared<const Sizes>(config, rnn, steps, batch, lengths);
+  std::shared_ptr<const CudnnSizes> sizes_for(int steps, int batch, const IdTensor& lengths) {
+    if (lengths.defined()) return std::make_shared<const CudnnSizes>(config, rnn, steps, batch, lengths);
     if (!last || last->steps != steps || last->batch != batch)
-      last = std::make_shared<const Sizes>(config, rnn, steps, batch, lengths);
+      last = std::make_shared<const CudnnSizes>(config, rnn, steps, batch, lengths);
     return last;
   }
   void build(int batch) {
@@ -109,23 +117,26 @@ struct CudnnNetwork::Parts {
 };
 
 // Without a word cuDNN would take TF32 for float.
-static cudnnMathType_t mathematics() { return precision() == Precision::tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH; }
+static cudnnMathType_t mathematics() {
+  return precision() == Precision::tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
+}
 
 // One bias of an LSTM's two is enough, and the model has one; a GRU has that of its reset gate beside it, and what is
 // persistent demands both.
-CudnnNetwork::CudnnNetwork(const CudnnConfig& c, std::vector<CudnnWeights> weights) : parts_(std::make_shared<Parts>()) {
+CudnnNetwork::CudnnNetwork(const CudnnConfig& c, std::vector<CudnnWeights> weights)
+    : parts_(std::make_shared<Parts>()) {
   parts_->config = c;
   parts_->weights = std::move(weights);
   check(cudnn().set_rnn(parts_->rnn, algorithm_of(c.algorithm), c.lstm ? CUDNN_LSTM : CUDNN_GRU,
                         has_one_bias(c.lstm, c.algorithm) ? CUDNN_RNN_SINGLE_INP_BIAS : CUDNN_RNN_DOUBLE_BIAS,
                         c.directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
-                        type_of_numbers, type_of_numbers, mathematics(), c.input, c.hidden, c.width, c.layers, nullptr,
-                        CUDNN_RNN_PADDED_IO_ENABLED),
+                        type_of_numbers, type_of_numbers, mathematics(), c.input, c.hidden, c.width, c.layers,
+                        nullptr, CUDNN_RNN_PADDED_IO_ENABLED),
         "cudnnSetRNNDescriptor");
 }
 
-CudnnNetwork::Output CudnnNetwork::operator()(const Var& x, const Var& h0, const Var& c0, const IdTensor& lengths,
-                                              const Tensor& real_steps) const {
+CudnnNetwork::Output CudnnNetwork::operator()(const Var& x, const Var& h0, const Var& c0,
+                                              const IdTensor& lengths, const Tensor& real_steps) const {
   const std::shared_ptr<Parts> parts = parts_;
   const CudnnConfig& config = parts->config;
   const auto sizes = parts->sizes_for(x.dim(0), x.dim(1), lengths);
@@ -135,7 +146,8 @@ CudnnNetwork::Output CudnnNetwork::operator()(const Var& x, const Var& h0, const
   if (config.lstm) from.push_back(c0);
   from.insert(from.end(), space.parameters().begin(), space.parameters().end());
   const auto operands = inputs(from);
-  const cudnnForwardMode_t mode = recorded(name, operands) ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE;
+  const cudnnForwardMode_t mode =
+      recorded(name, operands) ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE;
 
   const Tensor y({x.dim(0), x.dim(1), config.directions * config.width}), h(h0.shape());
   const Tensor c = config.lstm ? Tensor(c0.shape()) : Tensor();
@@ -143,10 +155,10 @@ CudnnNetwork::Output CudnnNetwork::operator()(const Var& x, const Var& h0, const
   const Memory reserve = reserved ? Memory(reserved) : Memory();
   const void* const weights = space.renewed();
   parts->build(x.dim(1));
-  check(cudnn().forward(cudnn_handle(), parts->rnn, mode, static_cast<const int32_t*>(sizes->lengths.data()), sizes->x,
-                        x.value().data(), sizes->y, y.data(), sizes->h, h0.value().data(), h.data(), sizes->c,
-                        c0.value().data(), c.data(), space.bytes(), weights, work, gpu::workspace(work), reserved,
-                        reserve.data()),
+  check(cudnn().forward(cudnn_handle(), parts->rnn, mode, static_cast<const int32_t*>(sizes->lengths.data()),
+                        sizes->x, x.value().data(), sizes->y, y.data(), sizes->h, h0.value().data(), h.data(),
+                        sizes->c, c0.value().data(), c.data(), space.bytes(), weights, work,
+                        gpu::workspace(work), reserved, reserve.data()),
         "cudnnRNNForward");
 
   // cuDNN leaves the reserve to one backward pass, and a record runs once.
@@ -154,23 +166,27 @@ CudnnNetwork::Output CudnnNetwork::operator()(const Var& x, const Var& h0, const
     const CudnnWeightSpace& space = *parts->space;
     const auto [work, reserved] = sizes->of_mode[CUDNN_FWD_MODE_TRAINING];
     const Written dx(x), dh(h0), dc(c_last ? c0 : Var());
-    const Tensor dx_place = dx.place().defined() ? dx.place() : Tensor(x.shape());  // which cuDNN writes in any case
+    const Tensor dx_place =
+        dx.place().defined() ? dx.place() : Tensor(x.shape());  // which cuDNN writes in any case
     parts->build(x.dim(1));
-    check(cudnn().backward_data(cudnn_handle(), parts->rnn, static_cast<const int32_t*>(sizes->lengths.data()), sizes->y,
-                                y.value().data(), y.grad().data(), sizes->x, dx_place.data(), sizes->h,
-                                h0.value().data(), gradient_of(h_last), dh.place().data(), sizes->c, c0.value().data(),
-                                c_last ? gradient_of(*c_last) : nullptr, dc.place().data(), space.bytes(), weights, work,
-                                gpu::workspace(work), reserved, reserve.data()),
-          "cudnnRNNBackwardData");
+    check(
+        cudnn().backward_data(cudnn_handle(), parts->rnn, static_cast<const int32_t*>(sizes->lengths.data()),
+                              sizes->y, y.value().data(), y.grad().data(), sizes->x, dx_place.data(),
+                              sizes->h, h0.value().data(), gradient_of(h_last), dh.place().data(), sizes->c,
+                              c0.value().data(), c_last ? gradient_of(*c_last) : nullptr, dc.place().data(),
+                              space.bytes(), weights, work, gpu::workspace(work), reserved, reserve.data()),
+        "cudnnRNNBackwardData");
     space.gather([&](void* gradients) {
       check(cudnn().backward_weights(cudnn_handle(), parts->rnn, CUDNN_WGRAD_MODE_ADD,
-                                     static_cast<const int32_t*>(sizes->lengths.data()), sizes->x, x.value().data(),
-                                     sizes->h, h0.value().data(), sizes->y, y.value().data(), space.bytes(), gradients,
-                                     work, gpu::workspace(work), reserved, reserve.data()),
+                                     static_cast<const int32_t*>(sizes->lengths.data()), sizes->x,
+                                     x.value().data(), sizes->h, h0.value().data(), sizes->y,
+                                     y.value().data(), space.bytes(), gradients, work, gpu::workspace(work),
+                                     reserved, reserve.data()),
             "cudnnRNNBackwardWeights");
     });
     if (real_steps.defined() && x.wants_grad())  // what cuDNN writes into padding is not said
-      kernels().keep_rows(dx_place.data(), real_steps.data(), dx_place.rows(), dx_place.cols(), dx_place.data(), false);
+      kernels().keep_rows(dx_place.data(), real_steps.data(), dx_place.rows(), dx_place.cols(),
+                          dx_place.data(), false);
     dx.finish(), dh.finish(), dc.finish();
   };
   if (config.lstm) {
