@@ -24,7 +24,10 @@ Lines lines_of(const Operand& x, int64_t rows, int64_t cols) {
   return {x.data, transposed, count, length, distance > length ? distance : length};  // a single line has none
 }
 
-// What operands are rounded to before they are multiplied, and how cuBLAS calls it.
+}  // namespace
+
+// What operands are rounded to before they are multiplied, and how cuBLAS calls it. (Where real is double only the first
+// is used, and nvcc would say so of an unnamed namespace.)
 struct Full {
   using Element = real;
   static constexpr cudaDataType type = sizeof(real) == 4 ? CUDA_R_32F : CUDA_R_64F;
@@ -39,6 +42,8 @@ struct Bf16 {
   static constexpr cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
   UNROLL_KERNEL static Element rounded(real x) { return __float2bfloat16(static_cast<float>(x)); }
 };
+
+namespace {
 
 template <class P>
 struct Round {
