@@ -202,8 +202,8 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
   const std::size_t width = columns.names.size() + static_cast<std::size_t>(columns.skipped);
   do {
     const std::vector<std::string>& cells = csv.cells();
-    require_input(cells.size() >= width, "{}:{}: column {} is missing; the row has {} cells, the header {}",
-                  origin, csv.line(), cells.size() + 1, cells.size(), width);
+    require_input(cells.size() >= width, "{}:{}: column {} is missing; the row has {} cell{}, the header {}",
+                  origin, csv.line(), cells.size() + 1, cells.size(), cells.size() == 1 ? "" : "s", width);
     require_input(cells.size() <= width,
                   "{}:{}: column {} is one too many; the row has {} cells, the header {}", origin, csv.line(),
                   width + 1, cells.size(), width);

@@ -121,10 +121,7 @@ void Init::fill(const Tensor& values, RandomKey key) const {
     const Job& j = *static_cast<const Job*>(context);
     draw_part(j.init, j.key, j.out, std::min(j.size, piece * j.each), std::min(j.size, (piece + 1) * j.each));
   };
-  if (values.size() < 1 << 16)
-    for (int piece = 0; piece < pieces; ++piece) draw_piece(&job, piece);
-  else
-    run_pieces(pieces, draw_piece, &job);
+  run_pieces(pieces, draw_piece, &job);
   for (int i = offset.begin; i < offset.end; ++i) out[i] += offset.amount;
 }
 

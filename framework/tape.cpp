@@ -153,15 +153,22 @@ void Tape::finish(Record* record) {
   }
 }
 
-std::string Tape::text() const {
-  std::vector<const Record*> records;
-  for (const Record* record = last_; record; record = record->previous) records.push_back(record);
-  std::string result;
-  for (size_t i = records.size(); i-- > 0;) {
-    result += records[i]->op;
-    for (const Shape& shape : records[i]->shapes) result += fmt::format(" {}", shape);
-    result += '\n';
+std::vector<Tape::Entry> Tape::entries() const {
+  std::vector<Entry> result;
+  for (const Record* record = last_; record; record = record->previous) {
+    Entry& entry = result.emplace_back(Entry{record->op, 0});
+    for (const Shape& shape : record->shapes) {
+      entry.text += fmt::format(" {}", shape);
+      entry.numbers += shape.size();
+    }
   }
+  std::reverse(result.begin(), result.end());
+  return result;
+}
+
+std::string Tape::text() const {
+  std::string result;
+  for (const Entry& entry : entries()) result += entry.text + '\n';
   return result;
 }
 

@@ -132,8 +132,13 @@ class Tape {
   void backward(const Var& loss);
 
   int64_t size() const { return size_; }  // operations recorded
-  // One line per operation in recording order: "lstm_layer [35, 20, 200]".
-  std::string text() const;
+  // An operation as recorded: "lstm_layer [35, 20, 200]", and how many numbers its results are.
+  struct Entry {
+    std::string text;
+    int64_t numbers;
+  };
+  std::vector<Entry> entries() const;  // in recording order
+  std::string text() const;            // theirs, a line each
   // The first operation whose result is not finite, or, if all are and backward ran with keep_gradients, the first
   // that was handed a gradient which is not: "lstm_layer [35, 20, 200] of 'lstm.weight_ih_l0'". What has no parameter
   // is called by the one before it: "dropout [35, 20, 200] after 'embedding.weight'". "" if there is none. To be asked

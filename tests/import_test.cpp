@@ -13,13 +13,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
-Words operator+(Words a, const Words& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
 // A program, and a model of two layers of 4 as somebody may have called its modules.
 struct Subject {
   std::string program;

@@ -26,13 +26,20 @@ inline std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
+using Words = std::vector<std::string>;
+
+inline Words operator+(Words a, const Words& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
 struct ProgramRun {
   int code = -1;  // exit code; 128 + signal where one ended it
   std::string out, err;
 };
 
 // Runs a program in `folder` and waits for it. `output` takes the place of standard output (a device).
-inline ProgramRun run_program(const std::string& program, const std::vector<std::string>& arguments,
+inline ProgramRun run_program(const std::string& program, const Words& arguments,
                               const std::filesystem::path& folder, const std::string& output = {}) {
   const Folder streams;
   const std::string out = output.empty() ? (streams / "out").string() : output,
@@ -54,6 +61,12 @@ inline ProgramRun run_program(const std::string& program, const std::vector<std:
   REQUIRE(waitpid(child, &status, 0) == child);
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
           output.empty() ? read_text(out) : "", read_text(err)};
+}
+
+// What was written by a run that must succeed.
+inline std::string output_of(const ProgramRun& run) {
+  CHECK_MESSAGE(run.code == 0, run.err);
+  return run.out;
 }
 
 // The path of a program that this build made ("ptb"): from UNROLL_PROGRAM_PTB.

@@ -5,8 +5,6 @@
 
 #include "tests/program.h"
 
-using Words = std::vector<std::string>;
-
 // A recipe that trains in a moment.
 inline const std::string tiny = R"([model]
 embedding = 12
@@ -33,21 +31,13 @@ kind = "adam"
 learning_rate = 0.01
 )";
 
-inline Words operator+(Words a, const Words& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
 inline ProgramRun ptb(const Words& words, const std::filesystem::path& folder,
                       const std::string& output = {}) {
   return run_program(program_named("ptb"), words, folder, output);
 }
 
-// Runs what must succeed.
 inline std::string ptb_out(const Words& words, const std::filesystem::path& folder) {
-  const ProgramRun run = ptb(words, folder);
-  CHECK_MESSAGE(run.code == 0, run.err);
-  return run.out;
+  return output_of(ptb(words, folder));
 }
 
 // The one line of standard output under --json.

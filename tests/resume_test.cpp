@@ -22,7 +22,6 @@ namespace fs = std::filesystem;
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Words = std::vector<std::string>;
 
 struct Case {
   Words words, parts;
@@ -151,10 +150,6 @@ void write_inputs(const Subject& subject, const Folder& folder) {
   subject.write_data(folder);
 }
 
-Words operator+(Words a, const Words& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
 // With one thread: tests that run side by side would wait for each other.
 Words train_tiny(const Subject& subject) {
   return Words{"train", "tiny.toml"} + subject.data + Words{"--threads", "1", "--out"};

@@ -7,8 +7,6 @@ using namespace unroll;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
 // 40 windows an epoch.
 const std::string tiny = R"([model]
 embedding = 8

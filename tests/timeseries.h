@@ -9,21 +9,12 @@
 #include "tests/program.h"
 #include "tests/support.h"
 
-using Words = std::vector<std::string>;
-
-inline Words operator+(Words a, const Words& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
 inline ProgramRun started(const Words& words, const std::filesystem::path& folder) {
   return run_program(program_named("timeseries"), words, folder);
 }
 
 inline std::string timeseries_out(const Words& words, const std::filesystem::path& folder) {
-  const ProgramRun run = started(words, folder);
-  CHECK_MESSAGE(run.code == 0, run.err);
-  return run.out;
+  return output_of(started(words, folder));
 }
 
 inline nlohmann::json timeseries_json(const Words& words, const std::filesystem::path& folder) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,28 +10,22 @@ namespace unroll::inline UNROLL_REAL {
 
 namespace {
 
-// Numbers in the shapes of a line of Tape::text(): "lstm_layer [35, 20, 200] [20, 200]".
-double numbers_in(const std::string& line) {
-  double all = 0;
-  for (size_t at = line.find('['); at != std::string::npos; at = line.find('[', at + 1)) {
-    std::istringstream extents(line.substr(at + 1, line.find(']', at) - at - 1));
-    double product = 1;
-    for (std::string extent; std::getline(extents, extent, ',');) product *= std::stod(extent);
-    all += product;
-  }
-  return all;
-}
-
 // "3 x linear [700, 2600], 20.8 MiB": results of operations, those alike taken together.
 std::vector<std::string> largest_entries(const Tape& tape, size_t most) {
-  std::map<std::string, int> times;
-  std::istringstream lines(tape.text());
-  for (std::string line; std::getline(lines, line);) ++times[line];
+  struct Alike {
+    int times = 0;
+    int64_t numbers = 0;
+  };
+  std::map<std::string, Alike> by_text;
+  for (const Tape::Entry& entry : tape.entries()) {
+    Alike& alike = by_text[entry.text];
+    ++alike.times, alike.numbers += entry.numbers;
+  }
   std::vector<std::pair<double, std::string>> entries;
-  for (const auto& [line, count] : times) {
-    const double mib = numbers_in(line) * count * sizeof(real) / (1 << 20);
-    entries.emplace_back(
-        mib, fmt::format("{}{}, {:.1f} MiB", count > 1 ? fmt::format("{} x ", count) : "", line, mib));
+  for (const auto& [text, alike] : by_text) {
+    const double mib = static_cast<double>(alike.numbers) * sizeof(real) / (1 << 20);
+    const std::string times = alike.times > 1 ? fmt::format("{} x ", alike.times) : "";
+    entries.emplace_back(mib, fmt::format("{}{}, {:.1f} MiB", times, text, mib));
   }
   std::ranges::sort(entries, std::greater<>());
   std::vector<std::string> result;

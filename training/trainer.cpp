@@ -115,6 +115,12 @@ void Trainer::train_epoch(const TrainingTask& task) {
   }
 }
 
+// Weights, gradients, and what the optimizer keeps.
+int64_t Trainer::bytes_of_slabs() const {
+  const int64_t slabs = 2 + std::ssize(optimizer_.state().slabs);
+  return slabs * optimizer_.parameters().values().size() * static_cast<int64_t>(sizeof(real));
+}
+
 // The windows of one step of the optimizer.
 void Trainer::train_step(const TrainingTask& task) {
   const int64_t end = std::min(state_.window + options_.accumulate, state_.windows);
@@ -136,10 +142,7 @@ void Trainer::train_step(const TrainingTask& task) {
           count += loss.count;
           rate_factor += loss.rate_factor;
         } catch (const MemoryRefused& refusal) {
-          const ParameterSet& params = optimizer_.parameters();
-          const int64_t slabs = 2 + std::ssize(optimizer_.state().slabs);
-          const int64_t kept = slabs * params.values().size() * static_cast<int64_t>(sizeof(real));
-          throw OutOfMemory(memory_advice(refusal, tape, kept, options_.window_sizes));
+          throw OutOfMemory(memory_advice(refusal, tape, bytes_of_slabs(), options_.window_sizes));
         }
       }
       if (window + 1 == end) update(task, end - state_.window, rate_factor);

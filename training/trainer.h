@@ -157,6 +157,7 @@ class Trainer {
   int64_t windows_of(const TrainingTask& task) const;  // of the present epoch
   void train_epoch(const TrainingTask& task);
   void train_step(const TrainingTask& task);
+  int64_t bytes_of_slabs() const;
   void update(const TrainingTask& task, int64_t windows, double rate_factor);
   void finish_epoch(const TrainingTask& task);
   void validate(const TrainingTask& task, EpochReport& report);
