@@ -201,11 +201,13 @@ Tensor SeriesModel::in_segments(const Tensor& x) const {
   const int segment = recipe_.model.segment, rows = x.dim(1), features = x.dim(2);
   if (segment == 1) return x;
   Tensor result({x.dim(0) / segment, rows, segment * features});
-  const real* from = x.data();
+  const auto all = x.on_host();
+  const auto to = result.on_host(Access::overwrite);
+  const real* from = all.data();
   for (int t = 0; t < x.dim(0); ++t)
     for (int r = 0; r < rows; ++r, from += features) {
       const int64_t before = (int64_t{t / segment} * rows + r) * segment + t % segment;
-      std::copy_n(from, features, result.data() + before * features);
+      std::copy_n(from, features, to.data() + before * features);
     }
   return result;
 }
