@@ -195,7 +195,7 @@ void put_into_padding(const cudnnRNNDataStruct& d, double value, Numbers& number
         numbers[static_cast<std::size_t>((t * d.batch + b) * d.width + i)] = value;
 }
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
@@ -255,7 +255,7 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cu
             window.traces[static_cast<std::size_t>(k)]);
   }
   Numbers result = window.y.back();
-  put_into_padding(*y_desc, y_desc->fills ? y_desc->fill : nan, result);
+  put_into_padding(*y_desc, y_desc->fills ? y_desc->fill : not_a_number, result);
   store(result, y, rnn->type);
   if (hy) store(h, hy, rnn->type);
   if (cy && call.lstm()) store(c, cy, rnn->type);
@@ -326,7 +326,7 @@ cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t
                   window.traces[static_cast<std::size_t>(k)]);
     if (k % shape.directions == 0) d_out = d_in;
   }
-  put_into_padding(*x_desc, nan, d_in);
+  put_into_padding(*x_desc, not_a_number, d_in);
   store(d_in, dx, rnn->type);
   if (dhx) store(dh, dhx, rnn->type);
   if (dcx && call.lstm()) store(dc, dcx, rnn->type);
