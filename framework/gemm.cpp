@@ -9,26 +9,39 @@ namespace unroll::inline UNROLL_REAL {
 static Precision current = Precision::fp32;
 
 const char* name_of(Precision precision) {
-  constexpr const char* names[] = {"fp32", "tf32", "bf16"};
+  constexpr const char* names[] = {"fp32", "tf32", "bf16", "fp16"};
   return names[static_cast<size_t>(precision)];
 }
 
 static const Products& products(Precision precision) {
   const Kernels& k = kernels();
-  return precision == Precision::bf16 ? k.bf16 : precision == Precision::tf32 ? k.tf32 : k.fp32;
+  switch (precision) {
+    case Precision::fp32:
+      return k.fp32;
+    case Precision::tf32:
+      return k.tf32;
+    case Precision::bf16:
+      return k.bf16;
+    case Precision::fp16:
+      return k.fp16;
+  }
+  throw Error("a precision that is none");
 }
 
 Precision precision_named(const std::string& name) {
   if (name == "auto") return kernels().bf16.gemm ? Precision::bf16 : Precision::fp32;
-  for (Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16})
+  for (Precision precision : all_precisions)
     if (name == name_of(precision)) return precision;
-  throw InputError(fmt::format("precision '{}' is none of fp32, tf32, bf16, auto", name));
+  throw InputError(fmt::format("precision '{}' is none of fp32, tf32, bf16, fp16, auto", name));
 }
 
 void set_precision(Precision precision) {
+  const bool half = precision == Precision::fp16;  // which tensor cores took first
   require_input(products(precision).gemm,
-                "precision {}: this needs {} (this one's kernels: {}); fp32 and auto run anywhere", name_of(precision),
-                on_gpu()                       ? "a GPU of compute capability 8.0"
+                "precision {}: this needs {} (this one's kernels: {}); fp32 and auto run anywhere",
+                name_of(precision),
+                on_gpu() ? (half ? "a GPU of compute capability 7.0" : "a GPU of compute capability 8.0")
+                : half   ? "an NVIDIA GPU of compute capability 7.0"
                 : precision == Precision::tf32 ? "an NVIDIA GPU of compute capability 8.0"
                                                : "a processor with AMX or AVX512-BF16",
                 kernels().name);

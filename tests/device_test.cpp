@@ -121,6 +121,29 @@ TEST_CASE("the facts are those of the device") {
   CHECK(in_child([] { return device_facts().name; }) == "error: device_facts: this process computes on the CPU");
 }
 
+TEST_CASE("tensor cores took half precision first: a GPU of 7.5 multiplies in fp16 and in nothing else of less than fp32") {
+  const auto all_on = [](int capability) {
+    return on_gpu_in_child([=] {
+      standin::control().capability = capability;
+      std::string result;
+      for (const Precision p : all_precisions) {
+        try {
+          set_precision(p);
+          result += std::string(name_of(p)) + "; ";
+        } catch (const InputError& error) {
+          result += std::string(error.what()) + "; ";
+        }
+      }
+      return result;
+    });
+  };
+  const std::string anywhere = " (this one's kernels: cuda); fp32 and auto run anywhere; ";
+  CHECK(all_on(80) == "fp32; tf32; bf16; fp16; ");
+  CHECK(all_on(75) == "fp32; precision tf32: this needs a GPU of compute capability 8.0" + anywhere +
+                          "precision bf16: this needs a GPU of compute capability 8.0" + anywhere + "fp16; ");
+  CHECK(lacks(all_on(61), {"precision fp16: this needs a GPU of compute capability 7.0" + anywhere}) == "");
+}
+
 TEST_CASE("tensors go to the device and come back") {
   CHECK(on_gpu_in_child([] {
           const Tensor x = Tensor::from({4}, std::vector<real>{1, 2, 3, 4});

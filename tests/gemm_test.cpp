@@ -1,10 +1,10 @@
-// Matrix products: the kernels of every instruction set of this machine, in float and in bfloat16, against
-// plain loops in double.
+// Matrix products: the kernels of every instruction set of this machine, in float and in bfloat16, and a device's in half
+// precision too, against plain loops in double.
 //
 // How far may they be? Whatever the order, a sum of k products in float is within k·ε·Σ|a||b| of the exact
 // one, ε being the distance from 1 to the next float (Higham, Accuracy and Stability, section 3.1; half of it
-// would do, and the other half covers what is added to). With operands rounded to bfloat16 beforehand the
-// same holds: two have 16 bits together, so their product is exact in float.
+// would do, and the other half covers what is added to). With operands rounded to bfloat16 or half precision beforehand
+// the same holds: two have 16 or 22 bits together, so their product is exact in float.
 #include "framework/gemm.h"
 
 #include <algorithm>
@@ -39,6 +39,17 @@ float rounded(float x) {
   return std::bit_cast<float>((bits + unit / 2 - 1 + (bits >> bits_less & 1)) & ~(unit - 1));
 }
 
+#ifdef UNROLL_TEST_DEVICE
+// To half precision, which has 11 bits, steps of 2⁻²⁴ where they are smallest, and nothing beyond 65504. nearbyint takes the
+// even one of two.
+float rounded_to_half(float x) {
+  if (!std::isfinite(x) || x == 0) return x;
+  if (std::abs(x) >= 65'520) return std::copysign(infinity, x);
+  const double step = std::ldexp(1.0, std::max(std::ilogb(x) - 10, -24));
+  return static_cast<float>(std::nearbyint(static_cast<double>(x) / step) * step);
+}
+#endif
+
 // The products of one back end, in one precision.
 struct Kind {
   std::string name;
@@ -50,7 +61,10 @@ const std::vector<Kind>& all_kinds() {
     std::vector<Kind> result;
 #ifdef UNROLL_TEST_DEVICE
     const Kernels& k = kernels();
-    return std::vector<Kind>{{"fp32", &k.fp32, rounded<0>}, {"tf32", &k.tf32, rounded<13>}, {"bf16", &k.bf16, rounded<16>}};
+    return std::vector<Kind>{{"fp32", &k.fp32, rounded<0>},
+                             {"tf32", &k.tf32, rounded<13>},
+                             {"bf16", &k.bf16, rounded<16>},
+                             {"fp16", &k.fp16, rounded_to_half}};
 #endif
     for (const cpu::Variant& variant : cpu::variants()) {
       if (!variant.runs_here) continue;
@@ -265,7 +279,12 @@ TEST_CASE("precision is the process's, and what was packed keeps its own") {
   const bool available = kernels().bf16.gemm != nullptr;
   CHECK(precision() == Precision::fp32);
   CHECK(precision_named("auto") == (available ? Precision::bf16 : Precision::fp32));
-  CHECK(lacks(error_of([] { precision_named("fp8"); }), {"'fp8'", "fp32, tf32, bf16, auto"}) == "");
+  CHECK(lacks(error_of([] { precision_named("fp8"); }), {"'fp8'", "fp32, tf32, bf16, fp16, auto"}) == "");
+  for (const Precision p : all_precisions) CHECK(precision_named(name_of(p)) == p);
+  if (!kernels().fp16.gemm)
+    CHECK(lacks(error_of([] { set_precision(Precision::fp16); }),
+                {"precision fp16: this needs an NVIDIA GPU of compute capability 7.0", kernels().name}) ==
+          "");
   if (!available) {
     CHECK(lacks(error_of([] { set_precision(Precision::bf16); }), {"AMX or AVX512-BF16", kernels().name}) ==
           "");
@@ -284,6 +303,53 @@ TEST_CASE("precision is the process's, and what was packed keeps its own") {
   CHECK(c.item() == 3);
   gemm(a, b, overwrite(c));
   CHECK(c.item() == 1.001f * 3);
+}
+
+TEST_CASE("what a library is given in 16 bits is rounded as operands are, and comes back as it was") {
+  for (const Kind& kind : all_kinds()) {
+    const Products& p = *kind.products;
+    CAPTURE(kind.name);
+    const bool of_16_bits =
+        kind.name == "bf16" || kind.name == "fp16";  // and on a device: the CPU's names are others
+    CHECK((p.round != nullptr) == of_16_bits);
+    CHECK((p.widen != nullptr) == of_16_bits);
+    if (!of_16_bits) continue;
+    // All numbers of 16 bits, as their own.
+    constexpr int64_t n = 1 << 16;
+    std::vector<uint16_t> patterns(n), again(n);
+    for (size_t i = 0; i < patterns.size(); ++i) patterns[i] = static_cast<uint16_t>(i);
+    const Memory memory(n * sizeof(uint16_t)), back(n * sizeof(uint16_t));
+    copy_to_device(memory.data(), patterns.data(), n * sizeof(uint16_t));
+    const Tensor wide({n});
+    p.widen(memory.data(), wide.data(), n, false);
+    p.round(wide.data(), back.data(), n);
+    copy_to_host(again.data(), back.data(), n * sizeof(uint16_t));
+    const std::vector<real> numbers = wide.to_host();
+    int64_t nans = 0;
+    for (size_t i = 0; i < patterns.size(); ++i) {
+      nans += std::isnan(numbers[i]);
+      if (!std::isnan(numbers[i]) && again[i] != patterns[i])
+        FAIL_CHECK("the pattern ", i, ", ", numbers[i], ", comes back as ", again[i]);
+    }
+    CHECK(nans == (kind.name == "bf16" ? 2 * 127 : 2 * 1023));
+    // Numbers between them, ties among these, and sums.
+    std::vector<real> between;
+    for (size_t i = 0; i + 1 < 0x7000; i += 7) between.push_back((numbers[i] + numbers[i + 1]) / 2);
+    RandomStream random(7, "between");
+    for (int i = 0; i < 1000; ++i)
+      between.push_back(
+          std::ldexp(static_cast<real>(random.uniform() * 2 - 1), static_cast<int>(random.below(60)) - 40));
+    for (const real x : {real(65'519), real(65'520), real(1e30), real(-1e-30), infinity})
+      between.push_back(x);
+    const int count = static_cast<int>(between.size());
+    const Tensor x = Tensor::from({count}, between), y = Tensor::full({count}, 2);
+    const Memory rounded_x(between.size() * sizeof(uint16_t));
+    p.round(x.data(), rounded_x.data(), count);
+    p.widen(rounded_x.data(), y.data(), count, true);
+    const std::vector<real> sums = y.to_host();
+    for (size_t i = 0; i < between.size(); ++i)
+      if (sums[i] != 2 + kind.rounds(between[i])) FAIL_CHECK(between[i], " and 2 are ", sums[i]);
+  }
 }
 
 TEST_CASE("sizes that do not fit are named") {

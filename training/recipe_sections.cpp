@@ -11,10 +11,11 @@ void declare_training_keys(RecipeReader& reader, TrainingSection& training) {
   reader.key("accumulate", training.accumulate, "windows whose mean gradient makes one step").at_least(1);
   reader.key("clip", training.clip, "a step's gradient is scaled down to this norm; 0: never").at_least(0);
   reader
-      .key("precision", training.precision,
-           "numbers of the matrix products; tf32: on a GPU; auto: bf16 where the device multiplies such numbers. Weights "
-           "and sums are fp32 in any case")
-      .one_of({"fp32", "tf32", "bf16", "auto"});
+      .key(
+          "precision", training.precision,
+          "numbers of the matrix products; tf32, fp16: on a GPU; auto: bf16 where the device multiplies such numbers. "
+          "Weights and sums are fp32 in any case; fp16 scales the loss, and leaves out steps whose gradient overflows")
+      .one_of({"fp32", "tf32", "bf16", "fp16", "auto"});
   reader.key("seed", training.seed, "of first values and dropout masks");
   reader.choice("keep", training.keep, {{"last", Keep::last}, {"best", Keep::best}},
                 "which weights are scored on the test split: those after the last epoch, or those of the "

@@ -77,6 +77,10 @@ struct Products {
   void (*pack)(const Operand& b, int64_t k, int64_t n, void* packed);
   int64_t (*packed_bytes)(int64_t k, int64_t n);
   int64_t scratch_bytes;
+  // For a library that is given operands and gives results in the 16 bits of this precision: y = x rounded as the
+  // operands are, and y = x or y += x, exactly. Null but on a GPU, and there for fp32 and tf32.
+  void (*round)(const real* x, void* y, int64_t n) = nullptr;
+  void (*widen)(const void* x, real* y, int64_t n, bool add) = nullptr;
 };
 
 struct Kernels {
@@ -86,6 +90,7 @@ struct Kernels {
   // Operands rounded, sums in float. All null where there is no such product.
   Products tf32;  // to 10 bits of precision, by a GPU's tensor cores
   Products bf16;  // to bfloat16
+  Products fp16;  // to half precision: 11 bits, and nothing beyond 65504
 
   // --- elements -------------------------------------------------------------------------------------------
   void (*fill)(real* y, real value, int64_t n);

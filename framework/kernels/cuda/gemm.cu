@@ -1,5 +1,6 @@
 // Matrix products, by cuBLAS. Sums are in float whatever the operands are rounded to, and TF32 is taken only by name.
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 #include "framework/device.h"
 #include "framework/kernels/cuda/fill.h"
@@ -41,6 +42,14 @@ struct Bf16 {
   static constexpr cudaDataType type = CUDA_R_16BF;
   static constexpr cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
   UNROLL_KERNEL static Element rounded(real x) { return __float2bfloat16(static_cast<float>(x)); }
+  UNROLL_KERNEL static real widened(Element x) { return __bfloat162float(x); }
+};
+struct Fp16 {
+  using Element = __half;
+  static constexpr cudaDataType type = CUDA_R_16F;
+  static constexpr cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
+  UNROLL_KERNEL static Element rounded(real x) { return __float2half(static_cast<float>(x)); }
+  UNROLL_KERNEL static real widened(Element x) { return __half2float(x); }
 };
 
 namespace {
@@ -129,12 +138,30 @@ void gemm_packed(const Operand& a, const void* b, int64_t m, int64_t n, int64_t 
 }
 
 template <class P>
+struct Widen {
+  const typename P::Element* x;
+  real* y;
+  bool add;
+  UNROLL_KERNEL void operator()(int64_t i) const { put(add, y[i], P::widened(x[i])); }
+};
+template <class P>
+void round(const real* x, void* y, int64_t n) {
+  each(n, Round<P>{given(x, n), n, n, given(static_cast<typename P::Element*>(y), n)});
+}
+template <class P>
+void widen(const void* x, real* y, int64_t n, bool add) {
+  each(n, Widen<P>{given(static_cast<const typename P::Element*>(x), n), given(y, n), add});
+}
+
+template <class P>
 Products products_of() {
-  return {.gemm = gemm<P>,
-          .gemm_packed = gemm_packed<P>,
-          .pack = pack<P>,
-          .packed_bytes = packed_bytes<P>,
-          .scratch_bytes = 0};
+  Products result{.gemm = gemm<P>,
+                  .gemm_packed = gemm_packed<P>,
+                  .pack = pack<P>,
+                  .packed_bytes = packed_bytes<P>,
+                  .scratch_bytes = 0};
+  if constexpr (rounds<P>) result.round = round<P>, result.widen = widen<P>;
+  return result;
 }
 
 }  // namespace
@@ -142,7 +169,10 @@ Products products_of() {
 void fill_gemm(Kernels& k) {
   k.fp32 = products_of<Full>();
   if constexpr (sizeof(real) == 4) {
-    if (device_facts().capability < 80) return;  // before that tensor cores take half precision only
+    const int capability = device_facts().capability;
+    if (capability < 70) return;  // where tensor cores begin, and take half precision only
+    k.fp16 = products_of<Fp16>();
+    if (capability < 80) return;
     k.tf32 = products_of<Tf32>();
     k.bf16 = products_of<Bf16>();
   }
