@@ -64,16 +64,25 @@ void judge_machine(Table& table, const EngineFacts& f) {
       fmt::format("cuDNN {} has another interface: 8.0 is the oldest that serves", cudnn_text(f.cudnn)));
 }
 
+bool has_16_bits(Precision p) { return p == Precision::bf16 || p == Precision::fp16; }
+
 void judge_numbers(Table& table, const EngineFacts& f) {
   if constexpr (sizeof(real) == sizeof(double)) return table.fits("numbers", "double");
-  table.check(
-      f.precision != Precision::bf16, "numbers", name_of(f.precision),
-      fmt::format("the engine cudnn computes with fp32 weights, and {} was asked for", name_of(f.precision)));
+  const std::string name = name_of(f.precision);
+  if (f.precision == Precision::fp32) return table.fits("numbers", name);
+  const int least = f.precision == Precision::fp16 ? 70 : 80;  // tensor cores began with half precision
+  if (!f.gpu.empty() && f.capability < least) {
+    const std::string because =
+        fmt::format("{} needs a GPU of compute capability {}", name, capability_text(least));
+    return table.refuses("numbers", name, because, because);
+  }
+  table.fits("numbers", name,
+             has_16_bits(f.precision) ? "a copy of the weights in 16 bits, once a step" : "");
 }
 
 void judge_layer(Table& table, const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
   table.fits("cell", layer.name,
-             layer.two_biases ? "a copy of the weights with both biases, once a window" : "");
+             layer.two_biases ? "a copy of the weights with both biases, once a step" : "");
   for (const auto& [name, value] : layer.unknown)
     table.refuses(name, value, "fused and composed compute it",
                   fmt::format("{} = {} is not in cuDNN", name, value));
@@ -114,7 +123,10 @@ std::string why_not_persistent(CudnnAlgorithm a, const LayerFacts& layer, const 
   if (f.capability < 60) return "need a GPU of compute capability 6.0";
   if (window.lengths != WindowFacts::Lengths::none) return "take no rows of different lengths";
   if (layer.projection) return "take no projection";
-  if (sizeof(real) == sizeof(double) && a != CudnnAlgorithm::persistent_dynamic) return "take no numbers in double";
+  const bool compiled =
+      a != CudnnAlgorithm::persistent_dynamic;  // kernels of the library's own, for some types
+  if (sizeof(real) == sizeof(double) && compiled) return "take no numbers in double";
+  if (f.precision == Precision::bf16 && compiled) return "take no numbers in bf16";
   const int most = a == CudnnAlgorithm::persistent         ? most_persistent
                    : a == CudnnAlgorithm::persistent_small ? most_small
                                                            : INT_MAX;
@@ -124,21 +136,22 @@ std::string why_not_persistent(CudnnAlgorithm a, const LayerFacts& layer, const 
 // Of cuDNN's algorithms the standard one takes everything that cuDNN takes.
 void judge_algorithm(Table& table, const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
   const std::string name(name_of(layer.algorithm));
+  const bool copied = layer.two_biases || has_16_bits(f.precision);  // whatever the algorithm
   if (layer.algorithm == CudnnAlgorithm::standard) return table.fits("algorithm", name);
   if (layer.algorithm != CudnnAlgorithm::automatic) {
     const std::string why = why_not_persistent(layer.algorithm, layer, f, window);
     if (!why.empty())
       return table.refuses("algorithm", name, "the standard one takes everything",
                            fmt::format("cuDNN's {} kernels {}", name, why));
-    return layer.two_biases ? table.fits("algorithm", name)
-                            : table.costs("algorithm", name, "a copy of the weights with two biases, once a window");
+    return copied ? table.fits("algorithm", name)
+                  : table.costs("algorithm", name, "a copy of the weights with two biases, once a step");
   }
   const std::string why = why_not_persistent(CudnnAlgorithm::persistent, layer, f, window);
   table.costs("algorithm", "standard",
-              "persistent kernels " + (!why.empty()         ? why
-                                       : layer.two_biases ? "may be faster: measuring tells"
-                                                          : "may be faster, with a copy of the weights that has "
-                                                            "two biases: measuring tells"));
+              "persistent kernels " + (!why.empty() ? why
+                                       : copied     ? "may be faster: measuring tells"
+                                                    : "may be faster, with a copy of the weights that has "
+                                                      "two biases: measuring tells"));
 }
 
 }  // namespace

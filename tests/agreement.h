@@ -6,6 +6,10 @@
 // would return for parameters, inputs and state off by n·eps. How far that moves results and gradients is
 // measured, by moving them: the bound is twice (two engines) the largest change that eight random such
 // perturbations make, plus two roundings of the result itself.
+//
+// In a precision of 16 bits, with the unit roundoff u, each factor of a product is off by u, so a term by 2u + u², and what
+// the sums in float add to that is less than the rest of 3u; what an engine hands from call to call is such a factor
+// too. So the same holds with 3u in place of n·eps, and u in place of eps.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/gemm.h"
 #include "framework/ops.h"
 #include "layers/recurrent_layer.h"
 #include "tests/support.h"
@@ -88,16 +93,37 @@ inline double largest(const Tensor& x) {
   return result;
 }
 
-// The others came from other engines than composed, in the order of Window::run. `sensitive`: also checks that the
-// comparison says something.
-inline void check_agreement(const WindowCase& c, const std::vector<Results>& others, int input, int hidden,
+// While it lives, products are in this precision.
+class WithPrecision {
+ public:
+  explicit WithPrecision(Precision p) : before_(precision()) { set_precision(p); }
+  ~WithPrecision() { set_precision(before_); }
+  WithPrecision(const WithPrecision&) = delete;
+  WithPrecision& operator=(const WithPrecision&) = delete;
+
+ private:
+  Precision before_;
+};
+
+// How far numbers may be off, relatively: those that go into an engine, and its results as they are rounded. And how far
+// the former may move the latter, or a comparison would say little.
+struct Roundings {
+  double moved, result, most_change;
+};
+inline Roundings roundings_of(Precision precision) {  // of 16 bits
+  const double u = precision == Precision::bf16 ? 0x1p-8 : 0x1p-11;
+  return {.moved = 3 * u, .result = u, .most_change = 40 * u};
+}
+
+// The others came from other engines than composed, which is run in fp32, in the order of Window::run. `sensitive`: also
+// checks that the comparison says something.
+inline void check_agreement(const WindowCase& c, const std::vector<Results>& others, const Roundings& off,
                             bool sensitive) {
-  constexpr double eps = std::numeric_limits<real>::epsilon();
-  const int n = c.windows * std::max(input + hidden + 2, c.steps * c.batch);
+  const WithPrecision exact(Precision::fp32);
   const Results composed = Window(c, LstmEngine::composed).run();
   std::vector<double> changes(composed.size());
   for (uint64_t seed = 1; seed <= 8; ++seed) {
-    const Results moved = Window(c, LstmEngine::composed, n * eps, seed).run();
+    const Results moved = Window(c, LstmEngine::composed, off.moved, seed).run();
     for (size_t i = 0; i < moved.size(); ++i)
       changes[i] = std::max(changes[i], distance(moved[i].second, composed[i].second));
   }
@@ -108,13 +134,19 @@ inline void check_agreement(const WindowCase& c, const std::vector<Results>& oth
     const double size = largest(composed[i].second);
     if (sensitive) CHECK(size > 0);
     // or the comparison would say little; but what layer norm cancels out is nothing but rounding
-    if (sensitive) CHECK(changes[i] <= 1e5 * eps * size);
+    if (sensitive) CHECK(changes[i] <= off.most_change * size);
     for (const Results& other : others) {
       const auto found = std::ranges::find(other, name, &Results::value_type::first);
       REQUIRE(found != other.end());
-      CHECK(distance(found->second, composed[i].second) <= 2 * eps * size + 2 * changes[i]);
+      CHECK(distance(found->second, composed[i].second) <= 2 * off.result * size + 2 * changes[i]);
     }
   }
+}
+inline void check_agreement(const WindowCase& c, const std::vector<Results>& others, int input, int hidden,
+                            bool sensitive) {
+  constexpr double eps = std::numeric_limits<real>::epsilon();
+  const int n = c.windows * std::max(input + hidden + 2, c.steps * c.batch);
+  check_agreement(c, others, {.moved = n * eps, .result = eps, .most_change = 1e5 * eps}, sensitive);
 }
 
 }  // namespace unroll::inline UNROLL_REAL

@@ -90,9 +90,17 @@ TEST_CASE("each criterion alone changes the engine, and is the reason given") {
        .because = "cuDNN 7.6.5 has another interface: 8.0 is the oldest that serves",
        .facts = [](EngineFacts& f) { f.cudnn = 7'605; }},
       {.criterion = "numbers",
+       .value = "tf32",
+       .because = "tf32 needs a GPU of compute capability 8.0",
+       .facts = [](EngineFacts& f) { f.precision = Precision::tf32, f.capability = 75; }},
+      {.criterion = "numbers",
        .value = "bf16",
-       .because = "the engine cudnn computes with fp32 weights, and bf16 was asked for",
-       .facts = [](EngineFacts& f) { f.precision = Precision::bf16; }},
+       .because = "bf16 needs a GPU of compute capability 8.0",
+       .facts = [](EngineFacts& f) { f.precision = Precision::bf16, f.capability = 75; }},
+      {.criterion = "numbers",
+       .value = "fp16",
+       .because = "fp16 needs a GPU of compute capability 7.0",
+       .facts = [](EngineFacts& f) { f.precision = Precision::fp16, f.capability = 61, f.toolkit = 12'090; }},
       {.criterion = "recurrent_dropout",
        .value = "0.25",
        .because = "recurrent_dropout = 0.25 is not in cuDNN",
@@ -129,6 +137,16 @@ TEST_CASE("each criterion alone changes the engine, and is the reason given") {
        .value = "persistent_small",
        .because = "cuDNN's persistent_small kernels end at 192 units",
        .config = [](LstmConfig& c) { c.algorithm = CudnnAlgorithm::persistent_small; }},
+      {.criterion = "algorithm",
+       .value = "persistent",
+       .because = "cuDNN's persistent kernels take no numbers in bf16",
+       .config = [](LstmConfig& c) { c.algorithm = CudnnAlgorithm::persistent; },
+       .facts = [](EngineFacts& f) { f.precision = Precision::bf16; }},
+      {.criterion = "algorithm",
+       .value = "persistent_small",
+       .because = "cuDNN's persistent_small kernels take no numbers in bf16",
+       .config = [](LstmConfig& c) { c.algorithm = CudnnAlgorithm::persistent_small, c.hidden = 100; },
+       .facts = [](EngineFacts& f) { f.precision = Precision::bf16; }},
       {.criterion = "algorithm",
        .value = "persistent",
        .because = "cuDNN's persistent kernels take no projection",
@@ -203,6 +221,26 @@ TEST_CASE("what fits, fits: versions and sizes at their limits") {
   }
 }
 
+TEST_CASE("which numbers a GPU has: fp16 from 7.0, tf32 and bf16 from 8.0, and what 16 bits cost") {
+  for (const Precision p : all_precisions)
+    for (const int capability : {69, 70, 75, 80, 90}) {
+      EngineFacts facts = h100;
+      facts.precision = p, facts.capability = capability, facts.toolkit = 12'090;
+      const LstmChoice choice = choose_lstm(plain, facts, window);
+      const int least = p == Precision::fp32 ? 0 : p == Precision::fp16 ? 70 : 80;
+      CAPTURE(name_of(p));
+      CAPTURE(capability);
+      CHECK((choice.engine == LstmEngine::cudnn) == (capability >= least));
+      CHECK(row(choice, "numbers").value == name_of(p));
+      if (capability < least) continue;
+      const bool copied = p == Precision::bf16 || p == Precision::fp16;
+      CHECK((lacks(row(choice, "numbers").verdict, {"copy", "16 bits", "once a step"}) == "") == copied);
+      LstmConfig dynamic = plain;  // whose second bias costs nothing more then
+      dynamic.algorithm = CudnnAlgorithm::persistent_dynamic;
+      CHECK((row(choose_lstm(dynamic, facts, window), "algorithm").fits == Fits::yes) == copied);
+    }
+}
+
 TEST_CASE("what acts between layers, or beside the cell, is served, and the table says what it costs") {
   LstmConfig config = plain;
   config.dropout = 0.65f, config.locked_dropout = true, config.residual = true;
@@ -233,6 +271,9 @@ TEST_CASE("advice is no refusal: which sizes would not leave tensor cores idle")
   CHECK(lacks(row(choice, "projection size").verdict, {"208"}) == "");
   CHECK(lacks(row(choice, "batch size").verdict, {"24"}) == "");
   for (const LstmReason& reason : choice.reasons) CHECK(reason.criterion != "hidden size");
+  facts.precision = Precision::fp16;
+  CHECK(lacks(row(choose_lstm({.input = 650, .hidden = 656}, facts), "input size").verdict, {"8", "656"}) ==
+        "");
   for (const LstmReason& reason : choose_lstm({.input = 650, .hidden = 650}, h100).reasons)
     CHECK(reason.criterion != "hidden size");  // fp32 has no use for them
   facts.gpu = "", facts.no_gpu = "the device is cpu";
@@ -254,6 +295,11 @@ TEST_CASE("the algorithm is the standard one, for the first reason that holds") 
   config.hidden = 1537;
   CHECK(lacks(algorithm(choose_lstm(config, h100)), {"1536 units"}) == "");
   CHECK(lacks(algorithm(choose_lstm(plain, h100)), {"two biases"}) == "");
+  EngineFacts rounded = h100;
+  rounded.precision = Precision::bf16;
+  CHECK(lacks(algorithm(choose_lstm(plain, rounded)), {"bf16"}) == "");
+  rounded.precision = Precision::fp16;
+  CHECK(algorithm(choose_lstm(plain, rounded)) == "persistent kernels may be faster: measuring tells");
 }
 
 TEST_CASE("an algorithm that was asked for is said, with what it costs") {

@@ -202,6 +202,20 @@ TEST_CASE("the criteria of the choice are those of cuDNN") {
   CHECK(serves(projected) == (Network{.width = 4}.status(*library()) == CUDNN_STATUS_SUCCESS));
   CHECK(Data{.lengths = {1, 0, 3}}.status(*library()) == CUDNN_STATUS_SUCCESS);
   CHECK(serves(plain, {.lengths = WindowFacts::Lengths::padded_after}));
+  // Numbers of 16 bits, summed in float, with tensor cores.
+  for (const auto& [precision, type] :
+       {std::pair{Precision::bf16, CUDNN_DATA_BFLOAT16}, {Precision::fp16, CUDNN_DATA_HALF}}) {
+    EngineFacts facts = h100;
+    facts.precision = precision;
+    const Network in_16_bits{.type = type, .math_type = CUDNN_TENSOR_OP_MATH};
+    CHECK(in_16_bits.status(*library()) == CUDNN_STATUS_SUCCESS);
+    CHECK(choose_lstm(plain, facts).engine == LstmEngine::cudnn);
+    CHECK(Data{.type = type}.status(*library()) == CUDNN_STATUS_SUCCESS);
+    Network projected_in_16_bits = in_16_bits;
+    projected_in_16_bits.width = 4;
+    CHECK(projected_in_16_bits.status(*library()) == CUDNN_STATUS_SUCCESS);
+    CHECK(choose_lstm(projected, facts).engine == LstmEngine::cudnn);
+  }
   // Why a model with one bias has the standard algorithm.
   CHECK(Network{}.status(*library()) == CUDNN_STATUS_SUCCESS);
   CHECK(Network{.algorithm = CUDNN_RNN_ALGO_PERSIST_STATIC}.status(*library()) == CUDNN_STATUS_NOT_SUPPORTED);

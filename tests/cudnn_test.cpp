@@ -94,6 +94,31 @@ void check_all_engines(const Case& c, bool sensitive, int windows = 1) {
   CHECK(cudnn().refusal == "");
 }
 
+// The same for the precisions of 16 bits.
+void check_in_16_bits(const Case& c, bool sensitive, int windows = 1) {
+  WindowCase w = c.window();
+  w.windows = windows;
+  for (const Precision p : {Precision::bf16, Precision::fp16}) {
+    std::vector<Results> results;
+    for (const LstmEngine engine : {LstmEngine::cudnn, LstmEngine::fused, LstmEngine::composed}) {
+      const WithPrecision rounded(p);
+      results.push_back(Window(w, engine).run());
+    }
+    CAPTURE(name_of(p));
+    check_agreement(w, results, roundings_of(p), sensitive);
+    CHECK(cudnn().refusal == "");
+  }
+}
+constexpr bool has_16_bits = sizeof(real) == sizeof(float);  // the core in double has no other precision
+
+// Those of this core in which cuDNN has numbers of its own.
+const std::vector<Precision>& precisions() {
+  static const std::vector<Precision> all =
+      has_16_bits ? std::vector{Precision::fp32, Precision::bf16, Precision::fp16}
+                  : std::vector{Precision::fp32};
+  return all;
+}
+
 const Case two_layers{.config = {.input = 3, .hidden = 5, .layers = 2}};
 
 }  // namespace
@@ -117,6 +142,41 @@ TEST_CASE(
     c.config.dropout = 0.3f;
     check_all_engines(c, true, 2);
     check_all_engines({.lstm = lstm, .config = {.input = 7, .hidden = 9}, .steps = 6, .batch = 1}, true);
+  }
+}
+
+TEST_CASE("in 16 bits the engines agree with fp32 to the roundings of the numbers, forward and backward") {
+  if (!has_16_bits) return;
+  const Fresh fresh;
+  for (const bool lstm : {true, false}) {
+    Case c = two_layers;
+    c.lstm = lstm;
+    check_in_16_bits(c, true);
+    check_in_16_bits(c, true, 3);
+    c.config.bidirectional = true, c.lengths = {4, 1, 2};
+    check_in_16_bits(c, true);
+    c.config.dropout = 0.3f;
+    check_in_16_bits(c, true, 2);
+  }
+  Case projected = two_layers;
+  projected.config.projection = 2;
+  check_in_16_bits(projected, true);
+  RandomStream random(6, "cases");
+  for (int i = 0; i < 60; ++i) check_in_16_bits(random_case(random), false);
+}
+
+TEST_CASE("in 16 bits cuDNN reads a copy of the weights, and the model's stay as they are") {
+  if (!has_16_bits) return;
+  const Fresh fresh;
+  for (const Precision p : {Precision::bf16, Precision::fp16}) {
+    const WithPrecision rounded(p);
+    Window window(two_layers.window(), LstmEngine::cudnn);
+    const Tensor before = window.params.values().clone();
+    window.run();
+    CHECK(same_bits(window.params.values(), before));
+    for (const auto& parameter : window.params.all()) CHECK(cudnn().weights != parameter->value.data());
+    // All of it has half the bytes that the parameters have.
+    CHECK(standin::owns(cudnn().weights, static_cast<size_t>(window.params.count()) * 2));
   }
 }
 
@@ -194,6 +254,59 @@ TEST_CASE("a copy of the weights has what the last step made of them") {
     CHECK(distance(one[i].second, other[i].second) <= 100 * std::numeric_limits<real>::epsilon());
 }
 
+TEST_CASE("a copy of the weights is renewed once a step, and without a tape in each call") {
+  const Fresh fresh;
+  for (const Precision p : precisions()) {
+    const WithPrecision rounded(p);
+    Case c = two_layers;
+    c.lstm = false;
+    Window window(c.window(), LstmEngine::cudnn);
+    const auto y = [&] {
+      return window.layer(Var(window.x), {Var(window.h0), Var()}, window.lengths).y.value().clone();
+    };
+    const Tensor& weights = window.params.values();
+    const auto change = [&] {
+      for (real& v : weights.on_host(Access::change)) v *= real(1.5);
+    };
+    Tensor first;
+    {
+      Tape tape;
+      first = y();
+      change();
+      CHECK(same_bits(y(), first));  // of this tape: the weights are those it began with
+    }
+    {
+      Tape tape({.part = 1});
+      CHECK(same_bits(y(), first));  // whose gradients are of the same step
+    }
+    Tensor second;
+    {
+      Tape tape;
+      second = y();
+      CHECK(distance(second, first) > 0.01);
+    }
+    change();
+    const Tensor third = y();
+    CHECK(distance(third, second) > 0.01);
+    change();
+    CHECK(distance(y(), third) > 0.01);
+    {
+      Tape tape({.part = 1});  // what went before was no part of a step
+      const Tensor fourth = y();
+      CHECK(distance(fourth, third) > 0.01);
+    }
+    {
+      const Tape between;
+    }
+    Tape tape({.part = 2});  // not the tape after the one before
+    CHECK(distance(y(), third) > 0.01);
+    Window fresh_one(c.window(), LstmEngine::cudnn);
+    fresh_one.params.values().copy_from(weights);
+    const Tensor now = y();
+    CHECK(same_bits(fresh_one.layer(Var(window.x), {Var(window.h0), Var()}, window.lengths).y.value(), now));
+  }
+}
+
 TEST_CASE("without a tape nothing is reserved, and the values are the same bits") {
   const Fresh fresh;
   for (const bool lstm : {true, false}) {
@@ -212,22 +325,24 @@ TEST_CASE("without a tape nothing is reserved, and the values are the same bits"
 
 TEST_CASE("after the first windows a window takes no memory of the device and waits for nothing") {
   const Fresh fresh;
-  for (const bool lstm : {true, false}) {
-    Case c = two_layers;
-    c.lstm = lstm, c.config.dropout = 0.5f;
-    Window window(c.window(), LstmEngine::cudnn);
-    const auto run = [&] {
-      Tape tape;
-      const auto out = window.layer(tape.watch(window.x), {Var(window.h0), Var(window.c0)});
-      tape.backward(sum(out.y));
-      window.params.spend_gradients();
-    };
-    for (int i = 0; i < 3; ++i) run();
-    const auto before = standin::control();
-    for (int i = 0; i < 3; ++i) run();
-    CHECK(standin::control().allocations == before.allocations);
-    CHECK(standin::control().synchronizations == before.synchronizations);
-  }
+  for (const Precision p : precisions())
+    for (const bool lstm : {true, false}) {
+      const WithPrecision rounded(p);
+      Case c = two_layers;
+      c.lstm = lstm, c.config.dropout = 0.5f;
+      Window window(c.window(), LstmEngine::cudnn);
+      const auto run = [&] {
+        Tape tape;
+        const auto out = window.layer(tape.watch(window.x), {Var(window.h0), Var(window.c0)});
+        tape.backward(sum(out.y));
+        window.params.spend_gradients();
+      };
+      for (int i = 0; i < 3; ++i) run();
+      const auto before = standin::control();
+      for (int i = 0; i < 3; ++i) run();
+      CHECK(standin::control().allocations == before.allocations);
+      CHECK(standin::control().synchronizations == before.synchronizations);
+    }
 }
 
 TEST_CASE("persistent algorithms agree too, with weights that are a copy with two biases") {
@@ -245,6 +360,30 @@ TEST_CASE("persistent algorithms agree too, with weights that are a copy with tw
       CHECK(cudnn().weights != window.params.all().front()->value.data());
     }
   }
+}
+
+TEST_CASE("persistent algorithms take fp16, and of bf16 the one that is compiled for it") {
+  if (!has_16_bits) return;
+  const Fresh fresh;
+  for (const CudnnAlgorithm algorithm :
+       {CudnnAlgorithm::persistent, CudnnAlgorithm::persistent_small, CudnnAlgorithm::persistent_dynamic})
+    for (const Precision p : {Precision::bf16, Precision::fp16}) {
+      Case c = two_layers;
+      c.config.algorithm = algorithm, c.config.bidirectional = true;
+      const WindowCase w = c.window();
+      if (p == Precision::bf16 && algorithm != CudnnAlgorithm::persistent_dynamic) {
+        const WithPrecision rounded(p);
+        CHECK(lacks(input_error_of([&] { Window(w, LstmEngine::cudnn); }), {"take no numbers in bf16"}) ==
+              "");
+        continue;
+      }
+      Results results;
+      {
+        const WithPrecision rounded(p);
+        results = Window(w, LstmEngine::cudnn).run();
+      }
+      check_agreement(w, {results}, roundings_of(p), true);
+    }
 }
 
 TEST_CASE("of the algorithms that serve the fastest is taken, by the clock that is given") {
@@ -359,8 +498,26 @@ TEST_CASE("planted: weights in another order than the library says are seen in t
   const WindowCase w = two_layers.window();
   const Results right = Window(w, LstmEngine::composed).run();
   cudnn().layout = WeightLayout::last_first, cudnn().lies_about_layout = true;
-  const Results wrong = Window(w, LstmEngine::cudnn).run();
-  CHECK(distance(right[0].second, wrong[0].second) > 0.01);
+  for (const Precision p : precisions()) {
+    const WithPrecision rounded(p);
+    const Results wrong = Window(w, LstmEngine::cudnn).run();
+    CHECK(distance(right[0].second, wrong[0].second) > 0.1);
+  }
+}
+
+TEST_CASE("planted: in 16 bits, what is beyond half precision's range is infinite and not cut off") {
+  if (!has_16_bits) return;
+  const Fresh fresh;
+  for (const Precision p : {Precision::bf16, Precision::fp16}) {
+    const WithPrecision rounded(p);
+    Window window(two_layers.window(), LstmEngine::cudnn);
+    window.of_y.fill(65'520);  // the gradient of y
+    const Results results = window.run();
+    bool finite = true;
+    for (const auto& [name, tensor] : results)
+      for (const real v : tensor.on_host()) finite &= std::isfinite(v);
+    CHECK(finite == (p == Precision::bf16));
+  }
 }
 
 TEST_CASE("planted: a second backward on one reserve is an error") {
@@ -372,6 +529,20 @@ TEST_CASE("planted: a second backward on one reserve is an error") {
   tape.backward(loss);
   CHECK(error_of([&] { tape.backward(loss); }) != "");
   CHECK(cudnn().calls.backward_data == 1);
+}
+
+TEST_CASE("planted: numbers that a GPU does not have are refused by name") {
+  if (!has_16_bits) return;
+  const Fresh fresh;
+  const int before = standin::control().capability;
+  for (const auto& [p, capability] : {std::pair{Precision::bf16, 75}, {Precision::fp16, 52}}) {
+    const WithPrecision rounded(p);
+    Window window(two_layers.window(), LstmEngine::cudnn);
+    standin::control().capability = capability;
+    CHECK_THROWS_AS(window.run(), CudnnRefusal);
+    CHECK(cudnn().refusal == "forward: this GPU has no such numbers");
+    standin::control().capability = before;
+  }
 }
 
 TEST_CASE("planted: weights that change between forward and backward are an error") {

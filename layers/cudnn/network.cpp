@@ -2,11 +2,11 @@
 #include <optional>
 
 #include "framework/device.h"
-#include "framework/gemm.h"
 #include "framework/kernels/cuda/context.h"
 #include "framework/kernels/kernels.h"
 #include "layers/cudnn.h"
 #include "layers/cudnn/library.h"
+#include "layers/cudnn/numbers.h"
 #include "layers/cudnn/weights.h"
 
 namespace unroll::inline UNROLL_REAL {
@@ -17,8 +17,6 @@ using gpu::cudnn_handle;
 
 namespace {
 
-constexpr cudnnDataType_t type_of_numbers =
-    sizeof(real) == sizeof(double) ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
 constexpr const char* names[] = {"gru_cudnn", "lstm_cudnn"};
 
 cudnnRNNAlgo_t algorithm_of(CudnnAlgorithm algorithm) {
@@ -40,15 +38,16 @@ struct CudnnSizes {
     std::size_t work = 0, reserve = 0;
   } of_mode[2];  // asked for once: the answer may change
 
-  CudnnSizes(const CudnnConfig& config, cudnnRNNDescriptor_t rnn, int steps, int batch, const IdTensor& given)
+  CudnnSizes(const CudnnConfig& config, cudnnDataType_t type, cudnnRNNDescriptor_t rnn, int steps, int batch,
+             const IdTensor& given)
       : steps(steps), batch(batch), lengths(static_cast<std::size_t>(batch) * sizeof(int32_t)) {
     std::vector<int32_t> all(static_cast<size_t>(batch), steps);
     if (given.defined()) all.assign(given.data(), given.data() + batch);
     copy_to_device(lengths.data(), all.data(), all.size() * sizeof(int32_t));
-    real zero = 0;  // y in padding
+    real zero = 0;  // y in padding; its first bytes are the 0 of a smaller type
     const auto describe = [&](cudnnRNNDataDescriptor_t d, int width) {
-      check(cudnn().set_data(d, type_of_numbers, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, steps, batch,
-                             width, all.data(), &zero),
+      check(cudnn().set_data(d, type, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, steps, batch, width,
+                             all.data(), &zero),
             "cudnnSetRNNDataDescriptor");
     };
     describe(x, config.input);
@@ -56,7 +55,7 @@ struct CudnnSizes {
     const auto describe_state = [&](cudnnTensorDescriptor_t d, int width) {
       const int dims[] = {config.layers * config.directions, batch, width},
                 strides[] = {batch * width, width, 1};
-      check(cudnn().set_tensor(d, type_of_numbers, 3, dims, strides), "cudnnSetTensorNdDescriptor");
+      check(cudnn().set_tensor(d, type, 3, dims, strides), "cudnnSetTensorNdDescriptor");
     };
     describe_state(h, config.width);
     describe_state(c, config.hidden);
@@ -72,27 +71,35 @@ namespace {
 // A place for a gradient that cuDNN writes, as it cannot add.
 class Written {
  public:
-  explicit Written(const Var& x) {
+  Written(const CudnnNumbers& numbers, const Var& x) : numbers_(numbers) {
     if (!x.wants_grad()) return;
     into_ = x.gradient();
-    place_ = into_.add ? Tensor(x.shape()) : into_.tensor;
+    place_ = numbers.write(into_.add ? Tensor(x.shape()) : into_.tensor);
   }
-  const Tensor& place() const { return place_; }  // undefined where none is wanted
+  // All of these are undefined, or do nothing, where none is wanted.
+  void* data() const { return place_.data(); }
+  const Tensor& arrived() const {
+    numbers_.arrived(place_);
+    return place_.tensor;
+  }
   void finish() const {
-    if (into_.add) kernels().affine(place_.data(), 1, 0, into_.tensor.data(), place_.size(), true);
+    if (into_.add)
+      kernels().affine(place_.tensor.data(), 1, 0, into_.tensor.data(), place_.tensor.size(), true);
   }
 
  private:
+  const CudnnNumbers& numbers_;
   Into into_;
-  Tensor place_;
+  CudnnTensor place_;
 };
 
-const real* gradient_of(const Var& v) { return v.has_grad() ? v.grad().data() : nullptr; }
+Tensor gradient_of(const Var& v) { return v.has_grad() ? v.grad() : Tensor(); }
 
 }  // namespace
 
 struct CudnnNetwork::Parts {
   CudnnConfig config;
+  CudnnNumbers numbers = CudnnNumbers::of_process();
   gpu::RnnDescriptor rnn;
   std::vector<CudnnWeights> weights;
   std::optional<CudnnWeightSpace> space;   // once the parameters have memory
@@ -100,9 +107,10 @@ struct CudnnNetwork::Parts {
   int built_for = 0;                       // the batch that the dynamic algorithm was made for
 
   std::shared_ptr<const CudnnSizes> sizes_for(int steps, int batch, const IdTensor& lengths) {
-    if (lengths.defined()) return std::make_shared<const CudnnSizes>(config, rnn, steps, batch, lengths);
+    if (lengths.defined())
+      return std::make_shared<const CudnnSizes>(config, numbers.type, rnn, steps, batch, lengths);
     if (!last || last->steps != steps || last->batch != batch)
-      last = std::make_shared<const CudnnSizes>(config, rnn, steps, batch, lengths);
+      last = std::make_shared<const CudnnSizes>(config, numbers.type, rnn, steps, batch, lengths);
     return last;
   }
   void build(int batch) {
@@ -111,15 +119,10 @@ struct CudnnNetwork::Parts {
     built_for = batch;
   }
   const CudnnWeightSpace& weight_space() {
-    if (!space) space.emplace(config, rnn, weights);
+    if (!space) space.emplace(config, numbers, rnn, weights);
     return *space;
   }
 };
-
-// Without a word cuDNN would take TF32 for float.
-static cudnnMathType_t mathematics() {
-  return precision() == Precision::tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
-}
 
 // One bias of an LSTM's two is enough, and the model has one; a GRU has that of its reset gate beside it, and what is
 // persistent demands both.
@@ -130,8 +133,8 @@ CudnnNetwork::CudnnNetwork(const CudnnConfig& c, std::vector<CudnnWeights> weigh
   check(cudnn().set_rnn(parts_->rnn, algorithm_of(c.algorithm), c.lstm ? CUDNN_LSTM : CUDNN_GRU,
                         has_one_bias(c.lstm, c.algorithm) ? CUDNN_RNN_SINGLE_INP_BIAS : CUDNN_RNN_DOUBLE_BIAS,
                         c.directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
-                        type_of_numbers, type_of_numbers, mathematics(), c.input, c.hidden, c.width, c.layers,
-                        nullptr, CUDNN_RNN_PADDED_IO_ENABLED),
+                        parts_->numbers.type, parts_->numbers.sums, parts_->numbers.mathematics, c.input,
+                        c.hidden, c.width, c.layers, nullptr, CUDNN_RNN_PADDED_IO_ENABLED),
         "cudnnSetRNNDescriptor");
 }
 
@@ -149,53 +152,62 @@ CudnnNetwork::Output CudnnNetwork::operator()(const Var& x, const Var& h0, const
   const cudnnForwardMode_t mode =
       recorded(name, operands) ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE;
 
-  const Tensor y({x.dim(0), x.dim(1), config.directions * config.width}), h(h0.shape());
-  const Tensor c = config.lstm ? Tensor(c0.shape()) : Tensor();
+  const CudnnNumbers& numbers = parts->numbers;
+  const CudnnTensor x_in = numbers.read(x.value()), h_in = numbers.read(h0.value()),
+                    c_in = numbers.read(config.lstm ? c0.value() : Tensor());
+  const CudnnTensor y = numbers.write(Tensor({x.dim(0), x.dim(1), config.directions * config.width})),
+                    h = numbers.write(Tensor(h0.shape())),
+                    c = numbers.write(config.lstm ? Tensor(c0.shape()) : Tensor());
   const auto [work, reserved] = sizes->of_mode[mode];
   const Memory reserve = reserved ? Memory(reserved) : Memory();
   const void* const weights = space.renewed();
   parts->build(x.dim(1));
   check(cudnn().forward(cudnn_handle(), parts->rnn, mode, static_cast<const int32_t*>(sizes->lengths.data()),
-                        sizes->x, x.value().data(), sizes->y, y.data(), sizes->h, h0.value().data(), h.data(),
-                        sizes->c, c0.value().data(), c.data(), space.bytes(), weights, work,
-                        gpu::workspace(work), reserved, reserve.data()),
+                        sizes->x, x_in.data(), sizes->y, y.data(), sizes->h, h_in.data(), h.data(), sizes->c,
+                        c_in.data(), c.data(), space.bytes(), weights, work, gpu::workspace(work), reserved,
+                        reserve.data()),
         "cudnnRNNForward");
+  for (const CudnnTensor* out : {&y, &h, &c}) numbers.arrived(*out);
 
   // cuDNN leaves the reserve to one backward pass, and a record runs once.
-  const auto back = [=](const Var& y, const Var& h_last, const Var* c_last) {
+  const auto back = [=, y_out = y](const Var& y, const Var& h_last, const Var* c_last) {
     const CudnnWeightSpace& space = *parts->space;
+    const CudnnNumbers& numbers = parts->numbers;
     const auto [work, reserved] = sizes->of_mode[CUDNN_FWD_MODE_TRAINING];
-    const Written dx(x), dh(h0), dc(c_last ? c0 : Var());
-    const Tensor dx_place =
-        dx.place().defined() ? dx.place() : Tensor(x.shape());  // which cuDNN writes in any case
+    const CudnnTensor dy = numbers.read(y.grad()), dh_last = numbers.read(gradient_of(h_last)),
+                      dc_last = numbers.read(c_last ? gradient_of(*c_last) : Tensor());
+    const Written dx(numbers, x), dh(numbers, h0), dc(numbers, c_last ? c0 : Var());
+    const CudnnTensor unwanted =
+        dx.data() ? CudnnTensor() : numbers.write(Tensor(x.shape()));  // cuDNN writes it in any case
     parts->build(x.dim(1));
-    check(
-        cudnn().backward_data(cudnn_handle(), parts->rnn, static_cast<const int32_t*>(sizes->lengths.data()),
-                              sizes->y, y.value().data(), y.grad().data(), sizes->x, dx_place.data(),
-                              sizes->h, h0.value().data(), gradient_of(h_last), dh.place().data(), sizes->c,
-                              c0.value().data(), c_last ? gradient_of(*c_last) : nullptr, dc.place().data(),
-                              space.bytes(), weights, work, gpu::workspace(work), reserved, reserve.data()),
-        "cudnnRNNBackwardData");
+    check(cudnn().backward_data(
+              cudnn_handle(), parts->rnn, static_cast<const int32_t*>(sizes->lengths.data()), sizes->y,
+              y_out.data(), dy.data(), sizes->x, dx.data() ? dx.data() : unwanted.data(), sizes->h,
+              h_in.data(), dh_last.data(), dh.data(), sizes->c, c_in.data(), dc_last.data(), dc.data(),
+              space.bytes(), weights, work, gpu::workspace(work), reserved, reserve.data()),
+          "cudnnRNNBackwardData");
     space.gather([&](void* gradients) {
-      check(cudnn().backward_weights(cudnn_handle(), parts->rnn, CUDNN_WGRAD_MODE_ADD,
-                                     static_cast<const int32_t*>(sizes->lengths.data()), sizes->x,
-                                     x.value().data(), sizes->h, h0.value().data(), sizes->y,
-                                     y.value().data(), space.bytes(), gradients, work, gpu::workspace(work),
-                                     reserved, reserve.data()),
-            "cudnnRNNBackwardWeights");
+      check(
+          cudnn().backward_weights(cudnn_handle(), parts->rnn, CUDNN_WGRAD_MODE_ADD,
+                                   static_cast<const int32_t*>(sizes->lengths.data()), sizes->x, x_in.data(),
+                                   sizes->h, h_in.data(), sizes->y, y_out.data(), space.bytes(), gradients,
+                                   work, gpu::workspace(work), reserved, reserve.data()),
+          "cudnnRNNBackwardWeights");
     });
-    if (real_steps.defined() && x.wants_grad())  // what cuDNN writes into padding is not said
-      kernels().keep_rows(dx_place.data(), real_steps.data(), dx_place.rows(), dx_place.cols(),
-                          dx_place.data(), false);
+    const Tensor& written = dx.arrived();
+    if (real_steps.defined() && written.defined())  // what cuDNN writes into padding is not said
+      kernels().keep_rows(written.data(), real_steps.data(), written.rows(), written.cols(), written.data(),
+                          false);
+    dh.arrived(), dc.arrived();
     dx.finish(), dh.finish(), dc.finish();
   };
   if (config.lstm) {
     auto [y_out, h_out, c_out] =
-        record<3>(name, std::array{y, h, c}, operands,
+        record<3>(name, std::array{y.tensor, h.tensor, c.tensor}, operands,
                   [back](const Var& y, const Var& h_last, const Var& c_last) { back(y, h_last, &c_last); });
     return {y_out, h_out, c_out};
   }
-  auto [y_out, h_out] = record<2>(name, std::array{y, h}, operands,
+  auto [y_out, h_out] = record<2>(name, std::array{y.tensor, h.tensor}, operands,
                                   [back](const Var& y, const Var& h_last) { back(y, h_last, nullptr); });
   return {y_out, h_out, Var()};
 }

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <climits>
+#include <utility>
 
-#include "framework/kernels/kernels.h"
+#include "framework/device.h"
 
 namespace unroll::inline UNROLL_REAL {
 
@@ -12,25 +13,27 @@ using gpu::cudnn;
 
 namespace {
 
-Tensor flat(const Tensor& t) { return t.reshape({static_cast<int>(t.size())}); }
-
 // Elements in what a descriptor describes as [1, rows, cols].
-int elements_of(cudnnTensorDescriptor_t descriptor) {
+int elements_of(cudnnTensorDescriptor_t descriptor, const CudnnNumbers& numbers) {
   cudnnDataType_t type;
   int rank = 0, dims[3] = {}, strides[3];
   check(cudnn().get_tensor(descriptor, 3, &type, &rank, dims, strides), "cudnnGetTensorNdDescriptor");
   require(rank == 3 && strides[2] == 1 && strides[1] == dims[2] && dims[0] == 1,
           "cudnn: a matrix of the weight space is not [1, rows, columns], row by row");
+  require(type == numbers.type,
+          "cudnn: a matrix of the weight space is of type {}, and the network of type {}", int{type},
+          int{numbers.type});
   return dims[1] * dims[2];
 }
 
 }  // namespace
 
 // Linear layers are numbered: the gates' products with x, their products with h, then the projection.
-CudnnWeightSpace::CudnnWeightSpace(const CudnnConfig& config, cudnnRNNDescriptor_t rnn,
-                                   const std::vector<CudnnWeights>& weights) {
+CudnnWeightSpace::CudnnWeightSpace(const CudnnConfig& config, const CudnnNumbers& numbers,
+                                   cudnnRNNDescriptor_t rnn, const std::vector<CudnnWeights>& weights)
+    : numbers_(numbers) {
   check(cudnn().weight_space_size(gpu::cudnn_handle(), rnn, &bytes_), "cudnnGetRNNWeightSpaceSize");
-  require(bytes_ / sizeof(real) <= INT_MAX,
+  require(bytes_ / numbers.bytes <= INT_MAX,
           "cudnn: a weight space of {} bytes is more than a tensor can index", bytes_);
   const gpu::TensorDescriptor of_matrix, of_bias;
   const int gates = config.lstm ? 4 : 3;
@@ -51,15 +54,15 @@ CudnnWeightSpace::CudnnWeightSpace(const CudnnConfig& config, cudnnRNNDescriptor
       require(matrix, "cudnn: the weight space has no matrix for the linear layer {}", linear);
       const auto offset_of = [=](const void* place) {
         return static_cast<int>((static_cast<const char*>(place) - start) /
-                                static_cast<ptrdiff_t>(sizeof(real)));
+                                static_cast<ptrdiff_t>(numbers.bytes));
       };
-      const int gate = linear % gates, count = elements_of(of_matrix);
+      const int gate = linear % gates, count = elements_of(of_matrix, numbers);
       if (linear == 2 * gates)
         add(last, 0, count, offset_of(matrix));
       else
         add(linear < gates ? ih : hh, gate * count, count, offset_of(matrix));
       if (!vector || linear == 2 * gates) continue;
-      const int rows = elements_of(of_bias);
+      const int rows = elements_of(of_bias, numbers);
       if (linear < gates)
         add(bias, gate * rows, rows, offset_of(vector));
       else if (!config.lstm && gate == 2)
@@ -101,15 +104,29 @@ real* common_start(const Segments& segments, std::size_t bytes, const TensorOf& 
 }  // namespace
 
 real* CudnnWeightSpace::place() const {
+  if (numbers_.conversion) return nullptr;
   return common_start(segments_, bytes_, [&](size_t i) { return parameters_[i].value(); });
+}
+
+// Tapes are numbered: of two parts of a step the second has the next number.
+bool CudnnWeightSpace::is_of_this_step() const {
+  const Tape* const tape = Tape::recording();
+  const auto before =
+      std::exchange(copied_for_, {.tape = tape ? tape->id() : 0, .part = tape ? tape->options().part : 0});
+  if (before.tape == 0 || !tape) return false;
+  return before.tape == copied_for_.tape ||
+         (before.tape + 1 == copied_for_.tape && before.part + 1 == copied_for_.part);
 }
 
 const void* CudnnWeightSpace::renewed() const {
   if (const real* const there = place()) return there;
-  if (!copy_.defined()) copy_ = Tensor::zeros({static_cast<int>(bytes_ / sizeof(real))});
+  if (is_of_this_step()) return copy_.data();
+  if (!copy_.data()) {
+    copy_ = Memory(bytes_);
+    clear_on_device(copy_.data(), bytes_);
+  }
   for (const Segment& s : segments_)
-    copy_.slice(s.offset, s.offset + s.count)
-        .copy_from(flat(parameters_[s.parameter].value()).slice(s.first, s.first + s.count));
+    numbers_.put(parameters_[s.parameter].value().data() + s.first, at(copy_, s), s.count);
   return copy_.data();
 }
 
@@ -123,16 +140,17 @@ CudnnWeightSpace::Gathering CudnnWeightSpace::begin() const {
       if (!d.add) d.tensor.fill(0);
     return result;
   }
-  result.copy = Tensor::zeros({static_cast<int>(bytes_ / sizeof(real))});
+  result.copy = Memory(bytes_);
+  clear_on_device(result.copy.data(), bytes_);
   result.space = result.copy.data();
   return result;
 }
 
 void CudnnWeightSpace::finish(const Gathering& from) const {
-  if (!from.copy.defined()) return;
+  if (!from.copy.data()) return;
   for (const Segment& s : segments_) {
     const Into& d = from.gradients[s.parameter];
-    kernels().affine(from.copy.data() + s.offset, 1, 0, d.tensor.data() + s.first, s.count, d.add);
+    numbers_.bring(at(from.copy, s), d.tensor.data() + s.first, s.count, d.add);
   }
 }
 

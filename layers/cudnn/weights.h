@@ -5,12 +5,13 @@
 
 #include "layers/cudnn.h"
 #include "layers/cudnn/library.h"
+#include "layers/cudnn/numbers.h"
 
 namespace unroll::inline UNROLL_REAL {
 
 class CudnnWeightSpace {
  public:
-  CudnnWeightSpace(const CudnnConfig& config, cudnnRNNDescriptor_t rnn,
+  CudnnWeightSpace(const CudnnConfig& config, const CudnnNumbers& numbers, cudnnRNNDescriptor_t rnn,
                    const std::vector<CudnnWeights>& weights);
 
   std::size_t bytes() const { return bytes_; }
@@ -18,7 +19,9 @@ class CudnnWeightSpace {
   // Whether the parameters lie in memory as cuDNN wants them.
   bool in_place() const { return place() != nullptr; }
 
-  // The weight space with the parameters' values: the parameters themselves, or a copy that is renewed by this.
+  // The weight space with the parameters' values: the parameters themselves, or a copy that is renewed by this: once
+  // for all tapes whose gradients make one step, since these see the same weights, and without a tape in every call,
+  // since nobody says there when weights have changed.
   const void* renewed() const;
 
   // Calls add_gradients(space) for cuDNN to add to a weight space, and brings what it added to the parameters'
@@ -38,18 +41,28 @@ class CudnnWeightSpace {
   };
   struct Gathering {
     void* space = nullptr;
-    Tensor copy = {};                  // undefined: the gradients themselves are the space
+    Memory copy = {};                  // none: the gradients themselves are the space
     std::vector<Into> gradients = {};  // by parameter
   };
   real* place() const;  // of the weight space in the parameters; nullptr if they are not in place
   Gathering begin() const;
   void finish(const Gathering& from) const;
   void add(size_t parameter, int first, int count, int offset);
+  void* at(const Memory& space, const Segment& s) const {
+    return static_cast<char*>(space.data()) + static_cast<std::size_t>(s.offset) * numbers_.bytes;
+  }
 
+  bool is_of_this_step() const;  // the copy
+
+  CudnnNumbers numbers_;
   std::size_t bytes_ = 0;
   Vars parameters_;
   std::vector<Segment> segments_;
-  mutable Tensor copy_;  // what no parameter fills stays 0: the second bias of an LSTM
+  mutable Memory copy_;  // what no parameter fills stays 0: the second bias of an LSTM
+  mutable struct {
+    uint64_t tape = 0;  // 0: none
+    uint32_t part = 0;
+  } copied_for_;
 };
 
 }  // namespace unroll::inline UNROLL_REAL

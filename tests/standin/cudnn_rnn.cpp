@@ -155,6 +155,12 @@ struct Call {
   }
   // What only shows when a kernel is to be run.
   std::string unserved() const {
+    const bool bf16 = rnn->type == CUDNN_DATA_BFLOAT16;
+    if (control().capability < (bf16 ? 80 : rnn->type == CUDNN_DATA_HALF ? 53 : 0))
+      return "this GPU has no such numbers";
+    if (bf16 && (rnn->algorithm == CUDNN_RNN_ALGO_PERSIST_STATIC ||
+                 rnn->algorithm == CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H))
+      return "there are no persistent kernels for bfloat16";
     for (const int length : x->lengths)
       if (length != x->steps && rnn->algorithm != CUDNN_RNN_ALGO_STANDARD)
         return "lengths want the standard algorithm";

@@ -1,0 +1,40 @@
+// Numbers as cuDNN is given them: those of tensors as they are, or, in a precision of 16 bits, copies rounded to it.
+//
+// Tensors stay float whatever cuDNN computes with, and so do the weights that an optimizer changes. cuDNN's sums are float,
+// too; what it reads and writes has 16 bits, and is rounded before a call and widened after it.
+#pragma once
+
+#include <cudnn.h>
+
+#include "framework/kernels/kernels.h"
+#include "framework/tensor.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+// A tensor's numbers where cuDNN finds or puts them. Without a tensor, and without memory, a null pointer.
+struct CudnnTensor {
+  Tensor tensor;
+  Memory rounded = {};  // of 16 bits each, where cuDNN has them so
+  void* data() const { return rounded.data() ? rounded.data() : tensor.data(); }
+};
+
+struct CudnnNumbers {
+  static CudnnNumbers of_process();  // those of precision()
+
+  cudnnDataType_t type, sums;   // of what is in memory, and what products are summed in
+  cudnnMathType_t mathematics;  // whether tensor cores may serve
+  std::size_t bytes;            // of a number
+  const Products* conversion;   // null: cuDNN is given the tensors themselves
+
+  // For cuDNN to read: rounded now.
+  CudnnTensor read(const Tensor& tensor) const;
+  // For cuDNN to write; the tensor has what it wrote after arrived().
+  CudnnTensor write(const Tensor& tensor) const;
+  void arrived(const CudnnTensor& written) const;
+
+  // `count` numbers from a tensor's memory to cuDNN's, and back.
+  void put(const real* from, void* to, int64_t count) const;
+  void bring(const void* from, real* to, int64_t count, bool add) const;
+};
+
+}  // namespace unroll::inline UNROLL_REAL
