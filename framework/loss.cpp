@@ -71,6 +71,20 @@ Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const Cross
                 [=](const Var& y) { contribute(logits, d, y.grad()); });
 }
 
+// What the gradients of the losses are multiplied with before they meet a matrix: `norm`, which belongs there. But in fp16
+// what is as small as that would be lost, and the scale that keeps gradients of half precision in its range
+// (training/loss_scale.h) is not known yet. They are at most as large as their weights: this takes these to 2^14.
+static double scale_of_products(double norm, const CrossEntropyOptions& options) {
+  if (precision() != Precision::fp16) return norm;
+  double largest = 1;
+  if (options.weights.defined()) {
+    largest = 0;
+    for (const real w : options.weights.on_host())
+      largest = std::max(largest, std::abs(static_cast<double>(w)));
+  }
+  return largest > 0 && std::isfinite(largest) ? std::ldexp(1.0, 14 - std::ilogb(largest)) : 1;
+}
+
 // The same with logits = x wᵀ + b, in chunks of rows; with d = dlogits of a chunk:
 //   dx = d w      dw += dᵀ x      db += Σ_rows d
 // The gradients form while a chunk is in cache, in buffers of their own: what stands above the loss is not known yet.
@@ -81,7 +95,7 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
   const int in = w.dim(1), classes = w.dim(0), rows = static_cast<int>(target.size());
   require_targets(x.shape().with(-1, classes), classes, target, options);
   const bool gradient = recorded("softmax_cross_entropy", inputs(x, w, b));
-  const double norm = normalizer(target, options);
+  const double norm = normalizer(target, options), scaled = scale_of_products(norm, options);
   const KernelIds targets(target);
 
   // 16 MiB of logits stay in the last-level cache between their product, softmax and gradients. Less would pass by the
@@ -102,15 +116,19 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
     kernels().broadcast_rows(b.value().data(), d.rows(), d.cols(), d.data());
     gemm(part, transposed(w.value()), add_to(d));
     const real* weights = options.weights.defined() ? options.weights.data() + begin : nullptr;
-    kernels().cross_entropy(d.data(), targets.data() + begin, weights, options.ignore_index, d.rows(), d.cols(),
-                            losses.data() + begin, gradient, static_cast<real>(norm));
+    kernels().cross_entropy(d.data(), targets.data() + begin, weights, options.ignore_index, d.rows(),
+                            d.cols(), losses.data() + begin, gradient, static_cast<real>(scaled));
     if (dx.defined()) gemm(d, w.value(), overwrite(dx.slice(begin, end)));
     if (dw.defined()) gemm(transposed(d), part, {dw, begin > 0});
     if (db.defined()) kernels().sum_rows(d.data(), d.rows(), d.cols(), db.data(), begin > 0);
   }
   const Tensor loss = total(losses, norm);
   return record("softmax_cross_entropy", loss, inputs(x, w, b), [=](const Var& y) {
-    const Tensor& factor = y.grad();
+    Tensor factor = y.grad();
+    if (scaled != norm) {
+      factor = Tensor(factor.shape());
+      kernels().affine(y.grad().data(), static_cast<real>(norm / scaled), 0, factor.data(), 1, false);
+    }
     contribute(x, dx, factor);
     contribute(w, dw, factor);
     contribute(b, db, factor);

@@ -127,14 +127,14 @@ uint64_t Tape::call_of(uint64_t place) { return (uint64_t{options_.part} << 32) 
 
 Var Tape::watch(Tensor value) { return add<1>("watch", nullptr, {std::move(value)}, [](const Var&) {})[0]; }
 
-void Tape::backward(const Var& loss) {
+void Tape::backward(const Var& loss, real scale) {
   require(!played_, "backward: this tape was played already; record the step again on a new one");
   require(loss.value().size() == 1, "backward: the loss must be a single number, its shape is {}", loss.shape());
   require(loss.wants_grad() && loss.tape() == id_,
           "backward: the loss does not depend on any parameter recorded on this tape");
   played_ = true;
   NoTape guard;
-  loss.gradient().tensor.fill(1);
+  loss.gradient().tensor.fill(scale);
   for (Record* record = last_; record; record = record->previous) finish(record);
 }
 

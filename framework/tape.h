@@ -128,8 +128,9 @@ class Tape {
 
   // A variable whose gradient can be read after backward.
   Var watch(Tensor value);
-  // Plays the recording once, last operation first. `loss` is a single number; d loss / d loss = 1.
-  void backward(const Var& loss);
+  // Plays the recording once, last operation first. `loss` is a single number, and d loss / d loss is `scale`, which all
+  // gradients are then multiples of.
+  void backward(const Var& loss, real scale = 1);
 
   int64_t size() const { return size_; }  // operations recorded
   // An operation as recorded: "lstm_layer [35, 20, 200]", and how many numbers its results are.
