@@ -18,10 +18,10 @@
 #include <string>
 #include <vector>
 
-#include "framework/gemm.h"
 #include "framework/ops.h"
 #include "layers/recurrent_layer.h"
 #include "tests/support.h"
+#include "tests/with_precision.h"
 
 namespace unroll::inline UNROLL_REAL {
 
@@ -92,18 +92,6 @@ inline double largest(const Tensor& x) {
   for (const real v : x.on_host()) result = std::max(result, std::abs(static_cast<double>(v)));
   return result;
 }
-
-// While it lives, products are in this precision.
-class WithPrecision {
- public:
-  explicit WithPrecision(Precision p) : before_(precision()) { set_precision(p); }
-  ~WithPrecision() { set_precision(before_); }
-  WithPrecision(const WithPrecision&) = delete;
-  WithPrecision& operator=(const WithPrecision&) = delete;
-
- private:
-  Precision before_;
-};
 
 // How far numbers may be off, relatively: those that go into an engine, and its results as they are rounded. And how far
 // the former may move the latter, or a comparison would say little.

@@ -67,6 +67,30 @@ TEST_CASE("a record is a line whose keys stand in a fixed order, what depends on
       R"("learning_rate":0.1,"valid_perplexity":8.25,"best":true,"time":{"seconds":3.0,"words_per_second":7.0}})");
 }
 
+TEST_CASE("in fp16 a record has the loss's scale, and how many steps were left out") {
+  const Folder folder;
+  LogRecord first = interval(4), last = epoch(1, 5);
+  first.loss_scale = last.loss_scale = 0x1p24, first.skipped = 0, last.skipped = 3;
+  {
+    RunLog log(folder.path(), words);
+    log.write(first);
+    log.write(last);
+  }
+  const auto lines = lines_of(read_text(folder / "log.jsonl"));
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].ends_with(R"("gradient_norm":2.5,"loss_scale":16777216.0,"skipped_steps":0,)"
+                           R"("time":{"seconds":3.0,"words_per_second":7.0}})"));
+  CHECK(lines[1].find(R"("best":true,"loss_scale":16777216.0,"skipped_steps":3,"time")") !=
+        std::string::npos);
+  const auto records = read_log(folder / "log.jsonl", words);
+  CHECK(records[0].loss_scale == 0x1p24);
+  CHECK(records[0].skipped == 0);
+  CHECK(records[1].skipped == 3);
+  folder.write("log.jsonl", lines[0].substr(0, lines[0].find("\"skipped")) + "\"time\":{}}\n");
+  CHECK(lacks(input_error_of([&] { read_log(folder / "log.jsonl", words); }),
+              {"log.jsonl:1", "skipped_steps"}) == "");
+}
+
 TEST_CASE("records read back as they were written, and figures may have other names") {
   const Folder folder;
   const LogNames names{.unit = "values"};

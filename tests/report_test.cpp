@@ -230,6 +230,28 @@ TEST_CASE("nothing that a run is called or contains becomes markup") {
   CHECK(count(page, "</pre>") == 1);
 }
 
+TEST_CASE("in fp16 the scale of the loss has a curve") {
+  Run run(false);
+  RunLog log(run.folder.path(), run.description.names);
+  log.write({.step = 1,
+             .epoch = 1,
+             .count = 5,
+             .loss = 0.25,
+             .learning_rate = 1,
+             .loss_scale = 65'536,
+             .seconds = 1,
+             .rate = 5});
+  log.write({.step = 2,
+             .epoch = 1,
+             .count = 9,
+             .loss = 0.25,
+             .learning_rate = 1,
+             .loss_scale = 32'768,
+             .seconds = 1,
+             .rate = 5});
+  CHECK(has(run.page(), "Loss scale"));
+}
+
 TEST_CASE("a perplexity is not taken for granted") {
   Run run(false);
   run.description.names = {.unit = "values"};
@@ -247,6 +269,7 @@ TEST_CASE("a perplexity is not taken for granted") {
   const std::string page = run.page();
   CHECK(!has(page, "erplexity"));
   CHECK(!has(page, "Gradient norm"));  // not in this log
+  CHECK(!has(page, "Loss scale"));     // which is fp16's
   CHECK(has(page, "1 epoch complete; not at its end"));
   CHECK(has(page, "values/s"));
 }

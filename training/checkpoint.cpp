@@ -48,6 +48,11 @@ Json to_json(const TrainerState& state) {
             {"skipped", state.skipped},
             {"skipped_in_a_row", state.skipped_in_a_row},
             {"scores", state.trigger.history}};
+  if (const auto& loss = state.loss_scale)
+    json["loss_scale"] = {{"scale", loss->scale},
+                          {"good_steps", loss->good_steps},
+                          {"skipped", loss->skipped},
+                          {"skipped_in_epoch", loss->skipped_in_epoch}};
   if (state.schedule)
     json["schedule"] = {{"best", or_null(state.schedule->best)}, {"divisions", state.schedule->divisions}};
   return json;
@@ -90,6 +95,9 @@ class Reader {
     return Reader(at(key), path_);
   }
   bool has(const char* key) const { return json_.contains(key); }
+  [[noreturn]] void damaged(const char* what) const {
+    throw InputError(fmt::format("{}: its training state is damaged: '{}'", path_, what));
+  }
 
  private:
   const Json& at(const char* key) const {
@@ -100,9 +108,6 @@ class Reader {
   double number(const Json& json, const char* key) const {
     if (!json.is_number()) damaged(key);
     return json.get<double>();
-  }
-  [[noreturn]] void damaged(const char* what) const {
-    throw InputError(fmt::format("{}: its training state is damaged: '{}'", path_, what));
   }
   const Json& json_;
   const std::string& path_;
@@ -126,6 +131,19 @@ void read_state(const Reader& json, TrainerState& state) {
   json.whole("skipped", state.skipped);
   json.whole("skipped_in_a_row", state.skipped_in_a_row);
   json.numbers("scores", state.trigger.history);
+  state.loss_scale.reset();
+  if (json.has("loss_scale")) {  // of a training in fp16; another one has no use for it
+    const Reader object = json.object("loss_scale");
+    LossScale& loss = state.loss_scale.emplace();
+    object.number("scale", loss.scale);
+    object.whole("good_steps", loss.good_steps);
+    object.whole("skipped", loss.skipped);
+    object.whole("skipped_in_epoch", loss.skipped_in_epoch);
+    int exponent = 0;
+    if (loss.scale < LossScale::least || loss.scale > LossScale::most ||
+        std::frexp(loss.scale, &exponent) != 0.5)
+      object.damaged("scale");
+  }
   // A schedule that was not there before begins with what it knows of scores: nothing.
   if (!state.schedule || !json.has("schedule")) return;
   const Reader schedule = json.object("schedule");

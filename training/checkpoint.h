@@ -30,6 +30,7 @@
 
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
+#include "training/loss_scale.h"
 #include "training/safetensors.h"
 
 namespace unroll::inline UNROLL_REAL {
@@ -61,6 +62,7 @@ struct TrainerState {
   double rate_factor = 1;    // by which rollbacks have cut the learning rate
   int64_t skipped = 0;       // steps left out because they were not finite …
   int skipped_in_a_row = 0;  // … since the last that was
+  std::optional<LossScale> loss_scale;  // of a training in fp16
   std::optional<Schedule> schedule;
   NonMonotoneTrigger trigger;
 };

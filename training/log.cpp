@@ -38,6 +38,10 @@ Json to_json(const LogRecord& record, const LogNames& names) {
     json[valid_name(names)] = *record.valid;
     json["best"] = record.best;
   }
+  if (record.loss_scale) {
+    json["loss_scale"] = *record.loss_scale;
+    json["skipped_steps"] = record.skipped;
+  }
   json["time"] = Json{{"seconds", record.seconds}, {names.unit + "_per_second", record.rate}};
   return json;
 }
@@ -57,6 +61,10 @@ LogRecord from_json(const Json& json, const LogNames& names) {
                    .seconds = number(time.at("seconds")),
                    .rate = number(time.at(names.unit + "_per_second"))};
   if (json.contains("gradient_norm")) record.gradient_norm = number(json.at("gradient_norm"));
+  if (json.contains("loss_scale")) {
+    record.loss_scale = number(json.at("loss_scale"));
+    record.skipped = json.at("skipped_steps");
+  }
   if (json.contains(valid_name(names))) {
     record.valid = number(json.at(valid_name(names)));
     record.best = json.at("best");
@@ -102,6 +110,10 @@ std::vector<Scalar> scalars_of(const LogRecord& record, const LogNames& names) {
   std::vector<Scalar> scalars{{"train/loss", record.loss}, {"train/learning_rate", record.learning_rate}};
   if (names.perplexity) scalars.push_back({"train/perplexity", shown(record.loss)});
   if (record.gradient_norm) scalars.push_back({"train/gradient_norm", *record.gradient_norm});
+  if (record.loss_scale) {
+    scalars.push_back({"train/loss_scale", *record.loss_scale});
+    scalars.push_back({"train/skipped_steps", static_cast<double>(record.skipped)});
+  }
   scalars.push_back({"speed/" + names.unit + "_per_second", record.rate});
   return scalars;
 }

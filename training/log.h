@@ -6,6 +6,8 @@
 //   {"kind":"epoch","step":2323,"epoch":1,"words":929200,"loss":5.6,"perplexity":270.4,"learning_rate":1.0,
 //    "valid_perplexity":181.0,"best":true,"time":{"seconds":83.1,"words_per_second":11182.0}}
 //
+// In fp16 "loss_scale":65536.0,"skipped_steps":3 stand before "time" in both.
+//
 // Keys and their order are fixed, numbers are written so that they read back as they were, and all that
 // depends on the clock stands under "time", the last key: two runs that computed the same differ in nothing
 // else.
@@ -39,6 +41,8 @@ struct LogRecord {
   std::optional<double> gradient_norm = {};  // of an interval's last step, before clipping
   std::optional<double> valid = {};          // of an epoch: the held-out score …
   bool best = false;                         // … and whether it is the best so far
+  std::optional<double> loss_scale = {};     // in fp16 (loss_scale.h): by what the loss is multiplied …
+  int64_t skipped = 0;                       // … and steps left out since training began
   double seconds = 0;                        // of training since its beginning
   double rate = 0;                           // predictions per second, of the interval or the epoch
 };

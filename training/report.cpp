@@ -116,6 +116,8 @@ std::vector<Chart> small_charts(const RunDescription& run, const Course& course)
   std::vector<Chart> charts{chart("Learning rate", "", [](const LogRecord& r) { return r.learning_rate; }),
                             chart("Gradient norm", "before clipping",
                                   [](const LogRecord& r) { return r.gradient_norm.value_or(std::nan("")); }),
+                            chart("Loss scale", "by step, in fp16",
+                                  [](const LogRecord& r) { return r.loss_scale.value_or(std::nan("")); }),
                             chart("Speed", run.names.unit + "/s", [](const LogRecord& r) { return r.rate; })};
   std::erase_if(charts, [](const Chart& c) {
     return std::ranges::none_of(c.series[0].y, [](double y) { return std::isfinite(y); });

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "framework/gemm.h"
 #include "framework/profile.h"
 #include "training/signals.h"
 
@@ -93,7 +94,9 @@ void Trainer::train_epoch(const TrainingTask& task) {
   epoch_begin_ = times_;
   const double begin = clock_seconds();
   while (state_.window < state_.windows) {
+    const uint32_t step = optimizer_.parameters().step();
     train_step(task);
+    const bool stepped = optimizer_.parameters().step() != step;
     if (!notice_.empty()) {
       progress.clear();
       say(std::exchange(notice_, {}));
@@ -106,7 +109,7 @@ void Trainer::train_epoch(const TrainingTask& task) {
                       {{"loss", mean}, {"perplexity", std::exp(mean)}, {rate_name, rate, true}});
     else
       progress.update(state_.window, {{"loss", mean}, {rate_name, rate, true}});
-    if (optimizer_.parameters().step() % options_.log_every == 0) log_interval();
+    if (stepped && optimizer_.parameters().step() % options_.log_every == 0) log_interval();
     if (save_is_due()) save(task, last_file);
     if (const int signal = signal_received()) {
       save(task, last_file);
@@ -124,6 +127,7 @@ int64_t Trainer::bytes_of_slabs() const {
 // The windows of one step of the optimizer.
 void Trainer::train_step(const TrainingTask& task) {
   const int64_t end = std::min(state_.window + options_.accumulate, state_.windows);
+  const real scale = loss_scale() ? static_cast<real>(loss_scale()->scale) : 1;
   double total = 0, rate_factor = 0;
   int64_t count = 0;
   try {
@@ -137,7 +141,7 @@ void Trainer::train_step(const TrainingTask& task) {
                            fmt::format("step {}: the loss is {}", optimizer_.parameters().step(),
                                        mean_of(loss.total, loss.count)),
                            tape.first_not_finite());
-          tape.backward(loss.objective);
+          tape.backward(loss.objective, scale);
           total += loss.total;
           count += loss.count;
           rate_factor += loss.rate_factor;
@@ -166,22 +170,34 @@ void Trainer::update(const TrainingTask& task, int64_t windows, double rate_fact
     optimizer_.set_learning_rate(state_.schedule->rate(state_.epoch, optimizer_.parameters().step()) *
                                  state_.rate_factor);
   state_.learning_rate = optimizer_.learning_rate();
+  LossScale* const loss = loss_scale();
   try {
     // The norm is measured even where nothing is clipped: it shows what is not finite before it reaches a
     // weight.
     const Profile::Part part("optimizer step");
     gradient_norm_ = optimizer_.step(
         {.max_norm = options_.clip > 0 ? options_.clip : std::numeric_limits<double>::infinity(),
-         .factor = 1.0 / static_cast<double>(windows),
+         .factor = 1.0 / static_cast<double>(windows) / (loss ? loss->scale : 1),
          .rate_factor = rate_factor / static_cast<double>(windows)});
+    if (loss) loss->succeeded();
   } catch (const Diverged& reason) {
+    optimizer_.parameters().spend_gradients();
+    if (loss && loss->overflowed()) return;
     // The window once more, with the same masks, on a tape that keeps what it saw.
     const int64_t window = state_.window + windows - 1;
-    optimizer_.parameters().spend_gradients();
     Tape tape({.keep_gradients = true, .part = static_cast<uint32_t>(windows - 1)});
     tape.backward(task.loss(window).objective);
-    throw diverged(window, reason.what(), tape.first_not_finite());
+    const char* const scaled = loss ? " in fp16, with the loss scale at its smallest, 1" : "";
+    throw diverged(window, reason.what() + std::string(scaled), tape.first_not_finite());
   }
+}
+
+LossScale* Trainer::loss_scale() {
+  if (precision() != Precision::fp16)
+    state_.loss_scale.reset();
+  else if (!state_.loss_scale)
+    state_.loss_scale.emplace();
+  return state_.loss_scale ? &*state_.loss_scale : nullptr;
 }
 
 void Trainer::finish_epoch(const TrainingTask& task) {
@@ -193,6 +209,7 @@ void Trainer::finish_epoch(const TrainingTask& task) {
                      .count = state_.count,
                      .seconds = times.training,
                      .rate = times.rate()};
+  if (LossScale* const loss = loss_scale()) report.skipped = loss->skipped_in_epoch;
   if (task.validate) validate(task, report);
   const LogRecord record{.kind = LogRecord::Kind::epoch,
                          .loss = mean_of(state_.total, state_.count),
@@ -203,6 +220,7 @@ void Trainer::finish_epoch(const TrainingTask& task) {
   state_.all_count += state_.count;
   state_.total = 0;
   state_.count = state_.window = 0;
+  if (LossScale* const loss = loss_scale()) loss->skipped_in_epoch = 0;
   ++state_.epoch;
   write(record);
   print(report);

@@ -22,6 +22,9 @@
 // window; after an epoch the held-out score, the schedule, the log, a checkpoint, a line for whoever is
 // watching. With a folder, the run can be interrupted and goes on in the same bits: checkpoint.h shows how.
 //
+// In fp16 the loss is scaled (loss_scale.h). A step whose scaled gradient overflows is left out, and is no divergence: its
+// windows are carried and counted. One whose gradient is not finite at the smallest scale is.
+//
 // The rate ("words/s") is what this process predicted in training divided by the wall time that took;
 // validation and saving are not counted. An epoch's training loss is taken as training went, with dropout and
 // with weights still changing.
@@ -116,6 +119,7 @@ struct EpochReport {
   int64_t count = 0;   // predictions
   double seconds = 0;  // of training, by this process
   double rate = 0;     // predictions per second
+  int64_t skipped = 0;  // steps left out since their gradient overflowed in fp16
 };
 
 class Trainer {
@@ -159,6 +163,7 @@ class Trainer {
   void train_step(const TrainingTask& task);
   int64_t bytes_of_slabs() const;
   void update(const TrainingTask& task, int64_t windows, double rate_factor);
+  LossScale* loss_scale();  // of a training in fp16, else nullptr: nothing is scaled
   void finish_epoch(const TrainingTask& task);
   void validate(const TrainingTask& task, EpochReport& report);
 

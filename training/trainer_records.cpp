@@ -34,6 +34,8 @@ void Trainer::print(const EpochReport& report) const {
   if (report.valid) line += fmt::format("  valid {}{}", score_text(*report.valid), report.best ? '*' : ' ');
   line += fmt::format("  {:>5} {}/s  {:>5}", format_number(report.rate), options_.unit,
                       format_duration(report.seconds));
+  if (report.skipped > 0)
+    line += fmt::format("  {} step{} skipped", report.skipped, report.skipped == 1 ? "" : "s");
   say(line);
 }
 
@@ -58,6 +60,8 @@ void Trainer::write(LogRecord record) {
   record.step = optimizer_.parameters().step();
   record.count = state_.all_count + state_.count;
   record.learning_rate = state_.learning_rate;
+  if (state_.loss_scale)
+    record.loss_scale = state_.loss_scale->scale, record.skipped = state_.loss_scale->skipped;
   record.seconds = seconds_before_ + times_.training;
   log_->write(record);
   times_.logging += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -62,6 +62,9 @@ void Session::report(const Trainer& trainer, const fs::path& folder) {
     voice_.tell("ended   {} epochs without a better valid score\n", trainee_.sections.training.patience);
   if (trainer.state().skipped > 0)
     voice_.tell("skipped {} steps that were not finite\n", trainer.state().skipped);
+  if (const auto& loss = trainer.state().loss_scale; loss && loss->skipped > 0)
+    voice_.tell("skipped {} steps whose gradient overflowed in fp16; the loss scale ended at {:g}\n",
+                loss->skipped, loss->scale);
   if (best) voice_.tell("weights of epoch {}, the best on the valid split\n", trainer.state().best_epoch);
 
   trainee_.report(valid, description_);
