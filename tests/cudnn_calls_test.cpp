@@ -277,6 +277,34 @@ TEST_CASE("planted: sizes one byte off, and arguments that do not fit each other
           cudnnSetRNNDataDescriptor(r.net.y, type_of_real, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED,
                                     r.net.steps, r.net.batch, r.net.width, shorter.data(), nullptr);
         }) == "forward: x and y have different steps, rows or lengths");
+  for (const cudnnDataType_t type : {CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16}) {
+    const auto describe = [type](Run& r, cudnnRNNDataDescriptor_t d, int width) {
+      cudnnSetRNNDataDescriptor(d, type, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, r.net.steps, r.net.batch,
+                                width, r.net.lengths.data(), nullptr);
+    };
+    CHECK(refused([&](Run& r) { describe(r, r.net.x, r.net.input); }) ==
+          "forward: x or y is of another type than the network");
+    CHECK(refused([&](Run& r) { describe(r, r.net.y, r.net.width); }) ==
+          "forward: x or y is of another type than the network");
+    CHECK(refused([&](Run& r) {
+            const int dims[] = {1, r.net.batch, r.net.width},
+                      strides[] = {r.net.batch * r.net.width, r.net.width, 1};
+            cudnnSetTensorNdDescriptor(r.net.c, type, 3, dims, strides);
+          }) == "forward: no description of the state, or of another type");
+    // A network whose numbers are smaller wants half of the memory.
+    CHECK(refused([&](Run& r) {
+            cudnnSetRNNDescriptor_v8(r.net.rnn, r.net.algorithm, CUDNN_LSTM, r.net.biases,
+                                     CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT, type, CUDNN_DATA_FLOAT,
+                                     CUDNN_TENSOR_OP_MATH, r.net.input, r.net.hidden, r.net.width,
+                                     r.net.layers, nullptr, CUDNN_RNN_PADDED_IO_ENABLED);
+            describe(r, r.net.x, r.net.input), describe(r, r.net.y, r.net.width);
+            const int dims[] = {1, r.net.batch, r.net.width},
+                      strides[] = {r.net.batch * r.net.width, r.net.width, 1};
+            for (cudnnTensorDescriptor_t d :
+                 {cudnnTensorDescriptor_t(r.net.h), cudnnTensorDescriptor_t(r.net.c)})
+              cudnnSetTensorNdDescriptor(d, type, 3, dims, strides);
+          }) == "forward: the size of the weight space");
+  }
 }
 
 TEST_CASE("planted: calls out of order are refused, and so is what changed in between") {

@@ -121,7 +121,8 @@ TEST_CASE("the facts are those of the device") {
   CHECK(in_child([] { return device_facts().name; }) == "error: device_facts: this process computes on the CPU");
 }
 
-TEST_CASE("tensor cores took half precision first: a GPU of 7.5 multiplies in fp16 and in nothing else of less than fp32") {
+TEST_CASE(
+    "tensor cores took half precision first: a GPU of 7.5 multiplies in fp16 and in nothing else of less than fp32") {
   const auto all_on = [](int capability) {
     return on_gpu_in_child([=] {
       standin::control().capability = capability;
@@ -130,9 +131,7 @@ TEST_CASE("tensor cores took half precision first: a GPU of 7.5 multiplies in fp
         try {
           set_precision(p);
           result += std::string(name_of(p)) + "; ";
-        } catch (const InputError& error) {
-          result += std::string(error.what()) + "; ";
-        }
+        } catch (const InputError& error) { result += std::string(error.what()) + "; "; }
       }
       return result;
     });
@@ -202,6 +201,28 @@ TEST_CASE("what cuBLAS is told out of order is found") {
                 return std::string("fine");
               }),
               {"signal 6", "before the stream and then the workspace were set"}) == "");
+}
+
+TEST_CASE("cuBLAS takes two operands of one type, and sums in float what has 16 bits") {
+  CHECK(on_gpu_in_child([] {
+          const Tensor x = Tensor::zeros({1}), y = Tensor::zeros({1});
+          const auto refused = [&](cudaDataType a, cudaDataType b, cudaDataType c,
+                                   cublasComputeType_t compute) {
+            const float one = 1, none = 0;
+            return cublasGemmEx(gpu::cublas_handle(), CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, x.data(), a, 1,
+                                x.data(), b, 1, &none, y.data(), c, 1, compute,
+                                CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_NOT_SUPPORTED;
+          };
+          std::string result;
+          for (const cudaDataType type : {CUDA_R_16F, CUDA_R_16BF, CUDA_R_32F}) {
+            const cudaDataType other = type == CUDA_R_16F ? CUDA_R_16BF : CUDA_R_16F;
+            result += fmt::format("{:d}{:d}{:d}{:d} ", refused(type, type, CUDA_R_32F, CUBLAS_COMPUTE_32F),
+                                  refused(type, other, CUDA_R_32F, CUBLAS_COMPUTE_32F),
+                                  refused(type, type, type, CUBLAS_COMPUTE_16F),
+                                  refused(type, type, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32));
+          }
+          return result;
+        }) == "0111 0111 0110 ");
 }
 
 TEST_CASE("a block that was given back is not given back again") {

@@ -6,6 +6,7 @@
 #include "framework/device.h"
 #include "framework/gemm.h"
 #include "framework/kernels/kernels.h"
+#include "training/loss_scale.h"
 
 namespace unroll {
 
@@ -35,7 +36,10 @@ void print_products(const std::string& name) {
   fmt::print("Device: {}\n", on_gpu()       ? fmt::format("{}, {}", name_of(device()), device_facts().name)
                             : why.empty() ? "cpu, since that was asked for: there is a GPU"
                                           : "cpu, since " + why);
-  fmt::print("Products: {}, by the kernels for {}\n\n", name_of(precision), kernels().name);
+  fmt::print("Products: {}, by the kernels for {}{}\n\n", name_of(precision), kernels().name,
+             precision == Precision::fp16
+                 ? fmt::format("; the loss is scaled, at first by {:g}", LossScale().scale)
+                 : "");
 }
 
 void print_learning_rate(const TrainingSections& sections, const EpochWindows& windows) {

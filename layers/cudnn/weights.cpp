@@ -120,7 +120,7 @@ bool CudnnWeightSpace::is_of_this_step() const {
 
 const void* CudnnWeightSpace::renewed() const {
   if (const real* const there = place()) return there;
-  if (is_of_this_step()) return copy_.data();
+  if (is_of_this_step() && copy_.data()) return copy_.data();
   if (!copy_.data()) {
     copy_ = Memory(bytes_);
     clear_on_device(copy_.data(), bytes_);

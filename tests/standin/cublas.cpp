@@ -87,6 +87,8 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t of_a, cubla
   if (!h.stream || !h.workspace) stop("cublasGemmEx: before the stream and then the workspace were set");
   if (m <= 0 || n <= 0 || k <= 0) stop("cublasGemmEx: a size is not positive");
   const bool wide = compute == CUBLAS_COMPUTE_64F, tf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+  if (!wide && !tf32 && compute != CUBLAS_COMPUTE_32F)
+    return CUBLAS_STATUS_NOT_SUPPORTED;  // sums of another type
   if (a_type != b_type || (wide && (a_type != CUDA_R_64F || c_type != CUDA_R_64F)) ||
       (!wide && (a_type == CUDA_R_64F || c_type != CUDA_R_32F)) || (tf32 && a_type != CUDA_R_32F))
     return CUBLAS_STATUS_NOT_SUPPORTED;
