@@ -3,6 +3,7 @@
 #include "tests/standin/cudnn.h"
 
 #include <array>
+#include <tuple>
 
 #include "layers/cudnn_algorithm.h"
 #include "tests/agreement.h"
@@ -163,6 +164,22 @@ TEST_CASE("in 16 bits the engines agree with fp32 to the roundings of the number
   check_in_16_bits(projected, true);
   RandomStream random(6, "cases");
   for (int i = 0; i < 60; ++i) check_in_16_bits(random_case(random), false);
+}
+
+TEST_CASE("cuDNN sums in float, uses tensor cores for the numbers that were asked for, and TF32 only by name") {
+  if (!has_16_bits) return;
+  const Fresh fresh;
+  using Row = std::tuple<Precision, cudnnDataType_t, cudnnMathType_t>;
+  for (const auto& [p, type, mathematics] : {Row{Precision::fp32, CUDNN_DATA_FLOAT, CUDNN_FMA_MATH},
+                                             Row{Precision::tf32, CUDNN_DATA_FLOAT, CUDNN_DEFAULT_MATH},
+                                             Row{Precision::bf16, CUDNN_DATA_BFLOAT16, CUDNN_TENSOR_OP_MATH},
+                                             Row{Precision::fp16, CUDNN_DATA_HALF, CUDNN_TENSOR_OP_MATH}}) {
+    const WithPrecision rounded(p);
+    const Window window(two_layers.window(), LstmEngine::cudnn);
+    CHECK(cudnn().numbers.type == type);
+    CHECK(cudnn().numbers.sums == CUDNN_DATA_FLOAT);
+    CHECK(cudnn().numbers.mathematics == mathematics);
+  }
 }
 
 TEST_CASE("in 16 bits cuDNN reads a copy of the weights, and the model's stay as they are") {

@@ -34,6 +34,10 @@ struct Cudnn {
   int live = 0;                   // handles and descriptors that were created and not destroyed
   const void* weights = nullptr;  // of the last forward pass
   struct {
+    cudnnDataType_t type, sums;
+    cudnnMathType_t mathematics;
+  } numbers = {};  // of the last network that was described
+  struct {
     int forward = 0, backward_data = 0, backward_weights = 0;
   } calls;
 };

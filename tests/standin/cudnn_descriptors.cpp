@@ -183,6 +183,7 @@ cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t d, cudnnRNNAlgo_t al
         layers,
         directions == CUDNN_BIDIRECTIONAL ? 2 : 1,
         flags == CUDNN_RNN_PADDED_IO_ENABLED};
+  cudnn().numbers = {type, math, math_type};
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnBuildRNNDynamic(cudnnHandle_t handle, cudnnRNNDescriptor_t d, int batch) {
