@@ -78,7 +78,7 @@ struct Products {
   int64_t (*packed_bytes)(int64_t k, int64_t n);
   int64_t scratch_bytes;
   // For a library that is given operands and gives results in the 16 bits of this precision: y = x rounded as the
-  // operands are, and y = x or y += x, exactly. Null but on a GPU, and there for fp32 and tf32.
+  // operands are, and y = x or y += x, exactly. Null for fp32 and tf32, and on the CPU.
   void (*round)(const real* x, void* y, int64_t n) = nullptr;
   void (*widen)(const void* x, real* y, int64_t n, bool add) = nullptr;
 };
