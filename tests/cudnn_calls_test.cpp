@@ -1,6 +1,7 @@
 // The stand-in for cuDNN itself: what it computes against the engine `composed`, and what it refuses.
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <memory>
 
@@ -340,6 +341,87 @@ TEST_CASE("planted: calls out of order are refused, and so is what changed in be
   run.window->x.data()[0] += 1;
   CHECK(weights() == CUDNN_STATUS_BAD_PARAM);
   CHECK(cudnn().refusal == "backward weights: another x went forward");
+}
+
+// The buffers of a call by the names that the stand-in has for them, in the device's memory and again in the host's.
+class Arguments {
+ public:
+  void add(const char* name, const void* bytes, size_t count) {
+    const Tensor device({static_cast<int>(count / sizeof(real) + 1)});
+    std::memcpy(device.data(), bytes, count);
+    all_.push_back({name, device, Bytes(static_cast<const char*>(bytes), static_cast<const char*>(bytes) + count)});
+  }
+  void add(const char* name, const Tensor& t) {
+    add(name, t.data(), static_cast<size_t>(t.size()) * sizeof(real));
+  }
+  real* operator[](const std::string& name) {
+    for (Buffer& b : all_)
+      if (b.name == name)
+        return name == planted_ ? reinterpret_cast<real*>(b.host.data()) : b.device.data();
+    throw Error(fmt::format("no buffer {}", name));
+  }
+  // That `call` refuses a pointer of the host's by the argument's name, and serves when all are the device's.
+  template <class Call>
+  void check(const std::string& call_name, const std::vector<std::string>& names, Call call) {
+    for (const std::string& name : names) {
+      planted_ = name;
+      CHECK(call() == CUDNN_STATUS_BAD_PARAM);
+      CHECK(cudnn().refusal == fmt::format("{}: {}: not so many bytes of the device's memory", call_name, name));
+    }
+    planted_.clear();
+    CHECK(call() == ok);
+  }
+
+ private:
+  struct Buffer {
+    std::string name;
+    Tensor device;
+    Bytes host;
+  };
+  std::vector<Buffer> all_;
+  std::string planted_;
+};
+
+TEST_CASE("planted: a pointer of the host's is refused by each call, whichever argument it is") {
+  const Fresh fresh;
+  cudnn().takes_host_memory = false;
+  Run run;
+  const WindowCase c = case_of(run.net);
+  run.make(c);
+  const Network& n = run.net;
+  const Window& w = *run.window;
+  Arguments a;
+  a.add("x", w.x), a.add("hx", w.h0), a.add("cx", w.c0);
+  a.add("y", run.y), a.add("hy", run.hy), a.add("cy", run.cy);
+  a.add("dy", w.of_y), a.add("dhy", w.of_h), a.add("dcy", w.of_c);
+  a.add("dx", run.dx), a.add("dhx", run.dh), a.add("dcx", run.dc);
+  a.add("the weights", n.weights.data(), n.weight_bytes);
+  a.add("the gradients", run.gradients.data(), n.weight_bytes);
+  a.add("the workspace", n.work.data(), n.work_bytes);
+  a.add("the reserve", n.reserve.data(), n.reserve_bytes);
+  a.add("the lengths", n.lengths.data(), n.lengths.size() * sizeof(int32_t));
+  const auto lengths = [&] { return reinterpret_cast<const int32_t*>(a["the lengths"]); };
+
+  a.check("forward",
+          {"x", "y", "hx", "hy", "cx", "cy", "the weights", "the workspace", "the reserve", "the lengths"}, [&] {
+            return cudnnRNNForward(n.handle, n.rnn, CUDNN_FWD_MODE_TRAINING, lengths(), n.x, a["x"], n.y, a["y"], n.h,
+                                   a["hx"], a["hy"], n.c, a["cx"], a["cy"], n.weight_bytes, a["the weights"],
+                                   n.work_bytes, a["the workspace"], n.reserve_bytes, a["the reserve"]);
+          });
+  a.check("backward data",
+          {"y", "dy", "dx", "hx", "dhy", "dhx", "cx", "dcy", "dcx", "the weights", "the workspace", "the reserve",
+           "the lengths"},
+          [&] {
+            return cudnnRNNBackwardData_v8(n.handle, n.rnn, lengths(), n.y, a["y"], a["dy"], n.x, a["dx"], n.h, a["hx"],
+                                           a["dhy"], a["dhx"], n.c, a["cx"], a["dcy"], a["dcx"], n.weight_bytes,
+                                           a["the weights"], n.work_bytes, a["the workspace"], n.reserve_bytes,
+                                           a["the reserve"]);
+          });
+  a.check("backward weights", {"x", "y", "hx", "the gradients", "the workspace", "the reserve", "the lengths"}, [&] {
+    return cudnnRNNBackwardWeights_v8(n.handle, n.rnn, CUDNN_WGRAD_MODE_ADD, lengths(), n.x, a["x"], n.h, a["hx"], n.y,
+                                      a["y"], n.weight_bytes, a["the gradients"], n.work_bytes, a["the workspace"],
+                                      n.reserve_bytes, a["the reserve"]);
+  });
 }
 
 TEST_CASE("persistent kernels refuse more units than they have, and rows of different lengths") {
