@@ -123,14 +123,15 @@ TEST_CASE("the stand-in takes and refuses the networks that cuDNN takes and refu
   const cudnnDataType_t types[] = {CUDNN_DATA_FLOAT, CUDNN_DATA_DOUBLE, CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16};
   const std::array<int, 4> sizes[] = {{5, 7, 7, 2}, {5, 7, 4, 2}, {5, 7, 0, 2}, {5, 7, 8, 2},
                                       {0, 7, 7, 2}, {5, 0, 0, 2}, {5, 7, 7, 0}, {1, 1, 1, 1}};
+  // Numbers that none of the names stands for are tried as far as the type can hold them.
   for (int algorithm = 0; algorithm <= CUDNN_RNN_ALGO_COUNT; ++algorithm)
     for (const cudnnRNNMode_t mode : {CUDNN_LSTM, CUDNN_GRU})
-      for (int biases = 0; biases <= 4; ++biases)
+      for (int biases = 0; biases <= CUDNN_RNN_SINGLE_REC_BIAS; ++biases)
         for (const auto type : types)
           for (const auto math : types)
             for (const auto& [input, hidden, width, layers] : sizes)
               for (const auto directions : {CUDNN_UNIDIRECTIONAL, CUDNN_BIDIRECTIONAL})
-                for (int math_type = 0; math_type <= 4; math_type += 2)
+                for (int math_type = 0; math_type <= CUDNN_FMA_MATH; ++math_type)
                   for (uint32_t flags = 0; flags < 3; ++flags) {
                     const Network n{static_cast<cudnnRNNAlgo_t>(algorithm),
                                     mode,
