@@ -59,12 +59,12 @@ std::vector<MeasuredAlgorithm> measure(Config config, int steps, int batch, std:
 }
 
 template <class Config, class Choose>
-CudnnAlgorithm to_train_with(const Config& config, int steps, int batch, bool deterministic,
-                             const std::function<double()>& now, Choose choose) {
+std::optional<CudnnAlgorithm> without_measuring(const Config& config, int steps, int batch, bool deterministic,
+                                                Choose choose) {
   const WindowFacts window{.steps = steps, .batch = batch};
   if (config.algorithm != CudnnAlgorithm::automatic) return config.algorithm;
   if (choose(config, engine_facts(), window).engine != LstmEngine::cudnn) return CudnnAlgorithm::automatic;
-  return deterministic ? CudnnAlgorithm::standard : fastest(measure_algorithms(config, steps, batch, now));
+  return deterministic ? std::optional(CudnnAlgorithm::standard) : std::nullopt;
 }
 
 }  // namespace
@@ -78,13 +78,13 @@ std::vector<MeasuredAlgorithm> measure_algorithms(const GruConfig& config, int s
   return measure<Gru>(config, steps, batch, now, choose_gru);
 }
 
-CudnnAlgorithm algorithm_to_train_with(const LstmConfig& config, int steps, int batch, bool deterministic,
-                                       const std::function<double()>& now) {
-  return to_train_with(config, steps, batch, deterministic, now, choose_lstm);
+std::optional<CudnnAlgorithm> algorithm_without_measuring(const LstmConfig& config, int steps, int batch,
+                                                          bool deterministic) {
+  return without_measuring(config, steps, batch, deterministic, choose_lstm);
 }
-CudnnAlgorithm algorithm_to_train_with(const GruConfig& config, int steps, int batch, bool deterministic,
-                                       const std::function<double()>& now) {
-  return to_train_with(config, steps, batch, deterministic, now, choose_gru);
+std::optional<CudnnAlgorithm> algorithm_without_measuring(const GruConfig& config, int steps, int batch,
+                                                          bool deterministic) {
+  return without_measuring(config, steps, batch, deterministic, choose_gru);
 }
 
 CudnnAlgorithm fastest(const std::vector<MeasuredAlgorithm>& measured) {

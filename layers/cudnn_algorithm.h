@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,13 +24,13 @@ std::vector<MeasuredAlgorithm> measure_algorithms(const LstmConfig& config, int 
                                                   const std::function<double()>& now = {});
 std::vector<MeasuredAlgorithm> measure_algorithms(const GruConfig& config, int steps, int batch,
                                                   const std::function<double()>& now = {});
-// The one to train with on windows of these sizes, where `config` leaves it open and the engine is cudnn: the fastest,
-// which is measured; or, where two runs are to have the same bits, the documented one, which is the standard one. Else
-// that of `config`. To be written down: a later measurement may come out otherwise.
-CudnnAlgorithm algorithm_to_train_with(const LstmConfig& config, int steps, int batch, bool deterministic,
-                                       const std::function<double()>& now = {});
-CudnnAlgorithm algorithm_to_train_with(const GruConfig& config, int steps, int batch, bool deterministic,
-                                       const std::function<double()>& now = {});
+// The one to train with on windows of these sizes, where it need not be measured: that of `config` where it names
+// one or the engine is another; where two runs are to have the same bits, the documented one, which is the
+// standard one. Else nothing: training/algorithm_cache.h settles it.
+std::optional<CudnnAlgorithm> algorithm_without_measuring(const LstmConfig& config, int steps, int batch,
+                                                          bool deterministic);
+std::optional<CudnnAlgorithm> algorithm_without_measuring(const GruConfig& config, int steps, int batch,
+                                                          bool deterministic);
 // The earlier of two that took as long: the standard one is the first.
 CudnnAlgorithm fastest(const std::vector<MeasuredAlgorithm>& measured);
 

@@ -452,32 +452,21 @@ TEST_CASE("of the algorithms that serve the fastest is taken, by the clock that 
   CHECK(lacks(input_error_of([&] { measure_algorithms(impossible, 4, 3, clock); }), {"peepholes"}) == "");
 }
 
-TEST_CASE("what is trained with is measured, documented, or what was asked for") {
-  const Fresh fresh;
-  int readings = 0;
-  const auto slower_and_slower = [&] {
-    ++readings;
-    return static_cast<double>(readings * readings);
-  };
+TEST_CASE("what is trained with is to be measured, documented, or what was asked for") {
   LstmConfig config{.input = 3, .hidden = 5};
-  const auto taken = [&](bool deterministic) {
-    readings = 0;
-    return algorithm_to_train_with(config, 4, 3, deterministic, slower_and_slower);
-  };
-  CHECK(taken(false) == CudnnAlgorithm::standard);  // the first is the fastest by this clock
-  CHECK(readings > 0);
-  CHECK(taken(true) == CudnnAlgorithm::standard);
-  CHECK(readings == 0);
+  const auto known = [&](bool deterministic) { return algorithm_without_measuring(config, 4, 3, deterministic); };
+  CHECK(known(false) == std::nullopt);
+  CHECK(known(true) == CudnnAlgorithm::standard);
   config.algorithm = CudnnAlgorithm::persistent_dynamic;
-  CHECK(taken(false) == CudnnAlgorithm::persistent_dynamic);
-  CHECK(readings == 0);
+  CHECK(known(false) == CudnnAlgorithm::persistent_dynamic);
+  CHECK(known(true) == CudnnAlgorithm::persistent_dynamic);
   config.algorithm = CudnnAlgorithm::automatic;
   config.peepholes = true;  // which fused computes
-  CHECK(taken(false) == CudnnAlgorithm::automatic);
+  CHECK(known(false) == CudnnAlgorithm::automatic);
   config = {.input = 3, .hidden = 5, .engine = LstmEngine::composed};
-  CHECK(taken(false) == CudnnAlgorithm::automatic);
-  CHECK(readings == 0);
-  CHECK(algorithm_to_train_with(GruConfig{.input = 3, .hidden = 5}, 4, 3, true) == CudnnAlgorithm::standard);
+  CHECK(known(false) == CudnnAlgorithm::automatic);
+  CHECK(algorithm_without_measuring(GruConfig{.input = 3, .hidden = 5}, 4, 3, false) == std::nullopt);
+  CHECK(algorithm_without_measuring(GruConfig{.input = 3, .hidden = 5}, 4, 3, true) == CudnnAlgorithm::standard);
 }
 
 TEST_CASE("a layer says that cuDNN computes it, and a Gru too") {

@@ -39,6 +39,7 @@ struct TrainingSection {
   double clip = 5;
   std::string precision = "fp32";
   uint64_t seed = 1;
+  bool deterministic = false;
   Keep keep = Keep::last;
   int patience = 0;
   OnDivergence on_divergence = OnDivergence::stop;

@@ -30,6 +30,7 @@ struct RunOptions {
   std::filesystem::path data, out;  // out: of a run that is resumed, its folder
   bool json = false, dry_run = false, resume = false;
   bool quiet = false, profile = false;
+  std::string algorithm = {};  // how cuDNN's was settled; empty: it was not open
   Voice voice() const { return {.out = json ? stderr : stdout, .quiet = quiet}; }
 };
 

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "data/windows.h"
-#include "layers/cudnn_algorithm.h"
 #include "training/signals.h"
 
 namespace ptb {
@@ -70,12 +69,10 @@ RecurrentLayer make_layers(ParameterSet& params, const Recipe& recipe) {
   return Lstm(params / "lstm", lstm_config(recipe));
 }
 
-void settle_algorithm(Recipe& recipe) {
-  const auto settled = [&](const auto& config) {
-    return algorithm_to_train_with(config, recipe.data.bptt, recipe.data.batch, recipe.training.deterministic);
-  };
-  recipe.model.algorithm = name_of(recipe.model.cell == Cell::gru ? settled(gru_config(recipe))
-                                                                  : settled(lstm_config(recipe)));
+std::vector<LayerUse> recurrent_layers(const Recipe& recipe) {
+  LayerUse use{.config = lstm_config(recipe), .steps = recipe.data.bptt, .batch = recipe.data.batch};
+  if (recipe.model.cell == Cell::gru) use.config = gru_config(recipe);
+  return {use};
 }
 
 LanguageModel::LanguageModel(const Recipe& recipe, int vocab)

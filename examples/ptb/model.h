@@ -3,18 +3,19 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "framework/unroll.h"
 #include "recipe.h"
+#include "training/algorithm_cache.h"
 
 namespace ptb {
 
 // The layers of a recipe, under "lstm" or "gru".
 RecurrentLayer make_layers(ParameterSet& params, const Recipe& recipe);
 
-// Settles model.algorithm, if that is "auto" and the engine is cudnn: measured on this machine for the recipe's windows,
-// unless training.deterministic says the documented one. Before a model is made that is to be trained.
-void settle_algorithm(Recipe& recipe);
+// The same as training calls them.
+std::vector<LayerUse> recurrent_layers(const Recipe& recipe);
 
 struct LanguageModel {
   LanguageModel(const Recipe& recipe, int vocab);

@@ -120,8 +120,6 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
       {{"mean", Reduction::mean}, {"sum-over-steps", Reduction::sum_over_steps}},
       "what is minimised: the mean over tokens, or the sum over a window's steps of the mean over the batch; "
       "learning rate and clip are relative to it");
-  reader.key("deterministic", r.training.deterministic,
-             "model.algorithm = \"auto\" is the standard one, unmeasured: two runs from the start have the same bits");
   const char* revisiting = "Merity, McCann, Socher 2017";
   reader
       .key("activation_regularization", r.training.activation_regularization,

@@ -26,16 +26,19 @@ std::vector<RunDescription::Figure> TextTraining::facts() const {
   const std::string rates = input == between && between == output
                                 ? fmt::format("{:g}", input)
                                 : fmt::format("{:g} / {:g} / {:g}", input, between, output);
-  return {{"recipe", fmt::format("{}: {}", recipe_.name, describe(recipe_, options_.data))},
-          {"text",
-           fmt::format("{} / {} / {} tokens", with_commas(std::ssize(corpus.train)),
-                       with_commas(std::ssize(corpus.valid)), with_commas(std::ssize(corpus.test))),
-           fmt::format("to train on, to validate, to test; {} {}", with_commas(corpus.vocabulary.size()),
-                       recipe_.data.level == Level::word ? "words" : "characters")},
-          {"model", fmt::format("embedding {}, {}, dropout {}: {} parameters", recipe_.model.embedding,
-                                describe_layers(recipe_), rates, with_commas(model_.params.count()))},
-          {"engine", model_.recurrent.choice().text},
-          {"", describe_computing(recipe_.training)}};
+  std::vector<RunDescription::Figure> facts = {
+      {"recipe", fmt::format("{}: {}", recipe_.name, describe(recipe_, options_.data))},
+      {"text",
+       fmt::format("{} / {} / {} tokens", with_commas(std::ssize(corpus.train)),
+                   with_commas(std::ssize(corpus.valid)), with_commas(std::ssize(corpus.test))),
+       fmt::format("to train on, to validate, to test; {} {}", with_commas(corpus.vocabulary.size()),
+                   recipe_.data.level == Level::word ? "words" : "characters")},
+      {"model", fmt::format("embedding {}, {}, dropout {}: {} parameters", recipe_.model.embedding,
+                            describe_layers(recipe_), rates, with_commas(model_.params.count()))},
+      {"engine", model_.recurrent.choice().text},
+      {"", describe_computing(recipe_.training)}};
+  if (!options_.algorithm.empty()) facts.insert(facts.end() - 1, {"", options_.algorithm});
+  return facts;
 }
 
 RunDescription TextTraining::description() const {

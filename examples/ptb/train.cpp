@@ -3,6 +3,7 @@
 
 #include "commands.h"
 #include "examples/common/machine.h"
+#include "examples/common/settled_algorithm.h"
 #include "options.h"
 #include "session.h"
 #include "training/run_folder.h"
@@ -67,7 +68,9 @@ void train(Command& command) {
     request.recipe.training.activation_regularization = 0;
     request.recipe.training.temporal_activation_regularization = 0;
   }
-  settle_algorithm(request.recipe);
+  request.run.algorithm =
+      settle_algorithm(request.run.program, request.recipe.model.algorithm, recurrent_layers(request.recipe),
+                       request.recipe.training, !request.run.dry_run && !request.overfit_one_batch);
   TextTraining training(request.run, request.recipe);
   if (request.run.dry_run) return training.dry_run();
   if (request.overfit_one_batch) return training.overfit_one_batch();

@@ -95,7 +95,7 @@ void backtest(Command& command) {
   machine.use(command);
   require_input(folds >= 2 && folds <= 1000, "backtest: --folds {} must be in [2, 1000]", folds);
   require_input(test_rows >= 0, "backtest: --test-rows {} is negative", test_rows);
-  const Recipe recipe = load_recipe(command.positional(), options.overrides(command));
+  Recipe recipe = load_recipe(command.positional(), options.overrides(command));
   require_input(recipe.data.test_files.empty(),
                 "backtest: the test of this recipe is files of their own (data.test_files)");
   run.program = command.program();
@@ -109,6 +109,7 @@ void backtest(Command& command) {
   const bool several = !recipe.detects() && SeriesData(recipe, csv).targets().size() > 1;
   for (const SeriesSplit& split : folds_of(recipe, series, folds, test_rows)) {
     SeriesTraining training(run, recipe, split);
+    recipe.model.algorithm = training.recipe().model.algorithm;  // one for all folds
     const Evaluation evaluation = training.score_fold();
     names.push_back(fmt::format("{} to {}", series.times.text(split.test.front().begin),
                                 series.times.text(split.test.back().end - 1)));

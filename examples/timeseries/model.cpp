@@ -10,19 +10,45 @@ namespace {
 
 constexpr double least_deviation = 1e-5;  // of a window that is constant: it is not blown up
 
-RecurrentLayer make_layers(ParameterSet& params, const char* name, const Recipe& recipe, int input) {
+using LayerConfig = std::variant<LstmConfig, GruConfig>;
+
+LayerConfig layer_config(const Recipe& recipe, int input) {
   const auto& m = recipe.model;
   const LstmEngine engine = lstm_engine_named(m.engine);
+  const CudnnAlgorithm algorithm = cudnn_algorithm_named(m.algorithm);
   if (m.cell == Cell::gru)
-    return Gru(
-        params / name,
-        {.input = input, .hidden = m.hidden, .layers = m.layers, .dropout = m.dropout, .engine = engine});
-  return Lstm(params / name, {.input = input,
-                              .hidden = m.hidden,
-                              .layers = m.layers,
-                              .dropout = m.dropout,
-                              .forget_bias = m.forget_bias,
-                              .engine = engine});
+    return GruConfig{.input = input,
+                     .hidden = m.hidden,
+                     .layers = m.layers,
+                     .dropout = m.dropout,
+                     .engine = engine,
+                     .algorithm = algorithm};
+  return LstmConfig{.input = input,
+                    .hidden = m.hidden,
+                    .layers = m.layers,
+                    .dropout = m.dropout,
+                    .forget_bias = m.forget_bias,
+                    .engine = engine,
+                    .algorithm = algorithm};
+}
+
+RecurrentLayer make_layers(const Scope& scope, const LayerConfig& config) {
+  if (const auto* gru = std::get_if<GruConfig>(&config)) return Gru(scope, *gru);
+  return Lstm(scope, std::get<LstmConfig>(config));
+}
+
+bool is_linear(const Recipe& recipe) {
+  return recipe.model.architecture == Architecture::linear || recipe.model.architecture == Architecture::dlinear;
+}
+// Whether the rows inside are those of single targets.
+bool is_by_channel(const Recipe& recipe) { return is_linear(recipe) || recipe.model.shared_channels; }
+
+LayerConfig encoder_config(const Recipe& recipe, const Columns& columns) {
+  const int features = is_by_channel(recipe) ? 1 + columns.calendar : columns.inputs;
+  return layer_config(recipe, recipe.model.segment * features);
+}
+LayerConfig decoder_config(const Recipe& recipe, const Columns& columns) {
+  return layer_config(recipe, is_by_channel(recipe) ? 1 : static_cast<int>(columns.targets.size()));
 }
 
 }  // namespace
@@ -38,6 +64,21 @@ Columns columns_of(const SeriesWindows& windows) {
         found == options.inputs.end() ? -1 : static_cast<int>(found - options.inputs.begin()));
   }
   return columns;
+}
+
+std::vector<LayerUse> recurrent_layers(const Recipe& recipe, const Columns& columns) {
+  if (is_linear(recipe)) return {};
+  const int rows =
+      recipe.data.batch * (is_by_channel(recipe) ? static_cast<int>(columns.targets.size()) : 1);
+  std::vector<LayerUse> layers = {{.config = encoder_config(recipe, columns),
+                                   .steps = recipe.data.window / recipe.model.segment,
+                                   .batch = rows}};
+  if (recipe.model.architecture == Architecture::encoder_decoder)
+    layers.push_back({.config = decoder_config(recipe, columns),
+                      .steps = 1,
+                      .batch = rows,
+                      .calls = static_cast<double>(recipe.horizon())});
+  return layers;
 }
 
 SeriesModel::SeriesModel(const Recipe& recipe, const Columns& columns)
@@ -57,10 +98,9 @@ SeriesModel::SeriesModel(const Recipe& recipe, const Columns& columns)
     return;
   }
   const char* name = m.cell == Cell::gru ? "gru" : "lstm";
-  const int features = by_channel() ? 1 + columns.calendar : columns.inputs;
-  encoder_.emplace(make_layers(params, name, recipe, m.segment * features));
+  encoder_.emplace(make_layers(params / name, encoder_config(recipe, columns)));
   const bool decodes = m.architecture == Architecture::encoder_decoder;
-  if (decodes) decoder_.emplace(make_layers(params, "decoder", recipe, width()));
+  if (decodes) decoder_.emplace(make_layers(params / "decoder", decoder_config(recipe, columns)));
   dropout_.emplace(params / "dropout", DropoutConfig{.rate = m.dropout});
   head_.emplace(params / "head", DenseConfig{.in = m.hidden, .out = decodes ? out : horizon * out});
   if (m.highway == 0) return;
@@ -69,10 +109,8 @@ SeriesModel::SeriesModel(const Recipe& recipe, const Columns& columns)
                    HighwayConfig{.length = m.highway * channels, .out = recipe.outputs() * horizon});
 }
 
-bool SeriesModel::linear() const {
-  return recipe_.model.architecture == Architecture::linear ||
-         recipe_.model.architecture == Architecture::dlinear;
-}
+bool SeriesModel::linear() const { return is_linear(recipe_); }
+bool SeriesModel::by_channel() const { return is_by_channel(recipe_); }
 
 const RecurrentLayer* SeriesModel::recurrent() const { return encoder_ ? &*encoder_ : nullptr; }
 

@@ -12,6 +12,7 @@
 #include "framework/unroll.h"
 #include "layers/recurrent_layer.h"
 #include "recipe.h"
+#include "training/algorithm_cache.h"
 
 namespace timeseries {
 
@@ -21,6 +22,9 @@ struct Columns {
   std::vector<int> targets;  // their columns among the inputs; -1: it is not read
 };
 Columns columns_of(const SeriesWindows& windows);
+
+// A recipe's recurrent layers as training calls them: none, the encoder, or that and the decoder.
+std::vector<LayerUse> recurrent_layers(const Recipe& recipe, const Columns& columns);
 
 class SeriesModel {
  public:
@@ -54,7 +58,7 @@ class SeriesModel {
   Var linear_path(const Var& x) const;           // as the head: [rows, outputs * horizon * width]
   Tensor moving_average(const Tensor& x) const;  // [rows, window]
   bool linear() const;
-  bool by_channel() const { return linear() || recipe_.model.shared_channels; }
+  bool by_channel() const;
   // Where a target stands among the features of a prepared window.
   int feature_of(int target) const {
     return by_channel() ? 0 : columns_.targets[static_cast<size_t>(target)];

@@ -66,6 +66,11 @@ void declare_model(RecipeReader& reader, Recipe& r) {
       .source(zeng);
   reader.key("engine", r.model.engine, "how the recurrent layers are computed")
       .one_of({"auto", "cudnn", "fused", "composed"});
+  reader
+      .key("algorithm", r.model.algorithm,
+           "of the engine cudnn; auto: each that serves is measured when training begins, and the fastest is written "
+           "down here")
+      .one_of({"auto", "standard", "persistent", "persistent_small", "persistent_dynamic"});
 }
 
 void declare_data(RecipeReader& reader, Recipe& r) {

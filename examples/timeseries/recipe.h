@@ -37,7 +37,7 @@ struct Recipe {
     int segment = 1;
     int highway = 0;
     int moving_average = 25;
-    std::string engine = "auto";
+    std::string engine = "auto", algorithm = "auto";
   } model;
   struct {
     std::string file;

@@ -1,6 +1,7 @@
 #include "session.h"
 
 #include "examples/common/explanations.h"
+#include "examples/common/settled_algorithm.h"
 #include "pictures.h"
 #include "saved_model.h"
 
@@ -12,8 +13,16 @@ SeriesTraining::SeriesTraining(RunOptions options, const Recipe& recipe,
       recipe_(recipe),
       voice_(options_.voice()),
       data_(recipe_, options_.data, fold),
+      algorithm_(settled(!options_.dry_run && !fold)),
       model_(recipe_, columns_of(*data_.train)),
       session_(options_, trainee()) {}
+
+// What is resumed goes on with the algorithm that it has.
+std::string SeriesTraining::settled(bool keep) {
+  if (options_.resume) return {};
+  return settle_algorithm(options_.program, recipe_.model.algorithm,
+                          recurrent_layers(recipe_, columns_of(*data_.train)), recipe_.training, keep);
+}
 
 static std::string describe_layers(const Recipe& recipe) {
   const auto& m = recipe.model;
@@ -65,6 +74,7 @@ std::vector<RunDescription::Figure> SeriesTraining::facts() const {
                             recipe_.model.dropout, with_commas(model_.params.count()))},
       {"engine", describe_engine(model_)},
       {"", describe_computing(recipe_.training)}};
+  if (!algorithm_.empty()) facts.insert(facts.end() - 1, {"", algorithm_});
   for (const std::string& note : data_.notes) facts.push_back({"note", note});
   for (const std::string& warning : data_.warnings) facts.push_back({"warning", warning});
   return facts;

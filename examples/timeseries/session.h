@@ -22,8 +22,11 @@ class SeriesTraining {
   void dry_run() { session_.dry_run(); }
   // Of a fold: trains without a word, and scores the test. What is returned must not outlive this.
   Evaluation score_fold();
+  // With the algorithm that it trains with.
+  const Recipe& recipe() const { return recipe_; }
 
  private:
+  std::string settled(bool keep);
   std::vector<RunDescription::Figure> facts() const;
   RunDescription description() const;
   TrainingTask task();
@@ -35,9 +38,10 @@ class SeriesTraining {
   void print_json(const RunResult& run) const;
 
   const RunOptions options_;
-  const Recipe recipe_;
+  Recipe recipe_;  // its algorithm is settled when its series is known
   const Voice voice_;
   SeriesData data_;
+  const std::string algorithm_;  // how it was settled
   SeriesModel model_;
   std::optional<double> valid_;
   nlohmann::ordered_json scores_ = nlohmann::ordered_json::object();  // by part, what `report` found
