@@ -1,12 +1,15 @@
 // Speed and cost of the PTB language models on random tokens.
 //
-//   bench_lm --model small|medium|large --threads N --seconds S [--task train|step] [--engine fused|composed]
-//            [--precision bf16] [--peak]
+//   bench_lm --model small|medium|large --threads N --seconds S [--task train|step] [--engine cudnn|fused|composed]
+//            [--precision tf32|bf16] [--device cpu|cuda] [--peak]
+//   bench_lm --device cuda --facts
 //
 // `train`: whole steps, from the embedding to the update. `step`: inference, one token after the other, batch 1. Prints one
 // line of JSON: words per second as median, smallest and largest of the repetitions, the seconds from the start of the
 // process to the end of the first step, and its memory; with --peak also the machine's peak, measured before and after,
-// and the share of it that the steps' products reached.
+// and the share of it that the steps' products reached. On a GPU the peak is that of a large product, the memory is the
+// device's, and the engine cudnn takes its fastest algorithm, measured before. --facts measures nothing: it prints what
+// the device is, and which engines serve in which precision; or why it cannot compute.
 #include <boost/program_options.hpp>
 #include <algorithm>
 #include <chrono>
@@ -16,9 +19,12 @@
 
 #include "bench/peak.h"
 #include "bench/process.h"
+#include "framework/device.h"
 #include "framework/kernels/kernels.h"
+#include "framework/memory.h"
 #include "framework/profile.h"
 #include "framework/unroll.h"
+#include "layers/cudnn_algorithm.h"
 
 using namespace unroll;
 namespace po = boost::program_options;
@@ -36,12 +42,15 @@ Shapes shapes_of(const std::string& name) {
   throw InputError(fmt::format("--model {} is none of small, medium, large", name));
 }
 
+LstmConfig layers_of(const Shapes& s, LstmEngine engine) {
+  return {.input = s.hidden, .hidden = s.hidden, .layers = 2, .dropout = s.dropout, .engine = engine};
+}
+
 struct Model {
-  Model(int vocab, const Shapes& s, LstmEngine engine)
+  Model(int vocab, const Shapes& s, const LstmConfig& layers)
       : embed(params / "embedding", {.vocab = vocab, .dim = s.hidden}),
         dropout_in(params / "dropout_in", {.rate = s.dropout}),
-        lstm(params / "lstm",
-             {.input = s.hidden, .hidden = s.hidden, .layers = 2, .dropout = s.dropout, .engine = engine}),
+        lstm(params / "lstm", layers),
         dropout_out(params / "dropout_out", {.rate = s.dropout}),
         out(params / "decoder", {.in = s.hidden, .out = vocab}) {}
   ParameterSet params;
@@ -91,10 +100,35 @@ Steps stepping(Model& model, const Shapes& s, int vocab) {
 double seconds_of(const Steps& steps, int count) {
   const auto start = std::chrono::steady_clock::now();
   steps(count);
+  synchronize();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+// What a device has, for who wants to measure all of it; or why it cannot compute.
+nlohmann::ordered_json facts_of(const std::string& name) {
+  nlohmann::ordered_json facts{{"device", name}};
+  if (const std::string why = why_no_gpu(); name != "cpu" && !why.empty()) {
+    facts["why_not"] = why;
+    return facts;
+  }
+  set_device(device_named(name));
+  if (on_gpu()) {
+    const EngineFacts engine = engine_facts();
+    facts["gpu"] = engine.gpu, facts["capability"] = engine.capability, facts["driver"] = engine.driver;
+    facts["cuda"] = engine.toolkit, facts["cudnn"] = engine.cudnn;
+  }
+  facts["computes"] = nlohmann::json::array();
+  for (const char* precision : {"fp32", "tf32", "bf16", "fp16"})
+    for (const LstmEngine engine : {LstmEngine::cudnn, LstmEngine::fused}) try {
+        set_precision(precision_named(precision));
+        choose_lstm(layers_of(shapes_of("small"), engine));
+        facts["computes"].push_back({{"engine", name_of(engine)}, {"precision", precision}});
+      } catch (const InputError&) {  // the device has no such numbers, or the engine does not serve with them
+      }
+  return facts;
+}
 
 void run(const po::variables_map& options) {
   const std::string name = options["model"].as<std::string>(), task = options["task"].as<std::string>();
@@ -103,17 +137,23 @@ void run(const po::variables_map& options) {
   const bool trains = task == "train";
   const int vocab = 10000;
   set_threads(options["threads"].as<int>());
+  set_device(device_named(options["device"].as<std::string>()));
   set_precision(precision_named(options["precision"].as<std::string>()));
 
   const int64_t baseline = resident_memory();
-  Model model(vocab, s, lstm_engine_named(options["engine"].as<std::string>()));
+  LstmConfig layers = layers_of(s, lstm_engine_named(options["engine"].as<std::string>()));
+  if (choose_lstm(layers).engine == LstmEngine::cudnn)
+    layers.algorithm = fastest(measure_algorithms(layers, s.steps, s.batch));
+  reset_peak_memory();
+  Model model(vocab, s, layers);
   model.params.initialize(Init::uniform(-0.05f, 0.05f));
   const Steps steps = trains ? training(model, s, vocab) : stepping(model, s, vocab);
   steps(1);
+  synchronize();
   const double first_step = seconds_since_start();
 
   const auto peak = [&] { return options.count("peak") ? peak_gflops(precision(), threads()) : 0; };
-  const double peak_before = peak();
+  const double peak_before = on_gpu() ? 0 : peak();  // on a GPU its matrices would count as the model's memory
   const double guess = seconds_of(steps, 3) / 3;  // warm-up, too
   const int count = std::max(1, static_cast<int>(options["seconds"].as<double>() / 5 / guess));
   const int words = trains ? s.steps * s.batch : 1;  // of a step
@@ -131,6 +171,7 @@ void run(const po::variables_map& options) {
       {"threads", threads()},
       {"engine", name_of(model.lstm.choice().engine)},
       {"precision", name_of(precision())},
+      {"device", name_of(device())},
       {"kernels", kernels().name},
       {"words_per_second", rates[2]},
       {"smallest", rates[0]},
@@ -138,11 +179,18 @@ void run(const po::variables_map& options) {
       {"ms_per_step", 1000 * words / rates[2]},
       {"gflops", rates[2] * flops_per_word / 1e9},
       {"first_step_seconds", first_step},
-      {"baseline_mib", mebibytes(baseline)},
-      {"parameters_mib", mebibytes(parameters)},
-      {"gradients_mib", mebibytes(gradients)},
-      {"beyond_mib", mebibytes(peak_memory_of_process() - baseline - parameters - gradients)},
   };
+  if (on_gpu()) {
+    if (model.lstm.choice().engine == LstmEngine::cudnn) line["algorithm"] = name_of(layers.algorithm);
+    line["gpu"] = device_facts().name;
+    line["tensors_mib"] = mebibytes(memory_statistics().peak);
+    line["device_mib"] = mebibytes(device_facts().memory - device_facts().free);
+  } else {
+    line["baseline_mib"] = mebibytes(baseline);
+    line["parameters_mib"] = mebibytes(parameters);
+    line["gradients_mib"] = mebibytes(gradients);
+    line["beyond_mib"] = mebibytes(peak_memory_of_process() - baseline - parameters - gradients);
+  }
   if (options.count("peak")) {
     const double machine = std::max(peak_before, peak());
     line["peak_gflops"] = machine;
@@ -158,10 +206,15 @@ int main(int argc, char** argv) try {
   description.add_options()("task", po::value<std::string>()->default_value("train"))("model", po::value<std::string>()->default_value("small"))(
       "threads", po::value<int>()->default_value(2))("seconds", po::value<double>()->default_value(10))(
       "engine", po::value<std::string>()->default_value("auto"))(
-      "precision", po::value<std::string>()->default_value("fp32"))("peak", "measure the machine's peak, too");
+      "precision", po::value<std::string>()->default_value("fp32"))(
+      "device", po::value<std::string>()->default_value("cpu"))("facts", "say what the device has")(
+      "peak", "measure the machine's peak, too");
   po::variables_map options;
   po::store(po::parse_command_line(argc, argv, description), options);
-  run(options);
+  if (options.count("facts"))
+    fmt::print("{}\n", facts_of(options["device"].as<std::string>()).dump());
+  else
+    run(options);
 } catch (const std::exception& error) {
   fmt::print(stderr, "bench_lm: {}\n", error.what());
   return 2;

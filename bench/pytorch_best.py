@@ -61,8 +61,9 @@ def env(name: str, value: str) -> Config:
     return Config(env=((name, value),))
 
 
-def knobs(task: str, preload: list[str], compile: bool, mkl: bool) -> list[list[Config]]:
+def knobs(task: str, preload: list[str], compile: bool, mkl: bool, device: str = "cpu") -> list[list[Config]]:
     """Groups of alternatives; of each group one at most is kept. Libraries first, then the way the model is run."""
+    gpu = device == "cuda"
     loop = option("lstm", "loop")
     machine = [
         [Config(preload=("mkl",))] if mkl else [],
@@ -81,8 +82,10 @@ def knobs(task: str, preload: list[str], compile: bool, mkl: bool) -> list[list[
         [option("clip", kind) for kind in ("loop", "foreach")],
         [option("loss", kind) for kind in ("linear", "linear-chunked")],
         [option("zero-grad", "zero")],
-        [option("flush-denormals")],
+        [] if gpu else [option("flush-denormals")],
     ]
+    if gpu:  # what feeds it matters less than how its kernels are chosen
+        return [[option("cudnn-benchmark")], *train]
     cells, compiled = option("lstm", "cells"), option("compile", "default")
     step = [
         [loop, cells] + [c for c in (compiled, loop.plus(compiled), cells.plus(compiled), cells.plus(option("compile", "max-autotune"))) if compile],
@@ -96,7 +99,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--task", choices=("train", "step"), default="train")
     parser.add_argument("--model", choices=("small", "medium", "large"), default="small")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32", help="bf16 is autocast")
+    parser.add_argument("--precision", choices=("fp32", "tf32", "bf16", "fp16"), default="fp32", help="of 16 bits: by autocast")
     parser.add_argument("--timeout", type=float, default=600, help="seconds after which a run counts as failed")
 
 
@@ -107,6 +110,7 @@ class Runner:
         """`what`: the options that add_options adds."""
         self.python, _, self.pythonpath = python.partition(":")
         self.what, self.threads, self.timeout = what, what.threads, what.timeout
+        self.device: str = getattr(what, "device", "cpu")
         self.folder = tempfile.TemporaryDirectory()
         compiler = shutil.which("cc")
         needed = "GenuineIntel" not in pathlib.Path("/proc/cpuinfo").read_text()
@@ -131,7 +135,8 @@ class Runner:
 
     def words(self) -> list[str]:
         w = self.what
-        return ["--task", w.task, "--model", w.model, "--threads", str(w.threads), "--precision", w.precision]
+        device = ["--device", self.device] if self.device != "cpu" else []
+        return ["--task", w.task, "--model", w.model, "--threads", str(w.threads), "--precision", w.precision, *device]
 
     def run(self, config: Config, seconds: float, *more: str) -> dict[str, Any]:
         """The program's JSON object, or {"error": its last line}."""
@@ -221,7 +226,7 @@ def find_best(runner: Runner, seconds: float, preload: list[str], compile: bool,
     if best_speed == 0.0:
         trials.close()
         return {"error": tried[0]["error"], "tried": tried}
-    for group in knobs(runner.what.task, preload, compile, mkl=bool(runner.mkl)):
+    for group in knobs(runner.what.task, preload, compile, bool(runner.mkl), runner.device):
         candidates = [(speed(best.plus(change)), best.plus(change)) for change in group]
         if not candidates:
             continue

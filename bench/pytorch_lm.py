@@ -3,7 +3,8 @@
 With --task train a step is everything that training does: forward, loss, backward, clipping by global norm, SGD. With
 --task step it is inference of one token, batch 1. The options choose among the ways PyTorch offers to do the same
 arithmetic; pytorch_best.py finds the fastest for an installation. Beside the speed stand the seconds from the start
-of the process to the end of the first step, and the process's memory, as bench_lm has them.
+of the process to the end of the first step, and the process's memory, as bench_lm has them; with --device cuda the
+device's memory, and with --peak the peak of a large product and the share of it that the steps' products reached.
 
 Usage: python3 pytorch_lm.py --model small --threads 2 --seconds 20
        python3 pytorch_lm.py --serve    one run for each line of standard input, which holds its options
@@ -129,6 +130,32 @@ def resident_mib() -> float:
     return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
 
 
+def lower_precision(args: argparse.Namespace) -> Any:
+    """Autocast, where it is one of the two 16-bit types that are asked for."""
+    types = {"bf16": torch.bfloat16, "fp16": torch.float16}
+    return torch.autocast(args.device, types.get(args.precision, torch.bfloat16), enabled=args.precision in types)
+
+
+def wait(args: argparse.Namespace) -> None:
+    if args.device == "cuda":
+        torch.cuda.synchronize()
+
+
+def peak_gflops(precision: str) -> float:
+    """Of [8192, 8192] times as many on the GPU, the fastest of ten, as bench_lm measures it."""
+    size, kind = 8192, {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision, torch.float32)
+    a = ((torch.arange(size * size, device="cuda") % 1009) / 1009 - 0.5).to(kind).view(size, size)
+    best = 0.0
+    for number in range(11):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        torch.matmul(a, a)
+        torch.cuda.synchronize()
+        if number > 0:
+            best = max(best, 2 * size**3 / (time.perf_counter() - start) / 1e9)
+    return best
+
+
 def training(args: argparse.Namespace, model: LanguageModel, run_model: Any) -> Callable[[], torch.Tensor]:
     """A function that does one training step, and returns the loss."""
     steps, hidden, _, _, clip = MODELS[args.model]
@@ -138,19 +165,21 @@ def training(args: argparse.Namespace, model: LanguageModel, run_model: Any) -> 
     optimizer = torch.optim.SGD(parameters, lr=1.0, **optimizer_options[args.optimizer])
     clip_options = {} if args.clip == "default" else {"foreach": args.clip == "foreach"}
 
+    # what fp16 needs beside autocast, or small gradients would be 0
+    scaler = torch.cuda.amp.GradScaler() if args.precision == "fp16" else None
     windows = 64
-    stream = torch.randint(VOCAB, (BATCH, windows * steps + 1))
+    stream = torch.randint(VOCAB, (BATCH, windows * steps + 1)).to(args.device)
     cut = lambda first: [stream[:, first + w * steps : first + (w + 1) * steps] for w in range(windows)]
     inputs, targets = cut(0), cut(1)
     if not args.batch_first:
         inputs, targets = [x.t() for x in inputs], [x.t() for x in targets]
     batches = [(x.contiguous(), y.contiguous()) for x, y in zip(inputs, targets)]
-    state = (torch.zeros(2, BATCH, hidden), torch.zeros(2, BATCH, hidden))
+    state = (torch.zeros(2, BATCH, hidden, device=args.device), torch.zeros(2, BATCH, hidden, device=args.device))
     count = 0
 
     def step() -> torch.Tensor:
         nonlocal state, count
-        with torch.autocast("cpu", torch.bfloat16, enabled=args.precision == "bf16"):
+        with lower_precision(args):
             loss, new = run_model(*batches[count % windows], state)
         state = (new[0].detach(), new[1].detach())
         if args.zero_grad == "none":
@@ -158,12 +187,18 @@ def training(args: argparse.Namespace, model: LanguageModel, run_model: Any) -> 
                 p.grad = None
         else:
             optimizer.zero_grad(set_to_none=False)
-        loss.backward()
+        (scaler.scale(loss) if scaler else loss).backward()
+        if scaler:
+            scaler.unscale_(optimizer)
         if args.sparse_embedding:
             clip_with_sparse(parameters, clip)
         else:
             nn.utils.clip_grad_norm_(parameters, clip, **clip_options)
-        optimizer.step()
+        if scaler:
+            scaler.step(optimizer)
+            scaler.update()
+        else:
+            optimizer.step()
         count += 1
         return loss
 
@@ -186,7 +221,7 @@ def stepping(args: argparse.Namespace, model: LanguageModel, hidden: int) -> Cal
 
     def step() -> torch.Tensor:
         nonlocal state, count
-        with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=args.precision == "bf16"):
+        with torch.inference_mode(), lower_precision(args):
             logits, state = run_token(tokens[count % len(tokens)], state)
         count += 1
         return logits
@@ -202,8 +237,13 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     torch.set_num_threads(args.threads)
     torch.set_flush_denormal(args.flush_denormals)
     torch._C._set_mkldnn_enabled(args.onednn == "on")
+    if args.device == "cuda":
+        torch.backends.cudnn.benchmark = args.cudnn_benchmark
+        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = args.precision == "tf32"
+    elif args.precision in ("tf32", "fp16"):
+        raise ValueError(f"{args.precision} is a GPU's")
 
-    model = LanguageModel(args, hidden, dropout)
+    model = LanguageModel(args, hidden, dropout).to(args.device)
     for p in model.parameters():
         nn.init.uniform_(p, -init, init)
     run_model: Any = model
@@ -215,16 +255,22 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     step = training(args, model, run_model) if trains else stepping(args, model, hidden)
 
     last = step()
+    wait(args)
     first_step = seconds_since_start()
     for _ in range(args.warmup - 1):
         last = step()
     words = steps * BATCH if trains else 1
     words_per_second, ms_per_step, total = [], [], 0
+    wait(args)
     for _ in range(args.repetitions):
         start, count = time.perf_counter(), 0
+        # a GPU lags behind: waiting for each hundredth step costs nothing, and not waiting would run far ahead
         while count == 0 or time.perf_counter() - start < args.seconds / args.repetitions:
             last = step()
             count += 1
+            if count % 100 == 0:
+                wait(args)
+        wait(args)
         seconds = (time.perf_counter() - start) / count
         total += count
         words_per_second.append(words / seconds)
@@ -234,18 +280,29 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     # a sparse gradient is small: what there is of it
     held = lambda g: g._values().numel() if g.is_sparse else g.numel()
     gradients = sum(held(p.grad) * p.element_size() for p in model.parameters() if p.grad is not None) / 2**20
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+    costs: dict[str, Any] = {"first_step_seconds": round(first_step, 2)}
+    if args.device == "cuda":
+        free, total = torch.cuda.mem_get_info()
+        costs |= {"tensors_mib": round(torch.cuda.max_memory_allocated() / 2**20, 1),
+                  "device_mib": round((total - free) / 2**20, 1), "gpu": torch.cuda.get_device_name()}
+        if args.peak:
+            # forward and backward of the two layers' and the decoder's products, a multiply-add as two
+            flops_per_word = 6 * (2 * 8 * hidden**2 + hidden * VOCAB)
+            peak = peak_gflops(args.precision)
+            costs |= {"peak_gflops": peak, "share_of_peak": statistics.median(words_per_second) * flops_per_word / 1e9 / peak}
+    else:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+        costs |= {"baseline_mib": round(baseline, 1), "parameters_mib": round(parameters, 1),
+                  "gradients_mib": round(gradients, 1), "beyond_mib": round(peak - baseline - parameters - gradients, 1)}
     return {"engine": "pytorch", "version": torch.__version__, "task": args.task, "model": args.model, "threads": args.threads,
             "precision": args.precision, "config": config, "words_per_second": round(statistics.median(words_per_second), 1),
             "words_per_second_min": round(min(words_per_second), 1), "words_per_second_max": round(max(words_per_second), 1),
             "ms_per_step": round(statistics.median(ms_per_step), 4), "steps": args.warmup + total,
-            "last": round(last.float().mean().item(), 4), "first_step_seconds": round(first_step, 2),
-            "baseline_mib": round(baseline, 1), "parameters_mib": round(parameters, 1), "gradients_mib": round(gradients, 1),
-            "beyond_mib": round(peak - baseline - parameters - gradients, 1)}
+            "device": args.device, "last": round(last.float().mean().item(), 4)} | costs
 
 
 CONFIG = ("onednn", "batch_first", "lstm", "compile", "compile_rnn", "optimizer", "clip", "zero_grad", "loss",
-          "sparse_embedding", "flush_denormals")
+          "sparse_embedding", "flush_denormals", "cudnn_benchmark")
 
 
 def parse(words: list[str]) -> argparse.Namespace:
@@ -256,7 +313,10 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=10.0, help="measured time, shared by the repetitions")
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--warmup", type=int, default=10, help="steps before the measurement")
-    parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32", help="bf16 is autocast")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--precision", choices=("fp32", "tf32", "bf16", "fp16"), default="fp32", help="of 16 bits: by autocast")
+    parser.add_argument("--peak", action="store_true", help="measure the GPU's peak, too")
+    parser.add_argument("--cudnn-benchmark", action="store_true")
     parser.add_argument("--onednn", choices=("on", "off"), default="on")
     parser.add_argument("--batch-first", action="store_true")
     parser.add_argument("--lstm", choices=("nn", "loop", "cells"), default="nn",

@@ -6,10 +6,15 @@ first (pytorch_best.py) and kept in --configs, so that a later call need not sea
 ours, peer 1, peer 2, …, as many rounds as asked for, each round starting one place further on. With --busy N everything but the screening runs
 beside a process that keeps core N busy.
 
+With --gpu: the three models on a GPU, ours by each engine and in each precision that the device has, beside each peer in the same
+precisions, with the configurations that the screening finds. Every entrant also measures a large matrix product in its own
+run, and its share of that. A machine without a GPU is said so, and nothing is measured.
+
 Usage: python3 run_bench.py --ours "build/bench/bench_lm --model small --threads 2 --seconds 10"
            --torch 2.15=PYTHON[:PYTHONPATH] --torch debian=/usr/bin/python3 --screen --rounds 7
 Writes RESULT.json and RESULT.md into bench/results (--out), RESULT being lm-<model>-<threads>t-<date>, or with the
-task, precision and busy core in it where they are not the usual ones (--name).
+task, precision and busy core in it where they are not the usual ones (--name). With --gpu one for each model, lm-<model>-gpu-<date>:
+       ./run bench --gpu --torch 2.15=PYTHON[:PYTHONPATH]
 """
 
 import argparse
@@ -65,18 +70,17 @@ class Ours:
 
 
 class Peer:
-    def __init__(self, name: str, runner: pytorch_best.Runner, config: pytorch_best.Config, seconds: float, warmup: int) -> None:
-        self.name, self.runner, self.config, self.seconds, self.warmup = name, runner, config, seconds, warmup
-        words = [*runner.words(), "--seconds", str(seconds), "--warmup", str(warmup)]
-        self.text = config.command("python3", "bench/pytorch_lm.py", *words)
+    def __init__(self, name: str, runner: pytorch_best.Runner, config: pytorch_best.Config, seconds: float, *more: str) -> None:
+        self.name, self.runner, self.config, self.seconds, self.more = name, runner, config, seconds, more
+        self.text = config.command("python3", "bench/pytorch_lm.py", *runner.words(), "--seconds", str(seconds), *more)
 
     def run(self) -> dict[str, Any]:
-        return self.runner.run(self.config, self.seconds, "--warmup", str(self.warmup))
+        return self.runner.run(self.config, self.seconds, *self.more)
 
 
 def screen(args: argparse.Namespace, runners: dict[str, pytorch_best.Runner]) -> dict[str, Any]:
     """Each peer's best configuration, from the file where it is known, else by trying; the file is kept up to date."""
-    what = [args.model, str(args.threads)] + [w for w in (args.task, args.precision) if w not in ("train", "fp32")]
+    what = [args.model, str(args.threads)] + [w for w in (args.task, args.precision, args.device) if w not in ("train", "fp32", "cpu")]
     key = lambda name: " ".join([name, *what])
     known = json.loads(args.configs.read_text()) if args.configs and args.configs.exists() else {}
     for name, runner in runners.items():
@@ -89,8 +93,9 @@ def screen(args: argparse.Namespace, runners: dict[str, pytorch_best.Runner]) ->
 
 
 # What an entrant prints beside its speed: the column's head, and how a figure is written.
-COSTS = {"ms_per_step": ("ms/step", "{:.4g}"), "share_of_peak": ("share of peak", "{:.0%}"),
-         "first_step_seconds": ("first step, s", "{:.2f}"), "baseline_mib": ("baseline", "{:.0f}"),
+COSTS = {"ms_per_step": ("ms/step", "{:.4g}"), "times_pytorch": ("/ PyTorch", "{:.2f}"),
+         "share_of_peak": ("share of peak", "{:.0%}"), "peak_gflops": ("peak, GFLOP/s", "{:,.0f}"),
+         "tensors_mib": ("tensors, MiB", "{:.0f}"), "device_mib": ("device, MiB", "{:.0f}"), "first_step_seconds": ("first step, s", "{:.2f}"), "baseline_mib": ("baseline", "{:.0f}"),
          "parameters_mib": ("parameters", "{:.0f}"), "gradients_mib": ("gradients", "{:.0f}"), "beyond_mib": ("beyond", "{:.0f}")}
 
 
@@ -134,7 +139,7 @@ def summary(entrant: Any, results: list[dict[str, Any]]) -> dict[str, Any]:
         return row | {"error": next((r["error"] for r in results if "error" in r), "no words_per_second")}
     words = [r["words_per_second"] for r in good]
     # the run's own engine and version, so that what ran is on record, not what was meant to
-    row |= {k: good[0][k] for k in ("engine", "version", "precision", "loss") if k in good[0]}
+    row |= {k: good[0][k] for k in ("engine", "version", "precision", "loss", "algorithm", "gpu") if k in good[0]}
     row |= {"min": min(words), "median": statistics.median(words), "max": max(words), "all": words}
     for key in COSTS:
         if all(key in r for r in good):
@@ -144,6 +149,8 @@ def summary(entrant: Any, results: list[dict[str, Any]]) -> dict[str, Any]:
 
 def title(result: dict[str, Any]) -> str:
     what = "Words per second in training" if result["task"] == "train" else "Words per second in inference, batch 1"
+    if result.get("gpu"):
+        return f"# {what} on {result['gpu']}: {result['model']} model"
     return f"# {what}: {result['model']} model, {result['precision']}, {result['threads']} thread(s)"
 
 
@@ -162,10 +169,15 @@ def table(result: dict[str, Any]) -> str:
             lines.append(f"| {r['name']} | | | |" + " |" * (len(names) + len(costs)) + f" failed: {r['error'].replace('|', '/')} |")
             continue
         ratios = [f" {medians[n] / r['median']:.2f} |" if medians.get(n) and n != r["name"] else " |" for n in names]
-        what = r.get("configuration") or r.get("engine", "")
+        what = r.get("configuration") or ", ".join(r[k] for k in ("engine", "algorithm") if r.get(k))
         label = r["name"] + (f" (torch {r['version']})" if r.get("engine") == "pytorch" else "")
         cells = "".join(f" {cost(c, r)} |" for c in costs)
         lines.append(f"| {label} | {r['min']:.0f} | {r['median']:.0f} | {r['max']:.0f} |" + "".join(ratios) + cells + f" {what} |")
+    if "times_pytorch" in costs:
+        lines += ["", "/ PyTorch: how many times as fast as the fastest PyTorch in the same precision."]
+    if "device_mib" in costs:
+        lines += ["", "Peak: a product of [8192, 8192] matrices in the same process and precision, the fastest of ten. Memory at its peak: of tensors,",
+                  "and of all that the process made the device hold, which is asked for at the end, since neither side gives memory back."]
     if "beyond_mib" in costs:
         lines += ["", "Memory in MiB: the process before it has a model, the model's parameters, their gradients, and what its peak holds beyond these three."]
     if any("LD_PRELOAD=mkl" in r.get("command", "") or ":mkl" in r.get("command", "") for r in result["rows"]):
@@ -182,11 +194,13 @@ def publish(folder: pathlib.Path, name: str, result: dict[str, Any], text: str) 
     print(text, end="")
 
 
-def parse() -> argparse.Namespace:
+def parse(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ours", action="append", default=[], metavar="[NAME=]COMMAND", help="repeat for several of ours")
     parser.add_argument("--torch", action="append", default=[], type=split_name, metavar="NAME=PYTHON[:PYTHONPATH]")
     pytorch_best.add_options(parser)  # for the peers; ours must agree
+    parser.add_argument("--gpu", action="store_true", help="all models, engines and precisions on a GPU; --ours is the program alone")
+    parser.add_argument("--device", choices=("cpu", "cuda"), help="with --gpu, cpu: the same runs without one, to try the script")
     parser.add_argument("--seconds", type=float, default=10.0, help="of each peer's run in a round")
     parser.add_argument("--warmup", type=int, default=20, help="steps before a peer measures")
     parser.add_argument("--rounds", type=int, default=5)
@@ -200,15 +214,84 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--no-compile", action="store_true", help="screening without torch.compile")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench" / "results")
     parser.add_argument("--name", help="of the result files")
-    args = parser.parse_args()
+    args = parser.parse_args(words)
+    if args.device and not args.gpu:
+        parser.error("--device is for --gpu")
+    if args.gpu and len(args.ours) > 1:
+        parser.error("--gpu takes one program as --ours")
+    if args.gpu and (args.busy is not None or args.task != "train"):
+        parser.error("--gpu measures training, beside nothing")
+    if args.gpu and args.name:
+        parser.error("--gpu has a result for each model: their names are its own")
+    args.device = args.device or ("cuda" if args.gpu else "cpu")
+    args.screen |= args.gpu  # nobody is beaten by a bad default
     args.screen |= args.screen_only
     if args.screen_only and not args.configs:
         parser.error("--screen-only needs --configs FILE to write to")
     return args
 
 
+def peers_of(args: argparse.Namespace, runners: dict[str, pytorch_best.Runner], found: dict[str, Any], names: str, *more: str) -> list[Peer]:
+    """`names`: "{}" with what is to follow a peer's name."""
+    peers = []
+    for name, runner in runners.items():
+        data = found[name].get("best")
+        config = pytorch_best.config_from(data) if data else pytorch_best.Config()
+        peers.append(Peer(names.format(name), runner, config, args.seconds, "--warmup", str(args.warmup), *more))
+    return peers
+
+
+def add_ratios(rows: list[dict[str, Any]], ours: list[str]) -> None:
+    """To each of our rows, how many times as fast it is as the fastest of the peers in its precision."""
+    for row in rows:
+        peers = [r["median"] for r in rows if r["name"] not in ours and r.get("precision") == row.get("precision") and "median" in r]
+        if row["name"] in ours and "median" in row and peers:
+            row["times_pytorch"] = row["median"] / max(peers)
+
+
+def gpu_bench(args: argparse.Namespace) -> None:
+    program = shlex.split(args.ours[0]) if args.ours else [str(ROOT / "build" / "bench" / "bench_lm")]
+    facts = pytorch_best.run_json([*program, "--device", args.device, "--facts"], dict(os.environ), args.timeout)
+    if "error" in facts:
+        sys.exit(f"run_bench: {program[0]}: {facts['error']}")
+    if "why_not" in facts:
+        print(f"./run bench --gpu: NOTHING WAS MEASURED: {facts['why_not']}")
+        return
+    if not args.torch:
+        say("# no --torch NAME=PYTHON: nothing is compared with PyTorch")
+    about = machine() | {k: facts[k] for k in ("gpu", "capability", "driver", "cuda", "cudnn") if k in facts}
+    precisions = list(dict.fromkeys(c["precision"] for c in facts["computes"]))
+    for model in ("small", "medium", "large"):
+        ours, peers, screening = [], [], {}
+        for c in facts["computes"]:
+            words = ["--device", args.device, "--model", model, "--engine", c["engine"], "--precision", c["precision"],
+                     "--threads", str(args.threads), "--seconds", str(args.seconds), "--peak"]
+            ours.append(Ours(f"unroll {c['engine']} {c['precision']}", shlex.join([*program, *words]), args.threads, args.timeout))
+            ours[-1].text = shlex.join([*(pathlib.Path(p).name for p in program), *words])  # published without folders
+        for precision in precisions:
+            of_these = argparse.Namespace(**vars(args) | {"model": model, "precision": precision})
+            runners = {name: pytorch_best.Runner(python, of_these) for name, python in args.torch}
+            found = screen(of_these, runners)
+            peak = ["--peak"] if args.device == "cuda" else []
+            for peer, name in zip(peers_of(of_these, runners, found, "{} " + precision, *peak), runners):
+                peers.append(peer)
+                screening[peer.name] = found[name].get("tried", [])
+        if args.screen_only:
+            continue
+        results = rounds([*ours, *peers], args.rounds, args.pause)
+        rows = [summary(entrant, results[entrant.name]) for entrant in [*ours, *peers]]
+        add_ratios(rows, [o.name for o in ours])
+        for row, peer in zip(rows[len(ours):], peers):
+            row |= {"configuration": peer.config.text(), "screening": screening[peer.name]}
+        result = {"machine": about, "task": "train", "model": model, "precision": precisions, "threads": args.threads, "busy": None,
+                  "gpu": facts.get("gpu", "the CPU, as a trial"), "rounds": args.rounds, "ours": [], "rows": rows}
+        publish(args.out, "-".join(["lm", model, "gpu" if args.device == "cuda" else "trial", about["date"][:10]]), result, table(result))
+
+
 def main() -> None:
     args = parse()
+    if args.gpu:
+        return gpu_bench(args)
     about = machine()
     ours = []
     for number, text in enumerate(args.ours):
@@ -220,11 +303,7 @@ def main() -> None:
     found_best = screen(args, runners)
     if args.screen_only:
         return
-    peers = []
-    for name, runner in runners.items():
-        data = found_best[name].get("best")
-        config = pytorch_best.config_from(data) if data else pytorch_best.Config()
-        peers.append(Peer(name, runner, config, args.seconds, args.warmup))
+    peers = peers_of(args, runners, found_best, "{}")
     entrants = [*ours, *peers]
     if not entrants:
         sys.exit("run_bench: nothing to run; give --ours and --torch")

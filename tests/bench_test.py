@@ -1,0 +1,162 @@
+"""What the comparison of speeds says and does, with figures that are planted: nothing is measured here."""
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BENCH = pathlib.Path(__file__).resolve().parent.parent / "bench"
+sys.path.insert(0, str(BENCH))
+import pytorch_best  # noqa: E402
+import run_bench  # noqa: E402
+
+# Plays bench_lm: facts when asked for them, else a line of figures by what it was asked to run, which it also notes down.
+PROGRAM = """
+import json, pathlib, sys
+words = sys.argv[1:]
+if "--facts" in words:
+    print(json.dumps(FACTS))
+else:
+    asked = {k[2:]: v for k, v in zip(words, words[1:]) if k.startswith("--")}
+    with open(NOTES, "a") as notes:
+        notes.write(" ".join(words) + "\\n")
+    if asked["engine"] == "fused" and asked["precision"] == "tf32":
+        sys.exit("bench_lm: out of memory")
+    rate = {"cudnn": 30000.0, "fused": 20000.0}[asked["engine"]] * {"fp32": 1, "tf32": 2}[asked["precision"]]
+    print(json.dumps({"engine": asked["engine"], "precision": asked["precision"], "words_per_second": rate,
+                      "algorithm": "persistent", "ms_per_step": 4e5 / rate, "share_of_peak": 0.125, "peak_gflops": 50000.0,
+                      "tensors_mib": 100.0, "device_mib": 700.0}))
+"""
+# Plays an interpreter with PyTorch: one run, or one for each line of standard input.
+PYTHON = """#!{python}
+import json, shlex, sys
+def line(words):
+    asked = dict(zip(words, words[1:]))
+    rate = {{"fp32": 10000.0, "tf32": 25000.0}}[asked["--precision"]] * (2 if "--cudnn-benchmark" in words else 1)
+    return json.dumps({{"engine": "pytorch", "version": "9.9", "precision": asked["--precision"], "words_per_second": rate,
+                       "words_per_second_max": rate, "ms_per_step": 4e5 / rate, "device_mib": 900.0,
+                       **({{"peak_gflops": 40000.0, "share_of_peak": 0.1}} if "--peak" in words else {{}})}})
+if sys.argv[-1] == "--serve":
+    for text in sys.stdin:
+        print(line(shlex.split(text)), flush=True)
+else:
+    print(line(sys.argv[2:]))
+"""
+GPU = {"device": "cuda", "gpu": "A GPU", "capability": 90, "driver": 13000, "cuda": 13000, "cudnn": 91900,
+       "computes": [{"engine": e, "precision": p} for p in ("fp32", "tf32") for e in ("cudnn", "fused")]}
+
+
+class GpuBench(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_bench(self, facts: dict, *words: str) -> subprocess.CompletedProcess:
+        program = self.folder / "bench_lm.py"
+        program.write_text(f"FACTS = {facts!r}\nNOTES = {str(self.folder / 'notes')!r}\n{PROGRAM}")
+        return subprocess.run([sys.executable, str(BENCH / "run_bench.py"), "--gpu", "--ours", f"{sys.executable} {program}",
+                               "--out", str(self.folder / "out"), "--pause", "0", *words], capture_output=True, text=True)
+
+    def peer(self) -> str:
+        python = self.folder / "python"
+        python.write_text(PYTHON.format(python=sys.executable))
+        python.chmod(0o755)
+        return f"9.9={python}"
+
+    def test_without_a_gpu_it_says_so_in_one_line_and_measures_nothing(self) -> None:
+        done = self.run_bench({"device": "cuda", "why_not": "there is no NVIDIA driver"}, "--torch", self.peer())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, "./run bench --gpu: NOTHING WAS MEASURED: there is no NVIDIA driver\n")
+        self.assertEqual(sorted(p.name for p in self.folder.iterdir()), ["bench_lm.py", "python"])
+
+    def test_every_engine_and_precision_that_there_is_takes_turns_with_every_peer(self) -> None:
+        done = self.run_bench(GPU, "--rounds", "2", "--torch", self.peer(), "--no-compile")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        runs = [tuple(words[words.index(w) + 1] for w in ("--model", "--engine", "--precision"))
+                for words in map(str.split, (self.folder / "notes").read_text().splitlines())]
+        for model in ("small", "medium", "large"):
+            for engine in ("cudnn", "fused"):
+                for precision in ("fp32", "tf32"):
+                    once = (engine, precision) == ("fused", "tf32")  # it fails, and is not asked again
+                    self.assertEqual(runs.count((model, engine, precision)), 1 if once else 2)
+        turns = [line.split("  ")[1] for line in done.stderr.splitlines() if line.startswith("round 2")]
+        self.assertEqual([t.strip() for t in turns[:5]],  # a place further on than the first round, without what failed
+                         ["unroll fused fp32", "unroll cudnn tf32", "9.9 fp32", "9.9 tf32", "unroll cudnn fp32"])
+
+        results = sorted((self.folder / "out").glob("*.json"))
+        self.assertEqual([r.name.split("-gpu-")[0] for r in results], ["lm-large", "lm-medium", "lm-small"])
+        rows = {r["name"]: r for r in json.loads(results[0].read_text())["rows"]}
+        self.assertEqual(rows["9.9 fp32"]["median"], 20000.0)  # with what the screening found
+        self.assertIn("--cudnn-benchmark", rows["9.9 fp32"]["command"])
+        self.assertIn("--device cuda", rows["9.9 fp32"]["command"])
+        self.assertEqual(rows["unroll cudnn fp32"]["times_pytorch"], 1.5)
+        self.assertEqual(rows["unroll cudnn tf32"]["times_pytorch"], 60000 / 50000)
+        self.assertEqual(rows["unroll fused tf32"]["error"], "bench_lm: out of memory")
+        page = results[0].with_suffix(".md").read_text()
+        self.assertIn("on A GPU: large model", page)
+        self.assertIn("| unroll cudnn fp32 | 30000 | 30000 | 30000 | 13.33 | 1.50 | 12% |", page)
+        self.assertIn("| cudnn, persistent |", page)
+        self.assertIn("| unroll fused tf32 | | | |", page)
+        heads = [line for line in page.splitlines() if line.startswith("| | min")][0].split("|")
+        for line in page.splitlines():
+            if line.startswith("|"):
+                self.assertEqual(line.count("|"), len(heads) - 1, line)
+        self.assertNotIn(str(self.folder), page)
+
+    @unittest.skipUnless("UNROLL_BENCH_OVER_STANDIN" in os.environ, "no bench_lm over the stand-in in this build")
+    def test_the_program_says_what_a_gpu_has(self) -> None:
+        ask = lambda device: json.loads(subprocess.run([os.environ["UNROLL_BENCH_OVER_STANDIN"], "--device", device, "--facts"],
+                                                       capture_output=True, text=True, check=True).stdout)
+        facts = ask("cuda")
+        self.assertEqual((facts["gpu"], facts["capability"]), ("stand-in", 90))
+        self.assertGreater(facts["cudnn"], 90000)
+        for engine in ("cudnn", "fused"):
+            self.assertIn({"engine": engine, "precision": "fp32"}, facts["computes"])
+        self.assertNotIn("cudnn", [c["engine"] for c in ask("cpu")["computes"]])
+
+    def test_without_a_peer_it_says_that_nothing_is_compared(self) -> None:
+        done = self.run_bench(GPU, "--rounds", "1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("nothing is compared with PyTorch", done.stderr)
+
+    def test_arguments_that_do_not_go_together_are_refused(self) -> None:
+        for words, why in ((["--device", "cpu"], "--device is for --gpu"), (["--gpu", "--busy", "0"], "beside nothing"),
+                           (["--gpu", "--task", "step"], "training"), (["--gpu", "--name", "x"], "names are its own"),
+                           (["--gpu", "--ours", "a", "--ours", "b"], "one program")):
+            said = io.StringIO()
+            with contextlib.redirect_stderr(said), self.assertRaises(SystemExit) as refusal:
+                run_bench.parse(words)
+            self.assertEqual(refusal.exception.code, 2)
+            self.assertIn(why, said.getvalue())
+
+
+class Peers(unittest.TestCase):
+    def words(self, *words: str) -> list[str]:
+        args = run_bench.parse(list(words))
+        runner = pytorch_best.Runner("python3", args)
+        self.addCleanup(runner.folder.cleanup)
+        return runner.words()
+
+    def test_a_peer_is_told_its_device_only_where_that_is_no_cpu(self) -> None:
+        self.assertNotIn("--device", self.words())
+        self.assertEqual(self.words("--gpu")[-2:], ["--device", "cuda"])
+        self.assertNotIn("--device", self.words("--gpu", "--device", "cpu"))
+
+    def test_a_gpu_is_screened_for_what_matters_there(self) -> None:
+        tried = [c.text() for group in pytorch_best.knobs("train", [], True, False, "cuda") for c in group]
+        self.assertIn("--cudnn-benchmark", tried)
+        self.assertIn("--compile default", tried)
+        self.assertFalse([t for t in tried if "onednn" in t or "=" in t])
+        on_cpu = [c.text() for group in pytorch_best.knobs("train", [], False, False) for c in group]
+        self.assertNotIn("--cudnn-benchmark", on_cpu)
+        self.assertFalse([t for t in on_cpu if "compile" in t])
+
+
+if __name__ == "__main__":
+    unittest.main()
