@@ -92,7 +92,7 @@ struct Data {
 
   int status(const Functions& f) const {
     cudnnRNNDataDescriptor_t d = nullptr;
-    float zero = 0;
+    double zero = 0;  // as wide as the widest type, of each of which it is the 0
     REQUIRE(f.create_data(&d) == CUDNN_STATUS_SUCCESS);
     const int result =
         f.set_data(d, type, layout, steps, batch, width, lengths.empty() ? nullptr : lengths.data(), &zero);
