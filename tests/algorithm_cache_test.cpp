@@ -242,8 +242,19 @@ TEST_CASE(
     std::filesystem::remove(file);
     Words recipe = {"airline", "--set", "model.hidden=8"};
     if (name == "ptb")
-      recipe = {"demo", "--set", "model.hidden=8", "--set", "model.embedding=8", "--set", "model.layers=1", "--set",
-                "data.train_tokens=20000", "--set", "data.valid_tokens=500", "--set", "data.test_tokens=500"};
+      recipe = {"demo",
+                "--set",
+                "model.hidden=8",
+                "--set",
+                "model.embedding=8",
+                "--set",
+                "model.layers=1",
+                "--set",
+                "data.train_tokens=20000",
+                "--set",
+                "data.valid_tokens=500",
+                "--set",
+                "data.test_tokens=500"};
     const auto out_of = [&](const Words& words) {
       return output_of(run_program(program_named(name), words, folder.path()));
     };
@@ -276,6 +287,25 @@ TEST_CASE(
     CHECK(!says(resumed, "measured now"));
     CHECK(algorithm_in(name + "-1") == before);
     CHECK(!std::filesystem::exists(file));
+  }
+}
+
+TEST_CASE("a run is resumed with the engine that it was trained with, in every precision") {
+  const Folder folder;
+  setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);
+  for (const std::string precision : {"fp32", "tf32", "bf16"}) {
+    const auto engine_of = [&](const Words& words) {
+      const std::string out = output_of(run_program(program_named("timeseries"), words, folder.path()));
+      for (const std::string& line : lines_of(out))
+        if (line.starts_with("engine ")) return line;
+      return "no line in: " + out;
+    };
+    const std::string trained =
+        engine_of({"train", "airline", "--set", "model.hidden=8", "--set", "training.epochs=1", "--set",
+                   "training.precision=" + precision, "--device", "cuda", "--out", precision});
+    const std::string resumed = engine_of({"resume", precision, "--set", "training.epochs=2"});
+    CHECK(trained == resumed);
+    CHECK_MESSAGE(trained.starts_with("engine  lstm: "), trained);
   }
 }
 
