@@ -79,7 +79,9 @@ double clip_grad_norm(ParameterSet& params, double max_norm) {
 // --- what all have in common ---------------------------------------------------------------------
 
 Optimizer::Optimizer(ParameterSet& params, double learning_rate, double weight_decay)
-    : params_(params), weight_decay_(weight_decay) {
+    : params_(params), weight_decay_(weight_decay), step_values_(sizeof(StepValues)) {
+  const StepValues none;
+  copy_to_device(step_values_.data(), &none, sizeof none);
   set_learning_rate(learning_rate);
   require(weight_decay >= 0 && std::isfinite(weight_decay),
           "optimizer: weight_decay {} is not a number from 0 up", weight_decay);
@@ -91,24 +93,57 @@ void Optimizer::set_learning_rate(double rate) {
 }
 
 double Optimizer::step(const StepOptions& options) {
+  double norm = 0;
+  StepValues values;
+  if (options.max_norm > 0) {
+    norm = std::abs(options.factor) * grad_norm(params_);
+    check_finite(params_, norm);
+  }
+  values.orders = orders_for(options);
+  values.outcome.norm = norm;
+  values.outcome.scale = options.factor * (options.max_norm > 0 ? clip_factor(norm, options.max_norm) : 1);
+  copy_to_device(step_values(), &values, sizeof values);
+  update();
+  finish_step();
+  return norm;
+}
+
+StepOrders Optimizer::orders_for(const StepOptions& options) {
   require(options.max_norm >= 0, "step: max_norm {} is negative", options.max_norm);
   require(options.rate_factor >= 0 && std::isfinite(options.rate_factor),
           "step: rate_factor {} is not a number from 0 up", options.rate_factor);
   require(!averaged_in_,
           "step: the model's weights are the averaged ones as long as an AveragedWeights lives");
-  double norm = 0, scale = options.factor;
-  if (options.max_norm > 0) {
-    norm = std::abs(options.factor) * grad_norm(params_);
-    check_finite(params_, norm);
-    scale *= clip_factor(norm, options.max_norm);
-  }
-  const double rate = learning_rate_;
-  learning_rate_ *= options.rate_factor;
-  update(scale);
-  learning_rate_ = rate;
+  StepOrders orders{.factor = options.factor,
+                    .max_norm = options.max_norm,
+                    .learning_rate = learning_rate_ * options.rate_factor,
+                    .step = params_.step()};
+  order(orders);
+  return orders;
+}
+
+void Optimizer::order_step(const StepOptions& options) {
+  const StepOrders orders = orders_for(options);
+  copy_to_device(&step_values()->orders, &orders, sizeof orders);
+}
+
+void Optimizer::order_window() {
+  const uint32_t step = params_.step();
+  copy_to_device(&step_values()->orders.step, &step, sizeof step);
+}
+
+void Optimizer::enqueue_step() {
+  const real* g = params_.gradients().data();
+  for_each_contribution(params_, [&](int64_t begin, int64_t size) {
+    kernels().add_squares(g + begin, size, step_values());
+  });
+  kernels().decide_step(step_values());
+  update();
+}
+
+void Optimizer::finish_step() {
   params_.spend_gradients();
   params_.set_step(params_.step() + 1);
-  return norm;
 }
 
 const std::vector<Optimizer::Range>& Optimizer::complete_ranges() {
@@ -142,28 +177,29 @@ Sgd::Sgd(ParameterSet& params, const SgdConfig& c)
   require(!c.nesterov || c.momentum > 0, "optimizer: nesterov needs momentum");
 }
 
-void Sgd::update(double scale) {
-  SgdUpdate u{.scale = static_cast<real>(scale),
-              .learning_rate = static_cast<real>(learning_rate_),
-              .momentum = static_cast<real>(momentum_),
-              .weight_decay = 0,
-              .nesterov = nesterov_,
-              .first = steps_ == 0};
+void Sgd::order(StepOrders& orders) {
+  if (momentum_ > 0 && steps_ == 0) slab(velocity_).fill(0);  // it may have been set back to its beginning
+  orders.first = steps_ == 0;
+  ++steps_;
+}
+
+void Sgd::update() {
+  SgdUpdate u{.momentum = static_cast<real>(momentum_), .weight_decay = 0, .nesterov = nesterov_};
   real* const p = params_.values().data();
   const real* const g = params_.gradients().data();
   if (momentum_ == 0 && weight_decay_ == 0) {
     for_each_contribution(
-        params_, [&](int64_t begin, int64_t size) { kernels().sgd(u, p + begin, g + begin, nullptr, size); });
+        params_, [&](int64_t begin, int64_t size) {
+          kernels().sgd(u, step_values(), p + begin, g + begin, nullptr, size);
+        });
   } else {
-    if (momentum_ > 0 && steps_ == 0) slab(velocity_).fill(0);  // it may have been set back to its beginning
     real* const velocity = momentum_ > 0 ? slab(velocity_).data() : nullptr;
     for (const Range& range : complete_ranges()) {
       u.weight_decay = static_cast<real>(range.decay ? weight_decay_ : 0);
-      kernels().sgd(u, p + range.begin, g + range.begin, velocity ? velocity + range.begin : nullptr,
-                    range.size);
+      kernels().sgd(u, step_values(), p + range.begin, g + range.begin,
+                    velocity ? velocity + range.begin : nullptr, range.size);
     }
   }
-  ++steps_;
 }
 
 OptimizerState Sgd::state() {
@@ -185,24 +221,24 @@ Adam::Adam(ParameterSet& params, const AdamConfig& c, bool decoupled)
   require(static_cast<real>(c.eps) > 0, "optimizer: eps {} is not positive", c.eps);
 }
 
-void Adam::update(double scale) {
+void Adam::order(StepOrders& orders) {
   if (steps_ == 0) slab(m_).fill(0), slab(v_).fill(0);  // it may have been set back to its beginning
   ++steps_;
-  const real beta1 = static_cast<real>(beta1_), beta2 = static_cast<real>(beta2_);
   // The corrections are those of the betas that the kernel sees: 0.999 in float is off by 5e-5 of its
   // distance to 1.
-  const auto correction = [this](real beta) {
-    return static_cast<real>(1 - std::pow(static_cast<double>(beta), static_cast<double>(steps_)));
+  const auto correction = [this](double beta) {
+    return 1 - std::pow(static_cast<double>(static_cast<real>(beta)), static_cast<double>(steps_));
   };
-  AdamUpdate u{.scale = static_cast<real>(scale),
-               .learning_rate = static_cast<real>(learning_rate_),
-               .beta1 = beta1,
-               .beta2 = beta2,
+  orders.correction1 = correction(beta1_);
+  orders.correction2 = correction(beta2_);
+}
+
+void Adam::update() {
+  AdamUpdate u{.beta1 = static_cast<real>(beta1_),
+               .beta2 = static_cast<real>(beta2_),
                .eps = static_cast<real>(eps_),
                .weight_decay = 0,
-               .decoupled = decoupled_,
-               .correction1 = correction(beta1),
-               .correction2 = correction(beta2)};
+               .decoupled = decoupled_};
   real* const p = params_.values().data();
   const real* const g = params_.gradients().data();
   real* const m = slab(m_).data();
@@ -210,7 +246,7 @@ void Adam::update(double scale) {
   for (const Range& range : complete_ranges()) {
     const int64_t begin = range.begin;
     u.weight_decay = static_cast<real>(range.decay ? weight_decay_ : 0);
-    kernels().adam(u, p + begin, g + begin, m + begin, v + begin, range.size);
+    kernels().adam(u, step_values(), p + begin, g + begin, m + begin, v + begin, range.size);
   }
 }
 
@@ -230,15 +266,17 @@ Asgd::Asgd(ParameterSet& params, const AsgdConfig& c)
 
 void Asgd::start_averaging() { average_after_ = std::min(average_after_, steps()); }
 
-void Asgd::update(double scale) {
-  Sgd::update(scale);
+void Asgd::order(StepOrders& orders) {
+  Sgd::order(orders);
   if (steps() <= average_after_) return;
+  slab(average_);
+  orders.average_weight = 1 / static_cast<double>(++averaged_);
+}
+
+void Asgd::update() {
+  Sgd::update();
   const Tensor& p = params_.values();
-  if (averaged_++ == 0)
-    slab(average_).copy_from(p);
-  else
-    kernels().average(p.data(), static_cast<real>(1 / static_cast<double>(averaged_)), average_.data(),
-                      p.size());
+  if (averaged_ > 0) kernels().average(step_values(), p.data(), average_.data(), p.size());
 }
 
 OptimizerState Asgd::state() {

@@ -23,6 +23,9 @@
 
 namespace unroll::inline UNROLL_REAL {
 
+struct StepOrders;  // framework/kernels/kernels.h
+struct StepValues;
+
 // A gradient is not finite: training has diverged. Nothing was changed.
 struct Diverged : Error {
   using Error::Error;
@@ -73,6 +76,20 @@ class Optimizer {
   // Throws Diverged naming a parameter if it is not finite: weights, gradients, counters stay as they were.
   double step(const StepOptions& options = {});
 
+  // The same in halves, for a device that computes while the host goes on: what there is to decide, it decides itself.
+  // order_step: what the host knows goes to the device, and counters advance.
+  // enqueue_step: the device is to measure the norm and, if that and all losses are finite, to change the weights.
+  // finish_step: gradients are forgotten, params.step() advances.
+  // Where the second was recorded as a graph (framework/graph.h), a step is the first, the graph, and the third.
+  void order_step(const StepOptions& options);
+  void enqueue_step();
+  void finish_step();
+  // Before a window that is not the last of its step: masks need to know its number.
+  void order_window();
+  // Which operations the next enqueue_step() asks for: what was recorded under another number is of no use.
+  virtual int form() const { return 0; }
+  StepValues* step_values() const { return static_cast<StepValues*>(step_values_.data()); }  // in the device's memory
+
   double learning_rate() const { return learning_rate_; }
   void set_learning_rate(double rate);  // for the next steps
 
@@ -90,8 +107,10 @@ class Optimizer {
   };
 
   Optimizer(ParameterSet& params, double learning_rate, double weight_decay);
-  // Changes the weights; every gradient is to be multiplied by `scale` first.
-  virtual void update(double scale) = 0;
+  // Counts a step, and fills in what the host has to say about it.
+  virtual void order(StepOrders& orders) = 0;
+  // Changes the weights as the orders and the outcome say.
+  virtual void update() = 0;
   // The ranges of what is not frozen, once every gradient of the slab can be read. Parameters with and
   // without decay are told apart only if there is weight decay.
   const std::vector<Range>& complete_ranges();
@@ -103,8 +122,10 @@ class Optimizer {
 
  private:
   friend class AveragedWeights;
+  StepOrders orders_for(const StepOptions& options);
   std::vector<Range> ranges_;
   bool averaged_in_ = false;  // the model's weights are the averages for the moment
+  Memory step_values_;        // StepValues
 };
 
 struct SgdConfig {
@@ -125,7 +146,8 @@ class Sgd : public Optimizer {
   int64_t steps() const { return steps_; }  // that this optimizer has taken
 
  protected:
-  void update(double scale) override;
+  void order(StepOrders& orders) override;
+  void update() override;
 
  private:
   double momentum_;
@@ -151,7 +173,8 @@ class Adam : public Optimizer {
 
  protected:
   Adam(ParameterSet& params, const AdamConfig& config, bool decoupled);
-  void update(double scale) override;
+  void order(StepOrders& orders) override;
+  void update() override;
 
  private:
   double beta1_, beta2_, eps_;
@@ -195,9 +218,11 @@ class Asgd : public Sgd {
   // The mean begins with the weights after the next step, unless it has begun.
   void start_averaging();
   int64_t averaged() const { return averaged_; }  // weights that the mean is of
+  int form() const override { return steps() >= average_after_; }
 
  protected:
-  void update(double scale) override;
+  void order(StepOrders& orders) override;
+  void update() override;
 
  private:
   int64_t average_after_, averaged_ = 0;

@@ -179,6 +179,70 @@ TEST_CASE("sums over slabs do not depend on the number of threads") {
   });
 }
 
+using Steps = KernelVector<StepValues>;
+
+TEST_CASE("a step decides on its norm, its clipping and whether it happens") {
+  Numbers numbers("steps");
+  const Reals x = numbers.reals(1000), three = {3}, infinite = {std::numeric_limits<real>::infinity()};
+  double squares = 0;
+  for (real v : x) squares += static_cast<double>(v) * static_cast<double>(v);
+  each_variant([&](const Kernels& k) {
+    Steps step{{.orders = {.factor = 0.5, .max_norm = 2, .step = 7}, .outcome = {.total = 10, .interval_total = 1}}};
+    StepOutcome& outcome = step[0].outcome;
+    const auto decide = [&](const Reals& mean, const Reals& objective, double largest, const Reals& gradient) {
+      k.add_loss(three.data(), three.data(), 4, 100, step.data());
+      k.add_loss(mean.data(), objective.data(), 2, largest, step.data());
+      k.add_squares(x.data(), 600, step.data());
+      k.add_squares(gradient.data() + 600, 400, step.data());
+      k.decide_step(step.data());
+    };
+    const double norm = 0.5 * std::sqrt(squares);
+    for (double max_norm : {2.0, std::numeric_limits<double>::infinity(), 0.0}) {
+      outcome = {.total = 10, .interval_total = 1};
+      step[0].orders.max_norm = max_norm;
+      decide(three, three, 100, x);
+      CHECK(outcome.norm == doctest::Approx(norm).epsilon(1e-12));
+      CHECK(outcome.scale == doctest::Approx(max_norm == 2.0 ? 0.5 * 2 / (norm + 1e-6) : 0.5).epsilon(1e-12));
+      CHECK(outcome.go == 1);
+      CHECK(outcome.total == 28);
+      CHECK(outcome.interval_total == 19);
+      CHECK(outcome.loss == 0);
+      CHECK(outcome.squares == 0);
+    }
+    Reals spoiled(x);
+    spoiled[700] = not_a_number;
+    const auto fails = [&](const Reals& mean, const Reals& objective, double largest, const Reals& gradient) {
+      outcome = {.total = 10};
+      step[0].orders.step = 7;
+      decide(mean, objective, largest, gradient);
+      CHECK(outcome.failed == 1);
+      step[0].orders.step = 8;  // which is well itself
+      decide(three, three, 100, x);
+      CHECK(outcome.go == 0);
+      CHECK(outcome.failed_step == 7);
+      CHECK(outcome.total == 10);
+      Reals p = {1}, m = {1}, v = {1};
+      const Reals g = {1};
+      k.sgd({.momentum = real(0.5)}, step.data(), p.data(), g.data(), v.data(), 1);
+      k.sgd({}, step.data(), p.data(), g.data(), nullptr, 1);
+      k.adam({.beta1 = real(0.5), .beta2 = real(0.5)}, step.data(), p.data(), g.data(), m.data(), v.data(), 1);
+      k.average(step.data(), p.data(), m.data(), 1);
+      k.keep(step.data(), three.data(), m.data(), 1);
+      CHECK(p[0] == 1);
+      CHECK(m[0] == 1);
+      CHECK(v[0] == 1);
+    };
+    fails(infinite, three, 100, x);
+    fails(three, infinite, 100, x);
+    fails(three, three, 2, x);
+    fails(three, three, 100, spoiled);
+    outcome = {};
+    Reals kept = {1};
+    k.keep(step.data(), three.data(), kept.data(), 1);
+    CHECK(kept[0] == 3);
+  });
+}
+
 TEST_CASE("optimizers' updates follow PyTorch's definitions") {
   Numbers numbers("updates");
   for (int64_t n : {int64_t{1}, int64_t{31}, int64_t{33}, int64_t{1000}, parallel_size}) {
@@ -188,18 +252,17 @@ TEST_CASE("optimizers' updates follow PyTorch's definitions") {
     each_variant([&](const Kernels& k) {
       CAPTURE(n);
       for (int variant = 0; variant < 8; ++variant) {
-        const SgdUpdate u{.scale = real(0.5),
-                          .learning_rate = real(0.1),
-                          .momentum = variant & 1 ? real(0.9) : 0,
+        const SgdUpdate u{.momentum = variant & 1 ? real(0.9) : 0,
                           .weight_decay = real(0.25),
-                          .nesterov = (variant & 2) != 0,
-                          .first = (variant & 4) != 0};
+                          .nesterov = (variant & 2) != 0};
+        const bool begins = (variant & 4) != 0;
+        const Steps step{{.orders = {.learning_rate = 0.1, .first = begins}, .outcome = {.scale = 0.5}}};
         Reals q(p), v(first);
-        k.sgd(u, q.data(), g.data(), v.data(), n);
+        k.sgd(u, step.data(), q.data(), g.data(), v.data(), n);
         const auto direction = [&](int64_t i) { return 0.5 * at(g, i) + 0.25 * at(p, i); };
-        const double momentum = static_cast<double>(u.momentum), rate = static_cast<double>(u.learning_rate);
+        const double momentum = static_cast<double>(u.momentum), rate = 0.1;
         const auto velocity = [&](int64_t i) {
-          return u.first ? direction(i) : momentum * at(first, i) + direction(i);
+          return begins ? direction(i) : momentum * at(first, i) + direction(i);
         };
         check_close(v, velocity, 2);
         check_close(
@@ -209,22 +272,20 @@ TEST_CASE("optimizers' updates follow PyTorch's definitions") {
             },
             2);
         Reals plain(p);
-        k.sgd(u, plain.data(), g.data(), nullptr, n);
+        k.sgd(u, step.data(), plain.data(), g.data(), nullptr, n);
         check_close(
             plain, [&](int64_t i) { return at(p, i) - rate * direction(i); }, 2);
       }
       for (bool decoupled : {false, true}) {
-        const AdamUpdate u{.scale = real(0.5),
-                           .learning_rate = real(0.01),
-                           .beta1 = real(0.75),
+        const AdamUpdate u{.beta1 = real(0.75),
                            .beta2 = real(0.875),
                            .eps = real(1e-8),
                            .weight_decay = real(0.25),
-                           .decoupled = decoupled,
-                           .correction1 = real(0.4375),
-                           .correction2 = real(0.234375)};
+                           .decoupled = decoupled};
+        const Steps step{{.orders = {.learning_rate = 0.01, .correction1 = 0.4375, .correction2 = 0.234375},
+                          .outcome = {.scale = 0.5}}};
         Reals q(p), m(first), v(second);
-        k.adam(u, q.data(), g.data(), m.data(), v.data(), n);
+        k.adam(u, step.data(), q.data(), g.data(), m.data(), v.data(), n);
         const auto direction = [&](int64_t i) { return 0.5 * at(g, i) + (decoupled ? 0 : 0.25 * at(p, i)); };
         const auto mean = [&](int64_t i) { return 0.75 * at(first, i) + 0.25 * direction(i); };
         const auto square = [&](int64_t i) {
@@ -232,7 +293,7 @@ TEST_CASE("optimizers' updates follow PyTorch's definitions") {
         };
         check_close(m, mean, 2);
         check_close(v, square, 2);
-        const double rate = static_cast<double>(u.learning_rate);
+        const double rate = 0.01;
         check_close(
             q,
             [&](int64_t i) {
@@ -242,7 +303,8 @@ TEST_CASE("optimizers' updates follow PyTorch's definitions") {
             2);
       }
       Reals mean(first);
-      k.average(p.data(), real(0.25), mean.data(), n);
+      const Steps step{{.orders = {.average_weight = 0.25}, .outcome = {}}};
+      k.average(step.data(), p.data(), mean.data(), n);
       check_close(
           mean, [&](int64_t i) { return at(first, i) + 0.25 * (at(p, i) - at(first, i)); }, 2);
     });

@@ -19,17 +19,41 @@ namespace unroll::inline UNROLL_REAL {
 
 enum class Binary : uint8_t { add, sub, mul, div };
 
-// How one pass of an optimizer changes n parameters p with gradients g; `scale` multiplies g first (clipping).
+// How one pass of an optimizer changes n parameters p with gradients g, beside what StepOrders say.
 struct SgdUpdate {
-  real scale, learning_rate, momentum, weight_decay;
-  bool nesterov;
-  bool first;  // momentum: the buffer starts as the first gradient
+  real momentum = 0, weight_decay = 0;
+  bool nesterov = false;
 };
 struct AdamUpdate {
-  real scale, learning_rate, beta1, beta2, eps;
-  real weight_decay;
-  bool decoupled;           // AdamW: decay the weights, not through the moments
-  real correction1, correction2;  // 1 - beta^t
+  real beta1 = 0, beta2 = 0, eps = 0;
+  real weight_decay = 0;
+  bool decoupled = false;  // AdamW: decay the weights, not through the moments
+};
+
+// What differs from step to step of training. It is in the memory of the device that computes, so that the host need not
+// wait for a norm, and so that a step which was recorded can be asked for again with other numbers.
+struct StepOrders {  // by the host, before the step
+  double factor = 1;    // multiplies the gradients before anything else
+  double max_norm = 0;  // of the gradient then; infinity: measured only; 0: neither
+  double learning_rate = 0;
+  double correction1 = 1, correction2 = 1;  // Adam: 1 - beta^t
+  double average_weight = 0;                // of the new weights in their average; 1: it begins with them
+  int32_t first = 0;                        // momentum: the buffer starts as the first gradient
+  uint32_t step = 0;                        // its number: masks depend on it
+};
+struct StepOutcome {  // by the device
+  double squares = 0, loss = 0;           // sums over the step so far
+  int32_t finite = 1;                     // whether all losses were
+  int32_t go = 1;                         // the present step changes the weights
+  double scale = 1;                       // of its gradients: the factor, and clipping
+  double norm = 0;                        // of the last step's gradient, before clipping
+  double total = 0, interval_total = 0;   // losses of steps that changed the weights
+  int32_t failed = 0;                     // a step was not finite; none has changed anything since …
+  uint32_t failed_step = 0;               // … the one of this number
+};
+struct StepValues {
+  StepOrders orders;
+  StepOutcome outcome;
 };
 
 // One step of an LSTM cell for `batch` rows: gates [batch, 4·hidden] in order i f g o, the rest [batch, hidden].
@@ -172,10 +196,22 @@ struct Kernels {
   // --- the optimizers' passes over slabs --------------------------------------------------------------------------
   double (*sum_of_squares)(const real* x, int64_t n);
   double (*sum)(const real* x, int64_t n);
-  void (*sgd)(const SgdUpdate& u, real* p, const real* g, real* velocity, int64_t n);  // velocity null: no momentum
-  void (*adam)(const AdamUpdate& u, real* p, const real* g, real* m, real* v, int64_t n);
-  // average += weight · (p - average)
-  void (*average)(const real* p, real weight, real* average, int64_t n);
+  // Nothing is changed unless step->outcome.go. velocity null: no momentum.
+  void (*sgd)(const SgdUpdate& u, const StepValues* step, real* p, const real* g, real* velocity, int64_t n);
+  void (*adam)(const AdamUpdate& u, const StepValues* step, real* p, const real* g, real* m, real* v, int64_t n);
+  // average += average_weight · (p - average)
+  void (*average)(const StepValues* step, const real* p, real* average, int64_t n);
+
+  // --- a step's decisions, where its numbers are -------------------------------------------------------------------
+  // loss += count · mean; finite only if both numbers are, and mean is at most `largest`
+  void (*add_loss)(const real* mean, const real* objective, double count, double largest, StepValues* step);
+  // squares += Σ x²
+  void (*add_squares)(const real* x, int64_t n, StepValues* step);
+  // norm = |factor| √squares;  scale = factor · min(1, max_norm / (norm + 1e-6));  go if all is finite and nothing has
+  // failed before; total += loss if so. The sums begin anew.
+  void (*decide_step)(StepValues* step);
+  // y = x unless a step has failed
+  void (*keep)(const StepValues* step, const real* x, real* y, int64_t n);
 };
 
 // Those of the device that computes (device.h). The CPU's are in the best instruction set of this machine;

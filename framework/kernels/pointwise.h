@@ -306,11 +306,19 @@ UNROLL_FORMULA real binary_cross_entropy_slope(real x, real t, real pos_weight) 
 // --- optimizers: one weight ----------------------------------------------------------------------
 
 //   g = scale·gradient + weight_decay·p
-UNROLL_FORMULA real sgd_direction(const SgdUpdate& u, real p, real gradient) {
+struct SgdFactors {
+  real scale, learning_rate, momentum, weight_decay;
+  bool nesterov, first;
+};
+UNROLL_FORMULA SgdFactors sgd_factors(const SgdUpdate& u, const StepValues& step) {
+  return {static_cast<real>(step.outcome.scale), static_cast<real>(step.orders.learning_rate), u.momentum, u.weight_decay,
+          u.nesterov, step.orders.first != 0};
+}
+UNROLL_FORMULA real sgd_direction(const SgdFactors& u, real p, real gradient) {
   return u.scale * gradient + u.weight_decay * p;
 }
 //   v = momentum·v + g,  v = g in the first step;  p -= learning_rate·v, with Nesterov ·(g + momentum·v)
-UNROLL_FORMULA void sgd_with_momentum(const SgdUpdate& u, real& p, real gradient, real& v) {
+UNROLL_FORMULA void sgd_with_momentum(const SgdFactors& u, real& p, real gradient, real& v) {
   const real g = sgd_direction(u, p, gradient);
   v = u.first ? g : u.momentum * v + g;
   p -= u.learning_rate * (u.nesterov ? g + u.momentum * v : v);
@@ -321,18 +329,40 @@ UNROLL_FORMULA void sgd_with_momentum(const SgdUpdate& u, real& p, real gradient
 //   m = β₁m + (1-β₁)g    v = β₂v + (1-β₂)g²
 //   p -= learning_rate·(m / correction1) / (√(v / correction2) + eps)
 struct AdamFactors {
-  real l2, shrink, step, root;  // what is the same for all weights
+  real scale, l2, shrink, step, root;  // what is the same for all weights
 };
-UNROLL_FORMULA AdamFactors adam_factors(const AdamUpdate& u) {
-  return {u.decoupled ? 0 : u.weight_decay, u.decoupled ? 1 - u.learning_rate * u.weight_decay : 1,
-          u.learning_rate / u.correction1, 1 / sqrt(u.correction2)};
+UNROLL_FORMULA AdamFactors adam_factors(const AdamUpdate& u, const StepValues& step) {
+  const real learning_rate = static_cast<real>(step.orders.learning_rate);
+  return {static_cast<real>(step.outcome.scale), u.decoupled ? 0 : u.weight_decay,
+          u.decoupled ? 1 - learning_rate * u.weight_decay : 1,
+          learning_rate / static_cast<real>(step.orders.correction1), 1 / sqrt(static_cast<real>(step.orders.correction2))};
 }
 UNROLL_FORMULA void adam_step(const AdamUpdate& u, const AdamFactors& k, real& p, real gradient, real& m,
                               real& v) {
-  const real g = u.scale * gradient + k.l2 * p;
+  const real g = k.scale * gradient + k.l2 * p;
   m += (1 - u.beta1) * (g - m);
   v = u.beta2 * v + (1 - u.beta2) * g * g;
   p = p * k.shrink - k.step * m / (sqrt(v) * k.root + u.eps);
+}
+
+// What becomes of a step, once its losses and its gradient are there (kernels.h).
+UNROLL_FORMULA bool is_finite(double x) { return x - x == 0; }
+UNROLL_FORMULA void loss_added(StepOutcome& outcome, double mean, double objective, double count, double largest) {
+  outcome.loss += mean * count;
+  if (!(is_finite(mean) && mean <= largest && is_finite(objective))) outcome.finite = 0;
+}
+UNROLL_FORMULA void step_decided(StepValues& step) {
+  const StepOrders& orders = step.orders;
+  StepOutcome& outcome = step.outcome;
+  outcome.norm = (orders.factor < 0 ? -orders.factor : orders.factor) * sqrt(outcome.squares);
+  const double clipping = orders.max_norm > 0 ? orders.max_norm / (outcome.norm + 1e-6) : 1;
+  outcome.scale = orders.factor * (clipping < 1 ? clipping : 1);
+  const bool well = outcome.finite && is_finite(outcome.norm);
+  if (!well && !outcome.failed) outcome.failed = 1, outcome.failed_step = orders.step;
+  outcome.go = outcome.failed ? 0 : 1;
+  if (outcome.go) outcome.total += outcome.loss, outcome.interval_total += outcome.loss;
+  outcome.loss = outcome.squares = 0;
+  outcome.finite = 1;
 }
 
 }  // namespace unroll::inline UNROLL_REAL::pointwise::inline UNROLL_ISA

@@ -16,27 +16,41 @@ double sum(const real* x, int64_t n) {
   return reduce(n, [=](int64_t i) { return static_cast<double>(x[i]); });
 }
 
-void sgd(const SgdUpdate& update, real* p, const real* g, real* velocity, int64_t n) {
-  const SgdUpdate u = update;
+void sgd(const SgdUpdate& update, const StepValues* step, real* p, const real* g, real* velocity, int64_t n) {
+  if (!step->outcome.go) return;
+  const SgdFactors u = sgd_factors(update, *step);
   if (!velocity)
     return each(n, 1, [=](int64_t i) { p[i] -= u.learning_rate * sgd_direction(u, p[i], g[i]); });
   with_flag(u.first, [=](auto first) {
     with_flag(u.nesterov, [=](auto nesterov) {
-      SgdUpdate fixed = u;
+      SgdFactors fixed = u;
       fixed.first = first, fixed.nesterov = nesterov;
       each(n, 1, [=](int64_t i) { sgd_with_momentum(fixed, p[i], g[i], velocity[i]); });
     });
   });
 }
 
-void adam(const AdamUpdate& update, real* p, const real* g, real* m, real* v, int64_t n) {
+void adam(const AdamUpdate& update, const StepValues* step, real* p, const real* g, real* m, real* v, int64_t n) {
+  if (!step->outcome.go) return;
   const AdamUpdate u = update;
-  const AdamFactors k = adam_factors(u);
+  const AdamFactors k = adam_factors(u, *step);
   each(n, 2, [=](int64_t i) { adam_step(u, k, p[i], g[i], m[i], v[i]); });
 }
 
-void average(const real* p, real weight, real* mean, int64_t n) {
+void average(const StepValues* step, const real* p, real* mean, int64_t n) {
+  if (!step->outcome.go) return;
+  const real weight = static_cast<real>(step->orders.average_weight);
+  if (weight == 1) return each(n, 1, [=](int64_t i) { mean[i] = p[i]; });
   each(n, 1, [=](int64_t i) { mean[i] += weight * (p[i] - mean[i]); });
+}
+
+void add_loss(const real* mean, const real* objective, double count, double largest, StepValues* step) {
+  loss_added(step->outcome, static_cast<double>(*mean), static_cast<double>(*objective), count, largest);
+}
+void add_squares(const real* x, int64_t n, StepValues* step) { step->outcome.squares += sum_of_squares(x, n); }
+void decide_step(StepValues* step) { step_decided(*step); }
+void keep(const StepValues* step, const real* x, real* y, int64_t n) {
+  if (!step->outcome.failed) each(n, 1, [=](int64_t i) { y[i] = x[i]; });
 }
 
 }  // namespace
@@ -47,6 +61,10 @@ void fill_updates(Kernels& k) noexcept {
   k.sgd = sgd;
   k.adam = adam;
   k.average = average;
+  k.add_loss = add_loss;
+  k.add_squares = add_squares;
+  k.decide_step = decide_step;
+  k.keep = keep;
 }
 
 }  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA

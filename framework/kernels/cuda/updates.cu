@@ -29,41 +29,89 @@ double sum_of_squares(const real* x, int64_t n) { return reduced(n, Square{given
 double sum(const real* x, int64_t n) { return reduced(n, Value{given(x, n)}); }
 
 struct SgdStep {
-  SgdUpdate u;
+  SgdUpdate update;
+  const StepValues* step;
   real* p;
   const real* g;
   real* velocity;
   UNROLL_KERNEL void operator()(int64_t i) const {
+    if (!step->outcome.go) return;
+    const SgdFactors u = sgd_factors(update, *step);
     if (velocity)
       sgd_with_momentum(u, p[i], g[i], velocity[i]);
     else
       p[i] -= u.learning_rate * sgd_direction(u, p[i], g[i]);
   }
 };
-void sgd(const SgdUpdate& u, real* p, const real* g, real* velocity, int64_t n) {
-  each(n, SgdStep{u, given(p, n), given(g, n), given(velocity, n)});
+void sgd(const SgdUpdate& u, const StepValues* step, real* p, const real* g, real* velocity, int64_t n) {
+  each(n, SgdStep{u, given(step, 1), given(p, n), given(g, n), given(velocity, n)});
 }
 
 struct AdamStep {
   AdamUpdate u;
-  AdamFactors k;
+  const StepValues* step;
   real* p;
   const real* g;
   real *m, *v;
-  UNROLL_KERNEL void operator()(int64_t i) const { adam_step(u, k, p[i], g[i], m[i], v[i]); }
+  UNROLL_KERNEL void operator()(int64_t i) const {
+    if (step->outcome.go) adam_step(u, adam_factors(u, *step), p[i], g[i], m[i], v[i]);
+  }
 };
-void adam(const AdamUpdate& u, real* p, const real* g, real* m, real* v, int64_t n) {
-  each(n, AdamStep{u, adam_factors(u), given(p, n), given(g, n), given(m, n), given(v, n)});
+void adam(const AdamUpdate& u, const StepValues* step, real* p, const real* g, real* m, real* v, int64_t n) {
+  each(n, AdamStep{u, given(step, 1), given(p, n), given(g, n), given(m, n), given(v, n)});
 }
 
 struct Average {
+  const StepValues* step;
   const real* p;
-  real weight;
   real* mean;
-  UNROLL_KERNEL void operator()(int64_t i) const { mean[i] += weight * (p[i] - mean[i]); }
+  UNROLL_KERNEL void operator()(int64_t i) const {
+    if (!step->outcome.go) return;
+    const real weight = static_cast<real>(step->orders.average_weight);
+    mean[i] = weight == 1 ? p[i] : mean[i] + weight * (p[i] - mean[i]);
+  }
 };
-void average(const real* p, real weight, real* mean, int64_t n) {
-  each(n, Average{given(p, n), weight, given(mean, n)});
+void average(const StepValues* step, const real* p, real* mean, int64_t n) {
+  each(n, Average{given(step, 1), given(p, n), given(mean, n)});
+}
+
+struct AddLoss {
+  const real *mean, *objective;
+  double count, largest;
+  StepValues* step;
+  UNROLL_KERNEL void operator()(int64_t) const { loss_added(step->outcome, *mean, *objective, count, largest); }
+};
+void add_loss(const real* mean, const real* objective, double count, double largest, StepValues* step) {
+  each(1, AddLoss{given(mean, 1), given(objective, 1), count, largest, given(step, 1)});
+}
+
+struct AddSum {
+  const double* sum;
+  StepValues* step;
+  UNROLL_KERNEL void operator()(int64_t) const { step->outcome.squares += *sum; }
+};
+void add_squares(const real* x, int64_t n, StepValues* step) {
+  double* sum = gpu::sum_of_reduction();
+  reduce(n, Square{given(x, n)}, sum);
+  each(1, AddSum{sum, given(step, 1)});
+}
+
+struct DecideStep {
+  StepValues* step;
+  UNROLL_KERNEL void operator()(int64_t) const { step_decided(*step); }
+};
+void decide_step(StepValues* step) { each(1, DecideStep{given(step, 1)}); }
+
+struct Keep {
+  const StepValues* step;
+  const real* x;
+  real* y;
+  UNROLL_KERNEL void operator()(int64_t i) const {
+    if (!step->outcome.failed) y[i] = x[i];
+  }
+};
+void keep(const StepValues* step, const real* x, real* y, int64_t n) {
+  each(n, Keep{given(step, 1), given(x, n), given(y, n)});
 }
 
 }  // namespace
@@ -74,6 +122,10 @@ void fill_updates(Kernels& k) {
   k.sgd = sgd;
   k.adam = adam;
   k.average = average;
+  k.add_loss = add_loss;
+  k.add_squares = add_squares;
+  k.decide_step = decide_step;
+  k.keep = keep;
 }
 
 }  // namespace unroll::inline UNROLL_REAL::cuda
