@@ -67,8 +67,7 @@ class BpttWindows {
       begin += steps;
       longest = std::max(longest, steps);
     }
-    if (longest > window_.input.dim(0))
-      window_ = {IdTensor({longest, options_.batch}), IdTensor({longest, options_.batch})};
+    if (longest > window_.input.dim(0)) make_buffers(longest);
   }
 
   int64_t count() const {
@@ -95,7 +94,15 @@ class BpttWindows {
         window_.target.data()[to] = inside ? tokens_[static_cast<std::size_t>(at + shift_)] : ignored_target;
       }
     }
+    input_on_device_.renew(), target_on_device_.renew();
     return {window_.input.slice(0, steps), window_.target.slice(0, steps)};
+  }
+  // The same for windows of the same size, in the same buffers, of which as many targets are scored: for them a graph of
+  // one does (TrainingTask::load). `window` is the one taken last.
+  int64_t kind_of(const Window& window) const {
+    const auto targets = window.target.span();
+    const auto scored = std::ranges::count_if(targets, [](int32_t id) { return id != ignored_target; });
+    return (int64_t{buffers_} << 48) + (int64_t{window.target.dim(0)} << 32) + scored;
   }
 
   class Iterator {
@@ -133,9 +140,14 @@ class BpttWindows {
     length_ = shorter_ + (longer_streams_ > 0);
     targets_ = training ? shorter_ * options.batch : predictable;
     const int rows = static_cast<int>(std::min<int64_t>(options.steps, length_));
-    window_ = {IdTensor({rows, options.batch}), IdTensor({rows, options.batch})};
+    make_buffers(rows);
   }
 
+  void make_buffers(int steps) {
+    window_ = {IdTensor({steps, options_.batch}), IdTensor({steps, options_.batch})};
+    input_on_device_ = DeviceIds(window_.input), target_on_device_ = DeviceIds(window_.target);
+    ++buffers_;
+  }
   int64_t begin_of(int64_t k) const {
     if (begins_.empty()) return k * options_.steps;
     return k < std::ssize(begins_) ? begins_[static_cast<std::size_t>(k)] : length_;
@@ -152,6 +164,8 @@ class BpttWindows {
   int64_t targets_ = 0;
   std::vector<int64_t> begins_;  // of the windows in each stream; empty: all have options_.steps
   Window window_;
+  DeviceIds input_on_device_, target_on_device_;
+  int buffers_ = 0;  // how often they were made
 };
 
 // Steps of a window whose length is drawn: normal around `bptt` with deviation 5, or with probability 0.05

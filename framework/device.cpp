@@ -12,7 +12,7 @@
 namespace unroll {
 
 namespace detail {
-bool on_gpu = false;
+bool on_gpu = false, recording = false;
 }
 
 namespace {
@@ -68,14 +68,20 @@ DeviceFacts device_facts() {
   return cuda_backend()->facts();
 }
 
+static void require_no_recording(const char* what) {
+  require(!recording_graph(), "a step that is recorded as a graph cannot {}", what);
+}
+
 void copy_to_host(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
   if (!on_gpu()) return void(std::memcpy(to, from, bytes));
+  require_no_recording("read numbers on the host");
   cuda_backend()->to_host(to, from, bytes);
 }
 void copy_to_device(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
   if (!on_gpu()) return void(std::memcpy(to, from, bytes));
+  require_no_recording("bring numbers from the host");
   cuda_backend()->to_device(to, from, bytes);
 }
 void copy_on_device(void* to, const void* from, std::size_t bytes) {
@@ -89,6 +95,7 @@ void clear_on_device(void* to, std::size_t bytes) {
   cuda_backend()->clear(to, bytes);
 }
 void synchronize() {
+  require_no_recording("wait for the device");
   if (on_gpu()) cuda_backend()->synchronize();
 }
 

@@ -55,4 +55,11 @@ void clear_on_device(void* to, std::size_t bytes);  // zeros
 // Returns when all that was asked of the device is done. Throws Error if it failed.
 void synchronize();
 
+namespace detail {
+extern bool recording;
+}
+// Whether what is asked of the device is recorded at the moment, and not done (graph.h). Nothing can come to the host or
+// from it meanwhile: copy_to_host, copy_to_device and synchronize throw Error.
+inline bool recording_graph() { return detail::recording; }
+
 }  // namespace unroll

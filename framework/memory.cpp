@@ -26,15 +26,25 @@ class Pool {
 
   // Never destroyed: tensors of static duration may outlive them.
   static Pool& of_host() {
-    static Pool* pool = new Pool(false);
+    static Pool* pool = new Pool(Block::Pool::host);
     return *pool;
   }
   static Pool& of_gpu() {
-    static Pool* pool = new Pool(true);
+    static Pool* pool = new Pool(Block::Pool::gpu);
     return *pool;
   }
-  static Pool& of(Place place) { return place == Place::device && unroll::on_gpu() ? of_gpu() : of_host(); }
-  static Pool& of(const Block& block) { return block.on_gpu ? of_gpu() : of_host(); }
+  // Of what is recorded: a graph goes on using its blocks, which to the pool are free once it is recorded.
+  static Pool& of_graphs() {
+    static Pool* pool = new Pool(Block::Pool::graphs);
+    return *pool;
+  }
+  static Pool& of(Place place) {
+    if (place == Place::host || !unroll::on_gpu()) return of_host();
+    return recording_graph() ? of_graphs() : of_gpu();
+  }
+  static Pool& of(const Block& block) {
+    return block.pool == Block::Pool::host ? of_host() : block.pool == Block::Pool::gpu ? of_gpu() : of_graphs();
+  }
 
   Block* take(std::size_t bytes, bool for_tensor = false) {
     const int size_class = class_of(bytes);
@@ -49,7 +59,7 @@ class Pool {
       free.blocks.pop_back();
     } else {
       if (static_cast<std::size_t>(free.count) == free.blocks.capacity()) free.blocks.reserve(2 * free.blocks.capacity() + 4);
-      block = on_gpu_ ? from_gpu(size) : from_host(size);
+      block = kind_ == Block::Pool::host ? from_host(size) : from_gpu(size);
       if (!block) refuse(size);
       block->size_class = size_class;
       block->number = free.count++;
@@ -82,26 +92,30 @@ class Pool {
     std::lock_guard lock(mutex_);
     statistics_.peak = statistics_.in_use;
   }
+  void make_room() {
+    std::lock_guard lock(mutex_);
+    if (statistics_.reserved - statistics_.in_use > cuda_backend()->facts().free) give_up_free_blocks();
+  }
 
  private:
-  explicit Pool(bool on_gpu) : on_gpu_(on_gpu) {}
+  explicit Pool(Block::Pool kind) : kind_(kind) {}
 
   static Block* from_host(std::size_t size) {
     void* raw = from_system(sizeof(Block) + size);
     if (!raw) return nullptr;
     Block* block = new (raw) Block;
-    block->on_gpu = false;
+    block->pool = Block::Pool::host;
     block->data = block + 1;
     return block;
   }
   // Before it gives up, what is free in other sizes goes back: its addresses will not repeat any more, which beats
-  // stopping.
+  // stopping. But what is free to recordings is a graph's.
   Block* from_gpu(std::size_t size) {
     void* data = cuda_backend()->allocate(size);
-    if (!data && give_up_free_blocks()) data = cuda_backend()->allocate(size);
+    if (!data && kind_ == Block::Pool::gpu && give_up_free_blocks()) data = cuda_backend()->allocate(size);
     if (!data) return nullptr;
     Block* block = new Block;
-    block->on_gpu = true;
+    block->pool = kind_;
     block->data = data;
     return block;
   }
@@ -143,7 +157,7 @@ class Pool {
   }
   [[noreturn]] void refuse(std::size_t size) const {
     const auto asked = static_cast<int64_t>(size), in_use = statistics_.in_use;
-    if (!on_gpu_)
+    if (kind_ == Block::Pool::host)
       throw MemoryRefused(fmt::format("out of memory: {} MiB asked for, {} MiB in use; a smaller batch or bptt needs less",
                                       asked >> 20, in_use >> 20),
                           asked, in_use, 0);
@@ -153,7 +167,7 @@ class Pool {
                         asked, in_use, statistics_.reserved + facts.free);
   }
 
-  const bool on_gpu_;
+  const Block::Pool kind_;
   bool touched_ = false;
   std::mutex mutex_;
   // The oldest block goes first: what a step gets depends on which blocks are free when it begins, not on the order
@@ -174,8 +188,16 @@ void Memory::release() { Pool::of(*block_).give_back(block_); }
 void* pool_allocate(std::size_t bytes) { return Pool::of_host().take(bytes)->data; }
 void pool_release(void* memory) { Pool::of_host().give_back(static_cast<Pool::Block*>(memory) - 1); }
 
-MemoryStatistics memory_statistics() { return Pool::of(Place::device).statistics(); }
-void reset_peak_memory() { Pool::of(Place::device).reset_peak(); }
+MemoryStatistics memory_statistics() {
+  if (!on_gpu()) return Pool::of_host().statistics();
+  MemoryStatistics result = Pool::of_gpu().statistics();
+  const MemoryStatistics graphs = Pool::of_graphs().statistics();  // which keep what they have
+  result.system_calls += graphs.system_calls;
+  for (int64_t* bytes : {&result.reserved, &result.in_use, &result.peak}) *bytes += graphs.reserved;
+  return result;
+}
+void make_room_for_recording() { Pool::of_gpu().make_room(); }
+void reset_peak_memory() { (on_gpu() ? Pool::of_gpu() : Pool::of_host()).reset_peak(); }
 bool device_memory_is_untouched() { return Pool::of(Place::device).untouched(); }
 
 int64_t peak_memory_of_process() {

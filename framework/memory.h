@@ -31,6 +31,10 @@ int64_t peak_memory_of_process();
 // Whether no block was ever asked for on the device. (What is taken for standard containers does not count.)
 bool device_memory_is_untouched();
 
+// Gives free blocks of a GPU back to it where it has less left than they are: what is recorded as a graph (graph.h) takes
+// its memory from a pool of its own.
+void make_room_for_recording();
+
 // Bare memory of the host from its pool.
 void* pool_allocate(std::size_t bytes);
 void pool_release(void* memory);
@@ -60,7 +64,7 @@ class Memory {
     std::atomic<int> users;
     int size_class;
     int number;  // among the blocks of its class, in order of creation
-    bool on_gpu;
+    enum class Pool : uint8_t { host, gpu, graphs } pool;  // that it goes back to
     void* data;
   };
   friend class Pool;

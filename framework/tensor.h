@@ -165,11 +165,37 @@ class BasicTensor {
 using Tensor = BasicTensor<real>;
 using IdTensor = BasicTensor<int32_t>;  // tokens, class numbers
 
-// Tokens as kernels see them.
+// Has tokens a copy in the device's memory, which stays in its place: for data that is renewed in place, and for what a
+// graph reads. On a CPU it does nothing.
+class DeviceIds {
+ public:
+  DeviceIds() = default;
+  explicit DeviceIds(const IdTensor& ids);
+  DeviceIds(DeviceIds&& other) noexcept : ids_(std::exchange(other.ids_, {})), copy_(std::exchange(other.copy_, {})) {}
+  DeviceIds& operator=(DeviceIds other) noexcept {
+    std::swap(ids_, other.ids_), std::swap(copy_, other.copy_);
+    return *this;
+  }
+  ~DeviceIds();
+
+  void renew() const;  // the copy is as the tokens are now
+  // Where the copy of these tokens is, which may be some of those that have one; nullptr if they have none.
+  static const int32_t* copy_of(const IdTensor& ids);
+
+ private:
+  IdTensor ids_;
+  Memory copy_;
+};
+
+// Tokens as kernels see them: the copy that they have, or one that is made now.
 class KernelIds {
  public:
   explicit KernelIds(const IdTensor& ids) : ids_(ids), data_(ids.data()) {
     if (!on_gpu()) return;
+    if (const int32_t* const there = DeviceIds::copy_of(ids)) {
+      data_ = there;
+      return;
+    }
     const std::size_t bytes = static_cast<std::size_t>(ids.size()) * sizeof(int32_t);
     copy_ = Memory(bytes);
     data_ = static_cast<int32_t*>(copy_.data());

@@ -103,15 +103,15 @@ struct CudnnNetwork::Parts {
   gpu::RnnDescriptor rnn;
   std::vector<CudnnWeights> weights;
   std::optional<CudnnWeightSpace> space;   // once the parameters have memory
-  std::shared_ptr<const CudnnSizes> last;  // of windows without lengths
+  std::vector<std::shared_ptr<const CudnnSizes>> known;  // of windows without lengths; graphs go on using them
   int built_for = 0;                       // the batch that the dynamic algorithm was made for
 
   std::shared_ptr<const CudnnSizes> sizes_for(int steps, int batch, const IdTensor& lengths) {
     if (lengths.defined())
       return std::make_shared<const CudnnSizes>(config, numbers.type, rnn, steps, batch, lengths);
-    if (!last || last->steps != steps || last->batch != batch)
-      last = std::make_shared<const CudnnSizes>(config, numbers.type, rnn, steps, batch, lengths);
-    return last;
+    for (const auto& sizes : known)
+      if (sizes->steps == steps && sizes->batch == batch) return sizes;
+    return known.emplace_back(std::make_shared<const CudnnSizes>(config, numbers.type, rnn, steps, batch, lengths));
   }
   void build(int batch) {
     if (config.algorithm != CudnnAlgorithm::persistent_dynamic || built_for == batch) return;

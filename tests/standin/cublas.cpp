@@ -96,27 +96,29 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t of_a, cubla
   if (!owns(c, static_cast<std::size_t>(int64_t{n - 1} * ldc + m) * size_of(c_type)))
     stop("cublasGemmEx: c does not lie in one block of device memory");
   ++control().launches;
-  const OpenMemory opened;
-  const std::vector<double> left = operand("a", a, a_type, lda, of_a != CUBLAS_OP_N, m, k, tf32),
-                            right = operand("b", b, b_type, ldb, of_b != CUBLAS_OP_N, k, n, tf32);
   const double scale = element(alpha, c_type, 0), kept = element(beta, c_type, 0);
-  std::vector<double> row(static_cast<std::size_t>(n));
-  for (int64_t i = 0; i < m; ++i) {
-    row.assign(row.size(), 0);
-    for (int64_t l = 0; l < k; ++l) {
-      const double factor = left[static_cast<std::size_t>(i * k + l)];
-      const double* from = &right[static_cast<std::size_t>(l * n)];
-      for (std::size_t j = 0; j < row.size(); ++j) row[j] += factor * from[j];
+  in_stream_order([=] {
+    const OpenMemory opened;
+    const std::vector<double> left = operand("a", a, a_type, lda, of_a != CUBLAS_OP_N, m, k, tf32),
+                              right = operand("b", b, b_type, ldb, of_b != CUBLAS_OP_N, k, n, tf32);
+    std::vector<double> row(static_cast<std::size_t>(n));
+    for (int64_t i = 0; i < m; ++i) {
+      row.assign(row.size(), 0);
+      for (int64_t l = 0; l < k; ++l) {
+        const double factor = left[static_cast<std::size_t>(i * k + l)];
+        const double* from = &right[static_cast<std::size_t>(l * n)];
+        for (std::size_t j = 0; j < row.size(); ++j) row[j] += factor * from[j];
+      }
+      for (int64_t j = 0; j < n; ++j) {
+        const int64_t at = j * ldc + i;
+        const double sum = scale * row[static_cast<std::size_t>(j)] + (kept == 0 ? 0 : kept * element(c, c_type, at));
+        if (wide)
+          static_cast<double*>(c)[at] = sum;
+        else
+          static_cast<float*>(c)[at] = static_cast<float>(sum);
+      }
     }
-    for (int64_t j = 0; j < n; ++j) {
-      const int64_t at = j * ldc + i;
-      const double sum = scale * row[static_cast<std::size_t>(j)] + (kept == 0 ? 0 : kept * element(c, c_type, at));
-      if (wide)
-        static_cast<double*>(c)[at] = sum;
-      else
-        static_cast<float*>(c)[at] = static_cast<float>(sum);
-    }
-  }
+  });
   return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -1,9 +1,12 @@
 // The stand-in's CUDA runtime: one stream, on which everything has happened when a call returns.
 #include <cuda_runtime_api.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "tests/standin/memory.h"
 #include "tests/standin/standin.h"
@@ -22,6 +25,10 @@ std::set<const void*> streams;
 cudaError_t last = cudaSuccess;
 bool failed = false;  // for good
 int in_use = 0;
+
+using Graph = std::vector<std::function<void()>>;
+std::unique_ptr<Graph> captured;  // while a stream is captured
+std::set<const void*> graphs, events, host_memory;  // that are alive
 
 cudaError_t result(cudaError_t status) {
   if (status != cudaSuccess) last = status;
@@ -50,7 +57,26 @@ void require_host(const char* call, const void* memory) {
   if (owns(memory, 1)) stop(std::string(call) + ": device memory was given for the host's");
 }
 
+// What waits for the device ends a capture, and what it was to give is not there.
+void require_no_capture(const char* call) {
+  if (captured) stop(std::string(call) + ": the stream is captured");
+}
+template <class T>
+bool take_out(std::set<const void*>& from, T what) {
+  return from.erase(what) > 0;
+}
+
 }  // namespace
+
+bool capturing() { return captured != nullptr; }
+
+void in_stream_order(std::function<void()> work) {
+  if (captured)
+    captured->push_back(std::move(work));
+  else
+    work();
+}
+
 }  // namespace standin
 
 using namespace standin;
@@ -58,11 +84,14 @@ using namespace standin;
 extern "C" {
 
 // What a launch of a kernel becomes: see framework/kernels/cuda/launch.h.
-cudaError_t unroll_standin_launch(void (*work)(const void*), const void* context) {
+cudaError_t unroll_standin_launch(void (*work)(const void*), const void* context, std::size_t bytes) {
   if (const cudaError_t status = reach()) return status;
   ++control().launches;
-  const OpenMemory opened;
-  work(context);
+  const char* const begin = static_cast<const char*>(context);
+  in_stream_order([work, copy = std::vector<char>(begin, begin + bytes)] {
+    const OpenMemory opened;
+    work(copy.data());
+  });
   return cudaSuccess;
 }
 void unroll_standin_check(const void* memory, std::size_t bytes) { require_device("a kernel", memory, bytes); }
@@ -148,6 +177,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   require_stream("cudaStreamSynchronize", stream);
+  require_no_capture("cudaStreamSynchronize");
   ++control().synchronizations;
   if (const cudaError_t status = reach()) return status;
   if (!memory_is_intact()) stop("something was written beyond the end of a block of device memory");
@@ -163,16 +193,89 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   const char *source = static_cast<const char*>(from), *target = static_cast<const char*>(to);
   if (kind == cudaMemcpyDeviceToDevice && target < source + bytes && source < target + bytes)
     stop("cudaMemcpyAsync: the two overlap");
-  const OpenMemory opened;
-  std::memcpy(to, from, bytes);
+  if (kind == cudaMemcpyHostToDevice && captured) stop("cudaMemcpyAsync: a graph would read the host's memory later");
+  if (kind == cudaMemcpyDeviceToHost) require_no_capture(call);
+  in_stream_order([=] {
+    const OpenMemory opened;
+    std::memcpy(to, from, bytes);
+  });
   return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
   require_stream("cudaMemsetAsync", stream);
   if (const cudaError_t status = reach()) return status;
   require_device("cudaMemsetAsync", to, bytes);
-  const OpenMemory opened;
-  std::memset(to, value, bytes);
+  in_stream_order([=] {
+    const OpenMemory opened;
+    std::memset(to, value, bytes);
+  });
+  return cudaSuccess;
+}
+
+cudaError_t cudaMallocHost(void** memory, std::size_t bytes) {
+  if (const cudaError_t status = reach()) return status;
+  *memory = std::malloc(bytes);
+  if (!*memory) return result(cudaErrorMemoryAllocation);
+  host_memory.insert(*memory);
+  return cudaSuccess;
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  if (const cudaError_t status = reach()) return status;
+  *event = reinterpret_cast<cudaEvent_t>(new char);
+  events.insert(*event);
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  require_stream("cudaEventRecord", stream);
+  require_no_capture("cudaEventRecord");
+  if (!events.contains(event)) stop("cudaEventRecord: this event was not created");
+  return reach();
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  require_no_capture("cudaEventSynchronize");
+  if (!events.contains(event)) stop("cudaEventSynchronize: this event was not created");
+  return reach();
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  require_stream("cudaStreamBeginCapture", stream);
+  require_no_capture("cudaStreamBeginCapture");
+  if (const cudaError_t status = reach()) return status;
+  captured = std::make_unique<Graph>();
+  return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  require_stream("cudaStreamEndCapture", stream);
+  if (!captured) stop("cudaStreamEndCapture: the stream is not captured");
+  *graph = reinterpret_cast<cudaGraph_t>(captured.release());
+  graphs.insert(*graph);
+  return reach();
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* instance, cudaGraph_t graph, unsigned long long) {
+  if (const cudaError_t status = reach()) return status;
+  if (!graphs.contains(graph)) stop("cudaGraphInstantiate: there is no such graph");
+  *instance = reinterpret_cast<cudaGraphExec_t>(new Graph(*reinterpret_cast<const Graph*>(graph)));
+  graphs.insert(*instance);
+  ++control().graphs;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t instance, cudaStream_t stream) {
+  require_stream("cudaGraphLaunch", stream);
+  require_no_capture("cudaGraphLaunch");
+  if (const cudaError_t status = reach()) return status;
+  if (!graphs.contains(instance)) stop("cudaGraphLaunch: there is no such graph");
+  ++control().graph_launches;
+  for (const auto& work : *reinterpret_cast<const Graph*>(instance)) work();
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  if (!take_out(graphs, graph)) stop("cudaGraphDestroy: there is no such graph");
+  delete reinterpret_cast<Graph*>(graph);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t instance) {
+  if (!take_out(graphs, instance)) stop("cudaGraphExecDestroy: there is no such graph");
+  delete reinterpret_cast<Graph*>(instance);
   return cudaSuccess;
 }
 

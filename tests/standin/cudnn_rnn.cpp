@@ -1,9 +1,11 @@
 // The computing calls of the stand-in. What a forward pass leaves in the reserve says which calls may follow, and what
 // must not have changed until then.
 #include <cstring>
+#include <functional>
 #include <initializer_list>
 #include <limits>
 #include <span>
+#include <utility>
 
 #include "tests/standin/cudnn_descriptors.h"
 #include "tests/standin/standin.h"
@@ -19,6 +21,14 @@ struct ReserveHeader {
   Stage stage;
   uint64_t network, x, y, weights, h, c;  // sums of what the forward pass saw
 };
+
+// A call while a graph is captured: it is made when that is launched, where a refusal would go unnoticed.
+cudnnStatus_t at_launch(std::function<cudnnStatus_t()> call) {
+  in_stream_order([call = std::move(call)] {
+    if (call() != CUDNN_STATUS_SUCCESS) stop("refused at the launch of a graph: " + cudnn().refusal);
+  });
+  return CUDNN_STATUS_SUCCESS;
+}
 
 struct Sizes {
   std::size_t work, reserve;
@@ -225,6 +235,11 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cu
                               const void* hx, void* hy, cudnnTensorDescriptor_t c_desc, const void* cx,
                               void* cy, size_t weight_space, const void* weights, size_t work_space,
                               void* work, size_t reserve_space, void* reserve) {
+  if (capturing())
+    return at_launch([=] {
+      return cudnnRNNForward(handle, rnn, mode, lengths, x_desc, x, y_desc, y, h_desc, hx, hy, c_desc, cx, cy, weight_space,
+                             weights, work_space, work, reserve_space, reserve);
+    });
   const OpenMemory open;
   const Call call{handle, rnn,          lengths,    x_desc,        y_desc, h_desc,
                   c_desc, weight_space, work_space, reserve_space, work,   reserve};
@@ -283,6 +298,11 @@ cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t
                                       void* dhx, cudnnTensorDescriptor_t c_desc, const void* cx,
                                       const void* dcy, void* dcx, size_t weight_space, const void* weights,
                                       size_t work_space, void* work, size_t reserve_space, void* reserve) {
+  if (capturing())
+    return at_launch([=] {
+      return cudnnRNNBackwardData_v8(handle, rnn, lengths, y_desc, y, dy, x_desc, dx, h_desc, hx, dhy, dhx, c_desc, cx, dcy, dcx,
+                                     weight_space, weights, work_space, work, reserve_space, reserve);
+    });
   const OpenMemory open;
   const Call call{handle, rnn,          lengths,    x_desc,        y_desc, h_desc,
                   c_desc, weight_space, work_space, reserve_space, work,   reserve};
@@ -351,6 +371,11 @@ cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescripto
                                          cudnnRNNDataDescriptor_t y_desc, const void* y, size_t weight_space,
                                          void* gradients, size_t work_space, void* work, size_t reserve_space,
                                          void* reserve) {
+  if (capturing())
+    return at_launch([=] {
+      return cudnnRNNBackwardWeights_v8(handle, rnn, mode, lengths, x_desc, x, h_desc, hx, y_desc, y, weight_space, gradients,
+                                        work_space, work, reserve_space, reserve);
+    });
   const OpenMemory open;
   const Call call{handle,       rnn,        lengths,       x_desc, y_desc,  h_desc, nullptr,
                   weight_space, work_space, reserve_space, work,   reserve, false};

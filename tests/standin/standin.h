@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace standin {
@@ -25,6 +26,10 @@ bool owns(const void* memory, std::size_t bytes);
 // Says what is wrong and ends the process: for what the hardware would do, which no test can go on from.
 [[noreturn]] void stop(const std::string& what);
 
+// Does `work` now; or, while the stream is captured, whenever the graph is launched.
+void in_stream_order(std::function<void()> work);
+bool capturing();
+
 // The machine that is played, and what goes wrong on it.
 struct Control {
   int devices = 1;
@@ -37,6 +42,7 @@ struct Control {
   // What has happened.
   std::size_t in_use = 0;  // bytes given by cudaMalloc
   int64_t calls = 0, launches = 0, synchronizations = 0, allocations = 0;
+  int64_t graphs = 0, graph_launches = 0;  // that were instantiated; of all of them
 };
 Control& control();
 

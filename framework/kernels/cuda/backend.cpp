@@ -1,6 +1,8 @@
 // CUDA's memory, and what must be there before it serves.
 #include "framework/kernels/backend.h"
 
+#include <cstring>
+
 #include "framework/check.h"
 #include "framework/kernels/cuda/context.h"
 #include "framework/kernels/cuda/libraries.h"
@@ -73,14 +75,55 @@ void to_host(void* to, const void* from, std::size_t bytes) {
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, gpu::stream()), "cudaMemcpyAsync");
   wait();
 }
-// From memory that the system may move, so that CUDA reads all of it before it returns.
+
+// What goes to the device goes through memory that the system does not move, so that the host need not wait until it is
+// there: in pieces of a ring, each of which is used again once the device has read it.
+class Staging {
+ public:
+  Staging() {
+    check(cudaMallocHost(&memory_, pieces * piece_bytes), "cudaMallocHost");
+    for (cudaEvent_t& event : read_)
+      check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
+  }
+  void* put(const void* from, std::size_t bytes) {
+    if (used_ + bytes > piece_bytes) {
+      check(cudaEventRecord(read_[piece_], gpu::stream()), "cudaEventRecord");
+      piece_ = (piece_ + 1) % pieces;
+      used_ = 0;
+      check(cudaEventSynchronize(read_[piece_]), "cudaEventSynchronize");  // at once if it was never recorded
+    }
+    void* const place = static_cast<char*>(memory_) + piece_ * piece_bytes + used_;
+    std::memcpy(place, from, bytes);
+    used_ += (bytes + 63) / 64 * 64;
+    return place;
+  }
+  static constexpr std::size_t piece_bytes = std::size_t{1} << 20;
+
+ private:
+  static constexpr std::size_t pieces = 4;
+  void* memory_ = nullptr;
+  cudaEvent_t read_[pieces] = {};
+  std::size_t piece_ = 0, used_ = 0;
+};
+
 void to_device(void* to, const void* from, std::size_t bytes) {
-  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, gpu::stream()), "cudaMemcpyAsync");
+  static Staging* const staging = new Staging;  // never destroyed: CUDA may be gone before
+  // CUDA reads what is larger itself before it returns.
+  const void* const there = bytes <= Staging::piece_bytes ? staging->put(from, bytes) : from;
+  check(cudaMemcpyAsync(to, there, bytes, cudaMemcpyHostToDevice, gpu::stream()), "cudaMemcpyAsync");
 }
 void copy(void* to, const void* from, std::size_t bytes) {
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, gpu::stream()), "cudaMemcpyAsync");
 }
 void clear(void* to, std::size_t bytes) { check(cudaMemsetAsync(to, 0, bytes, gpu::stream()), "cudaMemsetAsync"); }
+
+void begin_recording(const uint32_t* step, uint32_t now) { gpu::begin_recording({step, now}); }
+void* end_recording(bool keep) { return gpu::end_recording(keep); }
+void play(void* recording) {
+  check(cudaGraphLaunch(static_cast<cudaGraphExec_t>(recording), gpu::stream()), "cudaGraphLaunch");
+}
+// Work that was asked for goes on; what fails here has failed before.
+void forget(void* recording) { cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(recording)); }
 
 }  // namespace
 
@@ -95,7 +138,11 @@ const Backend* cuda_backend() {
                                .to_device = to_device,
                                .copy = copy,
                                .clear = clear,
-                               .synchronize = wait};
+                               .synchronize = wait,
+                               .begin_recording = begin_recording,
+                               .end_recording = end_recording,
+                               .play = play,
+                               .forget = forget};
   return &backend;
 }
 

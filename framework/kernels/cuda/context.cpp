@@ -1,5 +1,7 @@
 #include "framework/kernels/cuda/context.h"
 
+#include <vector>
+
 #include "framework/check.h"
 #include "framework/kernels/cuda/libraries.h"
 #include "framework/memory.h"
@@ -19,6 +21,9 @@ cublasHandle_t create_cublas() {
   check(cublas().set_workspace(handle, memory.data(), workspace_bytes), "cublasSetWorkspace");
   return handle;
 }
+
+RecordedStep recorded;
+bool any_recording = false;
 
 }  // namespace
 
@@ -49,11 +54,39 @@ void* workspace(std::size_t bytes) {
   static Memory memory;
   static std::size_t size = 0;
   if (bytes > size) {
-    memory = {};  // so that both need not be there at once
+    static std::vector<Memory> before;
+    if (any_recording)
+      before.push_back(std::move(memory));
+    else
+      memory = {};  // so that both need not be there at once
     size = bytes;
     memory = Memory(bytes);
   }
   return memory.data();
+}
+
+RecordedStep recorded_step() { return recorded; }
+
+void begin_recording(const RecordedStep& step) {
+  any_recording = true;
+  // Relaxed: memory may be asked for meanwhile.
+  check(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
+  recorded = step;
+}
+
+cudaGraphExec_t end_recording(bool keep) {
+  recorded = {};
+  cudaGraph_t graph = nullptr;
+  const cudaError_t status = cudaStreamEndCapture(stream(), &graph);
+  if (!keep) {  // something has failed already, which is said
+    if (graph) cudaGraphDestroy(graph);
+    return nullptr;
+  }
+  check(status, "cudaStreamEndCapture");
+  cudaGraphExec_t result = nullptr;
+  check(cudaGraphInstantiate(&result, graph, 0), "cudaGraphInstantiate");
+  check(cudaGraphDestroy(graph), "cudaGraphDestroy");
+  return result;
 }
 
 double* sum_of_reduction() {

@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace unroll::gpu {
 
@@ -15,8 +16,18 @@ cudaStream_t stream();
 // Puts cuBLAS's work there; made at first use. Throws Error, naming what is missing.
 cublasHandle_t cublas_handle();
 
-// Memory of the device for one call: whoever asks next gets the same. It grows, and never shrinks.
+// Memory of the device for one call: whoever asks next gets the same. It grows, and never shrinks; what it was before
+// stays, as graphs that were recorded use it.
 void* workspace(std::size_t bytes);
+
+// While work is recorded as a graph: where the number of the step will stand when it plays, and what it is now. Else null.
+struct RecordedStep {
+  const uint32_t* step = nullptr;
+  uint32_t now = 0;
+};
+RecordedStep recorded_step();
+void begin_recording(const RecordedStep& step);
+cudaGraphExec_t end_recording(bool keep);  // null unless it is to be kept
 
 // One number of the device's, for a sum on its way to where it belongs.
 double* sum_of_reduction();

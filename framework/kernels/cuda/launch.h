@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "framework/kernels/cuda/context.h"
 #include "framework/kernels/pointwise.h"
@@ -179,9 +180,9 @@ T* given(T* memory, int64_t) {
 
 #else
 
-// The stand-in's: runs work(context) while device memory can be reached; and fails the test if `bytes` at `memory` are
-// not of one block of device memory.
-extern "C" cudaError_t unroll_standin_launch(void (*work)(const void* context), const void* context);
+// The stand-in's: runs work(context) while device memory can be reached, on a copy of the context's bytes if that is later;
+// and fails the test if `bytes` at `memory` are not of one block of device memory.
+extern "C" cudaError_t unroll_standin_launch(void (*work)(const void* context), const void* context, std::size_t bytes);
 extern "C" void unroll_standin_check(const void* memory, std::size_t bytes);
 
 class Team {
@@ -224,8 +225,9 @@ class Team {
 
 template <class Work>
 void launch(Work work) {
+  static_assert(std::is_trivially_copyable_v<Work>);  // a graph copies it byte by byte, as CUDA does
   const auto run = [](const void* context) { (*static_cast<const Work*>(context))(); };
-  gpu::check(unroll_standin_launch(run, &work), "a kernel");
+  gpu::check(unroll_standin_launch(run, &work, sizeof work), "a kernel");
 }
 
 template <class F>

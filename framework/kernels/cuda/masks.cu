@@ -11,12 +11,15 @@ struct Dropout {
   const real* x;
   real rate, kept;
   RandomKey key;
+  gpu::RecordedStep recorded;  // of a graph: the key's step moves on with that of the graph
   int64_t period;
   real* y;
   int64_t n;
   bool add;
   UNROLL_KERNEL void operator()(int64_t block) const {
-    const auto bits = key.block(static_cast<uint32_t>(block));
+    RandomKey now = key;
+    if (recorded.step) now.step += *recorded.step - recorded.now;
+    const auto bits = now.block(static_cast<uint32_t>(block));
     for (int64_t begin = 4 * block; begin < n; begin += period) {
       for (int k = 0; k < 4 && 4 * block + k < period && begin + k < n; ++k) {
         const real uniform = static_cast<real>(static_cast<int32_t>(bits[k] >> 8)) * real(0x1p-24);
@@ -28,7 +31,7 @@ struct Dropout {
 };
 void dropout(const real* x, real rate, const RandomKey& key, int64_t period, real* y, int64_t n, bool add) {
   if (n == 0) return;
-  each((period + 3) / 4, Dropout{given(x, n), rate, 1 / (1 - rate), key, period, given(y, n), n, add});
+  each((period + 3) / 4, Dropout{given(x, n), rate, 1 / (1 - rate), key, gpu::recorded_step(), period, given(y, n), n, add});
 }
 
 struct Blend {

@@ -1,0 +1,52 @@
+// Work that a GPU was asked for once, to be asked for again at once: a CUDA graph.
+//
+//   const Graph graph(&values->orders.step, params.step(), [&] { … a step's operations … });
+//   graph.play();   // all of them, on the numbers that are in the same places now
+//
+// Asking for a step's thousands of small operations one by one keeps a host busy for longer than a GPU needs to do them;
+// a graph is one call. Recording does nothing yet. What is recorded works on the same memory each time, so what is to
+// differ must be put there before: data, the learning rate, the number of the step. Temporary memory comes from a pool
+// that only recordings use, and belongs to them for good.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "framework/device.h"
+
+namespace unroll {
+
+class Graph {
+ public:
+  // Records what `work` asks of the GPU. `step` is in the device's memory: masks are those of the number that stands there
+  // when the graph plays, given that it is `now` at present. Throws what `work` throws, Error where it needs the host
+  // (device.h), and Error on a CPU. Everything that `work` makes at first use must have been made: let it run once before.
+  template <class F>
+  Graph(const uint32_t* step, uint32_t now, F&& work) {
+    Recording recording(step, now);
+    std::forward<F>(work)();
+    graph_ = recording.end();
+  }
+  Graph(Graph&& other) noexcept : graph_(std::exchange(other.graph_, nullptr)) {}
+  Graph& operator=(Graph other) noexcept {
+    std::swap(graph_, other.graph_);
+    return *this;
+  }
+  ~Graph();
+
+  void play() const;
+
+ private:
+  class Recording {
+   public:
+    Recording(const uint32_t* step, uint32_t now);
+    ~Recording();
+    void* end();
+
+   private:
+    bool ended_ = false;
+  };
+  void* graph_ = nullptr;
+};
+
+}  // namespace unroll
