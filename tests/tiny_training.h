@@ -41,14 +41,18 @@ struct TinyTraining {
             .cut = variable_bptt ? [this](int epoch) { return cut(epoch); } : std::function<int64_t(int)>(),
             .begin_epoch = [this](int) { state.reset(); },
             .loss =
-                [this](int64_t k) {
-                  const Window window = windows.at(k);
+                [this](int64_t) {
                   auto out = lstm(dropout(embedding(window.input)), state);
                   next = out.state;
                   WindowLoss result =
                       mean_loss(softmax_cross_entropy(decoder, out.y, window.target), window.target.size());
                   if (variable_bptt) result.rate_factor = window.target.dim(0) / 12.0;
                   return result;
+                },
+            .load =
+                [this](int64_t k) {
+                  window = windows.at(k);
+                  return windows.kind_of(window);
                 },
             .carry = [this] { state = next; },
             .carried = {{"h", state.h}, {"c", state.c}}};
@@ -72,6 +76,7 @@ struct TinyTraining {
   Lstm lstm;
   Dense decoder;
   BpttWindows windows{text, {.batch = 3, .steps = 4}};  // 25 windows
+  Window window;
   LstmState state;
   LstmVars next;
   bool variable_bptt;

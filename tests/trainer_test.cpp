@@ -32,6 +32,8 @@ static std::atomic<int64_t> allocations{0};
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
+static Var number(double x) { return Var(Tensor::full({}, static_cast<real>(x))); }
+
 TEST_CASE("the loop calls the task's functions in their order") {
   Line line;
   Sgd sgd(line.params, {.learning_rate = 0.1});
@@ -161,7 +163,7 @@ TEST_CASE("what is reported: means over what was predicted, the best score, time
   trainer.run({.windows = 2,
                .loss =
                    [&](int64_t k) {  // 2 predictions of 1 nat each, then 6 of 3
-                     return WindowLoss{line.loss(k), k == 0 ? 2.0 : 18.0, k == 0 ? 2 : 6};
+                     return WindowLoss{line.loss(k), number(k == 0 ? 1 : 3), k == 0 ? 2 : 6};
                    },
                .validate =
                    [&] {
@@ -286,7 +288,7 @@ TEST_CASE("what cannot be trained is said at once") {
   CHECK(lacks(error({}, {.windows = 1}), {"loss"}) == "");
 
   TrainingTask task = line.task();
-  task.loss = [&](int64_t k) { return WindowLoss{line.loss(k), k == 1 ? std::nan("") : 1.0, 1}; };
+  task.loss = [&](int64_t k) { return WindowLoss{line.loss(k), number(k == 1 ? std::nan("") : 1), 1}; };
   ProgressOptions progress = silent;
   CHECK(lacks(error({.epochs = 2, .progress = progress}, task), {"diverged", "epoch 1", "window 2 of 3"}) ==
         "");
@@ -307,7 +309,7 @@ TEST_CASE("epochs are printed as plain lines and logged as JSON") {
   trainer.run({.windows = 1,
                .loss =
                    [&](int64_t k) {
-                     return WindowLoss{line.loss(k), 20, 10};
+                     return WindowLoss{line.loss(k), number(2), 10};
                    },
                .validate = [&] { return epoch++ == 0 ? 123.456 : 234.5; }});
   std::fclose(stream);

@@ -30,7 +30,7 @@ double mean_of(double total, int64_t count) { return count > 0 ? total / static_
 }  // namespace
 
 WindowLoss mean_loss(const Var& mean, int64_t count) {
-  return {mean, static_cast<double>(mean.item()) * static_cast<double>(count), count};
+  return {mean, mean, count};
 }
 
 Trainer::Trainer(Optimizer& optimizer, TrainerOptions options)
@@ -59,6 +59,10 @@ void Trainer::run(const TrainingTask& task) {
   stopped_ = false;
   epochs_.reserve(static_cast<size_t>(options_.epochs));
   if (!finished()) open_log();
+  require(!options_.graph || task.load, "trainer: a graph needs a task that loads its windows (TrainingTask::load)");
+  require_input(!options_.graph || on_gpu(), "graph = true: only a GPU plays a step as a graph, and the device is {}",
+                name_of(device()));
+  if (on_gpu()) ahead_.emplace(optimizer_, task.carried, options_.graph), ahead_->set_totals(state_);
   last_save_ = clock_seconds();
   // What a rollback in the first epoch goes back to.
   if (options_.on_divergence == OnDivergence::rollback &&
@@ -94,8 +98,15 @@ void Trainer::train_epoch(const TrainingTask& task) {
   epoch_begin_ = times_;
   const double begin = clock_seconds();
   while (state_.window < state_.windows) {
-    const uint32_t step = optimizer_.parameters().step();
-    train_step(task);
+    uint32_t step = optimizer_.parameters().step();
+    if (ahead_) {
+      ask_for_step(task);
+      if (state_.window == state_.windows || progress.due(state_.window) || is_log_due() || save_is_due() ||
+          signal_received() || ahead_->is_far())
+        step = catch_up(task).value_or(step);
+    } else {
+      train_step(task);
+    }
     const bool stepped = optimizer_.parameters().step() != step;
     if (!notice_.empty()) {
       progress.clear();
@@ -109,7 +120,7 @@ void Trainer::train_epoch(const TrainingTask& task) {
                       {{"loss", mean}, {"perplexity", std::exp(mean)}, {rate_name, rate, true}});
     else
       progress.update(state_.window, {{"loss", mean}, {rate_name, rate, true}});
-    if (stepped && optimizer_.parameters().step() % options_.log_every == 0) log_interval();
+    if (stepped && is_log_due()) log_interval();
     if (save_is_due()) save(task, last_file);
     if (const int signal = signal_received()) {
       save(task, last_file);
@@ -135,14 +146,14 @@ void Trainer::train_step(const TrainingTask& task) {
       {
         Tape tape({.part = static_cast<uint32_t>(window - state_.window)});
         try {
+          if (task.load) task.load(window);
           const WindowLoss loss = task.loss(window);
-          if (!std::isfinite(shown(mean_of(loss.total, loss.count))) || !std::isfinite(loss.objective.item()))
-            throw diverged(window,
-                           fmt::format("step {}: the loss is {}", optimizer_.parameters().step(),
-                                       mean_of(loss.total, loss.count)),
+          const double mean = static_cast<double>(loss.mean.item());
+          if (!std::isfinite(shown(mean)) || !std::isfinite(loss.objective.item()))
+            throw diverged(window, fmt::format("step {}: the loss is {}", optimizer_.parameters().step(), mean),
                            tape.first_not_finite());
           tape.backward(loss.objective, scale);
-          total += loss.total;
+          total += mean * static_cast<double>(loss.count);
           count += loss.count;
           rate_factor += loss.rate_factor;
         } catch (const MemoryRefused& refusal) {
@@ -166,17 +177,14 @@ void Trainer::train_step(const TrainingTask& task) {
 // A step with the gradients of `windows` windows, the last of which is not carried yet; `rate_factor` is the
 // sum of theirs.
 void Trainer::update(const TrainingTask& task, int64_t windows, double rate_factor) {
-  if (state_.schedule)
-    optimizer_.set_learning_rate(state_.schedule->rate(state_.epoch, optimizer_.parameters().step()) *
-                                 state_.rate_factor);
-  state_.learning_rate = optimizer_.learning_rate();
+  set_scheduled_rate();
   LossScale* const loss = loss_scale();
   try {
     // The norm is measured even where nothing is clipped: it shows what is not finite before it reaches a
     // weight.
     const Profile::Part part("optimizer step");
     gradient_norm_ = optimizer_.step(
-        {.max_norm = options_.clip > 0 ? options_.clip : std::numeric_limits<double>::infinity(),
+        {.max_norm = clipping(),
          .factor = 1.0 / static_cast<double>(windows) / (loss ? loss->scale : 1),
          .rate_factor = rate_factor / static_cast<double>(windows)});
     if (loss) loss->succeeded();
@@ -190,6 +198,13 @@ void Trainer::update(const TrainingTask& task, int64_t windows, double rate_fact
     const char* const scaled = loss ? " in fp16, with the loss scale at its smallest, 1" : "";
     throw diverged(window, reason.what() + std::string(scaled), tape.first_not_finite());
   }
+}
+
+void Trainer::set_scheduled_rate() {
+  if (state_.schedule)
+    optimizer_.set_learning_rate(state_.schedule->rate(state_.epoch, optimizer_.parameters().step()) *
+                                 state_.rate_factor);
+  state_.learning_rate = optimizer_.learning_rate();
 }
 
 LossScale* Trainer::loss_scale() {
@@ -222,6 +237,7 @@ void Trainer::finish_epoch(const TrainingTask& task) {
   state_.count = state_.window = 0;
   if (LossScale* const loss = loss_scale()) loss->skipped_in_epoch = 0;
   ++state_.epoch;
+  if (ahead_) ahead_->set_totals(state_);
   write(record);
   print(report);
   epochs_.push_back(report);
@@ -283,6 +299,8 @@ std::optional<Differences> Trainer::resume(const TrainingTask& task) {
   return differences;
 }
 
+bool Trainer::is_log_due() const { return optimizer_.parameters().step() % options_.log_every == 0; }
+
 bool Trainer::save_is_due() const {
   const auto& [every_steps, every_minutes, metadata, also] = options_.checkpoints;
   return (every_steps > 0 && optimizer_.parameters().step() % every_steps == 0) ||
@@ -291,6 +309,7 @@ bool Trainer::save_is_due() const {
 
 void Trainer::save(const TrainingTask& task, const char* name) {
   if (options_.folder.empty()) return;
+  if (ahead_) catch_up(task);
   const double begin = clock_seconds();
   const Profile::Part part("checkpoint");
   write_checkpoint(options_.folder / name, optimizer_, state_, task.carried, options_.checkpoints);
@@ -321,6 +340,7 @@ void Trainer::roll_back(const TrainingTask& task, const Diverged& reason) {
   if (!state_.schedule)
     optimizer_.set_learning_rate(optimizer_.learning_rate() * factor / state_.rate_factor);
   state_.rate_factor = factor;
+  if (ahead_) ahead_->set_totals(state_);
   log_->cut_after(optimizer_.parameters().step(), state_.epoch);
   say(fmt::format("{}\nback to step {}, the learning rate times {:g}", reason.what(),
                   optimizer_.parameters().step(), factor));

@@ -20,7 +20,7 @@
 // What is trained on is the task's affair: windows of text or of a series, whatever has a loss. The trainer
 // knows the order of things: gradients of one or several windows, clipping, a step, what crosses to the next
 // window; after an epoch the held-out score, the schedule, the log, a checkpoint, a line for whoever is
-// watching. With a folder, the run can be interrupted and goes on in the same bits: checkpoint.h shows how.
+// watching. On a GPU the host runs ahead of it (run_ahead.h). With a folder, the run can be interrupted and goes on in the same bits: checkpoint.h shows how.
 //
 // In fp16 the loss is scaled (loss_scale.h). A step whose scaled gradient overflows is left out, and is no divergence: its
 // windows are carried and counted. One whose gradient is not finite at the smallest scale is.
@@ -33,6 +33,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,13 +44,14 @@
 #include "training/log.h"
 #include "training/memory_advice.h"
 #include "training/progress.h"
+#include "training/run_ahead.h"
 
 namespace unroll::inline UNROLL_REAL {
 
 // The loss of one window.
 struct WindowLoss {
   Var objective;      // is differentiated
-  double total = 0;   // what is reported: the sum over what was predicted (nats, squared errors) …
+  Var mean;           // what is reported: the mean over what was predicted (nats, squared errors) …
   int64_t count = 0;  // … and of how many (tokens, values)
   double rate_factor = 1;  // of the learning rate of the window's step; of several windows the mean
 };
@@ -69,6 +71,10 @@ struct TrainingTask {
   std::function<void(int epoch)> begin_epoch = {};
   // Is recorded, with dropout. Asked a second time for the same window where the gradient was not finite.
   std::function<WindowLoss(int64_t window)> loss = {};
+  // Where there is one, it is called before `loss`: brings the window's data to where `loss` finds those of any window,
+  // and returns a number that is the same for windows of which `loss` asks for the same operations, on memory in the same
+  // places and with the same constants: how many steps there are, how many targets are scored. What a graph needs.
+  std::function<int64_t(int64_t window)> load = {};
   // After a window's gradients: what crosses to the next (`state = next`).
   std::function<void()> carry = {};
   // The held-out score, the lower the better. Nothing is recorded. If it throws Interrupted
@@ -108,6 +114,9 @@ struct TrainerOptions {
   CheckpointOptions checkpoints = {};
   int64_t log_every = 100;  // steps of an interval of the log
   WindowSizes window_sizes = {};  // for the advice where memory runs out
+  // On a GPU: windows are recorded the second time that one of their kind comes, as CUDA graphs, and played from then on.
+  // The same bits, and a host that has less to do. Needs TrainingTask::load, and a `loss` that reads nothing on the host.
+  bool graph = false;
 };
 
 struct EpochReport {
@@ -161,6 +170,13 @@ class Trainer {
   int64_t windows_of(const TrainingTask& task) const;  // of the present epoch
   void train_epoch(const TrainingTask& task);
   void train_step(const TrainingTask& task);
+  void ask_for_step(const TrainingTask& task);  // the same, without waiting for the GPU
+  RunAhead::WindowFacts ask_for_window(const TrainingTask& task, int64_t window, uint32_t part,
+                                       const std::function<void(const RunAhead::WindowFacts&)>& order, bool last);
+  // Looks at what became of the steps that were asked for. Where one had failed, it was taken again: its number.
+  std::optional<uint32_t> catch_up(const TrainingTask& task);
+  void set_scheduled_rate();
+  double clipping() const { return options_.clip > 0 ? options_.clip : std::numeric_limits<double>::infinity(); }
   int64_t bytes_of_slabs() const;
   void update(const TrainingTask& task, int64_t windows, double rate_factor);
   LossScale* loss_scale();  // of a training in fp16, else nullptr: nothing is scaled
@@ -169,6 +185,7 @@ class Trainer {
 
   void save(const TrainingTask& task, const char* name);
   bool save_is_due() const;
+  bool is_log_due() const;
   Diverged diverged(int64_t window, const std::string& what, const std::string& first) const;
   void skip(const Diverged& reason);
   void roll_back(const TrainingTask& task, const Diverged& reason);
@@ -186,6 +203,7 @@ class Trainer {
   TrainerState state_;
   std::vector<EpochReport> epochs_;
   std::optional<RunLog> log_;
+  std::optional<RunAhead> ahead_;  // on a GPU
   Times times_, epoch_begin_, interval_begin_;  // the latter two: as they stood then
   double gradient_norm_ = 0;                    // of the last step
   double last_save_ = 0;                        // on the clock

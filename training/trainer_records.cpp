@@ -50,6 +50,7 @@ void Trainer::log_interval() {
   write(record);
   state_.interval_total = 0;
   state_.interval_count = 0;
+  if (ahead_) ahead_->set_totals(state_);
   interval_begin_ = times_;
 }
 

@@ -43,7 +43,8 @@ TrainerOptions Session::trainer_options(const fs::path& folder) const {
                          .progress = {.stream = voice_.out},
                          .folder = folder,
                          .log_every = training.log_every,
-                         .window_sizes = trainee_.window_sizes};
+                         .window_sizes = trainee_.window_sizes,
+                         .graph = trainee_.graph};
   if (voice_.quiet) options.progress.mode = ProgressOptions::Mode::silent;
   if (folder.empty()) return options;
   options.on_divergence = training.on_divergence;
@@ -104,6 +105,9 @@ void Session::fit() {
 }
 
 void Session::train(Trainer& trainer, const TrainingTask& task) {
+  require_input(!(options_.profile && trainee_.graph),
+                "--profile measures one operation after the other, and with training.graph = true they are one call: "
+                "leave one of the two out");
   if (options_.profile) profile_.emplace();
   trainer.run(task);
 }

@@ -51,6 +51,7 @@ struct Trainee {
   WindowSizes window_sizes = {};  // for the advice where memory runs out
   std::vector<std::string> window_keys =
       {};  // the same in the middle of an epoch: they decide where windows begin
+  bool graph = false;  // TrainerOptions::graph
   // What of the data is not as it was when the checkpoint with this metadata was written. Throws InputError
   // where training cannot go on: `path` begins the message.
   std::function<Differences(const Metadata& then, const std::string& path)> data_differences;

@@ -120,6 +120,9 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
       {{"mean", Reduction::mean}, {"sum-over-steps", Reduction::sum_over_steps}},
       "what is minimised: the mean over tokens, or the sum over a window's steps of the mean over the batch; "
       "learning rate and clip are relative to it");
+  reader.key("graph", r.training.graph,
+             "on a GPU: windows are played as CUDA graphs from the third of their size on: the same bits, and less for the "
+             "host to do");
   const char* revisiting = "Merity, McCann, Socher 2017";
   reader
       .key("activation_regularization", r.training.activation_regularization,

@@ -53,6 +53,7 @@ struct Recipe {
   } data;
   struct : TrainingSection {
     Reduction reduction = Reduction::sum_over_steps;
+    bool graph = false;
     float activation_regularization = 0, temporal_activation_regularization = 0;
     int sample_every_epochs = 0, sample_words = 30;
   } training;

@@ -59,7 +59,12 @@ RunDescription TextTraining::description() const {
 TrainingTask TextTraining::task() {
   TrainingTask task{.windows = windows_.count(),
                     .begin_epoch = [this](int) { state_.reset(); },
-                    .loss = [this](int64_t k) { return loss(windows_.at(k)); },
+                    .loss = [this](int64_t) { return loss(); },
+                    .load =
+                        [this](int64_t k) {
+                          window_ = windows_.at(k);
+                          return windows_.kind_of(window_);
+                        },
                     .carry = [this] { state_ = next_; },
                     .validate = [this] { return score_split(Split::valid).perplexity(); },
                     .carried = carried(state_)};
@@ -71,12 +76,12 @@ TrainingTask TextTraining::task() {
   return task;
 }
 
-WindowLoss TextTraining::loss(const Window& window) {
+WindowLoss TextTraining::loss() {
   const auto& t = recipe_.training;
-  const int steps = window.target.dim(0);
-  const LanguageModel::Output out = model_(window.input, window.target, state_);
+  const int steps = window_.target.dim(0);
+  const LanguageModel::Output out = model_(window_.input, window_.target, state_);
   next_ = out.state;
-  WindowLoss result = mean_loss(out.loss, window.target.size());
+  WindowLoss result = mean_loss(out.loss, window_.target.size());
   if (const real alpha = t.activation_regularization; alpha > 0)
     result.objective = result.objective + activation_regularization(out.dropped, alpha);
   if (const real beta = t.temporal_activation_regularization; beta > 0)
@@ -100,10 +105,11 @@ Trainee TextTraining::trainee() {
           .description = description(),
           .differing_keys =
               [this](const RecipeFile& before) { return ptb::differing_keys(load_recipe(before), recipe_); },
-          .harmless_keys = {"training.sample_every_epochs", "training.sample_words"},
+          .harmless_keys = {"training.graph", "training.sample_every_epochs", "training.sample_words"},
           .fixed_keys = {"model.cell", "model.tied"},
           .window_sizes = {{"data.batch", recipe_.data.batch}, {"data.bptt", recipe_.data.bptt}},
           .window_keys = window_keys,
+          .graph = recipe_.training.graph,
           .data_differences = [this](const Metadata& then,
                                      const std::string& path) { return differences(then, path); },
           .after_epoch = [this](int epoch) { sample(epoch); },

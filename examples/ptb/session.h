@@ -28,7 +28,7 @@ class TextTraining {
   std::vector<RunDescription::Figure> facts() const;
   RunDescription description() const;
   TrainingTask task();
-  WindowLoss loss(const Window& window);
+  WindowLoss loss();
   Metadata metadata() const;
   Differences differences(const Metadata& then, const std::string& path) const;
   Trainee trainee();
@@ -45,6 +45,7 @@ class TextTraining {
   Text text_;
   LanguageModel model_;
   BpttWindows windows_;
+  Window window_;  // the present one
   RecurrentState state_;
   RecurrentVars next_;
   Result result_;

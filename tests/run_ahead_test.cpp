@@ -1,0 +1,277 @@
+// Training on a GPU without waiting for it, and with graphs: the same bits as step by step, and the same words where a step
+// fails.
+#include <filesystem>
+#include <limits>
+
+#include <doctest/doctest.h>
+
+#include "tests/folder.h"
+#include "tests/tiny_training.h"
+#include "tests/with_precision.h"
+
+#ifdef UNROLL_STANDIN
+#include "tests/standin/standin.h"
+#endif
+
+using namespace unroll;
+
+namespace {
+
+using Rule = TinyTraining::Setup::Rule;
+
+struct Outcome {
+  std::vector<real> weights, h;
+  double total = 0, learning_rate = 0;
+  int64_t count = 0, skipped = 0;
+  uint32_t step = 0;
+  bool operator==(const Outcome&) const = default;
+};
+Outcome outcome_of(const TinyTraining& t, const TrainerState& state) {
+  return {t.params.values().to_host(), t.state.h.to_host(), state.train,
+          t.optimizer->learning_rate(), state.all_count, state.skipped, t.params.step()};
+}
+
+TrainerOptions quietly(TrainerOptions options) {
+  options.progress.mode = ProgressOptions::Mode::silent;
+  options.clip = 0.5;
+  options.epochs = 3;
+  return options;
+}
+
+// The trainer's own order of things, written down once more, and each step waited for.
+Outcome step_by_step(TinyTraining& t, const TrainerOptions& options) {
+  const TrainingTask task = t.task();
+  TrainerState state;
+  for (int epoch = 1; epoch <= options.epochs; ++epoch) {
+    const int64_t windows = task.cut ? task.cut(epoch) : task.windows;
+    task.begin_epoch(epoch);
+    double total = 0;
+    int64_t count = 0;
+    for (int64_t begin = 0; begin < windows; begin += options.accumulate) {
+      const int64_t end = std::min(begin + options.accumulate, windows);
+      double rate_factor = 0, of_step = 0;
+      for (int64_t k = begin; k < end; ++k) {
+        {
+          Tape tape({.part = static_cast<uint32_t>(k - begin)});
+          task.load(k);
+          const WindowLoss loss = task.loss(k);
+          of_step += static_cast<double>(loss.mean.item()) * static_cast<double>(loss.count);
+          count += loss.count, rate_factor += loss.rate_factor;
+          tape.backward(loss.objective);
+        }
+        const auto n = static_cast<double>(end - begin);
+        if (k + 1 == end)
+          t.optimizer->step({.max_norm = options.clip, .factor = 1 / n, .rate_factor = rate_factor / n});
+        task.carry();
+      }
+      total += of_step;
+    }
+    state.train = total / static_cast<double>(count);
+    state.all_count += count;
+    if (epoch == 1)
+      if (auto* asgd = dynamic_cast<Asgd*>(t.optimizer.get())) asgd->start_averaging();
+  }
+  return outcome_of(t, state);
+}
+
+Outcome ahead(TinyTraining& t, const TrainerOptions& options, const TrainingTask& task) {
+  Trainer trainer(*t.optimizer, options);
+  TrainingTask whole = task;
+  whole.after_epoch = [&](const EpochReport& report) {
+    if (report.epoch == 1)
+      if (auto* asgd = dynamic_cast<Asgd*>(t.optimizer.get())) asgd->start_averaging();
+  };
+  trainer.run(whole);
+  return outcome_of(t, trainer.state());
+}
+
+}  // namespace
+
+TEST_CASE("ahead of the device and with graphs, training has the bits that it has step by step") {
+  for (const Rule rule : {Rule::adam, Rule::momentum, Rule::asgd})
+    for (const bool variable_bptt : {false, true})
+      for (const int accumulate : {1, 3}) {
+        CAPTURE(static_cast<int>(rule));
+        CAPTURE(variable_bptt);
+        CAPTURE(accumulate);
+        const TinyTraining::Setup setup{.rule = rule, .variable_bptt = variable_bptt};
+        const TrainerOptions options = quietly({.accumulate = accumulate});
+        TinyTraining slow(setup);
+        const Outcome expected = step_by_step(slow, options);
+        for (const bool graph : {false, true}) {
+          CAPTURE(graph);
+          TinyTraining t(setup);
+          TrainerOptions with = options;
+          with.graph = graph;
+          CHECK(ahead(t, with, t.task()) == expected);
+          if (rule != Rule::asgd) continue;
+          CHECK(t.optimizer->averages()->to_host() == slow.optimizer->averages()->to_host());
+        }
+      }
+}
+
+TEST_CASE("the learning rate of a schedule reaches steps that are graphs") {
+  const auto trained = [](bool graph) {
+    TinyTraining t({});
+    TrainerOptions options = quietly({.schedule = Schedule{.kind = Schedule::Kind::cosine, .learning_rate = 0.05, .total = 75, .final_rate = 0.001}});
+    options.graph = graph;
+    return ahead(t, options, t.task());
+  };
+  const Outcome eager = trained(false);
+  CHECK(trained(true) == eager);
+  CHECK(eager.learning_rate < 0.002);
+}
+
+TEST_CASE("a step that is not finite is left out, or said, as it is step by step") {
+  // Window 9 of the second epoch.
+  const auto failing = [](TinyTraining& t, bool in_loss) {
+    TrainingTask task = t.task();
+    auto epoch = std::make_shared<int>(0);
+    const auto infinite = std::make_shared<Var>(Tensor::full({}, std::numeric_limits<real>::infinity()));
+    task.begin_epoch = [&t, epoch](int e) { t.state.reset(), *epoch = e; };
+    task.load = [load = task.load, epoch](int64_t k) { return load(k) + (*epoch == 2 && k == 9 ? int64_t{1} << 60 : 0); };
+    task.loss = [loss = task.loss, epoch, infinite, in_loss](int64_t k) {
+      WindowLoss result = loss(k);
+      if (*epoch != 2 || k != 9) return result;
+      if (in_loss)
+        result.mean = result.mean + *infinite;
+      else  // finite forwards, and not backwards
+        result.objective = result.objective + sum(sqrt(result.objective - result.objective));
+      return result;
+    };
+    return task;
+  };
+  for (const bool in_loss : {true, false}) {
+    CAPTURE(in_loss);
+    std::string said[2];
+    Outcome skipped[2];
+    for (const bool graph : {false, true}) {
+      TrainerOptions options = quietly({});
+      options.graph = graph;
+      TinyTraining stopped({});
+      Trainer trainer(*stopped.optimizer, options);
+      try {
+        trainer.run(failing(stopped, in_loss));
+      } catch (const Diverged& diverged) {
+        said[graph] = diverged.what();
+      }
+      CHECK(stopped.params.step() == 34);
+      options.on_divergence = OnDivergence::skip;
+      TinyTraining t({});
+      skipped[graph] = ahead(t, options, failing(t, in_loss));
+    }
+    CHECK(said[0].find(in_loss ? "step 34: the loss is inf (epoch 2, window 10 of 25" : "step 34: the gradient of '") !=
+          std::string::npos);
+    CHECK(said[0] == said[1]);
+    CHECK(skipped[0] == skipped[1]);
+    CHECK(skipped[0].skipped == 1);
+    CHECK(skipped[0].step == 74);
+  }
+}
+
+TEST_CASE("in fp16, scales that overflow and grow are those of training step by step") {
+  const WithPrecision half(Precision::fp16);
+  const auto trained = [](bool graph) {
+    TinyTraining t({.rule = Rule::momentum});
+    TrainerOptions options = quietly({.accumulate = 2});
+    options.graph = graph;
+    TrainingTask task = t.task();
+    bool large = false;  // an epoch's objective, whose gradient the first scale takes out of range
+    task.begin_epoch = [&](int epoch) { t.state.reset(), large = epoch == 2; };
+    task.load = [&, load = task.load](int64_t k) { return load(k) + (large ? int64_t{1} << 60 : 0); };
+    task.loss = [&, loss = task.loss](int64_t k) {
+      WindowLoss result = loss(k);
+      if (large) result.objective = result.objective * real(1e5);
+      return result;
+    };
+    Trainer trainer(*t.optimizer, options);
+    trainer.run(task);
+    const LossScale& scale = trainer.state().loss_scale.value();
+    return std::tuple(outcome_of(t, trainer.state()), scale.scale, scale.good_steps, scale.skipped);
+  };
+  const auto eager = trained(false);
+  CHECK(trained(true) == eager);
+  CHECK(std::get<3>(eager) > 0);
+}
+
+TEST_CASE("training that goes on from a checkpoint in the middle of an epoch has the same bits, with graphs or without") {
+  const auto trained = [](const std::filesystem::path& folder, std::initializer_list<bool> graphs) {
+    Outcome outcome;
+    int part = 0;
+    for (const bool graph : graphs) {
+      TinyTraining t({.rule = Rule::momentum});
+      TrainerOptions options = quietly({.folder = folder, .checkpoints = {.every_steps = 7}});
+      options.graph = graph;
+      options.log_every = 5;
+      Trainer trainer(*t.optimizer, options);
+      TrainingTask task = t.task();
+      if (++part == 1 && graphs.size() > 1)
+        task.loss = [loss = task.loss, calls = 0](int64_t k) mutable {
+          if (++calls == 4) throw std::runtime_error("killed");  // most windows are played
+          return loss(k);
+        };
+      trainer.resume(task);
+      try {
+        trainer.run(task);
+      } catch (const std::runtime_error& killed) {
+        if (std::string_view(killed.what()) != "killed") throw;
+      }
+      outcome = outcome_of(t, trainer.state());
+    }
+    return outcome;
+  };
+  const Folder whole, parts, mixed;
+  const Outcome expected = trained(whole.path(), {false});
+  CHECK(trained(parts.path(), {true, true}) == expected);
+  CHECK(trained(mixed.path(), {true, false}) == expected);
+}
+
+TEST_CASE("what cannot be recorded is said") {
+  TinyTraining t({});
+  TrainerOptions options = quietly({});
+  options.graph = true;
+  TrainingTask task = t.task();
+  task.loss = [loss = task.loss](int64_t k) {
+    const WindowLoss result = loss(k);
+    (void)result.mean.item();
+    return result;
+  };
+  Trainer reads(*t.optimizer, options);
+  CHECK_THROWS_WITH_AS(reads.run(task), "a step that is recorded as a graph cannot read numbers on the host", Error);
+  TinyTraining other({});
+  task = other.task();
+  task.load = nullptr;
+  task.loss = [&](int64_t) { return WindowLoss{}; };
+  Trainer unloaded(*other.optimizer, options);
+  CHECK_THROWS_WITH_AS(unloaded.run(task), doctest::Contains("TrainingTask::load"), Error);
+}
+
+#ifdef UNROLL_STANDIN
+TEST_CASE("the host looks now and then, and a window that is played is one call") {
+  const auto counted = [](bool graph) {
+    TinyTraining t({});
+    TrainerOptions options = quietly({});
+    options.graph = graph;
+    Trainer trainer(*t.optimizer, options);
+    TrainingTask task = t.task();
+    standin::Control before;
+    task.begin_epoch = [&](int epoch) {
+      t.state.reset();
+      if (epoch == 3) before = standin::control();
+    };
+    trainer.run(task);
+    standin::Control after = standin::control();
+    after.launches -= before.launches, after.synchronizations -= before.synchronizations;
+    after.allocations -= before.allocations, after.graph_launches -= before.graph_launches;
+    return after;
+  };
+  const standin::Control eager = counted(false), graph = counted(true);
+  CHECK(eager.synchronizations == 1);  // in the epoch's 25 steps
+  CHECK(graph.synchronizations == 1);
+  CHECK(eager.allocations == 0);
+  CHECK(graph.allocations == 0);
+  CHECK(graph.graph_launches == 25);
+  CHECK(graph.launches == 50);  // h and c are kept beforehand: RunAhead::begin_step
+  CHECK(eager.launches > 25 * 40);
+}
+#endif

@@ -1,0 +1,83 @@
+// Training on a GPU without waiting for it. The host asks for one step after the other; the device itself decides whether a
+// step is finite and what clipping makes of it; now and then the host looks. A step that is not finite changes nothing, and
+// neither does any after it, so the host can go back to where it stood before, and take that step again one by one.
+//
+// With graphs, a window whose like was asked for before is one call (framework/graph.h).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "framework/graph.h"
+#include "optim/optimizer.h"
+#include "training/checkpoint.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+struct StepOutcome;  // framework/kernels/kernels.h
+
+class RunAhead {
+ public:
+  // `carried` as in TrainingTask.
+  RunAhead(Optimizer& optimizer, std::span<const NamedTensor> carried, bool graphs);
+
+  // What the host knows before a step.
+  struct Before {
+    TrainerState state;
+    int64_t count = 0;  // Trainer::Times::count
+    uint32_t step = 0;
+    std::vector<int64_t> counters = {};  // the optimizer's
+    double learning_rate = 0;
+  };
+  void begin_step(const TrainerState& state, int64_t count);
+
+  // What of a window is the same for all of its kind.
+  struct WindowFacts {
+    int64_t count = 0;
+    double rate_factor = 1;
+  };
+  struct Kind {
+    int64_t of_task = 0;  // TrainingTask::load
+    uint32_t part = 0;    // of the windows of a step, and …
+    bool last = false;    // … whether it is the last: only then the weights change
+    int form = 0;         // Optimizer::form()
+    double scale = 1;     // of the loss
+    auto operator<=>(const Kind&) const = default;
+  };
+  // Asks for a window: `order(facts)` of what the host has to say, then `work()`, which asks for the operations and
+  // returns the facts. Where `work` was recorded it is not called.
+  void ask(Kind kind, const std::function<void(const WindowFacts&)>& order, const std::function<WindowFacts()>& work);
+
+  // Waits for the device. What a step was before which failed; none: all are well.
+  bool asked() const { return !before_.empty(); }
+  StepOutcome look();
+  std::optional<Before> failed(const StepOutcome& outcome);  // puts the carried buffers and the optimizer back
+  void set_totals(const TrainerState& state);                // losses so far
+
+  // Whether it is time to look: after one step at first and where a step has failed, for another may, and after twice as
+  // many as the last time where all were well.
+  bool is_far() const { return std::ssize(before_) >= reach_; }
+
+ private:
+  struct Known {
+    WindowFacts facts;
+    std::optional<Graph> graph;
+    std::vector<Parameter*> written;  // parameters that have a gradient then
+  };
+  static constexpr int64_t most_graphs = 64;  // each keeps its memory
+
+  Optimizer& optimizer_;
+  std::vector<Tensor> carried_, kept_;  // before the present step
+  const bool graphs_;
+  static constexpr int64_t most_steps = 64;
+  int64_t reach_ = 1;
+  std::map<Kind, Known> known_;
+  int64_t recorded_ = 0;
+  std::vector<Before> before_;  // of the steps since the last look
+};
+
+}  // namespace unroll::inline UNROLL_REAL
