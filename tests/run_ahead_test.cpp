@@ -244,6 +244,9 @@ TEST_CASE("what cannot be recorded is said") {
   task.loss = [&](int64_t) { return WindowLoss{}; };
   Trainer unloaded(*other.optimizer, options);
   CHECK_THROWS_WITH_AS(unloaded.run(task), doctest::Contains("TrainingTask::load"), Error);
+  task = other.task();
+  task.carried.clear();
+  CHECK_THROWS_WITH_AS(unloaded.run(task), doctest::Contains("TrainingTask::carried"), Error);
 }
 
 #ifdef UNROLL_STANDIN

@@ -56,13 +56,20 @@ bool Trainer::out_of_patience() const {
 
 void Trainer::run(const TrainingTask& task) {
   require((task.windows > 0 || task.cut) && task.loss, "trainer: a task needs windows and a loss");
+  const bool can_go_back = !task.carry || !task.carried.empty();
+  if (options_.graph) {
+    require(on_gpu(), "trainer: only a GPU plays a step as a graph, and the device is {}", name_of(device()));
+    require(task.load != nullptr, "trainer: a graph needs a task that loads its windows (TrainingTask::load)");
+    require(can_go_back, "trainer: a graph needs a task that says what it carries (TrainingTask::carried)");
+  }
   stopped_ = false;
   epochs_.reserve(static_cast<size_t>(options_.epochs));
   if (!finished()) open_log();
-  require(!options_.graph || task.load, "trainer: a graph needs a task that loads its windows (TrainingTask::load)");
-  require_input(!options_.graph || on_gpu(), "graph = true: only a GPU plays a step as a graph, and the device is {}",
-                name_of(device()));
-  if (on_gpu()) ahead_.emplace(optimizer_, task.carried, options_.graph), ahead_->set_totals(state_);
+  ahead_.reset();
+  if (on_gpu() && can_go_back) {
+    ahead_.emplace(optimizer_, task.carried, options_.graph);
+    ahead_->set_totals(state_);
+  }
   last_save_ = clock_seconds();
   // What a rollback in the first epoch goes back to.
   if (options_.on_divergence == OnDivergence::rollback &&

@@ -82,7 +82,8 @@ struct TrainingTask {
   std::function<double()> validate = {};
   // After each epoch, once it is saved. The weights are the averaged ones, where there are some.
   std::function<void(const EpochReport&)> after_epoch = {};
-  // The buffers that `carry` writes: part of a checkpoint, by names of their own.
+  // The buffers that `carry` writes: part of a checkpoint, by names of their own. On a GPU the host runs ahead only if it
+  // knows them, as it may have to go back.
   std::vector<NamedTensor> carried = {};
 };
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "framework/kernels/kernels.h"
+#include "framework/profile.h"
 #include "training/trainer.h"
 
 namespace unroll::inline UNROLL_REAL {
@@ -59,7 +60,10 @@ RunAhead::WindowFacts Trainer::ask_for_window(const TrainingTask& task, int64_t 
     }
   }
   if (!recording_graph()) order(facts);
-  if (last) optimizer_.enqueue_step();
+  if (last) {
+    const Profile::Part part_of_step("optimizer step");
+    optimizer_.enqueue_step();
+  }
   if (task.carry) task.carry();
   return facts;
 }

@@ -21,6 +21,11 @@ Session::Session(RunOptions options, Trainee trainee)
       voice_(options_.voice()),
       optimizer_(make_optimizer(trainee_.sections, trainee_.params, windows_of(trainee_.task))) {
   set_precision(precision_named(trainee_.sections.training.precision));
+  require_input(!trainee_.graph || on_gpu(), "training.graph = true: only a GPU plays a step as a graph, and the device is {}",
+                name_of(device()));
+  require_input(!trainee_.graph || !options_.profile,
+                "--profile measures one operation after the other, and with training.graph = true they are one call: "
+                "leave one of the two out");
 }
 
 void Session::introduce() const {
@@ -105,9 +110,6 @@ void Session::fit() {
 }
 
 void Session::train(Trainer& trainer, const TrainingTask& task) {
-  require_input(!(options_.profile && trainee_.graph),
-                "--profile measures one operation after the other, and with training.graph = true they are one call: "
-                "leave one of the two out");
   if (options_.profile) profile_.emplace();
   trainer.run(task);
 }
