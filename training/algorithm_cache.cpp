@@ -85,7 +85,7 @@ struct Contents {
   std::string complaint = {};
 };
 
-Contents read(const fs::path& path) {
+Contents read_entries(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found) return {};
@@ -105,7 +105,7 @@ Contents read(const fs::path& path) {
 }
 
 // A line for each entry. Throws Error where that cannot be done.
-void write(const fs::path& path, const Json& entries) {
+void write_entries(const fs::path& path, const Json& entries) {
   std::string text = fmt::format("{{\"version\": {}, \"measured\": [", version);
   for (const Json& entry : entries)
     text += (&entry == &entries.front() ? "\n" : ",\n") +
@@ -121,14 +121,14 @@ std::vector<MeasuredAlgorithm> measure(const LayerUse& use, const std::function<
                     use.config);
 }
 
-std::optional<std::vector<MeasuredAlgorithm>> find(const Json& entries, const Json& key) {
+std::optional<std::vector<MeasuredAlgorithm>> find_entry(const Json& entries, const Json& key) {
   for (const Json& entry : entries)
     if (entry.at("of") == key) return measured_in(entry);
   return {};
 }
 
 // What a step takes, of the algorithms that serve everywhere.
-void add(std::vector<MeasuredAlgorithm>& step, const std::vector<MeasuredAlgorithm>& call, double calls) {
+void add_call(std::vector<MeasuredAlgorithm>& step, const std::vector<MeasuredAlgorithm>& call, double calls) {
   if (step.empty()) step.resize(call.size());
   for (size_t i = 0; i < call.size(); ++i) {
     step[i].algorithm = call[i].algorithm;
@@ -167,19 +167,19 @@ SettledAlgorithm settle_algorithm(const std::vector<LayerUse>& layers, bool dete
   }
   if (open.empty()) return settled;
 
-  Contents before = cache.file.empty() ? Contents{} : read(cache.file);
+  Contents before = cache.file.empty() ? Contents{} : read_entries(cache.file);
   settled.complaint = before.complaint;
   std::vector<MeasuredAlgorithm> step;
   std::vector<Json> measured_now;
   for (const LayerUse* use : open) {
     const Json key = key_of(*use);
-    auto measured = find(before.entries, key);
+    auto measured = find_entry(before.entries, key);
     if (!measured) {
       measured = measure(*use, now);
       measured_now.push_back(entry_of(key, *measured));
       before.entries.push_back(measured_now.back());
     }
-    add(step, *measured, use->calls);
+    add_call(step, *measured, use->calls);
   }
   settled.algorithm = fastest(step);
   const auto serving = std::ranges::count(step, std::string(), &MeasuredAlgorithm::why_not);
@@ -193,10 +193,10 @@ SettledAlgorithm settle_algorithm(const std::vector<LayerUse>& layers, bool dete
     settled.complaint = "what was measured is not kept: neither XDG_CACHE_HOME nor HOME names a folder";
   } else if (cache.keep) {
     try {
-      Json entries = read(cache.file).entries;  // with what others have measured in the meantime
+      Json entries = read_entries(cache.file).entries;  // with what others have measured in the meantime
       for (const Json& entry : measured_now)
-        if (!find(entries, entry.at("of"))) entries.push_back(entry);
-      write(cache.file, entries);
+        if (!find_entry(entries, entry.at("of"))) entries.push_back(entry);
+      write_entries(cache.file, entries);
       settled.text += ", kept in " + cache.file.string();
     } catch (const Error& error) {
       if (!settled.complaint.empty()) settled.complaint += "; ";
