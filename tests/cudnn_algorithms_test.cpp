@@ -1,0 +1,71 @@
+// Which of cuDNN's algorithms a layer is trained with: what measuring them finds, and where nothing is measured.
+#include "layers/cudnn_algorithm.h"
+#include "tests/cudnn_cases.h"
+
+using namespace unroll;
+
+TEST_CASE("of the algorithms that serve the fastest is taken, by the clock that is given") {
+  const Fresh fresh;
+  // Each is timed three times; what a run takes by this clock:
+  std::vector<double> durations;
+  size_t reading = 0;
+  double time = 100;
+  const auto clock = [&] {
+    if (reading % 2 == 1) time += durations.at(reading / 2);
+    ++reading;
+    return time;
+  };
+  const auto measured = [&](const LstmConfig& config, std::vector<double> taken) {
+    durations = std::move(taken), reading = 0;
+    const auto result = measure_algorithms(config, 4, 3, clock);
+    CHECK(reading == 2 * durations.size());
+    return result;
+  };
+  const LstmConfig config{.input = 3, .hidden = 5, .layers = 2};
+  if constexpr (sizeof(real) == sizeof(float)) {
+    const auto all = measured(config, {3, 2, 2.5, 9, 1, 9, 4, 4, 4, 2, 2, 2});
+    REQUIRE(all.size() == 4);
+    CHECK(all[0].seconds == 2);
+    CHECK(all[1].seconds == 1);
+    CHECK(all[3].seconds == 2);
+    CHECK(fastest(all) == CudnnAlgorithm::persistent);
+    cudnn().persistent_units = 4;  // this GPU's: only the library knows
+    const auto fewer = measured(config, {3, 2, 2.5, 4, 4, 4, 2, 2, 2});
+    CHECK(lacks(fewer[1].why_not, {"NOT_SUPPORTED"}) == "");
+    CHECK(fastest(fewer) == CudnnAlgorithm::standard);  // the first of two that take as long
+    const auto wide = measured({.input = 3, .hidden = 193}, {3, 2, 2.5, 1, 1, 1});
+    CHECK(lacks(wide[2].why_not, {"192 units"}) == "");
+    CHECK(fastest(wide) == CudnnAlgorithm::persistent_dynamic);
+  } else {
+    const auto all = measured(config, {3, 2, 2.5, 1, 1, 1});
+    CHECK(lacks(all[1].why_not, {"double"}) == "");
+    CHECK(fastest(all) == CudnnAlgorithm::persistent_dynamic);
+  }
+  LstmConfig projected = config;
+  projected.projection = 2;
+  for (const MeasuredAlgorithm& m : measured(projected, {3, 2, 1}))
+    CHECK(m.why_not.empty() == (m.algorithm == CudnnAlgorithm::standard));
+  durations.assign(12, 1), reading = 0;
+  CHECK(fastest(measure_algorithms(GruConfig{.input = 3, .hidden = 5}, 4, 3, clock)) ==
+        CudnnAlgorithm::standard);
+  LstmConfig impossible = config;
+  impossible.peepholes = true;
+  CHECK(lacks(input_error_of([&] { measure_algorithms(impossible, 4, 3, clock); }), {"peepholes"}) == "");
+}
+
+TEST_CASE("what is trained with is to be measured, documented, or what was asked for") {
+  LstmConfig config{.input = 3, .hidden = 5};
+  const auto known = [&](bool deterministic) { return algorithm_without_measuring(config, 4, 3, deterministic); };
+  CHECK(known(false) == std::nullopt);
+  CHECK(known(true) == CudnnAlgorithm::standard);
+  config.algorithm = CudnnAlgorithm::persistent_dynamic;
+  CHECK(known(false) == CudnnAlgorithm::persistent_dynamic);
+  CHECK(known(true) == CudnnAlgorithm::persistent_dynamic);
+  config.algorithm = CudnnAlgorithm::automatic;
+  config.peepholes = true;  // which fused computes
+  CHECK(known(false) == CudnnAlgorithm::automatic);
+  config = {.input = 3, .hidden = 5, .engine = LstmEngine::composed};
+  CHECK(known(false) == CudnnAlgorithm::automatic);
+  CHECK(algorithm_without_measuring(GruConfig{.input = 3, .hidden = 5}, 4, 3, false) == std::nullopt);
+  CHECK(algorithm_without_measuring(GruConfig{.input = 3, .hidden = 5}, 4, 3, true) == CudnnAlgorithm::standard);
+}

@@ -1,0 +1,76 @@
+// The engine `cudnn`: planted faults, which must not pass.
+#include "tests/cudnn_cases.h"
+
+using namespace unroll;
+
+TEST_CASE("planted: a workspace one byte short is an error that names the call") {
+  const Fresh fresh;
+  cudnn().too_few_bytes = 1;
+  Window window(two_layers.window(), LstmEngine::cudnn);
+  CHECK(error_of([&] { window.run(); }) ==
+        "cuDNN has failed: cudnnRNNForward reports CUDNN_STATUS_BAD_PARAM");
+  CHECK(cudnn().refusal == "forward: the size of the workspace");
+}
+
+TEST_CASE("planted: weights in another order than the library says are seen in the results") {
+  const Fresh fresh;
+  const WindowCase w = two_layers.window();
+  const Results right = Window(w, LstmEngine::composed).run();
+  cudnn().layout = WeightLayout::last_first, cudnn().lies_about_layout = true;
+  for (const Precision p : precisions()) {
+    const WithPrecision rounded(p);
+    const Results wrong = Window(w, LstmEngine::cudnn).run();
+    CHECK(distance(right[0].second, wrong[0].second) > 0.1);
+  }
+}
+
+TEST_CASE("planted: in 16 bits, what is beyond half precision's range is infinite and not cut off") {
+  if (!has_16_bits) return;
+  const Fresh fresh;
+  for (const Precision p : {Precision::bf16, Precision::fp16}) {
+    const WithPrecision rounded(p);
+    Window window(two_layers.window(), LstmEngine::cudnn);
+    window.of_y.fill(65'520);  // the gradient of y
+    const Results results = window.run();
+    bool finite = true;
+    for (const auto& [name, tensor] : results)
+      for (const real v : tensor.on_host()) finite &= std::isfinite(v);
+    CHECK(finite == (p == Precision::bf16));
+  }
+}
+
+TEST_CASE("planted: a second backward on one reserve is an error") {
+  const Fresh fresh;
+  Window window(two_layers.window(), LstmEngine::cudnn);
+  Tape tape;
+  const auto out = window.layer(tape.watch(window.x), {Var(window.h0), Var(window.c0)});
+  const Var loss = sum(out.y);
+  tape.backward(loss);
+  CHECK(error_of([&] { tape.backward(loss); }) != "");
+  CHECK(cudnn().calls.backward_data == 1);
+}
+
+TEST_CASE("planted: numbers that a GPU does not have are refused by name") {
+  if (!has_16_bits) return;
+  const Fresh fresh;
+  const int before = standin::control().capability;
+  for (const auto& [p, capability] : {std::pair{Precision::bf16, 75}, {Precision::fp16, 52}}) {
+    const WithPrecision rounded(p);
+    Window window(two_layers.window(), LstmEngine::cudnn);
+    standin::control().capability = capability;
+    CHECK_THROWS_AS(window.run(), CudnnRefusal);
+    CHECK(cudnn().refusal == "forward: this GPU has no such numbers");
+    standin::control().capability = before;
+  }
+}
+
+TEST_CASE("planted: weights that change between forward and backward are an error") {
+  const Fresh fresh;
+  Window window(two_layers.window(), LstmEngine::cudnn);
+  Tape tape;
+  const auto out = window.layer(tape.watch(window.x), {Var(window.h0), Var(window.c0)});
+  window.params.all().front()->value.fill(0);
+  CHECK(error_of([&] { tape.backward(sum(out.y)); }) ==
+        "cuDNN has failed: cudnnRNNBackwardData reports CUDNN_STATUS_BAD_PARAM");
+  CHECK(cudnn().refusal == "backward data: other weights went forward");
+}
