@@ -20,13 +20,26 @@ const TinyTraining::Setup setup;
 
 // A Line whose loss is `slope` times its output for x = 1: the gradient of w is `slope`, and the loss's scale times it is
 // what half precision has to hold.
-TrainingTask sloped(Line& line, const double& slope, int64_t windows) {
+TrainingTask sloped(Line& line, int64_t windows, const std::function<double(int64_t window)>& slope) {
   TrainingTask task = line.task(windows);
-  task.loss = [&](int64_t) {
+  task.loss = [&line, slope](int64_t k) {
     const Var y = matmul(Var(tensor({1, 1}, {1})), line.w.var());
-    return mean_loss(sum(y) * static_cast<real>(slope), 1);
+    return mean_loss(sum(y) * static_cast<real>(slope(k)), 1);
   };
   return task;
+}
+TrainingTask sloped(Line& line, int64_t windows, double slope) {
+  return sloped(line, windows, [slope](int64_t) { return slope; });
+}
+
+// The log of an epoch of it with steps of no length, two to an interval.
+std::vector<LogRecord> logged(int64_t windows, const std::function<double(int64_t window)>& slope) {
+  const WithPrecision fp16(Precision::fp16);
+  const Folder folder;
+  Line line;
+  Sgd sgd(line.params, {.learning_rate = 0});
+  Trainer(sgd, {.progress = silent, .folder = folder.path(), .log_every = 2}).run(sloped(line, windows, slope));
+  return read_log(folder.path() / "log.jsonl");
 }
 
 }  // namespace
@@ -79,8 +92,7 @@ TEST_CASE(
   Line line;
   Adam adam(line.params, {.learning_rate = 0.125});
   // 1000 times the scale fits into 65504 from 2^6 on: ten steps are left out of sixteen.
-  const double slope = 1000;
-  TrainingTask task = sloped(line, slope, 16);
+  TrainingTask task = sloped(line, 16, 1000);
   std::vector<double> weights(16, 0);  // after each window, left out or not; windows may be asked for again
   int64_t window = 0;
   task.load = [&](int64_t k) { return window = k; };
@@ -109,12 +121,11 @@ TEST_CASE("the scale grows in training, and what it grows beyond is left out aga
   const WithPrecision fp16(Precision::fp16);
   Line line;
   Sgd sgd(line.params, {.learning_rate = 0});
-  const double slope = 1;  // which 2^15 is the largest scale for: 2^16 is beyond 65504
   Trainer trainer(sgd, {.epochs = 2, .progress = silent});
   TrainerState state = trainer.state();
   state.loss_scale = LossScale{.scale = 0x1p15, .good_steps = 1995};
   trainer.set_state(state);
-  trainer.run(sloped(line, slope, 8));
+  trainer.run(sloped(line, 8, 1));  // which 2^15 is the largest scale for: 2^16 is beyond 65504
   // Five good ones, one that is too large, ten good ones.
   CHECK(trainer.state().loss_scale->scale == 0x1p15);
   CHECK(trainer.state().loss_scale->good_steps == 10);
@@ -127,9 +138,8 @@ TEST_CASE("a gradient that is not finite at the smallest scale is a divergence, 
   const WithPrecision fp16(Precision::fp16);
   Line line;
   Sgd sgd(line.params, {.learning_rate = 0.1});
-  const double slope = 1e6;
   Trainer trainer(sgd, {.progress = silent});
-  const std::string message = error_of([&] { trainer.run(sloped(line, slope, 40)); });
+  const std::string message = error_of([&] { trainer.run(sloped(line, 40, 1e6)); });
   CHECK(lacks(message,
               {"diverged",
                "the gradient of 'line.w' is not finite in fp16, with the loss scale at its smallest, 1",
@@ -138,7 +148,7 @@ TEST_CASE("a gradient that is not finite at the smallest scale is a divergence, 
   // A loss that is not finite is none of the scale's affairs.
   const double infinite = std::numeric_limits<double>::infinity();
   Trainer other(sgd, {.progress = silent});
-  CHECK(lacks(error_of([&] { other.run(sloped(line, infinite, 4)); }), {"the loss is", "window 1 of 4"}) ==
+  CHECK(lacks(error_of([&] { other.run(sloped(line, 4, infinite)); }), {"the loss is", "window 1 of 4"}) ==
         "");
 }
 
@@ -146,15 +156,9 @@ TEST_CASE("accumulated windows are scaled alike, and left out together") {
   const WithPrecision fp16(Precision::fp16);
   Line line;
   Sgd sgd(line.params, {.learning_rate = 0.25});
-  double slope = 1;
-  TrainingTask task = sloped(line, slope, 6);
-  const auto loss = task.loss;
-  task.loss = [&](int64_t k) {
-    slope = k == 1 ? 4 : 0.5;  // times 2^16: too large in the second window
-    return loss(k);
-  };
   Trainer trainer(sgd, {.accumulate = 2, .progress = silent});
-  trainer.run(task);
+  // Times 2^16: too large in the second window.
+  trainer.run(sloped(line, 6, [](int64_t k) { return k == 1 ? 4 : 0.5; }));
   CHECK(trainer.state().loss_scale->skipped == 1);
   CHECK(trainer.state().loss_scale->scale == 0x1p15);
   CHECK(line.value() == 0.5 - 2 * 0.25 * 0.5);
@@ -174,14 +178,7 @@ TEST_CASE("no other precision has a scale") {
 }
 
 TEST_CASE("the log counts the steps that were left out, once for each interval of steps") {
-  const WithPrecision fp16(Precision::fp16);
-  const Folder folder;
-  Line line;
-  Sgd sgd(line.params, {.learning_rate = 0});
-  double slope = 1000;
-  TrainingTask task = sloped(line, slope, 16);
-  Trainer(sgd, {.progress = silent, .folder = folder.path(), .log_every = 2}).run(task);
-  const std::vector<LogRecord> records = read_log(folder.path() / "log.jsonl");
+  const std::vector<LogRecord> records = logged(16, [](int64_t) { return 1000; });
   REQUIRE(records.size() == 4);
   for (size_t i = 0; i < 4; ++i) {
     CHECK(records[i].step == std::min<int64_t>(6, 2 * (static_cast<int64_t>(i) + 1)));
@@ -193,20 +190,8 @@ TEST_CASE("the log counts the steps that were left out, once for each interval o
 }
 
 TEST_CASE("an overflow right after an interval's end adds no record of its own") {
-  const WithPrecision fp16(Precision::fp16);
-  const Folder folder;
-  Line line;
-  Sgd sgd(line.params, {.learning_rate = 0});
-  double slope = 0.5;
-  TrainingTask task = sloped(line, slope, 6);
-  const auto loss = task.loss;
-  task.loss = [&](int64_t k) {
-    slope = k == 2 ? 4 : 0.5;
-    return loss(k);
-  };
-  Trainer(sgd, {.progress = silent, .folder = folder.path(), .log_every = 2}).run(task);
   std::vector<int64_t> steps, skipped;
-  for (const LogRecord& r : read_log(folder.path() / "log.jsonl"))
+  for (const LogRecord& r : logged(6, [](int64_t k) { return k == 2 ? 4 : 0.5; }))
     if (r.kind == LogRecord::Kind::interval) steps.push_back(r.step), skipped.push_back(r.skipped);
   CHECK(steps == std::vector<int64_t>{2, 4});
   CHECK(skipped == std::vector<int64_t>{0, 1});

@@ -184,16 +184,11 @@ void Trainer::train_step(const TrainingTask& task) {
 // A step with the gradients of `windows` windows, the last of which is not carried yet; `rate_factor` is the
 // sum of theirs.
 void Trainer::update(const TrainingTask& task, int64_t windows, double rate_factor) {
-  set_scheduled_rate();
+  const StepOptions step = next_step(windows, rate_factor);
   LossScale* const loss = loss_scale();
   try {
-    // The norm is measured even where nothing is clipped: it shows what is not finite before it reaches a
-    // weight.
     const Profile::Part part("optimizer step");
-    gradient_norm_ = optimizer_.step(
-        {.max_norm = clipping(),
-         .factor = 1.0 / static_cast<double>(windows) / (loss ? loss->scale : 1),
-         .rate_factor = rate_factor / static_cast<double>(windows)});
+    gradient_norm_ = optimizer_.step(step);
     if (loss) loss->succeeded();
   } catch (const Diverged& reason) {
     optimizer_.parameters().spend_gradients();
@@ -207,11 +202,17 @@ void Trainer::update(const TrainingTask& task, int64_t windows, double rate_fact
   }
 }
 
-void Trainer::set_scheduled_rate() {
+StepOptions Trainer::next_step(int64_t windows, double rate_factor) {
   if (state_.schedule)
     optimizer_.set_learning_rate(state_.schedule->rate(state_.epoch, optimizer_.parameters().step()) *
                                  state_.rate_factor);
   state_.learning_rate = optimizer_.learning_rate();
+  const LossScale* const loss = loss_scale();
+  const auto n = static_cast<double>(windows);
+  // The norm is measured even where nothing is clipped: it shows what is not finite before it reaches a weight.
+  return {.max_norm = options_.clip > 0 ? options_.clip : std::numeric_limits<double>::infinity(),
+          .factor = 1 / n / (loss ? loss->scale : 1),
+          .rate_factor = rate_factor / n};
 }
 
 LossScale* Trainer::loss_scale() {

@@ -176,8 +176,8 @@ class Trainer {
                                        const std::function<void(const RunAhead::WindowFacts&)>& order, bool last);
   // Looks at what became of the steps that were asked for. Where one had failed, it was taken again: its number.
   std::optional<uint32_t> catch_up(const TrainingTask& task);
-  void set_scheduled_rate();
-  double clipping() const { return options_.clip > 0 ? options_.clip : std::numeric_limits<double>::infinity(); }
+  // Of a step with the gradients of `windows` windows, `rate_factor` the sum of theirs; takes the schedule's learning rate.
+  StepOptions next_step(int64_t windows, double rate_factor);
   int64_t bytes_of_slabs() const;
   void update(const TrainingTask& task, int64_t windows, double rate_factor);
   LossScale* loss_scale();  // of a training in fp16, else nullptr: nothing is scaled

@@ -13,24 +13,23 @@ void Trainer::ask_for_step(const TrainingTask& task) {
   double rate_factor = 0;
   int64_t count = 0;
   LossScale* const loss = loss_scale();
-  const double scale = loss ? loss->scale : 1;
   ahead_->begin_step(state_, times_.count);
   for (int64_t window = begin; window < end; ++window) {
     const bool last = window + 1 == end;
     const auto order = [&](const RunAhead::WindowFacts& facts) {
       count += facts.count;
       rate_factor += facts.rate_factor;
-      if (!last) return optimizer_.order_window();
-      set_scheduled_rate();
-      const auto windows = static_cast<double>(end - begin);
-      optimizer_.order_step({.max_norm = clipping(), .factor = 1 / windows / scale, .rate_factor = rate_factor / windows});
+      if (last)
+        optimizer_.order_step(next_step(end - begin, rate_factor));
+      else
+        optimizer_.order_window();
     };
     const auto part = static_cast<uint32_t>(window - begin);
     ahead_->ask({.of_task = task.load ? task.load(window) : 0,
                  .part = part,
                  .last = last,
                  .form = optimizer_.form(),
-                 .scale = scale},
+                 .scale = loss ? loss->scale : 1},
                 order, [&] { return ask_for_window(task, window, part, order, last); });
   }
   optimizer_.finish_step();
