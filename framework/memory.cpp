@@ -26,16 +26,16 @@ class Pool {
 
   // Never destroyed: tensors of static duration may outlive them.
   static Pool& of_host() {
-    static Pool* pool = new Pool(Block::Pool::host);
+    static Pool* pool = new Pool(Block::Home::host);
     return *pool;
   }
   static Pool& of_gpu() {
-    static Pool* pool = new Pool(Block::Pool::gpu);
+    static Pool* pool = new Pool(Block::Home::gpu);
     return *pool;
   }
   // Of what is recorded: a graph goes on using its blocks, which to the pool are free once it is recorded.
   static Pool& of_graphs() {
-    static Pool* pool = new Pool(Block::Pool::graphs);
+    static Pool* pool = new Pool(Block::Home::graphs);
     return *pool;
   }
   static Pool& of(Place place) {
@@ -43,7 +43,7 @@ class Pool {
     return recording_graph() ? of_graphs() : of_gpu();
   }
   static Pool& of(const Block& block) {
-    return block.pool == Block::Pool::host ? of_host() : block.pool == Block::Pool::gpu ? of_gpu() : of_graphs();
+    return block.home == Block::Home::host ? of_host() : block.home == Block::Home::gpu ? of_gpu() : of_graphs();
   }
 
   Block* take(std::size_t bytes, bool for_tensor = false) {
@@ -59,7 +59,7 @@ class Pool {
       free.blocks.pop_back();
     } else {
       if (static_cast<std::size_t>(free.count) == free.blocks.capacity()) free.blocks.reserve(2 * free.blocks.capacity() + 4);
-      block = kind_ == Block::Pool::host ? from_host(size) : from_gpu(size);
+      block = home_ == Block::Home::host ? from_host(size) : from_gpu(size);
       if (!block) refuse(size);
       block->size_class = size_class;
       block->number = free.count++;
@@ -98,13 +98,13 @@ class Pool {
   }
 
  private:
-  explicit Pool(Block::Pool kind) : kind_(kind) {}
+  explicit Pool(Block::Home home) : home_(home) {}
 
   static Block* from_host(std::size_t size) {
     void* raw = from_system(sizeof(Block) + size);
     if (!raw) return nullptr;
     Block* block = new (raw) Block;
-    block->pool = Block::Pool::host;
+    block->home = Block::Home::host;
     block->data = block + 1;
     return block;
   }
@@ -112,10 +112,10 @@ class Pool {
   // stopping. But what is free to recordings is a graph's.
   Block* from_gpu(std::size_t size) {
     void* data = cuda_backend()->allocate(size);
-    if (!data && kind_ == Block::Pool::gpu && give_up_free_blocks()) data = cuda_backend()->allocate(size);
+    if (!data && home_ == Block::Home::gpu && give_up_free_blocks()) data = cuda_backend()->allocate(size);
     if (!data) return nullptr;
     Block* block = new Block;
-    block->pool = kind_;
+    block->home = home_;
     block->data = data;
     return block;
   }
@@ -157,7 +157,7 @@ class Pool {
   }
   [[noreturn]] void refuse(std::size_t size) const {
     const auto asked = static_cast<int64_t>(size), in_use = statistics_.in_use;
-    if (kind_ == Block::Pool::host)
+    if (home_ == Block::Home::host)
       throw MemoryRefused(fmt::format("out of memory: {} MiB asked for, {} MiB in use; a smaller batch or bptt needs less",
                                       asked >> 20, in_use >> 20),
                           asked, in_use, 0);
@@ -167,7 +167,7 @@ class Pool {
                         asked, in_use, statistics_.reserved + facts.free);
   }
 
-  const Block::Pool kind_;
+  const Block::Home home_;
   bool touched_ = false;
   std::mutex mutex_;
   // The oldest block goes first: what a step gets depends on which blocks are free when it begins, not on the order

@@ -64,7 +64,7 @@ class Memory {
     std::atomic<int> users;
     int size_class;
     int number;  // among the blocks of its class, in order of creation
-    enum class Pool : uint8_t { host, gpu, graphs } pool;  // that it goes back to
+    enum class Home : uint8_t { host, gpu, graphs } home;  // the pool that it goes back to
     void* data;
   };
   friend class Pool;

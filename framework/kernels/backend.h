@@ -23,7 +23,7 @@ struct Backend {
   void (*clear)(void* to, std::size_t bytes);
   void (*synchronize)();
   // Work that is asked for between begin and end is recorded, and not done. Masks of the steps to come add what *step
-  // has advanced since it was `now`. end_recording gives the recording; null: it failed, and what was recorded is gone.
+  // has advanced since it was `now`. end_recording gives the recording if it is to be kept; else what was recorded is gone.
   void (*begin_recording)(const uint32_t* step, uint32_t now);
   void* (*end_recording)(bool keep);
   void (*play)(void* recording);
