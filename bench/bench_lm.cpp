@@ -84,7 +84,13 @@ Steps training(Model& model, const Shapes& s, int vocab) {
       auto [y, next] = model.lstm(model.dropout_in(model.embed(input)), state);
       const Var loss = softmax_cross_entropy(model.out, model.dropout_out(y), windows[next_window]) * static_cast<real>(s.steps);
       tape.backward(loss);
-      sgd->step({.max_norm = s.clip});
+      if (on_gpu()) {  // which does not wait, as the trainer does not (training/run_ahead.h), nor PyTorch
+        sgd->order_step({.max_norm = s.clip});
+        sgd->enqueue_step();
+        sgd->finish_step();
+      } else {
+        sgd->step({.max_norm = s.clip});
+      }
       state = next;
     }
   };
