@@ -47,6 +47,19 @@ void check_in_16_bits(const Case& c, bool sensitive, int windows = 1) {
   }
 }
 
+// check(case, windows) of what can be felt: states, lengths, directions, dropout between layers, several windows.
+template <class Check>
+void each_felt(bool lstm, Check check) {
+  Case c = two_layers;
+  c.lstm = lstm;
+  check(c, 1);
+  check(c, 3);
+  c.config.bidirectional = true, c.lengths = {4, 1, 2};
+  check(c, 1);
+  c.config.dropout = 0.3f;
+  check(c, 2);
+}
+
 }  // namespace
 
 TEST_CASE("cudnn, fused and composed agree to rounding, forward and backward, on 200 configurations") {
@@ -59,14 +72,7 @@ TEST_CASE(
     "they agree where it can be felt: states, lengths, directions, odd sizes, batch 1, several windows") {
   const Fresh fresh;
   for (const bool lstm : {true, false}) {
-    Case c = two_layers;
-    c.lstm = lstm;
-    check_all_engines(c, true);
-    check_all_engines(c, true, 3);
-    c.config.bidirectional = true, c.lengths = {4, 1, 2};
-    check_all_engines(c, true);
-    c.config.dropout = 0.3f;
-    check_all_engines(c, true, 2);
+    each_felt(lstm, [](const Case& c, int windows) { check_all_engines(c, true, windows); });
     check_all_engines({.lstm = lstm, .config = {.input = 7, .hidden = 9}, .steps = 6, .batch = 1}, true);
   }
 }
@@ -74,16 +80,8 @@ TEST_CASE(
 TEST_CASE("in 16 bits the engines agree with fp32 to the roundings of the numbers, forward and backward") {
   if (!has_16_bits) return;
   const Fresh fresh;
-  for (const bool lstm : {true, false}) {
-    Case c = two_layers;
-    c.lstm = lstm;
-    check_in_16_bits(c, true);
-    check_in_16_bits(c, true, 3);
-    c.config.bidirectional = true, c.lengths = {4, 1, 2};
-    check_in_16_bits(c, true);
-    c.config.dropout = 0.3f;
-    check_in_16_bits(c, true, 2);
-  }
+  for (const bool lstm : {true, false})
+    each_felt(lstm, [](const Case& c, int windows) { check_in_16_bits(c, true, windows); });
   Case projected = two_layers;
   projected.config.projection = 2;
   check_in_16_bits(projected, true);
