@@ -193,17 +193,20 @@ TEST_CASE("products of all small sizes and layouts are right to rounding") {
 TEST_CASE("products of several blocks along every dimension are right to rounding") {
   for (int layout = 0; layout < 4; ++layout) {
     const bool turn_a = layout & 1, turn_b = layout & 2;
-    check({20, 75, 1031, turn_a, turn_b, true, 3});   // few rows, blocks along k
+    check({20, 75, 1031, turn_a, turn_b, true, 3});                               // few rows, blocks along k
     for (int64_t m : {1, 2, 3}) check({m, 75, 1031, turn_a, turn_b, m == 3, 2});  // fewer
-    check({307, 41, 290, turn_a, turn_b, false, 1});  // blocks of rows
+    check({307, 41, 290, turn_a, turn_b, false, 1});                              // blocks of rows
     check({161, 1100, 20, turn_a, turn_b, true, 0});  // blocks of rows and of columns
     check({1, 1, 10007, turn_a, turn_b, false, 5});
   }
+  check({4100, 5, 800, true, false, true, 0});   // more of a than is packed at once: part of k after part
+  check({8200, 3, 380, false, true, false, 1});  // and rows after rows
 }
 
 TEST_CASE("the bits of a product do not depend on threads") {
-  for (const auto& [m, n, k] : {std::array{1, 2000, 650}, std::array{20, 1000, 300}, std::array{301, 127, 290},
-                                std::array{150, 333, 270}, std::array{20, 200, 1500}}) {
+  for (const auto& [m, n, k] :
+       {std::array{1, 2000, 650}, std::array{20, 1000, 300}, std::array{301, 127, 290},
+        std::array{150, 333, 270}, std::array{20, 200, 1500}, std::array{4100, 5, 800}}) {
     const Product product({m, n, k, false, true, true, 1});
     for (const Kind& kind : all_kinds())
       for (bool packed : {false, true}) {

@@ -42,8 +42,8 @@ void pack(const Lines& x, int64_t count, int64_t height, int64_t k, real* out) {
 // they lie, and turned in registers, W columns at a time. The sums are those of the tiles, over `depth` numbers each, to the
 // bit.
 template <int rows>
-void multiply_unpacked(const Lines& a, const Lines& b, int64_t n, int64_t k, int64_t depth, real* c, int64_t c_row,
-                       bool add) {
+void multiply_unpacked(const Lines& a, const Lines& b, int64_t n, int64_t k, int64_t depth, real* c,
+                       int64_t c_row, bool add) {
   for (int64_t j = 0; j < n; j += W) {
     const real* columns[W];
     for (int i = 0; i < W; ++i) columns[i] = b.data + smaller(j + i, n - 1) * b.line;
@@ -51,12 +51,12 @@ void multiply_unpacked(const Lines& a, const Lines& b, int64_t n, int64_t k, int
       const int64_t back = smaller(front + depth, k);
       Vector sum[rows] = {};
       for (int64_t next = front; next < back; next += W) {
-        const int64_t l = smaller(next, back - W), first = next - l;  // the last piece overlaps the one before
+        const int64_t l = smaller(next, back - W), first = next - l;  // the last overlaps the one before
         Vector v[W];
 #pragma GCC unroll 16
         for (int i = 0; i < W; ++i) {
           v[i] = load(columns[i] + l);
-          __builtin_prefetch(columns[i] + l + W * b.line);  // what the next columns begin with
+          __builtin_prefetch(columns[i] + l + W * b.line, 0, 2);  // what the next columns begin with
         }
         turn(v);
         for (int row = 0; row < rows; ++row) {
@@ -81,10 +81,9 @@ void multiply_unpacked(const Lines& a, const Lines& b, int64_t n, int64_t k, int
 struct Float {
   using Element = real;
   static constexpr int64_t MR = tile_rows, AR = panel_rows, NR = tile_columns;
-  static constexpr int64_t KC = 384;      // a panel of b: 48 KiB
-  static constexpr int64_t MC = 12 * MR;  // a block of a: at most 192 KiB
+  static constexpr int64_t KC = 384;  // a panel of b: 48 KiB
   static constexpr int64_t worth_a_thread = 1 << 19;
-  static constexpr int64_t room = 384 * 1024;  // 1.5 of the second cache's 2 MiB
+  static constexpr int64_t near = 96 * 1024, few = 256 * 1024, room = 1536 * 1024;  // 384 KiB, 1 MiB, 6 MiB
 
   static int64_t depth(int64_t k) { return even(k, KC); }
   static int64_t steps(int64_t depth) { return depth; }

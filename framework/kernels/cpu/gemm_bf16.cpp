@@ -99,10 +99,9 @@ void pack_by_steps(const Lines& x, int64_t count, int64_t height, int64_t depth,
 struct Pairs {
   using Element = Pair;
   static constexpr int64_t MR = 32, AR = 32, NR = 32;
-  static constexpr int64_t KC = 512;     // a panel of b: 32 KiB
-  static constexpr int64_t MC = 8 * MR;  // a block of a: 256 KiB
+  static constexpr int64_t KC = 512;  // a panel of b: 32 KiB
   static constexpr int64_t worth_a_thread = 1 << 21;
-  static constexpr int64_t room = 384 * 1024;  // 1.5 of the second cache's 2 MiB
+  static constexpr int64_t near = 96 * 1024, few = 256 * 1024, room = 1536 * 1024;  // 384 KiB, 1 MiB, 6 MiB
 
   static int64_t depth(int64_t k) { return whole_groups(even(k, KC)); }
   static int64_t steps(int64_t depth) { return whole_groups(depth) / 2; }
@@ -196,10 +195,9 @@ struct Pairs {
 struct Pairs {
   using Element = Pair;
   static constexpr int64_t MR = tile_rows, AR = panel_rows, NR = tile_columns;
-  static constexpr int64_t KC = 512;      // a panel of b: 32 KiB
-  static constexpr int64_t MC = 12 * MR;  // a block of a: 192 KiB
+  static constexpr int64_t KC = 512;  // a panel of b: 32 KiB
   static constexpr int64_t worth_a_thread = 1 << 19;
-  static constexpr int64_t room = 384 * 1024;  // 1.5 of the second cache's 2 MiB
+  static constexpr int64_t near = 96 * 1024, few = 256 * 1024, room = 1536 * 1024;  // 384 KiB, 1 MiB, 6 MiB
 
   static int64_t depth(int64_t k) { return whole_groups(even(k, KC)); }
   static int64_t steps(int64_t depth) { return whole_groups(depth) / 2; }

@@ -3,17 +3,17 @@
 //            n (one thread's share)                     k                        n
 //        ┌──────┬──┬──┬──────────┐             ┌─────┬──────┐          ┌──────┬──┬──┬───────┐
 //        │      │  │  │          │             │     │      │       KC │      │  │B │       │
-//      m │      ├──┼──┤          │  +=       MC│     │░░A░░░│  times   ├──────┴──┴──┴───────┤ k
-//        │      │  │C │ tile     │             │     ├──────┤          │       panels,      │
-//        │      └──┴──┘          │             │     │  KC  │          │      NR columns    │
+//      m │      ├──┼──┤          │  +=       mc│     │░░A░░░│  times   ├──────┴──┴──┴───────┤ k
+//        │      │  │C │ tile     │             │     ├──────┤          │    nc, in panels   │
+//        │      └──┴──┘          │             │     │  KC  │          │   of NR columns    │
 //        └───────────────────────┘             └─────┴──────┘          └────────────────────┘
 //
 // * A tile of c, up to MR rows by NR columns, is summed in registers over KC steps along k.
 // * It reads a panel of b, [KC, NR], from the first cache, where it stays for all tiles below one another, and
-//   panels of a, [KC, MR], that pass by from the second cache.
+//   panels of a, [KC, MR], that pass by from the second cache, where mc rows of them stay for nc columns.
 // * Both are packed: a panel lies in memory as it is read. Packing turns where k is not the slow dimension.
-// * A block of c stays in the second cache until all of k is summed, or a good part of it. Where all
-//   of a fits beside it, it is packed once, and b a few columns at a time.
+// * All of a is packed once, as far as there is room, and b once, nc columns at a time, whose part of c stays near
+//   until all of k is summed.
 // * Threads get shares of c, columns or rows, and pack what they need themselves: they meet once, at the end.
 //
 // An element of c is a sum of sums over KC numbers, each in order along k. KC depends on k alone, so the bits
@@ -22,9 +22,10 @@
 // What a tile is made of is the parameter P: float numbers, or pairs of bfloat16. It brings
 //   Element         what a packed panel holds: a number, or two that are neighbours along k
 //   MR, AR, NR      rows of a tile and of a packed panel of a; columns of both
-//   MC              rows of a block of a
 //   worth_a_thread  multiply-adds for which waking another thread pays
-//   room            elements that packed blocks of a and b may take together
+//   near            elements of a, and of b, that stay in the second cache while they are used
+//   few             elements of a that may stay there alone
+//   room            elements that may be packed at once, of a and b together
 //   depth(k)        numbers along k in a block
 //   steps(depth)    elements that they become
 //   pack_a, pack_b(lines, count, height, depth, out)
@@ -76,54 +77,57 @@ template <class P>
 void compute(const Share<P>& s, typename P::Element* scratch) {
   using Element = typename P::Element;
   constexpr int64_t AR = P::AR, NR = P::NR;
-  const int64_t height = even(s.m, P::MR), kc = P::depth(s.k), all_steps = P::steps(s.k);
-  const int64_t a_column = ceil_div(s.m, height) * AR;  // elements at one step
-  // Where all of a fits, it is packed once; and weights that were packed beforehand then pass by in the order
-  // in which they lie in memory, since a batch of few rows meets them while they come from there.
-  const bool a_fits = a_column * all_steps <= P::room * 2 / 3, streamed = a_fits && s.packed;
-  const int64_t mc = a_fits ? s.m : P::MC / P::MR * height;
-  Element* const panels = scratch + (a_fits ? a_column * all_steps : P::MC / P::MR * AR * P::steps(kc));
-  // A block of c stays until `kept` of k is summed: as much as leaves room for several panels of b.
-  const int64_t kept = streamed ? s.k : smaller(s.k, 4 * kc);
-  const int64_t fitting = (scratch + P::room - panels) / (NR * P::steps(kept));
-  // Where rows are few, panels are used before they leave the first caches.
-  const int64_t nc = streamed ? NR : even(ceil_div(s.n, NR), a_fits ? smaller(fitting, 4) : fitting) * NR;
+  const int64_t height = even(s.m, P::MR), kc = P::depth(s.k), steps_of_kc = P::steps(kc),
+                all_steps = P::steps(s.k);
+  const auto at_least_one = [](int64_t n) { return n < 1 ? int64_t{1} : n; };
+
+  // So much of a is packed at once: all rows and, of k, `kept`; or, where one block of k is too much, fewer
+  // rows.
+  const int64_t space = P::room - P::near, all_tiles = ceil_div(s.m, height);
+  const int64_t kept = smaller(s.k, at_least_one(space / (all_tiles * AR * steps_of_kc)) * kc);
+  const int64_t some_tiles = smaller(all_tiles, space / (AR * P::steps(kept)));
+  // As many panels of b meet it at a time as stay near, and as many rows of it. Where it is few rows in all, these
+  // stay, and weights that were packed beforehand pass by in the order in which they lie in memory, since a
+  // batch of few rows meets them while they come from there.
+  const bool few = some_tiles * AR * P::steps(kept) <= P::few;
+  const int64_t panels = even(ceil_div(s.n, NR), at_least_one(P::near / (NR * steps_of_kc)));
+  const int64_t nc = few && s.packed ? NR : panels * NR;
+  const int64_t rows = some_tiles * height,
+                mc = few ? rows : at_least_one(P::near / (AR * steps_of_kc)) * height;
 
   const P tiles(height);
-  const auto pack_rows = [&](int64_t top, int64_t l, Element* out) {
-    P::pack_a(s.a.at(top, l), smaller(mc, s.m - top), height, smaller(kc, s.k - l), out);
-  };
-  if (a_fits)
-    for (int64_t l = 0; l < s.k; l += kc) pack_rows(0, l, scratch + a_column * P::steps(l));
   for (int64_t front = 0; front < s.k; front += kept)
-    for (int64_t left = 0; left < s.n; left += nc)
-      for (int64_t top = 0; top < s.m; top += mc)
-        for (int64_t l = front; l < smaller(front + kept, s.k); l += kc) {
-          const int64_t right = smaller(left + nc, s.n), depth = smaller(kc, s.k - l),
+    for (int64_t top = 0; top < s.m; top += rows) {
+      const int64_t back = smaller(front + kept, s.k), bottom = smaller(top + rows, s.m);
+      const int64_t a_column = ceil_div(bottom - top, height) * AR;  // elements at one step
+      const auto a_from = [&](int64_t l) { return scratch + a_column * P::steps(l - front); };
+      for (int64_t l = front; l < back; l += kc)
+        P::pack_a(s.a.at(top, l), bottom - top, height, smaller(kc, back - l), a_from(l));
+      Element* const b = scratch + a_column * P::steps(back - front);
+      for (int64_t left = 0; left < s.n; left += nc)
+        for (int64_t l = front; l < back; l += kc) {
+          const int64_t right = smaller(left + nc, s.n), depth = smaller(kc, back - l),
                         steps = P::steps(depth);
-          Element *a = scratch, *b = panels + nc * P::steps(l - front);
-          if (a_fits)
-            a += a_column * P::steps(l);
-          else
-            pack_rows(top, l, a);
-          if (!s.packed && top == 0) P::pack_b(s.b.at(left, l), right - left, NR, depth, b);
-          for (int64_t j = left; j < right; j += NR) {
-            Tile<Element> t{
-                .a = a,
-                .b = s.packed ? s.packed + j * all_steps + P::steps(l) * NR : b + (j - left) * steps,
-                .steps = steps,
-                .c = s.c + top * s.c_row + j,
-                .c_row = s.c_row,
-                .rows = 0,
-                .columns = smaller(NR, s.n - j),
-                .add = s.add || l > 0};
-            const int64_t bottom = smaller(top + mc, s.m);
-            for (int64_t i = top; i < bottom; i += height, t.a += AR * steps, t.c += height * s.c_row) {
-              t.rows = smaller(height, bottom - i);
-              tiles.multiply(t);
+          if (!s.packed) P::pack_b(s.b.at(left, l), right - left, NR, depth, b);
+          for (int64_t upper = top; upper < bottom; upper += mc)
+            for (int64_t j = left; j < right; j += NR) {
+              Tile<Element> t{
+                  .a = a_from(l) + (upper - top) / height * AR * steps,
+                  .b = s.packed ? s.packed + j * all_steps + P::steps(l) * NR : b + (j - left) * steps,
+                  .steps = steps,
+                  .c = s.c + upper * s.c_row + j,
+                  .c_row = s.c_row,
+                  .rows = 0,
+                  .columns = smaller(NR, s.n - j),
+                  .add = s.add || l > 0};
+              const int64_t lower = smaller(upper + mc, bottom);
+              for (int64_t i = upper; i < lower; i += height, t.a += AR * steps, t.c += height * s.c_row) {
+                t.rows = smaller(height, lower - i);
+                tiles.multiply(t);
+              }
             }
-          }
         }
+    }
 }
 
 // The shares side by side, or below one another where c is tall.
