@@ -25,7 +25,7 @@ GruLayerOutput gru_layer_fused(const Var& x, const Var& h0, const Gru::Layer& la
 
   kernels().broadcast_rows(layer.bias.value().data(), gates.rows(), gates.cols(), gates.data());
   gemm(x.value(), transposed(layer.weight_ih.value()), add_to(gates));
-  const PackedMatrix recurrent(transposed(dropped(layer.weight_hh.value(), masks.weight_hh)));
+  const StepWeights recurrent(transposed(dropped(layer.weight_hh.value(), masks.weight_hh)), steps);
   for (int t = 0; t < steps; ++t) {
     gemm(masked(h[t], masks.h), recurrent, overwrite(sums[t]));
     kernels().gru_cell(gates[t].data(), sums[t].data(), layer.bias_hn.value().data(), h[t].data(), batch,
@@ -40,7 +40,7 @@ GruLayerOutput gru_layer_fused(const Var& x, const Var& h0, const Gru::Layer& la
         Tensor dh = h_last.grad().clone();
         const Tensor kept({batch, hidden});  // z dh
         Carried carried_h{masks.new_h};
-        const PackedMatrix recurrent(dropped(layer.weight_hh.value(), masks.weight_hh));
+        const StepWeights recurrent(dropped(layer.weight_hh.value(), masks.weight_hh), steps);
         for (int t = steps - 1; t >= 0; --t) {
           if (y.has_grad()) kernels().affine(y.grad()[t].data(), 1, 0, dh.data(), dh.size(), true);
           carried_h.split(t, dh);

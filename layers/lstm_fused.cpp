@@ -53,9 +53,9 @@ LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, con
   if (!has(layer.norm_ih))
     kernels().broadcast_rows(layer.bias.value().data(), gates.rows(), gates.cols(), gates.data());
   gemm(x.value(), transposed(layer.weight_ih.value()), of_x.into(gates));
-  const PackedMatrix recurrent(transposed(dropped(layer.weight_hh.value(), masks.weight_hh)));
+  const StepWeights recurrent(transposed(dropped(layer.weight_hh.value(), masks.weight_hh)), steps);
   std::optional<Projection> project;
-  if (projects) project.emplace(transposed(layer.weight_hr.value()));
+  if (projects) project.emplace(transposed(layer.weight_hr.value()), steps);
   const Carried carried_h{masks.new_h}, carried_c{masks.new_c};
   for (int t = 0; t < steps; ++t) {
     gemm(masked(h[t], masks.h), recurrent, of_h.into(gates, t));
@@ -75,9 +75,9 @@ LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, con
         Tensor dh = h_last.grad().clone(), dout = dh;
         const Tensor dc = c_last.grad().clone();
         const Tensor projected = projects ? Tensor({steps, batch, width}) : Tensor();  // gradients of
-        const PackedMatrix recurrent(dropped(layer.weight_hh.value(), masks.weight_hh));
+        const StepWeights recurrent(dropped(layer.weight_hh.value(), masks.weight_hh), steps);
         std::optional<Projection> project;
-        if (projects) project.emplace(layer.weight_hr.value()), dout = Tensor({batch, hidden});
+        if (projects) project.emplace(layer.weight_hr.value(), steps), dout = Tensor({batch, hidden});
         Carried carried_h{masks.new_h}, carried_c{masks.new_c};
         for (int t = steps - 1; t >= 0; --t) {
           if (y.has_grad()) kernels().affine(y.grad()[t].data(), 1, 0, dh.data(), dh.size(), true);

@@ -2,6 +2,8 @@
 // undefined, and otherwise is a row of its own in a profile.
 #pragma once
 
+#include <optional>
+
 #include "framework/gemm.h"
 #include "framework/kernels/kernels.h"
 #include "framework/profile.h"
@@ -52,17 +54,37 @@ inline void contribute_product(const Tensor& a, const Tensor& b, const Var& w,
                     dw.add);
 }
 
-// Projection: the product that makes h narrower than what the cell gives, its weights packed for a window.
-class Projection {
+// The weights that the state meets at each step of a window: packed, but not for a single step, as in inference, where
+// that would take longer than the product.
+class StepWeights {
  public:
-  explicit Projection(const Matrix& weights) : packed_(weights) {}
-  void operator()(const Tensor& x, const Tensor& y) const {
-    const Profile::Within measured("recurrent: projection");
-    gemm(x, packed_, overwrite(y));
+  StepWeights(const Matrix& weights, int steps) {
+    if (steps > 1)
+      packed_.emplace(weights);
+    else
+      as_they_are_ = weights.tensor, transposed_ = weights.transposed;
+  }
+  friend void gemm(const Tensor& a, const StepWeights& b, const Into& c) {
+    b.packed_ ? gemm(a, *b.packed_, c) : gemm(a, {b.as_they_are_, b.transposed_}, c);
   }
 
  private:
-  PackedMatrix packed_;
+  std::optional<PackedMatrix> packed_;
+  Tensor as_they_are_;
+  bool transposed_ = false;
+};
+
+// Projection: the product that makes h narrower than what the cell gives.
+class Projection {
+ public:
+  Projection(const Matrix& weights, int steps) : weights_(weights, steps) {}
+  void operator()(const Tensor& x, const Tensor& y) const {
+    const Profile::Within measured("recurrent: projection");
+    gemm(x, weights_, overwrite(y));
+  }
+
+ private:
+  StepWeights weights_;
 };
 
 // Zoneout and padding: a state is u·(what the step computed) + (1-u)·(the state before),
