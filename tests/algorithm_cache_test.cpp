@@ -139,7 +139,9 @@ TEST_CASE("a damaged file is said in one line, measured anew, and whole again") 
         with("\"standard\"", "\"another\""), with("\"standard\":2.0", "\"standard\":-2.0"),
         with("\"standard\":2.0", "\"standard\":\"2.0\""), with("\"standard\":2.0,", ""),
         with("\"cannot\"", "\"cant\""), with("{\"of\":{", "{\"off\":{"),
-        with("\"cannot\":{}", "\"cannot\":{\"standard\":\"no\"}"), std::string("\"\0\xff\"", 4)}) {
+        with("\"cannot\":{}", "\"cannot\":{\"standard\":\"no\"}"),
+        with(",\"persistent_dynamic\":4.0},\"cannot\":{}", "},\"cannot\":{\"persistent_dynamic\":\"\"}"),
+        std::string("\"\0\xff\"", 4)}) {
     folder.write("algorithms.json", text);
     INFO(text);
     const Settled settled = settle(file, {use_of(small)});

@@ -1,0 +1,88 @@
+#include "training/algorithm_file.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "training/atomic_file.h"
+
+namespace unroll {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr int version = 1;  // of the file
+
+// The reverse of measured_entry(). Throws Error or Json::exception where that is no entry.
+std::vector<MeasuredAlgorithm> measured_in(const Json& entry) {
+  std::vector<MeasuredAlgorithm> result;
+  for (const auto& [name, seconds] : entry.at("seconds").get_ref<const Json::object_t&>())
+    result.push_back({cudnn_algorithm_named(name), seconds.get<double>()});
+  for (const auto& [name, why] : entry.at("cannot").get_ref<const Json::object_t&>()) {
+    result.push_back({cudnn_algorithm_named(name), 0, why.get<std::string>()});
+    require(!result.back().why_not.empty(), "no reason, so that it would be the fastest");
+  }
+  std::ranges::sort(result, {}, &MeasuredAlgorithm::algorithm);
+  // Each once, in the order of measure_algorithms().
+  require(result.size() == 4 && entry.at("of").is_object(), "not an entry");
+  for (size_t i = 0; i < result.size(); ++i) {
+    const auto& [algorithm, seconds, why_not] = result[i];
+    require(static_cast<size_t>(algorithm) == i + 1 && (i > 0 || why_not.empty()), "not these algorithms");
+    require(std::isfinite(seconds) && seconds >= 0, "not a time");
+  }
+  return result;
+}
+
+}  // namespace
+
+AlgorithmFile read_algorithm_file(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) return {};
+  std::ifstream file(path, std::ios::binary);
+  if (error || !fs::is_regular_file(status) || !file)
+    return {.complaint = fmt::format("{}: cannot be read: measuring anew", path.string())};
+  const Json json = Json::parse(file, nullptr, false);
+  try {
+    require(json.at("version").get<int>() == version, "another version");
+    const Json& entries = json.at("measured");
+    require(entries.is_array(), "no list");
+    for (const Json& entry : entries) measured_in(entry);
+    return {entries};
+  } catch (const std::exception&) {
+    return {.complaint = fmt::format("{}: damaged: measuring anew", path.string())};
+  }
+}
+
+Json measured_entry(Json of, const std::vector<MeasuredAlgorithm>& measured) {
+  Json seconds = Json::object(), cannot = Json::object();
+  for (const MeasuredAlgorithm& m : measured) {
+    const std::string name(name_of(m.algorithm));
+    m.why_not.empty() ? seconds[name] = m.seconds : cannot[name] = m.why_not;
+  }
+  return {{"of", std::move(of)}, {"seconds", seconds}, {"cannot", cannot}};
+}
+
+std::optional<std::vector<MeasuredAlgorithm>> find_measured(const Json& entries, const Json& of) {
+  for (const Json& entry : entries)
+    if (entry.at("of") == of) return measured_in(entry);
+  return {};
+}
+
+void write_algorithm_file(const fs::path& path, const Json& entries) {
+  std::string text = fmt::format("{{\"version\": {}, \"measured\": [", version);
+  for (const Json& entry : entries)
+    text += (&entry == &entries.front() ? "\n" : ",\n") +
+            entry.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::error_code error;
+  fs::create_directories(path.parent_path(), error);
+  require(!error, "{}: {}", path.parent_path().string(), error.message());
+  write_file_atomically(path, text + "\n]}\n");
+}
+
+}  // namespace unroll
