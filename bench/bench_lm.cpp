@@ -10,11 +10,12 @@
 // and the share of it that the steps' products reached. On a GPU the peak is that of a large product, the memory is the
 // device's, and the engine cudnn takes its fastest algorithm, measured before. --facts measures nothing: it prints what
 // the device is, and which engines serve in which precision; or why it cannot compute.
-#include <boost/program_options.hpp>
 #include <algorithm>
 #include <chrono>
 #include <functional>
 #include <memory>
+
+#include <boost/program_options.hpp>
 #include <nlohmann/json.hpp>
 
 #include "bench/peak.h"
@@ -75,14 +76,16 @@ std::vector<IdTensor> random_windows(const Shapes& s, int vocab) {
 using Steps = std::function<void(int count)>;
 
 Steps training(Model& model, const Shapes& s, int vocab) {
-  return [&model, s, windows = random_windows(s, vocab), sgd = std::make_shared<Sgd>(model.params, SgdConfig{.learning_rate = 0.1f}),
+  return [&model, s, windows = random_windows(s, vocab),
+          sgd = std::make_shared<Sgd>(model.params, SgdConfig{.learning_rate = 0.1f}),
           state = model.lstm.zero_state(s.batch), next_window = size_t{0}](int count) mutable {
     for (int i = 0; i < count; ++i) {
       const IdTensor& input = windows[next_window];
       next_window = (next_window + 1) % windows.size();
       Tape tape;
       auto [y, next] = model.lstm(model.dropout_in(model.embed(input)), state);
-      const Var loss = softmax_cross_entropy(model.out, model.dropout_out(y), windows[next_window]) * static_cast<real>(s.steps);
+      const Var loss = softmax_cross_entropy(model.out, model.dropout_out(y), windows[next_window]) *
+                       static_cast<real>(s.steps);
       tape.backward(loss);
       if (on_gpu()) {  // which does not wait, as the trainer does not (training/run_ahead.h), nor PyTorch
         sgd->order_step({.max_norm = s.clip});
@@ -97,7 +100,8 @@ Steps training(Model& model, const Shapes& s, int vocab) {
 }
 
 Steps stepping(Model& model, const Shapes& s, int vocab) {
-  return [tokens = random_windows(s, vocab).front(), step = std::make_shared<TokenStepper>(model.embed, model.lstm, model.out),
+  return [tokens = random_windows(s, vocab).front(),
+          step = std::make_shared<TokenStepper>(model.embed, model.lstm, model.out),
           position = int64_t{0}](int count) mutable {
     for (int i = 0; i < count; ++i, ++position) (*step)(tokens.data()[position % tokens.size()]);
   };
@@ -139,7 +143,8 @@ nlohmann::ordered_json facts_of(const std::string& name) {
 void run(const po::variables_map& options) {
   const std::string name = options["model"].as<std::string>(), task = options["task"].as<std::string>();
   const Shapes s = shapes_of(name);
-  if (task != "train" && task != "step") throw InputError(fmt::format("--task {} is none of train, step", task));
+  if (task != "train" && task != "step")
+    throw InputError(fmt::format("--task {} is none of train, step", task));
   const bool trains = task == "train";
   const int vocab = 10000;
   set_threads(options["threads"].as<int>());
@@ -159,13 +164,15 @@ void run(const po::variables_map& options) {
   const double first_step = seconds_since_start();
 
   const auto peak = [&] { return options.count("peak") ? peak_gflops(precision(), threads()) : 0; };
-  const double peak_before = on_gpu() ? 0 : peak();  // on a GPU its matrices would count as the model's memory
+  const double peak_before =
+      on_gpu() ? 0 : peak();                      // on a GPU its matrices would count as the model's memory
   const double guess = seconds_of(steps, 3) / 3;  // warm-up, too
   const int count = std::max(1, static_cast<int>(options["seconds"].as<double>() / 5 / guess));
   const int words = trains ? s.steps * s.batch : 1;  // of a step
   std::vector<double> rates;
   const int64_t flops_before = product_flops;
-  for (int repetition = 0; repetition < 5; ++repetition) rates.push_back(count * words / seconds_of(steps, count));
+  for (int repetition = 0; repetition < 5; ++repetition)
+    rates.push_back(count * words / seconds_of(steps, count));
   std::sort(rates.begin(), rates.end());
   const double flops_per_word = static_cast<double>(product_flops - flops_before) / (5.0 * count * words);
 
@@ -209,7 +216,8 @@ void run(const po::variables_map& options) {
 
 int main(int argc, char** argv) try {
   po::options_description description("options");
-  description.add_options()("task", po::value<std::string>()->default_value("train"))("model", po::value<std::string>()->default_value("small"))(
+  description.add_options()("task", po::value<std::string>()->default_value("train"))(
+      "model", po::value<std::string>()->default_value("small"))(
       "threads", po::value<int>()->default_value(2))("seconds", po::value<double>()->default_value(10))(
       "engine", po::value<std::string>()->default_value("auto"))(
       "precision", po::value<std::string>()->default_value("fp32"))(

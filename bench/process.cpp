@@ -1,22 +1,24 @@
 #include "bench/process.h"
 
 #ifdef __linux__
-#include <time.h>
-#include <unistd.h>
-
 #include <fstream>
 #include <iterator>
 #include <sstream>
 #include <string>
+
+#include <time.h>
+#include <unistd.h>
 #endif
 
 double seconds_since_start() {
 #ifdef __linux__
   std::ifstream file("/proc/self/stat");
   std::string text{std::istreambuf_iterator<char>(file), {}};
-  std::istringstream fields(text.substr(text.rfind(')') + 1));  // the program's name before it may hold anything
+  std::istringstream fields(
+      text.substr(text.rfind(')') + 1));  // the program's name before it may hold anything
   std::string field;
-  for (int i = 3; i <= 22 && fields >> field; ++i) {}  // the 22nd: ticks from the machine's start to the process's
+  for (int i = 3; i <= 22 && fields >> field; ++i) {
+  }  // the 22nd: ticks from the machine's start to the process's
   timespec now{};
   clock_gettime(CLOCK_BOOTTIME, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec) -

@@ -268,7 +268,8 @@ class Inside {
   }
 
  private:
-  void follow(std::span<const int> right, std::size_t begin, double probability, std::vector<Derivation>& found) {
+  void follow(std::span<const int> right, std::size_t begin, double probability,
+              std::vector<Derivation>& found) {
     if (right.empty()) {
       const auto same =
           std::find_if(found.begin(), found.end(), [&](const Derivation& span) { return span.end == begin; });

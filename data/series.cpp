@@ -1,12 +1,12 @@
 // See series.h.
 #include "data/series.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "framework/check.h"
 #include "framework/nearest.h"

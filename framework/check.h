@@ -4,11 +4,11 @@
 // what must hold, and what was given.
 #pragma once
 
-#include <fmt/core.h>
-
 #include <stdexcept>
 #include <string>
 #include <utility>
+
+#include <fmt/core.h>
 
 namespace unroll {
 
@@ -34,13 +34,15 @@ struct OutOfMemory : Error {
 // Throws Error unless `condition` holds.
 template <class... Args>
 void require(bool condition, fmt::format_string<Args...> format, Args&&... args) {
-  if (!condition) [[unlikely]] throw_error(format, fmt::make_format_args(args...));
+  if (!condition) [[unlikely]]
+    throw_error(format, fmt::make_format_args(args...));
 }
 
 // Throws InputError unless `condition` holds.
 template <class... Args>
 void require_input(bool condition, fmt::format_string<Args...> format, Args&&... args) {
-  if (!condition) [[unlikely]] throw_input_error(format, fmt::make_format_args(args...));
+  if (!condition) [[unlikely]]
+    throw_input_error(format, fmt::make_format_args(args...));
 }
 
 }  // namespace unroll

@@ -42,9 +42,9 @@ Device device_named(std::string_view name) {
   constexpr std::string_view cuda = "cuda", numbered = "cuda:";
   int index = 0;
   const char* const end = name.data() + name.size();
-  const bool known = name == cuda || (name.starts_with(numbered) && name.size() > numbered.size() &&
-                                      std::from_chars(name.data() + numbered.size(), end, index).ptr == end &&
-                                      index >= 0);
+  const bool known =
+      name == cuda || (name.starts_with(numbered) && name.size() > numbered.size() &&
+                       std::from_chars(name.data() + numbered.size(), end, index).ptr == end && index >= 0);
   require_input(known, "device '{}' is none of auto, cpu, cuda, cuda:0, cuda:1, …", name);
   require_gpu(index);
   return {.gpu = true, .index = index};

@@ -40,7 +40,8 @@ void DeviceIds::renew() const {
 const int32_t* DeviceIds::copy_of(const IdTensor& ids) {
   const std::lock_guard lock(guard);
   for (const Copy& copy : copies())
-    if (copy.begin <= ids.data() && ids.data() + ids.size() <= copy.end) return copy.on_device + (ids.data() - copy.begin);
+    if (copy.begin <= ids.data() && ids.data() + ids.size() <= copy.end)
+      return copy.on_device + (ids.data() - copy.begin);
   return nullptr;
 }
 

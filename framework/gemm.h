@@ -11,7 +11,8 @@ namespace unroll::inline UNROLL_REAL {
 // fp16 has 11 bits and a range of its own, from 6e-8 to 65504, so gradients need a scale to fit in (training/loss_scale.h).
 // Sums, and all tensors, stay float.
 enum class Precision : uint8_t { fp32, tf32, bf16, fp16 };
-inline constexpr Precision all_precisions[] = {Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16};
+inline constexpr Precision all_precisions[] = {Precision::fp32, Precision::tf32, Precision::bf16,
+                                               Precision::fp16};
 const char* name_of(Precision precision);
 // fp32, tf32, bf16, fp16, or auto: bf16 where the device multiplies such numbers. Throws InputError.
 Precision precision_named(const std::string& name);

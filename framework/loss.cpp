@@ -22,17 +22,20 @@ Tensor total(const Tensor& losses, double factor) {
 void contribute(const Var& x, const Tensor& d, const Tensor& factor) {
   if (!x.wants_grad()) return;
   const Into dx = x.gradient();
-  kernels().binary_gradient(Binary::mul, false, d.data(), d.size(), factor.data(), 1, d.data(), dx.tensor.data(),
-                            d.size(), dx.add);
+  kernels().binary_gradient(Binary::mul, false, d.data(), d.size(), factor.data(), 1, d.data(),
+                            dx.tensor.data(), d.size(), dx.add);
 }
 
-void require_targets(const Shape& logits, int classes, const IdTensor& target, const CrossEntropyOptions& options) {
+void require_targets(const Shape& logits, int classes, const IdTensor& target,
+                     const CrossEntropyOptions& options) {
   Shape expected;
   for (int i = 0; i + 1 < logits.rank(); ++i) expected.append(logits[i]);
-  require(target.shape() == expected, "softmax_cross_entropy: targets {} must have the shape of {} without its last dimension",
+  require(target.shape() == expected,
+          "softmax_cross_entropy: targets {} must have the shape of {} without its last dimension",
           target.shape(), logits);
   require(!options.weights.defined() || options.weights.shape() == target.shape(),
-          "softmax_cross_entropy: weights {} must have the shape of the targets {}", options.weights.shape(), target.shape());
+          "softmax_cross_entropy: weights {} must have the shape of the targets {}", options.weights.shape(),
+          target.shape());
   for (int32_t id : target.span())
     require(id == options.ignore_index || (id >= 0 && id < classes),
             "softmax_cross_entropy: target {} is not in 0 … {} of logits {}", id, classes - 1, logits);
@@ -59,13 +62,14 @@ double normalizer(const IdTensor& target, const CrossEntropyOptions& options) {
 
 // loss = Σ_r w_r (log Σ_k exp x[r,k] - x[r,t_r]) / Σ w        dx = w_r (softmax(x) - onehot(t)) / Σ w
 Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const CrossEntropyOptions& options) {
-  require(logits.shape().rank() >= 1, "softmax_cross_entropy: logits {} have no dimension of classes", logits.shape());
+  require(logits.shape().rank() >= 1, "softmax_cross_entropy: logits {} have no dimension of classes",
+          logits.shape());
   require_targets(logits.shape(), logits.dim(-1), target, options);
   const double norm = normalizer(target, options);
   const Tensor d = logits.value().clone();  // becomes the gradient
   const Tensor losses(target.shape());
-  kernels().cross_entropy(d.data(), KernelIds(target).data(), options.weights.data(), options.ignore_index, d.rows(),
-                          d.cols(), losses.data(), logits.wants_grad(), static_cast<real>(norm));
+  kernels().cross_entropy(d.data(), KernelIds(target).data(), options.weights.data(), options.ignore_index,
+                          d.rows(), d.cols(), losses.data(), logits.wants_grad(), static_cast<real>(norm));
   const Tensor loss = total(losses, norm);
   return record("softmax_cross_entropy", loss, inputs(logits),
                 [=](const Var& y) { contribute(logits, d, y.grad()); });
@@ -90,8 +94,9 @@ static double scale_of_products(double norm, const CrossEntropyOptions& options)
 // The gradients form while a chunk is in cache, in buffers of their own: what stands above the loss is not known yet.
 Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTensor& target,
                           const CrossEntropyOptions& options) {
-  require(w.shape().rank() == 2 && x.shape().rank() >= 1 && x.dim(-1) == w.dim(1) && b.shape() == Shape{w.dim(0)},
-          "softmax_cross_entropy: x {} does not fit weights {} and bias {}", x.shape(), w.shape(), b.shape());
+  require(
+      w.shape().rank() == 2 && x.shape().rank() >= 1 && x.dim(-1) == w.dim(1) && b.shape() == Shape{w.dim(0)},
+      "softmax_cross_entropy: x {} does not fit weights {} and bias {}", x.shape(), w.shape(), b.shape());
   const int in = w.dim(1), classes = w.dim(0), rows = static_cast<int>(target.size());
   require_targets(x.shape().with(-1, classes), classes, target, options);
   const bool gradient = recorded("softmax_cross_entropy", inputs(x, w, b));
@@ -100,8 +105,10 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
 
   // 16 MiB of logits stay in the last-level cache between their product, softmax and gradients. Less would pass by the
   // weights and their gradient, which are as large, once more.
-  const int fitting = std::max(1, static_cast<int>((16 << 20) / (sizeof(real) * static_cast<size_t>(classes))));
-  const int even = rows == 0 ? 1 : (rows + (rows + fitting - 1) / fitting - 1) / ((rows + fitting - 1) / fitting);
+  const int fitting =
+      std::max(1, static_cast<int>((16 << 20) / (sizeof(real) * static_cast<size_t>(classes))));
+  const int even =
+      rows == 0 ? 1 : (rows + (rows + fitting - 1) / fitting - 1) / ((rows + fitting - 1) / fitting);
   const int chunk = std::clamp(options.chunk_rows > 0 ? options.chunk_rows : even, 1, std::max(rows, 1));
   const Tensor logits({chunk, classes}), losses({rows}), x_rows = x.value().reshape({rows, in});
   Tensor dx, dw, db;
@@ -144,8 +151,8 @@ Var binary_cross_entropy(const Var& logits, const Tensor& target, const BinaryCr
   kernels().binary_cross_entropy(logits.value().data(), target.data(), p, y.data(), y.size());
   const Var each = record("binary_cross_entropy", y, inputs(logits), [=](const Var& y) {
     const Into dx = logits.gradient();
-    kernels().binary_cross_entropy_gradient(logits.value().data(), target.data(), p, y.grad().data(), dx.tensor.data(),
-                                            target.size(), dx.add);
+    kernels().binary_cross_entropy_gradient(logits.value().data(), target.data(), p, y.grad().data(),
+                                            dx.tensor.data(), target.size(), dx.add);
   });
   return options.reduction == Reduction::mean ? mean(each) : sum(each);
 }
@@ -157,9 +164,11 @@ Var quantile_loss(const Vars& predictions, const Tensor& target, std::span<const
           "quantile_loss: {} predictions for {} quantiles", predictions.size(), quantiles.size());
   Vars losses;
   for (size_t k = 0; k < predictions.size(); ++k) {
-    require(predictions[k].shape() == target.shape(), "quantile_loss: prediction {} and target {} differ in shape",
-            predictions[k].shape(), target.shape());
-    require(quantiles[k] > 0 && quantiles[k] < 1, "quantile_loss: quantile {} is not in (0, 1)", quantiles[k]);
+    require(predictions[k].shape() == target.shape(),
+            "quantile_loss: prediction {} and target {} differ in shape", predictions[k].shape(),
+            target.shape());
+    require(quantiles[k] > 0 && quantiles[k] < 1, "quantile_loss: quantile {} is not in (0, 1)",
+            quantiles[k]);
     const Var d = sub(target, predictions[k]);
     losses.push_back(sum(scale(d, static_cast<real>(quantiles[k])) + relu(-d)));
   }
@@ -170,8 +179,9 @@ Var quantile_loss(const Vars& predictions, const Tensor& target, std::span<const
 
 // loss = mean of (x - t)²        dx = 2 (x - t), over n for the mean
 Var mean_squared_error(const Var& prediction, const Tensor& target, Reduction reduction) {
-  require(prediction.shape() == target.shape(), "mean_squared_error: prediction {} and target {} differ in shape",
-          prediction.shape(), target.shape());
+  require(prediction.shape() == target.shape(),
+          "mean_squared_error: prediction {} and target {} differ in shape", prediction.shape(),
+          target.shape());
   const Var difference = sub(prediction, target);
   const Var square = mul(difference, difference);
   return reduction == Reduction::mean ? mean(square) : sum(square);

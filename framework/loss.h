@@ -15,9 +15,9 @@ enum class Reduction : uint8_t {
 
 struct CrossEntropyOptions {
   Reduction reduction = Reduction::mean;
-  int32_t ignore_index = -1;   // targets that are not scored
-  Tensor weights = {};         // one per target, shape of the targets; empty: all 1
-  int chunk_rows = 0;          // rows of logits in memory at a time; 0: chosen by the size of a row
+  int32_t ignore_index = -1;  // targets that are not scored
+  Tensor weights = {};        // one per target, shape of the targets; empty: all 1
+  int chunk_rows = 0;         // rows of logits in memory at a time; 0: chosen by the size of a row
 };
 
 // -log softmax(logits)[target] in nats.  logits [..., classes], target [...]
@@ -33,7 +33,8 @@ struct BinaryCrossEntropyOptions {
   real pos_weight = 1;  // factor of the loss where target is 1
 };
 // -[pos_weight·t·log σ(x) + (1-t)·log(1-σ(x))] in nats; target of the logits' shape, in [0, 1]
-Var binary_cross_entropy(const Var& logits, const Tensor& target, const BinaryCrossEntropyOptions& options = {});
+Var binary_cross_entropy(const Var& logits, const Tensor& target,
+                         const BinaryCrossEntropyOptions& options = {});
 
 // max(q·d, (q-1)·d) of d = target - prediction, least where the share q of targets lies below the prediction
 // (Koenker and Bassett 1978). predictions: one of the target's shape for each q of `quantiles`, in (0, 1). The mean

@@ -1,7 +1,5 @@
 #include "framework/memory.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -11,6 +9,8 @@
 #include <new>
 #include <string>
 #include <vector>
+
+#include <sys/mman.h>
 
 #include "framework/check.h"
 #include "framework/device.h"
@@ -43,7 +43,9 @@ class Pool {
     return recording_graph() ? of_graphs() : of_gpu();
   }
   static Pool& of(const Block& block) {
-    return block.home == Block::Home::host ? of_host() : block.home == Block::Home::gpu ? of_gpu() : of_graphs();
+    return block.home == Block::Home::host  ? of_host()
+           : block.home == Block::Home::gpu ? of_gpu()
+                                            : of_graphs();
   }
 
   Block* take(std::size_t bytes, bool for_tensor = false) {
@@ -58,7 +60,8 @@ class Pool {
       block = free.blocks.back();
       free.blocks.pop_back();
     } else {
-      if (static_cast<std::size_t>(free.count) == free.blocks.capacity()) free.blocks.reserve(2 * free.blocks.capacity() + 4);
+      if (static_cast<std::size_t>(free.count) == free.blocks.capacity())
+        free.blocks.reserve(2 * free.blocks.capacity() + 4);
       block = home_ == Block::Home::host ? from_host(size) : from_gpu(size);
       if (!block) refuse(size);
       block->size_class = size_class;
@@ -158,13 +161,15 @@ class Pool {
   [[noreturn]] void refuse(std::size_t size) const {
     const auto asked = static_cast<int64_t>(size), in_use = statistics_.in_use;
     if (home_ == Block::Home::host)
-      throw MemoryRefused(fmt::format("out of memory: {} MiB asked for, {} MiB in use; a smaller batch or bptt needs less",
-                                      asked >> 20, in_use >> 20),
-                          asked, in_use, 0);
+      throw MemoryRefused(
+          fmt::format("out of memory: {} MiB asked for, {} MiB in use; a smaller batch or bptt needs less",
+                      asked >> 20, in_use >> 20),
+          asked, in_use, 0);
     const DeviceFacts facts = cuda_backend()->facts();
-    throw MemoryRefused(fmt::format("out of memory on {}: {} MiB asked for, {} of {} MiB free, {} MiB in use by tensors",
-                                    facts.name, asked >> 20, facts.free >> 20, facts.memory >> 20, in_use >> 20),
-                        asked, in_use, statistics_.reserved + facts.free);
+    throw MemoryRefused(
+        fmt::format("out of memory on {}: {} MiB asked for, {} of {} MiB free, {} MiB in use by tensors",
+                    facts.name, asked >> 20, facts.free >> 20, facts.memory >> 20, in_use >> 20),
+        asked, in_use, statistics_.reserved + facts.free);
   }
 
   const Block::Home home_;
@@ -181,7 +186,8 @@ class Pool {
   MemoryStatistics statistics_;
 };
 
-Memory::Memory(std::size_t bytes, Place place) : block_(Pool::of(place).take(bytes, place == Place::device)) {}
+Memory::Memory(std::size_t bytes, Place place)
+    : block_(Pool::of(place).take(bytes, place == Place::device)) {}
 void Memory::release() { Pool::of(*block_).give_back(block_); }
 
 // A block's header stands before its data.
@@ -201,7 +207,8 @@ void reset_peak_memory() { (on_gpu() ? Pool::of_gpu() : Pool::of_host()).reset_p
 bool device_memory_is_untouched() { return Pool::of(Place::device).untouched(); }
 
 int64_t peak_memory_of_process() {
-  std::ifstream status("/proc/self/status");  // not getrusage: its figure survives exec, and may be a parent's
+  std::ifstream status(
+      "/proc/self/status");  // not getrusage: its figure survives exec, and may be a parent's
   for (std::string word; status >> word;)
     if (int64_t kib = 0; word == "VmHWM:" && status >> kib) return kib * 1024;
   return 0;

@@ -28,7 +28,8 @@ static void require_linear(const Var& x, const Var& w) {
 // y = x wᵀ + b        dx = dy w      dw = dyᵀ x      db = Σ_rows dy
 Var linear(const Var& x, const Var& w, const Var& b) {
   require_linear(x, w);
-  require(b.shape() == Shape{w.dim(0)}, "linear: bias {} must have one element per row of w {}", b.shape(), w.shape());
+  require(b.shape() == Shape{w.dim(0)}, "linear: bias {} must have one element per row of w {}", b.shape(),
+          w.shape());
   Tensor y(x.shape().with(-1, w.dim(0)));
   kernels().broadcast_rows(b.value().data(), y.rows(), y.cols(), y.data());
   gemm(x.value(), transposed(w.value()), add_to(y));
@@ -85,8 +86,9 @@ static bool repeats_in(const Shape& small, const Shape& large) {
 // y = a ∘ b           da = dy ∂f/∂a, summed over repeats;  db alike
 static Var binary(const char* name, Binary f, const Var& a, const Var& b) {
   const bool b_in_a = repeats_in(b.shape(), a.shape());
-  require(b_in_a || repeats_in(a.shape(), b.shape()), "{}: shapes {} and {} are neither equal nor is one the end of the other",
-          name, a.shape(), b.shape());
+  require(b_in_a || repeats_in(a.shape(), b.shape()),
+          "{}: shapes {} and {} are neither equal nor is one the end of the other", name, a.shape(),
+          b.shape());
   Tensor y(b_in_a ? a.shape() : b.shape());
   const int64_t n = y.size();
   kernels().binary(f, a.value().data(), a.value().size(), b.value().data(), b.value().size(), y.data(), n);
@@ -96,8 +98,8 @@ static Var binary(const char* name, Binary f, const Var& a, const Var& b) {
       const Into dx = x.gradient();
       const int64_t nx = x.value().size();
       const Tensor all = nx == n ? dx.tensor : Tensor({static_cast<int>(n)});
-      kernels().binary_gradient(f, of_b, a.value().data(), a.value().size(), b.value().data(), b.value().size(),
-                                y.grad().data(), all.data(), n, nx == n && dx.add);
+      kernels().binary_gradient(f, of_b, a.value().data(), a.value().size(), b.value().data(),
+                                b.value().size(), y.grad().data(), all.data(), n, nx == n && dx.add);
       if (nx != n) kernels().sum_rows(all.data(), n / nx, nx, dx.tensor.data(), dx.add);
     };
     contribute(a, false);
@@ -130,7 +132,8 @@ Var softmax(const Var& x) {
   return record("softmax", y, inputs(x), [=](const Var& y) {
     const Into dx = x.gradient();
     const Tensor& value = y.value();
-    kernels().softmax_gradient(value.data(), y.grad().data(), value.rows(), value.cols(), dx.tensor.data(), dx.add);
+    kernels().softmax_gradient(value.data(), y.grad().data(), value.rows(), value.cols(), dx.tensor.data(),
+                               dx.add);
   });
 }
 
@@ -141,7 +144,8 @@ Var log_softmax(const Var& x) {
   return record("log_softmax", y, inputs(x), [=](const Var& y) {
     const Into dx = x.gradient();
     const Tensor& value = y.value();
-    kernels().log_softmax_gradient(value.data(), y.grad().data(), value.rows(), value.cols(), dx.tensor.data(), dx.add);
+    kernels().log_softmax_gradient(value.data(), y.grad().data(), value.rows(), value.cols(),
+                                   dx.tensor.data(), dx.add);
   });
 }
 
@@ -165,7 +169,8 @@ Shape without(const Shape& shape, int axis) {
 }
 
 void require_axis(const char* name, const Var& x, int axis) {
-  require(axis >= -x.shape().rank() && axis < x.shape().rank(), "{}: no dimension {} in x {}", name, axis, x.shape());
+  require(axis >= -x.shape().rank() && axis < x.shape().rank(), "{}: no dimension {} in x {}", name, axis,
+          x.shape());
 }
 
 Var flat(const Var& x) { return reshape(x, {static_cast<int>(x.value().size())}); }
@@ -215,12 +220,13 @@ Var max(const Var& x) { return max(flat(x), 0); }
 //   dx = (dx̂ - mean(dx̂) - x̂ mean(dx̂ x̂)) / sqrt(var + eps), dx̂ = dy gain;  dgain = Σ dy x̂;  dbias = Σ dy
 Var layer_norm(const Var& x, const Var& gain, const Var& bias, real eps) {
   require(x.shape().rank() >= 1 && gain.shape() == Shape{x.dim(-1)} && bias.shape() == gain.shape(),
-          "layer_norm: gain {} and bias {} must have the last dimension of x {}", gain.shape(), bias.shape(), x.shape());
+          "layer_norm: gain {} and bias {} must have the last dimension of x {}", gain.shape(), bias.shape(),
+          x.shape());
   Tensor y(x.shape());
   const int rows = static_cast<int>(y.rows());
   const Tensor average({rows}), rstd({rows});
-  kernels().layer_norm(x.value().data(), gain.value().data(), bias.value().data(), eps, y.rows(), y.cols(), y.data(),
-                       false, average.data(), rstd.data());
+  kernels().layer_norm(x.value().data(), gain.value().data(), bias.value().data(), eps, y.rows(), y.cols(),
+                       y.data(), false, average.data(), rstd.data());
   return record("layer_norm", y, inputs(x, gain, bias), [=](const Var& y) {
     const auto zeroed = [](const Var& v) -> real* {
       if (!v.wants_grad()) return nullptr;
@@ -230,8 +236,8 @@ Var layer_norm(const Var& x, const Var& gain, const Var& bias, real eps) {
     };
     real *dgain = zeroed(gain), *dbias = zeroed(bias);
     const Into dx = x.wants_grad() ? x.gradient() : Into{};
-    kernels().layer_norm_gradient(x.value().data(), gain.value().data(), average.data(), rstd.data(), y.grad().data(),
-                                  rows, y.dim(-1), dx.tensor.data(), dx.add, dgain, dbias);
+    kernels().layer_norm_gradient(x.value().data(), gain.value().data(), average.data(), rstd.data(),
+                                  y.grad().data(), rows, y.dim(-1), dx.tensor.data(), dx.add, dgain, dbias);
   });
 }
 
@@ -245,8 +251,8 @@ static void require_ids(const char* name, const IdTensor& ids, int bound, const 
 // y[k] = table[ids[k]]        dtable[ids[k]] += dy[k]
 Var embedding(const Var& table, const IdTensor& ids) {
   require(table.shape().rank() == 2 && ids.rank() < Shape::max_rank,
-          "embedding: table {} must be [vocab, dim] and ids {} have less than {} dimensions", table.shape(), ids.shape(),
-          Shape::max_rank);
+          "embedding: table {} must be [vocab, dim] and ids {} have less than {} dimensions", table.shape(),
+          ids.shape(), Shape::max_rank);
   require_ids("embedding", ids, table.dim(0), table.shape());
   Shape shape = ids.shape();
   shape.append(table.dim(1));
@@ -263,24 +269,31 @@ Var embedding(const Var& table, const IdTensor& ids) {
 //   dc += dh o (1 - tanh²(c));  di = dc g i(1-i);  df = dc c_prev f(1-f);  dg = dc i (1-g²);
 //   do = dh tanh(c) o(1-o);  dc_prev = dc f
 LstmCellOutput lstm_cell(const Var& gates, const Var& c_prev) {
-  require(gates.shape().rank() == 2 && c_prev.shape() == Shape({gates.dim(0), gates.dim(1) / 4}) && gates.dim(1) % 4 == 0,
+  require(gates.shape().rank() == 2 && c_prev.shape() == Shape({gates.dim(0), gates.dim(1) / 4}) &&
+              gates.dim(1) % 4 == 0,
           "lstm_cell: gates {} must be [batch, 4*hidden] for c_prev {}", gates.shape(), c_prev.shape());
   const int batch = c_prev.dim(0), hidden = c_prev.dim(1);
   const Tensor activated = gates.value().clone();
   Tensor h(c_prev.shape()), c(c_prev.shape());
-  const LstmStep step{.batch = batch, .hidden = hidden, .gates = activated.data(), .c_prev = c_prev.value().data(), .c = c.data(), .h = h.data()};
+  const LstmStep step{.batch = batch,
+                      .hidden = hidden,
+                      .gates = activated.data(),
+                      .c_prev = c_prev.value().data(),
+                      .c = c.data(),
+                      .h = h.data()};
   kernels().lstm_cell(step);
-  auto [h_out, c_out] = record<2>("lstm_cell", std::array{h, c}, inputs(gates, c_prev), [=](const Var& h, const Var& c) {
-    const Tensor dc_prev(c_prev.shape());
-    kernels().lstm_cell_gradient(step, h.grad().data(), c.grad().data(), dc_prev.data());
-    const auto contribute = [](const Var& x, const Tensor& d) {
-      if (!x.wants_grad()) return;
-      const Into dx = x.gradient();
-      kernels().affine(d.data(), 1, 0, dx.tensor.data(), d.size(), dx.add);
-    };
-    contribute(gates, activated);
-    contribute(c_prev, dc_prev);
-  });
+  auto [h_out, c_out] =
+      record<2>("lstm_cell", std::array{h, c}, inputs(gates, c_prev), [=](const Var& h, const Var& c) {
+        const Tensor dc_prev(c_prev.shape());
+        kernels().lstm_cell_gradient(step, h.grad().data(), c.grad().data(), dc_prev.data());
+        const auto contribute = [](const Var& x, const Tensor& d) {
+          if (!x.wants_grad()) return;
+          const Into dx = x.gradient();
+          kernels().affine(d.data(), 1, 0, dx.tensor.data(), d.size(), dx.add);
+        };
+        contribute(gates, activated);
+        contribute(c_prev, dc_prev);
+      });
   return {h_out, c_out};
 }
 

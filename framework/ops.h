@@ -11,9 +11,9 @@
 namespace unroll::inline UNROLL_REAL {
 
 // --- products ---------------------------------------------------------------------------------------------------
-Var matmul(const Var& a, const Var& b);                  // a [..., k], b [k, n] -> [..., n]
-Var linear(const Var& x, const Var& w, const Var& b);    // x [..., in], w [out, in], b [out] -> x wᵀ + b
-Var linear(const Var& x, const Var& w);                  // without bias
+Var matmul(const Var& a, const Var& b);                // a [..., k], b [k, n] -> [..., n]
+Var linear(const Var& x, const Var& w, const Var& b);  // x [..., in], w [out, in], b [out] -> x wᵀ + b
+Var linear(const Var& x, const Var& w);                // without bias
 
 // --- elements -----------------------------------------------------------------------------------------------------
 // Equal shapes, or one operand repeated: its shape is the end of the other's ([20, 5] with [5]), or a single number.
@@ -43,12 +43,12 @@ inline Var operator-(const Var& x, real constant) { return shift(x, -constant); 
 inline Var operator-(const Var& x) { return scale(x, -1); }
 
 // --- rows and reductions --------------------------------------------------------------------------------------------
-Var softmax(const Var& x);                // over the last dimension
-Var log_softmax(const Var& x);            // over the last dimension
-Var sum(const Var& x);                    // of all elements -> a single number []
+Var softmax(const Var& x);      // over the last dimension
+Var log_softmax(const Var& x);  // over the last dimension
+Var sum(const Var& x);          // of all elements -> a single number []
 Var mean(const Var& x);
-Var max(const Var& x);                    // the gradient goes to the first of equals
-Var sum(const Var& x, int axis);          // axis removed
+Var max(const Var& x);            // the gradient goes to the first of equals
+Var sum(const Var& x, int axis);  // axis removed
 Var mean(const Var& x, int axis);
 Var max(const Var& x, int axis);
 // y = (x - mean) / sqrt(variance + eps) · gain + bias over the last dimension, variance of the row itself
@@ -57,16 +57,16 @@ Var layer_norm(const Var& x, const Var& gain, const Var& bias, real eps = real(1
 
 // --- shape ------------------------------------------------------------------------------------------------------------
 Var reshape(const Var& x, const Shape& shape);
-Var transpose(const Var& x);                                 // [a, b] -> [b, a]
+Var transpose(const Var& x);  // [a, b] -> [b, a]
 Var concat(const Vars& parts, int axis);
-Var stack(const Vars& parts);                    // a new first dimension
-Var slice(const Var& x, int axis, int begin, int end);       // elements begin … end-1 of one dimension
-Var row(const Var& x, int index);                            // x[index], first dimension removed: a step of a sequence
-Var flip(const Var& x);                                      // the first dimension backwards
-Var gather(const Var& x, const IdTensor& ids);               // x [..., n], ids [...] -> x[..., ids]
+Var stack(const Vars& parts);                           // a new first dimension
+Var slice(const Var& x, int axis, int begin, int end);  // elements begin … end-1 of one dimension
+Var row(const Var& x, int index);               // x[index], first dimension removed: a step of a sequence
+Var flip(const Var& x);                         // the first dimension backwards
+Var gather(const Var& x, const IdTensor& ids);  // x [..., n], ids [...] -> x[..., ids]
 
 // --- layers' operations -----------------------------------------------------------------------------------------------
-Var embedding(const Var& table, const IdTensor& ids);        // table [vocab, dim], ids [...] -> [..., dim]
+Var embedding(const Var& table, const IdTensor& ids);  // table [vocab, dim], ids [...] -> [..., dim]
 
 // y = x · mask / (1 - rate), each element kept with probability 1 - rate (Srivastava et al. 2014). Does nothing
 // unless a tape records with dropout on. `locked`: one mask for all of the first dimension, that is over time
@@ -83,6 +83,7 @@ Var mask_rows(const Var& x, const Tensor& kept);
 struct LstmCellOutput {
   Var h, c;  // [batch, hidden]
 };
-LstmCellOutput lstm_cell(const Var& gates, const Var& c_prev);  // gates [batch, 4*hidden], c_prev [batch, hidden]
+LstmCellOutput lstm_cell(const Var& gates,
+                         const Var& c_prev);  // gates [batch, 4*hidden], c_prev [batch, hidden]
 
 }  // namespace unroll::inline UNROLL_REAL

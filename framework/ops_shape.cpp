@@ -25,10 +25,12 @@ struct Piece {
         blocks(stride ? whole.size() / stride : 0),
         length(extent * elements_from(whole, axis + 1)) {}
   void read(const Tensor& whole, const Into& part) const {
-    kernels().copy_blocks(whole.data() + offset, stride, part.tensor.data(), length, blocks, length, part.add);
+    kernels().copy_blocks(whole.data() + offset, stride, part.tensor.data(), length, blocks, length,
+                          part.add);
   }
   void write(const Tensor& part, const Into& whole) const {
-    kernels().copy_blocks(part.data(), length, whole.tensor.data() + offset, stride, blocks, length, whole.add);
+    kernels().copy_blocks(part.data(), length, whole.tensor.data() + offset, stride, blocks, length,
+                          whole.add);
   }
 };
 
@@ -71,7 +73,8 @@ Var concat(const Vars& parts, int axis) {
   for (const Var& part : parts) {
     require(part.shape().rank() == parts[0].shape().rank() &&
                 part.shape().with(k, 0) == parts[0].shape().with(k, 0),
-            "concat: shapes {} and {} differ elsewhere than in dimension {}", parts[0].shape(), part.shape(), k);
+            "concat: shapes {} and {} differ elsewhere than in dimension {}", parts[0].shape(), part.shape(),
+            k);
     extent += part.dim(k);
   }
   Tensor y(parts[0].shape().with(k, extent));
@@ -92,11 +95,12 @@ Var concat(const Vars& parts, int axis) {
 // y[k] = parts[k]        dparts[k] = dy[k]
 Var stack(const Vars& parts) {
   require(!parts.empty(), "stack: no parts");
-  require(parts[0].shape().rank() < Shape::max_rank, "stack: {} of {} would have more than {} dimensions", parts.size(),
-          parts[0].shape(), Shape::max_rank);
+  require(parts[0].shape().rank() < Shape::max_rank, "stack: {} of {} would have more than {} dimensions",
+          parts.size(), parts[0].shape(), Shape::max_rank);
   Tensor y(parts[0].shape().stacked(static_cast<int>(parts.size())));
   for (size_t i = 0; i < parts.size(); ++i) {
-    require(parts[i].shape() == parts[0].shape(), "stack: shapes {} and {} differ", parts[0].shape(), parts[i].shape());
+    require(parts[i].shape() == parts[0].shape(), "stack: shapes {} and {} differ", parts[0].shape(),
+            parts[i].shape());
     y[static_cast<int>(i)].copy_from(parts[i].value());
   }
   return record("stack", y, inputs(parts), [=](const Var& y) {
@@ -108,8 +112,8 @@ Var stack(const Vars& parts) {
 // y = elements begin … end-1 of one dimension        dx = dy in its place
 Var slice(const Var& x, int axis, int begin, int end) {
   const int k = axis_of("slice", x.shape(), axis);
-  require(0 <= begin && begin <= end && end <= x.dim(k), "slice: no elements {} to {} in dimension {} of x {}", begin,
-          end, k, x.shape());
+  require(0 <= begin && begin <= end && end <= x.dim(k),
+          "slice: no elements {} to {} in dimension {} of x {}", begin, end, k, x.shape());
   const Piece piece(x.shape(), k, begin, end - begin);
   Tensor y(x.shape().with(k, end - begin));
   piece.read(x.value(), overwrite(y));
@@ -118,9 +122,11 @@ Var slice(const Var& x, int axis, int begin, int end) {
 
 // y = x[index]        dx[index] = dy
 Var row(const Var& x, int index) {
-  require(x.shape().rank() >= 1 && index >= 0 && index < x.dim(0), "row: no row {} in x {}", index, x.shape());
+  require(x.shape().rank() >= 1 && index >= 0 && index < x.dim(0), "row: no row {} in x {}", index,
+          x.shape());
   const Piece piece(x.shape(), 0, index, 1);
-  return record("row", x.value()[index], inputs(x), [=](const Var& y) { piece.write(y.grad(), pieces_of_gradient(x)); });
+  return record("row", x.value()[index], inputs(x),
+                [=](const Var& y) { piece.write(y.grad(), pieces_of_gradient(x)); });
 }
 
 // y[i] = x[n-1-i]        dx[i] = dy[n-1-i]

@@ -67,8 +67,8 @@ struct Slabs {
   void join(std::span<const Var> vars) {
     require(!values.defined(), "parameters: they are joined after their first use");
     const auto place_of_var = [&](const Var& v) {
-      const auto found =
-          std::ranges::find_if(parameters, [&](const auto& p) { return static_cast<Leaf*>(p.get()) == v.leaf(); });
+      const auto found = std::ranges::find_if(
+          parameters, [&](const auto& p) { return static_cast<Leaf*>(p.get()) == v.leaf(); });
       require(found != parameters.end(), "parameters: what is to be joined is none of this set");
       return found;
     };
@@ -94,7 +94,8 @@ void draw_part(const Init& init, const RandomKey& key, real* out, int64_t begin,
   if (kind == Init::Kind::uniform)
     for (int64_t i = begin; i < end; i += 4) {
       const auto bits = key.block(static_cast<uint32_t>(i / 4));
-      for (int64_t k = 0; k < std::min<int64_t>(4, end - i); ++k) out[i + k] = a + (b - a) * unit_interval(bits[k]);
+      for (int64_t k = 0; k < std::min<int64_t>(4, end - i); ++k)
+        out[i + k] = a + (b - a) * unit_interval(bits[k]);
     }
   if (kind == Init::Kind::normal)  // Box and Muller 1958: two numbers give one deviate
     for (int64_t i = begin; i < end; i += 2) {
@@ -164,9 +165,7 @@ const Tensor& ParameterSet::values() const {
   slabs_->materialize();
   return slabs_->values;
 }
-const Tensor& ParameterSet::gradients() const {
-  return slabs_->whole_gradients();
-}
+const Tensor& ParameterSet::gradients() const { return slabs_->whole_gradients(); }
 void ParameterSet::complete_gradients() {
   slabs_->whole_gradients();
   for (auto& p : slabs_->parameters) p->node.gradient.value(p->shape);
@@ -183,7 +182,9 @@ void ParameterSet::set_seed(uint64_t seed) {
 }
 void ParameterSet::set_step(uint32_t step) { slabs_->step = step; }
 
-Scope Scope::operator/(std::string_view name) const { return Scope(*slabs_, path_ + "." + std::string(name)); }
+Scope Scope::operator/(std::string_view name) const {
+  return Scope(*slabs_, path_ + "." + std::string(name));
+}
 
 Parameter& Scope::add(std::string_view name, const Shape& shape, const Init& init) const {
   return slabs_->add((*this / name).path(), shape, init);
@@ -194,7 +195,8 @@ void Scope::join(std::span<const Var> parameters) const { slabs_->join(parameter
 RandomKey Scope::next_key() const {
   const uint64_t place = place_of(path_);
   Tape* tape = Tape::recording();
-  return {.seed = slabs_->seed, .place = place_of(path_, tape ? tape->call_of(place) : 0), .step = slabs_->step};
+  return {
+      .seed = slabs_->seed, .place = place_of(path_, tape ? tape->call_of(place) : 0), .step = slabs_->step};
 }
 
 }  // namespace unroll::inline UNROLL_REAL

@@ -28,7 +28,9 @@ struct Init {
   } offset = {};
   static Init constant(float value) { return {.kind = Kind::constant, .a = value}; }
   static Init uniform(float low, float high) { return {.kind = Kind::uniform, .a = low, .b = high}; }
-  static Init normal(float mean, float deviation) { return {.kind = Kind::normal, .a = mean, .b = deviation}; }
+  static Init normal(float mean, float deviation) {
+    return {.kind = Kind::normal, .a = mean, .b = deviation};
+  }
   void fill(const Tensor& values, RandomKey key) const;
 };
 
@@ -39,12 +41,12 @@ struct Parameter final : Leaf {
   std::string name;  // "lstm.weight_ih_l0"
   Shape shape;
   Init init;
-  bool decay = true;     // weight decay applies (layers say false for biases and gains)
-  bool frozen = false;   // neither updated nor counted in the gradient's norm
-  bool joined = false;   // its segment begins where that of the parameter before it ends
-  int64_t offset = 0;    // of its first element in the slabs
-  Tensor value;          // its segment, once there is memory
-  Node node;             // its gradient
+  bool decay = true;    // weight decay applies (layers say false for biases and gains)
+  bool frozen = false;  // neither updated nor counted in the gradient's norm
+  bool joined = false;  // its segment begins where that of the parameter before it ends
+  int64_t offset = 0;   // of its first element in the slabs
+  Tensor value;         // its segment, once there is memory
+  Node node;            // its gradient
 
   const Tensor& leaf_value() override;
   const std::string& leaf_name() const override { return name; }

@@ -92,7 +92,7 @@ class Profile {
   std::map<std::string, Row, std::less<>> rows_;
   Clock::time_point begin_ = Clock::now(), last_ = begin_;
   int64_t tapes_ = 0, flops_ = 0, in_use_ = 0;
-  double backward_ = 0;  // of the record that is being released
+  double backward_ = 0;   // of the record that is being released
   bool playing_ = false;  // a record's backward
   int parts_ = 0;         // that are alive
 };

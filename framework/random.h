@@ -46,7 +46,9 @@ struct RandomKey {
     return philox({block, step, static_cast<uint32_t>(place), static_cast<uint32_t>(place >> 32)},
                   {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
   }
-  constexpr uint32_t bits(uint64_t element) const { return block(static_cast<uint32_t>(element / 4))[element % 4]; }
+  constexpr uint32_t bits(uint64_t element) const {
+    return block(static_cast<uint32_t>(element / 4))[element % 4];
+  }
   constexpr float uniform(uint64_t element) const { return unit_interval(bits(element)); }
 };
 

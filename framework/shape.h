@@ -16,7 +16,8 @@ class Shape {
 
   Shape() = default;  // a single number
   Shape(std::initializer_list<int> extents) {
-    require(extents.size() <= max_rank, "shape: {} dimensions, at most {} are possible", extents.size(), max_rank);
+    require(extents.size() <= max_rank, "shape: {} dimensions, at most {} are possible", extents.size(),
+            max_rank);
     for (int extent : extents) append(extent);
   }
 
@@ -24,7 +25,8 @@ class Shape {
   // Extent of dimension i; negative i counts from the last, [-1].
   int operator[](int i) const {
     const int k = i < 0 ? i + rank_ : i;
-    if (k < 0 || k >= rank_) [[unlikely]] throw Error(fmt::format("shape: no dimension {} in {}", i, text()));
+    if (k < 0 || k >= rank_) [[unlikely]]
+      throw Error(fmt::format("shape: no dimension {} in {}", i, text()));
     return extents_[k];
   }
   int64_t size() const {

@@ -125,11 +125,14 @@ Tape* Tape::recording() { return state.suspended ? nullptr : state.tape; }
 
 uint64_t Tape::call_of(uint64_t place) { return (uint64_t{options_.part} << 32) + state.calls[place]++; }
 
-Var Tape::watch(Tensor value) { return add<1>("watch", nullptr, {std::move(value)}, [](const Var&) {})[0]; }
+Var Tape::watch(Tensor value) {
+  return add<1>("watch", nullptr, {std::move(value)}, [](const Var&) {})[0];
+}
 
 void Tape::backward(const Var& loss, real scale) {
   require(!played_, "backward: this tape was played already; record the step again on a new one");
-  require(loss.value().size() == 1, "backward: the loss must be a single number, its shape is {}", loss.shape());
+  require(loss.value().size() == 1, "backward: the loss must be a single number, its shape is {}",
+          loss.shape());
   require(loss.wants_grad() && loss.tape() == id_,
           "backward: the loss does not depend on any parameter recorded on this tape");
   played_ = true;
@@ -186,7 +189,8 @@ std::string Tape::first_not_finite() {
   for (Record* record : records) {
     const auto named = [&](const Shape& shape) {
       const Leaf* leaf = record->leaf ? record->leaf : before;
-      const std::string name = leaf ? fmt::format(" {} '{}'", record->leaf ? "of" : "after", leaf->leaf_name()) : "";
+      const std::string name =
+          leaf ? fmt::format(" {} '{}'", record->leaf ? "of" : "after", leaf->leaf_name()) : "";
       return fmt::format("{} {}{}", record->op, shape, name);
     };
     for (size_t i = 0; i < record->nodes.size(); ++i) {
@@ -208,13 +212,15 @@ NoTape::~NoTape() { --state.suspended; }
 
 Node& Var::checked_node() const {
   require(node_, "gradient: this is a constant and collects none");
-  require(tape_ == 0 || (state.tape && state.tape->id() == tape_), "gradient: the tape of this variable is gone");
+  require(tape_ == 0 || (state.tape && state.tape->id() == tape_),
+          "gradient: the tape of this variable is gone");
   return *node_;
 }
 
 const Tensor& Var::grad() const {
   Node& node = checked_node();
-  require(!node.released, "grad: the gradient of this {} was given back after use; Tape({{.keep_gradients = true}}) keeps it",
+  require(!node.released,
+          "grad: the gradient of this {} was given back after use; Tape({{.keep_gradients = true}}) keeps it",
           node.op);
   return node.gradient.value(shape());
 }

@@ -56,9 +56,9 @@ class Gradient {
   }
   Tensor tensor_;
   State state_ = State::empty;
-  bool stale_rows_ = false;       // while empty: only rows_ may differ from zero
-  std::vector<int32_t> rows_;     // contributed rows, each once
-  std::vector<uint8_t> is_row_;   // by row: stands in rows_
+  bool stale_rows_ = false;      // while empty: only rows_ may differ from zero
+  std::vector<int32_t> rows_;    // contributed rows, each once
+  std::vector<uint8_t> is_row_;  // by row: stands in rows_
 };
 
 // A value's place on a tape. Parameters own theirs; a tape owns those of its operations' results.
@@ -93,12 +93,14 @@ class Var {
   bool wants_grad() const { return node_ != nullptr; }
   // Where a backward puts its contribution: overwriting when it is the first, else adding.
   Into gradient() const { return checked_node().gradient.into(shape()); }
-  Into gradient_rows(std::span<const int32_t> ids) const { return checked_node().gradient.into_rows(shape(), ids); }
+  Into gradient_rows(std::span<const int32_t> ids) const {
+    return checked_node().gradient.into_rows(shape(), ids);
+  }
   // What was contributed; zeros if nothing was.
   const Tensor& grad() const;
   bool has_grad() const { return node_ && checked_node().gradient.written(); }
 
-  uint64_t tape() const { return tape_; }  // 0: of no tape
+  uint64_t tape() const { return tape_; }     // 0: of no tape
   const Leaf* leaf() const { return leaf_; }  // of a parameter
   Node* node() const { return node_; }
 
@@ -177,7 +179,8 @@ class Tape {
   template <size_t N, class F>
   std::array<Var, N> add(const char* op, const Leaf* leaf, std::array<Tensor, N> values, F&& backward);
   template <size_t N, class Inputs, class F>
-  friend std::array<Var, N> record(const char* op, std::array<Tensor, N> values, const Inputs& inputs, F backward);
+  friend std::array<Var, N> record(const char* op, std::array<Tensor, N> values, const Inputs& inputs,
+                                   F backward);
 
   static void* allocate(std::size_t bytes);
   void measure(const char* op);
@@ -229,7 +232,8 @@ inline const Leaf* first_leaf(std::span<const Var* const> inputs) {
 // into x.gradient() of those inputs that want one.
 template <size_t N, class Inputs, class F>
 std::array<Var, N> record(const char* op, std::array<Tensor, N> values, const Inputs& inputs, F backward) {
-  if (recorded(op, inputs)) return Tape::recording()->add<N>(op, first_leaf(inputs), std::move(values), std::move(backward));
+  if (recorded(op, inputs))
+    return Tape::recording()->add<N>(op, first_leaf(inputs), std::move(values), std::move(backward));
   std::array<Var, N> constants;
   for (size_t i = 0; i < N; ++i) constants[i] = Var(std::move(values[i]));
   return constants;
@@ -252,7 +256,8 @@ std::array<Var, N> Tape::add(const char* op, const Leaf* leaf, std::array<Tensor
   record->shapes = record->shape_of;
   record->play = [](Record* base) {
     R* self = static_cast<R*>(base);
-    [&]<size_t... I>(std::index_sequence<I...>) { (*self->backward)(self->output_of[I]...); }(std::make_index_sequence<N>());
+    [&]<size_t... I>(std::index_sequence<I...>) { (*self->backward)(self->output_of[I]...); }
+    (std::make_index_sequence<N>());
   };
   record->forget = [](Record* base) { static_cast<R*>(base)->backward.reset(); };
   record->destroy = [](Record* base) { static_cast<R*>(base)->~R(); };
@@ -262,7 +267,8 @@ std::array<Var, N> Tape::add(const char* op, const Leaf* leaf, std::array<Tensor
     record->output_of[i] = Var(std::move(values[i]), record->node_of[i], id_);
   }
   ++size_;
-  if (profile_) [[unlikely]] measure(op);
+  if (profile_) [[unlikely]]
+    measure(op);
   return record->output_of;
 }
 

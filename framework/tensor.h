@@ -66,7 +66,8 @@ class BasicTensor {
   // Memory from the pool, contents undefined.
   explicit BasicTensor(const Shape& shape)
       : memory_(static_cast<std::size_t>(shape.size()) * sizeof(T), travels ? Place::device : Place::host),
-        data_(static_cast<T*>(memory_.data())), shape_(shape) {}
+        data_(static_cast<T*>(memory_.data())),
+        shape_(shape) {}
 
   static BasicTensor full(const Shape& shape, T value) {
     BasicTensor result(shape);
@@ -75,7 +76,8 @@ class BasicTensor {
   }
   static BasicTensor zeros(const Shape& shape) { return full(shape, T{0}); }
   static BasicTensor from(const Shape& shape, std::span<const T> values) {
-    require(static_cast<int64_t>(values.size()) == shape.size(), "tensor: {} values for shape {}", values.size(), shape);
+    require(static_cast<int64_t>(values.size()) == shape.size(), "tensor: {} values for shape {}",
+            values.size(), shape);
     BasicTensor result(shape);
     if (elsewhere())
       copy_to_device(result.data_, values.data(), values.size_bytes());
@@ -100,7 +102,8 @@ class BasicTensor {
   T* data() const { return data_; }  // for kernels
   // The elements themselves. Throws Error where they are out of the host's reach.
   std::span<T> span() const {
-    require(!elsewhere(), "span: the elements of {} are on {}; on_host() and to_host() copy them", shape_, name_of(device()));
+    require(!elsewhere(), "span: the elements of {} are on {}; on_host() and to_host() copy them", shape_,
+            name_of(device()));
     return {data_, static_cast<std::size_t>(size())};
   }
   // For the host to read, or to write.
@@ -115,24 +118,28 @@ class BasicTensor {
   }
   // View of rows begin … end-1 of the first dimension.
   BasicTensor slice(int begin, int end) const {
-    require(0 <= begin && begin <= end && end <= dim(0), "tensor: no rows {} to {} in shape {}", begin, end, shape_);
+    require(0 <= begin && begin <= end && end <= dim(0), "tensor: no rows {} to {} in shape {}", begin, end,
+            shape_);
     return BasicTensor(memory_, data_ + begin * shape_.row().size(), shape_.with(0, end - begin));
   }
   // The same elements in the same memory under another shape.
   BasicTensor reshape(const Shape& shape) const {
-    require(shape.size() == size(), "reshape: {} has {} elements, {} has {}", shape_, size(), shape, shape.size());
+    require(shape.size() == size(), "reshape: {} has {} elements, {} has {}", shape_, size(), shape,
+            shape.size());
     return BasicTensor(memory_, data_, shape);
   }
 
   void fill(T value) const {
     if constexpr (travels)
-      if (on_gpu()) [[unlikely]] return fill_on_device(data_, value, size());
+      if (on_gpu()) [[unlikely]]
+        return fill_on_device(data_, value, size());
     std::fill_n(data_, size(), value);
   }
   void copy_from(const BasicTensor& source) const {
     require(source.shape() == shape_, "copy: shape {} into shape {}", source.shape(), shape_);
     if (data_ == source.data_) return;
-    if (elsewhere()) [[unlikely]] return copy_on_device(data_, source.data_, bytes());
+    if (elsewhere()) [[unlikely]]
+      return copy_on_device(data_, source.data_, bytes());
     std::copy_n(source.data_, size(), data_);
   }
   BasicTensor clone() const {
@@ -155,7 +162,8 @@ class BasicTensor {
   }
 
  private:
-  BasicTensor(Memory memory, T* data, const Shape& shape) : memory_(std::move(memory)), data_(data), shape_(shape) {}
+  BasicTensor(Memory memory, T* data, const Shape& shape)
+      : memory_(std::move(memory)), data_(data), shape_(shape) {}
   std::size_t bytes() const { return static_cast<std::size_t>(size()) * sizeof(T); }
   Memory memory_;
   T* data_ = nullptr;
@@ -171,7 +179,8 @@ class DeviceIds {
  public:
   DeviceIds() = default;
   explicit DeviceIds(const IdTensor& ids);
-  DeviceIds(DeviceIds&& other) noexcept : ids_(std::exchange(other.ids_, {})), copy_(std::exchange(other.copy_, {})) {}
+  DeviceIds(DeviceIds&& other) noexcept
+      : ids_(std::exchange(other.ids_, {})), copy_(std::exchange(other.copy_, {})) {}
   DeviceIds& operator=(DeviceIds other) noexcept {
     std::swap(ids_, other.ids_), std::swap(copy_, other.copy_);
     return *this;

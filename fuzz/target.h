@@ -43,7 +43,8 @@ bool accepts(F f) {
 // A folder of this process; it goes away when the process ends in order.
 inline const Folder& folder() {
   const bool memory = std::filesystem::is_directory("/dev/shm");  // else most of the time goes to the disk
-  static const Folder made(memory ? std::filesystem::path("/dev/shm") : std::filesystem::temp_directory_path());
+  static const Folder made(memory ? std::filesystem::path("/dev/shm")
+                                  : std::filesystem::temp_directory_path());
   return made;
 }
 

@@ -74,8 +74,7 @@ template <RecurrentCell Cell>
 requires std::constructible_from<Cell, const LayerScope&>
 class Recurrent {
  public:
-  Recurrent(const Scope& scope, const RecurrentConfig& c)
-      : config_(c), stack_(scope, stack_config(c)) {
+  Recurrent(const Scope& scope, const RecurrentConfig& c) : config_(c), stack_(scope, stack_config(c)) {
     for (int k = 0; k < stack_.count(); ++k) cells_.emplace_back(stack_.scope_of(k));
   }
 

@@ -59,8 +59,8 @@ std::vector<MeasuredAlgorithm> measure(Config config, int steps, int batch, std:
 }
 
 template <class Config, class Choose>
-std::optional<CudnnAlgorithm> without_measuring(const Config& config, int steps, int batch, bool deterministic,
-                                                Choose choose) {
+std::optional<CudnnAlgorithm> without_measuring(const Config& config, int steps, int batch,
+                                                bool deterministic, Choose choose) {
   const WindowFacts window{.steps = steps, .batch = batch};
   if (config.algorithm != CudnnAlgorithm::automatic) return config.algorithm;
   if (choose(config, engine_facts(), window).engine != LstmEngine::cudnn) return CudnnAlgorithm::automatic;

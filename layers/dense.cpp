@@ -28,10 +28,14 @@ Dense::Dense(Scope scope, const DenseConfig& c, const Var& shared_weight)
 Var Dense::operator()(const Var& x) const {
   const Var y = config.bias ? linear(x, weight, bias) : linear(x, weight);
   switch (config.activation) {
-    case Activation::none: return y;
-    case Activation::relu: return relu(y);
-    case Activation::tanh: return tanh(y);
-    case Activation::sigmoid: return sigmoid(y);
+    case Activation::none:
+      return y;
+    case Activation::relu:
+      return relu(y);
+    case Activation::tanh:
+      return tanh(y);
+    case Activation::sigmoid:
+      return sigmoid(y);
   }
   return y;
 }
@@ -46,8 +50,10 @@ void Dense::compute(const Tensor& x, const Tensor& y) const {
   kernels().unary(f, y.data(), y.data(), y.size());
 }
 
-Var softmax_cross_entropy(const Dense& layer, const Var& x, const IdTensor& target, const CrossEntropyOptions& options) {
-  require(layer.config.activation == Activation::none, "softmax_cross_entropy: the layer of the logits has an activation");
+Var softmax_cross_entropy(const Dense& layer, const Var& x, const IdTensor& target,
+                          const CrossEntropyOptions& options) {
+  require(layer.config.activation == Activation::none,
+          "softmax_cross_entropy: the layer of the logits has an activation");
   const Var bias = layer.config.bias ? layer.bias : Var(Tensor::zeros({layer.config.out}));
   return softmax_cross_entropy(x, layer.weight, bias, target, options);
 }
@@ -60,7 +66,8 @@ Tensor softmax_cross_entropies(const Dense& layer, const Tensor& x, const IdTens
           "softmax_cross_entropies: x {} must have a row of {} for each of the targets {}", x.shape(),
           layer.config.in, target.shape());
   for (const int32_t id : target.span())
-    require(id >= -1 && id < classes, "softmax_cross_entropies: target {} is not in 0 … {}, nor -1 for none", id, classes - 1);
+    require(id >= -1 && id < classes, "softmax_cross_entropies: target {} is not in 0 … {}, nor -1 for none",
+            id, classes - 1);
   const int chunk = std::clamp((1 << 20) / classes, 1, std::max(rows, 1));  // logits that stay in a cache
   const Tensor losses(target.shape()), logits({chunk, classes}), x_rows = x.reshape({rows, layer.config.in});
   const KernelIds targets(target);

@@ -11,8 +11,8 @@ namespace unroll::inline UNROLL_REAL {
 namespace {
 
 constexpr std::array<std::string_view, 4> engine_names = {"auto", "cudnn", "fused", "composed"};
-constexpr std::array<std::string_view, 5> algorithm_names = {"auto", "standard", "persistent", "persistent_small",
-                                                             "persistent_dynamic"};
+constexpr std::array<std::string_view, 5> algorithm_names = {"auto", "standard", "persistent",
+                                                             "persistent_small", "persistent_dynamic"};
 constexpr int most_persistent = 1'536;  // units of cuDNN's largest persistent kernel, whatever the GPU
 constexpr int most_small = 192;         // and of those for few units
 
@@ -203,9 +203,10 @@ LstmChoice choose_engine(LstmEngine asked, const LayerFacts& layer, const Engine
                                                            : LstmEngine::fused;
   std::string text = fmt::format("{}: {}", layer.name, name_of(engine));
   if (engine == LstmEngine::cudnn)
-    text += fmt::format(", {}, {} x {}",
-                        name_of(layer.algorithm == CudnnAlgorithm::automatic ? CudnnAlgorithm::standard : layer.algorithm),
-                        layer.layers, layer.hidden);
+    text += fmt::format(
+        ", {}, {} x {}",
+        name_of(layer.algorithm == CudnnAlgorithm::automatic ? CudnnAlgorithm::standard : layer.algorithm),
+        layer.layers, layer.hidden);
   if (asked != LstmEngine::automatic)
     text += ", because it was asked for";
   else if (!serves)

@@ -60,8 +60,8 @@ struct LayerFacts {
   using Options = std::vector<std::pair<std::string, std::string>>;  // those that are set, with their values
   std::string name;                                                  // "lstm"
   int input = 0, hidden = 0, layers = 0;
-  bool two_biases = false;      // one of them inside the reset gate, as a GRU's
-  int projection = 0;           // 0: none
+  bool two_biases = false;  // one of them inside the reset gate, as a GRU's
+  int projection = 0;       // 0: none
   CudnnAlgorithm algorithm = CudnnAlgorithm::automatic;
   Options unknown = {};         // to cuDNN
   Options between_layers = {};  // what acts there, so that a stack of layers is no longer one call

@@ -18,12 +18,11 @@ LstmChoice choose_lstm(const LstmConfig& c, const EngineFacts& facts, const Wind
   const auto function = [](const char* name, Unary f, Unary usual) {
     return option<std::string_view>(name, name_of(f), name_of(usual));  // the same text may lie in two places
   };
-  const auto unknown =
-      options_set({option("recurrent_dropout", c.recurrent_dropout), option("weight_drop", c.weight_drop),
-                   option("zoneout_h", c.zoneout_h), option("zoneout_c", c.zoneout_c),
-                   option("layer_norm", c.layer_norm), option("peepholes", c.peepholes),
-                   function("gate_activation", c.gate_activation, Unary::sigmoid),
-                   function("cell_activation", c.cell_activation, Unary::tanh)});
+  const auto unknown = options_set(
+      {option("recurrent_dropout", c.recurrent_dropout), option("weight_drop", c.weight_drop),
+       option("zoneout_h", c.zoneout_h), option("zoneout_c", c.zoneout_c), option("layer_norm", c.layer_norm),
+       option("peepholes", c.peepholes), function("gate_activation", c.gate_activation, Unary::sigmoid),
+       function("cell_activation", c.cell_activation, Unary::tanh)});
   return choose_engine(
       c.engine,
       {.name = "lstm",

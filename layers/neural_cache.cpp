@@ -23,8 +23,7 @@ void NeuralCache::remember(const Tensor& h, std::span<const int32_t> words) {
   const int kept = static_cast<int>(words_.size()), held = kept + h.dim(0);
   const Tensor before = states_;
   if (!states_.defined() || states_.dim(0) < held) states_ = Tensor({std::max(held, 2 * kept), width});
-  if (kept > 0)
-    states_.slice(0, kept).copy_from(before.slice(forgotten, forgotten + kept).clone());
+  if (kept > 0) states_.slice(0, kept).copy_from(before.slice(forgotten, forgotten + kept).clone());
   states_.slice(kept, held).copy_from(h);
   words_.insert(words_.end(), words.begin(), words.end());
 }

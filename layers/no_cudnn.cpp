@@ -8,7 +8,9 @@ namespace unroll::inline UNROLL_REAL {
 EngineFacts engine_facts() { return {.no_gpu = "this build has no CUDA", .precision = precision()}; }
 
 struct CudnnNetwork::Parts {};
-CudnnNetwork::CudnnNetwork(const CudnnConfig&, std::vector<CudnnWeights>) { throw Error("this build has no CUDA"); }
+CudnnNetwork::CudnnNetwork(const CudnnConfig&, std::vector<CudnnWeights>) {
+  throw Error("this build has no CUDA");
+}
 CudnnNetwork::Output CudnnNetwork::operator()(const Var&, const Var&, const Var&, const IdTensor&,
                                               const Tensor&) const {
   throw Error("this build has no CUDA");

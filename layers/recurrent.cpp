@@ -107,7 +107,8 @@ static Tensor new_share(const Shape& shape, float zoneout, const Scope& place, c
   Tensor share;
   if (zoneout > 0 && dropout_is_on()) {
     share = dropout_mask(shape, zoneout, place.next_key());
-    kernels().unary(Unary::hard_tanh, share.data(), share.data(), share.size());  // 0, or 1 of a factor above it
+    kernels().unary(Unary::hard_tanh, share.data(), share.data(),
+                    share.size());  // 0, or 1 of a factor above it
   } else {
     share = Tensor::full(shape, 1 - real{zoneout});
   }

@@ -2,7 +2,8 @@
 
 namespace unroll::inline UNROLL_REAL {
 
-Lstm::Output RecurrentLayer::operator()(const Var& x, const RecurrentVars& state, const Lengths& lengths) const {
+Lstm::Output RecurrentLayer::operator()(const Var& x, const RecurrentVars& state,
+                                        const Lengths& lengths) const {
   if (lstm()) return (*lstm())(x, state, lengths);
   const auto [y, h] = (*gru())(x, state.h, lengths);
   return {y, {h, Var()}};

@@ -10,7 +10,8 @@ namespace {
 // Whether a step is two products and one pass of the cell's kernel.
 bool is_plain(const LstmConfig& c) {
   return c.zoneout_h == 0 && c.zoneout_c == 0 && !c.layer_norm && !c.peepholes && !c.projection &&
-         !c.last_hidden && !c.residual && c.gate_activation == Unary::sigmoid && c.cell_activation == Unary::tanh;
+         !c.last_hidden && !c.residual && c.gate_activation == Unary::sigmoid &&
+         c.cell_activation == Unary::tanh;
 }
 bool is_plain(const GruConfig& c) { return c.zoneout == 0 && !c.residual; }
 

@@ -56,7 +56,7 @@ class TokenStepper {
  private:
   Embedding embedding_;
   Dense decoder_;
-  Tensor out_;  // [1, out]
+  Tensor out_;                     // [1, out]
   std::vector<real> out_on_host_;  // a copy, with a GPU
 };
 

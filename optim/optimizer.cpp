@@ -134,9 +134,8 @@ void Optimizer::order_window() {
 
 void Optimizer::enqueue_step() {
   const real* g = params_.gradients().data();
-  for_each_contribution(params_, [&](int64_t begin, int64_t size) {
-    kernels().add_squares(g + begin, size, step_values());
-  });
+  for_each_contribution(
+      params_, [&](int64_t begin, int64_t size) { kernels().add_squares(g + begin, size, step_values()); });
   kernels().decide_step(step_values());
   update();
 }
@@ -188,10 +187,9 @@ void Sgd::update() {
   real* const p = params_.values().data();
   const real* const g = params_.gradients().data();
   if (momentum_ == 0 && weight_decay_ == 0) {
-    for_each_contribution(
-        params_, [&](int64_t begin, int64_t size) {
-          kernels().sgd(u, step_values(), p + begin, g + begin, nullptr, size);
-        });
+    for_each_contribution(params_, [&](int64_t begin, int64_t size) {
+      kernels().sgd(u, step_values(), p + begin, g + begin, nullptr, size);
+    });
   } else {
     real* const velocity = momentum_ > 0 ? slab(velocity_).data() : nullptr;
     for (const Range& range : complete_ranges()) {

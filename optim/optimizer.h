@@ -43,8 +43,8 @@ double clip_factor(double norm, double max_norm);
 double clip_grad_norm(ParameterSet& params, double max_norm);
 
 struct StepOptions {
-  double max_norm = 0;  // clip to this global norm; infinity: measure it only; 0: neither
-  double factor = 1;    // multiplies the gradients before anything else (1 / windows that were added up)
+  double max_norm = 0;     // clip to this global norm; infinity: measure it only; 0: neither
+  double factor = 1;       // multiplies the gradients before anything else (1 / windows that were added up)
   double rate_factor = 1;  // multiplies the learning rate, in this step
 };
 
@@ -88,7 +88,9 @@ class Optimizer {
   void order_window();
   // Which operations the next enqueue_step() asks for: what was recorded under another number is of no use.
   virtual int form() const { return 0; }
-  StepValues* step_values() const { return static_cast<StepValues*>(step_values_.data()); }  // in the device's memory
+  StepValues* step_values() const {
+    return static_cast<StepValues*>(step_values_.data());
+  }  // in the device's memory
 
   double learning_rate() const { return learning_rate_; }
   void set_learning_rate(double rate);  // for the next steps

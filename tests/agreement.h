@@ -40,11 +40,16 @@ struct WindowCase {
 class Window {
  public:
   Window(const WindowCase& c, LstmEngine engine, double perturbation = 0, uint64_t seed = 0)
-      : params(31), layer(c.layer(params, engine)), lengths(c.lengths), windows(c.windows), noise_(seed, "noise") {
+      : params(31),
+        layer(c.layer(params, engine)),
+        lengths(c.lengths),
+        windows(c.windows),
+        noise_(seed, "noise") {
     RandomStream data(1, "data");
     const RecurrentState zero = layer.zero_state(c.batch);
     const auto moved = [&](const Tensor& t) {
-      for (real& v : t.on_host(Access::change)) v = static_cast<real>(v * (1 + perturbation * (2 * noise_.uniform() - 1)));
+      for (real& v : t.on_host(Access::change))
+        v = static_cast<real>(v * (1 + perturbation * (2 * noise_.uniform() - 1)));
       return t;
     };
     params.values();

@@ -1,6 +1,5 @@
 // Averaged weights, and optimizers that go on from their state.
 #include "optim/schedule.h"
-
 #include "tests/optim_helpers.h"
 
 using namespace unroll;

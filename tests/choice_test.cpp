@@ -314,7 +314,8 @@ TEST_CASE("an algorithm that was asked for is said, with what it costs") {
   for (const CudnnAlgorithm a :
        {CudnnAlgorithm::automatic, CudnnAlgorithm::standard, CudnnAlgorithm::persistent_dynamic})
     CHECK(cudnn_algorithm_named(name_of(a)) == a);
-  CHECK(lacks(input_error_of([] { cudnn_algorithm_named("fast"); }), {"fast", "auto", "persistent_small"}) == "");
+  CHECK(lacks(input_error_of([] { cudnn_algorithm_named("fast"); }), {"fast", "auto", "persistent_small"}) ==
+        "");
 }
 
 TEST_CASE("everything in the way is named at once, the machine first") {

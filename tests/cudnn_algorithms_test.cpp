@@ -55,7 +55,9 @@ TEST_CASE("of the algorithms that serve the fastest is taken, by the clock that 
 
 TEST_CASE("what is trained with is to be measured, documented, or what was asked for") {
   LstmConfig config{.input = 3, .hidden = 5};
-  const auto known = [&](bool deterministic) { return algorithm_without_measuring(config, 4, 3, deterministic); };
+  const auto known = [&](bool deterministic) {
+    return algorithm_without_measuring(config, 4, 3, deterministic);
+  };
   CHECK(known(false) == std::nullopt);
   CHECK(known(true) == CudnnAlgorithm::standard);
   config.algorithm = CudnnAlgorithm::persistent_dynamic;
@@ -67,5 +69,6 @@ TEST_CASE("what is trained with is to be measured, documented, or what was asked
   config = {.input = 3, .hidden = 5, .engine = LstmEngine::composed};
   CHECK(known(false) == CudnnAlgorithm::automatic);
   CHECK(algorithm_without_measuring(GruConfig{.input = 3, .hidden = 5}, 4, 3, false) == std::nullopt);
-  CHECK(algorithm_without_measuring(GruConfig{.input = 3, .hidden = 5}, 4, 3, true) == CudnnAlgorithm::standard);
+  CHECK(algorithm_without_measuring(GruConfig{.input = 3, .hidden = 5}, 4, 3, true) ==
+        CudnnAlgorithm::standard);
 }

@@ -349,15 +349,15 @@ class Arguments {
   void add(const char* name, const void* bytes, size_t count) {
     const Tensor device({static_cast<int>(count / sizeof(real) + 1)});
     std::memcpy(device.data(), bytes, count);
-    all_.push_back({name, device, Bytes(static_cast<const char*>(bytes), static_cast<const char*>(bytes) + count)});
+    all_.push_back(
+        {name, device, Bytes(static_cast<const char*>(bytes), static_cast<const char*>(bytes) + count)});
   }
   void add(const char* name, const Tensor& t) {
     add(name, t.data(), static_cast<size_t>(t.size()) * sizeof(real));
   }
   real* operator[](const std::string& name) {
     for (Buffer& b : all_)
-      if (b.name == name)
-        return name == planted_ ? reinterpret_cast<real*>(b.host.data()) : b.device.data();
+      if (b.name == name) return name == planted_ ? reinterpret_cast<real*>(b.host.data()) : b.device.data();
     throw Error(fmt::format("no buffer {}", name));
   }
   // That `call` refuses a pointer of the host's by the argument's name, and serves when all are the device's.
@@ -366,7 +366,8 @@ class Arguments {
     for (const std::string& name : names) {
       planted_ = name;
       CHECK(call() == CUDNN_STATUS_BAD_PARAM);
-      CHECK(cudnn().refusal == fmt::format("{}: {}: not so many bytes of the device's memory", call_name, name));
+      CHECK(cudnn().refusal ==
+            fmt::format("{}: {}: not so many bytes of the device's memory", call_name, name));
     }
     planted_.clear();
     CHECK(call() == ok);
@@ -402,26 +403,29 @@ TEST_CASE("planted: a pointer of the host's is refused by each call, whichever a
   a.add("the lengths", n.lengths.data(), n.lengths.size() * sizeof(int32_t));
   const auto lengths = [&] { return reinterpret_cast<const int32_t*>(a["the lengths"]); };
 
-  a.check("forward",
-          {"x", "y", "hx", "hy", "cx", "cy", "the weights", "the workspace", "the reserve", "the lengths"}, [&] {
-            return cudnnRNNForward(n.handle, n.rnn, CUDNN_FWD_MODE_TRAINING, lengths(), n.x, a["x"], n.y, a["y"], n.h,
-                                   a["hx"], a["hy"], n.c, a["cx"], a["cy"], n.weight_bytes, a["the weights"],
-                                   n.work_bytes, a["the workspace"], n.reserve_bytes, a["the reserve"]);
-          });
+  a.check(
+      "forward",
+      {"x", "y", "hx", "hy", "cx", "cy", "the weights", "the workspace", "the reserve", "the lengths"}, [&] {
+        return cudnnRNNForward(n.handle, n.rnn, CUDNN_FWD_MODE_TRAINING, lengths(), n.x, a["x"], n.y, a["y"],
+                               n.h, a["hx"], a["hy"], n.c, a["cx"], a["cy"], n.weight_bytes, a["the weights"],
+                               n.work_bytes, a["the workspace"], n.reserve_bytes, a["the reserve"]);
+      });
   a.check("backward data",
-          {"y", "dy", "dx", "hx", "dhy", "dhx", "cx", "dcy", "dcx", "the weights", "the workspace", "the reserve",
-           "the lengths"},
+          {"y", "dy", "dx", "hx", "dhy", "dhx", "cx", "dcy", "dcx", "the weights", "the workspace",
+           "the reserve", "the lengths"},
           [&] {
-            return cudnnRNNBackwardData_v8(n.handle, n.rnn, lengths(), n.y, a["y"], a["dy"], n.x, a["dx"], n.h, a["hx"],
-                                           a["dhy"], a["dhx"], n.c, a["cx"], a["dcy"], a["dcx"], n.weight_bytes,
-                                           a["the weights"], n.work_bytes, a["the workspace"], n.reserve_bytes,
-                                           a["the reserve"]);
+            return cudnnRNNBackwardData_v8(n.handle, n.rnn, lengths(), n.y, a["y"], a["dy"], n.x, a["dx"],
+                                           n.h, a["hx"], a["dhy"], a["dhx"], n.c, a["cx"], a["dcy"], a["dcx"],
+                                           n.weight_bytes, a["the weights"], n.work_bytes, a["the workspace"],
+                                           n.reserve_bytes, a["the reserve"]);
           });
-  a.check("backward weights", {"x", "y", "hx", "the gradients", "the workspace", "the reserve", "the lengths"}, [&] {
-    return cudnnRNNBackwardWeights_v8(n.handle, n.rnn, CUDNN_WGRAD_MODE_ADD, lengths(), n.x, a["x"], n.h, a["hx"], n.y,
-                                      a["y"], n.weight_bytes, a["the gradients"], n.work_bytes, a["the workspace"],
-                                      n.reserve_bytes, a["the reserve"]);
-  });
+  a.check("backward weights",
+          {"x", "y", "hx", "the gradients", "the workspace", "the reserve", "the lengths"}, [&] {
+            return cudnnRNNBackwardWeights_v8(n.handle, n.rnn, CUDNN_WGRAD_MODE_ADD, lengths(), n.x, a["x"],
+                                              n.h, a["hx"], n.y, a["y"], n.weight_bytes, a["the gradients"],
+                                              n.work_bytes, a["the workspace"], n.reserve_bytes,
+                                              a["the reserve"]);
+          });
 }
 
 TEST_CASE("persistent kernels refuse more units than they have, and rows of different lengths") {

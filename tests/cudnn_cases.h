@@ -68,7 +68,8 @@ inline void check_all_engines(const Case& c, bool sensitive, int windows = 1) {
   CHECK(cudnn().refusal == "");
 }
 
-inline constexpr bool has_16_bits = sizeof(real) == sizeof(float);  // the core in double has no other precision
+inline constexpr bool has_16_bits =
+    sizeof(real) == sizeof(float);  // the core in double has no other precision
 
 // Those of this core in which cuDNN has numbers of its own.
 inline const std::vector<Precision>& precisions() {

@@ -89,7 +89,8 @@ TEST_CASE("in 16 bits the engines agree with fp32 to the roundings of the number
   for (int i = 0; i < 60; ++i) check_in_16_bits(random_case(random), false);
 }
 
-TEST_CASE("cuDNN sums in float, uses tensor cores for the numbers that were asked for, and TF32 only by name") {
+TEST_CASE(
+    "cuDNN sums in float, uses tensor cores for the numbers that were asked for, and TF32 only by name") {
   if (!has_16_bits) return;
   const Fresh fresh;
   using Row = std::tuple<Precision, cudnnDataType_t, cudnnMathType_t>;

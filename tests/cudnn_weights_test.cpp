@@ -112,9 +112,7 @@ TEST_CASE("a copy of the weights is renewed once a step, and without a tape in e
       const Tensor fourth = y();
       CHECK(distance(fourth, third) > 0.01);
     }
-    {
-      const Tape between;
-    }
+    { const Tape between; }
     Tape tape({.part = 2});  // not the tape after the one before
     CHECK(distance(y(), third) > 0.01);
     Window fresh_one(c.window(), LstmEngine::cudnn);

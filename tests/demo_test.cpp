@@ -15,8 +15,8 @@ TEST_CASE(
   std::puts("[skipped] the demo's training: it takes too long under a sanitizer");
 #else
   const Folder folder;
-  const ProgramRun trained =
-      run_program(program_named("ptb"), {"train", "demo", "--json", "--threads", "1", "--out", "demo"}, folder.path());
+  const ProgramRun trained = run_program(
+      program_named("ptb"), {"train", "demo", "--json", "--threads", "1", "--out", "demo"}, folder.path());
   REQUIRE_MESSAGE(trained.code == 0, trained.err);
   const auto json = nlohmann::json::parse(trained.out);
   MESSAGE("demo: ", json.dump());

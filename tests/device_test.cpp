@@ -1,15 +1,15 @@
 // The choice of a device, its memory, and what goes wrong with it, over the stand-in for CUDA. A device is chosen once in
 // a process and what fails stays failed, so each case is a process of its own.
-#include <sys/wait.h>
-#include <unistd.h>
+#include "framework/device.h"
 
 #include <csignal>
 #include <functional>
 
 #include <cublas_v2.h>
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include "framework/device.h"
 #include "framework/kernels/cuda/context.h"
 #include "framework/kernels/kernels.h"
 #include "framework/unroll.h"
@@ -38,16 +38,15 @@ std::string in_child(const std::function<std::string()>& work) {
       text = std::string("out of memory: ") + error.what();
     } catch (const InputError& error) {
       text = std::string("input: ") + error.what();
-    } catch (const std::exception& error) {
-      text = std::string("error: ") + error.what();
-    }
+    } catch (const std::exception& error) { text = std::string("error: ") + error.what(); }
     const ssize_t written = write(ends[1], text.data(), text.size());
     _exit(written == static_cast<ssize_t>(text.size()) ? 0 : 1);
   }
   close(ends[1]);
   std::string result;
   char buffer[4096];
-  for (ssize_t count; (count = read(ends[0], buffer, sizeof buffer)) > 0;) result.append(buffer, static_cast<size_t>(count));
+  for (ssize_t count; (count = read(ends[0], buffer, sizeof buffer)) > 0;)
+    result.append(buffer, static_cast<size_t>(count));
   close(ends[0]);
   while (result.ends_with('\n')) result.pop_back();
   int status = 0;
@@ -118,7 +117,8 @@ TEST_CASE("the facts are those of the device") {
           const DeviceFacts f = device_facts();
           return fmt::format("{} {} {} {}", f.name, f.capability, f.memory >> 20, f.driver == f.toolkit);
         }) == "stand-in 90 4096 true");
-  CHECK(in_child([] { return device_facts().name; }) == "error: device_facts: this process computes on the CPU");
+  CHECK(in_child([] { return device_facts().name; }) ==
+        "error: device_facts: this process computes on the CPU");
 }
 
 TEST_CASE(
@@ -158,8 +158,11 @@ TEST_CASE("tensors go to the device and come back") {
 }
 
 TEST_CASE("code on the host that reaches for device memory crashes on the spot") {
-  CHECK(on_gpu_in_child([] { return std::to_string(Tensor::zeros({2}).data()[0]); }).starts_with("signal 11"));
-  CHECK(on_gpu_in_child([] { return *Tensor({2}).data() = 1, std::string("written"); }).starts_with("signal 11"));
+  CHECK(
+      on_gpu_in_child([] { return std::to_string(Tensor::zeros({2}).data()[0]); }).starts_with("signal 11"));
+  CHECK(on_gpu_in_child([] {
+          return *Tensor({2}).data() = 1, std::string("written");
+        }).starts_with("signal 11"));
 }
 
 TEST_CASE("a byte too far is found") {
@@ -169,14 +172,17 @@ TEST_CASE("a byte too far is found") {
     {
       const standin::OpenMemory opened;
       char& last = static_cast<char*>(memory)[bytes - 1];
-      if (!read) last = 1;
-      else if (last == 3) return std::string("three");
+      if (!read)
+        last = 1;
+      else if (last == 3)
+        return std::string("three");
     }
     synchronize();
     return std::string("fine");
   };
   CHECK(on_gpu_in_child([&] { return past_the_end(1000, false); }) == "fine");
-  CHECK(lacks(on_gpu_in_child([&] { return past_the_end(1001, false); }), {"signal 6", "beyond the end"}) == "");
+  CHECK(lacks(on_gpu_in_child([&] { return past_the_end(1001, false); }), {"signal 6", "beyond the end"}) ==
+        "");
   CHECK(on_gpu_in_child([&] { return past_the_end(1025, true); }).starts_with("signal 11"));
   CHECK(lacks(on_gpu_in_child([] {
                 kernels().fill(Tensor({64}).data(), 1, 65);
@@ -196,8 +202,9 @@ TEST_CASE("what cuBLAS is told out of order is found") {
                 cublasHandle_t handle = nullptr;
                 cublasCreate_v2(&handle);
                 const float one = 1;
-                cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, nullptr, CUDA_R_32F, 1, nullptr, CUDA_R_32F,
-                             1, &one, nullptr, CUDA_R_32F, 1, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+                cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, nullptr, CUDA_R_32F, 1, nullptr,
+                             CUDA_R_32F, 1, &one, nullptr, CUDA_R_32F, 1, CUBLAS_COMPUTE_32F,
+                             CUBLAS_GEMM_DEFAULT);
                 return std::string("fine");
               }),
               {"signal 6", "before the stream and then the workspace were set"}) == "");
@@ -241,8 +248,9 @@ TEST_CASE("out of memory: what was asked for, and what is free") {
     const Tensor held({4 << 20});
     return Tensor({16 << 20}).shape().text();
   });
-  CHECK(said == "out of memory: out of memory on stand-in: 64 MiB asked for, 48 of 64 MiB free, 16 MiB in use by "
-                "tensors");
+  CHECK(said ==
+        "out of memory: out of memory on stand-in: 64 MiB asked for, 48 of 64 MiB free, 16 MiB in use by "
+        "tensors");
 }
 
 TEST_CASE("blocks of other sizes are given up before a step fails, and not while they are in use") {
@@ -261,7 +269,8 @@ TEST_CASE("the pool gives the same addresses again, and asks the device for noth
           };
           const auto first = step();
           const int64_t asked = standin::control().allocations;
-          return fmt::format("{} {}", step() == first && step() == first, standin::control().allocations - asked);
+          return fmt::format("{} {}", step() == first && step() == first,
+                             standin::control().allocations - asked);
         }) == "true 0");
 }
 
@@ -272,9 +281,10 @@ TEST_CASE("a GPU that fails while it computes is named as the reason") {
     for (int i = 0; i < 5; ++i) kernels().affine(x.data(), 1, 1, x.data(), 100, false);
     return std::string("fine");
   });
-  CHECK(said ==
-        "error: the GPU has failed: a kernel reports cudaErrorIllegalAddress (an illegal memory access was encountered); "
-        "nothing more can be computed on it in this process");
+  CHECK(
+      said ==
+      "error: the GPU has failed: a kernel reports cudaErrorIllegalAddress (an illegal memory access was encountered); "
+      "nothing more can be computed on it in this process");
 }
 
 TEST_CASE("a step that finds no memory says what is largest on its tape, and what can fit") {
@@ -296,6 +306,7 @@ TEST_CASE("a step that finds no memory says what is largest on its tape, and wha
     return std::string("fine");
   });
   CHECK(lacks(said, {"out of memory: out of memory on stand-in: ", "MiB asked for", "of 96 MiB free",
-                     "largest on the tape: embedding [500, 200, 64], 24.4 MiB", "what can fit at most: data.batch = ",
-                     " in place of 200, or data.bptt = ", " in place of 500"}) == "");
+                     "largest on the tape: embedding [500, 200, 64], 24.4 MiB",
+                     "what can fit at most: data.batch = ", " in place of 200, or data.bptt = ",
+                     " in place of 500"}) == "");
 }

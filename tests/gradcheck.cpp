@@ -55,7 +55,8 @@ class Check {
     RandomStream random(seed, "gradcheck/" + name);
     for (size_t k = 0; k < shapes.size(); ++k) {
       Tensor values(shapes[k]);
-      for (double& v : values.on_host(Access::overwrite)) v = options.low + (options.high - options.low) * random.uniform();
+      for (double& v : values.on_host(Access::overwrite))
+        v = options.low + (options.high - options.low) * random.uniform();
       if (options.fill) options.fill(static_cast<int>(k), values, random);
       points_.push_back({fmt::format("input {}", k), values, is_skipped(k)});
       ++inputs_;
@@ -67,7 +68,8 @@ class Check {
     const Outputs ys = values();
     for (const Var& y : ys) {
       Tensor weights(y.shape());
-      for (double& w : weights.on_host(Access::overwrite)) w = (random.uniform() < 0.5 ? -1 : 1) * (0.5 + random.uniform());
+      for (double& w : weights.on_host(Access::overwrite))
+        w = (random.uniform() < 0.5 ? -1 : 1) * (0.5 + random.uniform());
       const auto of_y = y.value().on_host(), of_weights = weights.on_host();
       for (int64_t i = 0; i < of_y.size(); ++i) {
         const double size = std::max(std::abs(of_y[i]), options.magnitude);
@@ -251,7 +253,8 @@ GradcheckResult gradcheck(const std::string& name, ParameterSet& parameters, con
 }
 
 void fill_away_from_zero(int, const Tensor& values, RandomStream& random) {
-  for (double& v : values.on_host(Access::overwrite)) v = (random.uniform() < 0.5 ? -1 : 1) * (0.1 + random.uniform());
+  for (double& v : values.on_host(Access::overwrite))
+    v = (random.uniform() < 0.5 ? -1 : 1) * (0.1 + random.uniform());
 }
 
 void fill_apart(int, const Tensor& values, RandomStream& random) {

@@ -134,7 +134,8 @@ TEST_CASE("fused and composed agree, forward and backward, with the same masks")
     }
     for (size_t k = 0; k < results[0].size(); ++k) {
       double largest = 1;
-      for (const real v : results[1][k].on_host()) largest = std::max(largest, std::abs(static_cast<double>(v)));
+      for (const real v : results[1][k].on_host())
+        largest = std::max(largest, std::abs(static_cast<double>(v)));
       CHECK(distance(results[0][k], results[1][k]) < 1000 * std::numeric_limits<real>::epsilon() * largest);
     }
   }

@@ -187,9 +187,11 @@ TEST_CASE("a step decides on its norm, its clipping and whether it happens") {
   double squares = 0;
   for (real v : x) squares += static_cast<double>(v) * static_cast<double>(v);
   each_variant([&](const Kernels& k) {
-    Steps step{{.orders = {.factor = 0.5, .max_norm = 2, .step = 7}, .outcome = {.total = 10, .interval_total = 1}}};
+    Steps step{
+        {.orders = {.factor = 0.5, .max_norm = 2, .step = 7}, .outcome = {.total = 10, .interval_total = 1}}};
     StepOutcome& outcome = step[0].outcome;
-    const auto decide = [&](const Reals& mean, const Reals& objective, double largest, const Reals& gradient) {
+    const auto decide = [&](const Reals& mean, const Reals& objective, double largest,
+                            const Reals& gradient) {
       k.add_loss(three.data(), three.data(), 4, 100, step.data());
       k.add_loss(mean.data(), objective.data(), 2, largest, step.data());
       k.add_squares(x.data(), 600, step.data());
@@ -225,7 +227,8 @@ TEST_CASE("a step decides on its norm, its clipping and whether it happens") {
       const Reals g = {1};
       k.sgd({.momentum = real(0.5)}, step.data(), p.data(), g.data(), v.data(), 1);
       k.sgd({}, step.data(), p.data(), g.data(), nullptr, 1);
-      k.adam({.beta1 = real(0.5), .beta2 = real(0.5)}, step.data(), p.data(), g.data(), m.data(), v.data(), 1);
+      k.adam({.beta1 = real(0.5), .beta2 = real(0.5)}, step.data(), p.data(), g.data(), m.data(), v.data(),
+             1);
       k.average(step.data(), p.data(), m.data(), 1);
       k.keep(step.data(), three.data(), m.data(), 1);
       CHECK(p[0] == 1);

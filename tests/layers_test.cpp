@@ -151,7 +151,8 @@ TEST_CASE("a Highway sums each channel's own last values, with the same weights,
   CHECK(y.shape() == Shape{2, 2, 2});
   CHECK(values(y) == std::vector<real>{62.25, 51.25, 6200.5, 5100.5, 84.25, 73.25, 8400.5, 7300.5});
   CHECK(gradcheck("Highway", params, {{3, 2, 3}}, [&](auto& v) { return highway(v[0], channels); }));
-  CHECK(error_of([&] { (void)last_values(x, 3, 2); }).find("last_values: 2 of channel 3") != std::string::npos);
+  CHECK(error_of([&] { (void)last_values(x, 3, 2); }).find("last_values: 2 of channel 3") !=
+        std::string::npos);
   CHECK(error_of([&] { (void)last_values(x, 0, 4); }).find("[3, 2, 3]") != std::string::npos);
 }
 

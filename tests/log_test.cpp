@@ -86,7 +86,9 @@ TEST_CASE("in fp16 a record has the loss's scale, and how many steps were left o
   CHECK(records[0].loss_scale == 0x1p24);
   CHECK(records[0].skipped == 0);
   CHECK(records[1].skipped == 3);
-  folder.write("log.jsonl", lines[0].substr(0, lines[0].find("\"skipped")) + R"("time":{"seconds":3.0,"words_per_second":7.0}})" "\n");
+  folder.write("log.jsonl", lines[0].substr(0, lines[0].find("\"skipped")) +
+                                R"("time":{"seconds":3.0,"words_per_second":7.0}})"
+                                "\n");
   CHECK(lacks(input_error_of([&] { read_log(folder / "log.jsonl", words); }),
               {"log.jsonl:1", "skipped_steps"}) == "");
 }

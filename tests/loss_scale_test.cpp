@@ -38,7 +38,8 @@ std::vector<LogRecord> logged(int64_t windows, const std::function<double(int64_
   const Folder folder;
   Line line;
   Sgd sgd(line.params, {.learning_rate = 0});
-  Trainer(sgd, {.progress = silent, .folder = folder.path(), .log_every = 2}).run(sloped(line, windows, slope));
+  Trainer(sgd, {.progress = silent, .folder = folder.path(), .log_every = 2})
+      .run(sloped(line, windows, slope));
   return read_log(folder.path() / "log.jsonl");
 }
 

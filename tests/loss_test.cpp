@@ -371,12 +371,11 @@ TEST_CASE("quantile_loss is differentiated and has its textbook value") {
     for (int64_t i = 0; i < values.size(); ++i) values.on_host(Access::change)[i] += target.on_host()[i];
   };
   for (const Reduction reduction : {Reduction::mean, Reduction::sum})
-    CHECK(gradcheck(
-        "quantile_loss", {{3, 4}, {3, 4}, {3, 4}},
-        [&](auto& v) {
-          return quantile_loss({v[0], v[1], v[2]}, target, quantiles, reduction);
-        },
-        {.fill = fill}));
+    CHECK(gradcheck("quantile_loss", {{3, 4}, {3, 4}, {3, 4}},
+                    [&](auto& v) {
+                      return quantile_loss({v[0], v[1], v[2]}, target, quantiles, reduction);
+                    },
+                    {.fill = fill}));
 
   // 0.2 below each target of 1, and 0.4 above: q · 0.2 and (1 - q) · 0.4.
   const Var low(tensor({2}, {0.8, 0.8})), high(tensor({2}, {1.4, 1.4}));

@@ -354,7 +354,8 @@ TEST_CASE("after the third step a training step with all options asks the system
         LstmState state = lstm.zero_state(size.batch);
         GruState gru_state = gru.zero_state(size.batch);
         RandomStream random(7, "words");
-        const IdTensor words = random_ids({size.steps, size.batch}, random, static_cast<uint32_t>(size.vocab)),
+        const IdTensor words =
+                           random_ids({size.steps, size.batch}, random, static_cast<uint32_t>(size.vocab)),
                        steps = random_ids({size.batch}, random, static_cast<uint32_t>(size.steps + 1));
         const Lengths lengths{steps, Padding::before};
         const auto step = [&] {

@@ -48,10 +48,10 @@ TEST_CASE("so has a GRU of PyTorch, and an LSTM with projection") {
   for (const std::string name : {"gru", "projected"}) {
     CAPTURE(name);
     const std::string out = name + ".safetensors";
-    const std::string said = ptb_out(
-        Words{"import", fixture / name / "torch.safetensors", "--out", out} + as_text, folder.path());
-    CHECK(said.find(name == "gru" ? "2 GRU layers of 8, decoder" : "2 LSTM layers of 8 (projection), decoder") !=
-          std::string::npos);
+    const std::string said =
+        ptb_out(Words{"import", fixture / name / "torch.safetensors", "--out", out} + as_text, folder.path());
+    CHECK(said.find(name == "gru" ? "2 GRU layers of 8, decoder"
+                                  : "2 LSTM layers of 8 (projection), decoder") != std::string::npos);
     const auto recorded = nlohmann::json::parse(read_text(fixture / name / "perplexity.json"));
     const auto scored = evaluate(out, folder.path());
     CHECK(scored["tokens"] == recorded["tokens"]);
@@ -62,7 +62,8 @@ TEST_CASE("so has a GRU of PyTorch, and an LSTM with projection") {
     CHECK(ptb_out({"generate", out, "--words", "5"}, folder.path()).size() > 10);
   }
   // Of the GRU's second bias only the part that adds up was added.
-  TensorsByName theirs = tensors_of(fixture / "gru/torch.safetensors"), ours = tensors_of(folder / "gru.safetensors");
+  TensorsByName theirs = tensors_of(fixture / "gru/torch.safetensors"),
+                ours = tensors_of(folder / "gru.safetensors");
   const Tensor first = theirs["rnn.bias_ih_l1"], second = theirs["rnn.bias_hh_l1"];
   for (int i = 0; i < 24; ++i) {
     const real sum = first.data()[i] + second.data()[i];
@@ -75,9 +76,9 @@ TEST_CASE("a decoder without weights, or with the embedding's, is tied") {
   const Folder folder;
   RandomStream random(4, "weights");
   TensorsByName theirs = {{"module.embed.weight", random_tensor({17, 8}, random)},
-                    {"module.lstm.weight_ih_l0", random_tensor({32, 8}, random)},
-                    {"module.lstm.weight_hh_l0", random_tensor({32, 8}, random)},
-                    {"module.fc.bias", random_tensor({17}, random)}};
+                          {"module.lstm.weight_ih_l0", random_tensor({32, 8}, random)},
+                          {"module.lstm.weight_hh_l0", random_tensor({32, 8}, random)},
+                          {"module.fc.bias", random_tensor({17}, random)}};
   const auto tied = [&](const std::string& name) {
     write_tensors(folder / "a.safetensors", theirs);
     ptb_out(Words{"import", "a.safetensors", "--out", name} + as_text, folder.path());
@@ -105,7 +106,7 @@ TEST_CASE("the words come from a list, an array, the text or the file itself, th
   for (const char* split : {"valid", "test"}) folder.write(fmt::format("text/{}.txt", split), "the cat\n");
   folder.write("text.toml", "[model]\nhidden = 99\ndropout = 0.25\n[data]\ncorpus = \"text\"\n");
   write_tensors(folder / "named.safetensors", tensors_of(fixture / "torch.safetensors"),
-        {{"vocabulary", vocabulary_metadata(words)}});
+                {{"vocabulary", vocabulary_metadata(words)}});
   const std::string file = fixture / "torch.safetensors";
   const Words recipe = {"--recipe", "text.toml", "--set", "data.bptt=7", "--out"};
   ptb_out(Words{"import", file, "--vocabulary", "words.json"} + recipe + Words{"a.safetensors"},

@@ -1,8 +1,9 @@
 // The program `ptb` as a user meets it: what it prints and writes.
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 #include <optional>
+
+#include <fmt/format.h>
 
 #include "data/vocabulary.h"
 #include "tests/ptb.h"
@@ -272,8 +273,8 @@ TEST_CASE("the file has the names that PyTorch would use, the second bias as zer
   CHECK(shape("lstm.bias_hh_l1") == "F32 [64]");
   CHECK(shape("decoder.weight") == "F32 [" + vocab + ", 16]");
   CHECK(shape("decoder.bias") == "F32 [" + vocab + "]");
-  CHECK(std::ranges::count_if(file.entries(), [](const auto& entry) { return !entry.name.starts_with("training/"); }) ==
-        11);
+  CHECK(std::ranges::count_if(file.entries(),
+                              [](const auto& entry) { return !entry.name.starts_with("training/"); }) == 11);
   for (const real v : file.load("lstm.bias_hh_l1").span()) CHECK(v == 0);
   CHECK(file.metadata().at("recipe").find("hidden = 16") != std::string::npos);
   CHECK(std::ranges::find(words, "<eos>") != words.end());
@@ -358,13 +359,14 @@ TEST_CASE("explain: parameters, work, memory and engine, without the text and wi
   for (const std::string part : {"lstm.weight_hh_l1", "[800, 200]", "4651600", "FLOP per token", "5.28M",
                                  "Traffic", "Memory", "Engine: lstm: fused", "0.5 0.25"})
     CHECK_MESSAGE(out.find(part) != std::string::npos, part);
-  const auto explained = [&](const std::string& recipe) {  // what dropout costs would be measured, and take its time
-    return ptb_out({"explain", recipe, "--set", "model.dropout=0"}, folder.path());
-  };
+  const auto explained =
+      [&](const std::string& recipe) {  // what dropout costs would be measured, and take its time
+        return ptb_out({"explain", recipe, "--set", "model.dropout=0"}, folder.path());
+      };
   CHECK(explained("ptb-medium").find("19775200") != std::string::npos);
   CHECK(explained("ptb-large").find("66022000") != std::string::npos);
-  CHECK(ptb_out({"explain", "demo", "--engine", "composed"}, folder.path()).find("Engine: lstm: composed, because it was asked for") !=
-        std::string::npos);
+  CHECK(ptb_out({"explain", "demo", "--engine", "composed"}, folder.path())
+            .find("Engine: lstm: composed, because it was asked for") != std::string::npos);
   CHECK(folder.listing().empty());
 }
 

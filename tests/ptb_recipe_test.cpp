@@ -1,9 +1,8 @@
 // The recipes of `ptb`: its keys and their documentation, and the hyperparameters of the bundled ones.
-#include "examples/ptb/recipe.cpp"  // the keys, for their documentation
-#include "examples/ptb/recipe_layers.cpp"
-
 #include <sstream>
 
+#include "examples/ptb/recipe.cpp"  // the keys, for their documentation
+#include "examples/ptb/recipe_layers.cpp"
 #include "tests/folder.h"
 #include "tests/support.h"
 #include "training/recipe_reader.h"

@@ -110,7 +110,8 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
       {train + Words{"--set", "optimizer.nesterov=true"}, {"optimizer.nesterov", "momentum"}},
       {train + Words{"--set", "data.level=char"}, {"data.level", "word"}},
       {train + Words{"--set", "training.precision=fp8"}, {"training.precision", "fp32"}},
-      {train + Words{"--device", "cpu", "--set", "training.graph=true"}, {"training.graph", "the device is cpu"}},
+      {train + Words{"--device", "cpu", "--set", "training.graph=true"},
+       {"training.graph", "the device is cpu"}},
       // text
       {{"train", "ptb-small"}, {"data/ptb", "data/get-ptb.sh", "--data"}},
       {{"train", "ptb-small", "--data", "nowhere"}, {"nowhere", "data/get-ptb.sh"}},

@@ -27,7 +27,8 @@ inline const Json& reference(const std::string& name) {
   if (found != files.end()) return found->second;
   std::filesystem::path folder;
   if (const char* given = std::getenv("UNROLL_TEST_DATA")) folder = given;
-  for (std::filesystem::path at = std::filesystem::current_path(); folder.empty() && at != at.root_path(); at = at.parent_path())
+  for (std::filesystem::path at = std::filesystem::current_path(); folder.empty() && at != at.root_path();
+       at = at.parent_path())
     if (std::filesystem::exists(at / "tests/reference" / name)) folder = at / "tests/reference";
   std::ifstream file(folder / name);
   REQUIRE_MESSAGE(file, "no ", name, " in tests/reference; UNROLL_TEST_DATA may name the folder");

@@ -27,8 +27,13 @@ struct Outcome {
   bool operator==(const Outcome&) const = default;
 };
 Outcome outcome_of(const TinyTraining& t, const TrainerState& state) {
-  return {t.params.values().to_host(), t.state.h.to_host(), state.train,
-          t.optimizer->learning_rate(), state.all_count, state.skipped, t.params.step()};
+  return {t.params.values().to_host(),
+          t.state.h.to_host(),
+          state.train,
+          t.optimizer->learning_rate(),
+          state.all_count,
+          state.skipped,
+          t.params.step()};
 }
 
 TrainerOptions quietly(TrainerOptions options) {
@@ -113,7 +118,9 @@ TEST_CASE("ahead of the device and with graphs, training has the bits that it ha
 TEST_CASE("the learning rate of a schedule reaches steps that are graphs") {
   const auto trained = [](bool graph) {
     TinyTraining t({});
-    TrainerOptions options = quietly({.schedule = Schedule{.kind = Schedule::Kind::cosine, .learning_rate = 0.05, .total = 75, .final_rate = 0.001}});
+    TrainerOptions options = quietly(
+        {.schedule = Schedule{
+             .kind = Schedule::Kind::cosine, .learning_rate = 0.05, .total = 75, .final_rate = 0.001}});
     options.graph = graph;
     return ahead(t, options, t.task());
   };
@@ -129,7 +136,9 @@ TEST_CASE("a step that is not finite is left out, or said, as it is step by step
     auto epoch = std::make_shared<int>(0);
     const auto infinite = std::make_shared<Var>(Tensor::full({}, std::numeric_limits<real>::infinity()));
     task.begin_epoch = [&t, epoch](int e) { t.state.reset(), *epoch = e; };
-    task.load = [load = task.load, epoch](int64_t k) { return load(k) + (*epoch == 2 && k == 9 ? int64_t{1} << 60 : 0); };
+    task.load = [load = task.load, epoch](int64_t k) {
+      return load(k) + (*epoch == 2 && k == 9 ? int64_t{1} << 60 : 0);
+    };
     task.loss = [loss = task.loss, epoch, infinite, in_loss](int64_t k) {
       WindowLoss result = loss(k);
       if (*epoch != 2 || k != 9) return result;
@@ -152,16 +161,14 @@ TEST_CASE("a step that is not finite is left out, or said, as it is step by step
       Trainer trainer(*stopped.optimizer, options);
       try {
         trainer.run(failing(stopped, in_loss));
-      } catch (const Diverged& diverged) {
-        said[graph] = diverged.what();
-      }
+      } catch (const Diverged& diverged) { said[graph] = diverged.what(); }
       CHECK(stopped.params.step() == 34);
       options.on_divergence = OnDivergence::skip;
       TinyTraining t({});
       skipped[graph] = ahead(t, options, failing(t, in_loss));
     }
-    CHECK(said[0].find(in_loss ? "step 34: the loss is inf (epoch 2, window 10 of 25" : "step 34: the gradient of '") !=
-          std::string::npos);
+    CHECK(said[0].find(in_loss ? "step 34: the loss is inf (epoch 2, window 10 of 25"
+                               : "step 34: the gradient of '") != std::string::npos);
     CHECK(said[0] == said[1]);
     CHECK(skipped[0] == skipped[1]);
     CHECK(skipped[0].skipped == 1);
@@ -194,7 +201,8 @@ TEST_CASE("in fp16, scales that overflow and grow are those of training step by 
   CHECK(std::get<3>(eager) > 0);
 }
 
-TEST_CASE("training that goes on from a checkpoint in the middle of an epoch has the same bits, with graphs or without") {
+TEST_CASE(
+    "training that goes on from a checkpoint in the middle of an epoch has the same bits, with graphs or without") {
   const auto trained = [](const std::filesystem::path& folder, std::initializer_list<bool> graphs) {
     Outcome outcome;
     int part = 0;
@@ -237,7 +245,8 @@ TEST_CASE("what cannot be recorded is said") {
     return result;
   };
   Trainer reads(*t.optimizer, options);
-  CHECK_THROWS_WITH_AS(reads.run(task), "a step that is recorded as a graph cannot read numbers on the host", Error);
+  CHECK_THROWS_WITH_AS(reads.run(task), "a step that is recorded as a graph cannot read numbers on the host",
+                       Error);
   TinyTraining other({});
   task = other.task();
   task.load = nullptr;

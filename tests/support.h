@@ -45,8 +45,8 @@ inline double distance(const Tensor& a, const Tensor& b) {
   return result;
 }
 inline bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() &&
-         std::memcmp(a.on_host().data(), b.on_host().data(), static_cast<size_t>(a.size()) * sizeof(real)) == 0;
+  return a.shape() == b.shape() && std::memcmp(a.on_host().data(), b.on_host().data(),
+                                               static_cast<size_t>(a.size()) * sizeof(real)) == 0;
 }
 
 // Another number of threads while it lives.

@@ -143,7 +143,8 @@ class Drawing {
     }
     for (const double value : round_ticks(x_.low, x_.high, columns)) {
       svg_ += line(x_(value), bottom_, x_(value), bottom_ + 4, "axis");
-      svg_ += text(x_(value), bottom_ + 18, x_(value) > right_ - 12 ? "end" : "middle", "tick", x_text(value));
+      svg_ +=
+          text(x_(value), bottom_ + 18, x_(value) > right_ - 12 ? "end" : "middle", "tick", x_text(value));
     }
     svg_ += line(left, bottom_, right_, bottom_, "axis");
     svg_ += text(0, 13, "start", "name", chart_.y_name);

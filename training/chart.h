@@ -22,9 +22,10 @@ struct Chart {
   std::string x_name, y_name;           // "step", "perplexity"
   std::string right_name = {};          // of an axis on the right with the logarithm of y; "": none
   double top = std::numeric_limits<double>::infinity();  // y beyond it is cut off
-  bool logarithmic = false;  // y, where all of it is above zero
-  bool from_zero = true;     // else y begins at zero, or below; or near the least value
-  std::vector<std::string> x_texts = {};  // what x = 0, 1, 2, … are called, where they have names of their own
+  bool logarithmic = false;                              // y, where all of it is above zero
+  bool from_zero = true;  // else y begins at zero, or below; or near the least value
+  std::vector<std::string> x_texts =
+      {};  // what x = 0, 1, 2, … are called, where they have names of their own
   std::vector<ChartSeries> series = {};
   // An interval around the last of the series, filled.
   struct Band {

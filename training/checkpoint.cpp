@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/kernels/kernels.h"
-#include "framework/threads.h"
 #include "framework/one_line.h"
+#include "framework/threads.h"
 #include "training/state_dict.h"
 
 namespace unroll::inline UNROLL_REAL {

@@ -59,9 +59,9 @@ struct TrainerState {
   std::optional<double> valid;  // … and held-out score
   std::optional<double> best;   // held-out score
   int best_epoch = 0;
-  double rate_factor = 1;    // by which rollbacks have cut the learning rate
-  int64_t skipped = 0;       // steps left out because they were not finite …
-  int skipped_in_a_row = 0;  // … since the last that was
+  double rate_factor = 1;               // by which rollbacks have cut the learning rate
+  int64_t skipped = 0;                  // steps left out because they were not finite …
+  int skipped_in_a_row = 0;             // … since the last that was
   std::optional<LossScale> loss_scale;  // of a training in fp16
   std::optional<Schedule> schedule;
   NonMonotoneTrigger trigger;

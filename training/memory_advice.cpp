@@ -35,7 +35,8 @@ std::vector<std::string> largest_entries(const Tape& tape, size_t most) {
 
 }  // namespace
 
-std::string memory_advice(const MemoryRefused& refusal, const Tape& tape, int64_t kept, const WindowSizes& sizes) {
+std::string memory_advice(const MemoryRefused& refusal, const Tape& tape, int64_t kept,
+                          const WindowSizes& sizes) {
   std::string text = refusal.what();
   const std::vector<std::string> largest = largest_entries(tape, 3);
   if (!largest.empty()) text += fmt::format("; largest on the tape: {}", fmt::join(largest, "; "));

@@ -17,8 +17,9 @@ void declare_training_keys(RecipeReader& reader, TrainingSection& training) {
           "Weights and sums are fp32 in any case; fp16 scales the loss, and leaves out steps whose gradient overflows")
       .one_of({"fp32", "tf32", "bf16", "fp16", "auto"});
   reader.key("seed", training.seed, "of first values and dropout masks");
-  reader.key("deterministic", training.deterministic,
-             "model.algorithm = \"auto\" is the standard one, unmeasured: two runs from the start have the same bits");
+  reader.key(
+      "deterministic", training.deterministic,
+      "model.algorithm = \"auto\" is the standard one, unmeasured: two runs from the start have the same bits");
   reader.choice("keep", training.keep, {{"last", Keep::last}, {"best", Keep::best}},
                 "which weights are scored on the test split: those after the last epoch, or those of the "
                 "best valid score");

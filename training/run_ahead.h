@@ -50,13 +50,15 @@ class RunAhead {
   };
   // Asks for a window: `order(facts)` of what the host has to say, then `work()`, which asks for the operations and
   // returns the facts. Where `work` was recorded it is not called.
-  void ask(Kind kind, const std::function<void(const WindowFacts&)>& order, const std::function<WindowFacts()>& work);
+  void ask(Kind kind, const std::function<void(const WindowFacts&)>& order,
+           const std::function<WindowFacts()>& work);
 
   // Waits for the device. What a step was before which failed; none: all are well.
   bool asked() const { return !before_.empty(); }
   StepOutcome look();
-  std::optional<Before> failed(const StepOutcome& outcome);  // puts the carried buffers and the optimizer back
-  void set_totals(const TrainerState& state);                // losses so far
+  std::optional<Before> failed(
+      const StepOutcome& outcome);             // puts the carried buffers and the optimizer back
+  void set_totals(const TrainerState& state);  // losses so far
 
   // Whether it is time to look: after one step at first and where a step has failed, for another may, and after twice as
   // many as the last time where all were well.

@@ -47,12 +47,15 @@ static std::vector<double> numbers(const Json& json) {
   return values;
 }
 static void from_json(const Json& json, ChartSeries& s) {
-  s = {.name = json.at("name"), .points = json.at("points"), .x = numbers(json.at("x")), .y = numbers(json.at("y"))};
+  s = {.name = json.at("name"),
+       .points = json.at("points"),
+       .x = numbers(json.at("x")),
+       .y = numbers(json.at("y"))};
 }
 static void to_json(Json& json, const Chart& c) {
-  json = {{"title", c.title},   {"description", c.description}, {"x_name", c.x_name},
-          {"y_name", c.y_name}, {"from_zero", c.from_zero},     {"x_texts", c.x_texts},
-          {"series", c.series}, {"band", Json()}};
+  json = {
+      {"title", c.title},         {"description", c.description}, {"x_name", c.x_name}, {"y_name", c.y_name},
+      {"from_zero", c.from_zero}, {"x_texts", c.x_texts},         {"series", c.series}, {"band", Json()}};
   if (c.band)
     json["band"] = {{"name", c.band->name}, {"x", c.band->x}, {"low", c.band->low}, {"high", c.band->high}};
 }
@@ -73,20 +76,22 @@ static void from_json(const Json& json, Chart& c) {
 
 static void check_chart(const Chart& chart) {
   for (const ChartSeries& s : chart.series)
-    require(s.x.size() == s.y.size(), "'{}' of '{}' has {} x for {} y", s.name, chart.title, s.x.size(), s.y.size());
+    require(s.x.size() == s.y.size(), "'{}' of '{}' has {} x for {} y", s.name, chart.title, s.x.size(),
+            s.y.size());
   if (chart.band)
     require(chart.band->low.size() == chart.band->x.size() && chart.band->high.size() == chart.band->x.size(),
-            "the band of '{}' has {} x for {} and {} y", chart.title, chart.band->x.size(), chart.band->low.size(),
-            chart.band->high.size());
+            "the band of '{}' has {} x for {} and {} y", chart.title, chart.band->x.size(),
+            chart.band->low.size(), chart.band->high.size());
 }
 
 void write_run_description(const std::filesystem::path& folder, const RunDescription& d) {
   const Json json{
-      {"title", d.title}, {"summary", d.summary}, {"unit", d.names.unit}, {"perplexity", d.names.perplexity},
-      {"facts", d.facts}, {"results", d.results}, {"levels", d.levels},   {"tables", d.tables},
+      {"title", d.title},  {"summary", d.summary}, {"unit", d.names.unit}, {"perplexity", d.names.perplexity},
+      {"facts", d.facts},  {"results", d.results}, {"levels", d.levels},   {"tables", d.tables},
       {"charts", d.charts}};
   // A path or a name may hold bytes that are no UTF-8: they are replaced.
-  write_file_atomically(folder / "report.json", json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
+  write_file_atomically(folder / "report.json",
+                        json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
 }
 
 RunDescription read_run_description(const std::filesystem::path& folder) {
@@ -131,10 +136,11 @@ static std::string options_note(const std::vector<Profile::Row>& rows) {
   std::string text;
   for (const Profile::Row& row : rows)
     if (is_option(row))
-      text += fmt::format("{} {} {:.1f} %", text.empty() ? "" : ",", row.name.substr(11), 100 * row.seconds() / layers);
+      text += fmt::format("{} {} {:.1f} %", text.empty() ? "" : ",", row.name.substr(11),
+                          100 * row.seconds() / layers);
   if (text.empty()) return "";
-  return fmt::format(" Of the recurrent layers' {} s together, as far as it can be told apart:{}.", format_number(layers),
-                     text);
+  return fmt::format(" Of the recurrent layers' {} s together, as far as it can be told apart:{}.",
+                     format_number(layers), text);
 }
 
 Table profile_table(const Profile& profile) {

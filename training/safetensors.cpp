@@ -10,11 +10,10 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <fmt/format.h>
 
 #include "framework/one_line.h"
 #include "training/atomic_file.h"
@@ -380,7 +379,8 @@ void SafetensorsFile::load_into(std::string_view name, const Tensor& target) con
 
   uint64_t at = data_begin_ + found.begin;
   if (found.type == native_type)
-    return read_exactly(descriptor_, target.on_host(Access::overwrite).data(), found.end - found.begin, at, path_);
+    return read_exactly(descriptor_, target.on_host(Access::overwrite).data(), found.end - found.begin, at,
+                        path_);
   const std::size_t width = bytes_of(found.type);
   std::array<char, 16384> buffer;
   const auto on_host = target.on_host(Access::overwrite);

@@ -29,9 +29,7 @@ double mean_of(double total, int64_t count) { return count > 0 ? total / static_
 
 }  // namespace
 
-WindowLoss mean_loss(const Var& mean, int64_t count) {
-  return {mean, mean, count};
-}
+WindowLoss mean_loss(const Var& mean, int64_t count) { return {mean, mean, count}; }
 
 Trainer::Trainer(Optimizer& optimizer, TrainerOptions options)
     : optimizer_(optimizer), options_(std::move(options)) {
@@ -59,7 +57,8 @@ void Trainer::run(const TrainingTask& task) {
   const bool can_go_back = !task.carry || !task.carried.empty();
   if (options_.graph) {
     require(on_gpu(), "trainer: only a GPU plays a step as a graph, and the device is {}", name_of(device()));
-    require(task.load != nullptr, "trainer: a graph needs a task that loads its windows (TrainingTask::load)");
+    require(task.load != nullptr,
+            "trainer: a graph needs a task that loads its windows (TrainingTask::load)");
     require(can_go_back, "trainer: a graph needs a task that says what it carries (TrainingTask::carried)");
   }
   stopped_ = false;
@@ -157,7 +156,8 @@ void Trainer::train_step(const TrainingTask& task) {
           const WindowLoss loss = task.loss(window);
           const double mean = static_cast<double>(loss.mean.item());
           if (!std::isfinite(shown(mean)) || !std::isfinite(loss.objective.item()))
-            throw diverged(window, fmt::format("step {}: the loss is {}", optimizer_.parameters().step(), mean),
+            throw diverged(window,
+                           fmt::format("step {}: the loss is {}", optimizer_.parameters().step(), mean),
                            tape.first_not_finite());
           tape.backward(loss.objective, scale);
           total += mean * static_cast<double>(loss.count);

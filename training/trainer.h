@@ -50,9 +50,9 @@ namespace unroll::inline UNROLL_REAL {
 
 // The loss of one window.
 struct WindowLoss {
-  Var objective;      // is differentiated
-  Var mean;           // what is reported: the mean over what was predicted (nats, squared errors) …
-  int64_t count = 0;  // … and of how many (tokens, values)
+  Var objective;           // is differentiated
+  Var mean;                // what is reported: the mean over what was predicted (nats, squared errors) …
+  int64_t count = 0;       // … and of how many (tokens, values)
   double rate_factor = 1;  // of the learning rate of the window's step; of several windows the mean
 };
 // Of a mean over `count` predictions that is both minimised and reported.
@@ -113,7 +113,7 @@ struct TrainerOptions {
   ProgressOptions progress = {};      // .mode = silent: nothing is printed
   std::filesystem::path folder = {};  // exists; gets log and checkpoints; empty: nothing is written
   CheckpointOptions checkpoints = {};
-  int64_t log_every = 100;  // steps of an interval of the log
+  int64_t log_every = 100;        // steps of an interval of the log
   WindowSizes window_sizes = {};  // for the advice where memory runs out
   // On a GPU: windows are recorded the second time that one of their kind comes, as CUDA graphs, and played from then on.
   // The same bits, and a host that has less to do. Needs TrainingTask::load, and a `loss` that reads nothing on the host.
@@ -125,10 +125,10 @@ struct EpochReport {
   double learning_rate = 0;  // of its last step
   double train = 0;          // mean loss, or perplexity
   std::optional<double> valid;
-  bool best = false;   // the best `valid` so far
-  int64_t count = 0;   // predictions
-  double seconds = 0;  // of training, by this process
-  double rate = 0;     // predictions per second
+  bool best = false;    // the best `valid` so far
+  int64_t count = 0;    // predictions
+  double seconds = 0;   // of training, by this process
+  double rate = 0;      // predictions per second
   int64_t skipped = 0;  // steps left out since their gradient overflowed in fp16
 };
 
@@ -173,7 +173,8 @@ class Trainer {
   void train_step(const TrainingTask& task);
   void ask_for_step(const TrainingTask& task);  // the same, without waiting for the GPU
   RunAhead::WindowFacts ask_for_window(const TrainingTask& task, int64_t window, uint32_t part,
-                                       const std::function<void(const RunAhead::WindowFacts&)>& order, bool last);
+                                       const std::function<void(const RunAhead::WindowFacts&)>& order,
+                                       bool last);
   // Looks at what became of the steps that were asked for. Where one had failed, it was taken again: its number.
   std::optional<uint32_t> catch_up(const TrainingTask& task);
   // Of a step with the gradients of `windows` windows, `rate_factor` the sum of theirs; takes the schedule's learning rate.
@@ -204,7 +205,7 @@ class Trainer {
   TrainerState state_;
   std::vector<EpochReport> epochs_;
   std::optional<RunLog> log_;
-  std::optional<RunAhead> ahead_;  // on a GPU
+  std::optional<RunAhead> ahead_;               // on a GPU
   Times times_, epoch_begin_, interval_begin_;  // the latter two: as they stood then
   double gradient_norm_ = 0;                    // of the last step
   double last_save_ = 0;                        // on the clock

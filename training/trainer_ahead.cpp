@@ -43,16 +43,16 @@ void Trainer::ask_for_step(const TrainingTask& task) {
 RunAhead::WindowFacts Trainer::ask_for_window(const TrainingTask& task, int64_t window, uint32_t part,
                                               const std::function<void(const RunAhead::WindowFacts&)>& order,
                                               bool last) {
-  const double largest = options_.perplexity ? std::log(std::numeric_limits<double>::max())
-                                             : std::numeric_limits<double>::max();
+  const double largest =
+      options_.perplexity ? std::log(std::numeric_limits<double>::max()) : std::numeric_limits<double>::max();
   RunAhead::WindowFacts facts;
   {
     Tape tape({.part = part});
     try {
       const WindowLoss loss = task.loss(window);
       facts = {loss.count, loss.rate_factor};
-      kernels().add_loss(loss.mean.value().data(), loss.objective.value().data(), static_cast<double>(loss.count),
-                         largest, optimizer_.step_values());
+      kernels().add_loss(loss.mean.value().data(), loss.objective.value().data(),
+                         static_cast<double>(loss.count), largest, optimizer_.step_values());
       tape.backward(loss.objective, loss_scale() ? static_cast<real>(loss_scale()->scale) : 1);
     } catch (const MemoryRefused& refusal) {
       throw OutOfMemory(memory_advice(refusal, tape, bytes_of_slabs(), options_.window_sizes));

@@ -1,8 +1,8 @@
 #include "examples/common/session.h"
 
 #include "examples/common/run_start.h"
-#include "framework/gemm.h"
 #include "framework/device.h"
+#include "framework/gemm.h"
 #include "framework/threads.h"
 #include "training/run_folder.h"
 #include "training/signals.h"
@@ -21,11 +21,13 @@ Session::Session(RunOptions options, Trainee trainee)
       voice_(options_.voice()),
       optimizer_(make_optimizer(trainee_.sections, trainee_.params, windows_of(trainee_.task))) {
   set_precision(precision_named(trainee_.sections.training.precision));
-  require_input(!trainee_.graph || on_gpu(), "training.graph = true: only a GPU plays a step as a graph, and the device is {}",
+  require_input(!trainee_.graph || on_gpu(),
+                "training.graph = true: only a GPU plays a step as a graph, and the device is {}",
                 name_of(device()));
-  require_input(!trainee_.graph || !options_.profile,
-                "--profile measures one operation after the other, and with training.graph = true they are one call: "
-                "leave one of the two out");
+  require_input(
+      !trainee_.graph || !options_.profile,
+      "--profile measures one operation after the other, and with training.graph = true they are one call: "
+      "leave one of the two out");
 }
 
 void Session::introduce() const {

@@ -48,9 +48,9 @@ struct Trainee {
   std::function<std::vector<DifferingKey>(const RecipeFile& before)> differing_keys;
   std::vector<std::string> harmless_keys = {};  // that decide no number, beside those of [training]
   std::vector<std::string> fixed_keys = {};     // that a run cannot go on with, beside those of [optimizer]
-  WindowSizes window_sizes = {};  // for the advice where memory runs out
+  WindowSizes window_sizes = {};                // for the advice where memory runs out
   std::vector<std::string> window_keys =
-      {};  // the same in the middle of an epoch: they decide where windows begin
+      {};              // the same in the middle of an epoch: they decide where windows begin
   bool graph = false;  // TrainerOptions::graph
   // What of the data is not as it was when the checkpoint with this metadata was written. Throws InputError
   // where training cannot go on: `path` begins the message.

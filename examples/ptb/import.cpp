@@ -1,8 +1,9 @@
 // ptb import: makes a model's file of a language model that was trained in PyTorch.
+#include "examples/common/import.h"
+
 #include <fmt/format.h>
 
 #include "commands.h"
-#include "examples/common/import.h"
 #include "options.h"
 #include "recipe_layers.h"
 #include "saved_model.h"
@@ -19,14 +20,14 @@ namespace fs = std::filesystem;
 // The recipe that is asked for, but for the sizes: those the shapes say.
 Recipe load_recipe_for(const TorchModel& model, const fs::path& file, const ImportOptions& options) {
   const RecurrentSizes& layers = model.layers;
-  const Recipe recipe = load_recipe(
-      options.recipe(file, "ptb"),
-      options.overrides(file, {{"model.embedding", std::to_string(layers.input)},
-                               {"model.hidden", std::to_string(layers.hidden)},
-                               {"model.layers", std::to_string(layers.layers)},
-                               {"model.projection", std::to_string(layers.projection)},
-                               {"model.tied", model.tied ? "true" : "false"},
-                               {"model.cell", layers.gru ? "gru" : "lstm"}}));
+  const Recipe recipe =
+      load_recipe(options.recipe(file, "ptb"),
+                  options.overrides(file, {{"model.embedding", std::to_string(layers.input)},
+                                           {"model.hidden", std::to_string(layers.hidden)},
+                                           {"model.layers", std::to_string(layers.layers)},
+                                           {"model.projection", std::to_string(layers.projection)},
+                                           {"model.tied", model.tied ? "true" : "false"},
+                                           {"model.cell", layers.gru ? "gru" : "lstm"}}));
   const std::string unknown = unknown_to_torch(recipe);
   require_input(unknown.empty(),
                 "import: the recipe asks for {}, which no module of PyTorch computes that {} could be of",

@@ -21,9 +21,9 @@ struct LanguageModel {
   LanguageModel(const Recipe& recipe, int vocab);
 
   struct Output {
-    Var loss;        // mean nats per scored token
+    Var loss;             // mean nats per scored token
     RecurrentVars state;  // after the last step
-    Var y, dropped;  // of the last layer [steps, batch, width], before and after dropout
+    Var y, dropped;       // of the last layer [steps, batch, width], before and after dropout
   };
   // input and target [steps, batch]; targets of -1 are not scored
   Output operator()(const IdTensor& input, const IdTensor& target, const RecurrentVars& state) const;

@@ -13,8 +13,7 @@ const DataOption& text_option() {
 
 void add_data_option(Command& command, std::string& data) {
   const DataOption& text = text_option();
-  command.option(text.name, data, text.value, text.description)
-      .otherwise("data/ptb for the Penn Treebank");
+  command.option(text.name, data, text.value, text.description).otherwise("data/ptb for the Penn Treebank");
 }
 
 RecipeOptions recipe_options() {

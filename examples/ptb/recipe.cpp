@@ -52,18 +52,21 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
   rate("weight_drop", r.model.weight_drop,
        "probability that a recurrent weight is dropped, drawn anew for each window", merity);
   const char* krueger = "Krueger et al. 2017";
-  rate("zoneout_h", r.model.zoneout_h, "probability that a unit of h keeps its value of the step before", krueger);
+  rate("zoneout_h", r.model.zoneout_h, "probability that a unit of h keeps its value of the step before",
+       krueger);
   rate("zoneout_c", r.model.zoneout_c, "lstm: the same of the cell's state c", krueger);
   reader
-      .key("tied", r.model.tied,
-           "the decoder's weights are the embedding's; needs hidden, or last_hidden or projection, = embedding")
+      .key(
+          "tied", r.model.tied,
+          "the decoder's weights are the embedding's; needs hidden, or last_hidden or projection, = embedding")
       .source("Press and Wolf 2017; Inan, Khosravi, Socher 2017");
   reader.key("engine", r.model.engine, "how the recurrent layers are computed")
       .one_of({"auto", "cudnn", "fused", "composed"});
   reader
-      .key("algorithm", r.model.algorithm,
-           "of the engine cudnn; auto: each that serves is measured when training begins, and the fastest is written "
-           "down here")
+      .key(
+          "algorithm", r.model.algorithm,
+          "of the engine cudnn; auto: each that serves is measured when training begins, and the fastest is written "
+          "down here")
       .one_of({"auto", "standard", "persistent", "persistent_small", "persistent_dynamic"});
   reader
       .key("init", r.model.init,
@@ -120,9 +123,10 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
       {{"mean", Reduction::mean}, {"sum-over-steps", Reduction::sum_over_steps}},
       "what is minimised: the mean over tokens, or the sum over a window's steps of the mean over the batch; "
       "learning rate and clip are relative to it");
-  reader.key("graph", r.training.graph,
-             "on a GPU: windows are played as CUDA graphs from the third of their size on: the same bits, and less for the "
-             "host to do");
+  reader.key(
+      "graph", r.training.graph,
+      "on a GPU: windows are played as CUDA graphs from the third of their size on: the same bits, and less for the "
+      "host to do");
   const char* revisiting = "Merity, McCann, Socher 2017";
   reader
       .key("activation_regularization", r.training.activation_regularization,

@@ -1,7 +1,8 @@
 #include "recipe_layers.h"
 
-#include <fmt/format.h>
 #include <span>
+
+#include <fmt/format.h>
 
 #include "framework/ops.h"
 

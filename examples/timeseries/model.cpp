@@ -38,7 +38,8 @@ RecurrentLayer make_layers(const Scope& scope, const LayerConfig& config) {
 }
 
 bool is_linear(const Recipe& recipe) {
-  return recipe.model.architecture == Architecture::linear || recipe.model.architecture == Architecture::dlinear;
+  return recipe.model.architecture == Architecture::linear ||
+         recipe.model.architecture == Architecture::dlinear;
 }
 // Whether the rows inside are those of single targets.
 bool is_by_channel(const Recipe& recipe) { return is_linear(recipe) || recipe.model.shared_channels; }
@@ -68,8 +69,7 @@ Columns columns_of(const SeriesWindows& windows) {
 
 std::vector<LayerUse> recurrent_layers(const Recipe& recipe, const Columns& columns) {
   if (is_linear(recipe)) return {};
-  const int rows =
-      recipe.data.batch * (is_by_channel(recipe) ? static_cast<int>(columns.targets.size()) : 1);
+  const int rows = recipe.data.batch * (is_by_channel(recipe) ? static_cast<int>(columns.targets.size()) : 1);
   std::vector<LayerUse> layers = {{.config = encoder_config(recipe, columns),
                                    .steps = recipe.data.window / recipe.model.segment,
                                    .batch = rows}};
@@ -153,9 +153,7 @@ void SeriesModel::normalize(Prepared& prepared) const {
   const auto x = prepared.x.on_host(Access::change);
   for (int row = 0; row < rows; ++row) {
     for (int column = 0; column < values; ++column) {
-      const auto at = [&](int t) -> real& {
-        return x[(int64_t{t} * rows + row) * features + column];
-      };
+      const auto at = [&](int t) -> real& { return x[(int64_t{t} * rows + row) * features + column]; };
       double shift = at(window - 1), scale = 1;
       if (by_mean) {
         double sum = 0, squares = 0;

@@ -45,8 +45,7 @@ void declare_model(RecipeReader& reader, Recipe& r) {
       .source(fmt::format("{}; {}", zeng, kim));
   reader.key("forget_bias", r.model.forget_bias, "added to the forget gate's first bias")
       .source("Jozefowicz et al. 2015");
-  reader
-      .key("segment", r.model.segment, "direct: rows that one step of the recurrent layers reads")
+  reader.key("segment", r.model.segment, "direct: rows that one step of the recurrent layers reads")
       .at_least(1)
       .at_most(1'000'000)
       .unit("rows")
@@ -67,9 +66,10 @@ void declare_model(RecipeReader& reader, Recipe& r) {
   reader.key("engine", r.model.engine, "how the recurrent layers are computed")
       .one_of({"auto", "cudnn", "fused", "composed"});
   reader
-      .key("algorithm", r.model.algorithm,
-           "of the engine cudnn; auto: each that serves is measured when training begins, and the fastest is written "
-           "down here")
+      .key(
+          "algorithm", r.model.algorithm,
+          "of the engine cudnn; auto: each that serves is measured when training begins, and the fastest is written "
+          "down here")
       .one_of({"auto", "standard", "persistent", "persistent_small", "persistent_dynamic"});
 }
 
@@ -190,9 +190,8 @@ void check(const RecipeReader& reader, const Recipe& r) {
   const bool direct = r.model.architecture == Architecture::direct;
   if (r.model.segment > 1 && !direct) reader.refuse("model.segment", "is for the architecture \"direct\"");
   if (r.data.window % r.model.segment != 0)
-    reader.refuse("model.segment",
-                  fmt::format("= {} does not divide the window's {} rows (data.window)", r.model.segment,
-                              r.data.window));
+    reader.refuse("model.segment", fmt::format("= {} does not divide the window's {} rows (data.window)",
+                                               r.model.segment, r.data.window));
   if (r.model.highway > 0 && !direct) reader.refuse("model.highway", "is for the architecture \"direct\"");
   if (r.model.highway > r.data.window)
     reader.refuse("model.highway",

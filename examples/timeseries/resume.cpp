@@ -9,7 +9,8 @@ void resume(Command& command) {
   TrainRequest request;
   if (!parse_resume(command, csv_option(), recipe_options(), request)) return;
   const Recipe recipe = load_recipe(request.recipe, request.overrides);
-  set_precision(precision_named(recipe.training.precision));  // before there is a model: its engine depends on it
+  set_precision(
+      precision_named(recipe.training.precision));  // before there is a model: its engine depends on it
   SeriesTraining(request.run, recipe).run();
 }
 

@@ -33,8 +33,9 @@ std::string torch_modules(const ParameterSet& params) {
     const int hidden = params.find(module + ".weight_hh_l0")->shape[1];
     int layers = 1;
     while (params.find(fmt::format("{}.weight_hh_l{}", module, layers))) ++layers;
-    modules.push_back(fmt::format("{} = nn.{}({}, {}, {})", module, tensor.dim(0) == 3 * hidden ? "GRU" : "LSTM",
-                                  tensor.dim(1), hidden, layers));
+    modules.push_back(fmt::format("{} = nn.{}({}, {}, {})", module,
+                                  tensor.dim(0) == 3 * hidden ? "GRU" : "LSTM", tensor.dim(1), hidden,
+                                  layers));
   }
   return fmt::format("{}", fmt::join(modules, "; "));
 }

@@ -11,10 +11,10 @@
 namespace unroll {
 
 struct Backend {
-  std::string (*missing)();  // why no device can serve; empty if one can
-  int (*count)();            // of devices, if nothing is missing
-  void (*open)(int index);   // uses this one from now on; throws Error
-  DeviceFacts (*facts)();    // of the one in use
+  std::string (*missing)();              // why no device can serve; empty if one can
+  int (*count)();                        // of devices, if nothing is missing
+  void (*open)(int index);               // uses this one from now on; throws Error
+  DeviceFacts (*facts)();                // of the one in use
   void* (*allocate)(std::size_t bytes);  // null: there is not so much; throws Error for anything else
   void (*release)(void* memory);
   void (*to_host)(void* to, const void* from, std::size_t bytes);

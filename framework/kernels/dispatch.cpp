@@ -53,8 +53,8 @@ std::span<const Variant> variants() {
                                  __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                                  __builtin_cpu_supports("avx512vl");
   static const bool has_bf16 = has_avx512 && __builtin_cpu_supports("avx512bf16");
-  static const bool has_amx = has_bf16 && __builtin_cpu_supports("amx-tile") &&
-                              __builtin_cpu_supports("amx-bf16") && may_use_tiles();
+  static const bool has_amx =
+      has_bf16 && __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16") && may_use_tiles();
   static const Variant all[] = {{"baseline", true, baseline::table},
                                 {"avx2", has_avx2, avx2::table},
                                 {"avx512", has_avx512, avx512::table},

@@ -32,7 +32,7 @@ struct AdamUpdate {
 
 // What differs from step to step of training. It is in the memory of the device that computes, so that the host need not
 // wait for a norm, and so that a step which was recorded can be asked for again with other numbers.
-struct StepOrders {  // by the host, before the step
+struct StepOrders {     // by the host, before the step
   double factor = 1;    // multiplies the gradients before anything else
   double max_norm = 0;  // of the gradient then; infinity: measured only; 0: neither
   double learning_rate = 0;
@@ -41,15 +41,15 @@ struct StepOrders {  // by the host, before the step
   int32_t first = 0;                        // momentum: the buffer starts as the first gradient
   uint32_t step = 0;                        // its number: masks depend on it
 };
-struct StepOutcome {  // by the device
-  double squares = 0, loss = 0;           // sums over the step so far
-  int32_t finite = 1;                     // whether all losses were
-  int32_t go = 1;                         // the present step changes the weights
-  double scale = 1;                       // of its gradients: the factor, and clipping
-  double norm = 0;                        // of the last step's gradient, before clipping
-  double total = 0, interval_total = 0;   // losses of steps that changed the weights
-  int32_t failed = 0;                     // a step was not finite; none has changed anything since …
-  uint32_t failed_step = 0;               // … the one of this number
+struct StepOutcome {                     // by the device
+  double squares = 0, loss = 0;          // sums over the step so far
+  int32_t finite = 1;                    // whether all losses were
+  int32_t go = 1;                        // the present step changes the weights
+  double scale = 1;                      // of its gradients: the factor, and clipping
+  double norm = 0;                       // of the last step's gradient, before clipping
+  double total = 0, interval_total = 0;  // losses of steps that changed the weights
+  int32_t failed = 0;                    // a step was not finite; none has changed anything since …
+  uint32_t failed_step = 0;              // … the one of this number
 };
 struct StepValues {
   StepOrders orders;
@@ -62,20 +62,20 @@ struct LstmStep {
   real* gates;  // sums, then activated
   const real* c_prev;
   real *c, *h;
-  Unary gate = Unary::sigmoid;  // of i f o: sigmoid or hard_sigmoid
-  Unary cell = Unary::tanh;     // of g and c: tanh, relu, hard_tanh or softsign
+  Unary gate = Unary::sigmoid;      // of i f o: sigmoid or hard_sigmoid
+  Unary cell = Unary::tanh;         // of g and c: tanh, relu, hard_tanh or softsign
   const real* peepholes = nullptr;  // [3, hidden]: i and f see c_prev, o sees c
   real* dpeepholes = nullptr;       // [batch, 3, hidden]: the gradient adds each row's own
   real norm_eps = 0;
   // Of the products [batch, 4·hidden] of x and h on their way into the gates, which then hold nothing before.
   struct Norm {
-    const real* gain = nullptr;  // null: the gates are given
-    const real* bias = nullptr;  // of x's: that of the gates
-    real* product = nullptr;     // by the gradient overwritten with its own
+    const real* gain = nullptr;             // null: the gates are given
+    const real* bias = nullptr;             // of x's: that of the gates
+    real* product = nullptr;                // by the gradient overwritten with its own
     real *mean = nullptr, *rstd = nullptr;  // [batch]
     real* dgain = nullptr;                  // [batch, 4·hidden]: the gradient adds each row's own
   } norm_x = {}, norm_h = {};
-  struct StateNorm {  // of c on its way to h
+  struct StateNorm {                              // of c on its way to h
     const real *gain = nullptr, *bias = nullptr;  // [hidden]; null: none
     real *y = nullptr, *mean = nullptr, *rstd = nullptr;
     real *dgain = nullptr, *dbias = nullptr;  // [batch, hidden], as above
@@ -93,11 +93,11 @@ struct Operand {
 struct Products {
   // c [m, n] = a [m, k] b [k, n], rows of c at a distance of c_row. On up to `threads` threads, with scratch_bytes
   // for each.
-  void (*gemm)(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row, bool add,
-               void* scratch, int threads);
+  void (*gemm)(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
+               bool add, void* scratch, int threads);
   // The same with b as `pack` leaves it, in packed_bytes(k, n).
-  void (*gemm_packed)(const Operand& a, const void* b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
-                      bool add, void* scratch, int threads);
+  void (*gemm_packed)(const Operand& a, const void* b, int64_t m, int64_t n, int64_t k, real* c,
+                      int64_t c_row, bool add, void* scratch, int threads);
   void (*pack)(const Operand& b, int64_t k, int64_t n, void* packed);
   int64_t (*packed_bytes)(int64_t k, int64_t n);
   int64_t scratch_bytes;
@@ -120,16 +120,18 @@ struct Kernels {
   void (*fill)(real* y, real value, int64_t n);
   void (*unary)(Unary f, const real* x, real* y, int64_t n);
   // dx = dy · f'(x)
-  void (*unary_gradient)(Unary f, const real* x, const real* y, const real* dy, real* dx, int64_t n, bool add);
+  void (*unary_gradient)(Unary f, const real* x, const real* y, const real* dy, real* dx, int64_t n,
+                         bool add);
   // y[i] = a[i mod na] ∘ b[i mod nb]; na or nb equals n, the other divides it
   void (*binary)(Binary f, const real* a, int64_t na, const real* b, int64_t nb, real* y, int64_t n);
   // da[i] = dy[i] · ∂f/∂a before any summing over repeats; both operands as in `binary`. `of_b`: with respect to b.
-  void (*binary_gradient)(Binary f, bool of_b, const real* a, int64_t na, const real* b, int64_t nb, const real* dy,
-                          real* d, int64_t n, bool add);
+  void (*binary_gradient)(Binary f, bool of_b, const real* a, int64_t na, const real* b, int64_t nb,
+                          const real* dy, real* d, int64_t n, bool add);
   // y = scale · x + shift
   void (*affine)(const real* x, real scale, real shift, real* y, int64_t n, bool add);
   // y[i] = x[i] · keep(i mod period) / (1 - rate), keep drawn from key; period < n locks the mask over time
-  void (*dropout)(const real* x, real rate, const RandomKey& key, int64_t period, real* y, int64_t n, bool add);
+  void (*dropout)(const real* x, real rate, const RandomKey& key, int64_t period, real* y, int64_t n,
+                  bool add);
   // y = u·a + (1 - u)·b
   void (*blend)(const real* u, const real* a, const real* b, real* y, int64_t n);
   // dst[b·dst_stride + i] = src[b·src_stride + i] for `blocks` blocks of `length`
@@ -148,17 +150,20 @@ struct Kernels {
   void (*log_softmax)(const real* x, int64_t rows, int64_t cols, real* y);
   void (*log_softmax_gradient)(const real* y, const real* dy, int64_t rows, int64_t cols, real* dx, bool add);
   // y = (x - mean) · rstd · gain + bias, over each row; mean and rstd [rows] are kept for the gradient. bias may be null.
-  void (*layer_norm)(const real* x, const real* gain, const real* bias, real eps, int64_t rows, int64_t cols, real* y,
-                     bool add, real* mean, real* rstd);
+  void (*layer_norm)(const real* x, const real* gain, const real* bias, real eps, int64_t rows, int64_t cols,
+                     real* y, bool add, real* mean, real* rstd);
   // dx, which may be x; dgain and dbias [cols] are added to what they hold. Any of the three may be null.
-  void (*layer_norm_gradient)(const real* x, const real* gain, const real* mean, const real* rstd, const real* dy,
-                              int64_t rows, int64_t cols, real* dx, bool add_dx, real* dgain, real* dbias);
+  void (*layer_norm_gradient)(const real* x, const real* gain, const real* mean, const real* rstd,
+                              const real* dy, int64_t rows, int64_t cols, real* dx, bool add_dx, real* dgain,
+                              real* dbias);
   // y [outer, inner] = Σ over the middle dimension of x [outer, n, inner], times `scale`
   void (*sum_middle)(const real* x, int64_t outer, int64_t n, int64_t inner, real scale, real* y);
-  void (*sum_middle_gradient)(const real* dy, int64_t outer, int64_t n, int64_t inner, real scale, real* dx, bool add);
+  void (*sum_middle_gradient)(const real* dy, int64_t outer, int64_t n, int64_t inner, real scale, real* dx,
+                              bool add);
   // y = max over the middle dimension, where [outer, inner] = its index (the first of equals)
   void (*max_middle)(const real* x, int64_t outer, int64_t n, int64_t inner, real* y, int32_t* where);
-  void (*max_middle_gradient)(const real* dy, const int32_t* where, int64_t outer, int64_t n, int64_t inner, real* dx);
+  void (*max_middle_gradient)(const real* dy, const int32_t* where, int64_t outer, int64_t n, int64_t inner,
+                              real* dx);
 
   // --- indices ------------------------------------------------------------------------------------------------
   // y [n, cols] = rows ids of table
@@ -177,8 +182,8 @@ struct Kernels {
   // --- the GRU cell: gates and sums [batch, 3·hidden] in order r z n, the first of x, the second of h ----------------
   // r z = σ(gates + sums), n = tanh(gates + r·(sums + bias_hn)), written over the gates; sums of n keep bias_hn;
   //   h = (1-z)·n + z·h_prev
-  void (*gru_cell)(real* gates, real* sums, const real* bias_hn, const real* h_prev, int64_t batch, int64_t hidden,
-                   real* h);
+  void (*gru_cell)(real* gates, real* sums, const real* bias_hn, const real* h_prev, int64_t batch,
+                   int64_t hidden, real* h);
   // Overwrites gates and sums with their gradients; kept = z·dh, what h_prev gains beside the product.
   void (*gru_cell_gradient)(real* gates, real* sums, const real* h_prev, const real* dh, int64_t batch,
                             int64_t hidden, real* kept);
@@ -186,19 +191,20 @@ struct Kernels {
   // --- losses ---------------------------------------------------------------------------------------------------
   // loss[r] = weight_r · (log Σ_k exp x[r,k] - x[r,target]), 0 where target is `ignore`. If `gradient`, x is
   // overwritten with weight_r · scale · (softmax(x) - onehot(target)). weights [rows] may be null.
-  void (*cross_entropy)(real* x, const int32_t* target, const real* weights, int32_t ignore, int64_t rows, int64_t cols,
-                        real* loss, bool gradient, real scale);
+  void (*cross_entropy)(real* x, const int32_t* target, const real* weights, int32_t ignore, int64_t rows,
+                        int64_t cols, real* loss, bool gradient, real scale);
   // y[i] = pos_weight·t·softplus(-x) + (1-t)·softplus(x)
   void (*binary_cross_entropy)(const real* x, const real* t, real pos_weight, real* y, int64_t n);
-  void (*binary_cross_entropy_gradient)(const real* x, const real* t, real pos_weight, const real* dy, real* dx,
-                                        int64_t n, bool add);
+  void (*binary_cross_entropy_gradient)(const real* x, const real* t, real pos_weight, const real* dy,
+                                        real* dx, int64_t n, bool add);
 
   // --- the optimizers' passes over slabs --------------------------------------------------------------------------
   double (*sum_of_squares)(const real* x, int64_t n);
   double (*sum)(const real* x, int64_t n);
   // Nothing is changed unless step->outcome.go. velocity null: no momentum.
   void (*sgd)(const SgdUpdate& u, const StepValues* step, real* p, const real* g, real* velocity, int64_t n);
-  void (*adam)(const AdamUpdate& u, const StepValues* step, real* p, const real* g, real* m, real* v, int64_t n);
+  void (*adam)(const AdamUpdate& u, const StepValues* step, real* p, const real* g, real* m, real* v,
+               int64_t n);
   // average += average_weight · (p - average)
   void (*average)(const StepValues* step, const real* p, real* average, int64_t n);
 

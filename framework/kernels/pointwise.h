@@ -311,8 +311,12 @@ struct SgdFactors {
   bool nesterov, first;
 };
 UNROLL_FORMULA SgdFactors sgd_factors(const SgdUpdate& u, const StepValues& step) {
-  return {static_cast<real>(step.outcome.scale), static_cast<real>(step.orders.learning_rate), u.momentum, u.weight_decay,
-          u.nesterov, step.orders.first != 0};
+  return {static_cast<real>(step.outcome.scale),
+          static_cast<real>(step.orders.learning_rate),
+          u.momentum,
+          u.weight_decay,
+          u.nesterov,
+          step.orders.first != 0};
 }
 UNROLL_FORMULA real sgd_direction(const SgdFactors& u, real p, real gradient) {
   return u.scale * gradient + u.weight_decay * p;
@@ -335,7 +339,8 @@ UNROLL_FORMULA AdamFactors adam_factors(const AdamUpdate& u, const StepValues& s
   const real learning_rate = static_cast<real>(step.orders.learning_rate);
   return {static_cast<real>(step.outcome.scale), u.decoupled ? 0 : u.weight_decay,
           u.decoupled ? 1 - learning_rate * u.weight_decay : 1,
-          learning_rate / static_cast<real>(step.orders.correction1), 1 / sqrt(static_cast<real>(step.orders.correction2))};
+          learning_rate / static_cast<real>(step.orders.correction1),
+          1 / sqrt(static_cast<real>(step.orders.correction2))};
 }
 UNROLL_FORMULA void adam_step(const AdamUpdate& u, const AdamFactors& k, real& p, real gradient, real& m,
                               real& v) {
@@ -347,7 +352,8 @@ UNROLL_FORMULA void adam_step(const AdamUpdate& u, const AdamFactors& k, real& p
 
 // What becomes of a step, once its losses and its gradient are there (kernels.h).
 UNROLL_FORMULA bool is_finite(double x) { return x - x == 0; }
-UNROLL_FORMULA void loss_added(StepOutcome& outcome, double mean, double objective, double count, double largest) {
+UNROLL_FORMULA void loss_added(StepOutcome& outcome, double mean, double objective, double count,
+                               double largest) {
   outcome.loss += mean * count;
   if (!(is_finite(mean) && mean <= largest && is_finite(objective))) outcome.finite = 0;
 }

@@ -102,16 +102,18 @@ struct CudnnNetwork::Parts {
   CudnnNumbers numbers = CudnnNumbers::of_process();
   gpu::RnnDescriptor rnn;
   std::vector<CudnnWeights> weights;
-  std::optional<CudnnWeightSpace> space;   // once the parameters have memory
-  std::vector<std::shared_ptr<const CudnnSizes>> known;  // of windows without lengths; graphs go on using them
-  int built_for = 0;                       // the batch that the dynamic algorithm was made for
+  std::optional<CudnnWeightSpace> space;  // once the parameters have memory
+  std::vector<std::shared_ptr<const CudnnSizes>>
+      known;          // of windows without lengths; graphs go on using them
+  int built_for = 0;  // the batch that the dynamic algorithm was made for
 
   std::shared_ptr<const CudnnSizes> sizes_for(int steps, int batch, const IdTensor& lengths) {
     if (lengths.defined())
       return std::make_shared<const CudnnSizes>(config, numbers.type, rnn, steps, batch, lengths);
     for (const auto& sizes : known)
       if (sizes->steps == steps && sizes->batch == batch) return sizes;
-    return known.emplace_back(std::make_shared<const CudnnSizes>(config, numbers.type, rnn, steps, batch, lengths));
+    return known.emplace_back(
+        std::make_shared<const CudnnSizes>(config, numbers.type, rnn, steps, batch, lengths));
   }
   void build(int batch) {
     if (config.algorithm != CudnnAlgorithm::persistent_dynamic || built_for == batch) return;

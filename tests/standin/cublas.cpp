@@ -1,13 +1,13 @@
 // The stand-in's cuBLAS: plain loops, sums in double, every argument checked as documented.
-#include <cublas_v2.h>
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
+
+#include <cublas_v2.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 #include "tests/standin/standin.h"
 
@@ -23,11 +23,16 @@ std::size_t size_of(cudaDataType type) { return type == CUDA_R_64F ? 8 : type ==
 
 double element(const void* data, cudaDataType type, int64_t i) {
   switch (type) {
-    case CUDA_R_64F: return static_cast<const double*>(data)[i];
-    case CUDA_R_32F: return static_cast<double>(static_cast<const float*>(data)[i]);
-    case CUDA_R_16BF: return static_cast<double>(__bfloat162float(static_cast<const __nv_bfloat16*>(data)[i]));
-    case CUDA_R_16F: return static_cast<double>(__half2float(static_cast<const __half*>(data)[i]));
-    default: stop("cublasGemmEx: a type that the stand-in does not know");
+    case CUDA_R_64F:
+      return static_cast<const double*>(data)[i];
+    case CUDA_R_32F:
+      return static_cast<double>(static_cast<const float*>(data)[i]);
+    case CUDA_R_16BF:
+      return static_cast<double>(__bfloat162float(static_cast<const __nv_bfloat16*>(data)[i]));
+    case CUDA_R_16F:
+      return static_cast<double>(__half2float(static_cast<const __half*>(data)[i]));
+    default:
+      stop("cublasGemmEx: a type that the stand-in does not know");
   }
 }
 
@@ -39,8 +44,8 @@ double as_tf32(double x) {
 }
 
 // op(x) [rows, cols] in row order.
-std::vector<double> operand(const char* name, const void* x, cudaDataType type, int ld, bool transposed, int rows,
-                            int cols, bool tf32) {
+std::vector<double> operand(const char* name, const void* x, cudaDataType type, int ld, bool transposed,
+                            int rows, int cols, bool tf32) {
   const int64_t height = transposed ? cols : rows, width = transposed ? rows : cols;
   if (ld < height) stop(std::string("cublasGemmEx: the leading dimension of ") + name + " is too small");
   if (!owns(x, static_cast<std::size_t>((width - 1) * ld + height) * size_of(type)))
@@ -78,10 +83,10 @@ const char* cublasGetStatusString(cublasStatus_t status) {
   return status == CUBLAS_STATUS_SUCCESS ? "the function completed successfully" : "the function failed";
 }
 
-cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t of_a, cublasOperation_t of_b, int m, int n, int k,
-                            const void* alpha, const void* a, cudaDataType a_type, int lda, const void* b,
-                            cudaDataType b_type, int ldb, const void* beta, void* c, cudaDataType c_type, int ldc,
-                            cublasComputeType_t compute, cublasGemmAlgo_t) {
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t of_a, cublasOperation_t of_b, int m,
+                            int n, int k, const void* alpha, const void* a, cudaDataType a_type, int lda,
+                            const void* b, cudaDataType b_type, int ldb, const void* beta, void* c,
+                            cudaDataType c_type, int ldc, cublasComputeType_t compute, cublasGemmAlgo_t) {
   if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   const Handle& h = *reinterpret_cast<const Handle*>(handle);
   if (!h.stream || !h.workspace) stop("cublasGemmEx: before the stream and then the workspace were set");
@@ -111,7 +116,8 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t of_a, cubla
       }
       for (int64_t j = 0; j < n; ++j) {
         const int64_t at = j * ldc + i;
-        const double sum = scale * row[static_cast<std::size_t>(j)] + (kept == 0 ? 0 : kept * element(c, c_type, at));
+        const double sum =
+            scale * row[static_cast<std::size_t>(j)] + (kept == 0 ? 0 : kept * element(c, c_type, at));
         if (wide)
           static_cast<double*>(c)[at] = sum;
         else

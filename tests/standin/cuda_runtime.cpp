@@ -1,12 +1,12 @@
 // The stand-in's CUDA runtime: one stream, on which everything has happened when a call returns.
-#include <cuda_runtime_api.h>
-
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <set>
 #include <utility>
 #include <vector>
+
+#include <cuda_runtime_api.h>
 
 #include "tests/standin/memory.h"
 #include "tests/standin/standin.h"
@@ -27,7 +27,7 @@ bool failed = false;  // for good
 int in_use = 0;
 
 using Graph = std::vector<std::function<void()>>;
-std::unique_ptr<Graph> captured;  // while a stream is captured
+std::unique_ptr<Graph> captured;                    // while a stream is captured
 std::set<const void*> graphs, events, host_memory;  // that are alive
 
 cudaError_t result(cudaError_t status) {
@@ -94,7 +94,9 @@ cudaError_t unroll_standin_launch(void (*work)(const void*), const void* context
   });
   return cudaSuccess;
 }
-void unroll_standin_check(const void* memory, std::size_t bytes) { require_device("a kernel", memory, bytes); }
+void unroll_standin_check(const void* memory, std::size_t bytes) {
+  require_device("a kernel", memory, bytes);
+}
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = 0;
@@ -132,22 +134,34 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 cudaError_t cudaGetLastError() { return std::exchange(last, failed ? last : cudaSuccess); }
 const char* cudaGetErrorName(cudaError_t error) {
   switch (error) {
-    case cudaSuccess: return "cudaSuccess";
-    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
-    case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
-    case cudaErrorInsufficientDriver: return "cudaErrorInsufficientDriver";
-    case cudaErrorNoDevice: return "cudaErrorNoDevice";
-    default: return "cudaErrorUnknown";
+    case cudaSuccess:
+      return "cudaSuccess";
+    case cudaErrorMemoryAllocation:
+      return "cudaErrorMemoryAllocation";
+    case cudaErrorIllegalAddress:
+      return "cudaErrorIllegalAddress";
+    case cudaErrorInsufficientDriver:
+      return "cudaErrorInsufficientDriver";
+    case cudaErrorNoDevice:
+      return "cudaErrorNoDevice";
+    default:
+      return "cudaErrorUnknown";
   }
 }
 const char* cudaGetErrorString(cudaError_t error) {
   switch (error) {
-    case cudaSuccess: return "no error";
-    case cudaErrorMemoryAllocation: return "out of memory";
-    case cudaErrorIllegalAddress: return "an illegal memory access was encountered";
-    case cudaErrorInsufficientDriver: return "CUDA driver version is insufficient for CUDA runtime version";
-    case cudaErrorNoDevice: return "no CUDA-capable device is detected";
-    default: return "unknown error";
+    case cudaSuccess:
+      return "no error";
+    case cudaErrorMemoryAllocation:
+      return "out of memory";
+    case cudaErrorIllegalAddress:
+      return "an illegal memory access was encountered";
+    case cudaErrorInsufficientDriver:
+      return "CUDA driver version is insufficient for CUDA runtime version";
+    case cudaErrorNoDevice:
+      return "no CUDA-capable device is detected";
+    default:
+      return "unknown error";
   }
 }
 
@@ -184,7 +198,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return cudaSuccess;
 }
 
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
   constexpr const char* call = "cudaMemcpyAsync";
   require_stream(call, stream);
   if (const cudaError_t status = reach()) return status;
@@ -193,7 +208,8 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   const char *source = static_cast<const char*>(from), *target = static_cast<const char*>(to);
   if (kind == cudaMemcpyDeviceToDevice && target < source + bytes && source < target + bytes)
     stop("cudaMemcpyAsync: the two overlap");
-  if (kind == cudaMemcpyHostToDevice && captured) stop("cudaMemcpyAsync: a graph would read the host's memory later");
+  if (kind == cudaMemcpyHostToDevice && captured)
+    stop("cudaMemcpyAsync: a graph would read the host's memory later");
   if (kind == cudaMemcpyDeviceToHost) require_no_capture(call);
   in_stream_order([=] {
     const OpenMemory opened;

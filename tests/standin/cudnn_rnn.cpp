@@ -237,8 +237,8 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cu
                               void* work, size_t reserve_space, void* reserve) {
   if (capturing())
     return at_launch([=] {
-      return cudnnRNNForward(handle, rnn, mode, lengths, x_desc, x, y_desc, y, h_desc, hx, hy, c_desc, cx, cy, weight_space,
-                             weights, work_space, work, reserve_space, reserve);
+      return cudnnRNNForward(handle, rnn, mode, lengths, x_desc, x, y_desc, y, h_desc, hx, hy, c_desc, cx, cy,
+                             weight_space, weights, work_space, work, reserve_space, reserve);
     });
   const OpenMemory open;
   const Call call{handle, rnn,          lengths,    x_desc,        y_desc, h_desc,
@@ -300,8 +300,9 @@ cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t
                                       size_t work_space, void* work, size_t reserve_space, void* reserve) {
   if (capturing())
     return at_launch([=] {
-      return cudnnRNNBackwardData_v8(handle, rnn, lengths, y_desc, y, dy, x_desc, dx, h_desc, hx, dhy, dhx, c_desc, cx, dcy, dcx,
-                                     weight_space, weights, work_space, work, reserve_space, reserve);
+      return cudnnRNNBackwardData_v8(handle, rnn, lengths, y_desc, y, dy, x_desc, dx, h_desc, hx, dhy, dhx,
+                                     c_desc, cx, dcy, dcx, weight_space, weights, work_space, work,
+                                     reserve_space, reserve);
     });
   const OpenMemory open;
   const Call call{handle, rnn,          lengths,    x_desc,        y_desc, h_desc,
@@ -373,8 +374,8 @@ cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescripto
                                          void* reserve) {
   if (capturing())
     return at_launch([=] {
-      return cudnnRNNBackwardWeights_v8(handle, rnn, mode, lengths, x_desc, x, h_desc, hx, y_desc, y, weight_space, gradients,
-                                        work_space, work, reserve_space, reserve);
+      return cudnnRNNBackwardWeights_v8(handle, rnn, mode, lengths, x_desc, x, h_desc, hx, y_desc, y,
+                                        weight_space, gradients, work_space, work, reserve_space, reserve);
     });
   const OpenMemory open;
   const Call call{handle,       rnn,        lengths,       x_desc, y_desc,  h_desc, nullptr,

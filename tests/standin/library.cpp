@@ -1,7 +1,7 @@
 // Where the stand-ins' functions are found instead of in NVIDIA's libraries: among the program's own.
-#include <dlfcn.h>
-
 #include <utility>
+
+#include <dlfcn.h>
 
 #include "framework/check.h"
 #include "framework/kernels/cuda/libraries.h"

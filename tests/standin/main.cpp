@@ -1,8 +1,8 @@
 // doctest's main() for suites that compute on a device, the stand-in's or a GPU. Without one there is nothing to test.
 #define DOCTEST_CONFIG_IMPLEMENT
-#include <doctest/doctest.h>
-
 #include <cstdio>
+
+#include <doctest/doctest.h>
 
 #include "framework/device.h"
 

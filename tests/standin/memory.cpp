@@ -1,13 +1,13 @@
 #include "tests/standin/memory.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "tests/standin/standin.h"
 
@@ -19,9 +19,9 @@ constexpr unsigned char pattern = 0xa5;
 constexpr std::size_t alignment = 256;
 
 struct Block {
-  char* pages;          // those that hold data
-  std::size_t length;   // of the pages
-  std::size_t bytes;    // asked for
+  char* pages;         // those that hold data
+  std::size_t length;  // of the pages
+  std::size_t bytes;   // asked for
 };
 
 std::map<const char*, Block>& blocks() {  // by the address of the data
@@ -103,7 +103,8 @@ bool give_memory(void* memory) {
   const auto found = blocks().find(static_cast<const char*>(memory));
   if (found == blocks().end()) return false;
   const OpenMemory opened;
-  if (!is_intact(found->first, found->second)) stop("something was written beyond the end of a block of device memory");
+  if (!is_intact(found->first, found->second))
+    stop("something was written beyond the end of a block of device memory");
   munmap(found->second.pages - page(), found->second.length + 2 * page());
   blocks().erase(found);
   return true;

@@ -30,7 +30,8 @@ void sgd(const SgdUpdate& update, const StepValues* step, real* p, const real* g
   });
 }
 
-void adam(const AdamUpdate& update, const StepValues* step, real* p, const real* g, real* m, real* v, int64_t n) {
+void adam(const AdamUpdate& update, const StepValues* step, real* p, const real* g, real* m, real* v,
+          int64_t n) {
   if (!step->outcome.go) return;
   const AdamUpdate u = update;
   const AdamFactors k = adam_factors(u, *step);
@@ -47,7 +48,9 @@ void average(const StepValues* step, const real* p, real* mean, int64_t n) {
 void add_loss(const real* mean, const real* objective, double count, double largest, StepValues* step) {
   loss_added(step->outcome, static_cast<double>(*mean), static_cast<double>(*objective), count, largest);
 }
-void add_squares(const real* x, int64_t n, StepValues* step) { step->outcome.squares += sum_of_squares(x, n); }
+void add_squares(const real* x, int64_t n, StepValues* step) {
+  step->outcome.squares += sum_of_squares(x, n);
+}
 void decide_step(StepValues* step) { step_decided(*step); }
 void keep(const StepValues* step, const real* x, real* y, int64_t n) {
   if (!step->outcome.failed) each(n, 1, [=](int64_t i) { y[i] = x[i]; });

@@ -21,8 +21,9 @@ std::string missing() {
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (driver == 0) return "there is no NVIDIA driver";
   if (driver / 1000 < CUDART_VERSION / 1000)
-    return fmt::format("the driver runs CUDA {} at most, and this build is for CUDA {}: a newer driver is needed",
-                       version_text(driver), version_text(CUDART_VERSION));
+    return fmt::format(
+        "the driver runs CUDA {} at most, and this build is for CUDA {}: a newer driver is needed",
+        version_text(driver), version_text(CUDART_VERSION));
   if (status == cudaErrorNoDevice || (status == cudaSuccess && count == 0)) return "there is no NVIDIA GPU";
   if (status != cudaSuccess)
     return fmt::format("the driver reports {} ({})", cudaGetErrorName(status), cudaGetErrorString(status));
@@ -115,7 +116,9 @@ void to_device(void* to, const void* from, std::size_t bytes) {
 void copy(void* to, const void* from, std::size_t bytes) {
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, gpu::stream()), "cudaMemcpyAsync");
 }
-void clear(void* to, std::size_t bytes) { check(cudaMemsetAsync(to, 0, bytes, gpu::stream()), "cudaMemsetAsync"); }
+void clear(void* to, std::size_t bytes) {
+  check(cudaMemsetAsync(to, 0, bytes, gpu::stream()), "cudaMemsetAsync");
+}
 
 void begin_recording(const uint32_t* step, uint32_t now) { gpu::begin_recording({step, now}); }
 void* end_recording(bool keep) { return gpu::end_recording(keep); }

@@ -98,8 +98,9 @@ void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   if (status == cudaErrorMemoryAllocation)
     throw OutOfMemory(fmt::format("out of memory on the GPU: {} failed", what));
-  throw Error(fmt::format("the GPU has failed: {} reports {} ({}); nothing more can be computed on it in this process",
-                          what, cudaGetErrorName(status), cudaGetErrorString(status)));
+  throw Error(fmt::format(
+      "the GPU has failed: {} reports {} ({}); nothing more can be computed on it in this process", what,
+      cudaGetErrorName(status), cudaGetErrorString(status)));
 }
 
 void check(cublasStatus_t status, const char* what) {

@@ -2,11 +2,11 @@
 // an error becomes.
 #pragma once
 
-#include <cublas_v2.h>
-#include <cuda_runtime_api.h>
-
 #include <cstddef>
 #include <cstdint>
+
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
 
 namespace unroll::gpu {
 

@@ -67,8 +67,8 @@ struct BinarySlope {
     put(add, d[i], dy[i] * (of_b ? F::slope_b(a, b) : F::slope_a(a, b)));
   }
 };
-void binary_gradient(Binary f, bool of_b, const real* a, int64_t na, const real* b, int64_t nb, const real* dy,
-                     real* d, int64_t n, bool add) {
+void binary_gradient(Binary f, bool of_b, const real* a, int64_t na, const real* b, int64_t nb,
+                     const real* dy, real* d, int64_t n, bool add) {
   const Pair x{given(a, na), na, given(b, nb), nb, n};
   with_functor(f, [=]<class F>(F) { each(n, BinarySlope<F>{x, given(dy, n), given(d, n), of_b, add}); });
 }
@@ -101,8 +101,8 @@ const real* given_blocks(const real* x, int64_t stride, int64_t blocks, int64_t 
   given(reach < 0 ? x + reach : x, (reach < 0 ? -reach : reach) + length);
   return x;
 }
-void copy_blocks(const real* src, int64_t src_stride, real* dst, int64_t dst_stride, int64_t blocks, int64_t length,
-                 bool add) {
+void copy_blocks(const real* src, int64_t src_stride, real* dst, int64_t dst_stride, int64_t blocks,
+                 int64_t length, bool add) {
   if (blocks * length == 0) return;
   given_blocks(src, src_stride, blocks, length), given_blocks(dst, dst_stride, blocks, length);
   each(blocks * length, CopyBlocks{src, src_stride, dst, dst_stride, length, add});

@@ -22,7 +22,8 @@ Lines lines_of(const Operand& x, int64_t rows, int64_t cols) {
   const int64_t count = transposed ? cols : rows, length = transposed ? rows : cols;
   const int64_t distance = transposed ? x.col : x.row;
   given(x.data, (count - 1) * distance + length);
-  return {x.data, transposed, count, length, distance > length ? distance : length};  // a single line has none
+  return {x.data, transposed, count, length,
+          distance > length ? distance : length};  // a single line has none
 }
 
 }  // namespace
@@ -84,19 +85,21 @@ int as_int(int64_t size) {
 
 // cuBLAS sees columns where rows lie: c = a b, row by row, is cᵀ = bᵀ aᵀ.
 template <class P>
-void multiply(const Lines& a, const Lines& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row, bool add) {
+void multiply(const Lines& a, const Lines& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
+              bool add) {
   const real alpha = 1, beta = add ? 1 : 0;
   given(c, (m - 1) * c_row + n);
   const auto operation = [](const Lines& x) { return x.transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
-  gpu::check(gpu::cublas().gemm(gpu::cublas_handle(), operation(b), operation(a), as_int(n), as_int(m), as_int(k),
-                                &alpha, b.data, P::type, as_int(b.distance), a.data, P::type, as_int(a.distance), &beta,
-                                c, Full::type, as_int(c_row), P::compute, CUBLAS_GEMM_DEFAULT),
-             "cublasGemmEx");
+  gpu::check(
+      gpu::cublas().gemm(gpu::cublas_handle(), operation(b), operation(a), as_int(n), as_int(m), as_int(k),
+                         &alpha, b.data, P::type, as_int(b.distance), a.data, P::type, as_int(a.distance),
+                         &beta, c, Full::type, as_int(c_row), P::compute, CUBLAS_GEMM_DEFAULT),
+      "cublasGemmEx");
 }
 
 template <class P>
-void gemm(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row, bool add, void*,
-          int) {
+void gemm(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
+          bool add, void*, int) {
   Lines left = lines_of(a, m, k), right = lines_of(b, k, n);
   if constexpr (rounds<P>) {
     auto* scratch = static_cast<char*>(gpu::workspace(bytes_of<P>(left) + bytes_of<P>(right)));
@@ -130,8 +133,8 @@ int64_t packed_bytes(int64_t k, int64_t n) {
   return k * n * static_cast<int64_t>(sizeof(typename P::Element));
 }
 template <class P>
-void gemm_packed(const Operand& a, const void* b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row, bool add,
-                 void*, int) {
+void gemm_packed(const Operand& a, const void* b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
+                 bool add, void*, int) {
   Lines left = lines_of(a, m, k);
   if constexpr (rounds<P>) left = rounded<P>(left, gpu::workspace(bytes_of<P>(left)));
   multiply<P>(left, {b, false, k, n, n}, m, n, k, c, c_row, add);

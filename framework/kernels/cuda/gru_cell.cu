@@ -22,7 +22,8 @@ struct GruValue {
     h[at] = (1 - z) * n + z * h_prev[at];
   }
 };
-void gru_cell(real* gates, real* sums, const real* bias_hn, const real* h_prev, int64_t batch, int64_t hidden, real* h) {
+void gru_cell(real* gates, real* sums, const real* bias_hn, const real* h_prev, int64_t batch, int64_t hidden,
+              real* h) {
   const int64_t n = batch * hidden;
   each(n, GruValue{given(gates, 3 * n), given(sums, 3 * n), given(bias_hn, hidden), given(h_prev, n), hidden,
                    given(h, n)});
@@ -41,10 +42,11 @@ struct GruSlope {
     *dr = *r, *dz = *z;
   }
 };
-void gru_cell_gradient(real* gates, real* sums, const real* h_prev, const real* dh, int64_t batch, int64_t hidden,
-                       real* kept) {
+void gru_cell_gradient(real* gates, real* sums, const real* h_prev, const real* dh, int64_t batch,
+                       int64_t hidden, real* kept) {
   const int64_t n = batch * hidden;
-  each(n, GruSlope{given(gates, 3 * n), given(sums, 3 * n), given(h_prev, n), given(dh, n), hidden, given(kept, n)});
+  each(n, GruSlope{given(gates, 3 * n), given(sums, 3 * n), given(h_prev, n), given(dh, n), hidden,
+                   given(kept, n)});
 }
 
 }  // namespace

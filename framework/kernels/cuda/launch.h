@@ -101,7 +101,8 @@ inline constexpr int columns_of_block = 32, lanes_of_column = 16;
 template <class Value, class Finish>
 __global__ void run_column_sums(int64_t first, int64_t rows, int64_t cols, Value value, Finish finish) {
   __shared__ real sums[lanes_of_column][columns_of_block];
-  const int64_t matrix = first + blockIdx.y, c = static_cast<int64_t>(blockIdx.x) * columns_of_block + threadIdx.x;
+  const int64_t matrix = first + blockIdx.y,
+                c = static_cast<int64_t>(blockIdx.x) * columns_of_block + threadIdx.x;
   real sum = 0;
   if (c < cols)
     for (int64_t r = threadIdx.y; r < rows; r += lanes_of_column) sum += value(matrix, r, c);
@@ -127,9 +128,7 @@ __global__ void run_reduce(int64_t n, F f, double* of_block) {
   if (threadIdx.x == 0) of_block[blockIdx.x] = of_thread[0];
 }
 
-inline int blocks_for(int64_t n, int64_t most) {
-  return static_cast<int>(n < most ? n : most);
-}
+inline int blocks_for(int64_t n, int64_t most) { return static_cast<int>(n < most ? n : most); }
 inline void launched() { gpu::check(cudaGetLastError(), "a kernel"); }
 
 template <class F>
@@ -151,8 +150,8 @@ void each_column_sum(int64_t count, int64_t rows, int64_t cols, Value value, Fin
   const auto across = static_cast<unsigned>((cols + columns_of_block - 1) / columns_of_block);
   for (int64_t first = 0; first < count; first += most) {
     const dim3 grid(across, static_cast<unsigned>(count - first < most ? count - first : most));
-    run_column_sums<<<grid, dim3(columns_of_block, lanes_of_column), 0, gpu::stream()>>>(first, rows, cols, value,
-                                                                                        finish);
+    run_column_sums<<<grid, dim3(columns_of_block, lanes_of_column), 0, gpu::stream()>>>(first, rows, cols,
+                                                                                         value, finish);
     launched();
   }
 }
@@ -182,7 +181,8 @@ T* given(T* memory, int64_t) {
 
 // The stand-in's: runs work(context) while device memory can be reached, on a copy of the context's bytes if that is later;
 // and fails the test if `bytes` at `memory` are not of one block of device memory.
-extern "C" cudaError_t unroll_standin_launch(void (*work)(const void* context), const void* context, std::size_t bytes);
+extern "C" cudaError_t unroll_standin_launch(void (*work)(const void* context), const void* context,
+                                             std::size_t bytes);
 extern "C" void unroll_standin_check(const void* memory, std::size_t bytes);
 
 class Team {

@@ -24,7 +24,9 @@ struct LayerNorm {
     const real shift = sums.a * part, variance = sums.b * part - shift * shift;
     const real m = first + shift, s = 1 / sqrt((variance < 0 ? 0 : variance) + eps);
     team.each(1, [this, r, m, s](int64_t) { mean[r] = m, rstd[r] = s; });
-    team.each(cols, [=, this](int64_t c) { put(add, out[c], (in[c] - m) * s * gain[c] + (bias ? bias[c] : real{0})); });
+    team.each(cols, [=, this](int64_t c) {
+      put(add, out[c], (in[c] - m) * s * gain[c] + (bias ? bias[c] : real{0}));
+    });
   }
 };
 

@@ -1,14 +1,15 @@
 #include "framework/kernels/cuda/libraries.h"
 
-#include <dlfcn.h>
-
 #include <utility>
+
+#include <dlfcn.h>
 
 #include "framework/check.h"
 
 namespace unroll::gpu {
 
-Library::Library(std::string name) : name_(std::move(name)), handle_(dlopen(name_.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+Library::Library(std::string name)
+    : name_(std::move(name)), handle_(dlopen(name_.c_str(), RTLD_NOW | RTLD_LOCAL)) {
   if (handle_) return;
   const char* why = dlerror();
   missing_ = why ? why : name_ + " cannot be opened";

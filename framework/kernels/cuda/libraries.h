@@ -2,9 +2,9 @@
 // say what it lacks.
 #pragma once
 
-#include <cublas_v2.h>
-
 #include <string>
+
+#include <cublas_v2.h>
 
 namespace unroll::gpu {
 
@@ -47,9 +47,10 @@ struct Cublas {
   decltype(&cublasSetStream_v2) set_stream;
   decltype(&cublasSetWorkspace_v2) set_workspace;
   decltype(&cublasGetStatusString) status_string;
-  cublasStatus_t (*gemm)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n, int k, const void* alpha,
-                         const void* a, cudaDataType, int lda, const void* b, cudaDataType, int ldb, const void* beta,
-                         void* c, cudaDataType, int ldc, cublasComputeType_t, cublasGemmAlgo_t);
+  cublasStatus_t (*gemm)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n, int k,
+                         const void* alpha, const void* a, cudaDataType, int lda, const void* b, cudaDataType,
+                         int ldb, const void* beta, void* c, cudaDataType, int ldc, cublasComputeType_t,
+                         cublasGemmAlgo_t);
 };
 
 const Library& cublas_library();

@@ -38,8 +38,8 @@ struct CrossEntropy {
     team.each(cols, [=](int64_t k) { row[k] = row[k] * factor - (k == chosen ? one : real{0}); });
   }
 };
-void cross_entropy(real* x, const int32_t* target, const real* weights, int32_t ignore, int64_t rows, int64_t cols,
-                   real* loss, bool gradient, real scale) {
+void cross_entropy(real* x, const int32_t* target, const real* weights, int32_t ignore, int64_t rows,
+                   int64_t cols, real* loss, bool gradient, real scale) {
   each_row(rows, CrossEntropy{given(x, rows * cols), given(target, rows), given(weights, rows), ignore, cols,
                               given(loss, rows), gradient, scale});
 }
@@ -48,7 +48,9 @@ struct BceValue {
   const real *x, *t;
   real pos_weight;
   real* y;
-  UNROLL_KERNEL void operator()(int64_t i) const { y[i] = pointwise::binary_cross_entropy(x[i], t[i], pos_weight); }
+  UNROLL_KERNEL void operator()(int64_t i) const {
+    y[i] = pointwise::binary_cross_entropy(x[i], t[i], pos_weight);
+  }
 };
 void bce(const real* x, const real* t, real pos_weight, real* y, int64_t n) {
   each(n, BceValue{given(x, n), given(t, n), pos_weight, given(y, n)});
@@ -64,7 +66,8 @@ struct BceSlope {
     put(add, dx[i], dy[i] * binary_cross_entropy_slope(x[i], t[i], pos_weight));
   }
 };
-void bce_gradient(const real* x, const real* t, real pos_weight, const real* dy, real* dx, int64_t n, bool add) {
+void bce_gradient(const real* x, const real* t, real pos_weight, const real* dy, real* dx, int64_t n,
+                  bool add) {
   each(n, BceSlope{given(x, n), given(t, n), pos_weight, given(dy, n), given(dx, n), add});
 }
 

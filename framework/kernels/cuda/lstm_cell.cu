@@ -83,16 +83,17 @@ struct CellSlope {
 void put_normed(const LstmStep& s, const LstmStep::Norm& norm, bool add) {
   if (!norm.gain) return;
   const int64_t cols = 4 * s.hidden, n = s.batch * cols;
-  each_row(s.batch, LayerNorm{given(norm.product, n), given(norm.gain, cols), given(norm.bias, cols), s.norm_eps, cols,
-                              s.gates, add, given(norm.mean, s.batch), given(norm.rstd, s.batch)});
+  each_row(s.batch,
+           LayerNorm{given(norm.product, n), given(norm.gain, cols), given(norm.bias, cols), s.norm_eps, cols,
+                     s.gates, add, given(norm.mean, s.batch), given(norm.rstd, s.batch)});
 }
 void normed_gradient(const LstmStep& s, const LstmStep::Norm& norm) {
   if (!norm.gain) return;
   const int64_t cols = 4 * s.hidden, n = s.batch * cols;
   real* product = given(norm.product, n);
   each_row(s.batch, LayerNormSlope{product, given(norm.gain, cols), given(norm.mean, s.batch),
-                                   given(norm.rstd, s.batch), s.gates, cols, product, false, given(norm.dgain, n),
-                                   nullptr});
+                                   given(norm.rstd, s.batch), s.gates, cols, product, false,
+                                   given(norm.dgain, n), nullptr});
 }
 
 // What both directions are given.
@@ -131,8 +132,9 @@ void lstm_cell_gradient(const LstmStep& step, const real* dh, const real* dc, re
     with_cell_function(s.cell, [&]<class G>(G) {
       if (s.norm_c.gain) {
         each(n, OutputSlope<F, G>{s, dh, dc, dc_prev});
-        each_row(s.batch, LayerNormSlope{s.c, s.norm_c.gain, s.norm_c.mean, s.norm_c.rstd, s.norm_c.y, s.hidden,
-                                         dc_prev, true, given(s.norm_c.dgain, n), given(s.norm_c.dbias, n)});
+        each_row(s.batch,
+                 LayerNormSlope{s.c, s.norm_c.gain, s.norm_c.mean, s.norm_c.rstd, s.norm_c.y, s.hidden,
+                                dc_prev, true, given(s.norm_c.dgain, n), given(s.norm_c.dbias, n)});
       }
       each(n, CellSlope<F, G>{s, dh, dc, dc_prev});
     });

@@ -31,7 +31,8 @@ struct Dropout {
 };
 void dropout(const real* x, real rate, const RandomKey& key, int64_t period, real* y, int64_t n, bool add) {
   if (n == 0) return;
-  each((period + 3) / 4, Dropout{given(x, n), rate, 1 / (1 - rate), key, gpu::recorded_step(), period, given(y, n), n, add});
+  each((period + 3) / 4,
+       Dropout{given(x, n), rate, 1 / (1 - rate), key, gpu::recorded_step(), period, given(y, n), n, add});
 }
 
 struct Blend {

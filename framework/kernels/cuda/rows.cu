@@ -19,17 +19,22 @@ void broadcast_rows(const real* b, int64_t rows, int64_t cols, real* y) {
 struct Element {  // of matrices [rows, cols]
   const real* x;
   int64_t rows, cols;
-  UNROLL_KERNEL real operator()(int64_t k, int64_t r, int64_t c) const { return x[(k * rows + r) * cols + c]; }
+  UNROLL_KERNEL real operator()(int64_t k, int64_t r, int64_t c) const {
+    return x[(k * rows + r) * cols + c];
+  }
 };
 struct PutColumn {
   real* y;
   int64_t cols;
   real scale;
   bool add;
-  UNROLL_KERNEL void operator()(int64_t k, int64_t c, real sum) const { put(add, y[k * cols + c], scale * sum); }
+  UNROLL_KERNEL void operator()(int64_t k, int64_t c, real sum) const {
+    put(add, y[k * cols + c], scale * sum);
+  }
 };
 void sum_rows(const real* x, int64_t rows, int64_t cols, real* y, bool add) {
-  each_column_sum(1, rows, cols, Element{given(x, rows * cols), rows, cols}, PutColumn{given(y, cols), cols, 1, add});
+  each_column_sum(1, rows, cols, Element{given(x, rows * cols), rows, cols},
+                  PutColumn{given(y, cols), cols, 1, add});
 }
 
 // y = exp(x - max x) / Σ exp(x - max x)
@@ -103,8 +108,8 @@ void log_softmax_gradient(const real* y, const real* dy, int64_t rows, int64_t c
   each_row(rows, LogSoftmaxSlope{given(y, n), given(dy, n), cols, given(dx, n), add});
 }
 
-void layer_norm(const real* x, const real* gain, const real* bias, real eps, int64_t rows, int64_t cols, real* y,
-                bool add, real* mean, real* rstd) {
+void layer_norm(const real* x, const real* gain, const real* bias, real eps, int64_t rows, int64_t cols,
+                real* y, bool add, real* mean, real* rstd) {
   const int64_t n = rows * cols;
   each_row(rows, LayerNorm{given(x, n), given(gain, cols), given(bias, cols), eps, cols, given(y, n), add,
                            given(mean, rows), given(rstd, rows)});
@@ -122,10 +127,12 @@ void layer_norm_gradient(const real* x, const real* gain, const real* mean, cons
   const int64_t n = rows * cols;
   given(x, n), given(dy, n), given(mean, rows), given(rstd, rows);
   if (dgain)
-    each_column_sum(1, rows, cols, GainSlope{x, mean, rstd, dy, cols}, PutColumn{given(dgain, cols), cols, 1, true});
+    each_column_sum(1, rows, cols, GainSlope{x, mean, rstd, dy, cols},
+                    PutColumn{given(dgain, cols), cols, 1, true});
   if (dbias) sum_rows(dy, rows, cols, dbias, true);
   if (dx)
-    each_row(rows, LayerNormSlope{x, given(gain, cols), mean, rstd, dy, cols, given(dx, n), add_dx, nullptr, nullptr});
+    each_row(rows, LayerNormSlope{x, given(gain, cols), mean, rstd, dy, cols, given(dx, n), add_dx, nullptr,
+                                  nullptr});
 }
 
 struct SumRow {
@@ -172,7 +179,8 @@ struct SumMiddleSlope {
     put(add, dx[i], scale * dy[i / (n * inner) * inner + i % inner]);
   }
 };
-void sum_middle_gradient(const real* dy, int64_t outer, int64_t n, int64_t inner, real scale, real* dx, bool add) {
+void sum_middle_gradient(const real* dy, int64_t outer, int64_t n, int64_t inner, real scale, real* dx,
+                         bool add) {
   const int64_t all = outer * n * inner;
   each(all, SumMiddleSlope{given(dy, outer * inner), n, inner, scale, given(dx, all), add});
 }
@@ -210,7 +218,8 @@ struct MaxMiddleSlope {
     dx[i] = where[k] == at ? dy[k] : 0;
   }
 };
-void max_middle_gradient(const real* dy, const int32_t* where, int64_t outer, int64_t n, int64_t inner, real* dx) {
+void max_middle_gradient(const real* dy, const int32_t* where, int64_t outer, int64_t n, int64_t inner,
+                         real* dx) {
   const int64_t sums = outer * inner;
   each(sums * n, MaxMiddleSlope{given(dy, sums), given(where, sums), n, inner, given(dx, sums * n)});
 }

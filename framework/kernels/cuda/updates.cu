@@ -79,7 +79,9 @@ struct AddLoss {
   const real *mean, *objective;
   double count, largest;
   StepValues* step;
-  UNROLL_KERNEL void operator()(int64_t) const { loss_added(step->outcome, *mean, *objective, count, largest); }
+  UNROLL_KERNEL void operator()(int64_t) const {
+    loss_added(step->outcome, *mean, *objective, count, largest);
+  }
 };
 void add_loss(const real* mean, const real* objective, double count, double largest, StepValues* step) {
   each(1, AddLoss{given(mean, 1), given(objective, 1), count, largest, given(step, 1)});
