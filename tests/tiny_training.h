@@ -16,8 +16,9 @@ struct TinyTraining {
     enum class Rule { adam, asgd, momentum } rule = Rule::adam;
     bool variable_bptt = false;  // windows drawn around 12 steps, each with its share of the learning rate
   };
-  explicit TinyTraining(const Setup& setup)
-      : lstm(params / "lstm", {.input = 5, .hidden = setup.hidden, .layers = setup.layers, .dropout = 0.3f}),
+  explicit TinyTraining(const Setup& setup, uint64_t seed = 11)
+      : params(seed),
+        lstm(params / "lstm", {.input = 5, .hidden = setup.hidden, .layers = setup.layers, .dropout = 0.3f}),
         decoder(params / "decoder", {.in = setup.hidden, .out = 7}),
         state(lstm.zero_state(3)),
         variable_bptt(setup.variable_bptt) {
@@ -70,7 +71,7 @@ struct TinyTraining {
   }
 
   const std::vector<int32_t> text = made_text();
-  ParameterSet params{11};
+  ParameterSet params;
   Embedding embedding{params / "embedding", {.vocab = 7, .dim = 5}};
   Dropout dropout{params / "dropout", {.rate = 0.2f}};
   Lstm lstm;

@@ -8,7 +8,6 @@
 
 #include "framework/kernels/kernels.h"
 #include "framework/one_line.h"
-#include "framework/threads.h"
 #include "training/state_dict.h"
 
 namespace unroll::inline UNROLL_REAL {
@@ -227,7 +226,6 @@ void write_checkpoint(const std::filesystem::path& path, Optimizer& optimizer, c
 
   const Json training{{"seed", std::to_string(params.seed())},
                       {"step", params.step()},
-                      {"threads", threads()},
                       {"kernels", kernels().name},
                       {"optimizer",
                        {{"name", optimizer.name()},
@@ -265,7 +263,7 @@ Differences read_checkpoint(const std::filesystem::path& path, Optimizer& optimi
   read_state(training.object("state"), state);
   for (const NamedTensor& tensor : carried)
     file.load_into(tensor_name("carried", tensor.name), tensor.tensor);
-  int64_t step = 0, thread_count = 0;
+  int64_t step = 0;
   training.whole("step", step);
   require_input(step <= std::numeric_limits<uint32_t>::max(), "{}: its training state is damaged: 'step'",
                 file.path());
@@ -273,9 +271,6 @@ Differences read_checkpoint(const std::filesystem::path& path, Optimizer& optimi
   params.spend_gradients();
 
   Differences differences;
-  training.whole("threads", thread_count);
-  if (thread_count != threads())
-    differences.push_back(fmt::format("{} threads then, {} now", thread_count, threads()));
   if (const std::string then = training.text("kernels"); then != kernels().name)
     differences.push_back(fmt::format("kernels for {} then, for {} now", one_line(then), kernels().name));
   if (const std::string then = training.text("seed"); then != std::to_string(params.seed()))

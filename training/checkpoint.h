@@ -72,8 +72,8 @@ struct TrainerState {
 void write_checkpoint(const std::filesystem::path& path, Optimizer& optimizer, const TrainerState& state,
                       std::span<const NamedTensor> carried, const CheckpointOptions& options = {});
 
-// What a checkpoint was made with, where this process differs: "4 threads then, 2 now". Bits may depend on
-// it.
+// What a checkpoint was made with, where this process differs and bits depend on it: "seed 1 then, 2 now". They do not
+// depend on the number of threads.
 using Differences = std::vector<std::string>;
 
 // Puts everything back where it was: weights, optimizer, `carried`, and of `state` all but the numbers that
