@@ -1,18 +1,14 @@
 #include "layers/cudnn_algorithm.h"
 
 #include <algorithm>
-#include <chrono>
 
+#include "framework/clock.h"
 #include "framework/device.h"
 #include "layers/recurrent_layer.h"
 
 namespace unroll::inline UNROLL_REAL {
 
 namespace {
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // One window forward and backward. Zeros take as long as anything else.
 void run(const RecurrentLayer& layer, ParameterSet& params, int steps, int batch) {
@@ -26,7 +22,7 @@ template <class Layer, class Config, class Choose>
 std::vector<MeasuredAlgorithm> measure(Config config, int steps, int batch, std::function<double()> now,
                                        Choose choose) {
   constexpr int runs = 3;
-  if (!now) now = steady_seconds;
+  if (!now) now = clock_seconds;
   config.engine = LstmEngine::cudnn;
   std::vector<MeasuredAlgorithm> result;
   for (const CudnnAlgorithm algorithm :
@@ -48,10 +44,11 @@ std::vector<MeasuredAlgorithm> measure(Config config, int steps, int batch, std:
         const double seconds = now() - begin;
         measured.seconds = i == 0 ? seconds : std::min(measured.seconds, seconds);
       }
-    } catch (const CudnnRefusal& refusal) {  // of sizes that no table of ours has
+    } catch (const CudnnRefusal& refusal) {              // of sizes that no table of ours has
+      if (algorithm == CudnnAlgorithm::standard) throw;  // which takes whatever cuDNN does
       measured.why_not = refusal.what();
     } catch (const InputError& refusal) {
-      if (algorithm == CudnnAlgorithm::standard) throw;  // which takes whatever cuDNN does
+      if (algorithm == CudnnAlgorithm::standard) throw;
       measured.why_not = refusal.what();
     }
   }

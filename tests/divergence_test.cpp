@@ -65,6 +65,26 @@ TEST_CASE("skip: a step that is not finite is left out, windows and all") {
               {"10 steps in a row", "window 10 of 30"}) == "");
 }
 
+TEST_CASE("of a step of several windows that is not finite the window is found, and nothing stays carried") {
+  Line line;
+  Sgd sgd(line.params, {.learning_rate = 0.1});
+  const Tensor carried = Tensor::zeros({1});
+  TrainingTask task = line.task(6);
+  task.loss = [&](int64_t k) {
+    return mean_loss(root(line, k == 2 ? 0 : k + 1), 1);
+  };  // the first of the second step
+  task.carry = [&] { carried.fill(carried.item() + 1); };
+  TrainerOptions options{.accumulate = 2, .on_divergence = OnDivergence::skip, .progress = silent};
+  CHECK(lacks(error_of([&] { Trainer(sgd, options).run(task); }), {"TrainingTask::carried"}) == "");
+  task.carried = {{"count", carried}};
+  Trainer trainer(sgd, options);
+  trainer.run(task);
+  CHECK(trainer.state().skipped == 1);
+  CHECK(carried.item() == 4);
+  options.on_divergence = OnDivergence::stop;
+  CHECK(lacks(error_of([&] { Trainer(sgd, options).run(task); }), {"window 3 of 6", "'line.w'"}) == "");
+}
+
 TEST_CASE("rollback: back to the best checkpoint, at half the learning rate until it holds") {
   const Folder folder;
   Line line;

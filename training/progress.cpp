@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -10,6 +9,8 @@
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "framework/clock.h"
 
 namespace unroll {
 namespace {
@@ -91,10 +92,6 @@ bool is_terminal(std::FILE* stream) {
   return isatty(fileno(stream)) && kind && std::string_view(kind) != "dumb" && *kind;
 }
 
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 }  // namespace
 
 std::string format_duration(double seconds) {
@@ -123,7 +120,7 @@ Progress::Progress(std::string label, int64_t total, ProgressOptions options)
 
 Progress::~Progress() { clear(); }
 
-double Progress::now() const { return options_.clock ? options_.clock() : steady_seconds(); }
+double Progress::now() const { return options_.clock ? options_.clock() : clock_seconds(); }
 
 int Progress::columns() const {
   if (options_.width > 0) return options_.width;

@@ -1,13 +1,13 @@
 #include "training/trainer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "framework/clock.h"
 #include "framework/gemm.h"
 #include "framework/profile.h"
 #include "training/signals.h"
@@ -20,14 +20,27 @@ constexpr const char *last_file = "last.safetensors", *best_file = "best.safeten
 constexpr int most_skipped = 10;          // steps in a row
 constexpr double least_factor = 0x1p-10;  // of the learning rate, after rollbacks
 
-double clock_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 // A window may have nothing to predict.
 double mean_of(double total, int64_t count) { return count > 0 ? total / static_cast<double>(count) : total; }
 
 }  // namespace
+
+// What crosses from window to window, as it was before a step of several. Of one window it crosses after the step only.
+class Trainer::CarriedBefore {
+ public:
+  CarriedBefore(const TrainingTask& task, int64_t windows) : task_(task) {
+    if (windows > 1)
+      for (const NamedTensor& named : task.carried) kept_.push_back(named.tensor.clone());
+  }
+  void restore() const {
+    for (size_t i = 0; i < kept_.size(); ++i) task_.carried[i].tensor.copy_from(kept_[i]);
+  }
+  bool known() const { return !task_.carry || !kept_.empty(); }
+
+ private:
+  const TrainingTask& task_;
+  std::vector<Tensor> kept_;
+};
 
 WindowLoss mean_loss(const Var& mean, int64_t count) { return {mean, mean, count}; }
 
@@ -61,8 +74,10 @@ void Trainer::run(const TrainingTask& task) {
             "trainer: a graph needs a task that loads its windows (TrainingTask::load)");
     require(can_go_back, "trainer: a graph needs a task that says what it carries (TrainingTask::carried)");
   }
+  require(
+      options_.on_divergence != OnDivergence::skip || options_.accumulate == 1 || can_go_back,
+      "trainer: to leave out a step of several windows, a task must say what it carries (TrainingTask::carried)");
   stopped_ = false;
-  epochs_.reserve(static_cast<size_t>(options_.epochs));
   if (!finished()) open_log();
   ahead_.reset();
   if (on_gpu() && can_go_back) {
@@ -145,6 +160,7 @@ int64_t Trainer::bytes_of_slabs() const {
 void Trainer::train_step(const TrainingTask& task) {
   const int64_t end = std::min(state_.window + options_.accumulate, state_.windows);
   const real scale = loss_scale() ? static_cast<real>(loss_scale()->scale) : 1;
+  const CarriedBefore before(task, end - state_.window);
   double total = 0, rate_factor = 0;
   int64_t count = 0;
   try {
@@ -167,7 +183,7 @@ void Trainer::train_step(const TrainingTask& task) {
           throw OutOfMemory(memory_advice(refusal, tape, bytes_of_slabs(), options_.window_sizes));
         }
       }
-      if (window + 1 == end) update(task, end - state_.window, rate_factor);
+      if (window + 1 == end) update(task, end - state_.window, rate_factor, before);
       if (task.carry) task.carry();
     }
     state_.total += total, state_.interval_total += total;
@@ -176,6 +192,7 @@ void Trainer::train_step(const TrainingTask& task) {
   } catch (const Diverged& reason) {
     optimizer_.parameters().spend_gradients();
     if (options_.on_divergence != OnDivergence::skip) throw;
+    before.restore();
     skip(reason);
   }
   state_.window = end;
@@ -183,7 +200,8 @@ void Trainer::train_step(const TrainingTask& task) {
 
 // A step with the gradients of `windows` windows, the last of which is not carried yet; `rate_factor` is the
 // sum of theirs.
-void Trainer::update(const TrainingTask& task, int64_t windows, double rate_factor) {
+void Trainer::update(const TrainingTask& task, int64_t windows, double rate_factor,
+                     const CarriedBefore& before) {
   const StepOptions step = next_step(windows, rate_factor);
   LossScale* const loss = loss_scale();
   try {
@@ -193,13 +211,27 @@ void Trainer::update(const TrainingTask& task, int64_t windows, double rate_fact
   } catch (const Diverged& reason) {
     optimizer_.parameters().spend_gradients();
     if (loss && loss->overflowed()) return;
-    // The window once more, with the same masks, on a tape that keeps what it saw.
-    const int64_t window = state_.window + windows - 1;
-    Tape tape({.keep_gradients = true, .part = static_cast<uint32_t>(windows - 1)});
-    tape.backward(task.loss(window).objective);
     const char* const scaled = loss ? " in fp16, with the loss scale at its smallest, 1" : "";
-    throw diverged(window, reason.what() + std::string(scaled), tape.first_not_finite());
+    before.restore();
+    const auto [window, first] = trace(task, windows, before.known());
+    throw diverged(window, reason.what() + std::string(scaled), first);
   }
+}
+
+// Which of a step's windows has the gradient that is not finite, and where it began: they are computed once more, with
+// the same masks, on tapes that keep what they see.
+std::pair<int64_t, std::string> Trainer::trace(const TrainingTask& task, int64_t windows, bool all) {
+  const int64_t last = state_.window + windows - 1;
+  try {
+    for (int64_t window = all ? state_.window : last; window <= last; ++window) {
+      Tape tape({.keep_gradients = true, .part = static_cast<uint32_t>(window - state_.window)});
+      if (task.load) task.load(window);
+      tape.backward(task.loss(window).objective);
+      if (const std::string first = tape.first_not_finite(); !first.empty()) return {window, first};
+      if (window < last && task.carry) task.carry();
+    }
+  } catch (const MemoryRefused&) {}  // such a tape takes more than others: then without
+  return {last, ""};
 }
 
 StepOptions Trainer::next_step(int64_t windows, double rate_factor) {
@@ -343,7 +375,9 @@ void Trainer::roll_back(const TrainingTask& task, const Diverged& reason) {
   if (factor < least_factor)
     throw Diverged(fmt::format("{}; cutting the learning rate to {:g} of what it was did not help",
                                reason.what(), state_.rate_factor));
-  const char* name = state_.best_epoch > 0 ? best_file : last_file;
+  // The best one is named before it is there: what diverges may be what keeps it from being written.
+  const bool best = state_.best_epoch > 0 && std::filesystem::exists(options_.folder / best_file);
+  const char* name = best ? best_file : last_file;
   read_checkpoint(options_.folder / name, optimizer_, state_, task.carried, options_.checkpoints);
   if (!state_.schedule)
     optimizer_.set_learning_rate(optimizer_.learning_rate() * factor / state_.rate_factor);

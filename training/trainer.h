@@ -69,7 +69,7 @@ struct TrainingTask {
   std::function<int64_t(int epoch)> cut = {};
   // Before the first window of an epoch, counted from 1: state to zero, a new order of the windows.
   std::function<void(int epoch)> begin_epoch = {};
-  // Is recorded, with dropout. Asked a second time for the same window where the gradient was not finite.
+  // Is recorded, with dropout. Asked a second time for the same windows where the gradient was not finite.
   std::function<WindowLoss(int64_t window)> loss = {};
   // Where there is one, it is called before `loss`: brings the window's data to where `loss` finds those of any window,
   // and returns a number that is the same for windows of which `loss` asks for the same operations, on memory in the same
@@ -83,7 +83,7 @@ struct TrainingTask {
   // After each epoch, once it is saved. The weights are the averaged ones, where there are some.
   std::function<void(const EpochReport&)> after_epoch = {};
   // The buffers that `carry` writes: part of a checkpoint, by names of their own. On a GPU the host runs ahead only if it
-  // knows them, as it may have to go back.
+  // knows them, as it may have to go back; so may a step of several windows that is left out.
   std::vector<NamedTensor> carried = {};
 };
 
@@ -180,7 +180,9 @@ class Trainer {
   // Of a step with the gradients of `windows` windows, `rate_factor` the sum of theirs; takes the schedule's learning rate.
   StepOptions next_step(int64_t windows, double rate_factor);
   int64_t bytes_of_slabs() const;
-  void update(const TrainingTask& task, int64_t windows, double rate_factor);
+  class CarriedBefore;
+  void update(const TrainingTask& task, int64_t windows, double rate_factor, const CarriedBefore& before);
+  std::pair<int64_t, std::string> trace(const TrainingTask& task, int64_t windows, bool all);
   LossScale* loss_scale();  // of a training in fp16, else nullptr: nothing is scaled
   void finish_epoch(const TrainingTask& task);
   void validate(const TrainingTask& task, EpochReport& report);

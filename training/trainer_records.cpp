@@ -1,9 +1,9 @@
 // What a trainer says: the line of an epoch, the records of the log.
-#include <chrono>
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "framework/clock.h"
 #include "training/trainer.h"
 
 namespace unroll::inline UNROLL_REAL {
@@ -56,7 +56,7 @@ void Trainer::log_interval() {
 
 void Trainer::write(LogRecord record) {
   if (!log_) return;
-  const auto begin = std::chrono::steady_clock::now();
+  const double begin = clock_seconds();
   if (record.kind == LogRecord::Kind::epoch) record.epoch = state_.epoch;
   record.step = optimizer_.parameters().step();
   record.count = state_.all_count + state_.count;
@@ -65,7 +65,7 @@ void Trainer::write(LogRecord record) {
     record.loss_scale = state_.loss_scale->scale, record.skipped = state_.loss_scale->skipped;
   record.seconds = seconds_before_ + times_.training;
   log_->write(record);
-  times_.logging += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  times_.logging += clock_seconds() - begin;
 }
 
 }  // namespace unroll::inline UNROLL_REAL
