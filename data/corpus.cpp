@@ -63,14 +63,19 @@ Corpus load(const fs::path& directory, FileOf file_of, Level level) {
 }
 
 void require_folder(const fs::path& directory) {
-  require_input(fs::is_directory(directory), "{}: there is no such folder of text", directory.string());
+  std::error_code error;
+  const auto status = fs::status(directory, error);
+  require_input(fs::exists(status) || !error || error == std::errc::no_such_file_or_directory, "{}: {}",
+                directory.string(), error.message());
+  require_input(fs::is_directory(status), "{}: there is no such folder of text", directory.string());
 }
 
 void require_ptb(const fs::path& directory, std::initializer_list<Split> splits) {
   for (const Split split : splits) {
     const fs::path path = ptb_file(directory, split);
+    std::error_code error;
     require_input(
-        fs::exists(path),
+        fs::exists(path, error),
         "{}: the Penn Treebank is not there; fetch it with data/get-ptb.sh, or name its folder with --data",
         path.string());
   }

@@ -33,8 +33,7 @@ Series make_series(std::vector<std::string> names, std::vector<double> values) {
   return series;
 }
 
-// --- calendar features
-// ---------------------------------------------------------------------------------------
+// --- calendar features -------------------------------------------------------------------------------------
 
 namespace {
 

@@ -78,8 +78,12 @@ void fill_in(Series& series, Missing missing) {
       beside(row > 0, "before");
       if (missing == Missing::interpolate) beside(next < rows, "after");
       const double before = value(row - 1, channel);
-      const double after = missing == Missing::previous ? before : value(next, channel);
       for (int64_t i = row; i < next; ++i) {
+        if (missing == Missing::previous) {
+          value(i, channel) = before;
+          continue;
+        }
+        const double after = value(next, channel);
         const double share = static_cast<double>(i - row + 1) / static_cast<double>(next - row + 1);
         value(i, channel) = (1 - share) * before + share * after;
       }

@@ -2,6 +2,7 @@
 #include "data/series_windows.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -98,9 +99,16 @@ SeriesBatch SeriesWindows::batch(int64_t k, int size) {
   const int inputs = static_cast<int>(options_.inputs.size()),
             targets = static_cast<int>(options_.targets.size());
   if (size != size_) {
+    const int64_t most = std::min<int64_t>(size, count());
+    const auto flat = [&](int64_t steps, int64_t channels) {
+      const int64_t elements = steps * most * channels;
+      require_input(elements <= std::numeric_limits<int>::max(),
+                    "windows: {} of them side by side, each {} rows of {} channels, are too large", most,
+                    steps, channels);
+      return Tensor({static_cast<int>(elements)});
+    };
+    input_ = flat(options_.window, inputs), target_ = flat(options_.horizon, targets);
     size_ = size;
-    input_ = Tensor({options_.window * size * inputs});
-    target_ = Tensor({options_.horizon * size * targets});
   }
   const int64_t begin = k * size;
   const int rows = static_cast<int>(std::min<int64_t>(size, count() - begin));

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -16,7 +17,8 @@ std::string read_file(const std::filesystem::path& path) {
   const auto fail = [&](int error) {
     throw InputError(fmt::format("{}: {}", path.string(), std::strerror(error)));
   };
-  if (std::filesystem::is_directory(path)) fail(EISDIR);
+  std::error_code unreadable;  // which opening it says
+  if (std::filesystem::is_directory(path, unreadable)) fail(EISDIR);
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
   if (!file) fail(errno);
   std::string text;

@@ -114,8 +114,8 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
   Tensor dx, dw, db;
   if (gradient) {
     if (x.wants_grad()) dx = Tensor({rows, in});
-    if (w.wants_grad()) dw = Tensor(w.shape());
-    if (b.wants_grad()) db = Tensor(b.shape());
+    if (w.wants_grad()) dw = rows > 0 ? Tensor(w.shape()) : Tensor::zeros(w.shape());
+    if (b.wants_grad()) db = rows > 0 ? Tensor(b.shape()) : Tensor::zeros(b.shape());
   }
   for (int begin = 0; begin < rows; begin += chunk) {
     const int end = std::min(rows, begin + chunk);
@@ -162,6 +162,8 @@ Var quantile_loss(const Vars& predictions, const Tensor& target, std::span<const
                   Reduction reduction) {
   require(!predictions.empty() && predictions.size() == quantiles.size(),
           "quantile_loss: {} predictions for {} quantiles", predictions.size(), quantiles.size());
+  require(target.size() > 0 || reduction == Reduction::sum, "quantile_loss: the mean over no targets, {}",
+          target.shape());
   Vars losses;
   for (size_t k = 0; k < predictions.size(); ++k) {
     require(predictions[k].shape() == target.shape(),

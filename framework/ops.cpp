@@ -6,6 +6,12 @@
 
 namespace unroll::inline UNROLL_REAL {
 
+void contribute(const Tensor& d, const Var& x) {
+  if (!x.wants_grad()) return;
+  const Into dx = x.gradient();
+  kernels().affine(d.data(), 1, 0, dx.tensor.data(), d.size(), dx.add);
+}
+
 // --- products ---------------------------------------------------------------------------------------------------
 
 // y = a b        da = dy bᵀ      db = aᵀ dy
@@ -97,7 +103,7 @@ static Var binary(const char* name, Binary f, const Var& a, const Var& b) {
       if (!x.wants_grad()) return;
       const Into dx = x.gradient();
       const int64_t nx = x.value().size();
-      const Tensor all = nx == n ? dx.tensor : Tensor({static_cast<int>(n)});
+      const Tensor all = nx == n ? dx.tensor : Tensor(y.value().shape());
       kernels().binary_gradient(f, of_b, a.value().data(), a.value().size(), b.value().data(),
                                 b.value().size(), y.grad().data(), all.data(), n, nx == n && dx.add);
       if (nx != n) kernels().sum_rows(all.data(), n / nx, nx, dx.tensor.data(), dx.add);
@@ -286,13 +292,8 @@ LstmCellOutput lstm_cell(const Var& gates, const Var& c_prev) {
       record<2>("lstm_cell", std::array{h, c}, inputs(gates, c_prev), [=](const Var& h, const Var& c) {
         const Tensor dc_prev(c_prev.shape());
         kernels().lstm_cell_gradient(step, h.grad().data(), c.grad().data(), dc_prev.data());
-        const auto contribute = [](const Var& x, const Tensor& d) {
-          if (!x.wants_grad()) return;
-          const Into dx = x.gradient();
-          kernels().affine(d.data(), 1, 0, dx.tensor.data(), d.size(), dx.add);
-        };
-        contribute(gates, activated);
-        contribute(c_prev, dc_prev);
+        contribute(activated, gates);
+        contribute(dc_prev, c_prev);
       });
   return {h_out, c_out};
 }

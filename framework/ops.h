@@ -86,4 +86,7 @@ struct LstmCellOutput {
 LstmCellOutput lstm_cell(const Var& gates,
                          const Var& c_prev);  // gates [batch, 4*hidden], c_prev [batch, hidden]
 
+// For the closures of operations: x's gradient gains d, of x's shape. Nothing where x wants none.
+void contribute(const Tensor& d, const Var& x);
+
 }  // namespace unroll::inline UNROLL_REAL

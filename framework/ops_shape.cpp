@@ -41,17 +41,12 @@ Into pieces_of_gradient(const Var& x) {
   return add_to(dx.tensor);
 }
 
-void add_whole(const Tensor& dy, const Var& x) {
-  const Into dx = x.gradient();
-  kernels().affine(dy.data(), 1, 0, dx.tensor.data(), dy.size(), dx.add);
-}
-
 }  // namespace
 
 // y = x under another shape        dx = dy
 Var reshape(const Var& x, const Shape& shape) {
   Tensor y = x.value().reshape(shape);
-  return record("reshape", y, inputs(x), [=](const Var& y) { add_whole(y.grad(), x); });
+  return record("reshape", y, inputs(x), [=](const Var& y) { contribute(y.grad(), x); });
 }
 
 // y = xᵀ        dx = dyᵀ
@@ -104,8 +99,7 @@ Var stack(const Vars& parts) {
     y[static_cast<int>(i)].copy_from(parts[i].value());
   }
   return record("stack", y, inputs(parts), [=](const Var& y) {
-    for (size_t i = 0; i < parts.size(); ++i)
-      if (parts[i].wants_grad()) add_whole(y.grad()[static_cast<int>(i)], parts[i]);
+    for (size_t i = 0; i < parts.size(); ++i) contribute(y.grad()[static_cast<int>(i)], parts[i]);
   });
 }
 

@@ -28,7 +28,8 @@ struct Slabs {
       total += p->size();
     }
     total = (total + alignment - 1) / alignment * alignment;
-    require(total <= INT32_MAX, "parameters: {} elements are more than a slab can index", total);
+    require_input(total <= INT32_MAX, "{} parameters are more than can be trained: at most {}", total,
+                  INT32_MAX);
     values = Tensor::zeros({static_cast<int>(total)});
     gradients = Tensor(values.shape());
     for (auto& p : parameters) {

@@ -2,7 +2,7 @@
 // 1, 2, 3", 2011).
 //
 // A number depends on (seed, place, step, element) and on nothing else: not on threads, device, engine or
-// what was drawn before. A place is a path such as "lstm/dropout" and the number of the call there.
+// what was drawn before. A place is a path such as "lstm.dropout" and the number of the call there.
 #pragma once
 
 #include <array>

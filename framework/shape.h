@@ -31,8 +31,14 @@ class Shape {
   }
   int64_t size() const {
     int64_t product = 1;
-    for (int i = 0; i < rank_; ++i) product *= extents_[i];
-    return product;
+    bool fits = true, none = false;
+    for (int i = 0; i < rank_; ++i) {
+      fits &= !__builtin_mul_overflow(product, int64_t{extents_[i]}, &product);
+      none |= extents_[i] == 0;
+    }
+    if (!fits && !none) [[unlikely]]
+      throw Error(fmt::format("shape: {} has too many elements", text()));
+    return none ? 0 : product;
   }
 
   void append(int extent) {

@@ -1,9 +1,11 @@
 #include "framework/threads.h"
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <chrono>
 #include <cstdint>
+#include <system_error>
 #include <thread>
 
 #include <sched.h>
@@ -21,7 +23,7 @@ int cores() {
 }
 
 std::atomic<int>& thread_count() {
-  static std::atomic<int> count = cores();
+  static std::atomic<int> count = std::min(cores(), most_threads);
   return count;
 }
 
@@ -51,8 +53,14 @@ class Pool {
   bool run(int pieces, void (*task)(const void*, int), const void* context) {
     if (taken_.test_and_set(std::memory_order_acquire)) return false;
     const int count = threads();
-    for (; helpers_ < count - 1; ++helpers_)
-      std::thread([this, number = helpers_ + 1] { help(number); }).detach();
+    try {
+      for (; helpers_ < count - 1; ++helpers_)
+        std::thread([this, number = helpers_ + 1] { help(number); }).detach();
+    } catch (const std::system_error& error) {
+      taken_.clear(std::memory_order_release);
+      throw Error(fmt::format("threads: {} wanted, and after {} the system gives no more: {}", count,
+                              helpers_ + 1, error.what()));
+    }
     task_ = task, context_ = context;
     active_.store(count, std::memory_order_relaxed);
     pieces_.store(pieces, std::memory_order_relaxed);
@@ -111,6 +119,8 @@ class Pool {
 
 void set_threads(int count) {
   require_input(count >= 1, "threads: {} given, at least 1 is needed", count);
+  require_input(count <= most_threads, "threads: {} given, at most {} can share the work", count,
+                most_threads);
   thread_count() = count;
 }
 int threads() { return thread_count().load(std::memory_order_relaxed); }

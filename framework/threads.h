@@ -7,12 +7,13 @@
 
 namespace unroll {
 
-// Threads that share the work from now on; at first as many as there are cores for this process. Throws
-// InputError below 1.
+// Threads that share the work from now on; at first as many as there are cores for this process, and never more than
+// there are pieces. Throws InputError below 1 and above that.
+inline constexpr int most_threads = 32;
 void set_threads(int count);
 int threads();
 
-// task(context, piece) for each piece in 0 … pieces-1, at most 32 of them, on this thread and others; returns
+// task(context, piece) for each piece in 0 … pieces-1, at most `most_threads` of them, on this thread and others; returns
 // when all are done. A thread begins with the same pieces each time, so that what they need is still in its
 // cache. Called from several threads at once, or from a task, one call gets the pool and the others do their
 // pieces themselves.

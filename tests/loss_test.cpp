@@ -166,6 +166,18 @@ TEST_CASE("with every target ignored the loss is 0 and so is every gradient") {
   }
 }
 
+TEST_CASE(
+    "of no rows the fused loss is 0 and so is every gradient, and a mean of quantile losses is refused") {
+  Decoder d(0, 3, 4);
+  const Gradients fused = gradients_of(d, [&](auto&... v) { return softmax_cross_entropy(v..., d.target); });
+  CHECK(fused.loss == 0);
+  for (const Tensor& g : {fused.w, fused.b})
+    for (const double v : g.on_host()) CHECK(v == 0);
+  const std::vector<double> half = {0.5};
+  CHECK(lacks(error_of([&] { quantile_loss({Var(Tensor({0}))}, Tensor({0}), half); }),
+              {"quantile_loss", "[0]"}) == "");
+}
+
 TEST_CASE("with weights that are all zero the loss is 0 and so is every gradient") {
   const Decoder d(5, 3, 4);
   for (Reduction reduction : {Reduction::mean, Reduction::sum}) {

@@ -39,6 +39,13 @@ TEST_CASE("dropout is differentiated for a fixed mask") {
                         {.dropout = true}));
 }
 
+TEST_CASE("of no steps dropout leaves none out, with a mask over time either") {
+  Tape tape;
+  const Var none = tape.watch(Tensor({0, 2}));
+  for (bool locked : {false, true})
+    CHECK(dropout(none, 0.5, {.seed = 11, .place = 1, .step = 2}, locked).shape() == Shape{0, 2});
+}
+
 TEST_CASE("dropout keeps an element with probability 1 - rate and scales it, so that the mean stays") {
   constexpr int n = 40000;
   for (real rate : {0.1, 0.5, 0.8}) {

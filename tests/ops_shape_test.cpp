@@ -1,4 +1,6 @@
 // Operations on shapes: gradients by central differences, places by hand.
+#include <limits>
+
 #include "framework/ops.h"
 #include "tests/gradcheck.h"
 #include "tests/support.h"
@@ -77,4 +79,12 @@ TEST_CASE("flip turns the first dimension around and is differentiated") {
   CHECK(values(flip(tensor({3, 2}, {1, 2, 3, 4, 5, 6}))) == std::vector<real>{5, 6, 3, 4, 1, 2});
   for (const Shape& s : {Shape{1}, Shape{4}, Shape{3, 2}, Shape{2, 3, 2}})
     CHECK(gradcheck("flip", {s}, [](auto& v) { return flip(v[0]); }));
+}
+
+TEST_CASE("a shape counts its elements, or says that it cannot") {
+  constexpr int largest = std::numeric_limits<int>::max();
+  CHECK(Shape{}.size() == 1);
+  CHECK(Shape{largest, 2}.size() == 2 * int64_t{largest});
+  CHECK(Shape{largest, largest, largest, 0}.size() == 0);
+  CHECK(lacks(error_of([] { (void)Shape{largest, largest, largest}.size(); }), {"too many elements"}) == "");
 }

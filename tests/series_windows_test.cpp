@@ -229,6 +229,9 @@ TEST_CASE("the last batch is smaller, and nothing is allocated on the way") {
   CHECK(memory_statistics().system_calls == calls);
   CHECK(seen == origins(windows));
   CHECK(lacks(error_of([&] { windows.batch(4, 8); }), {"no batch 4", "there are 4"}) == "");
+  const int64_t held = memory_statistics().in_use;
+  CHECK(windows.batch(0, 1'000'000'000).input.dim(1) == 26);
+  CHECK(memory_statistics().in_use < held + 10'000);  // room for the windows that there are
 }
 
 TEST_CASE("the order of an epoch depends on seed and epoch alone") {

@@ -31,7 +31,7 @@ std::vector<int> counts(int pieces) {
 }  // namespace
 
 TEST_CASE("every piece is done once before the call returns") {
-  for (int count : {1, 2, 3, 7, 40}) {
+  for (int count : {1, 2, 3, 7, most_threads}) {
     const Threads guard(count);
     for (int pieces = 1; pieces <= 32; ++pieces)
       for (int again = 0; again < 20; ++again) {
@@ -64,6 +64,7 @@ TEST_CASE("several threads may ask at once, and a task may ask too") {
   CHECK(total == 4 * 500 * 6);
 }
 
-TEST_CASE("a thread is the least that there can be") {
+TEST_CASE("a thread is the least that there can be, and there are no more than pieces") {
+  CHECK(lacks(error_of([] { set_threads(most_threads + 1); }), {"threads: 33 given", "32"}) == "");
   CHECK(lacks(error_of([] { set_threads(0); }), {"threads: 0 given"}) == "");
 }

@@ -10,11 +10,11 @@
 //   };
 //   reader.section("model", "The network.");
 //   …
-//   declare_training_keys(reader, recipe.training);     // a program adds keys of its own to a section by
-//   naming it again declare_optimizer_keys(reader, recipe.optimizer); declare_schedule_keys(reader,
-//   recipe.schedule);
+//   declare_training_keys(reader, recipe.training);
+//   declare_optimizer_keys(reader, recipe.optimizer);
+//   declare_schedule_keys(reader, recipe.schedule);
 //
-// What the fields hold when they are declared are the program's defaults.
+// A program adds keys of its own to a section by naming it again. What the fields hold when they are declared are the program's defaults.
 #pragma once
 
 #include <functional>

@@ -58,9 +58,11 @@ class SafetensorsFile {
   // The same into memory that is there already. Throws InputError naming both shapes if they differ.
   void load_into(std::string_view name, const Tensor& target) const;
 
+  // Throws InputError unless it holds numbers that can be loaded.
+  void check_type(const Entry& entry) const;
+
  private:
   void read_header();
-  void check_type(const Entry& entry) const;
   std::string path_;
   int descriptor_ = -1;
   uint64_t data_begin_ = 0;

@@ -25,11 +25,12 @@ Names names_of(const Parameter& p, const ParameterSet& params) {
       .name = called("bias_ih_l"), .second = called("bias_hh_l"), .last = params.find(called(of_new_state))};
 }
 
-void check_shape(const SafetensorsFile& file, const std::string& name, const Shape& shape) {
+void check_entry(const SafetensorsFile& file, const std::string& name, const Shape& shape) {
   const SafetensorsFile::Entry* entry = file.find(name);
   require_input(entry != nullptr, "{}: there is no '{}' {} in it", file.path(), name, shape);
   require_input(entry->shape_text() == shape.text(), "{}: '{}' is {} in it, {} in the model", file.path(),
                 name, entry->shape_text(), shape);
+  file.check_type(*entry);
 }
 
 // The elements of `second` that are not added.
@@ -54,11 +55,11 @@ std::vector<NamedTensor> state_dict(const ParameterSet& params) {
 }
 
 void load_state_dict(const SafetensorsFile& file, ParameterSet& params) {
-  // Every shape is checked before there is memory for any: a wrong file cannot ask for much.
+  // All is checked before there is memory for any: a wrong file cannot ask for much.
   for (const auto& p : params.all()) {
     const Names names = names_of(*p, params);
-    if (!names.name.empty()) check_shape(file, names.name, p->shape);
-    if (!names.second.empty()) check_shape(file, names.second, p->shape);
+    if (!names.name.empty()) check_entry(file, names.name, p->shape);
+    if (!names.second.empty()) check_entry(file, names.second, p->shape);
   }
   load_state_dict([&](const std::string& name, const Tensor& into) { file.load_into(name, into); }, params);
 }

@@ -19,7 +19,7 @@ namespace unroll::inline UNROLL_REAL {
 std::vector<NamedTensor> state_dict(const ParameterSet& params);
 
 // Fills every parameter from a file, which may hold other tensors too. Throws InputError naming the tensor,
-// and both shapes where they differ; nothing was changed then.
+// and both shapes where they differ; nothing was changed then, unless the file could not be read to its end.
 void load_state_dict(const SafetensorsFile& file, ParameterSet& params);
 // The same from anywhere: `load` fills the tensor of a name, and is called for each that state_dict would
 // give.

@@ -63,7 +63,8 @@ std::string vocabulary_metadata(const Vocabulary& vocabulary) {
 }
 
 Vocabulary load_vocabulary(const std::filesystem::path& path) {
-  require_input(!std::filesystem::is_directory(path), "{}: a folder, not a file", path.string());
+  std::error_code unreadable;  // which opening it says
+  require_input(!std::filesystem::is_directory(path, unreadable), "{}: a folder, not a file", path.string());
   std::ifstream file(path, std::ios::binary);
   require_input(file.good(), "{}: {}", path.string(), std::strerror(errno));
   const std::string text((std::istreambuf_iterator<char>(file)), {});

@@ -6,17 +6,12 @@
 
 #include "framework/gemm.h"
 #include "framework/kernels/kernels.h"
+#include "framework/ops.h"
 #include "framework/profile.h"
 #include "layers/recurrent.h"
 
 namespace unroll::inline UNROLL_REAL::fused {
 
-// x's gradient gains d.
-inline void contribute(const Tensor& d, const Var& x) {
-  if (!x.wants_grad()) return;
-  const Into dx = x.gradient();
-  kernels().affine(d.data(), 1, 0, dx.tensor.data(), d.size(), dx.add);
-}
 // x's gradient gains the sum of d's rows.
 inline void contribute_rows(const Tensor& d, const Var& x) {
   if (!x.wants_grad()) return;
