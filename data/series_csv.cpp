@@ -86,6 +86,12 @@ int find_column(const CsvReader& csv, const Columns& columns, std::string_view n
 // Says which columns are read. `first` are the cells of the first row.
 void choose(Columns& columns, const CsvReader& csv, const std::vector<std::string>& first,
             const SeriesOptions& options) {
+  if (columns.names.size() == 1)
+    for (const auto& [separator, name] : {std::pair{';', ";"}, std::pair{'\t', "\\t"}, std::pair{',', ","}})
+      require_input(separator == options.separator || columns.names[0].find(separator) == std::string::npos || first.empty() ||
+                        first[0].find(separator) == std::string::npos,
+                    "{}:1: one column, '{}'; separator = \"{}\" makes several of it", csv.origin(),
+                    one_line(columns.names[0]), name);
   if (!options.time.empty()) {
     columns.time = find_column(csv, columns, options.time);
   } else if (static_cast<int>(first.size()) > columns.skipped) {

@@ -17,9 +17,10 @@ int64_t rows_of(const Part& part) {
 
 SeriesSplit split_at_rows(int64_t rows, int64_t train_end, int64_t valid_end, int64_t test_end) {
   if (test_end == 0) test_end = rows;
-  require_input(0 < train_end && train_end <= valid_end && valid_end < test_end && test_end <= rows,
-                "split: parts that end at rows {}, {} and {} do not follow each other within {} rows",
-                train_end, valid_end, test_end, rows);
+  require_input(
+      0 < train_end && train_end <= valid_end && valid_end < test_end && test_end <= rows,
+      "the parts would end with rows {}, {} and {}, of {} rows: each needs some, but for validation",
+      train_end, valid_end, test_end, rows);
   SeriesSplit split;
   split.train = {{0, train_end, 0}};
   if (valid_end > train_end) split.valid = {{train_end, valid_end, 0}};
@@ -35,19 +36,19 @@ int64_t share_of(int64_t rows, double share) {
 }
 
 void require_shares(double train, double valid) {
-  require_input(
-      train > 0 && valid >= 0 && train + valid < 1,
-      "split: {} for training and {} for validation are no parts of a whole that leave something to test",
-      train, valid);
+  require_input(train > 0 && valid >= 0 && train + valid < 1,
+                "{} for training and {} for validation are no parts of a whole that leave something to test",
+                train, valid);
 }
 
 // The time as a count of the series' form; a coarser one stands for its first moment.
-int64_t count_in(TimeForm form, std::string_view text) {
+int64_t count_in(const Series& series, std::string_view text) {
+  const TimeForm form = series.times.form;
   const auto time = parse_time(text);
-  require_input(time.has_value(), "split: '{}' is not a time", one_line(text));
+  require_input(time.has_value(), "'{}' is not a time, as '{}' is", one_line(text), series.times.text(0));
   if (time->form == form) return time->count;
   require_input(form != TimeForm::number && time->form != TimeForm::number && time->form < form,
-                "split: the series' times are not written as '{}' is", one_line(text));
+                "'{}' is not written as the series' times are: '{}'", one_line(text), series.times.text(0));
   std::string finer = to_text(*time);
   if (time->form == TimeForm::month) finer += "-01";
   if (form == TimeForm::date_time) finer += " 00:00";
@@ -64,7 +65,7 @@ SeriesSplit split_by_fraction(int64_t rows, double train, double valid) {
 SeriesSplit split_by_time(const Series& series, std::string_view valid_from, std::string_view test_from) {
   const std::vector<int64_t>& at = series.times.at;
   const auto first_row = [&](std::string_view text) {
-    return std::lower_bound(at.begin(), at.end(), count_in(series.times.form, text)) - at.begin();
+    return std::lower_bound(at.begin(), at.end(), count_in(series, text)) - at.begin();
   };
   return split_at_rows(series.rows(), first_row(valid_from), first_row(test_from));
 }

@@ -163,12 +163,21 @@ TEST_CASE("text, NaN, infinity and overflow are no values") {
   CHECK(lacks(refusal("a\n1\n\x1b[31m\n"), {"x.csv:3", "'?[31m'"}) == "");  // would colour the terminal
 }
 
+TEST_CASE("a file whose cells are separated otherwise is refused with what separates them") {
+  CHECK(lacks(refusal("a;b\n1;2\n"), {"x.csv:1: one column, 'a;b'", "separator = \";\""}) == "");
+  CHECK(lacks(refusal("a\tb\n1\t2\n"), {"x.csv:1: one column", "separator = \"\\t\""}) == "");
+  CHECK(lacks(refusal("a,b\n1,2\n", {.separator = ';'}),
+              {"x.csv:1: one column, 'a,b'", "separator = \",\""}) == "");
+}
+
 TEST_CASE("missing values are filled in as asked, never with zero") {
   const std::string text = "a,b\n1,10\n,NA\n?,40\n7,\n";
   Series series = parse(text, {.missing = Missing::previous});
   CHECK(series.values == Values{1, 10, 1, 10, 1, 40, 7, 40});
   REQUIRE(series.notes.size() == 1);
   CHECK(series.notes[0] == "4 missing values filled in (the previous value); the first in line 3");
+  for (const double value : parse("a\n21.3\n?\n?\n?\n1\n", {.missing = Missing::previous}).values)
+    CHECK((value == 21.3 || value == 1));  // the same number, to the bit
   series = parse("a,b\n1,10\n,NA\n?,40\n?,50\n9,60\n", {.missing = Missing::interpolate});
   CHECK(series.values == Values{1, 10, 3, 25, 5, 40, 7, 50, 9, 60});
   CHECK(lacks(refusal(text, {.missing = Missing::interpolate}),

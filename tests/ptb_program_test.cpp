@@ -39,6 +39,35 @@ TEST_CASE("a run writes its model, recipe and log into a folder of its own, and 
   CHECK(read_text(folder / "again/last.safetensors").size() > 1000);
 }
 
+TEST_CASE("the bits of a training do not depend on the number of threads") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  const auto trained_on = [&](const std::string& threads) {
+    ptb_out({"train", "tiny.toml", "--threads", threads, "--out", threads, "--set", "model.hidden=130"},
+            folder.path());
+    return read_text(folder / threads / "last.safetensors");
+  };
+  CHECK(trained_on("1") == trained_on("3"));
+}
+
+TEST_CASE("a model scores and writes here, whichever engine trained it") {
+  const Folder folder;
+  const SafetensorsFile file(trained() / "model/last.safetensors");
+  std::vector<NamedTensor> tensors;
+  for (const auto& entry : file.entries()) tensors.push_back({entry.name, file.load(entry.name)});
+  Metadata metadata = file.metadata();
+  std::string& recipe = metadata["recipe"];
+  const std::string key = "engine = \"auto\"";
+  REQUIRE(recipe.find(key) != std::string::npos);
+  recipe.replace(recipe.find(key), key.size(), "engine = \"cudnn\"");
+  write_safetensors(folder / "of-a-gpu.safetensors", tensors, metadata);
+  const auto written = [&](const fs::path& model) {
+    return ptb_out({"generate", model.string()}, folder.path());
+  };
+  CHECK(written("of-a-gpu.safetensors") == written(trained() / "model/last.safetensors"));
+  CHECK(ptb({"evaluate", "of-a-gpu.safetensors"}, folder.path()).code == 0);
+}
+
 TEST_CASE("every key of a recipe is documented") {
   const std::string documentation = read_text("docs/recipes.md");
   REQUIRE(!documentation.empty());

@@ -215,9 +215,11 @@ TEST_CASE("recipe: values set from outside") {
     p.reader.set(std::string("data.path=") + path);
     CHECK(p.settings.path == path);
   }
-  p.reader.set("training.seed=7", "--seed");
+  p.reader.set("training.seed=7", "--seed 7");
   CHECK(p.settings.seed == 7);
 
+  p.reader.set("training.learning_rate=10000000000000000");  // more than a double can count to
+  CHECK(p.settings.learning_rate == 1e16);
   CHECK(p.set_error("model.hiden=3") ==
         "--set model.hiden=3: unknown key 'model.hiden'; did you mean 'model.hidden'?");
   CHECK(p.set_error("hidden=3") == "--set hidden=3: unknown key 'hidden'; did you mean 'model.hidden'?");
@@ -367,9 +369,9 @@ TEST_CASE("recipe: found by name or by path") {
     CHECK(same.text == recipe.text);
   }
   CHECK(error_of([] { find_recipe("ptb-smal", "ptb"); }) ==
-        "there is no recipe 'ptb-smal'; did you mean 'ptb-small'?; bundled are awd-lstm, demo, ptb-large, "
+        "there is no recipe 'ptb-smal'; bundled are awd-lstm, demo, ptb-large, "
         "ptb-large-tied, ptb-medium, ptb-medium-tied, ptb-small, ptb-variational-medium; a file of yours "
-        "ends in .toml");
+        "ends in .toml; did you mean 'ptb-small'?");
   CHECK(error_of([] { find_recipe("none/x.toml"); }) == "none/x.toml: there is no such recipe");
   CHECK(error_of([] { find_recipe("x.toml"); }) == "x.toml: there is no such recipe");
   CHECK(error_of([] { find_recipe("./"); }) == "./: a folder, not a recipe");

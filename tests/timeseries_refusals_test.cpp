@@ -28,6 +28,8 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
     metadata[key] = value;
     write_safetensors(folder / name, tensors, metadata);
   };
+  folder.write("semicolons.csv", "date;load\n2020-01-01;1\n");
+  rewritten("ptb.safetensors", "program", "unroll ptb");
   rewritten("channels.safetensors", "channels", "[]");
   rewritten("scale.safetensors", "channels", R"({"names":["load","noise"],"shift":[0,0],"scale":[1,0]})");
   rewritten("shape.safetensors", "recipe", "[model]\nhidden = 9\n[data]\nwindow = 12\nhorizon = 3\n");
@@ -40,7 +42,17 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
   const std::vector<Case> cases = {
       {{"trian"}, {"'trian'", "'train'"}},
       {{"train"}, {"RECIPE"}},
-      {{"train", "demo"}, {"'demo'", "airline"}},
+      {{"train", "demo"}, {"recipe 'demo' is one of ptb, not of timeseries"}},
+      {{"train", "airlin"}, {"'airlin'", "did you mean 'airline'?"}},
+      {{"help", "trian"}, {"did you mean 'train'?"}},
+      {{"report", "nowhere"}, {"nowhere: there is no such folder"}},
+      {train + Words{"--seed=-1"}, {"train: --seed '-1': a whole number from 0 up is expected"}},
+      {train + Words{"--threads", "33"}, {"threads: 33", "32"}},
+      {train + Words{"--log-every", "0"}, {"--log-every 0: 'training.log_every'", "at least 1"}},
+      {{"backtest", "tiny.toml", "--csv", "wave.csv", "--folds", "few"}, {"--folds 'few': a whole number"}},
+      {{"train", "tiny.toml", "--csv", "semicolons.csv"}, {"semicolons.csv:1", "separator = \";\""}},
+      {{"evaluate", "ptb.safetensors"},
+       {"ptb.safetensors: a model of 'unroll ptb', not of 'unroll timeseries'"}},
       {{"train", "tiny.toml"}, {"tiny", "--csv"}},
       {{"train", "tiny.toml", "--csv", "nowhere.csv"}, {"nowhere.csv"}},
       {{"train", "tiny.toml", "--csv", "ragged.csv"}, {"ragged.csv:3"}},
@@ -59,9 +71,12 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
       {with({"data.window=500"}), {"rows", "503"}},
       {with({"data.train=1.5"}), {"data.train", "1"}},
       {with({"data.split=rows"}), {"data.split", "data.train_rows"}},
-      {with({"data.split=rows", "data.train_rows=9000", "data.valid_rows=10"}), {"600"}},
+      {with({"data.split=rows", "data.train_rows=9000", "data.valid_rows=10"}),
+       {"wave.csv: data.train_rows = 9000, data.valid_rows = 10", "600"}},
       {with({"data.split=time"}), {"data.split", "data.valid_from"}},
-      {with({"data.split=time", "data.valid_from=soon", "data.test_from=2020-01-20"}), {"soon"}},
+      {with({"data.split=time", "data.valid_from=soon", "data.test_from=2020-01-20"}),
+       {"wave.csv: data.valid_from = 'soon'", "'soon' is not a time, as '2020-"}},
+      {with({"data.separator=a"}), {"one of \",\", \";\", \"\\t\""}},
       {with({"data.valid=0"}), {"training.keep"}},
       {with({"data.drop_last_pairs=2"}), {"data.drop_last_pairs", "data.window = 1"}},
       {with({"training.loss=quantile", "training.quantiles=[0.9, 0.5]"}), {"training.quantiles", "ascend"}},

@@ -25,7 +25,7 @@ struct RecipeForm {
     RecipeReader reader;
     declare(reader, recipe);
     reader.read(file);
-    for (const auto& [assignment, origin] : overrides) reader.set(assignment, origin);
+    for (const auto& [assignment, said] : overrides) reader.set(assignment, said);
     check(reader, recipe);
     return recipe;
   }

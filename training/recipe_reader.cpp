@@ -1,6 +1,7 @@
 #include "training/recipe_reader.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -27,6 +28,8 @@ std::string toml_string(std::string_view text) {
   for (char c : text) {
     if (c == '"' || c == '\\') {
       result += {'\\', c};
+    } else if (c == '\t') {
+      result += "\\t";
     } else if (static_cast<unsigned char>(c) < 32 || c == 127) {
       result += fmt::format("\\u{:04X}", static_cast<unsigned char>(c));
     } else {
@@ -100,9 +103,20 @@ void check_range(const RecipeKey& key, double value, const std::string& text) {
   if (!low || !high) throw Complaint{fmt::format("must be {}, got {}", key.range(), text)};
 }
 
+// With commas between them; what is more than a word as TOML writes it: ",", ";", "\t".
+std::string listed(const std::vector<std::string>& words) {
+  std::vector<std::string> shown;
+  for (const std::string& word : words) {
+    const bool plain =
+        std::ranges::all_of(word, [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; });
+    shown.push_back(plain ? word : toml_string(word));
+  }
+  return fmt::format("{}", fmt::join(shown, ", "));
+}
+
 void check_word(const RecipeKey& key, const std::string& word) {
   if (key.words.empty() || std::find(key.words.begin(), key.words.end(), word) != key.words.end()) return;
-  throw Complaint{fmt::format("must be one of {}; got '{}'{}", fmt::join(key.words, ", "), one_line(word),
+  throw Complaint{fmt::format("must be one of {}; got '{}'{}", listed(key.words), one_line(word),
                               did_you_mean(nearest(word, key.words)))};
 }
 
@@ -132,7 +146,8 @@ T convert(const RecipeKey& key, const toml::node& node) {
     return static_cast<T>(value->get());
   } else if constexpr (std::is_floating_point_v<T>) {
     if (!node.is_number()) throw mismatch();
-    const double value = *node.value<double>();
+    const auto* whole = node.as_integer();
+    const double value = whole ? static_cast<double>(whole->get()) : node.as_floating_point()->get();
     const std::string text = short_number(value);
     if (!std::isfinite(static_cast<T>(value))) throw Complaint{fmt::format("must be finite, got {}", text)};
     check_range(key, value, text);
@@ -198,8 +213,11 @@ RecipeFile find_recipe(std::string_view name_or_path, std::string_view program) 
         return {name, "recipes/" + name + ".toml", std::string(recipe.text)};
     }
     const auto names = bundled_recipes(program);
-    throw InputError(fmt::format("there is no recipe '{}'{}; bundled are {}; a file of yours ends in .toml",
-                                 one_line(name), did_you_mean(nearest(name, names)), fmt::join(names, ", ")));
+    for (const BundledRecipe& recipe : bundled_recipe_texts())
+      if (recipe.name == name)
+        throw InputError(fmt::format("recipe '{}' is one of {}, not of {}", name, recipe.program, program));
+    throw InputError(fmt::format("there is no recipe '{}'; bundled are {}; a file of yours ends in .toml{}",
+                                 one_line(name), fmt::join(names, ", "), did_you_mean(nearest(name, names))));
   }
   constexpr std::size_t at_most = 1 << 20;
   std::error_code error;
@@ -230,7 +248,7 @@ RecipeKey& RecipeKey::unit(std::string text) { return unit_text = std::move(text
 RecipeKey& RecipeKey::source(std::string text) { return source_text = std::move(text), *this; }
 
 std::string RecipeKey::type() const {
-  if (!words.empty() && takes_string(*this)) return fmt::format("one of {}", fmt::join(words, ", "));
+  if (!words.empty()) return (takes_string(*this) ? "one of " : "a list of ") + listed(words);
   return std::visit(
       [](const auto& f) -> std::string {
         using F = std::decay_t<decltype(f)>;
@@ -375,8 +393,8 @@ void RecipeReader::read(const RecipeFile& file) {
   file_ = file.origin;
 }
 
-void RecipeReader::set(std::string_view text, const std::string& origin) {
-  const std::string place = fmt::format("{} {}", origin, one_line(text));
+void RecipeReader::set(std::string_view text, const std::string& said) {
+  const std::string place = one_line(said.empty() ? fmt::format("--set {}", text) : said);
   const std::size_t equals = text.find('=');
   const std::string path(trimmed(text.substr(0, equals)));
   const std::string value(equals == std::string_view::npos ? "" : trimmed(text.substr(equals + 1)));

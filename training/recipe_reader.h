@@ -88,8 +88,9 @@ class RecipeReader {
   // line: "recipes/x.toml:7: unknown key 'model.hiden'; did you mean 'model.hidden'?"; the fields are then
   // unchanged.
   void read(const RecipeFile& file);
-  // "section.key=value": the value is TOML, or a bare word. `origin` begins the message of an error.
-  void set(std::string_view assignment, const std::string& origin = "--set");
+  // "section.key=value": the value is TOML, or a bare word. `said` is what the user wrote, and begins the message
+  // of an error; empty: "--set section.key=value".
+  void set(std::string_view assignment, const std::string& said = "");
 
   // True if a recipe or a set() named the key ("model.hidden").
   bool given(const std::string& path) const { return origins_.contains(path); }
@@ -118,10 +119,10 @@ class RecipeReader {
   std::string file_ = "recipe";                 // origin of what was read last
 };
 
-// Another value for a key, and the option that brought it.
+// Another value for a key.
 struct Override {
   std::string assignment;  // "section.key=value"
-  std::string origin;      // "--set"
+  std::string said = {};   // what the user wrote, if that was not --set and the assignment: "--seed 3"
 };
 
 // The keys whose values differ between two recipes of one program, the values as TOML.

@@ -7,8 +7,13 @@ namespace unroll {
 
 void declare_training_keys(RecipeReader& reader, TrainingSection& training) {
   reader.section("training", "The loop.");
-  reader.key("epochs", training.epochs, "times that the training split is read").at_least(1);
-  reader.key("accumulate", training.accumulate, "windows whose mean gradient makes one step").at_least(1);
+  reader.key("epochs", training.epochs, "times that the training split is read")
+      .at_least(1)
+      .at_most(1'000'000);
+  reader
+      .key("accumulate", training.accumulate,
+           "windows (of a series: batches of them) whose mean gradient makes one step")
+      .at_least(1);
   reader.key("clip", training.clip, "a step's gradient is scaled down to this norm; 0: never").at_least(0);
   reader
       .key(

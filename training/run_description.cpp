@@ -95,6 +95,8 @@ void write_run_description(const std::filesystem::path& folder, const RunDescrip
 }
 
 RunDescription read_run_description(const std::filesystem::path& folder) {
+  std::error_code error;
+  require_input(std::filesystem::is_directory(folder, error), "{}: there is no such folder", folder.string());
   const std::string path = (folder / "report.json").string();
   std::ifstream file(path, std::ios::binary);
   require_input(file.good(), "{}: cannot be read; it is written as a run begins", path);

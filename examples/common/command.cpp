@@ -1,6 +1,8 @@
 #include "examples/common/command.h"
 
 #include <algorithm>
+#include <charconv>
+#include <system_error>
 #include <type_traits>
 
 #include <boost/program_options.hpp>
@@ -9,11 +11,35 @@
 #include "examples/common/pages.h"
 #include "framework/check.h"
 #include "framework/nearest.h"
+#include "framework/one_line.h"
 #include "training/recipe_reader.h"
 
 namespace unroll {
 
 namespace po = boost::program_options;
+
+namespace {
+
+// Whether the text is a number of the field's kind, where that is a number.
+void check_number(const std::string& command, const Option& option, const std::string& text) {
+  std::visit(
+      [&](const auto* field) {
+        using T = std::remove_cvref_t<decltype(*field)>;
+        if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
+          T number;
+          const char* const end = text.data() + text.size();
+          const auto [stopped, error] = std::from_chars(text.data(), end, number);
+          require_input(error == std::errc() && stopped == end, "{}: --{} '{}': {} is expected", command,
+                        option.name, one_line(text),
+                        !std::is_integral_v<T>   ? "a number"
+                        : !std::is_unsigned_v<T> ? "a whole number"
+                                                 : "a whole number from 0 up");
+        }
+      },
+      option.field);
+}
+
+}  // namespace
 
 Option& Option::one_of(std::vector<std::string> accepted) {
   words = std::move(accepted);
@@ -26,8 +52,11 @@ Option& Option::otherwise(std::string text) {
   return *this;
 }
 
-Command::Command(std::string program, Entry name, std::vector<std::string> arguments)
-    : program_(std::move(program)), name_(std::move(name)), arguments_(std::move(arguments)) {}
+Command::Command(std::string program, Entry name, std::vector<std::string> arguments, std::string first_run)
+    : program_(std::move(program)),
+      first_run_(std::move(first_run)),
+      name_(std::move(name)),
+      arguments_(std::move(arguments)) {}
 
 void Command::word(std::string name, std::string description) {
   word_ = {std::move(name), std::move(description)};
@@ -80,8 +109,13 @@ bool Command::parse() {
   try {
     const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
     po::variables_map found;
-    po::store(po::command_line_parser(arguments_).options(known).positional(places).style(style).run(),
-              found);
+    const auto parsed =
+        po::command_line_parser(arguments_).options(known).positional(places).style(style).run();
+    for (const Option& option : options_)
+      for (const po::option& given : parsed.options)
+        if (given.string_key == option.name)
+          for (const std::string& text : given.value) check_number(name(), option, text);
+    po::store(parsed, found);
     po::notify(found);
     for (const auto& [name, value] : found)
       if (!value.defaulted()) given_.insert(name);

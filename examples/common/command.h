@@ -47,8 +47,9 @@ struct Entry {
 
 class Command {
  public:
-  // Of a program; what it is called and in a few words does; the arguments that follow its name.
-  Command(std::string program, Entry name, std::vector<std::string> arguments);
+  // Of a program; what it is called and in a few words does; the arguments that follow its name; a folder that
+  // the program's first run would leave, for examples.
+  Command(std::string program, Entry name, std::vector<std::string> arguments, std::string first_run);
 
   // What it does: a paragraph.
   void describe(std::string text) { description_ = std::move(text); }
@@ -84,6 +85,7 @@ class Command {
   bool given(const std::string& option) const { return given_.contains(option); }
 
   const std::string& program() const { return program_; }
+  const std::string& first_run() const { return first_run_; }  // "runs/demo-1"
   const std::string& name() const { return name_.what; }
   const std::string& purpose() const { return name_.description; }
   const std::string& description() const { return description_; }
@@ -98,7 +100,7 @@ class Command {
   void take(const std::vector<std::string>& words);
   void check_words() const;
 
-  std::string program_, description_, group_ = "Options", positional_;
+  std::string program_, first_run_, description_, group_ = "Options", positional_;
   Entry name_, word_;
   std::vector<std::string> arguments_;
   std::deque<Option> options_;  // deque: references stay valid

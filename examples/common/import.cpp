@@ -35,10 +35,11 @@ std::vector<Override> ImportOptions::overrides(
     for (const auto& [of_shape, value] : of_shapes)
       require_input(key != of_shape, "--set {}: what {} is, the shapes in {} say", assignment, key,
                     file.string());
-    overrides.push_back({assignment, "--set"});
+    overrides.push_back({assignment});
   }
   for (const auto& [key, value] : of_shapes)
-    overrides.push_back({fmt::format("{}={}", key, value), file.string()});
+    overrides.push_back(
+        {fmt::format("{}={}", key, value), fmt::format("{} {}={}", file.string(), key, value)});
   return overrides;
 }
 

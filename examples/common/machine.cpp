@@ -27,7 +27,9 @@ void Machine::add_to_resumed(Command& command) {
 }
 
 void Machine::use(const Command& command) const {
-  if (threads != 0 || command.given("threads")) set_threads(threads);
+  require_input(!command.given("threads") || threads >= 1, "{}: --threads {}: at least 1 is needed",
+                command.name(), threads);
+  if (threads != 0) set_threads(threads);
   set_device(device_named(device));
 }
 

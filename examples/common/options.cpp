@@ -19,27 +19,29 @@ void add_watch_options(Command& command, bool& quiet, bool& profile) {
 }
 
 void add_checkpoint(Command& command) {
-  command.word("CHECKPOINT", "a model's file that training has left: runs/demo-1/last.safetensors");
+  command.word("CHECKPOINT",
+               "a model's file that training has left: " + command.first_run() + "/last.safetensors");
 }
 
 // What model.engine takes.
 RecipeOptions::RecipeOptions(const RecipeReader& keys)
     : engines_(std::ranges::find(keys.keys(), "model.engine", &RecipeKey::path)->words) {}
 
-void RecipeOptions::add_with_recipe(Command& command, bool with_seed) {
+void RecipeOptions::add_with_recipe(Command& command, bool with_seed, bool with_engine) {
   command.word("RECIPE", fmt::format("a TOML file, or the name of a bundled recipe: {}",
                                      fmt::join(bundled_recipes(command.program()), ", ")));
-  add_to(command, with_seed);
+  add_to(command, with_seed, with_engine);
 }
 
-void RecipeOptions::add_to(Command& command, bool with_seed) {
+void RecipeOptions::add_to(Command& command, bool with_seed, bool with_engine) {
   command.group("Recipe");
   command.option("set", sets_, "KEY=VALUE",
                  "another value for a key of the recipe, as in model.hidden=300; may be repeated");
-  command
-      .option("engine", engine_, "NAME",
-              "how the recurrent layers are computed; before the recipe's model.engine")
-      .one_of(engines_);
+  if (with_engine)
+    command
+        .option("engine", engine_, "NAME",
+                "how the recurrent layers are computed; before the recipe's model.engine")
+        .one_of(engines_);
   if (with_seed)
     command.option("seed", seed_, "N", "of first values and dropout masks; before the recipe's training.seed")
         .otherwise("");
@@ -47,9 +49,10 @@ void RecipeOptions::add_to(Command& command, bool with_seed) {
 
 std::vector<Override> RecipeOptions::overrides(const Command& command) const {
   std::vector<Override> overrides;
-  for (const std::string& assignment : sets_) overrides.push_back({assignment, "--set"});
-  if (command.given("engine")) overrides.push_back({fmt::format("model.engine={}", engine_), "--engine"});
-  if (command.given("seed")) overrides.push_back({fmt::format("training.seed={}", seed_), "--seed"});
+  for (const std::string& assignment : sets_) overrides.push_back({assignment});
+  if (command.given("engine")) overrides.push_back({"model.engine=" + engine_, "--engine " + engine_});
+  if (command.given("seed"))
+    overrides.push_back({fmt::format("training.seed={}", seed_), fmt::format("--seed {}", seed_)});
   return overrides;
 }
 

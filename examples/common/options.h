@@ -20,9 +20,10 @@ class RecipeOptions {
   // `keys`: those of the program's recipes, model.engine among them.
   explicit RecipeOptions(const RecipeReader& keys);
   // `with_seed`: --seed too.
-  void add_to(Command& command, bool with_seed = false);
+  // `with_engine`: --engine.
+  void add_to(Command& command, bool with_seed = false, bool with_engine = true);
   // The same and the word RECIPE.
-  void add_with_recipe(Command& command, bool with_seed = false);
+  void add_with_recipe(Command& command, bool with_seed = false, bool with_engine = true);
   // Once the command has been parsed.
   std::vector<Override> overrides(const Command& command) const;
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "examples/common/invocation.h"
 #include "examples/common/pages.h"
 #include "framework/check.h"
 #include "framework/nearest.h"
@@ -15,6 +16,17 @@
 namespace unroll {
 
 namespace {
+
+std::string first_run(const Program& program) {
+  return fmt::format("runs/{}-1", program.without_arguments.back());
+}
+
+InputError no_command(const std::string& word, const std::vector<std::string>& names) {
+  const std::string meant = nearest(word, names);
+  return InputError(fmt::format("there is no command '{}'; {}", word,
+                                meant.empty() ? fmt::format("there are {}", fmt::join(names, ", "))
+                                              : fmt::format("did you mean '{}'?", meant)));
+}
 
 // "help" prints whatever the table of commands is good for.
 Program::Listed help_command(const Program& program) {
@@ -40,9 +52,12 @@ Program::Listed help_command(const Program& program) {
             if (man) return fmt::print("{}", manual_page(program));
             if (!shell.empty()) return fmt::print("{}", bash_completion(program));
             if (command.positional().empty()) return fmt::print("{}", help_page(program, page_columns()));
-            for (const Command& one : declared_commands(program))
+            std::vector<std::string> names;
+            for (const Command& one : declared_commands(program)) {
               if (one.name() == command.positional()) return fmt::print("{}", help_page(one, page_columns()));
-            throw InputError(fmt::format("help: there is no command '{}'", command.positional()));
+              names.push_back(one.name());
+            }
+            throw no_command(command.positional(), names);
           }};
 }
 
@@ -61,15 +76,12 @@ void carry_out(const Program& program, std::vector<std::string> arguments) {
   std::vector<std::string> names;
   for (const Program::Listed& listed : all_commands(program)) {
     if (listed.name == word) {
-      Command command(program.name, {listed.name, listed.purpose}, std::move(arguments));
+      Command command(program.name, {listed.name, listed.purpose}, std::move(arguments), first_run(program));
       return listed.run(command);
     }
     names.push_back(listed.name);
   }
-  const std::string meant = nearest(word, names);
-  throw InputError(fmt::format("there is no command '{}'; {}", word,
-                               meant.empty() ? fmt::format("there are {}", fmt::join(names, ", "))
-                                             : fmt::format("did you mean '{}'?", meant)));
+  throw no_command(word, names);
 }
 
 }  // namespace
@@ -77,7 +89,8 @@ void carry_out(const Program& program, std::vector<std::string> arguments) {
 std::vector<Command> declared_commands(const Program& program) {
   std::vector<Command> commands;
   for (const Program::Listed& listed : all_commands(program)) {
-    commands.emplace_back(program.name, Entry{listed.name, listed.purpose}, std::vector<std::string>{});
+    commands.emplace_back(program.name, Entry{listed.name, listed.purpose}, std::vector<std::string>{},
+                          first_run(program));
     commands.back().only_declare();
     listed.run(commands.back());
   }
@@ -106,6 +119,7 @@ int run(const Program& program, int argc, char** argv) {
     fmt::print(stderr, "{}: {}\n", program.name, message);
     return code;
   };
+  remember_invocation(argv[0]);
   try {
     carry_out(program, {argv + 1, argv + argc});
     if (std::fflush(stdout) != 0) return fail(1, "the output could not be written");

@@ -11,8 +11,9 @@ void report_command(Command& command) {
   command.describe(
       "Makes report.html of a run's folder again, from the files beside it: after an interruption in the "
       "middle of an epoch, or for a look while the run goes on.");
-  command.word("DIR", "folder of a run: runs/demo-1");
-  command.example("report runs/demo-1", "then open runs/demo-1/report.html");
+  command.word("DIR", "folder of a run: " + command.first_run());
+  command.example("report " + command.first_run(),
+                  fmt::format("then open {}/report.html", command.first_run()));
   if (!command.parse()) return;
   const std::filesystem::path folder = command.positional();
   write_report(folder);

@@ -17,7 +17,7 @@ bool parse_resume(Command& command, const DataOption& data, RecipeOptions recipe
       "comes out has the same bits as if it had never been interrupted. What is changed is said; what "
       "changes a shape is refused. A run that is finished says its results again.",
       data.what));
-  command.word("DIR", "the folder of a run: runs/demo-1");
+  command.word("DIR", "the folder of a run: " + command.first_run());
   recipe.add_to(command);
   command.group(data.heading);
   command.option(data.name, data_given, data.value, data.description).otherwise("where it was");
@@ -25,8 +25,9 @@ bool parse_resume(Command& command, const DataOption& data, RecipeOptions recipe
   command.group("Output");
   add_json_option(command, run.json);
   add_watch_options(command, run.quiet, run.profile);
-  command.example("resume runs/demo-1", "after Ctrl-C, a crash, a power cut");
-  command.example("resume runs/demo-1 --set training.epochs=20", "more epochs than were asked for at first");
+  command.example("resume " + command.first_run(), "after Ctrl-C, a crash, a power cut");
+  command.example(fmt::format("resume {} --set training.epochs=200", command.first_run()),
+                  "more epochs than were asked for at first");
   if (!command.parse()) return false;
   run.program = command.program();
   run.resume = true;
@@ -64,7 +65,8 @@ void TrainOutput::add_to(Command& command, RunOptions& run) {
 
 void TrainOutput::take(const Command& command, RunOptions& run, std::vector<Override>& overrides) const {
   if (command.given("log-every"))
-    overrides.push_back({fmt::format("training.log_every={}", log_every_), "--log-every"});
+    overrides.push_back(
+        {fmt::format("training.log_every={}", log_every_), fmt::format("--log-every {}", log_every_)});
   require_input(!command.given("out") || !out_.empty(), "train: --out names no folder");
   run.program = command.program();
   run.out = out_;

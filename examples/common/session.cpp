@@ -1,5 +1,6 @@
 #include "examples/common/session.h"
 
+#include "examples/common/invocation.h"
 #include "examples/common/run_start.h"
 #include "framework/device.h"
 #include "framework/gemm.h"
@@ -91,7 +92,7 @@ void Session::run() {
     report(trainer, folder);
   } catch (const Error&) {
     if (fs::exists(folder / "last.safetensors"))
-      voice_.say("\nnext    ./run {} resume {}\n", options_.program, folder.string());
+      voice_.say("\nnext    {} resume {}\n", invocation(options_.program), folder.string());
     throw;
   }
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "examples/common/invocation.h"
 #include "examples/common/session.h"
 #include "framework/memory.h"
 #include "training/report.h"
@@ -80,8 +81,8 @@ void Session::report(const Trainer& trainer, const fs::path& folder) {
                 format_number(times.rate()), trainee_.description.names.unit, format_duration(times.training),
                 times.saving + times.logging + seconds_of_pages_);
   tell_memory();
-  voice_.tell("model   {}\nreport  {}\nnext    ./run {} {} {}\n", file.string(),
-              (folder / "report.html").string(), options_.program, trainee_.next, file.string());
+  voice_.tell("model   {}\nreport  {}\nnext    {} {} {}\n", file.string(), (folder / "report.html").string(),
+              invocation(options_.program), trainee_.next, file.string());
   print_json(trainer, trainer.state().epoch);
 }
 

@@ -1,11 +1,11 @@
 // ptb evaluate: the perplexity of a saved model on a split of its text.
-#include <chrono>
 
 #include <fmt/format.h>
 
 #include "cached_score.h"
 #include "commands.h"
 #include "examples/common/machine.h"
+#include "framework/clock.h"
 #include "options.h"
 #include "result.h"
 #include "saved_model.h"
@@ -65,7 +65,7 @@ void evaluate(Command& command) {
   }
   const SplitText text = load_split(saved.recipe, data, split, saved.vocabulary);
 
-  const auto begin = std::chrono::steady_clock::now();
+  const double begin = clock_seconds();
   const int32_t eos = saved.vocabulary.eos();
   Result result(saved.recipe, *saved.model);
   Score scored;
@@ -76,7 +76,7 @@ void evaluate(Command& command) {
   } else {
     scored = score(*saved.model, text.tokens, eos, batch);
   }
-  result.run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  result.run.seconds = clock_seconds() - begin;
   result.run.count = scored.tokens;
   result.run.rate = static_cast<double>(scored.tokens) / result.run.seconds;
   (split == Split::train   ? result.train_perplexity

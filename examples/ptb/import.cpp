@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "commands.h"
+#include "examples/common/invocation.h"
 #include "options.h"
 #include "recipe_layers.h"
 #include "saved_model.h"
@@ -93,7 +94,7 @@ void import_model(Command& command) {
              data.empty() ? "" : ", numbered as they first appear");
   fmt::print("embedding {}, {}, decoder {}\n", torch.layers.input, describe_layers(recipe),
              torch.tied ? "tied to the embedding" : "with weights of its own");
-  fmt::print("{}: written\nnext    ./run ptb evaluate {}\n", options.out, options.out);
+  fmt::print("{}: written\nnext    {} evaluate {}\n", options.out, invocation("ptb"), options.out);
 }
 
 }  // namespace ptb

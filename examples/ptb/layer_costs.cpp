@@ -1,9 +1,9 @@
 #include "layer_costs.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 
+#include "framework/clock.h"
 #include "model.h"
 #include "recipe_layers.h"
 
@@ -55,10 +55,10 @@ double seconds_of_window(const Recipe& recipe) {
   params.gradients();  // from here on there is memory for both
   const Tensor x = Tensor::zeros({recipe.data.bptt, recipe.data.batch, recipe.model.embedding});
   const RecurrentState state = layers.zero_state(recipe.data.batch);
-  const auto begin = std::chrono::steady_clock::now();
+  const double begin = clock_seconds();
   Tape tape;
   tape.backward(sum(layers(tape.watch(x), state).y));
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return clock_seconds() - begin;
 }
 
 // What its definition says, times left out.

@@ -3,24 +3,13 @@
 #include <algorithm>
 #include <iterator>
 
-#include "framework/one_line.h"
+#include "examples/common/model_file.h"
 #include "recipe_layers.h"
 #include "training/checkpoint.h"
 #include "training/state_dict.h"
 #include "training/vocabulary_file.h"
 
 namespace ptb {
-
-namespace {
-
-const std::string& metadata(const SafetensorsFile& file, const std::string& key) {
-  const auto found = file.metadata().find(key);
-  require_input(found != file.metadata().end(), "{}: not a model of ptb: its metadata has no '{}'",
-                file.path(), key);
-  return found->second;
-}
-
-}  // namespace
 
 Metadata model_metadata(const Recipe& recipe, const Vocabulary& vocabulary) {
   return {{"program", "unroll ptb"},
@@ -58,9 +47,7 @@ SavedModel load_model(const std::filesystem::path& path) {
   const SafetensorsFile file(path);
   check_checkpoint_version(file);
   SavedModel saved;
-  saved.recipe = load_recipe({.name = one_line(metadata(file, "recipe_name")),
-                              .origin = path.string() + ": recipe",
-                              .text = metadata(file, "recipe")});
+  saved.recipe = load_recipe(recipe_of(file, "ptb"), for_this_machine());
   saved.vocabulary = vocabulary_of(file);
   require_input(saved.vocabulary.size() > 0, "{}: its vocabulary is empty", file.path());
   saved.model = std::make_unique<LanguageModel>(saved.recipe, saved.vocabulary.size());

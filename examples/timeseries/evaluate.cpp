@@ -1,8 +1,8 @@
 // timeseries evaluate: the scores of a saved model on a split of its series, beside the naive rules.
-#include <chrono>
 
 #include "commands.h"
 #include "examples/common/machine.h"
+#include "framework/clock.h"
 #include "framework/gemm.h"
 #include "options.h"
 #include "saved_model.h"
@@ -52,7 +52,7 @@ void evaluate(Command& command) {
   saved.check_channels(data.series());
   const auto model = saved.make_model(*data.train);
 
-  const auto begin = std::chrono::steady_clock::now();
+  const double begin = clock_seconds();
   nlohmann::ordered_json scores = nlohmann::ordered_json::object();
   int64_t count = 0;
   std::vector<TestPart> parts = parts_of(data, split);
@@ -63,7 +63,7 @@ void evaluate(Command& command) {
     count += part.windows.count();
   }
   if (!json) return;
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const double seconds = clock_seconds() - begin;
   const RunResult result{
       .recipe = saved.recipe.name,
       .engine = model->recurrent() ? std::string(name_of(model->recurrent()->choice().engine)) : "none",
@@ -88,7 +88,7 @@ void baselines(Command& command) {
       "Scores the naive rules on the windows that a recipe's model would be scored on: last value, seasonal "
       "naive, the same times the growth over a season, mean, autoregression; to detect, the majority class, "
       "a threshold of one channel, logistic regression. What does not beat them has learnt nothing.");
-  options.add_with_recipe(command);
+  options.add_with_recipe(command, false, false);
   command.group("Series");
   add_csv_option(command, csv);
   command.option("split", split, "NAME", "what is scored").one_of({"valid", "test", "train"});

@@ -3,6 +3,7 @@
 
 #include "commands.h"
 #include "examples/common/explanations.h"
+#include "examples/common/machine.h"
 #include "options.h"
 #include "scores.h"
 
@@ -42,17 +43,20 @@ RunDescription::Table table_of_parts(const SeriesData& data) {
 
 void explain(Command& command) {
   std::string csv;
+  Machine machine;
   RecipeOptions options = recipe_options();
   command.describe(
       "Says what a recipe makes of a series before anything is trained: what is read and what predicted, the "
       "rows and windows of each part, the model's parameters, which engine computes and why, and the course "
       "of the learning rate.");
   options.add_with_recipe(command);
-  command.group("Series");
+  command.group("Series and machine");
   add_csv_option(command, csv);
+  machine.add_to(command);
   command.example("explain airline", "the bundled series of airline passengers");
-  command.example("explain etth1 --csv ETTh1.csv --set model.hidden=64", "what a wider model would cost");
+  command.example("explain etth1 --csv ETTh1.csv --set model.hidden=128", "what a wider model would cost");
   if (!command.parse()) return;
+  machine.use(command);
   const Recipe recipe = load_recipe(command.positional(), options.overrides(command));
   const SeriesData data(recipe, csv);
   const SeriesModel model(recipe, columns_of(*data.train));

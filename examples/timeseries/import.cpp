@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "commands.h"
+#include "examples/common/invocation.h"
 #include "options.h"
 #include "saved_model.h"
 #include "series_data.h"
@@ -92,7 +93,7 @@ void import_model(Command& command) {
   fmt::print("{}\n", torch_modules(model.params));
   fmt::print("reads {} rows of {}, scaled as the training rows of {} say\n", recipe.data.window,
              fmt::join(data.series().channels, ", "), describe(recipe, csv));
-  fmt::print("{}: written\nnext    ./run timeseries evaluate {}{}\n", options.out, options.out,
+  fmt::print("{}: written\nnext    {} evaluate {}{}\n", options.out, invocation("timeseries"), options.out,
              csv.empty() ? "" : " --csv " + csv);
 }
 

@@ -99,7 +99,10 @@ void declare_data(RecipeReader& reader, Recipe& r) {
   reader.key("stride", d.stride, "rows from a window to the next in training; every window is scored")
       .at_least(1)
       .unit("rows");
-  reader.key("batch", d.batch, "windows of a step of training").at_least(1).at_most(1'000'000);
+  reader
+      .key("batch", d.batch, "windows that are computed side by side; a step of training, without accumulate")
+      .at_least(1)
+      .at_most(1'000'000);
   reader.key("eval_batch", d.eval_batch, "windows that are scored side by side")
       .at_least(1)
       .at_most(1'000'000);

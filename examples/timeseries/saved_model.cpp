@@ -5,22 +5,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "examples/common/model_file.h"
 #include "framework/one_line.h"
 #include "training/checkpoint.h"
 #include "training/state_dict.h"
 
 namespace timeseries {
-
-namespace {
-
-const std::string& metadata(const SafetensorsFile& file, const std::string& key) {
-  const auto found = file.metadata().find(key);
-  require_input(found != file.metadata().end(), "{}: not a model of timeseries: its metadata has no '{}'",
-                file.path(), key);
-  return found->second;
-}
-
-}  // namespace
 
 std::string torch_modules(const ParameterSet& params) {
   std::vector<std::string> modules;
@@ -63,10 +53,8 @@ SavedModel read_saved_model(const std::filesystem::path& path) {
   check_checkpoint_version(file);
   SavedModel saved;
   saved.path = path;
-  saved.recipe = load_recipe({.name = one_line(metadata(file, "recipe_name")),
-                              .origin = path.string() + ": recipe",
-                              .text = metadata(file, "recipe")});
-  const auto channels = nlohmann::json::parse(metadata(file, "channels"), nullptr, false);
+  saved.recipe = load_recipe(recipe_of(file, "timeseries"), for_this_machine());
+  const auto channels = nlohmann::json::parse(metadata_of(file, "timeseries", "channels"), nullptr, false);
   try {
     saved.channels = channels.at("names");
     saved.scaling.shift = channels.at("shift").get<std::vector<double>>();

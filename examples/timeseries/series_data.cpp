@@ -9,6 +9,7 @@
 #include "data/forecast_scores.h"
 #include "data/text_file.h"
 #include "framework/check.h"
+#include "framework/one_line.h"
 
 namespace timeseries {
 
@@ -71,6 +72,16 @@ Series with_calendar(const Recipe& recipe, Series series) {
 
 Part rows_between(int64_t begin, int64_t end) { return {{begin, end, 0}}; }
 
+// What is wrong with a split is said of the file and of these keys.
+template <class Split>
+SeriesSplit split_by(const Series& series, const std::string& keys, Split split) {
+  try {
+    return split();
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{}: {}: {}", series.origin, keys, error.what()));
+  }
+}
+
 SeriesSplit make_split(const Recipe& recipe, const Series& series, int64_t rows) {
   const auto& d = recipe.data;
   if (!d.test_files.empty()) {
@@ -81,15 +92,26 @@ SeriesSplit make_split(const Recipe& recipe, const Series& series, int64_t rows)
   }
   switch (d.split) {
     case SplitKind::fraction:
-      return split_by_fraction(rows, d.train, d.valid);
+      return split_by(series, fmt::format("data.train = {}, data.valid = {}", d.train, d.valid),
+                      [&] { return split_by_fraction(rows, d.train, d.valid); });
     case SplitKind::rows: {
       const int64_t valid_end = d.train_rows + d.valid_rows;
-      return split_at_rows(rows, d.train_rows, valid_end, d.test_rows > 0 ? valid_end + d.test_rows : 0);
+      return split_by(series,
+                      fmt::format("data.train_rows = {}, data.valid_rows = {}, data.test_rows = {}",
+                                  d.train_rows, d.valid_rows, d.test_rows),
+                      [&] {
+                        return split_at_rows(rows, d.train_rows, valid_end,
+                                             d.test_rows > 0 ? valid_end + d.test_rows : 0);
+                      });
     }
     case SplitKind::time:
-      return split_by_time(series, d.valid_from, d.test_from);
+      return split_by(series,
+                      fmt::format("data.valid_from = '{}', data.test_from = '{}'", one_line(d.valid_from),
+                                  one_line(d.test_from)),
+                      [&] { return split_by_time(series, d.valid_from, d.test_from); });
     case SplitKind::shuffled:
-      return split_shuffled(rows, d.train, d.valid, recipe.training.seed);
+      return split_by(series, fmt::format("data.train = {}, data.valid = {}", d.train, d.valid),
+                      [&] { return split_shuffled(rows, d.train, d.valid, recipe.training.seed); });
   }
   return {};
 }
