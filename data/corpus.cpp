@@ -64,10 +64,9 @@ Corpus load(const fs::path& directory, FileOf file_of, Level level) {
 
 void require_folder(const fs::path& directory) {
   std::error_code error;
-  const auto status = fs::status(directory, error);
-  require_input(fs::exists(status) || !error || error == std::errc::no_such_file_or_directory, "{}: {}",
-                directory.string(), error.message());
-  require_input(fs::is_directory(status), "{}: there is no such folder of text", directory.string());
+  require_input(fs::is_directory(directory, error), "{}: there is no such folder of text{}",
+                directory.string(),
+                error && error != std::errc::no_such_file_or_directory ? ": " + error.message() : "");
 }
 
 void require_ptb(const fs::path& directory, std::initializer_list<Split> splits) {

@@ -83,15 +83,22 @@ int find_column(const CsvReader& csv, const Columns& columns, std::string_view n
   return static_cast<int>(found - columns.names.begin());
 }
 
+// One column whose cells all hold another separator: that is meant.
+void require_separated(const Columns& columns, const CsvReader& csv, const std::vector<std::string>& first,
+                       char separator) {
+  if (columns.names.size() != 1 || first.empty()) return;
+  const std::string &name = columns.names[0], &cell = first[0];
+  for (const char other : {',', ';', '\t'})
+    require_input(
+        other == separator || name.find(other) == std::string::npos || cell.find(other) == std::string::npos,
+        "{}:1: one column, '{}'; separator = \"{}\" makes several of it", csv.origin(), one_line(name),
+        other == '\t' ? "\\t" : std::string(1, other));
+}
+
 // Says which columns are read. `first` are the cells of the first row.
 void choose(Columns& columns, const CsvReader& csv, const std::vector<std::string>& first,
             const SeriesOptions& options) {
-  if (columns.names.size() == 1)
-    for (const auto& [separator, name] : {std::pair{';', ";"}, std::pair{'\t', "\\t"}, std::pair{',', ","}})
-      require_input(separator == options.separator || columns.names[0].find(separator) == std::string::npos || first.empty() ||
-                        first[0].find(separator) == std::string::npos,
-                    "{}:1: one column, '{}'; separator = \"{}\" makes several of it", csv.origin(),
-                    one_line(columns.names[0]), name);
+  require_separated(columns, csv, first, options.separator);
   if (!options.time.empty()) {
     columns.time = find_column(csv, columns, options.time);
   } else if (static_cast<int>(first.size()) > columns.skipped) {

@@ -79,13 +79,9 @@ void fill_in(Series& series, Missing missing) {
       if (missing == Missing::interpolate) beside(next < rows, "after");
       const double before = value(row - 1, channel);
       for (int64_t i = row; i < next; ++i) {
-        if (missing == Missing::previous) {
-          value(i, channel) = before;
-          continue;
-        }
-        const double after = value(next, channel);
         const double share = static_cast<double>(i - row + 1) / static_cast<double>(next - row + 1);
-        value(i, channel) = (1 - share) * before + share * after;
+        value(i, channel) =
+            missing == Missing::previous ? before : (1 - share) * before + share * value(next, channel);
       }
       first_row = std::min(first_row, row);
       filled += next - row;

@@ -30,15 +30,13 @@ class Shape {
     return extents_[k];
   }
   int64_t size() const {
+    for (int i = 0; i < rank_; ++i)
+      if (extents_[i] == 0) return 0;
     int64_t product = 1;
-    bool fits = true, none = false;
-    for (int i = 0; i < rank_; ++i) {
-      fits &= !__builtin_mul_overflow(product, int64_t{extents_[i]}, &product);
-      none |= extents_[i] == 0;
-    }
-    if (!fits && !none) [[unlikely]]
-      throw Error(fmt::format("shape: {} has too many elements", text()));
-    return none ? 0 : product;
+    for (int i = 0; i < rank_; ++i)
+      if (__builtin_mul_overflow(product, int64_t{extents_[i]}, &product)) [[unlikely]]
+        throw Error(fmt::format("shape: {} has too many elements", text()));
+    return product;
   }
 
   void append(int extent) {

@@ -7,9 +7,11 @@
 
 namespace unroll {
 
-// Threads that share the work from now on; at first as many as there are cores for this process, and never more than
-// there are pieces. Throws InputError below 1 and above that.
+// As many as there are pieces of a task: more would find nothing to take.
 inline constexpr int most_threads = 32;
+
+// Threads that share the work from now on; at first as many as there are cores for this process, but not more than
+// can be used. Throws InputError below 1 and above most_threads.
 void set_threads(int count);
 int threads();
 

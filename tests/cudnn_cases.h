@@ -71,11 +71,18 @@ inline void check_all_engines(const Case& c, bool sensitive, int windows = 1) {
 inline constexpr bool has_16_bits =
     sizeof(real) == sizeof(float);  // the core in double has no other precision
 
-// Those of this core in which cuDNN has numbers of its own.
-inline const std::vector<Precision>& precisions() {
+inline const std::vector<Precision>& precisions_of_16_bits() {
   static const std::vector<Precision> all =
-      has_16_bits ? std::vector{Precision::fp32, Precision::bf16, Precision::fp16}
-                  : std::vector{Precision::fp32};
+      has_16_bits ? std::vector{Precision::bf16, Precision::fp16} : std::vector<Precision>{};
+  return all;
+}
+// And all in which cuDNN has numbers of its own.
+inline const std::vector<Precision>& precisions() {
+  static const std::vector<Precision> all = [] {
+    std::vector<Precision> with_32 = precisions_of_16_bits();
+    with_32.insert(with_32.begin(), Precision::fp32);
+    return with_32;
+  }();
   return all;
 }
 

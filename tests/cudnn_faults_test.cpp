@@ -25,9 +25,8 @@ TEST_CASE("planted: weights in another order than the library says are seen in t
 }
 
 TEST_CASE("planted: in 16 bits, what is beyond half precision's range is infinite and not cut off") {
-  if (!has_16_bits) return;
   const Fresh fresh;
-  for (const Precision p : {Precision::bf16, Precision::fp16}) {
+  for (const Precision p : precisions_of_16_bits()) {
     const WithPrecision rounded(p);
     Window window(two_layers.window(), LstmEngine::cudnn);
     window.of_y.fill(65'520);  // the gradient of y

@@ -35,7 +35,7 @@ Case random_case(RandomStream& random) {
 void check_in_16_bits(const Case& c, bool sensitive, int windows = 1) {
   WindowCase w = c.window();
   w.windows = windows;
-  for (const Precision p : {Precision::bf16, Precision::fp16}) {
+  for (const Precision p : precisions_of_16_bits()) {
     std::vector<Results> results;
     for (const LstmEngine engine : {LstmEngine::cudnn, LstmEngine::fused, LstmEngine::composed}) {
       const WithPrecision rounded(p);
@@ -183,11 +183,10 @@ TEST_CASE("persistent algorithms agree too, with weights that are a copy with tw
 }
 
 TEST_CASE("persistent algorithms take fp16, and of bf16 the one that is compiled for it") {
-  if (!has_16_bits) return;
   const Fresh fresh;
   for (const CudnnAlgorithm algorithm :
        {CudnnAlgorithm::persistent, CudnnAlgorithm::persistent_small, CudnnAlgorithm::persistent_dynamic})
-    for (const Precision p : {Precision::bf16, Precision::fp16}) {
+    for (const Precision p : precisions_of_16_bits()) {
       Case c = two_layers;
       c.config.algorithm = algorithm, c.config.bidirectional = true;
       const WindowCase w = c.window();

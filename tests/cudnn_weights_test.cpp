@@ -41,9 +41,8 @@ TEST_CASE("another layout of weights than the expected one is served by a copy")
 }
 
 TEST_CASE("in 16 bits cuDNN reads a copy of the weights, and the model's stay as they are") {
-  if (!has_16_bits) return;
   const Fresh fresh;
-  for (const Precision p : {Precision::bf16, Precision::fp16}) {
+  for (const Precision p : precisions_of_16_bits()) {
     const WithPrecision rounded(p);
     Window window(two_layers.window(), LstmEngine::cudnn);
     const Tensor before = window.params.values().clone();

@@ -69,7 +69,7 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
       {train + Words{"--sed", "1"}, {"'--sed'", "'--se"}},
       {train + Words{"--seed", "many"}, {"train: --seed 'many': a whole number from 0 up is expected"}},
       {train + Words{"--seed=-1"}, {"train: --seed '-1': a whole number from 0 up is expected"}},
-      {train + Words{"--threads", "0"}, {"train: --threads 0: at least 1 is needed"}},
+      {train + Words{"--threads", "0"}, {"train: --threads 0: from 1 to 32 can share the work"}},
       {train + Words{"--threads=-2"}, {"threads", "-2"}},
       {train + Words{"--device", "gpu"}, {"device 'gpu' is none of auto, cpu, cuda"}},
       {train + Words{"other.toml"}, {"other.toml"}},
@@ -96,6 +96,8 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
       {{"generate", "whole.safetensors", "--prompt", "the xylophone"}, {"--prompt", "xylophone"}},
       // recipes
       {{"train", "dmo"}, {"dmo", "demo"}},
+      {train + Words{"--set", "model.hidden=30000", "--set", "model.layers=3"},
+       {"parameters are more than can be trained"}},
       {{"train", "airline"}, {"recipe 'airline' is one of timeseries, not of ptb"}},
       {{"train", "nowhere.toml"}, {"nowhere.toml"}},
       {{"train", "key.toml"}, {"key.toml:3", "model.hiden", "model.hidden"}},

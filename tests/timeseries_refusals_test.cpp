@@ -47,7 +47,7 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
       {{"help", "trian"}, {"did you mean 'train'?"}},
       {{"report", "nowhere"}, {"nowhere: there is no such folder"}},
       {train + Words{"--seed=-1"}, {"train: --seed '-1': a whole number from 0 up is expected"}},
-      {train + Words{"--threads", "33"}, {"threads: 33", "32"}},
+      {train + Words{"--threads", "33"}, {"train: --threads 33: from 1 to 32 can share the work"}},
       {train + Words{"--log-every", "0"}, {"--log-every 0: 'training.log_every'", "at least 1"}},
       {{"backtest", "tiny.toml", "--csv", "wave.csv", "--folds", "few"}, {"--folds 'few': a whole number"}},
       {{"train", "tiny.toml", "--csv", "semicolons.csv"}, {"semicolons.csv:1", "separator = \";\""}},

@@ -27,8 +27,8 @@ void Machine::add_to_resumed(Command& command) {
 }
 
 void Machine::use(const Command& command) const {
-  require_input(!command.given("threads") || threads >= 1, "{}: --threads {}: at least 1 is needed",
-                command.name(), threads);
+  require_input(!command.given("threads") || (threads >= 1 && threads <= most_threads),
+                "{}: --threads {}: from 1 to {} can share the work", command.name(), threads, most_threads);
   if (threads != 0) set_threads(threads);
   set_device(device_named(device));
 }

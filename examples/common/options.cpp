@@ -27,22 +27,22 @@ void add_checkpoint(Command& command) {
 RecipeOptions::RecipeOptions(const RecipeReader& keys)
     : engines_(std::ranges::find(keys.keys(), "model.engine", &RecipeKey::path)->words) {}
 
-void RecipeOptions::add_with_recipe(Command& command, bool with_seed, bool with_engine) {
+void RecipeOptions::add_with_recipe(Command& command, const With& with) {
   command.word("RECIPE", fmt::format("a TOML file, or the name of a bundled recipe: {}",
                                      fmt::join(bundled_recipes(command.program()), ", ")));
-  add_to(command, with_seed, with_engine);
+  add_to(command, with);
 }
 
-void RecipeOptions::add_to(Command& command, bool with_seed, bool with_engine) {
+void RecipeOptions::add_to(Command& command, const With& with) {
   command.group("Recipe");
   command.option("set", sets_, "KEY=VALUE",
                  "another value for a key of the recipe, as in model.hidden=300; may be repeated");
-  if (with_engine)
+  if (with.engine)
     command
         .option("engine", engine_, "NAME",
                 "how the recurrent layers are computed; before the recipe's model.engine")
         .one_of(engines_);
-  if (with_seed)
+  if (with.seed)
     command.option("seed", seed_, "N", "of first values and dropout masks; before the recipe's training.seed")
         .otherwise("");
 }

@@ -19,11 +19,14 @@ class RecipeOptions {
  public:
   // `keys`: those of the program's recipes, model.engine among them.
   explicit RecipeOptions(const RecipeReader& keys);
-  // `with_seed`: --seed too.
-  // `with_engine`: --engine.
-  void add_to(Command& command, bool with_seed = false, bool with_engine = true);
+  struct With {
+    bool seed = false, engine = true;  // --seed, --engine
+  };
+  void add_to(Command& command, const With& with);
+  void add_to(Command& command) { add_to(command, {}); }
   // The same and the word RECIPE.
-  void add_with_recipe(Command& command, bool with_seed = false, bool with_engine = true);
+  void add_with_recipe(Command& command, const With& with);
+  void add_with_recipe(Command& command) { add_with_recipe(command, {}); }
   // Once the command has been parsed.
   std::vector<Override> overrides(const Command& command) const;
 

@@ -64,6 +64,8 @@ TrainerOptions Session::trainer_options(const fs::path& folder) const {
 }
 
 void Session::run() {
+  // Memory for the weights before there is a folder: a model that is too large leaves nothing behind.
+  if (!options_.resume) (void)trainee_.params.values();
   const fs::path folder =
       options_.resume ? options_.out : create_run_folder(options_.out, trainee_.recipe_name);
   const RunFolderLock lock(folder);

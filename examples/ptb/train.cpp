@@ -29,7 +29,7 @@ bool parse(Command& command, Request& train) {
       "Trains a model from a recipe, scores it on the valid split after each epoch and on the test split at "
       "the end. The run gets a folder of its own, with all that it leaves; a folder that has something in it "
       "is never written to.");
-  recipe.add_with_recipe(command, true);
+  recipe.add_with_recipe(command, {.seed = true});
   command.group(text_option().heading);
   add_data_option(command, data);
   machine.add_to(command);

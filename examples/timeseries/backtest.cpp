@@ -77,7 +77,7 @@ void backtest(Command& command) {
       "naive rules. To forecast, the origin rolls: each fold tests the rows after those of the fold before, "
       "and trains on all that precede its valid rows. To detect, each fold tests one contiguous block, and "
       "windows look across no border. The recipe's own split is not used; nothing is written.");
-  options.add_with_recipe(command, true);
+  options.add_with_recipe(command, {.seed = true});
   command.group(csv_option().heading);
   add_csv_option(command, csv);
   machine.add_to(command);

@@ -88,7 +88,7 @@ void baselines(Command& command) {
       "Scores the naive rules on the windows that a recipe's model would be scored on: last value, seasonal "
       "naive, the same times the growth over a season, mean, autoregression; to detect, the majority class, "
       "a threshold of one channel, logistic regression. What does not beat them has learnt nothing.");
-  options.add_with_recipe(command, false, false);
+  options.add_with_recipe(command, {.engine = false});
   command.group("Series");
   add_csv_option(command, csv);
   command.option("split", split, "NAME", "what is scored").one_of({"valid", "test", "train"});

@@ -72,14 +72,33 @@ Series with_calendar(const Recipe& recipe, Series series) {
 
 Part rows_between(int64_t begin, int64_t end) { return {{begin, end, 0}}; }
 
-// What is wrong with a split is said of the file and of these keys.
-template <class Split>
-SeriesSplit split_by(const Series& series, const std::string& keys, Split split) {
-  try {
-    return split();
-  } catch (const InputError& error) {
-    throw InputError(fmt::format("{}: {}: {}", series.origin, keys, error.what()));
+SeriesSplit split_by_keys(const Recipe& recipe, const Series& series, int64_t rows) {
+  const auto& d = recipe.data;
+  switch (d.split) {
+    case SplitKind::fraction:
+      return split_by_fraction(rows, d.train, d.valid);
+    case SplitKind::rows: {
+      const int64_t valid_end = d.train_rows + d.valid_rows;
+      return split_at_rows(rows, d.train_rows, valid_end, d.test_rows > 0 ? valid_end + d.test_rows : 0);
+    }
+    case SplitKind::time:
+      return split_by_time(series, d.valid_from, d.test_from);
+    case SplitKind::shuffled:
+      return split_shuffled(rows, d.train, d.valid, recipe.training.seed);
   }
+  return {};
+}
+
+// Those that split_by_keys reads, with their values.
+std::string split_keys(const Recipe& recipe) {
+  const auto& d = recipe.data;
+  if (d.split == SplitKind::rows)
+    return fmt::format("data.train_rows = {}, data.valid_rows = {}, data.test_rows = {}", d.train_rows,
+                       d.valid_rows, d.test_rows);
+  if (d.split == SplitKind::time)
+    return fmt::format("data.valid_from = '{}', data.test_from = '{}'", one_line(d.valid_from),
+                       one_line(d.test_from));
+  return fmt::format("data.train = {}, data.valid = {}", d.train, d.valid);
 }
 
 SeriesSplit make_split(const Recipe& recipe, const Series& series, int64_t rows) {
@@ -90,30 +109,11 @@ SeriesSplit make_split(const Recipe& recipe, const Series& series, int64_t rows)
                   "{}: data.train = {} leaves no rows to validate of {}", series.origin, d.train, rows);
     return {rows_between(0, border), rows_between(border, rows), {}};
   }
-  switch (d.split) {
-    case SplitKind::fraction:
-      return split_by(series, fmt::format("data.train = {}, data.valid = {}", d.train, d.valid),
-                      [&] { return split_by_fraction(rows, d.train, d.valid); });
-    case SplitKind::rows: {
-      const int64_t valid_end = d.train_rows + d.valid_rows;
-      return split_by(series,
-                      fmt::format("data.train_rows = {}, data.valid_rows = {}, data.test_rows = {}",
-                                  d.train_rows, d.valid_rows, d.test_rows),
-                      [&] {
-                        return split_at_rows(rows, d.train_rows, valid_end,
-                                             d.test_rows > 0 ? valid_end + d.test_rows : 0);
-                      });
-    }
-    case SplitKind::time:
-      return split_by(series,
-                      fmt::format("data.valid_from = '{}', data.test_from = '{}'", one_line(d.valid_from),
-                                  one_line(d.test_from)),
-                      [&] { return split_by_time(series, d.valid_from, d.test_from); });
-    case SplitKind::shuffled:
-      return split_by(series, fmt::format("data.train = {}, data.valid = {}", d.train, d.valid),
-                      [&] { return split_shuffled(rows, d.train, d.valid, recipe.training.seed); });
+  try {
+    return split_by_keys(recipe, series, rows);
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{}: {}: {}", series.origin, split_keys(recipe), error.what()));
   }
-  return {};
 }
 
 std::vector<std::string> warnings_of(const Recipe& recipe) {

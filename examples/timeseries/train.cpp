@@ -17,7 +17,7 @@ void train(Command& command) {
       "Trains a model from a recipe and a series, scores it on the valid split after each epoch, and at the "
       "end on the test split, beside the naive rules on the same windows. The run gets a folder of its own, "
       "with all that it leaves; a folder that has something in it is never written to.");
-  options.add_with_recipe(command, true);
+  options.add_with_recipe(command, {.seed = true});
   command.group(csv_option().heading);
   add_csv_option(command, csv);
   machine.add_to(command);
