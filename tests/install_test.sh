@@ -27,6 +27,10 @@ for header in $installed; do includes+=(-include "$header"); done     # that the
 # shellcheck disable=SC2046,SC2086 # flags are words
 "$compiler" -std=c++20 -Wall -Wextra -Werror $flags "${includes[@]}" first_model.cpp $(pkg-config --cflags --libs unroll) \
   -o first_model
+# And with all of the library, whatever of it a program may use.
+# shellcheck disable=SC2046,SC2086
+"$compiler" -std=c++20 $flags $(pkg-config --cflags unroll) first_model.cpp -Wl,--whole-archive "$(find "$prefix" -name libunroll.a)" \
+  -Wl,--no-whole-archive $(pkg-config --libs unroll) -o with_all
 ./first_model >output || { cat output; fail "the tutorial built outside does not learn"; }
 
 [ "$("$prefix/bin/ptb" --version)" = "ptb $(pkg-config --modversion unroll)" ] || fail "versions differ"

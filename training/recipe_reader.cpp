@@ -11,6 +11,10 @@
 #include <type_traits>
 
 #include <fmt/format.h>
+
+// Whole, as headers: a distribution's flags may ask for its library instead.
+#undef TOML_HEADER_ONLY
+#undef TOML_SHARED_LIB
 #include <toml++/toml.h>
 
 #include "framework/check.h"
