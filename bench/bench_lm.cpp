@@ -4,12 +4,13 @@
 //            [--precision tf32|bf16] [--device cpu|cuda] [--peak]
 //   bench_lm --device cuda --facts
 //
-// `train`: whole steps, from the embedding to the update. `step`: inference, one token after the other, batch 1. Prints one
-// line of JSON: words per second as median, smallest and largest of the repetitions, the seconds from the start of the
-// process to the end of the first step, and its memory; with --peak also the machine's peak, measured before and after,
-// and the share of it that the steps' products reached. On a GPU the peak is that of a large product, the memory is the
-// device's, and the engine cudnn takes its fastest algorithm, measured before. --facts measures nothing: it prints what
-// the device is, and which engines serve in which precision; or why it cannot compute.
+// `train`: whole steps, from the embedding to the update. `step`: inference, one token after the other, batch 1.
+// Prints one line of JSON: words per second as median, smallest and largest of the repetitions, the seconds from the
+// start of the process to the beginning of the first step and to its end, and its memory; with --peak also the
+// machine's peak, measured before and after, and the share of it that the steps' products reached. On a GPU the peak
+// is that of a large product, the memory is the device's, and the engine cudnn takes its fastest algorithm, measured
+// before. --facts measures nothing: it prints what the device is, and which engines serve in which precision; or why
+// it cannot compute.
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -159,6 +160,9 @@ void run(const po::variables_map& options) {
   Model model(vocab, s, layers);
   model.params.initialize(Init::uniform(-0.05f, 0.05f));
   const Steps steps = trains ? training(model, s, vocab) : stepping(model, s, vocab);
+  model.params.values();  // drawn now
+  synchronize();
+  const double start_up = seconds_since_start();
   steps(1);
   synchronize();
   const double first_step = seconds_since_start();
@@ -191,6 +195,7 @@ void run(const po::variables_map& options) {
       {"largest", rates[4]},
       {"ms_per_step", 1000 * words / rates[2]},
       {"gflops", rates[2] * flops_per_word / 1e9},
+      {"start_up_seconds", start_up},
       {"first_step_seconds", first_step},
   };
   if (on_gpu()) {

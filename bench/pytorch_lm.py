@@ -3,7 +3,7 @@
 With --task train a step is everything that training does: forward, loss, backward, clipping by global norm, SGD. With
 --task step it is inference of one token, batch 1. The options choose among the ways PyTorch offers to do the same
 arithmetic; pytorch_best.py finds the fastest for an installation. Beside the speed stand the seconds from the start
-of the process to the end of the first step, and the process's memory, as bench_lm has them; with --device cuda the
+of the process to the beginning and the end of the first step, and the process's memory, as bench_lm has them; with --device cuda the
 device's memory, and with --peak the peak of a large product and the share of it that the steps' products reached.
 
 Usage: python3 pytorch_lm.py --model small --threads 2 --seconds 20
@@ -254,6 +254,8 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
             run_model = torch.compile(model, mode=None if args.compile == "default" else args.compile)
     step = training(args, model, run_model) if trains else stepping(args, model, hidden)
 
+    wait(args)
+    start_up = seconds_since_start()
     last = step()
     wait(args)
     first_step = seconds_since_start()
@@ -280,7 +282,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     # a sparse gradient is small: what there is of it
     held = lambda g: g._values().numel() if g.is_sparse else g.numel()
     gradients = sum(held(p.grad) * p.element_size() for p in model.parameters() if p.grad is not None) / 2**20
-    costs: dict[str, Any] = {"first_step_seconds": round(first_step, 2)}
+    costs: dict[str, Any] = {"start_up_seconds": round(start_up, 2), "first_step_seconds": round(first_step, 2)}
     if args.device == "cuda":
         free, total = torch.cuda.mem_get_info()
         costs |= {"tensors_mib": round(torch.cuda.max_memory_allocated() / 2**20, 1),

@@ -95,7 +95,9 @@ def screen(args: argparse.Namespace, runners: dict[str, pytorch_best.Runner]) ->
 # What an entrant prints beside its speed: the column's head, and how a figure is written.
 COSTS = {"ms_per_step": ("ms/step", "{:.4g}"), "times_pytorch": ("/ PyTorch", "{:.2f}"),
          "share_of_peak": ("share of peak", "{:.0%}"), "peak_gflops": ("peak, GFLOP/s", "{:,.0f}"),
-         "tensors_mib": ("tensors, MiB", "{:.0f}"), "device_mib": ("device, MiB", "{:.0f}"), "first_step_seconds": ("first step, s", "{:.2f}"), "baseline_mib": ("baseline", "{:.0f}"),
+         "tensors_mib": ("tensors, MiB", "{:.0f}"), "device_mib": ("device, MiB", "{:.0f}"),
+         "start_up_seconds": ("start-up, s", "{:.2f}"), "first_step_seconds": ("first step, s", "{:.2f}"),
+         "baseline_mib": ("baseline", "{:.0f}"),
          "parameters_mib": ("parameters", "{:.0f}"), "gradients_mib": ("gradients", "{:.0f}"), "beyond_mib": ("beyond", "{:.0f}")}
 
 
