@@ -29,15 +29,13 @@ std::string describe_computing(const TrainingSection& training) {
   return fmt::format("{}, seed {}", describe_machine(training.precision), training.seed);
 }
 
-void print_products(const std::string& name) {
-  const Precision precision = precision_named(name);
-  set_precision(precision);  // which says what is missing
+void print_products() {
   const std::string why = why_no_gpu();
   fmt::print("Device: {}\n", on_gpu()      ? fmt::format("{}, {}", name_of(device()), device_facts().name)
                              : why.empty() ? "cpu, since that was asked for: there is a GPU"
                                            : "cpu, since " + why);
-  fmt::print("Products: {}, by the kernels for {}{}\n\n", name_of(precision), kernels().name,
-             precision == Precision::fp16
+  fmt::print("Products: {}, by the kernels for {}{}\n\n", name_of(precision()), kernels().name,
+             precision() == Precision::fp16
                  ? fmt::format("; the loss is scaled, at first by {:g}", LossScale().scale)
                  : "");
 }

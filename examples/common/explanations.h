@@ -15,8 +15,7 @@ RunDescription::Table engine_table(const LstmChoice& choice);
 void print_engine(const LstmChoice& choice);
 // "fp32 on kernels for avx512, 2 threads, seed 1"
 std::string describe_computing(const TrainingSection& training);
-// `precision` as in a recipe. Throws InputError if the processor lacks it.
-void print_products(const std::string& precision);
+void print_products();
 void print_learning_rate(const TrainingSections& sections, const EpochWindows& windows);
 
 }  // namespace unroll

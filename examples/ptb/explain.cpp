@@ -1,4 +1,6 @@
 // ptb explain: what a recipe makes, before anything is trained.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "commands.h"
@@ -40,14 +42,14 @@ void print_parameters(const LanguageModel& model) {
 
 // Of all layers together: elements of the weights, and units.
 struct LayerSizes {
-  double inputs = 0, recurrent = 0, projection = 0, units = 0;
+  double inputs = 0, recurrent = 0, projection = 0, units = 0, largest_recurrent = 0;
   explicit LayerSizes(const LanguageModel& model) {
     const int gates = model.recurrent.gru() ? 3 : 4;
     for (const auto& p : model.params.all()) {
       const auto is = [&](const char* kind) { return p->name.find(kind) != std::string::npos; };
       const auto size = static_cast<double>(p->size());
       if (is(".weight_ih_l")) inputs += size, units += p->shape[0] / gates;
-      if (is(".weight_hh_l")) recurrent += size;
+      if (is(".weight_hh_l")) recurrent += size, largest_recurrent = std::max(largest_recurrent, size);
       if (is(".weight_hr_l")) projection += size;
     }
   }
@@ -83,7 +85,26 @@ void print_traffic(const Recipe& r, const LanguageModel& model, double vocab) {
               "B", "together");
 }
 
-void print_memory(const Recipe& r, const LanguageModel& model, double vocab, const LayerCosts& costs) {
+// In the order and the numbers that the engine's products read. cuDNN reads tensors where they are, but for a cell
+// with a bias that ours has not, and in a precision of 16 bits, where what enters and leaves is copied too.
+Line copies(const LanguageModel& model, LstmEngine engine, double rows) {
+  const bool rounded = precision() == Precision::bf16 || precision() == Precision::fp16;
+  const double bytes = rounded ? 2 : sizeof(real);
+  const LayerSizes layers(model);
+  if (engine == LstmEngine::fused)
+    return {"packed weights", "the recurrent ones, of a layer at a time", layers.largest_recurrent * bytes};
+  if (engine == LstmEngine::cudnn && (rounded || model.recurrent.gru())) {
+    const double ends = rounded ? rows * (model.embedding.config.dim + model.decoder.config.in) : 0;
+    return {"copies for cuDNN",
+            rounded ? "in 16 bits: weights, what enters and leaves, and gradients of both"
+                    : "weights with both biases, and their gradients",
+            2 * (layers.inputs + layers.recurrent + layers.projection + ends) * bytes};
+  }
+  return {"copies for products", "none", 0};
+}
+
+void print_memory(const Recipe& r, const LanguageModel& model, double vocab, const LayerCosts& costs,
+                  LstmEngine engine) {
   const double weights = static_cast<double>(model.params.count()) * sizeof(real);
   const double rows = static_cast<double>(r.data.batch) * r.data.bptt, hidden = r.model.hidden,
                units = LayerSizes(model).units, out = model.decoder.config.in;
@@ -103,6 +124,7 @@ void print_memory(const Recipe& r, const LanguageModel& model, double vocab, con
                {"a window's values", "embedding, gates, c or sums, and h of each layer, dropout",
                 (r.model.embedding + (model.recurrent.gru() ? 7 : 6) * units + masked) * rows * sizeof(real)},
                {"options of the layers", "what they keep of a window", of_options},
+               copies(model, engine, rows),
                {"a window's gradients", "of two layers at a time", 6 * hidden * rows * sizeof(real)},
                {"logits", "a chunk of rows, and the decoder's gradient",
                 (chunk + vocab * (out + 1) + rows * out) * sizeof(real)}},
@@ -179,6 +201,7 @@ void explain(Command& command) {
   if (!command.parse()) return;
   machine.use(command);
   const Recipe recipe = load_recipe(command.positional(), options.overrides(command));
+  set_precision(precision_named(recipe.training.precision));  // engines and costs depend on it
   const Sizes sizes = sizes_of(recipe, data);
   const LanguageModel model(recipe, sizes.vocab);
 
@@ -188,10 +211,12 @@ void explain(Command& command) {
   print_work(model, sizes.vocab);
   print_traffic(recipe, model, sizes.vocab);
   const LayerCosts costs = measure_layer_costs(recipe);
-  print_memory(recipe, model, sizes.vocab, costs);
+  const LstmChoice choice =
+      model.recurrent.choice_for({.steps = recipe.data.bptt, .batch = recipe.data.batch});
+  print_memory(recipe, model, sizes.vocab, costs, choice.engine);
   print_options(recipe, costs);
-  print_products(recipe.training.precision);  // which an engine depends on
-  print_engine(model.recurrent.choice_for({.steps = recipe.data.bptt, .batch = recipe.data.batch}));
+  print_products();
+  print_engine(choice);
   print_course(recipe, sizes.tokens);
 }
 

@@ -58,6 +58,7 @@ void explain(Command& command) {
   if (!command.parse()) return;
   machine.use(command);
   const Recipe recipe = load_recipe(command.positional(), options.overrides(command));
+  set_precision(precision_named(recipe.training.precision));  // which an engine depends on
   const SeriesData data(recipe, csv);
   const SeriesModel model(recipe, columns_of(*data.train));
   const auto& windows = data.train->options();
@@ -71,7 +72,7 @@ void explain(Command& command) {
   for (const std::string& warning : data.warnings) fmt::print("warning: {}\n", warning);
   fmt::print("\n{}\nParameters\n{}\n", table_text(table_of_parts(data)),
              table_text(parameter_table(model.params)));
-  print_products(recipe.training.precision);  // which an engine depends on
+  print_products();
   if (model.recurrent())
     print_engine(model.recurrent()->choice_for(
         {.steps = recipe.data.window / recipe.model.segment, .batch = recipe.data.batch}));
