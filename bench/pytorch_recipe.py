@@ -6,13 +6,13 @@ at 0, and weight decay is of matrices only, as here. At the learning rate of som
 chaotic, and rounding grows from step to step: the difference of PyTorch's two columns says by how much. --rate takes
 another learning rate.
 
---epochs N: PyTorch alone, with everything that the recipe drops, from weights and masks of its own (--seed) and with two
-biases per gate, as the recipe was published. Prints an epoch's perplexities as ptb does: every token of the valid
+--epochs N: PyTorch alone, with everything that the recipe drops, from weights and masks of its own (--seed), and with two
+biases per gate, as the recipe was published, or with one (--one-bias), as here. Prints an epoch's perplexities as ptb does: every token of the valid
 split is scored once, in data.eval_batch streams.
 
 Usage: python3 pytorch_recipe.py ptb-medium-tied --steps 100 --data data/ptb --ptb build/examples/ptb/ptb
        python3 pytorch_recipe.py ptb-medium-tied --steps 100 --rate 1
-       python3 pytorch_recipe.py awd-lstm --epochs 1 --seed 2 --threads 4
+       python3 pytorch_recipe.py awd-lstm --epochs 1 --one-bias --seed 2 --threads 4
 """
 
 import argparse
@@ -238,7 +238,10 @@ def train_epochs(args: argparse.Namespace, folder: Path) -> None:
     torch.manual_seed(args.seed)
     random.seed(args.seed)
     model = LanguageModel(recipe, len(words))
-    training = Training(recipe, model, one_bias=False)
+    if args.one_bias:
+        for layer in model.layers:
+            nn.init.zeros_(layer.bias_hh_l0)
+    training = Training(recipe, model, args.one_bias)
     batch, bptt = recipe["data"]["batch"], recipe["data"]["bptt"]
     inputs, targets = streams_of(read_text(args, "train", vocabulary), batch)
     valid = read_text(args, "valid", vocabulary)
@@ -265,6 +268,7 @@ def main() -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--steps", type=int, help="compare the losses of so many steps, nothing dropped")
     what.add_argument("--epochs", type=int, help="train so many epochs in PyTorch, dropout and all")
+    parser.add_argument("--one-bias", action="store_true", help="with --epochs: one bias per gate, as ptb has it")
     parser.add_argument("--rate", type=float, help="with --steps: another learning rate than the recipe's")
     parser.add_argument("--seed", type=int, default=1, help="of PyTorch's weights and masks")
     parser.add_argument("--data", default="data/ptb")
