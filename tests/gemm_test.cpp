@@ -199,14 +199,18 @@ TEST_CASE("products of several blocks along every dimension are right to roundin
     check({161, 1100, 20, turn_a, turn_b, true, 0});  // blocks of rows and of columns
     check({1, 1, 10007, turn_a, turn_b, false, 5});
   }
-  check({4100, 5, 800, true, false, true, 0});   // more of a than is packed at once: part of k after part
-  check({8200, 3, 380, false, true, false, 1});  // and rows after rows
+  check({4100, 5, 800, true, false, true, 0});     // b stays near: a is packed rows after rows, all of k
+  check({8200, 3, 380, false, true, false, 1});    // in one block of it
+  check({620, 330, 800, true, false, true, 0});    // all columns of b at once, of a block of k
+  check({1700, 257, 768, true, false, true, 0});   // more of a than is packed at once: part of k after part
+  check({3400, 257, 384, false, true, false, 1});  // and rows after rows
 }
 
 TEST_CASE("the bits of a product do not depend on threads") {
   for (const auto& [m, n, k] :
        {std::array{1, 2000, 650}, std::array{20, 1000, 300}, std::array{301, 127, 290},
-        std::array{150, 333, 270}, std::array{20, 200, 1500}, std::array{4100, 5, 800}}) {
+        std::array{150, 333, 270}, std::array{20, 200, 1500}, std::array{4100, 5, 800},
+        std::array{620, 330, 800}}) {
     const Product product({m, n, k, false, true, true, 1});
     for (const Kind& kind : all_kinds())
       for (bool packed : {false, true}) {

@@ -13,7 +13,7 @@
 //   panels of a, [KC, MR], that pass by from the second cache, where mc rows of them stay for nc columns.
 // * Both are packed: a panel lies in memory as it is read. Packing turns where k is not the slow dimension.
 // * All of a is packed once, as far as there is room, and b once, nc columns at a time, whose part of c stays near
-//   until all of k is summed.
+//   until all of k is summed. Where b has no more columns than that, a is packed piece by piece instead.
 // * Threads get shares of c, columns or rows, and pack what they need themselves: they meet once, at the end.
 //
 // An element of c is a sum of sums over KC numbers, each in order along k. KC depends on k alone, so the bits
@@ -73,53 +73,71 @@ struct Share {
   bool add;
 };
 
+// How a share is cut, so that what was packed stays near while it is read.
+template <class P>
+struct Blocks {
+  int64_t height;      // of a tile
+  int64_t depth;       // of a tile, along k
+  int64_t kept, rows;  // so much of a is packed at once: `rows` of it and, of k, `kept`
+  int64_t mc, nc;      // so many rows meet so many columns of b, before others come
+  bool once;           // all columns at once, and for the other rows they stay packed
+
+  explicit Blocks(const Share<P>& s) : height(even(s.m, P::MR)), depth(P::depth(s.k)) {
+    constexpr int64_t AR = P::AR, NR = P::NR, space = P::room - P::near;
+    const auto at_least_one = [](int64_t n) { return n < 1 ? int64_t{1} : n; };
+    const int64_t steps = P::steps(depth), all_tiles = ceil_div(s.m, height);
+    const int64_t all_panels = ceil_div(s.n, NR),
+                  panels = even(all_panels, at_least_one(P::near / (NR * steps)));
+    // All rows; where one block of k is too much of them, fewer.
+    kept = smaller(s.k, at_least_one(space / (all_tiles * AR * steps)) * depth);
+    int64_t tiles = smaller(all_tiles, space / (AR * P::steps(kept)));
+    const bool few = tiles * AR * P::steps(kept) <= P::few;
+    // What is read once is packed shortly before, no more of it than stays near, beside a b that does.
+    once = !few && panels == all_panels;
+    if (once) {
+      kept = panels * NR * P::steps(s.k) <= P::near ? s.k : depth;
+      tiles = smaller(all_tiles, at_least_one(P::near / (AR * P::steps(kept))));
+    }
+    rows = tiles * height;
+    // Where it is few rows in all, these stay, and weights that were packed beforehand pass by in the order in
+    // which they lie in memory, since a batch of few rows meets them while they come from there.
+    mc = few ? rows : at_least_one(P::near / (AR * steps)) * height;
+    nc = few && s.packed ? NR : panels * NR;
+  }
+};
+
 template <class P>
 void compute(const Share<P>& s, typename P::Element* scratch) {
   using Element = typename P::Element;
   constexpr int64_t AR = P::AR, NR = P::NR;
-  const int64_t height = even(s.m, P::MR), kc = P::depth(s.k), steps_of_kc = P::steps(kc),
-                all_steps = P::steps(s.k);
-  const auto at_least_one = [](int64_t n) { return n < 1 ? int64_t{1} : n; };
-
-  // So much of a is packed at once: all rows and, of k, `kept`; or, where one block of k is too much, fewer
-  // rows.
-  const int64_t space = P::room - P::near, all_tiles = ceil_div(s.m, height);
-  const int64_t kept = smaller(s.k, at_least_one(space / (all_tiles * AR * steps_of_kc)) * kc);
-  const int64_t some_tiles = smaller(all_tiles, space / (AR * P::steps(kept)));
-  // As many panels of b meet it at a time as stay near, and as many rows of it. Where it is few rows in all, these
-  // stay, and weights that were packed beforehand pass by in the order in which they lie in memory, since a
-  // batch of few rows meets them while they come from there.
-  const bool few = some_tiles * AR * P::steps(kept) <= P::few;
-  const int64_t panels = even(ceil_div(s.n, NR), at_least_one(P::near / (NR * steps_of_kc)));
-  const int64_t nc = few && s.packed ? NR : panels * NR;
-  const int64_t rows = some_tiles * height,
-                mc = few ? rows : at_least_one(P::near / (AR * steps_of_kc)) * height;
-
+  const auto [height, kc, kept, rows, mc, nc, once] = Blocks<P>(s);
+  const int64_t all_steps = P::steps(s.k), b_column = ceil_div(s.n, NR) * NR;  // elements at one step
   const P tiles(height);
   for (int64_t front = 0; front < s.k; front += kept)
     for (int64_t top = 0; top < s.m; top += rows) {
       const int64_t back = smaller(front + kept, s.k), bottom = smaller(top + rows, s.m);
-      const int64_t a_column = ceil_div(bottom - top, height) * AR;  // elements at one step
-      const auto a_from = [&](int64_t l) { return scratch + a_column * P::steps(l - front); };
+      const int64_t a_column = ceil_div(bottom - top, height) * AR;
+      const auto a_from = [&](int64_t l) { return scratch + P::near + a_column * P::steps(l - front); };
+      const auto b_from = [&](int64_t l) { return scratch + (once ? b_column * P::steps(l - front) : 0); };
       for (int64_t l = front; l < back; l += kc)
         P::pack_a(s.a.at(top, l), bottom - top, height, smaller(kc, back - l), a_from(l));
-      Element* const b = scratch + a_column * P::steps(back - front);
       for (int64_t left = 0; left < s.n; left += nc)
         for (int64_t l = front; l < back; l += kc) {
           const int64_t right = smaller(left + nc, s.n), depth = smaller(kc, back - l),
                         steps = P::steps(depth);
-          if (!s.packed) P::pack_b(s.b.at(left, l), right - left, NR, depth, b);
+          if (!s.packed && (top == 0 || !once))
+            P::pack_b(s.b.at(left, l), right - left, NR, depth, b_from(l));
           for (int64_t upper = top; upper < bottom; upper += mc)
             for (int64_t j = left; j < right; j += NR) {
-              Tile<Element> t{
-                  .a = a_from(l) + (upper - top) / height * AR * steps,
-                  .b = s.packed ? s.packed + j * all_steps + P::steps(l) * NR : b + (j - left) * steps,
-                  .steps = steps,
-                  .c = s.c + upper * s.c_row + j,
-                  .c_row = s.c_row,
-                  .rows = 0,
-                  .columns = smaller(NR, s.n - j),
-                  .add = s.add || l > 0};
+              Tile<Element> t{.a = a_from(l) + (upper - top) / height * AR * steps,
+                              .b = s.packed ? s.packed + j * all_steps + P::steps(l) * NR
+                                            : b_from(l) + (j - left) * steps,
+                              .steps = steps,
+                              .c = s.c + upper * s.c_row + j,
+                              .c_row = s.c_row,
+                              .rows = 0,
+                              .columns = smaller(NR, s.n - j),
+                              .add = s.add || l > 0};
               const int64_t lower = smaller(upper + mc, bottom);
               for (int64_t i = upper; i < lower; i += height, t.a += AR * steps, t.c += height * s.c_row) {
                 t.rows = smaller(height, lower - i);
