@@ -81,19 +81,34 @@ static void checked(const Matrix& a, const B& b, const Into& c, const Products& 
   product(scratch_for(threads(), products.scratch_bytes), threads());
 }
 
+static Addend addend(const Into& c) { return c.add ? Addend{c.tensor.data(), c.tensor.cols()} : Addend{}; }
+
 void gemm(const Matrix& a, const Matrix& b, const Into& c) {
   const Products& p = products(current);
   checked(a, b, c, p, [&](void* scratch, int threads) {
-    p.gemm(operand(a), operand(b), a.rows(), b.cols(), a.cols(), c.tensor.data(), c.tensor.cols(), c.add,
+    p.gemm(operand(a), operand(b), a.rows(), b.cols(), a.cols(), c.tensor.data(), c.tensor.cols(), addend(c),
            scratch, threads);
   });
+}
+
+void gemm(const Matrix& a, const Matrix& b, const Tensor& bias, const Tensor& c) {
+  require(bias.size() == b.cols(), "gemm: a bias {} for {} columns", bias.shape(), b.cols());
+  const Products& p = products(current);
+  checked(a, b, overwrite(c), p, [&](void* scratch, int threads) {
+    p.gemm(operand(a), operand(b), a.rows(), b.cols(), a.cols(), c.data(), c.cols(), {bias.data(), 0},
+           scratch, threads);
+  });
+  if (a.cols() > 0) return;
+  const int rows = static_cast<int>(c.rows());
+  const Tensor each = c.reshape({rows, static_cast<int>(c.cols())});
+  for (int i = 0; i < rows; ++i) each[i].copy_from(bias);
 }
 
 void gemm(const Matrix& a, const PackedMatrix& b, const Into& c) {
   const Products& p = products(b.precision());
   checked(a, b, c, p, [&](void* scratch, int threads) {
-    p.gemm_packed(operand(a), b.data(), a.rows(), b.cols(), a.cols(), c.tensor.data(), c.tensor.cols(), c.add,
-                  scratch, threads);
+    p.gemm_packed(operand(a), b.data(), a.rows(), b.cols(), a.cols(), c.tensor.data(), c.tensor.cols(),
+                  addend(c), scratch, threads);
   });
 }
 

@@ -54,5 +54,7 @@ class PackedMatrix {
 // depend on its row of a and its column of b alone: not on threads, on m and n, or on b being packed.
 void gemm(const Matrix& a, const Matrix& b, const Into& c);
 void gemm(const Matrix& a, const PackedMatrix& b, const Into& c);
+// c = a b + bias, the same in every row.   bias [n]
+void gemm(const Matrix& a, const Matrix& b, const Tensor& bias, const Tensor& c);
 
 }  // namespace unroll::inline UNROLL_REAL

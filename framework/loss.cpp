@@ -120,8 +120,7 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
   for (int begin = 0; begin < rows; begin += chunk) {
     const int end = std::min(rows, begin + chunk);
     const Tensor part = x_rows.slice(begin, end), d = logits.slice(0, end - begin);
-    kernels().broadcast_rows(b.value().data(), d.rows(), d.cols(), d.data());
-    gemm(part, transposed(w.value()), add_to(d));
+    gemm(part, transposed(w.value()), b.value(), d);
     const real* weights = options.weights.defined() ? options.weights.data() + begin : nullptr;
     kernels().cross_entropy(d.data(), targets.data() + begin, weights, options.ignore_index, d.rows(),
                             d.cols(), losses.data() + begin, gradient, static_cast<real>(scaled));

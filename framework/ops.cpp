@@ -37,8 +37,7 @@ Var linear(const Var& x, const Var& w, const Var& b) {
   require(b.shape() == Shape{w.dim(0)}, "linear: bias {} must have one element per row of w {}", b.shape(),
           w.shape());
   Tensor y(x.shape().with(-1, w.dim(0)));
-  kernels().broadcast_rows(b.value().data(), y.rows(), y.cols(), y.data());
-  gemm(x.value(), transposed(w.value()), add_to(y));
+  gemm(x.value(), transposed(w.value()), b.value(), y);
   return record("linear", y, inputs(x, w, b), [=](const Var& y) {
     const Tensor& dy = y.grad();
     if (x.wants_grad()) gemm(dy, w.value(), x.gradient());

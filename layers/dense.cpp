@@ -41,8 +41,8 @@ Var Dense::operator()(const Var& x) const {
 }
 
 void Dense::compute(const Tensor& x, const Tensor& y) const {
-  if (config.bias) kernels().broadcast_rows(bias.value().data(), y.rows(), y.cols(), y.data());
-  gemm(x, transposed(weight.value()), {y, config.bias});
+  const Matrix w = transposed(weight.value());
+  config.bias ? gemm(x, w, bias.value(), y) : gemm(x, w, overwrite(y));
   if (config.activation == Activation::none) return;
   const Unary f = config.activation == Activation::relu   ? Unary::relu
                   : config.activation == Activation::tanh ? Unary::tanh

@@ -23,8 +23,7 @@ GruLayerOutput gru_layer_fused(const Var& x, const Var& h0, const Gru::Layer& la
   h[0].copy_from(h0.value());
   const Carried carried_h{masks.new_h};
 
-  kernels().broadcast_rows(layer.bias.value().data(), gates.rows(), gates.cols(), gates.data());
-  gemm(x.value(), transposed(layer.weight_ih.value()), add_to(gates));
+  gemm(x.value(), transposed(layer.weight_ih.value()), layer.bias.value(), gates);
   const StepWeights recurrent(transposed(dropped(layer.weight_hh.value(), masks.weight_hh)), steps);
   for (int t = 0; t < steps; ++t) {
     gemm(masked(h[t], masks.h), recurrent, overwrite(sums[t]));

@@ -50,9 +50,9 @@ LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, con
                     .norm_c = of_c.step(t)};
   };
 
-  if (!has(layer.norm_ih))
-    kernels().broadcast_rows(layer.bias.value().data(), gates.rows(), gates.cols(), gates.data());
-  gemm(x.value(), transposed(layer.weight_ih.value()), of_x.into(gates));
+  const Matrix weight_ih = transposed(layer.weight_ih.value());
+  has(layer.norm_ih) ? gemm(x.value(), weight_ih, of_x.into(gates))
+                     : gemm(x.value(), weight_ih, layer.bias.value(), gates);
   const StepWeights recurrent(transposed(dropped(layer.weight_hh.value(), masks.weight_hh)), steps);
   std::optional<Projection> project;
   if (projects) project.emplace(transposed(layer.weight_hr.value()), steps);

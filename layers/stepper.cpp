@@ -33,8 +33,7 @@ Stepper::Stepper(const RecurrentLayer& layers, int batch)
 // it is overwritten.
 void Stepper::step(const Lstm::Layer& layer, int k, const Tensor& x) {
   const Tensor h = state_.h[k], c = state_.c[k];
-  kernels().broadcast_rows(layer.bias.value().data(), gates_.rows(), gates_.cols(), gates_.data());
-  gemm(x, transposed(layer.weight_ih.value()), add_to(gates_));
+  gemm(x, transposed(layer.weight_ih.value()), layer.bias.value(), gates_);
   gemm(h, transposed(layer.weight_hh.value()), add_to(gates_));
   kernels().lstm_cell({.batch = h.rows(),
                        .hidden = h.cols(),
@@ -46,8 +45,7 @@ void Stepper::step(const Lstm::Layer& layer, int k, const Tensor& x) {
 
 void Stepper::step(const Gru::Layer& layer, int k, const Tensor& x) {
   const Tensor h = state_.h[k];
-  kernels().broadcast_rows(layer.bias.value().data(), gates_.rows(), gates_.cols(), gates_.data());
-  gemm(x, transposed(layer.weight_ih.value()), add_to(gates_));
+  gemm(x, transposed(layer.weight_ih.value()), layer.bias.value(), gates_);
   gemm(h, transposed(layer.weight_hh.value()), overwrite(sums_));
   kernels().gru_cell(gates_.data(), sums_.data(), layer.bias_hn.value().data(), h.data(), h.rows(), h.cols(),
                      h.data());

@@ -106,22 +106,38 @@ struct Product {
         stream(7, "gemm"),
         a(stream, p.m, p.k, p.turn_a, p.spare),
         b(stream, p.k, p.n, p.turn_b, p.spare),
-        before(stream, p.m, p.n, false, p.spare) {}
+        before(stream, p.m, p.n, false, p.spare),
+        bias(stream, 1, p.n, false, 0) {}
 
   // c, with what lies between its rows
   KernelVector<float> run(const Products& kernels, bool packed, int threads = 1) const {
     KernelVector<float> c = before.values;
+    run(kernels, packed, threads, c, p.add ? Addend{c.data(), before.row} : Addend{});
+    return c;
+  }
+
+  // With the bias, which the product adds, or which stands in each row of c beforehand.
+  KernelVector<float> with_bias(const Products& kernels, bool packed, bool beforehand) const {
+    KernelVector<float> c = before.values;
+    if (beforehand)
+      for (int64_t i = 0; i < p.m; ++i)
+        std::copy(bias.values.begin(), bias.values.end(), c.begin() + i * before.row);
+    run(kernels, packed, 1, c, beforehand ? Addend{c.data(), before.row} : Addend{bias.values.data(), 0});
+    return c;
+  }
+
+  void run(const Products& kernels, bool packed, int threads, KernelVector<float>& c,
+           const Addend& addend) const {
     const Memory scratch(static_cast<size_t>(kernels.scratch_bytes * threads));
     const Memory panels(static_cast<size_t>(kernels.packed_bytes(p.k, p.n)));
     if (packed) {
       kernels.pack(b.operand(), p.k, p.n, panels.data());
-      kernels.gemm_packed(a.operand(), panels.data(), p.m, p.n, p.k, c.data(), before.row, p.add,
+      kernels.gemm_packed(a.operand(), panels.data(), p.m, p.n, p.k, c.data(), before.row, addend,
                           scratch.data(), threads);
     } else {
-      kernels.gemm(a.operand(), b.operand(), p.m, p.n, p.k, c.data(), before.row, p.add, scratch.data(),
+      kernels.gemm(a.operand(), b.operand(), p.m, p.n, p.k, c.data(), before.row, addend, scratch.data(),
                    threads);
     }
-    return c;
   }
 
   // The largest error in units of its bound; infinity if an element beyond the matrix has changed.
@@ -150,8 +166,12 @@ struct Product {
 
   Problem p;
   RandomStream stream;
-  Random a, b, before;
+  Random a, b, before, bias;
 };
+
+bool same(const KernelVector<float>& a, const KernelVector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
 
 void check(const Problem& p) {
   CAPTURE(p.m);
@@ -167,11 +187,10 @@ void check(const Problem& p) {
     const KernelVector<float> c = product.run(*kind.products, false);
     CHECK(product.error(c, kind.rounds) <= 1);
     CHECK(product.run(*kind.products, true) == c);
+    for (bool packed : {false, true})
+      CHECK(same(product.with_bias(*kind.products, packed, false),
+                 product.with_bias(*kind.products, packed, true)));
   }
-}
-
-bool same(const KernelVector<float>& a, const KernelVector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 }  // namespace

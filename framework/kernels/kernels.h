@@ -88,16 +88,23 @@ struct Operand {
   int64_t row, col;
 };
 
+// What is added to a product: c itself, or one row for all of c's, at a distance of 0. Without data nothing.
+struct Addend {
+  const real* data = nullptr;
+  int64_t row = 0;
+  Addend at(int64_t i, int64_t j) const { return data ? Addend{data + i * row + j, row} : *this; }
+};
+
 // Matrix products with operands of one precision; a, b and c are real numbers in any case. Scratch and packed
 // matrices are bytes, aligned to 64.
 struct Products {
-  // c [m, n] = a [m, k] b [k, n], rows of c at a distance of c_row. On up to `threads` threads, with scratch_bytes
-  // for each.
+  // c [m, n] = addend + a [m, k] b [k, n], rows of c at a distance of c_row. On up to `threads` threads, with
+  // scratch_bytes for each.
   void (*gemm)(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
-               bool add, void* scratch, int threads);
+               const Addend& addend, void* scratch, int threads);
   // The same with b as `pack` leaves it, in packed_bytes(k, n).
   void (*gemm_packed)(const Operand& a, const void* b, int64_t m, int64_t n, int64_t k, real* c,
-                      int64_t c_row, bool add, void* scratch, int threads);
+                      int64_t c_row, const Addend& addend, void* scratch, int threads);
   void (*pack)(const Operand& b, int64_t k, int64_t n, void* packed);
   int64_t (*packed_bytes)(int64_t k, int64_t n);
   int64_t scratch_bytes;
@@ -141,7 +148,6 @@ struct Kernels {
   void (*transpose)(const real* x, int64_t rows, int64_t cols, real* y, bool add);
 
   // --- rows: x [rows, cols] ---------------------------------------------------------------------------------
-  void (*broadcast_rows)(const real* b, int64_t rows, int64_t cols, real* y);
   // y[r] = x[r] where kept[r] is not 0, else zeros, whatever x holds there
   void (*keep_rows)(const real* x, const real* kept, int64_t rows, int64_t cols, real* y, bool add);
   void (*sum_rows)(const real* x, int64_t rows, int64_t cols, real* y, bool add);

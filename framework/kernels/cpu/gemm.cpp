@@ -43,7 +43,7 @@ void pack(const Lines& x, int64_t count, int64_t height, int64_t k, real* out) {
 // bit.
 template <int rows>
 void multiply_unpacked(const Lines& a, const Lines& b, int64_t n, int64_t k, int64_t depth, real* c,
-                       int64_t c_row, bool add) {
+                       int64_t c_row, const Addend& addend) {
   for (int64_t j = 0; j < n; j += W) {
     const real* columns[W];
     for (int i = 0; i < W; ++i) columns[i] = b.data + smaller(j + i, n - 1) * b.line;
@@ -72,7 +72,8 @@ void multiply_unpacked(const Lines& a, const Lines& b, int64_t n, int64_t k, int
       for (int row = 0; row < rows; ++row)
         for (int64_t i = 0; i < smaller(W, n - j); ++i) {
           real& y = c[row * c_row + j + i];
-          y = add || front > 0 ? y + sum[row][i] : sum[row][i];
+          const real* from = front > 0 ? &y : addend.at(row, j + i).data;
+          y = from ? *from + sum[row][i] : sum[row][i];
         }
     }
   }
@@ -97,7 +98,7 @@ struct Float {
     const int64_t kc = depth(s.k), last = s.k - (ceil_div(s.k, kc) - 1) * kc;
     if (s.packed || s.m > 2 || s.b.step != 1 || last < W) return false;
     const auto multiply = s.m == 1 ? multiply_unpacked<1> : multiply_unpacked<2>;
-    multiply(s.a, s.b, s.n, s.k, kc, s.c, s.c_row, s.add);
+    multiply(s.a, s.b, s.n, s.k, kc, s.c, s.c_row, s.addend);
     return true;
   }
 

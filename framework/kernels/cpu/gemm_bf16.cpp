@@ -142,19 +142,21 @@ struct Pairs {
     if (!whole)
       for (int64_t i = 0; i < MR; ++i)
         for (int64_t j = 0; j < NR; ++j)
-          edge[i * NR + j] = t.add && i < t.rows && j < t.columns ? t.c[i * t.c_row + j] : 0;
+          edge[i * NR + j] = t.addend.data && i < t.rows && j < t.columns ? *t.addend.at(i, j).data : 0;
     real* const c = whole ? t.c : edge;
     const int64_t c_row = whole ? t.c_row : NR, c_bytes = c_row * static_cast<int64_t>(sizeof(real));
+    const Addend from = whole || !t.addend.data ? t.addend : Addend{edge, NR};
+    const int64_t from_bytes = from.row * static_cast<int64_t>(sizeof(real));
     const Pair *a = t.a, *b = t.b;
     const Pair* const end = b + t.steps * NR;
     const int64_t to_next = t.steps * NR;
     asm volatile("" ::: "memory");  // gcc's intrinsics do not say that they read memory
-    if (t.add) {
-      _tile_loadd(0, c, c_bytes);
-      _tile_loadd(1, c + 16, c_bytes);
+    if (from.data) {
+      _tile_loadd(0, from.data, from_bytes);
+      _tile_loadd(1, from.data + 16, from_bytes);
       if (lower > 0) {
-        _tile_loadd(2, c + upper * c_row, c_bytes);
-        _tile_loadd(3, c + upper * c_row + 16, c_bytes);
+        _tile_loadd(2, from.at(upper, 0).data, from_bytes);
+        _tile_loadd(3, from.at(upper, 16).data, from_bytes);
       }
     } else {
       _tile_zero(0);

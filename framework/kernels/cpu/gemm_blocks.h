@@ -59,7 +59,7 @@ struct Tile {
   int64_t steps;
   real* c;
   int64_t c_row, rows, columns;
-  bool add;
+  Addend addend;
 };
 
 // One thread's part of a product.
@@ -70,7 +70,7 @@ struct Share {
   int64_t m, n, k;
   real* c;
   int64_t c_row;
-  bool add;
+  Addend addend;
 };
 
 // How a share is cut, so that what was packed stays near while it is read.
@@ -137,9 +137,11 @@ void compute(const Share<P>& s, typename P::Element* scratch) {
                               .c_row = s.c_row,
                               .rows = 0,
                               .columns = smaller(NR, s.n - j),
-                              .add = s.add || l > 0};
+                              .addend = l > 0 ? Addend{s.c, s.c_row} : s.addend};
+              t.addend = t.addend.at(upper, j);
               const int64_t lower = smaller(upper + mc, bottom);
-              for (int64_t i = upper; i < lower; i += height, t.a += AR * steps, t.c += height * s.c_row) {
+              for (int64_t i = upper; i < lower; i += height, t.a += AR * steps, t.c += height * s.c_row,
+                           t.addend = t.addend.at(height, 0)) {
                 t.rows = smaller(height, lower - i);
                 tiles.multiply(t);
               }
@@ -160,11 +162,11 @@ void share_out(const Share<P>& all, void* scratch, int threads) {
     Share<P> s = all;
     if (by_rows) {
       const int64_t begin = all.m * i / shares, end = all.m * (i + 1) / shares;
-      s.a = all.a.at(begin, 0), s.m = end - begin, s.c += begin * s.c_row;
+      s.a = all.a.at(begin, 0), s.m = end - begin, s.c += begin * s.c_row, s.addend = s.addend.at(begin, 0);
     } else {
       const int64_t begin = panels * i / shares * P::NR,
                     end = smaller(panels * (i + 1) / shares * P::NR, all.n);
-      s.b = all.b.at(begin, 0), s.n = end - begin, s.c += begin;
+      s.b = all.b.at(begin, 0), s.n = end - begin, s.c += begin, s.addend = s.addend.at(0, begin);
       if (s.packed) s.packed += begin * P::steps(all.k);
     }
     if constexpr (requires { P::without_packing(s); })
@@ -180,13 +182,13 @@ Products products_of() {
   return {
       .gemm =
           [](const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
-             bool add, void* scratch, int threads) {
-            share_out<P>({rows_of(a), columns_of(b), nullptr, m, n, k, c, c_row, add}, scratch, threads);
+             const Addend& addend, void* scratch, int threads) {
+            share_out<P>({rows_of(a), columns_of(b), nullptr, m, n, k, c, c_row, addend}, scratch, threads);
           },
       .gemm_packed =
           [](const Operand& a, const void* b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
-             bool add, void* scratch, int threads) {
-            share_out<P>({rows_of(a), {}, static_cast<const Element*>(b), m, n, k, c, c_row, add}, scratch,
+             const Addend& addend, void* scratch, int threads) {
+            share_out<P>({rows_of(a), {}, static_cast<const Element*>(b), m, n, k, c, c_row, addend}, scratch,
                          threads);
           },
       .pack =

@@ -7,10 +7,10 @@ namespace {
 
 // c[i, j] = Σ_l a[i, l] b[l, j], l in order
 void gemm(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
-          bool add, void*, int) {
+          const Addend& addend, void*, int) {
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < n; ++j) {
-      real sum = add ? c[i * c_row + j] : 0;
+      real sum = addend.data ? addend.data[i * addend.row + j] : 0;
       for (int64_t l = 0; l < k; ++l) sum += a.data[i * a.row + l * a.col] * b.data[l * b.row + j * b.col];
       c[i * c_row + j] = sum;
     }
@@ -18,8 +18,8 @@ void gemm(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, r
 
 // Packed here means by columns.
 void gemm_packed(const Operand& a, const void* b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
-                 bool add, void* scratch, int threads) {
-  gemm(a, {static_cast<const real*>(b), 1, k}, m, n, k, c, c_row, add, scratch, threads);
+                 const Addend& addend, void* scratch, int threads) {
+  gemm(a, {static_cast<const real*>(b), 1, k}, m, n, k, c, c_row, addend, scratch, threads);
 }
 void pack(const Operand& b, int64_t k, int64_t n, void* packed) {
   real* out = static_cast<real*>(packed);

@@ -31,7 +31,8 @@ template <class Element>
   for (int64_t i = 0; i < t.rows; ++i)
     for (int64_t j = 0; j < t.columns; ++j) {
       real& c = t.c[i * t.c_row + j];
-      c = t.add ? c + sum[i * tile_columns + j] : sum[i * tile_columns + j];
+      const real* from = t.addend.at(i, j).data;
+      c = from ? *from + sum[i * tile_columns + j] : sum[i * tile_columns + j];
     }
 }
 
@@ -53,12 +54,15 @@ template <class Kind, int rows, int vectors>
       for (int v = 0; v < vectors; ++v) Kind::accumulate(sum[i][v], a[i], y[v]);
   }
   real edge[rows * tile_columns];
-  const bool whole = t.columns == vectors * W, add = whole && t.add;
+  const bool whole = t.columns == vectors * W;
+  const real* from = whole ? t.addend.data : nullptr;
   real* c = whole ? t.c : edge;
   const int64_t c_row = whole ? t.c_row : tile_columns;
 #pragma GCC unroll 16
-  for (int i = 0; i < rows; ++i, c += c_row)
-    for (int v = 0; v < vectors; ++v) store(c + v * W, add ? load(c + v * W) + sum[i][v] : sum[i][v]);
+  for (int i = 0; i < rows; ++i, c += c_row) {
+    for (int v = 0; v < vectors; ++v) store(c + v * W, from ? load(from + v * W) + sum[i][v] : sum[i][v]);
+    if (from) from += t.addend.row;
+  }
   if (!whole) put_edge(t, edge);
 }
 

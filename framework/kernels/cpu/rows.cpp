@@ -53,14 +53,6 @@ UNROLL_FORMULA Two row_sums(int64_t cols, Value value) {
   return {a + c + last.a, b + d + last.b};
 }
 
-void broadcast_rows(const real* b, int64_t rows, int64_t cols, real* y) {
-  each_row(rows, cols, 1, [=](int64_t r) {
-    real* to = y + r * cols;
-#pragma omp simd
-    for (int64_t c = 0; c < cols; ++c) to[c] = b[c];
-  });
-}
-
 void sum_rows(const real* x, int64_t rows, int64_t cols, real* y, bool add) {
   with_flag(add, [=](auto adds) {
     each_column_sum(
@@ -323,7 +315,6 @@ void add_to_rows(const real* dy, const int32_t* ids, int64_t n, int64_t cols, re
 }  // namespace
 
 void fill_rows(Kernels& k) noexcept {
-  k.broadcast_rows = broadcast_rows;
   k.sum_rows = sum_rows;
   k.softmax = softmax;
   k.softmax_gradient = softmax_gradient;

@@ -83,12 +83,22 @@ int as_int(int64_t size) {
   return static_cast<int>(size);
 }
 
+// One row for all of c's, which cuBLAS then adds to.
+struct BroadcastRows {
+  const real* row;
+  int64_t n;
+  real* c;
+  int64_t c_row;
+  UNROLL_KERNEL void operator()(int64_t i) const { c[i / n * c_row + i % n] = row[i % n]; }
+};
+
 // cuBLAS sees columns where rows lie: c = a b, row by row, is cᵀ = bᵀ aᵀ.
 template <class P>
 void multiply(const Lines& a, const Lines& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
-              bool add) {
-  const real alpha = 1, beta = add ? 1 : 0;
+              const Addend& addend) {
+  const real alpha = 1, beta = addend.data ? 1 : 0;
   given(c, (m - 1) * c_row + n);
+  if (addend.data && addend.data != c) each(m * n, BroadcastRows{given(addend.data, n), n, c, c_row});
   const auto operation = [](const Lines& x) { return x.transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
   gpu::check(
       gpu::cublas().gemm(gpu::cublas_handle(), operation(b), operation(a), as_int(n), as_int(m), as_int(k),
@@ -99,14 +109,14 @@ void multiply(const Lines& a, const Lines& b, int64_t m, int64_t n, int64_t k, r
 
 template <class P>
 void gemm(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
-          bool add, void*, int) {
+          const Addend& addend, void*, int) {
   Lines left = lines_of(a, m, k), right = lines_of(b, k, n);
   if constexpr (rounds<P>) {
     auto* scratch = static_cast<char*>(gpu::workspace(bytes_of<P>(left) + bytes_of<P>(right)));
     right = rounded<P>(right, scratch + bytes_of<P>(left));
     left = rounded<P>(left, scratch);
   }
-  multiply<P>(left, right, m, n, k, c, c_row, add);
+  multiply<P>(left, right, m, n, k, c, c_row, addend);
 }
 
 // A packed matrix is [k, n], rounded.
@@ -134,10 +144,10 @@ int64_t packed_bytes(int64_t k, int64_t n) {
 }
 template <class P>
 void gemm_packed(const Operand& a, const void* b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
-                 bool add, void*, int) {
+                 const Addend& addend, void*, int) {
   Lines left = lines_of(a, m, k);
   if constexpr (rounds<P>) left = rounded<P>(left, gpu::workspace(bytes_of<P>(left)));
-  multiply<P>(left, {b, false, k, n, n}, m, n, k, c, c_row, add);
+  multiply<P>(left, {b, false, k, n, n}, m, n, k, c, c_row, addend);
 }
 
 template <class P>

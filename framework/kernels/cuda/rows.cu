@@ -6,16 +6,6 @@
 namespace unroll::inline UNROLL_REAL::cuda {
 namespace {
 
-struct BroadcastRows {
-  const real* b;
-  int64_t cols;
-  real* y;
-  UNROLL_KERNEL void operator()(int64_t i) const { y[i] = b[i % cols]; }
-};
-void broadcast_rows(const real* b, int64_t rows, int64_t cols, real* y) {
-  each(rows * cols, BroadcastRows{given(b, cols), cols, given(y, rows * cols)});
-}
-
 struct Element {  // of matrices [rows, cols]
   const real* x;
   int64_t rows, cols;
@@ -260,7 +250,6 @@ void add_to_rows(const real* dy, const int32_t* ids, int64_t n, int64_t cols, re
 }  // namespace
 
 void fill_rows(Kernels& k) {
-  k.broadcast_rows = broadcast_rows;
   k.sum_rows = sum_rows;
   k.softmax = softmax;
   k.softmax_gradient = softmax_gradient;
