@@ -292,6 +292,11 @@ TEST_CASE("gemm multiplies tensors and their transposes, packed or not") {
   CHECK(c.to_host() == std::vector<real>{7, 5, 16, 11});
   gemm(a, PackedMatrix(transposed(b)), add_to(c));
   CHECK(c.to_host() == std::vector<real>{14, 10, 32, 22});
+  const Tensor bias = Tensor::from({2}, std::vector<real>{100, 200});
+  gemm(a, transposed(b), bias, c);
+  CHECK(c.to_host() == std::vector<real>{107, 205, 116, 211});
+  gemm(Tensor({2, 0}), Tensor({0, 2}), bias, c);
+  CHECK(c.to_host() == std::vector<real>{100, 200, 100, 200});
   PackedMatrix packed(b);
   b.fill(9);  // too late
   gemm(transposed(a), packed, overwrite(d));
@@ -382,6 +387,10 @@ TEST_CASE("sizes that do not fit are named") {
   const Tensor a({2, 3}), c({2, 3});
   CHECK(lacks(error_of([&] { gemm(a, a, overwrite(c)); }), {"[2, 3] times [2, 3]"}) == "");
   CHECK(lacks(error_of([&] { gemm(a, PackedMatrix(a), overwrite(c)); }), {"[2, 3] times [2, 3]"}) == "");
+  CHECK(lacks(error_of([&] {
+                gemm(transposed(a), a, Tensor({2}), Tensor({3, 3}));
+              }),
+              {"a bias [2] for 3 columns"}) == "");
   CHECK(lacks(error_of([&] { gemm(a, PackedMatrix(transposed(a)), overwrite(c)); }),
               {"does not give [2, 3]"}) == "");
 }
