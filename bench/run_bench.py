@@ -149,6 +149,14 @@ def summary(entrant: Any, results: list[dict[str, Any]]) -> dict[str, Any]:
     return row
 
 
+def ratios(ours: dict[str, Any], it: dict[str, Any]) -> str:
+    """How many times as fast ours is: the median over rounds of the ratio within a round, and its quartiles, since a machine
+    that changes its own speed does so from round to round rather than within one."""
+    of_rounds = [a / b for a, b in zip(ours["all"], it["all"])]
+    low, median, high = statistics.quantiles(of_rounds, n=4, method="inclusive") if len(of_rounds) > 1 else of_rounds * 3
+    return f"{median:.2f}" if len(of_rounds) < 3 else f"{median:.2f} ({low:.2f}–{high:.2f})"
+
+
 def title(result: dict[str, Any]) -> str:
     what = "Words per second in training" if result["task"] == "train" else "Words per second in inference, batch 1"
     if result.get("gpu"):
@@ -162,19 +170,19 @@ def table(result: dict[str, Any]) -> str:
     beside = f" Beside a loop that keeps core {result['busy']} busy." if result["busy"] is not None else ""
     lines = [title(result), "",
              f"{m['cpu']} (family {m['family']}, model {m['model']}; {', '.join(m['features'])}), {m['cores']} cores, Linux {m['kernel']};",
-             f"commit {m['commit']}, {m['date']}, load {m['load_at_start']} before. {result['rounds']} interleaved rounds; median over rounds." + beside, "",
+             f"commit {m['commit']}, {m['date']}, load {m['load_at_start']} before. {result['rounds']} interleaved rounds; medians over rounds, of ratios within one (quartiles)." + beside, "",
              "| | min | median | max |" + "".join(f" {n} / it |" for n in names) + "".join(f" {COSTS[c][0]} |" for c in costs) + " configuration |",
              "| --- | ---: | ---: | ---: |" + " ---: |" * (len(names) + len(costs)) + " --- |"]
-    medians = {r["name"]: r.get("median") for r in result["rows"]}
+    ours = {r["name"]: r for r in result["rows"] if r["name"] in names and "all" in r}
     for r in result["rows"]:
         if "error" in r:
             lines.append(f"| {r['name']} | | | |" + " |" * (len(names) + len(costs)) + f" failed: {r['error'].replace('|', '/')} |")
             continue
-        ratios = [f" {medians[n] / r['median']:.2f} |" if medians.get(n) and n != r["name"] else " |" for n in names]
+        times = [f" {ratios(ours[n], r)} |" if n in ours and n != r["name"] else " |" for n in names]
         what = r.get("configuration") or ", ".join(r[k] for k in ("engine", "algorithm") if r.get(k))
         label = r["name"] + (f" (torch {r['version']})" if r.get("engine") == "pytorch" else "")
         cells = "".join(f" {cost(c, r)} |" for c in costs)
-        lines.append(f"| {label} | {r['min']:.0f} | {r['median']:.0f} | {r['max']:.0f} |" + "".join(ratios) + cells + f" {what} |")
+        lines.append(f"| {label} | {r['min']:.0f} | {r['median']:.0f} | {r['max']:.0f} |" + "".join(times) + cells + f" {what} |")
     if "times_pytorch" in costs:
         lines += ["", "/ PyTorch: how many times as fast as the fastest PyTorch in the same precision."]
     if "device_mib" in costs:
