@@ -3,8 +3,9 @@
 With --task train a step is everything that training does: forward, loss, backward, clipping by global norm, SGD. With
 --task step it is inference of one token, batch 1. The options choose among the ways PyTorch offers to do the same
 arithmetic; pytorch_best.py finds the fastest for an installation. Beside the speed stand the seconds from the start
-of the process to the beginning and the end of the first step, and the process's memory, as bench_lm has them; with --device cuda the
-device's memory, and with --peak the peak of a large product and the share of it that the steps' products reached.
+of the process to the beginning and the end of the first step, and the process's memory, as bench_lm has them; with
+--device cuda the device's memory, and with --peak the peak of a large product and the share of it that the steps'
+products reached.
 
 Usage: python3 pytorch_lm.py --model small --threads 2 --seconds 20
        python3 pytorch_lm.py --serve    one run for each line of standard input, which holds its options

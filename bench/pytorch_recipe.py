@@ -7,8 +7,8 @@ chaotic, and rounding grows from step to step: the difference of PyTorch's two c
 another learning rate.
 
 --epochs N: PyTorch alone, with everything that the recipe drops, from weights and masks of its own (--seed), and with two
-biases per gate, as the recipe was published, or with one (--one-bias), as here. Prints an epoch's perplexities as ptb does: every token of the valid
-split is scored once, in data.eval_batch streams.
+biases per gate, as the recipe was published, or with one (--one-bias), as here. Prints an epoch's
+perplexities as ptb does: every token of the valid split is scored once, in data.eval_batch streams.
 
 Usage: python3 pytorch_recipe.py ptb-medium-tied --steps 100 --data data/ptb --ptb build/examples/ptb/ptb
        python3 pytorch_recipe.py ptb-medium-tied --steps 100 --rate 1

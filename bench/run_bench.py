@@ -149,12 +149,17 @@ def summary(entrant: Any, results: list[dict[str, Any]]) -> dict[str, Any]:
     return row
 
 
-def ratios(ours: dict[str, Any], it: dict[str, Any]) -> str:
-    """How many times as fast ours is: the median over rounds of the ratio within a round, and its quartiles, since a machine
-    that changes its own speed does so from round to round rather than within one."""
-    of_rounds = [a / b for a, b in zip(ours["all"], it["all"])]
-    low, median, high = statistics.quantiles(of_rounds, n=4, method="inclusive") if len(of_rounds) > 1 else of_rounds * 3
-    return f"{median:.2f}" if len(of_rounds) < 3 else f"{median:.2f} ({low:.2f}–{high:.2f})"
+def ratios(ours: dict[str, Any], it: dict[str, Any]) -> list[float]:
+    """How many times as fast ours is, in each round: a machine that changes its own speed does so from round to round
+    rather than within one."""
+    return [a / b for a, b in zip(ours["all"], it["all"])]
+
+
+def median_and_quartiles(values: list[float]) -> str:
+    if len(values) < 3:
+        return f"{statistics.median(values):.2f}"
+    low, median, high = statistics.quantiles(values, n=4, method="inclusive")
+    return f"{median:.2f} ({low:.2f}–{high:.2f})"
 
 
 def title(result: dict[str, Any]) -> str:
@@ -178,7 +183,7 @@ def table(result: dict[str, Any]) -> str:
         if "error" in r:
             lines.append(f"| {r['name']} | | | |" + " |" * (len(names) + len(costs)) + f" failed: {r['error'].replace('|', '/')} |")
             continue
-        times = [f" {ratios(ours[n], r)} |" if n in ours and n != r["name"] else " |" for n in names]
+        times = [f" {median_and_quartiles(ratios(ours[n], r))} |" if n in ours and n != r["name"] else " |" for n in names]
         what = r.get("configuration") or ", ".join(r[k] for k in ("engine", "algorithm") if r.get(k))
         label = r["name"] + (f" (torch {r['version']})" if r.get("engine") == "pytorch" else "")
         cells = "".join(f" {cost(c, r)} |" for c in costs)
@@ -254,9 +259,9 @@ def peers_of(args: argparse.Namespace, runners: dict[str, pytorch_best.Runner], 
 def add_ratios(rows: list[dict[str, Any]], ours: list[str]) -> None:
     """To each of our rows, how many times as fast it is as the fastest of the peers in its precision."""
     for row in rows:
-        peers = [r["median"] for r in rows if r["name"] not in ours and r.get("precision") == row.get("precision") and "median" in r]
+        peers = [r for r in rows if r["name"] not in ours and r.get("precision") == row.get("precision") and "median" in r]
         if row["name"] in ours and "median" in row and peers:
-            row["times_pytorch"] = row["median"] / max(peers)
+            row["times_pytorch"] = statistics.median(ratios(row, max(peers, key=lambda r: r["median"])))
 
 
 def gpu_bench(args: argparse.Namespace) -> None:
