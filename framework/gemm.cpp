@@ -42,8 +42,9 @@ void set_precision(Precision precision) {
                 name_of(precision),
                 on_gpu() ? (half ? "a GPU of compute capability 7.0" : "a GPU of compute capability 8.0")
                 : half   ? "an NVIDIA GPU of compute capability 7.0"
-                : precision == Precision::tf32 ? "an NVIDIA GPU of compute capability 8.0"
-                                               : "a processor with AMX or AVX512-BF16",
+                : precision == Precision::tf32
+                    ? "an NVIDIA GPU of compute capability 8.0"
+                    : "a processor with AMX or AVX512-BF16, or UNROLL_ISA=emulated_bf16, as slow as fp32",
                 kernels().name);
   current = precision;
 }

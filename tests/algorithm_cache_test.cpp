@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "examples/common/settled_algorithm.h"
+#include "tests/environment.h"
 #include "tests/program.h"
 #include "tests/standin/cudnn.h"
 #include "tests/standin/standin.h"
@@ -219,25 +220,21 @@ TEST_CASE("of several layers the algorithm is that of the fastest step, among th
 
 TEST_CASE("the file is in the user's folder for such") {
   const auto file_with = [](const char* cache, const char* home) {
-    for (const auto& [name, value] : {std::pair{"XDG_CACHE_HOME", cache}, std::pair{"HOME", home}})
-      value ? setenv(name, value, 1) : unsetenv(name);
+    const EnvironmentVariable first("XDG_CACHE_HOME", cache), second("HOME", home);
     return algorithm_cache_file().string();
   };
-  const std::string home = std::getenv("HOME") ? std::getenv("HOME") : "",
-                    cache = std::getenv("XDG_CACHE_HOME") ? std::getenv("XDG_CACHE_HOME") : "";
   CHECK(file_with("/cache", "/home/a") == "/cache/unroll/cudnn-algorithms.json");
   CHECK(file_with(nullptr, "/home/a") == "/home/a/.cache/unroll/cudnn-algorithms.json");
   CHECK(file_with("", "/home/a") == "/home/a/.cache/unroll/cudnn-algorithms.json");
   CHECK(file_with("relative", "/home/a") == "/home/a/.cache/unroll/cudnn-algorithms.json");
   CHECK(file_with(nullptr, nullptr) == "");
-  file_with(cache.empty() ? nullptr : cache.c_str(), home.empty() ? nullptr : home.c_str());
 }
 
 // The programs themselves, over the stand-in. What they measure by the machine's clock may come out either way.
 TEST_CASE(
     "a run says whether its algorithm was measured or is known, writes it down, and is resumed with it") {
   const Folder folder;
-  setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);
+  const EnvironmentVariable cache("XDG_CACHE_HOME", folder.path().c_str());
   const auto file = folder / "unroll/cudnn-algorithms.json";
   for (const std::string name : {"timeseries", "ptb"}) {
     INFO(name);
@@ -294,7 +291,7 @@ TEST_CASE(
 
 TEST_CASE("a run is resumed with the engine that it was trained with, in every precision") {
   const Folder folder;
-  setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);
+  const EnvironmentVariable cache("XDG_CACHE_HOME", folder.path().c_str());
   for (const std::string precision : {"fp32", "tf32", "bf16"}) {
     const auto engine_of = [&](const Words& words) {
       const std::string out = output_of(run_program(program_named("timeseries"), words, folder.path()));
@@ -313,7 +310,7 @@ TEST_CASE("a run is resumed with the engine that it was trained with, in every p
 
 TEST_CASE("a damaged cache is said on the standard error of a run that goes on") {
   const Folder folder;
-  setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);
+  const EnvironmentVariable cache("XDG_CACHE_HOME", folder.path().c_str());
   const std::string file = folder.write("unroll/cudnn-algorithms.json", "damaged");
   const ProgramRun run = run_program(
       program_named("timeseries"),

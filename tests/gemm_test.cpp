@@ -24,6 +24,17 @@
 
 using namespace unroll;
 
+#ifdef UNROLL_TEST_BF16_STANDIN
+namespace unroll::inline UNROLL_REAL::cpu {
+inline namespace avx512_bf16_standin {
+const Kernels& table();
+}
+inline namespace amx_standin {
+const Kernels& table();
+}
+}  // namespace unroll::inline UNROLL_REAL::cpu
+#endif
+
 namespace {
 
 constexpr float epsilon = std::numeric_limits<float>::epsilon();
@@ -66,14 +77,24 @@ const std::vector<Kind>& all_kinds() {
                              {"bf16", &k.bf16, rounded<16>},
                              {"fp16", &k.fp16, rounded_to_half}};
 #endif
+#ifdef UNROLL_TEST_BF16_STANDIN
+    // Its instructions are played; those of AVX-512 beside them are not.
+    for (const cpu::Variant& variant : cpu::variants())
+      if (variant.runs_here && variant.name == std::string("avx512"))
+        for (const Kernels* k : {&cpu::avx512_bf16_standin::table(), &cpu::amx_standin::table()})
+          result.push_back({k->name, &k->bf16, rounded<16>});
+    return result;
+#endif
     for (const cpu::Variant& variant : cpu::variants()) {
       if (!variant.runs_here) continue;
       const Kernels& table = variant.table();
       // An instruction set that has bfloat16 takes the rest from another.
-      if (table.bf16.gemm)
+      if (table.bf16.gemm) {
         result.push_back({std::string(table.name) + ", bf16", &table.bf16, rounded<16>});
-      else
+      } else {
         result.push_back({table.name, &table.fp32, rounded<0>});
+        result.push_back({std::string(table.name) + ", emulated bf16", &table.emulated_bf16, rounded<16>});
+      }
     }
     return result;
   }();
@@ -282,6 +303,33 @@ TEST_CASE("NaN and infinity reach the row or the column that they stand in, and 
   std::fill(zero.a.values.begin(), zero.a.values.end(), 0.0f);
   zero.b.at(1, 1) = infinity;
   for (const Kind& kind : all_kinds()) CHECK(std::isnan(zero.run(*kind.products, false)[4]));  // 0 · ∞
+}
+
+TEST_CASE("operands are rounded to the nearest, of two the even one, and denormal ones to nothing") {
+  // Around 1, above and below the middle of two bfloat16 numbers, and in it: 1 + 2⁻⁸ is even below, 1 + 3 · 2⁻⁸ above.
+  std::vector<float> numbers = {
+      1 + 0x1p-8f,      1 + 3 * 0x1p-8f, 1 + 0x1p-8f + 0x1p-23f, 1 + 3 * 0x1p-8f - 0x1p-23f, 0x1.fep+127f,
+      0x1.fffffep+127f, 0x1p-126f};
+  for (size_t i = 0, n = numbers.size(); i < n; ++i) numbers.push_back(-numbers[i]);
+  const int64_t n = static_cast<int64_t>(numbers.size());
+  Product product({n, 1, 1});
+  std::copy(numbers.begin(), numbers.end(), product.a.values.begin());
+  product.b.values[0] = 1;
+  for (const Kind& kind : all_kinds()) {
+    if (kind.rounds != rounded<16>) continue;
+    INFO("instruction set ", kind.name);
+    for (bool packed : {false, true}) {
+      const KernelVector<float> c = product.run(*kind.products, packed);
+      for (size_t i = 0; i < numbers.size(); ++i)
+        CHECK(c[i * static_cast<size_t>(product.before.row)] == rounded<16>(numbers[i]));
+    }
+#ifndef UNROLL_TEST_DEVICE
+    Product small({1, 1, 1});
+    small.a.values[0] = 0x1.fep-127f;
+    small.b.values[0] = 0x1p100f;
+    CHECK(small.run(*kind.products, false)[0] == 0);
+#endif
+  }
 }
 
 TEST_CASE("gemm multiplies tensors and their transposes, packed or not") {

@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "tests/environment.h"
 #include "tests/support.h"
 
 namespace {
@@ -239,10 +240,8 @@ TEST_CASE("progress: a stream is asked whether it is a terminal, and for its wid
   }
   const int slave = open(ptsname(master), O_RDWR | O_NOCTTY);
   REQUIRE(slave >= 0);
-  const char* term = std::getenv("TERM");
-  const std::string kind = term ? term : "";
   const auto drawn = [&](int columns, const char* name) {
-    setenv("TERM", name, 1);
+    const EnvironmentVariable term("TERM", name);
     winsize size{};
     size.ws_col = static_cast<unsigned short>(columns);
     REQUIRE(ioctl(slave, TIOCSWINSZ, &size) == 0);
@@ -263,7 +262,6 @@ TEST_CASE("progress: a stream is asked whether it is a terminal, and for its wid
   CHECK(line_of(drawn(30, "xterm")).size() <= 29);
   CHECK(line_of(drawn(70, "xterm")).find("[====") != std::string::npos);
   CHECK(drawn(70, "dumb").starts_with("epoch 1/2  500/1000 50 % ETA 0:00  loss 4.812"));
-  kind.empty() ? unsetenv("TERM") : setenv("TERM", kind.c_str(), 1);
   close(slave);
   close(master);
 }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "data/vocabulary.h"
+#include "tests/environment.h"
 #include "tests/ptb.h"
 #include "tests/support.h"
 #include "training/safetensors.h"
@@ -48,6 +49,35 @@ TEST_CASE("the bits of a training do not depend on the number of threads") {
     return read_text(folder / threads / "last.safetensors");
   };
   CHECK(trained_on("1") == trained_on("3"));
+}
+
+TEST_CASE(
+    "bf16 is refused by a processor that has none, unless it is to emulate it, and goes on where it was") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  const auto train = [&](const std::string& precision, const std::string& out, const Words& more = {}) {
+    return Words{"train", "tiny.toml",         "--set", "training.precision=" + precision,
+                 "--set", "training.epochs=2", "--out", out} +
+           more;
+  };
+  {
+    const EnvironmentVariable isa("UNROLL_ISA", "baseline");
+    const ProgramRun run = ptb(train("bf16", "none"), folder.path());
+    CHECK(run.code == 2);
+    CHECK(lacks(lines_of(run.err)[0],
+                {"precision bf16", "AMX or AVX512-BF16", "UNROLL_ISA=emulated_bf16", "baseline"}) == "");
+    CHECK(!fs::exists(folder / "none"));
+    CHECK(ptb_json(train("auto", "auto"), folder.path())["precision"] == "fp32");
+  }
+  const EnvironmentVariable isa("UNROLL_ISA", "emulated_bf16");
+  const auto in_float = ptb_json(train("fp32", "fp32"), folder.path()),
+             rounded = ptb_json(train("bf16", "whole"), folder.path());
+  CHECK(rounded["precision"] == "bf16");
+  CHECK(ptb_json(train("auto", "chosen"), folder.path())["precision"] == "bf16");
+  CHECK(rounded["test_perplexity"] != in_float["test_perplexity"]);
+  ptb_out(train("bf16", "part", {"--set", "training.epochs=1"}), folder.path());
+  const auto resumed = ptb_json({"resume", "part", "--set", "training.epochs=2"}, folder.path());
+  CHECK(resumed["test_perplexity"] == rounded["test_perplexity"]);
 }
 
 TEST_CASE("a model scores and writes here, whichever engine trained it") {

@@ -66,7 +66,21 @@ std::span<const Variant> variants() {
   return all;
 }
 
+// The best that has no bfloat16, with what emulates it.
+static const Kernels& emulated_bf16() {
+  static const Kernels kernels = [] {
+    Kernels k{};
+    for (const Variant& variant : variants())
+      if (variant.runs_here && !variant.table().bf16.gemm) k = variant.table();
+    k.name = "emulated_bf16";
+    k.bf16 = k.emulated_bf16;
+    return k;
+  }();
+  return kernels;
+}
+
 const Kernels& choose(const char* name) {
+  if (name && std::string_view(name) == "emulated_bf16") return emulated_bf16();
   const Variant* best = nullptr;
   std::string known;
   for (const Variant& variant : variants()) {
@@ -79,7 +93,8 @@ const Kernels& choose(const char* name) {
       known += (known.empty() ? "" : ", ") + std::string(variant.name);
     }
   }
-  require_input(!name, "UNROLL_ISA={}: unknown, this machine has {}", name ? name : "", known);
+  require_input(!name, "UNROLL_ISA={}: unknown, this machine has {}, and emulated_bf16", name ? name : "",
+                known);
   return best->table();
 }
 

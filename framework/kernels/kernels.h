@@ -122,6 +122,9 @@ struct Kernels {
   Products tf32;  // to 10 bits of precision, by a GPU's tensor cores
   Products bf16;  // to bfloat16
   Products fp16;  // to half precision: 11 bits, and nothing beyond 65504
+  // bf16's numbers by the instructions of fp32 and about as slow as these; what bf16 is under
+  // UNROLL_ISA=emulated_bf16. The CPU's, in float.
+  Products emulated_bf16;
 
   // --- elements -------------------------------------------------------------------------------------------
   void (*fill)(real* y, real value, int64_t n);
@@ -227,7 +230,8 @@ struct Kernels {
 };
 
 // Those of the device that computes (device.h). The CPU's are in the best instruction set of this machine;
-// UNROLL_ISA=baseline|avx2|avx512|avx512_bf16|amx in the environment asks for another (an error if the machine lacks it).
+// UNROLL_ISA=baseline|avx2|avx512|avx512_bf16|amx in the environment asks for another (an error if the machine lacks it),
+// UNROLL_ISA=emulated_bf16 for the best that has no bfloat16, with emulated_bf16 as its bf16.
 const Kernels& kernels();
 // The CPU's in any case, for numbers in the host's memory.
 const Kernels& host_kernels();

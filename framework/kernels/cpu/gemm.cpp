@@ -1,4 +1,4 @@
-// Products in float.
+// Products in float, and with their instructions those of operands rounded to bfloat16.
 #include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/gemm_vectors.h"
 
@@ -106,8 +106,34 @@ struct Float {
   void multiply(const Tile<real>& t) const { multiply_rows<Float>(t); }
 };
 
+// To the nearest bfloat16, ties to even, as AVX512-BF16 rounds: denormal numbers to 0, NaN to a NaN.
+UNROLL_FORMULA uint32_t rounded_to_bf16(uint32_t x) {
+  constexpr uint32_t sign = 0x8000'0000, infinity = 0x7f80'0000, quiet = 0x0040'0000, kept = 0xffff'0000;
+  const uint32_t size = x & ~sign;
+  const uint32_t nearest = x + 0x7fff + (x >> 16 & 1);
+  return (size > infinity ? x | quiet : size >> 23 == 0 ? x & sign : nearest) & kept;
+}
+
+template <int width>
+void pack_rounded(const Lines& x, int64_t count, int64_t height, int64_t k, real* out) {
+  pack<width>(x, count, height, k, out);
+  const int64_t n = ceil_div(count, height) * width * k;
+  for (int64_t i = 0; i < n; ++i)
+    out[i] = __builtin_bit_cast(real, rounded_to_bf16(__builtin_bit_cast(uint32_t, out[i])));
+}
+
+// A product of two such numbers is exact in float, so only the order of the sums differs from gemm_bf16.cpp's. All are
+// packed: to leave that out is a way of Float's own.
+struct Rounded : Float {
+  using Float::Float;
+  static constexpr auto pack_a = pack_rounded<AR>, pack_b = pack_rounded<NR>;
+};
+
 }  // namespace
 
-void fill_gemm(Kernels& k) noexcept { k.fp32 = products_of<Float>(); }
+void fill_gemm(Kernels& k) noexcept {
+  k.fp32 = products_of<Float>();
+  k.emulated_bf16 = products_of<Rounded>();
+}
 
 }  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA

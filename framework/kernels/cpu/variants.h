@@ -15,7 +15,8 @@ struct Variant {
 // From the plainest to the fastest.
 std::span<const Variant> variants();
 
-// The one called `name`, or the fastest that runs here if `name` is null. Throws InputError.
+// The one called `name`, or the fastest that runs here if `name` is null; "emulated_bf16" is the fastest without bfloat16,
+// with emulated_bf16 (kernels.h) as its bf16. Throws InputError.
 const Kernels& choose(const char* name);
 
 }  // namespace unroll::inline UNROLL_REAL::cpu
