@@ -90,6 +90,7 @@ struct Float {
   static int64_t steps(int64_t depth) { return depth; }
   static constexpr auto pack_a = pack<AR>, pack_b = pack<NR>;
 
+  static constexpr bool in_place = registers == 32;  // AVX-512
   UNROLL_FORMULA static Vector load(const real* b) { return cpu::load(b); }
   UNROLL_FORMULA static void accumulate(Vector& sum, real a, Vector b) { sum += a * b; }
 

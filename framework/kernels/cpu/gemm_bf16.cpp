@@ -205,6 +205,7 @@ struct Pairs {
   static int64_t steps(int64_t depth) { return whole_groups(depth) / 2; }
   static constexpr auto pack_a = pack_by_steps<AR>, pack_b = pack_by_steps<NR>;
 
+  static constexpr bool in_place = false;  // gcc 12 loads them by themselves all the same
   UNROLL_FORMULA static Vector load(const Pair* b) {
     return __builtin_bit_cast(Vector, _mm512_load_si512(b));
   }

@@ -52,7 +52,7 @@ struct Lines {
 inline Lines rows_of(const Operand& a) { return {a.data, a.row, a.col}; }
 inline Lines columns_of(const Operand& b) { return {b.data, b.col, b.row}; }
 
-// What a tile reads and writes. Where b was packed whole, the panel that comes next lies behind this one.
+// What a tile reads and writes.
 template <class Element>
 struct Tile {
   const Element *a, *b;
@@ -60,6 +60,7 @@ struct Tile {
   real* c;
   int64_t c_row, rows, columns;
   Addend addend;
+  bool fetch;  // b was packed whole, so the panel that comes next is far away, behind this one
 };
 
 // One thread's part of a product.
@@ -137,7 +138,8 @@ void compute(const Share<P>& s, typename P::Element* scratch) {
                               .c_row = s.c_row,
                               .rows = 0,
                               .columns = smaller(NR, s.n - j),
-                              .addend = l > 0 ? Addend{s.c, s.c_row} : s.addend};
+                              .addend = l > 0 ? Addend{s.c, s.c_row} : s.addend,
+                              .fetch = s.packed != nullptr};
               t.addend = t.addend.at(upper, j);
               const int64_t lower = smaller(upper + mc, bottom);
               for (int64_t i = upper; i < lower; i += height, t.a += AR * steps, t.c += height * s.c_row,

@@ -37,22 +37,36 @@ template <class Element>
 }
 
 // Kind::load(b) gives W columns of a panel; Kind::accumulate(sum, a, b) adds a's product with each.
+//
+// A core that computes for somebody else too, on its second thread, decodes two instructions a cycle, as many as it
+// multiplies, so what is no product costs. A number of a is loaded once for all vectors, or, where Kind::in_place says
+// that the instructions for products can load it themselves, by each of them: the first takes instructions, the other loads,
+// of which a core has two a cycle too. Rows are of both kinds, about half of each.
 template <class Kind, int rows, int vectors>
 [[gnu::noinline]] void multiply(const Tile<typename Kind::Element>& t) {
+  using Element = typename Kind::Element;
+  constexpr int in_place = Kind::in_place ? rows / 2 + 1 : 0;
   Vector sum[rows][vectors] = {};
-  const auto *a = t.a, *b = t.b;
-  const int64_t steps = t.steps, to_next = steps * tile_columns;
+  const Element *a = t.a, *b = t.b, *again = a;
+  asm("" : "+r"(again));  // a is where it was, which the compiler must not know
+  const int64_t to_next = t.steps * tile_columns;
   for (int i = 0; i < rows; ++i)
     for (int v = 0; v < vectors; ++v) __builtin_prefetch(t.c + i * t.c_row + v * W, 1);
-  for (int64_t l = 0; l < steps; ++l, a += panel_rows, b += tile_columns) {
+  const auto advance = [&](int64_t steps) {
+    a += steps * panel_rows, again += steps * panel_rows, b += steps * tile_columns;
+  };
+  const auto add_step = [&](int l) __attribute__((always_inline)) {
     Vector y[vectors];
-    for (int v = 0; v < vectors; ++v) y[v] = Kind::load(b + v * W);
-    __builtin_prefetch(a + 16 * panel_rows);
-    __builtin_prefetch(b + to_next, 0, 2);  // into the second cache, while this panel is at work
+    for (int v = 0; v < vectors; ++v) y[v] = Kind::load(b + l * tile_columns + v * W);
+    if (t.fetch) __builtin_prefetch(b + to_next + l * tile_columns, 0, 2);  // into the second cache
 #pragma GCC unroll 16
     for (int i = 0; i < rows; ++i)
-      for (int v = 0; v < vectors; ++v) Kind::accumulate(sum[i][v], a[i], y[v]);
-  }
+      for (int v = 0; v < vectors; ++v)
+        Kind::accumulate(sum[i][v], (v > 0 && i < in_place ? again : a)[l * panel_rows + i], y[v]);
+  };
+  int64_t left = t.steps;
+  for (; left >= 2; left -= 2, advance(2)) add_step(0), add_step(1);
+  if (left > 0) add_step(0);
   real edge[rows * tile_columns];
   const bool whole = t.columns == vectors * W;
   const real* from = whole ? t.addend.data : nullptr;
