@@ -36,19 +36,20 @@ template <class Element>
     }
 }
 
-// Kind::load(b) gives W columns of a panel; Kind::accumulate(sum, a, b) adds a's product with each.
+// Kind::load(b) gives W columns of a panel; Kind::accumulate(sum, a, b) adds a's product with each. Kind::in_place: the
+// instruction for it can take a from memory.
 //
-// A core that computes for somebody else too, on its second thread, decodes two instructions a cycle, as many as it
-// multiplies, so what is no product costs. A number of a is loaded once for all vectors, or, where Kind::in_place says
-// that the instructions for products can load it themselves, by each of them: the first takes instructions, the other loads,
-// of which a core has two a cycle too. Rows are of both kinds, about half of each.
+// A number of a comes into a register for all vectors of its row, which is an instruction and a load, or each product takes it
+// from memory, which is no instruction and a load each. A core that computes for somebody else too, on its second thread,
+// decodes about two instructions a cycle, as many as it can multiply; and it has two loads a cycle. So half the rows are done in
+// each way. The compiler would load a number once for both products; that `again` is a is hidden from it.
 template <class Kind, int rows, int vectors>
 [[gnu::noinline]] void multiply(const Tile<typename Kind::Element>& t) {
   using Element = typename Kind::Element;
   constexpr int in_place = Kind::in_place ? rows / 2 + 1 : 0;
   Vector sum[rows][vectors] = {};
   const Element *a = t.a, *b = t.b, *again = a;
-  asm("" : "+r"(again));  // a is where it was, which the compiler must not know
+  asm("" : "+r"(again));
   const int64_t to_next = t.steps * tile_columns;
   for (int i = 0; i < rows; ++i)
     for (int v = 0; v < vectors; ++v) __builtin_prefetch(t.c + i * t.c_row + v * W, 1);
