@@ -117,8 +117,9 @@ PackedMatrix::PackedMatrix(const Matrix& b)
     : rows_(b.rows()),
       cols_(b.cols()),
       precision_(current),
-      memory_(static_cast<std::size_t>(products(current).packed_bytes(rows_, cols_))) {
+      memory_(static_cast<std::size_t>(packed_bytes(rows_, cols_))) {
   products(current).pack(operand(b), rows_, cols_, memory_.data());
 }
+int64_t packed_bytes(int64_t rows, int64_t cols) { return products(current).packed_bytes(rows, cols); }
 
 }  // namespace unroll::inline UNROLL_REAL

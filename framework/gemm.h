@@ -49,6 +49,8 @@ class PackedMatrix {
   Precision precision_;
   Memory memory_;
 };
+// What its memory takes for so many rows and columns, in the process's precision.
+int64_t packed_bytes(int64_t rows, int64_t cols);
 
 // c = a b, or c += a b.   a [m, k], b [k, n], c [m, n]. Throws if the sizes do not fit. An element's bits
 // depend on its row of a and its column of b alone: not on threads, on m and n, or on b being packed.

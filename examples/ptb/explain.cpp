@@ -40,16 +40,19 @@ void print_parameters(const LanguageModel& model) {
              format_number(4.0 * static_cast<double>(model.params.count())));
 }
 
-// Of all layers together: elements of the weights, and units.
+// Of all layers together: elements of the weights, and units; and the bytes of the largest recurrent ones, packed.
 struct LayerSizes {
-  double inputs = 0, recurrent = 0, projection = 0, units = 0, largest_recurrent = 0;
+  double inputs = 0, recurrent = 0, projection = 0, units = 0, packed = 0;
   explicit LayerSizes(const LanguageModel& model) {
     const int gates = model.recurrent.gru() ? 3 : 4;
     for (const auto& p : model.params.all()) {
       const auto is = [&](const char* kind) { return p->name.find(kind) != std::string::npos; };
       const auto size = static_cast<double>(p->size());
       if (is(".weight_ih_l")) inputs += size, units += p->shape[0] / gates;
-      if (is(".weight_hh_l")) recurrent += size, largest_recurrent = std::max(largest_recurrent, size);
+      if (is(".weight_hh_l")) {
+        recurrent += size;
+        packed = std::max(packed, static_cast<double>(packed_bytes(p->shape[1], p->shape[0])));
+      }
       if (is(".weight_hr_l")) projection += size;
     }
   }
@@ -89,16 +92,15 @@ void print_traffic(const Recipe& r, const LanguageModel& model, double vocab) {
 // with a bias that ours has not, and in a precision of 16 bits, where what enters and leaves is copied too.
 Line copies(const LanguageModel& model, LstmEngine engine, double rows) {
   const bool rounded = precision() == Precision::bf16 || precision() == Precision::fp16;
-  const double bytes = rounded ? 2 : sizeof(real);
   const LayerSizes layers(model);
   if (engine == LstmEngine::fused)
-    return {"packed weights", "the recurrent ones, of a layer at a time", layers.largest_recurrent * bytes};
+    return {"packed weights", "the recurrent ones, of a layer at a time", layers.packed};
   if (engine == LstmEngine::cudnn && (rounded || model.recurrent.gru())) {
     const double ends = rounded ? rows * (model.embedding.config.dim + model.decoder.config.in) : 0;
     return {"copies for cuDNN",
             rounded ? "in 16 bits: weights, what enters and leaves, and gradients of both"
                     : "weights with both biases, and their gradients",
-            2 * (layers.inputs + layers.recurrent + layers.projection + ends) * bytes};
+            2 * (layers.inputs + layers.recurrent + layers.projection + ends) * (rounded ? 2 : sizeof(real))};
   }
   return {"copies for products", "none", 0};
 }

@@ -66,12 +66,16 @@ std::span<const Variant> variants() {
   return all;
 }
 
-// The best that has no bfloat16, with what emulates it.
+static const Kernels& fastest(bool with_bf16) {
+  const Kernels* result = nullptr;
+  for (const Variant& variant : variants())
+    if (variant.runs_here && (with_bf16 || !variant.table().bf16.gemm)) result = &variant.table();
+  return *result;
+}
+
 static const Kernels& emulated_bf16() {
   static const Kernels kernels = [] {
-    Kernels k{};
-    for (const Variant& variant : variants())
-      if (variant.runs_here && !variant.table().bf16.gemm) k = variant.table();
+    Kernels k = fastest(false);
     k.name = "emulated_bf16";
     k.bf16 = k.emulated_bf16;
     return k;
@@ -80,22 +84,17 @@ static const Kernels& emulated_bf16() {
 }
 
 const Kernels& choose(const char* name) {
-  if (name && std::string_view(name) == "emulated_bf16") return emulated_bf16();
-  const Variant* best = nullptr;
+  if (!name) return fastest(true);
+  if (std::string_view(name) == "emulated_bf16") return emulated_bf16();
   std::string known;
   for (const Variant& variant : variants()) {
-    if (name && std::string_view(name) == variant.name) {
+    if (std::string_view(name) == variant.name) {
       require_input(variant.runs_here, "UNROLL_ISA={}: this machine lacks it", name);
       return variant.table();
     }
-    if (variant.runs_here) {
-      best = &variant;
-      known += (known.empty() ? "" : ", ") + std::string(variant.name);
-    }
+    if (variant.runs_here) known += variant.name + std::string(", ");
   }
-  require_input(!name, "UNROLL_ISA={}: unknown, this machine has {}, and emulated_bf16", name ? name : "",
-                known);
-  return best->table();
+  throw InputError(fmt::format("UNROLL_ISA={}: unknown, this machine has {}emulated_bf16", name, known));
 }
 
 }  // namespace cpu
