@@ -13,11 +13,13 @@ prefix=$(dirname "$(find "$folder/root" -type d -name include)")
 sed -i "s|^prefix=.*|prefix=$prefix|" "$pc"      # the one line that knows nothing of --destdir
 export PKG_CONFIG_PATH=${pc%/*}
 
-# Every header of a room is there; its folders (the kernels) are its own affair.
+# Every header of a room is there; its folders (the kernels) are its own affair. Of other packages they show fmt alone.
 wanted=$(cd "$source" && printf '%s\n' {framework,layers,optim,data,training}/*.h | sort)
 installed=$(cd "$prefix/include/unroll" && find . -name '*.h' -printf '%P\n' | sort)
 [ "$installed" = "$wanted" ] || { diff <(echo "$installed") <(echo "$wanted") || true
   fail "headers: < is installed, > in the rooms; 'meson setup --reconfigure' looks again"; }
+foreign=$(grep -rE '#include <[a-z0-9_]+[./]' "$prefix/include/unroll" | grep -vE '<(fmt/|std[a-z]+\.h>)' || true)
+[ -z "$foreign" ] || fail "installed headers include what unroll.pc does not require: $foreign"
 [ -s "$(find "$prefix" -path '*/licenses/unroll/LICENSE')" ] || fail "no licence"
 
 cp "$source/examples/tutorial/first_model.cpp" "$folder"

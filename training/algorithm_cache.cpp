@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "training/algorithm_file.h"
+#include "training/cudnn/algorithm_file.h"
 
 namespace unroll {
 

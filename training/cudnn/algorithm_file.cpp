@@ -1,4 +1,4 @@
-#include "training/algorithm_file.h"
+#include "training/cudnn/algorithm_file.h"
 
 #include <algorithm>
 #include <cmath>
