@@ -56,7 +56,7 @@ def machine() -> dict[str, Any]:
     wanted = ("avx2", "avx512f", "avx512_bf16", "amx_bf16")
     return {"cpu": fields.get("model name", "?"), "family": fields.get("cpu family"), "model": fields.get("model"),
             "features": [f for f in wanted if f in fields.get("flags", "").split()], "cores": os.cpu_count(),
-            "kernel": platform.release(), "commit": commit + (" with changes" if changed else ""),
+            "kernel": platform.release().split("-")[0], "commit": commit + (" with changes" if changed else ""),
             "date": datetime.datetime.now().isoformat(timespec="seconds"), "load_at_start": round(os.getloadavg()[0], 2)}
 
 

@@ -12,7 +12,7 @@ Fetches these files into DIR (default: $directory), with curl or wget, and check
 
 $(for file in $files; do echo "  $file from $(address "$file")"; done)
 
-These addresses could not be tried from the machine on which the script was written.
+These addresses have not been tried.
 
   --from URL   take them from URL/FILE instead
 EOF
