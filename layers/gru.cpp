@@ -41,7 +41,9 @@ Gru::Layer::Layer(const LayerScope& scope)
       bias(scope.add("bias", {3 * scope.hidden}).var()),
       bias_hn(scope.add("bias_hn", {scope.hidden}).var()) {}
 
-GruState Gru::zero_state(int batch) const { return {Tensor::zeros({stack_.count(), batch, config_.hidden})}; }
+GruState Gru::zero_state(int batch) const {
+  return {Tensor::zeros({stack_.count(), batch, config_.hidden}), {}};
+}
 
 Gru::Output Gru::operator()(const Var& x, const Var& h, const Lengths& lengths) const {
   stack_.require_input(x);

@@ -37,15 +37,14 @@ struct GruConfig {
 LstmChoice choose_gru(const GruConfig& config, const EngineFacts& facts = engine_facts(),
                       const WindowFacts& window = {});
 
-// h [layers, batch, hidden] across windows of time, in a buffer of its own. Assigning the Var that a Gru
-// gives copies the values and drops the gradient.
-struct GruState {
-  Tensor h;
+// h [layers, batch, hidden] across windows of time, as a RecurrentState: a copy has a buffer of its own, assigning copies
+// the values, and the Var that a Gru gives loses its gradient.
+struct GruState : RecurrentState {
+  using RecurrentState::RecurrentState;
   GruState& operator=(const Var& next) {
-    h.copy_from(next.value());
+    RecurrentState::operator=(RecurrentVars{next, {}});
     return *this;
   }
-  void reset() { h.fill(0); }
   operator Var() const { return Var(h.clone()); }
 };
 

@@ -8,9 +8,24 @@
 
 namespace unroll::inline UNROLL_REAL {
 
+static Tensor copy_of(const Tensor& x) { return x.defined() ? x.clone() : Tensor(); }
+static void assign(RecurrentState& state, const Tensor& h, const Tensor& c) {
+  if (!state.h.defined()) {
+    state.h = copy_of(h), state.c = copy_of(c);
+  } else {
+    require(state.c.defined() == c.defined(), "a state {} c cannot take one {}",
+            state.c.defined() ? "with" : "without", c.defined() ? "with it" : "without");
+    state.h.copy_from(h);
+    if (c.defined()) state.c.copy_from(c);
+  }
+}
+RecurrentState::RecurrentState(const RecurrentState& other) : h(copy_of(other.h)), c(copy_of(other.c)) {}
+RecurrentState& RecurrentState::operator=(const RecurrentState& other) {
+  if (this != &other) assign(*this, other.h, other.c);
+  return *this;
+}
 RecurrentState& RecurrentState::operator=(const RecurrentVars& next) {
-  h.copy_from(next.h.value());
-  c.copy_from(next.c.value());
+  assign(*this, next.h.value(), next.c.value());
   return *this;
 }
 void RecurrentState::reset() {
@@ -26,13 +41,6 @@ Parameter& LayerScope::add(const std::string& name, const Shape& shape, const In
   Parameter& p = scope.add(name + suffix, shape, init);
   p.decay = shape.rank() > 1;
   return p;
-}
-
-std::string named(std::initializer_list<std::pair<const char*, bool>> options) {
-  std::string result;
-  for (const auto& [name, set] : options)
-    if (set) result += (result.empty() ? "" : ", ") + std::string(name);
-  return result;
 }
 
 Var carried(const Tensor& u, int t, const Var& computed, const Var& before) {

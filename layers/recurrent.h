@@ -2,7 +2,6 @@
 // other.
 #pragma once
 
-#include <initializer_list>
 #include <string>
 #include <utility>
 
@@ -45,11 +44,18 @@ struct RecurrentVars {
   Var h, c;
 };
 
-// What crosses a window of time: the same in buffers of their own. Assigning RecurrentVars copies the values
-// and drops the gradient, so truncated backpropagation is a matter of type.
+// What crosses a window of time: the same in buffers of their own, which it keeps (checkpoints and graphs know them). A
+// copy has others; assigning copies the values, and throws Error where shapes differ. Assigning RecurrentVars drops the
+// gradient, so truncated backpropagation is a matter of type.
 struct RecurrentState {
-  Tensor h, c;
+  RecurrentState() = default;  // of no size yet: takes that of the first state that is assigned
+  RecurrentState(Tensor h, Tensor c) : h(std::move(h)), c(std::move(c)) {}
+  RecurrentState(const RecurrentState& other);
+  RecurrentState(RecurrentState&&) = default;
+  RecurrentState& operator=(const RecurrentState& other);
   RecurrentState& operator=(const RecurrentVars& next);
+
+  Tensor h, c;
   void reset();  // to zero
   // As constants with memory of their own: what a tape holds stays when the next window's state is assigned.
   operator RecurrentVars() const { return {Var(h.clone()), c.defined() ? Var(c.clone()) : Var()}; }
@@ -65,9 +71,6 @@ struct LayerScope {
   Parameter& add(const std::string& name, const Shape& shape) const;
   Parameter& add(const std::string& name, const Shape& shape, const Init& init) const;
 };
-
-// "recurrent_dropout, zoneout": the names of those options that are set.
-std::string named(std::initializer_list<std::pair<const char*, bool>> options);
 
 // u·computed + (1-u)·before in step t; `computed` where there is no u. In elementary operations.
 Var carried(const Tensor& u, int t, const Var& computed, const Var& before);

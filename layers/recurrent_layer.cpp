@@ -10,7 +10,7 @@ Lstm::Output RecurrentLayer::operator()(const Var& x, const RecurrentVars& state
 }
 
 RecurrentState RecurrentLayer::zero_state(int batch) const {
-  return lstm() ? lstm()->zero_state(batch) : RecurrentState{gru()->zero_state(batch).h, Tensor()};
+  return lstm() ? lstm()->zero_state(batch) : gru()->zero_state(batch);
 }
 
 const LstmChoice& RecurrentLayer::choice() const {

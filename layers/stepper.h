@@ -24,6 +24,7 @@ class Stepper {
   // Of an Lstm or a Gru, which must not be bidirectional; `batch` sequences side by side, all from a state of
   // zeros.
   explicit Stepper(const RecurrentLayer& layers, int batch = 1);
+  Stepper(Stepper&&) = default;  // and no copies: they would share what a step writes
 
   // One step: x [batch, input] -> y [batch, output], valid until the next step.
   Tensor operator()(const Tensor& x);

@@ -67,8 +67,6 @@ class Bound {
   std::vector<double> h_, c_;
 };
 
-LstmState copy(const LstmState& state) { return {state.h.clone(), state.c.clone()}; }
-
 }  // namespace
 
 TEST_CASE("steps give what the window gives, whichever engine, any number of layers and sequences") {
@@ -202,6 +200,38 @@ TEST_CASE("with zoneout steps give the bits of the window without a tape: the ex
   CHECK(tape.size() == 0);
 }
 
+TEST_CASE("a state keeps its buffers, whatever is assigned to it; a copy has others") {
+  ParameterSet params;
+  const Lstm lstm(params / "lstm", {.input = 3, .hidden = 4});
+  const Gru gru(params / "gru", {.input = 3, .hidden = 4});
+  LstmState state = lstm.zero_state(2);
+  const Tensor h = state.h, c = state.c;
+  h.fill(1), c.fill(2);
+  const LstmState copy = state;
+  state = lstm.zero_state(2);
+  CHECK(largest(h) + largest(c) == 0);  // what was named to a checkpoint is what was assigned to
+  CHECK(largest(copy.h) == 1);
+  state = copy;
+  CHECK(largest(h) == 1);
+  CHECK(largest(c) == 2);
+  CHECK(lacks(error_of([&] { state = lstm.zero_state(3); }), {"[1, 3, 4]", "[1, 2, 4]"}) == "");
+  CHECK(lacks(error_of([&] { state = gru.zero_state(2); }), {"c"}) == "");
+
+  LstmState later;  // of no size until it is assigned
+  later = copy;
+  CHECK(largest(later.c) == 2);
+  later.reset();
+  CHECK(largest(copy.c) == 2);
+
+  GruState of_gru = gru.zero_state(2);
+  const Tensor h_of_gru = of_gru.h;
+  h_of_gru.fill(3);
+  const GruState kept = of_gru;
+  of_gru = gru.zero_state(2);
+  CHECK(largest(h_of_gru) == 0);
+  CHECK(largest(kept.h) == 3);
+}
+
 TEST_CASE("steps go on from the state that a window left, each stepper by itself") {
   ParameterSet params;
   const Lstm lstm(params / "lstm", {.input = 3, .hidden = 4, .layers = 2});
@@ -209,8 +239,12 @@ TEST_CASE("steps go on from the state that a window left, each stepper by itself
   const Tensor x = random_tensor({5, 2, 3}, random);
   Stepper whole(lstm, 2), rest(lstm, 2), idle(lstm, 2);
   for (int t = 0; t < 3; ++t) whole(x[t]);
-  rest.set_state(copy(whole.state()));
+  const LstmState kept = whole.state();
+  rest.set_state(kept);
   for (int t = 3; t < 5; ++t) CHECK(same_bits(whole(x[t]).clone(), rest(x[t])));
+  rest.set_state(kept);
+  CHECK(same_bits(kept.h, rest.state().h));
+  CHECK(!same_bits(kept.h, whole.state().h));
   CHECK(largest(idle.state().h) == 0);
   whole.reset();
   CHECK(largest(whole.state().h) + largest(whole.state().c) == 0);
