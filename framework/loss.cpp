@@ -28,6 +28,7 @@ void contribute(const Var& x, const Tensor& d, const Tensor& factor) {
 
 void require_targets(const Shape& logits, int classes, const IdTensor& target,
                      const CrossEntropyOptions& options) {
+  require(classes > 0, "softmax_cross_entropy: logits {} have no classes", logits);
   Shape expected;
   for (int i = 0; i + 1 < logits.rank(); ++i) expected.append(logits[i]);
   require(target.shape() == expected,

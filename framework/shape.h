@@ -36,6 +36,8 @@ class Shape {
     for (int i = 0; i < rank_; ++i)
       if (__builtin_mul_overflow(product, int64_t{extents_[i]}, &product)) [[unlikely]]
         throw Error(fmt::format("shape: {} has too many elements", text()));
+    require(product <= INT64_MAX / 16, "shape: {} has too many elements",
+            text());  // their bytes are counted too
     return product;
   }
 

@@ -12,6 +12,11 @@ static Init fan_in(int in) {  // uniform in ±1/√in, as PyTorch's nn.Linear
   return Init::uniform(-bound, bound);
 }
 
+static const DenseConfig& checked(const DenseConfig& c) {
+  require(c.in > 0 && c.out > 0, "dense: in {} and out {} must be positive", c.in, c.out);
+  return c;
+}
+
 static Var bias_of(const Scope& scope, const DenseConfig& config) {
   if (!config.bias) return Var();
   Parameter& bias = scope.add("bias", {config.out}, fan_in(config.in));
@@ -20,10 +25,12 @@ static Var bias_of(const Scope& scope, const DenseConfig& config) {
 }
 
 Dense::Dense(Scope scope, const DenseConfig& c)
-    : config(c), weight(scope.add("weight", {c.out, c.in}, fan_in(c.in)).var()), bias(bias_of(scope, c)) {}
+    : config(checked(c)),
+      weight(scope.add("weight", {c.out, c.in}, fan_in(c.in)).var()),
+      bias(bias_of(scope, c)) {}
 
 Dense::Dense(Scope scope, const DenseConfig& c, const Var& shared_weight)
-    : config(c), weight(shared_weight), bias(bias_of(scope, c)) {}
+    : config(checked(c)), weight(shared_weight), bias(bias_of(scope, c)) {}
 
 Var Dense::operator()(const Var& x) const {
   const Var y = config.bias ? linear(x, weight, bias) : linear(x, weight);

@@ -14,7 +14,7 @@ struct LayerNormConfig {
 // weight (gain, first 1) and bias (first 0) [dim].  x [..., dim] -> [..., dim]
 struct LayerNorm {
   LayerNorm(Scope scope, const LayerNormConfig& c) : config(c) {
-    Parameter& gain = scope.add("weight", {c.dim}, Init::constant(1));
+    Parameter& gain = scope.add("weight", {c.dim}, Init::around(1, c.dim));
     Parameter& shift = scope.add("bias", {c.dim}, Init::constant(0));
     gain.decay = shift.decay = false;
     weight = gain.var();

@@ -70,8 +70,8 @@ Lstm::Lstm(Scope scope, const LstmConfig& config)
 Lstm::Layer::Layer(const LayerScope& scope, const LstmConfig& config)
     : gate(config.gate_activation), cell(config.cell_activation) {
   const int hidden = scope.hidden, gates = 4 * hidden;
-  const auto constant = [&](const char* name, int size, float value) {  // `value` stays under initialize()
-    return scope.add(name, {size}, Init{.offset = {value, 0, size}}).var();
+  const auto constant = [&](const char* name, int size, float value) {
+    return scope.add(name, {size}, Init::around(value, size)).var();
   };
   weight_ih = scope.add("weight_ih", {gates, scope.input}).var();
   weight_hh = scope.add("weight_hh", {gates, config.projection ? config.projection : hidden}).var();

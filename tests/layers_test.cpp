@@ -181,6 +181,14 @@ TEST_CASE("LayerNorm starts as the plain normalisation and is differentiated") {
   CHECK(gradcheck("LayerNorm", params, {{3, 2, 4}}, [&](auto& v) { return norm(v[0]); }, {.magnitude = 1.5}));
 }
 
+TEST_CASE("first values drawn anew leave a gain near 1") {
+  ParameterSet params;
+  const LayerNorm norm(params / "norm", {.dim = 50});
+  params.initialize(Init::uniform(-0.1f, 0.1f));
+  for (const double gain : values(norm.weight)) CHECK(std::abs(gain - 1) <= 0.1);
+  for (const double shift : values(norm.bias)) CHECK(std::abs(shift) <= 0.1);
+}
+
 TEST_CASE("Dropout is on while a tape records, differentiated, and locked over time if asked") {
   ParameterSet params(9);
   const Dropout drop(params / "drop", {.rate = 0.5f}),
@@ -250,6 +258,12 @@ TEST_CASE("layers refuse input that does not fit, naming the operation and the s
   CHECK(lacks(error_of([&] { dense(x); }), {"linear", "[2, 6]", "[5, 3]"}) == "");
   CHECK(lacks(error_of([&] { norm(x); }), {"layer_norm", "[2, 6]", "[4]"}) == "");
   CHECK(lacks(error_of([&] { embed(ids({1}, {7})); }), {"embedding", "7", "[7, 3]"}) == "");
+  CHECK(lacks(error_of([&] { Dense(params / "none", {.in = 3, .out = 0}); }), {"dense", "out 0"}) == "");
+  CHECK(lacks(error_of([&] {
+                softmax_cross_entropy(Tensor::zeros({2, 0}), ids({2}, {-1, -1}));
+              }),
+              {"softmax_cross_entropy", "[2, 0]", "no classes"}) == "");
+  CHECK(lacks(error_of([&] { Tensor({1 << 30, 1 << 30, 4}); }), {"too many elements"}) == "");
 }
 
 TEST_CASE("cross-entropies of a layer, one for each target, are what the loss takes the mean of") {
