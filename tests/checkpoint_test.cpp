@@ -85,6 +85,26 @@ TEST_CASE("a checkpoint gives everything back in its bits, and its weights have 
   }
 }
 
+TEST_CASE("every parameter is in a state_dict, also a bias_hn that is no end of another") {
+  ParameterSet params;
+  params.add("cell.bias_hn_l0", {3}, Init::constant(1));
+  params.add("gru.bias_l0", {6}, Init::constant(2));
+  params.add("gru.bias_hn_l0", {2}, Init::constant(3));
+  const Folder folder;
+  write_safetensors(folder / "w.safetensors", state_dict(params));
+  params.initialize(Init::constant(0));
+  load_state_dict(SafetensorsFile(folder / "w.safetensors"), params);
+  const auto all = [&](const char* name) { return params.find(name)->leaf_value().to_host(); };
+  CHECK(all("cell.bias_hn_l0") == std::vector<real>(3, 1));
+  CHECK(all("gru.bias_l0") == std::vector<real>(6, 2));
+  CHECK(all("gru.bias_hn_l0") == std::vector<real>(2, 3));
+
+  ParameterSet twice;
+  twice.add("cell.bias_l0", {3}, {});
+  twice.add("cell.bias_hh_l0", {3}, {});
+  CHECK(lacks(error_of([&] { state_dict(twice); }), {"state_dict", "cell.bias_hh_l0"}) == "");
+}
+
 TEST_CASE("a run of two halves has the files of one that was whole") {
   const Folder whole, halves;
   train(whole, {}, 4);

@@ -286,12 +286,60 @@ TEST_CASE("what cannot be trained is said at once") {
               {"factor 2"}) == "");
   CHECK(lacks(error({}, line.task(0)), {"windows"}) == "");
   CHECK(lacks(error({}, {.windows = 1}), {"loss"}) == "");
+  CHECK(lacks(error({.patience = 2}, line.task()), {"patience", "validate"}) == "");
+  CHECK(lacks(error({.schedule = Schedule{.kind = Schedule::Kind::plateau, .factor = 2}}, line.task()),
+              {"plateau", "validate"}) == "");
 
   TrainingTask task = line.task();
   task.loss = [&](int64_t k) { return WindowLoss{line.loss(k), number(k == 1 ? std::nan("") : 1), 1}; };
   ProgressOptions progress = silent;
   CHECK(lacks(error({.epochs = 2, .progress = progress}, task), {"diverged", "epoch 1", "window 2 of 3"}) ==
         "");
+}
+
+TEST_CASE(
+    "a folder loses nothing: what is carried must be named, and an earlier run is gone on with or left alone") {
+  const Folder folder;
+  const TrainerOptions options{.epochs = 1, .progress = silent, .folder = folder.path()};
+  Line line;
+  Sgd sgd(line.params, {.learning_rate = 0.1});
+  TrainingTask task = line.task();
+  task.carry = [] {};
+  CHECK(lacks(error_of([&] { Trainer(sgd, options).run(task); }), {"TrainingTask::carried"}) == "");
+  CHECK(!std::filesystem::exists(folder / "last.safetensors"));
+  task.carried = {{"sum", Tensor::zeros({1})}};
+  Trainer(sgd, options).run(task);
+  const std::string kept = read_text(folder / "last.safetensors");
+
+  Line other;
+  Sgd again(other.params, {.learning_rate = 0.5});
+  CHECK(lacks(error_of([&] { Trainer(again, options).run(task); }), {"has a run", "resume()"}) == "");
+  CHECK(read_text(folder / "last.safetensors") == kept);
+  Trainer trainer(again, options);
+  trainer.resume(task);
+  CHECK_NOTHROW(trainer.run(task));
+  CHECK(bits(other.params) == bits(line.params));
+}
+
+TEST_CASE("a step that was left out makes no checkpoint") {
+  const Folder folder;
+  Line line;
+  Sgd sgd(line.params, {.learning_rate = 0.1});
+  TrainingTask task = line.task(6);
+  std::vector<bool> saved;
+  task.loss = [&](int64_t k) {
+    saved.push_back(std::filesystem::remove(folder / "last.safetensors"));
+    const bool bad = k == 2 || k == 3;
+    return bad ? WindowLoss{line.loss(k), number(std::nan("")), 1} : mean_loss(line.loss(k), 1);
+  };
+  Trainer(sgd, {.epochs = 1,
+                .on_divergence = OnDivergence::skip,
+                .progress = silent,
+                .folder = folder.path(),
+                .checkpoints = {.every_steps = 2}})
+      .run(task);
+  CHECK(saved == std::vector<bool>{false, false, true, false, false,
+                                   false});  // after steps 2 and, after the last window, 4
 }
 
 TEST_CASE("epochs are printed as plain lines and logged as JSON") {

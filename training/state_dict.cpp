@@ -1,5 +1,8 @@
 #include "training/state_dict.h"
 
+#include <set>
+#include <string_view>
+
 namespace unroll::inline UNROLL_REAL {
 
 namespace {
@@ -16,13 +19,18 @@ Names names_of(const Parameter& p, const ParameterSet& params) {
   const std::string scope = p.name.substr(0, leaf);
   const std::string_view name = std::string_view(p.name).substr(leaf);
   constexpr std::string_view bias = "bias_l", of_new_state = "bias_hn_l";
-  if (name.starts_with(of_new_state)) return {};
-  if (!name.starts_with(bias)) return {.name = p.name, .second = {}};
   const auto called = [&](std::string_view kind) {
-    return fmt::format("{}{}{}", scope, kind, name.substr(bias.size()));
+    return fmt::format("{}{}{}", scope, kind, name.substr(name.find("_l") + 2));
   };
+  // A cell of one's own may have a bias_hn and nothing that it is the end of.
+  const auto is_end = [](const Parameter* end, const Parameter* of) {
+    return end && of && end->shape.rank() == 1 && of->shape.rank() == 1 && end->size() <= of->size();
+  };
+  if (name.starts_with(of_new_state) && is_end(&p, params.find(called(bias)))) return {};
+  if (!name.starts_with(bias)) return {.name = p.name, .second = {}};
+  Parameter* const last = params.find(called(of_new_state));
   return {
-      .name = called("bias_ih_l"), .second = called("bias_hh_l"), .last = params.find(called(of_new_state))};
+      .name = called("bias_ih_l"), .second = called("bias_hh_l"), .last = is_end(last, &p) ? last : nullptr};
 }
 
 void check_entry(const SafetensorsFile& file, const std::string& name, const Shape& shape) {
@@ -51,6 +59,12 @@ std::vector<NamedTensor> state_dict(const ParameterSet& params) {
     if (names.last) end_of(second, *names.last).copy_from(names.last->leaf_value());
     tensors.push_back({names.second, second});
   }
+  std::set<std::string_view> seen;
+  for (const NamedTensor& t : tensors)
+    require(
+        seen.insert(t.name).second,
+        "state_dict: two parameters are '{}' in PyTorch's names, which have a bias twice; give one another name",
+        t.name);
   return tensors;
 }
 

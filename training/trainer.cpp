@@ -11,6 +11,7 @@
 #include "framework/gemm.h"
 #include "framework/profile.h"
 #include "training/signals.h"
+#include "training/state_dict.h"
 
 namespace unroll::inline UNROLL_REAL {
 
@@ -77,6 +78,20 @@ void Trainer::run(const TrainingTask& task) {
   require(
       options_.on_divergence != OnDivergence::skip || options_.accumulate == 1 || can_go_back,
       "trainer: to leave out a step of several windows, a task must say what it carries (TrainingTask::carried)");
+  require(
+      options_.folder.empty() || can_go_back,
+      "trainer: a run with a folder may go on from the middle of an epoch; its task must say what it carries "
+      "(TrainingTask::carried)");
+  require(
+      task.validate || (options_.patience == 0 && options_.non_monotone == 0 &&
+                        !(options_.schedule && options_.schedule->kind == Schedule::Kind::plateau)),
+      "trainer: patience, non_monotone and a plateau schedule look at held-out scores; the task has no validate");
+  if (!options_.folder.empty() && !log_) {
+    require(finished() || !std::filesystem::exists(options_.folder / last_file),
+            "trainer: {} has a run already: resume() goes on with it, or choose another folder",
+            options_.folder.string());
+    (void)state_dict(optimizer_.parameters());  // names that a checkpoint cannot have are better known now
+  }
   stopped_ = false;
   if (!finished()) open_log();
   ahead_.reset();
@@ -122,8 +137,8 @@ void Trainer::train_epoch(const TrainingTask& task) {
     uint32_t step = optimizer_.parameters().step();
     if (ahead_) {
       ask_for_step(task);
-      if (state_.window == state_.windows || progress.due(state_.window) || is_log_due() || save_is_due() ||
-          signal_received() || ahead_->is_far())
+      if (state_.window == state_.windows || progress.due(state_.window) || is_log_due() ||
+          save_is_due(true) || signal_received() || ahead_->is_far())
         step = catch_up(task).value_or(step);
     } else {
       train_step(task);
@@ -142,7 +157,7 @@ void Trainer::train_epoch(const TrainingTask& task) {
     else
       progress.update(state_.window, {{"loss", mean}, {rate_name, rate, true}});
     if (stepped && is_log_due()) log_interval();
-    if (save_is_due()) save(task, last_file);
+    if (save_is_due(stepped)) save(task, last_file);
     if (const int signal = signal_received()) {
       save(task, last_file);
       throw Interrupted(signal);
@@ -341,9 +356,9 @@ std::optional<Differences> Trainer::resume(const TrainingTask& task) {
 
 bool Trainer::is_log_due() const { return optimizer_.parameters().step() % options_.log_every == 0; }
 
-bool Trainer::save_is_due() const {
+bool Trainer::save_is_due(bool stepped) const {
   const auto& [every_steps, every_minutes, metadata, also] = options_.checkpoints;
-  return (every_steps > 0 && optimizer_.parameters().step() % every_steps == 0) ||
+  return (stepped && every_steps > 0 && optimizer_.parameters().step() % every_steps == 0) ||
          (every_minutes > 0 && clock_seconds() - last_save_ >= 60 * every_minutes);
 }
 

@@ -20,7 +20,8 @@
 // What is trained on is the task's affair: windows of text or of a series, whatever has a loss. The trainer
 // knows the order of things: gradients of one or several windows, clipping, a step, what crosses to the next
 // window; after an epoch the held-out score, the schedule, the log, a checkpoint, a line for whoever is
-// watching. On a GPU the host runs ahead of it (run_ahead.h). With a folder, the run can be interrupted and goes on in the same bits: checkpoint.h shows how.
+// watching. On a GPU the host runs ahead of it (run_ahead.h). With a folder, the run can be interrupted and goes on in the
+// same bits: checkpoint.h shows how.
 //
 // In fp16 the loss is scaled (loss_scale.h). A step whose scaled gradient overflows is left out, and is no divergence: its
 // windows are carried and counted. One whose gradient is not finite at the smallest scale is.
@@ -63,11 +64,11 @@ struct EpochReport;
 // What is to be trained. Only `windows` and `loss` are needed.
 struct TrainingTask {
   int64_t windows = 0;  // of an epoch
-  // Where epochs differ in their windows: cuts those of an epoch, counted from 1, and returns how many there
-  // are, in place of `windows`. Asked before begin_epoch, and where training goes on in the middle of an
-  // epoch.
+  // Where epochs differ in their windows, or in their order: cuts those of an epoch, counted from 1, and returns how many
+  // there are, in place of `windows`. What it does must depend on the epoch's number alone: it is asked before
+  // begin_epoch, and again where training goes on in the middle of an epoch.
   std::function<int64_t(int epoch)> cut = {};
-  // Before the first window of an epoch, counted from 1: state to zero, a new order of the windows.
+  // Before the first window of an epoch, counted from 1: state to zero. Not asked where training goes on in the middle.
   std::function<void(int epoch)> begin_epoch = {};
   // Is recorded, with dropout. Asked a second time for the same windows where the gradient was not finite.
   std::function<WindowLoss(int64_t window)> loss = {};
@@ -82,8 +83,9 @@ struct TrainingTask {
   std::function<double()> validate = {};
   // After each epoch, once it is saved. The weights are the averaged ones, where there are some.
   std::function<void(const EpochReport&)> after_epoch = {};
-  // The buffers that `carry` writes: part of a checkpoint, by names of their own. On a GPU the host runs ahead only if it
-  // knows them, as it may have to go back; so may a step of several windows that is left out.
+  // The buffers that `carry` writes: part of a checkpoint, by names of their own, so a run with a folder must name them. On
+  // a GPU the host runs ahead only if it knows them, as it may have to go back; so may a step of several windows that is
+  // left out.
   std::vector<NamedTensor> carried = {};
 };
 
@@ -142,7 +144,7 @@ class Trainer {
   // where the epoch it stands in has other windows than the task.
   std::optional<Differences> resume(const TrainingTask& task);
 
-  // Trains until finished(). Throws Diverged; Error where a checkpoint or the log cannot be written;
+  // Trains until finished(). Throws Error where the folder has a run that resume() was not asked for; Diverged; Error where a checkpoint or the log cannot be written;
   // Interrupted after a signal, once the step is complete and saved.
   void run(const TrainingTask& task);
   // From a callback: run() returns after the present epoch.
@@ -188,7 +190,7 @@ class Trainer {
   void validate(const TrainingTask& task, EpochReport& report);
 
   void save(const TrainingTask& task, const char* name);
-  bool save_is_due() const;
+  bool save_is_due(bool stepped) const;  // stepped: the last windows did make a step
   bool is_log_due() const;
   Diverged diverged(int64_t window, const std::string& what, const std::string& first) const;
   void skip(const Diverged& reason);
