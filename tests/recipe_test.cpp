@@ -154,7 +154,7 @@ TEST_CASE("recipe: a value of the wrong type or size is answered with what is ex
     const std::string section = line.substr(0, line.find('.')), key = line.substr(line.find('.') + 1);
     CHECK(p.error("[" + section + "]\n" + key) == "recipes/x.toml:2: " + message);
   };
-  check("model.hidden = 'x'", "'model.hidden' expects a whole number, got a string");
+  check("model.hidden = 'x'", "'model.hidden' expects a whole number, got 'x'");
   check("model.hidden = 200.0", "'model.hidden' expects a whole number, got a fraction");
   check("model.hidden = true", "'model.hidden' expects a whole number, got true or false");
   check("model.hidden = [1]", "'model.hidden' expects a whole number, got a list");
@@ -165,7 +165,7 @@ TEST_CASE("recipe: a value of the wrong type or size is answered with what is ex
   check("model.dropout = 1", "'model.dropout' must be in [0, 1), got 1");
   check("model.dropout = -0.5", "'model.dropout' must be in [0, 1), got -0.5");
   check("model.dropout = nan", "'model.dropout' must be finite, got nan");
-  check("model.dropout = '0.5'", "'model.dropout' expects a number, got a string");
+  check("model.dropout = '0.5'", "'model.dropout' expects a number, got '0.5'");
   check("model.tied = 1", "'model.tied' expects true or false, got a whole number");
   check("model.engine = 'fusd'",
         "'model.engine' must be one of auto, fused, composed; got 'fusd'; did you mean 'fused'?");
@@ -177,7 +177,7 @@ TEST_CASE("recipe: a value of the wrong type or size is answered with what is ex
   check("training.learning_rate = inf", "'training.learning_rate' must be finite, got inf");
   check("training.seed = -1", "'training.seed' must be at least 0, got -1");
   check("data.path = 3", "'data.path' expects a string, got a whole number");
-  check("data.targets = 'OT'", "'data.targets' expects a list of strings, got a string");
+  check("data.targets = 'OT'", "'data.targets' expects a list of strings, got 'OT'");
   check("data.targets = ['OT', 3]", "'data.targets' element 2: expects a string, got a whole number");
   check("data.quantiles = [0.5, 1.5]", "'data.quantiles' element 2: must be in (0, 1), got 1.5");
 }
@@ -186,6 +186,8 @@ TEST_CASE("recipe: what is not TOML is answered with line and column") {
   Program p;
   CHECK(lacks(p.error("[model]\nhidden = \n"), {"recipes/x.toml:2:", ": not TOML: "}) == "");
   CHECK(lacks(p.error("[model]\nhidden = 3\nhidden = 4\n"), {"recipes/x.toml:3:", "hidden"}) == "");
+  CHECK(lacks(p.error("[data]\nseed = 1\npath = penn\n"), {"x.toml:3:", "not TOML", "quotes"}) == "");
+  CHECK(p.error("[model]\nhidden = \n").find("quotes") == std::string::npos);
   CHECK(lacks(p.error("[model\n"), {"recipes/x.toml:1:7: not TOML: "}) == "");
   CHECK(lacks(p.error(std::string("\0\0\0", 3)), {"recipes/x.toml:1:1: not TOML: "}) == "");
   CHECK(lacks(p.error("[model]\nengine = \"\xff\xfe\""), {"recipes/x.toml:2:", "not TOML"}) == "");
@@ -210,6 +212,8 @@ TEST_CASE("recipe: values set from outside") {
   CHECK(p.settings.tied);
   CHECK(p.settings.path == "/data/penn tree = bank");
   CHECK(p.settings.targets == std::vector<std::string>{"a", "b"});
+  p.reader.set("data.targets=[room 1, 7]");  // a shell takes quotes away
+  CHECK(p.settings.targets == std::vector<std::string>{"room 1", "7"});
   for (const char* path :
        {"1999", "true", "1979-05-27", "a\\b", "größer"}) {  // a string is wanted: it is one
     p.reader.set(std::string("data.path=") + path);
@@ -224,7 +228,9 @@ TEST_CASE("recipe: values set from outside") {
         "--set model.hiden=3: unknown key 'model.hiden'; did you mean 'model.hidden'?");
   CHECK(p.set_error("hidden=3") == "--set hidden=3: unknown key 'hidden'; did you mean 'model.hidden'?");
   CHECK(p.set_error("model.hidden=x") ==
-        "--set model.hidden=x: 'model.hidden' expects a whole number, got a string");
+        "--set model.hidden=x: 'model.hidden' expects a whole number, got 'x'");
+  CHECK(lacks(p.set_error("model.hidden=99999999999999999999"), {"expects a whole number, got '9999"}) == "");
+  CHECK(lacks(p.set_error("model.dropout=.5"), {"expects a number, got '.5'"}) == "");
   CHECK(p.set_error("model.hidden=-1") == "--set model.hidden=-1: 'model.hidden' must be at least 1, got -1");
   CHECK(p.set_error("model.hidden=") == "--set model.hidden=: there is no value");
   CHECK(p.set_error("model.hidden") == "--set model.hidden: write section.key=value");
@@ -232,7 +238,7 @@ TEST_CASE("recipe: values set from outside") {
   CHECK(p.set_error("") == "--set : write section.key=value");
   CHECK(p.set_error("model.hidden=[3") == "--set model.hidden=[3: the value is not TOML");
   CHECK(p.set_error("model.hidden=3\nmodel.layers=4") ==
-        "--set model.hidden=3?model.layers=4: 'model.hidden' expects a whole number, got a string");
+        "--set model.hidden=3?model.layers=4: 'model.hidden' expects a whole number, got '3?model.layers=4'");
   CHECK(p.set_error("data.path=\xff") == "--set data.path=\xff: the value is not TOML");
   CHECK(p.settings.hidden == 300);
 }

@@ -132,7 +132,11 @@ template <class T>
 T convert(const RecipeKey& key, const toml::node& node) {
   const auto mismatch = [&] {
     const std::string wanted = takes_string(key) ? key.type() : std::string(type_name<T>());
-    return Complaint{fmt::format("expects {}, got {}", wanted, kind_of(node))};
+    const auto* text =
+        node.as_string();  // shown, as --set makes one of whatever is no other value (.5, 1e999)
+    return Complaint{
+        fmt::format("expects {}, got {}", wanted,
+                    text ? fmt::format("'{}'", one_line(text->get())) : std::string(kind_of(node)))};
   };
   if constexpr (std::is_same_v<T, bool>) {
     if (const auto* value = node.as_boolean()) return value->get();
@@ -190,6 +194,15 @@ std::function<void()> assignment(const RecipeKey& key, const toml::node& node) {
         }
       },
       key.field);
+}
+
+// Whether a line of a file has a word after its '=' that wants quotes: `corpus = grammar`.
+bool lacks_quotes(std::string_view text, std::size_t line) {
+  for (; line > 1 && !text.empty(); --line)
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  text = text.substr(0, text.find('\n'));
+  const std::size_t value = text.find_first_not_of(" \t", std::min(text.find('='), text.size() - 1) + 1);
+  return value < text.size() && (std::isalpha(static_cast<unsigned char>(text[value])) || text[value] == '/');
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -340,8 +353,9 @@ void RecipeReader::read(const RecipeFile& file) {
     document = toml::parse(file.text);
   } catch (const toml::parse_error& error) {
     const auto& at = error.source().begin;
-    throw InputError(fmt::format("{}:{}:{}: not TOML: {}", file.origin, at.line, at.column,
-                                 one_line(error.description(), 200)));
+    throw InputError(fmt::format(
+        "{}:{}:{}: not TOML: {}{}", file.origin, at.line, at.column, one_line(error.description(), 200),
+        lacks_quotes(file.text, at.line) ? "; text wants quotes, key = \"text\"" : ""));
   }
 
   std::vector<std::pair<RecipeKey*, std::function<void()>>> assignments;
@@ -429,6 +443,17 @@ void RecipeReader::set(std::string_view text, const std::string& said) {
     table = parsed(toml_string(value));
     node = table.get("value");
   }
+  // So do the words of a list whose quotes the shell took away: [a, b].
+  if (!node && std::holds_alternative<std::vector<std::string>*>(key->field) && value.starts_with('[') &&
+      value.ends_with(']') && value.find_first_of("\"'[]{}", 1) == value.size() - 1) {
+    std::string quoted;
+    for (std::size_t begin = 1; begin < value.size(); begin = value.find_first_of(",]", begin) + 1) {
+      const std::string_view all = value;
+      quoted += toml_string(trimmed(all.substr(begin, value.find_first_of(",]", begin) - begin))) + ", ";
+    }
+    table = parsed("[" + quoted + "]");
+    node = table.get("value");
+  }
   require_input(node, "{}: the value is not TOML", place);
   try {
     assignment(*key, *node)();
@@ -436,6 +461,7 @@ void RecipeReader::set(std::string_view text, const std::string& said) {
     throw InputError(fmt::format("{}: '{}' {}", place, path, complaint.text));
   }
   origins_[path] = place;
+  overridden_.insert(path);
 }
 
 void RecipeReader::refuse(const std::string& path, const std::string& message) const {

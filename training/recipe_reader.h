@@ -15,6 +15,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -94,6 +95,8 @@ class RecipeReader {
 
   // True if a recipe or a set() named the key ("model.hidden").
   bool given(const std::string& path) const { return origins_.contains(path); }
+  // True if a set() named it.
+  bool overridden(const std::string& path) const { return overridden_.contains(path); }
   // For rules between keys: throws InputError "recipes/x.toml:7: 'model.tied' <message>".
   [[noreturn]] void refuse(const std::string& path, const std::string& message) const;
 
@@ -116,6 +119,7 @@ class RecipeReader {
   std::string current_;
   std::deque<RecipeKey> keys_;                  // deque: references stay valid
   std::map<std::string, std::string> origins_;  // by path: "recipes/x.toml:7" of the last assignment
+  std::set<std::string> overridden_;            // paths
   std::string file_ = "recipe";                 // origin of what was read last
 };
 
