@@ -123,6 +123,8 @@ TEST_CASE("ticks are round and cover the range") {
   CHECK(round_log_ticks(9, 11000, 6) == std::vector<double>{10, 30, 100, 300, 1000, 3000, 10000});
   CHECK(round_log_ticks(1, 1e7, 7) == std::vector<double>{1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7});
   CHECK(round_log_ticks(110, 131, 4) == std::vector<double>{110, 115, 120, 125, 130});
+  CHECK(round_ticks(5000, 5000 + 1e-12, 5).empty());  // doubles do not tell them apart
+  CHECK(round_ticks(1e300, 1e300, 5).empty());
 }
 
 TEST_CASE("a curve goes through its points: linear from zero, or logarithmic") {
@@ -142,6 +144,17 @@ TEST_CASE("a curve goes through its points: linear from zero, or logarithmic") {
   points = points_of(chart_svg(chart, 400, 300, "id"));
   CHECK(points[0].second - points[1].second ==
         doctest::Approx((points[0].second - points[2].second) / 10).epsilon(0.01));
+}
+
+TEST_CASE("a curve that does not move has an axis, whatever its height") {
+  for (const double y : {0.0, 1e-300, 950.0, 5000.0, -5000.0, 1e9, -1e300}) {
+    const Chart chart{
+        .title = "t", .x_name = "x", .y_name = "y", .series = {{.name = "s", .x = {0, 1}, .y = {y, y}}}};
+    const std::string svg = chart_svg(chart, 400, 300, "id");
+    CHECK(!has(svg, "nan"));
+    CHECK(!has(svg, "inf"));
+    CHECK(points_of(svg).size() == 2);
+  }
 }
 
 TEST_CASE("what is not finite breaks the line, and no number on the page is NaN") {

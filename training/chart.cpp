@@ -53,7 +53,9 @@ Axis y_axis(const Chart& chart, double bottom, double top) {
   } else {
     const double margin = 0.08 * (range.high - range.low);
     axis.low = chart.from_zero ? std::min(0.0, range.low) : range.low - margin;
-    axis.high = axis.low + std::max((range.high - axis.low) * 1.08, 1e-12);
+    // So much more than 0 that a double tells the ticks between apart.
+    const double least = 1e-9 * std::max(1.0, std::abs(axis.low));
+    axis.high = axis.low + std::max((range.high - axis.low) * 1.08, least);
   }
   return axis;
 }
