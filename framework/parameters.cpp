@@ -30,8 +30,9 @@ struct Slabs {
     total = (total + alignment - 1) / alignment * alignment;
     require_input(total <= INT32_MAX, "{} parameters are more than can be trained: at most {}", total,
                   INT32_MAX);
-    values = Tensor::zeros({static_cast<int>(total)});
-    gradients = Tensor(values.shape());
+    Tensor zeros = Tensor::zeros({static_cast<int>(total)});
+    gradients = Tensor(zeros.shape());
+    values = std::move(zeros);  // only now: what asks whether there are values needs both
     for (auto& p : parameters) {
       const int begin = static_cast<int>(p->offset), end = begin + static_cast<int>(p->size());
       p->value = values.slice(begin, end).reshape(p->shape);

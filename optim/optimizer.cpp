@@ -47,7 +47,8 @@ void check_finite(const ParameterSet& params, double norm) {
 }
 
 void check_fraction(const char* name, double value) {
-  require(value >= 0 && value < 1, "optimizer: {} {} is not in [0, 1)", name, value);
+  require(value >= 0 && static_cast<real>(value) < 1, "optimizer: {} {} is not in [0, 1){}", name, value,
+          value < 1 ? ": it rounds to 1" : "");
 }
 
 }  // namespace

@@ -59,8 +59,9 @@ void* workspace(std::size_t bytes) {
       before.push_back(std::move(memory));
     else
       memory = {};  // so that both need not be there at once
-    size = bytes;
+    size = 0;       // if memory is refused
     memory = Memory(bytes);
+    size = bytes;
   }
   return memory.data();
 }
