@@ -40,6 +40,34 @@ std::optional<double> parse_number(std::string_view cell) {
   return error == std::errc() ? value : std::numeric_limits<double>::infinity();
 }
 
+constexpr const char* forms_of_time = "2017-03, 2017-03-31 and 2017-03-31 14:05:59";
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// A date or a time of day in whatever form: 01/31/2020, 31.1.2020, 14:05, 31 Jan 2020.
+bool looks_like_a_date(std::string_view cell) {
+  constexpr std::array<std::string_view, 12> months = {"jan", "feb", "mar", "apr", "may", "jun",
+                                                       "jul", "aug", "sep", "oct", "nov", "dec"};
+  int numbers = 0, slashes = 0;
+  bool month = false, others = false;
+  std::string word;
+  for (std::size_t i = 0; i < cell.size(); ++i) {
+    const char c = cell[i], lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+    if (is_digit(c)) {
+      numbers += i == 0 || !is_digit(cell[i - 1]);
+    } else if (lower >= 'a' && lower <= 'z') {
+      word += lower;
+      month = month || std::find(months.begin(), months.end(), word) != months.end();
+      continue;
+    } else {
+      slashes += c == '/' || c == ':';
+      others = others || std::string_view("/:.,- ").find(c) == std::string_view::npos;
+    }
+    word.clear();
+  }
+  return !others && (month ? numbers > 0 : numbers > 2 || (numbers == 2 && slashes == 1));
+}
+
 // The columns of a file: which are read, and into which channel of the series.
 struct Columns {
   std::vector<std::string> names;  // of the file's columns, without the row numbers
@@ -136,12 +164,12 @@ void choose(Columns& columns, const CsvReader& csv, const std::vector<std::strin
 }
 
 double read_value(const CsvReader& csv, const Columns& columns, int channel, const std::string& cell,
-                  Missing missing) {
+                  const SeriesOptions& options) {
   const int column = columns.chosen[static_cast<std::size_t>(channel)];
   const auto where = [&] { return columns.where(csv, column); };
   if (says_missing(cell)) {
     if (channel == columns.label) throw InputError(fmt::format("{}: a label is missing", where()));
-    if (missing == Missing::error) {
+    if (options.missing == Missing::error) {
       throw InputError(
           fmt::format("{}: a value is missing{}; missing = \"previous\" or \"interpolate\" fills it in",
                       where(), cell.empty() ? "" : fmt::format(" ('{}')", one_line(cell))));
@@ -150,9 +178,11 @@ double read_value(const CsvReader& csv, const Columns& columns, int channel, con
   }
   const auto parsed = parse_number(cell);
   if (!parsed) {
-    throw InputError(
-        fmt::format("{}: '{}' is not a number; a column of text is left out by naming the channels", where(),
-                    one_line(cell)));
+    throw InputError(fmt::format(
+        "{}: '{}' is not a number{}", where(), one_line(cell),
+        looks_like_a_date(cell)    ? fmt::format("; if it is a time: read are {} alone", forms_of_time)
+        : options.channels.empty() ? "; a column of text is left out by naming the channels"
+                                   : ""));
   }
   const double value = *parsed;
   if (!std::isfinite(value))
@@ -168,10 +198,8 @@ void read_time(Series& series, const CsvReader& csv, const Columns& columns, con
   const auto time = parse_time(cell);
   const auto where = [&] { return columns.where(csv, columns.time); };
   if (!time) {
-    throw InputError(
-        fmt::format("{}: '{}' is not a time; read are whole numbers, 2017-03, 2017-03-31 and "
-                    "2017-03-31 14:05:59",
-                    where(), one_line(cell)));
+    throw InputError(fmt::format("{}: '{}' is not a time; read are whole numbers, {}", where(),
+                                 one_line(cell), forms_of_time));
   }
   Times& times = series.times;
   if (times.at.empty()) {
@@ -230,8 +258,8 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
     }
     series.lines.push_back(csv.line());
     for (int channel = 0; channel < series.width(); ++channel) {
-      series.values.push_back(read_value(
-          csv, columns, channel, cell(columns.chosen[static_cast<std::size_t>(channel)]), options.missing));
+      series.values.push_back(read_value(csv, columns, channel,
+                                         cell(columns.chosen[static_cast<std::size_t>(channel)]), options));
     }
   } while (csv.next());
   find_step(series, options.gaps);

@@ -223,6 +223,21 @@ TEST_CASE("times must be read, ascend, be different, and leave no gaps") {
   CHECK(lacks(allowed.notes[0], {"2 gaps", "line 5: 3 days after 2020-01-03"}) == "");
 }
 
+TEST_CASE("a date of another form is refused with the forms that are read") {
+  for (const std::string date : {"01/31/2020", "31.1.2020", "2020/01/31", "2020-1-31", "31 Jan 2020",
+                                 "Jan-20", "14:05", "1/31/20 2:05 PM", "20200131 14:05"}) {
+    CHECK(refusal("date,x\n" + date + ",1\n") == "x.csv:2: column 1 ('date'): '" + date +
+                                                     "' is not a number; if it is a time: read are 2017-03, "
+                                                     "2017-03-31 and 2017-03-31 14:05:59 alone");
+    CHECK(lacks(refusal("date,x\n" + date + ",1\n", {.time = "date"}),
+                {"x.csv:2: column 1 ('date')", "'" + date + "' is not a time", "2017-03-31 14:05:59"}) == "");
+  }
+  for (const std::string text : {"4 kW", "1,5 kW", "marked", "-", "0x10", "1.2e", "much: 3", "a/b"})
+    CHECK(lacks(refusal("a,x\n\"" + text + "\",1\n"), {"is not a number; a column of text"}) == "");
+  // Whoever has named the channels is not told to.
+  CHECK(refusal("a,x\n4 kW,1\n", {.channels = {"a"}}) == "x.csv:2: column 1 ('a'): '4 kW' is not a number");
+}
+
 TEST_CASE("a step need not be exact: jitter and months of different lengths are no gaps") {
   std::string text = "t,x\n";
   for (const char* time : {"14:17:00", "14:18:00", "14:19:00", "14:19:59", "14:21:00", "14:22:00"})
