@@ -82,9 +82,26 @@ struct Columns {
   }
 };
 
-// The header is the reader's present row; `next_row_cells` those of the row after it, 0 if there is none.
-Columns read_header(const CsvReader& csv, const std::vector<std::string>& header,
-                    std::size_t next_row_cells) {
+bool reads_as_value(const std::string& name) {
+  return parse_number(name) || parse_time(name) || (looks_like_a_date(name) && is_digit(name[0]));
+}
+
+// A file without a header would lose its first row. Names that the user has named are names.
+void require_names(const CsvReader& csv, const std::vector<std::string>& names,
+                   const SeriesOptions& options) {
+  const auto is_named = [&](const std::string& name) {
+    return name == options.time || name == options.label ||
+           std::find(options.channels.begin(), options.channels.end(), name) != options.channels.end();
+  };
+  require_input(!std::all_of(names.begin(), names.end(), reads_as_value) ||
+                    std::any_of(names.begin(), names.end(), is_named),
+                "{}:1: the first line must name the columns; '{}' is a value, as are all in it", csv.origin(),
+                one_line(names[0]));
+}
+
+// The header is the reader's first row; `next_row_cells` those of the row after it, 0 if there is none.
+Columns read_header(const CsvReader& csv, const std::vector<std::string>& header, std::size_t next_row_cells,
+                    const SeriesOptions& options) {
   Columns columns;
   columns.names = header;
   if (next_row_cells == header.size() + 1) {
@@ -93,6 +110,7 @@ Columns read_header(const CsvReader& csv, const std::vector<std::string>& header
     columns.names.erase(columns.names.begin());
     columns.skipped = 1;
   }
+  if (columns.skipped == 0) require_names(csv, header, options);  // row numbers stand below a header alone
   std::unordered_map<std::string, std::size_t> seen;
   for (std::size_t i = 0; i < columns.names.size(); ++i) {
     const std::size_t place = i + 1 + static_cast<std::size_t>(columns.skipped);
@@ -226,17 +244,13 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
   csv.next();
   const std::vector<std::string> header = csv.cells();
   const bool has_rows = csv.next();
-  Columns columns = read_header(csv, header, has_rows ? csv.cells().size() : 0);
+  Columns columns = read_header(csv, header, has_rows ? csv.cells().size() : 0, options);
   choose(columns, csv, has_rows ? csv.cells() : std::vector<std::string>{}, options);
   require_input(has_rows, "{}: there are no rows below the header", origin);
 
   Series series;
   series.origin = origin;
   series.label = columns.label;
-  if (std::all_of(header.begin(), header.end(),
-                  [](const std::string& name) { return parse_number(name).has_value(); }))
-    series.notes.push_back(
-        "the names in line 1 are all numbers: if they are values, the file lacks its header");
   if (columns.skipped > 0) series.notes.push_back("the first column has no name: row numbers, left out");
   for (const int column : columns.chosen)
     series.channels.push_back(columns.names[static_cast<std::size_t>(column)]);

@@ -144,9 +144,22 @@ TEST_CASE("a first column without a name numbers the rows, and is left out with 
   CHECK(lacks(refusal(",x\n0,5\n1,q\n"), {"x.csv:3: column 2 ('x')"}) == "");  // columns as the file has them
 }
 
-TEST_CASE("a header of numbers is remarked upon") {
-  CHECK(parse("1,2\n3,4\n").notes.size() == 1);
-  CHECK(parse("a,2\n3,4\n").notes.empty());
+TEST_CASE("a file without a header is refused: its first row would be lost") {
+  CHECK(refusal("10.000\n11\n12\n") ==
+        "x.csv:1: the first line must name the columns; '10.000' is a value, as are all in it");
+  for (const std::string text :
+       {"1,2\n3,4\n", "10,10\n11,10\n", "2020-01-01,5\n2020-01-02,6\n", "2020-01,5\n2020-02,6\n",
+        "2020-01-01 14:05,-5e3\n2020-01-01 14:06,6\n", "01/31/2020,+5\n02/28/2020,6\n", "1,2\n"})
+    CHECK_MESSAGE(lacks(refusal(text), {"x.csv:1: the first line must name the columns"}) == "", text);
+  CHECK(lacks(refusal("5,0\n6,1\n", {.label = "on"}), {"must name the columns"}) == "");
+  // One name is enough, as is one that the user names, and row numbers, which stand below a header alone.
+  CHECK(parse("a,2\n3,4\n").channels == Names{"a", "2"});
+  CHECK(parse("date,2019,2020\n2020-01-01,1,2\n").channels == Names{"2019", "2020"});
+  CHECK(parse("may,june\n1,2\n").channels == Names{"may", "june"});
+  CHECK(parse("1,2\n3,4\n", {.channels = {"2"}}).channels == Names{"2"});
+  CHECK(parse("1,2\n3,0\n", {.label = "2"}).channels == Names{"1", "2"});
+  CHECK(parse(",0,1\n0,5,6\n").channels == Names{"0", "1"});
+  CHECK(parse("0,1\n0,5,6\n").channels == Names{"0", "1"});
 }
 
 TEST_CASE("text, NaN, infinity and overflow are no values") {
