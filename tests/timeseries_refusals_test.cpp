@@ -111,6 +111,8 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
       {{"forecast", "whole.safetensors", "--csv", "wave.csv", "--target", "lod"}, {"lod", "load"}},
       {{"forecast", "whole.safetensors", "--csv", "wave.csv", "--out", "wave.csv"},
        {"wave.csv", "overwritten"}},
+      {{"forecast", "whole.safetensors", "--csv", "wave.csv", "--out", "next", "--plot", "full/../next"},
+       {"--plot full/../next", "--out next", "one file"}},
   };
   const auto before = folder.listing();
   for (const Case& one : cases) {

@@ -21,6 +21,11 @@ void require_new(const std::string& path) {
                 path);
 }
 
+// Also where neither is there yet.
+bool same_file(const std::string& a, const std::string& b) {
+  return fs::weakly_canonical(fs::absolute(a)) == fs::weakly_canonical(fs::absolute(b));
+}
+
 // Columns: time, then for each target its value and, where it is known, its interval.
 std::string csv_of(const Forecaster& forecaster, const Forecast& forecast) {
   const Series& series = forecaster.series();
@@ -81,6 +86,8 @@ void forecast(Command& command) {
   require_input(steps >= 1 && steps <= 1'000'000, "forecast: --steps {} must be in [1, 1000000]", steps);
   require_new(plot);
   require_new(out);
+  require_input(plot.empty() || out.empty() || !same_file(plot, out),
+                "forecast: --plot {} and --out {} are one file; each needs its own", plot, out);
 
   Forecaster forecaster(saved, csv, steps);
   const Series& series = forecaster.series();
