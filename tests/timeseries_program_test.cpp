@@ -13,9 +13,11 @@ TEST_CASE("a run writes its model, log and page, and prints the rules beside the
   folder.write("wave.csv", wave(600));
   const std::string out = timeseries_out({"train", "tiny.toml", "--csv", "wave.csv"}, folder.path());
   for (const std::string part :
-       {"runs/tiny-1", "600 rows, 2020-01-01 00:00", "420 / 60 / 120", "parameters", "epoch 4/4", "the model",
-        "last value", "seasonal naive (24)", "times growth", "mean of training", "118 windows, none left out",
-        "RMSE by step", "the model ", "forecast runs/tiny-1/best.safetensors"})
+       {"runs/tiny-1",
+        "\nseries  420 / 60 / 120 rows to train on, to validate, to test; 600 rows, 2020-01-01 00:00:00 to ",
+        "\nwindows 406 / 58 / 118 of 12 rows of 2 channels, to 3 rows of 2\n", "parameters", "epoch 4/4",
+        "the model", "last value", "seasonal naive (24)", "times growth", "mean of training",
+        "118 windows, none left out", "RMSE by step", "the model ", "forecast runs/tiny-1/best.safetensors"})
     CHECK_MESSAGE(out.find(part) != std::string::npos, part, "\n", out);
   for (const std::string file :
        {"last.safetensors", "best.safetensors", "recipe.toml", "log.jsonl", "report.html"})

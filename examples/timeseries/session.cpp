@@ -49,6 +49,8 @@ static std::string describe_engine(const SeriesModel& model) {
   return model.recurrent() ? model.recurrent()->choice().text : "none: no recurrent layers";
 }
 
+static const char* plural(auto count) { return count == 1 ? "" : "s"; }
+
 std::vector<RunDescription::Figure> SeriesTraining::facts() const {
   const Series& series = data_.series();
   const SeriesSplit& split = data_.split;
@@ -60,16 +62,17 @@ std::vector<RunDescription::Figure> SeriesTraining::facts() const {
   std::vector<RunDescription::Figure> facts = {
       {"recipe", fmt::format("{}: {}", recipe_.name, describe(recipe_, options_.data))},
       {"series",
-       fmt::format("{} rows, {} to {}", with_commas(series.rows()), series.times.text(0),
-                   series.times.text(series.rows() - 1)),
-       fmt::format("{} / {} / {} to train on, to validate, to test", with_commas(rows_of(split.train)),
-                   with_commas(rows_of(split.valid)), with_commas(test_rows))},
+       fmt::format("{} / {} / {} rows", with_commas(rows_of(split.train)), with_commas(rows_of(split.valid)),
+                   with_commas(test_rows)),
+       fmt::format("to train on, to validate, to test; {} rows, {} to {}", with_commas(series.rows()),
+                   series.times.text(0), series.times.text(series.rows() - 1))},
       {"windows",
-       fmt::format("{} rows of {} channel{} to {}", recipe_.data.window, options.inputs.size(),
-                   options.inputs.size() == 1 ? "" : "s",
+       fmt::format("{} / {} / {}", with_commas(data_.train->count()), with_commas(valid), with_commas(test)),
+       fmt::format("of {} row{} of {} channel{}, to {}", recipe_.data.window, plural(recipe_.data.window),
+                   options.inputs.size(), plural(options.inputs.size()),
                    recipe_.detects() ? "the label of the last one"
-                                     : fmt::format("{} of {}", recipe_.data.horizon, options.targets.size())),
-       fmt::format("{} / {} / {}", with_commas(data_.train->count()), with_commas(valid), with_commas(test))},
+                                     : fmt::format("{} row{} of {}", recipe_.data.horizon,
+                                                   plural(recipe_.data.horizon), options.targets.size()))},
       {"model", fmt::format("{}, dropout {:g}: {} parameters", describe_layers(recipe_),
                             recipe_.model.dropout, with_commas(model_.params.count()))},
       {"engine", describe_engine(model_)},
