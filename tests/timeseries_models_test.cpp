@@ -209,6 +209,31 @@ TEST_CASE("a detector of changes is not misled by a level that it never met") {
   CHECK(accuracy({"model.normalization=last"}) > 0.95);
 }
 
+TEST_CASE("labels of one class: a warning where they train, and no praise by a score that does not exist") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  const auto series = [&](const std::string& name, int trained, int tested) {
+    std::string csv = "value,state\n";
+    for (int i = 0; i < 200; ++i) csv += fmt::format("{},{}\n", i % 7, i < 140 ? trained : tested);
+    folder.write(name, csv);
+  };
+  series("other.csv", 1, 0), series("same.csv", 0, 0);
+  const auto run = [&](const std::string& csv) {
+    return timeseries_out(
+        Words{"train", "tiny.toml", "--csv", csv, "--out", csv + "-run"} + set({"data.label=state"}),
+        folder.path());
+  };
+  const std::string other = run("other.csv"), same = run("same.csv");
+  for (const char* part : {"warning 'state' is 1 in all rows that train", "what 0 looks like",
+                           "all labels here are 0: there is no balanced accuracy to compare"})
+    CHECK_MESSAGE(other.find(part) != other.npos, other);
+  CHECK_MESSAGE(other.find("better than every rule: balanced") == other.npos, other);
+  CHECK_MESSAGE(same.find("warning 'state' is 0 in all rows that train") != same.npos, same);
+  const ProgramRun found =
+      started({"detect", "same.csv-run/best.safetensors", "--csv", "same.csv"}, folder.path());
+  CHECK_MESSAGE(found.err.ends_with(" rows with a label, all of them 0: accuracy 1.0000\n"), found.err);
+}
+
 TEST_CASE("detect: a probability for each row, with labels in the file or without") {
   const Folder folder;
   folder.write("tiny.toml", tiny);

@@ -62,6 +62,9 @@ void detect(Command& command) {
   for (const std::string& note : series.notes) fmt::print(stderr, "note: {}\n", note);
   if (!labelled) return;
   const DetectionScores scores = score_detection(probabilities, window_labels(windows));
+  if (const auto only = only_label(scores))
+    return fmt::print(stderr, "{} rows with a label, all of them {}: accuracy {:.4f}\n", scores.count, *only,
+                      scores.accuracy);
   fmt::print(stderr, "{} rows with a label: accuracy {:.4f}, balanced {:.4f}, ROC-AUC {:.4f}\n", scores.count,
              scores.accuracy, scores.balanced_accuracy, scores.roc_auc);
 }

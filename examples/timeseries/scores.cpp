@@ -180,6 +180,11 @@ Evaluation evaluate(const Recipe& recipe, const SeriesData& data, TestPart& part
   return evaluation;
 }
 
+std::optional<int> only_label(const DetectionScores& scores) {
+  if (scores.positives == 0) return 0;
+  return scores.positives == scores.count ? std::optional(1) : std::nullopt;
+}
+
 RunDescription::Table table_of(const Evaluation& evaluation) {
   RunDescription::Table table{.title = "Scores: " + evaluation.part, .note = {}, .columns = {""}};
   if (evaluation.detections.empty()) {
@@ -234,6 +239,10 @@ std::vector<std::string> verdicts(const Evaluation& evaluation) {
   std::vector<std::string> words;
   const auto compare = [&](const std::string& measure, bool less_is_better, auto value, const auto& rows) {
     const double model = value(rows[0]);
+    if (std::isnan(model)) {
+      words.push_back(fmt::format("the model has no {} that a rule could be compared by", measure));
+      return;
+    }
     bool loses = false;
     for (size_t k = 1; k < rows.size(); ++k) {
       const double rule = value(rows[k]);
@@ -262,8 +271,12 @@ std::vector<std::string> verdicts(const Evaluation& evaluation) {
   std::erase_if(rows, [](const DetectionRow& row) { return row.knows_labels; });
   compare(
       "accuracy", false, [](const DetectionRow& row) { return row.scores.accuracy; }, rows);
-  compare(
-      "balanced accuracy", false, [](const DetectionRow& row) { return row.scores.balanced_accuracy; }, rows);
+  if (const auto only = only_label(rows[0].scores))
+    words.push_back(fmt::format("all labels here are {}: there is no balanced accuracy to compare", *only));
+  else
+    compare(
+        "balanced accuracy", false, [](const DetectionRow& row) { return row.scores.balanced_accuracy; },
+        rows);
   return words;
 }
 

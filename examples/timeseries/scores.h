@@ -50,10 +50,14 @@ struct Evaluation {
 // The rules and, unless it is nullptr, the model. The data must outlive what is returned.
 Evaluation evaluate(const Recipe& recipe, const SeriesData& data, TestPart& part, const SeriesModel* model);
 
+// The label that all rows have that were scored; none: they differ.
+std::optional<int> only_label(const DetectionScores& scores);
+
 RunDescription::Table table_of(const Evaluation& evaluation);
 // By step of the horizon: the model and the rules. Of at most 12 steps.
 std::optional<RunDescription::Table> table_by_step(const Evaluation& evaluation);
-// "the model loses to seasonal naive (12): RMSE 25.3, the rule 15.6", or that it is better than all of them.
+// "the model loses to seasonal naive (12): RMSE 25.3, the rule 15.6", or that it is better than all of them;
+// or that there is no such score.
 std::vector<std::string> verdicts(const Evaluation& evaluation);
 // {"last value": {"rmse": …}, …}
 nlohmann::ordered_json json_of(const Evaluation& evaluation);

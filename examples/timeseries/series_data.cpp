@@ -133,6 +133,16 @@ std::vector<std::string> warnings_of(const Recipe& recipe) {
   return warnings;
 }
 
+void warn_of_one_class(const Series& series, const Part& train, std::vector<std::string>& warnings) {
+  int64_t ones = 0;
+  for (const Span& span : train)
+    for (int64_t row = span.begin; row < span.end; ++row) ones += series.at(row, series.label) == 1;
+  if (ones == 0 || ones == rows_of(train))
+    warnings.push_back(fmt::format(
+        "'{}' is {} in all rows that train: no detector can learn from them what {} looks like",
+        one_line(series.channels[static_cast<size_t>(series.label)]), ones == 0 ? 0 : 1, ones == 0 ? 1 : 0));
+}
+
 }  // namespace
 
 Series load_series(const Recipe& recipe, const fs::path& csv, int64_t rows_beyond) {
@@ -197,6 +207,7 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const std::opt
   all.push_back(load_series(recipe, csv));
   notes = series().notes;
   split = fold ? *fold : make_split(recipe, series(), series().rows());
+  if (recipe.detects()) warn_of_one_class(series(), split.train, warnings);
   if (recipe.data.drop_last_pairs > 0) split = without_history(split);
   const Part measured = recipe.scaling.fit == ScalingFit::all ? whole_series(series()) : split.train;
   scaling = saved ? *saved : fit_scaling(series(), measured, recipe.scaling.kind, notes);

@@ -49,7 +49,7 @@ struct SeriesData {
   const std::vector<int>& targets() const { return train->options().targets; }
 
   std::vector<std::string> notes;     // that nobody asked for: filled values, constant channels
-  std::vector<std::string> warnings;  // of what makes scores better than they are
+  std::vector<std::string> warnings;  // of what makes scores better than they are, or a model impossible
   std::deque<Series> all;             // the one to train on, then the test files
   SeriesSplit split;
   Scaling scaling;
