@@ -17,7 +17,8 @@ TEST_CASE("a run writes its model, log and page, and prints the rules beside the
         "\nseries  420 / 60 / 120 rows to train on, to validate, to test; 600 rows, 2020-01-01 00:00:00 to ",
         "\nwindows 406 / 58 / 118 of 12 rows of 2 channels, to 3 rows of 2\n", "parameters", "epoch 4/4",
         "the model", "last value", "seasonal naive (24)", "times growth", "mean of training",
-        "118 windows, none left out", "RMSE by step", "the model ", "forecast runs/tiny-1/best.safetensors"})
+        "118 windows, none left out", "RMSE by step", "the model ",
+        "forecast runs/tiny-1/best.safetensors --csv wave.csv\n"})
     CHECK_MESSAGE(out.find(part) != std::string::npos, part, "\n", out);
   for (const std::string file :
        {"last.safetensors", "best.safetensors", "recipe.toml", "log.jsonl", "report.html"})
@@ -26,6 +27,46 @@ TEST_CASE("a run writes its model, log and page, and prints the rules beside the
   for (const char* part :
        {"Scores: test", "Forecasts of load: test", "Error by step: test", "class=\"band s1\""})
     CHECK_MESSAGE(page.find(part) != std::string::npos, part);
+}
+
+// What follows "next" in the last line.
+static std::string next_of(const std::string& out) {
+  const std::vector<std::string> lines = lines_of(out);
+  REQUIRE(!lines.empty());
+  REQUIRE_MESSAGE(lines.back().starts_with("next    "), out);
+  return lines.back().substr(8);
+}
+
+TEST_CASE("the command of the last line can be given to a shell as it stands") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  folder.write("a b;c'd.csv", wave(600));
+  const auto next = [&](const Words& more) {
+    return next_of(timeseries_out(
+        Words{"train", "tiny.toml", "--csv", "a b;c'd.csv"} + set({"training.epochs=1"}) + more,
+        folder.path()));
+  };
+  const std::string forecast = next({"--out", "my $(runs)"});
+  CHECK_MESSAGE(forecast.ends_with(" forecast 'my $(runs)/best.safetensors' --csv 'a b;c'\\''d.csv'"),
+                forecast);
+  const auto shell = [&](const std::string& line) {
+    return output_of(run_program("/bin/sh", {"-c", line}, folder.path()));
+  };
+  CHECK(lines_of(shell(forecast)).size() == 4);
+  const std::string bundled =
+      next_of(timeseries_out({"train", "airline", "--set", "training.epochs=1"}, folder.path()));
+  CHECK_MESSAGE(bundled.ends_with(" forecast runs/airline-1/best.safetensors"), bundled);
+  CHECK(lines_of(shell(bundled)).size() == 2);
+  // A detector is given the series that it was trained on, also if the recipe names it.
+  std::string csv = "value,state\n";
+  for (int i = 0; i < 200; ++i) csv += fmt::format("{},{}\n", i % 7, i % 2);
+  folder.write("my flags.csv", csv);
+  const std::string detect =
+      next_of(timeseries_out(Words{"train", "tiny.toml"} +
+                                 set({"data.file=\"my flags.csv\"", "data.label=state", "training.epochs=1"}),
+                             folder.path()));
+  CHECK_MESSAGE(detect.ends_with(" detect runs/tiny-1/best.safetensors --csv 'my flags.csv'"), detect);
+  CHECK(lines_of(shell(detect)).size() == 190);
 }
 
 TEST_CASE("evaluate gives what training reported, from the model's file and the series") {

@@ -1,6 +1,9 @@
 #include "examples/common/invocation.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
+#include <cstring>
 
 namespace unroll {
 
@@ -12,8 +15,18 @@ void remember_invocation(const char* argv0) { started_as = argv0 ? argv0 : ""; }
 
 std::string invocation(const std::string& program) {
   const char* const run = std::getenv("UNROLL_RUN");
-  if (run && *run) return std::string(run) + " " + program;
-  return started_as.empty() ? program : started_as;
+  if (run && *run) return shell_word(run) + " " + program;
+  return started_as.empty() ? program : shell_word(started_as);
+}
+
+std::string shell_word(const std::string& text) {
+  const auto is_plain = [](unsigned char c) {
+    return c >= 128 || std::isalnum(c) || std::strchr("_-+=./:,@%", c) != nullptr;
+  };
+  if (!text.empty() && std::ranges::all_of(text, is_plain)) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
 }
 
 }  // namespace unroll

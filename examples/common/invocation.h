@@ -9,6 +9,11 @@ namespace unroll {
 void remember_invocation(const char* argv0);
 
 // "./run ptb" if ./run started it, which names itself in UNROLL_RUN; else what it was started as, or its name.
+// A word for a shell.
 std::string invocation(const std::string& program);
+
+// A word that a shell reads as this text: as it is, or in quotes if it has blanks or other characters that a
+// shell has a use for.
+std::string shell_word(const std::string& text);
 
 }  // namespace unroll

@@ -94,7 +94,7 @@ void Session::run() {
     report(trainer, folder);
   } catch (const Error&) {
     if (fs::exists(folder / "last.safetensors"))
-      voice_.say("\nnext    {} resume {}\n", invocation(options_.program), folder.string());
+      voice_.say("\nnext    {} resume {}\n", invocation(options_.program), shell_word(folder.string()));
     throw;
   }
 }

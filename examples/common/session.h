@@ -63,6 +63,7 @@ struct Trainee {
   std::function<void(std::optional<double> valid, RunDescription& description)> report;
   std::function<void(const RunResult& result)> print_json;
   std::string next;  // what to do with the model: the command that takes it
+  std::vector<std::string> next_words = {};  // which follow the model's file there
 };
 
 class Session {

@@ -93,8 +93,8 @@ void import_model(Command& command) {
   fmt::print("{}\n", torch_modules(model.params));
   fmt::print("reads {} rows of {}, scaled as the training rows of {} say\n", recipe.data.window,
              fmt::join(data.series().channels, ", "), describe(recipe, csv));
-  fmt::print("{}: written\nnext    {} evaluate {}{}\n", options.out, invocation("timeseries"), options.out,
-             csv.empty() ? "" : " --csv " + csv);
+  fmt::print("{}: written\nnext    {} evaluate {}{}\n", options.out, invocation("timeseries"),
+             shell_word(options.out), csv.empty() ? "" : " --csv " + shell_word(csv));
 }
 
 }  // namespace timeseries

@@ -139,7 +139,15 @@ Trainee SeriesTraining::trainee() {
           .report = [this](std::optional<double> valid,
                            RunDescription& description) { report(valid, description); },
           .print_json = [this](const RunResult& run) { print_json(run); },
-          .next = recipe_.detects() ? "detect" : "forecast"};
+          .next = recipe_.detects() ? "detect" : "forecast",
+          .next_words = next_words()};
+}
+
+// A forecast finds the recipe's own series by itself; to detect, there is none to begin with.
+std::vector<std::string> SeriesTraining::next_words() const {
+  const std::string csv =
+      options_.data.empty() && recipe_.detects() ? recipe_.data.file : options_.data.string();
+  return csv.empty() ? std::vector<std::string>{} : std::vector<std::string>{"--csv", csv};
 }
 
 // Of a checkpoint: what resuming it compares.

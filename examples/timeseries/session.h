@@ -33,6 +33,7 @@ class SeriesTraining {
   Metadata metadata() const;
   Differences differences(const Metadata& then, const std::string& path) const;
   Trainee trainee();
+  std::vector<std::string> next_words() const;
   void score_a_little();
   void report(std::optional<double> valid, RunDescription& description);
   void print_json(const RunResult& run) const;
