@@ -30,6 +30,8 @@ struct SeriesOptions {
   Missing missing = Missing::error;
   Gaps gaps = Gaps::error;
   char separator = ',';
+  // The file of a trained model, if the options are its own: messages name it, and advise none to be changed.
+  std::string model = {};
 };
 
 struct Series {

@@ -122,40 +122,51 @@ Columns read_header(const CsvReader& csv, const std::vector<std::string>& header
   return columns;
 }
 
-int find_column(const CsvReader& csv, const Columns& columns, std::string_view name) {
+int find_column(const CsvReader& csv, const Columns& columns, std::string_view name,
+                const SeriesOptions& options) {
   const auto found = std::find(columns.names.begin(), columns.names.end(), name);
-  require_input(found != columns.names.end(), "{}: there is no column '{}'{}", csv.origin(), one_line(name),
-                did_you_mean(nearest(name, columns.names)));
-  return static_cast<int>(found - columns.names.begin());
+  if (found != columns.names.end()) return static_cast<int>(found - columns.names.begin());
+  if (!options.model.empty() && name != options.time)
+    throw InputError(fmt::format("{}: its columns are {}; the model of {} was trained on {}", csv.origin(),
+                                 one_line(fmt::format("{}", fmt::join(columns.names, ", "))), options.model,
+                                 one_line(fmt::format("{}", fmt::join(options.channels, ", ")))));
+  throw InputError(fmt::format("{}: there is no column '{}'{}", csv.origin(), one_line(name),
+                               did_you_mean(nearest(name, columns.names))));
 }
 
 // One column whose cells all hold another separator: that is meant.
 void require_separated(const Columns& columns, const CsvReader& csv, const std::vector<std::string>& first,
-                       char separator) {
+                       const SeriesOptions& options) {
   if (columns.names.size() != 1 || first.empty()) return;
+  const auto text = [](char c) { return c == '\t' ? "\\t" : std::string(1, c); };
   const std::string &name = columns.names[0], &cell = first[0];
-  for (const char other : {',', ';', '\t'})
-    require_input(
-        other == separator || name.find(other) == std::string::npos || cell.find(other) == std::string::npos,
-        "{}:1: one column, '{}'; separator = \"{}\" makes several of it", csv.origin(), one_line(name),
-        other == '\t' ? "\\t" : std::string(1, other));
+  for (const char other : {',', ';', '\t'}) {
+    if (other == options.separator || name.find(other) == name.npos || cell.find(other) == cell.npos)
+      continue;
+    throw InputError(
+        fmt::format("{}:1: one column, '{}'; {}", csv.origin(), one_line(name),
+                    options.model.empty()
+                        ? fmt::format("separator = \"{}\" makes several of it", text(other))
+                        : fmt::format("the model of {} reads files with '{}' between the cells, not '{}'",
+                                      options.model, text(options.separator), text(other))));
+  }
 }
 
 // Says which columns are read. `first` are the cells of the first row.
 void choose(Columns& columns, const CsvReader& csv, const std::vector<std::string>& first,
             const SeriesOptions& options) {
-  require_separated(columns, csv, first, options.separator);
+  require_separated(columns, csv, first, options);
   if (!options.time.empty()) {
-    columns.time = find_column(csv, columns, options.time);
+    columns.time = find_column(csv, columns, options.time, options);
   } else if (static_cast<int>(first.size()) > columns.skipped) {
     const auto time = parse_time(first[static_cast<std::size_t>(columns.skipped)]);
     if (time && time->form != TimeForm::number) columns.time = 0;
   }
-  const int label = options.label.empty() ? -1 : find_column(csv, columns, options.label);
+  const int label = options.label.empty() ? -1 : find_column(csv, columns, options.label, options);
   require_input(label < 0 || label != columns.time, "{}: column '{}' cannot be both the times and the label",
                 csv.origin(), one_line(options.label));
   for (const std::string& name : options.channels) {
-    const int column = find_column(csv, columns, name);
+    const int column = find_column(csv, columns, name, options);
     require_input(column != columns.time, "{}: column '{}' holds the times, not a channel", csv.origin(),
                   one_line(name));
     require_input(std::find(columns.chosen.begin(), columns.chosen.end(), column) == columns.chosen.end(),
@@ -188,9 +199,9 @@ double read_value(const CsvReader& csv, const Columns& columns, int channel, con
   if (says_missing(cell)) {
     if (channel == columns.label) throw InputError(fmt::format("{}: a label is missing", where()));
     if (options.missing == Missing::error) {
-      throw InputError(
-          fmt::format("{}: a value is missing{}; missing = \"previous\" or \"interpolate\" fills it in",
-                      where(), cell.empty() ? "" : fmt::format(" ('{}')", one_line(cell))));
+      throw InputError(fmt::format(
+          "{}: a value is missing{}{}", where(), cell.empty() ? "" : fmt::format(" ('{}')", one_line(cell)),
+          options.model.empty() ? "; missing = \"previous\" or \"interpolate\" fills it in" : ""));
     }
     return missing_value;
   }
@@ -276,7 +287,7 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
                                          cell(columns.chosen[static_cast<std::size_t>(channel)]), options));
     }
   } while (csv.next());
-  find_step(series, options.gaps);
+  find_step(series, options);
   fill_in(series, options.missing);
   return series;
 }

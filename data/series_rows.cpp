@@ -25,7 +25,7 @@ std::string duration(TimeForm form, int64_t count) {
 
 }  // namespace
 
-void find_step(Series& series, Gaps gaps) {
+void find_step(Series& series, const SeriesOptions& options) {
   Times& times = series.times;
   if (times.at.size() < 2) return;
   std::map<int64_t, int64_t> counts;
@@ -48,8 +48,8 @@ void find_step(Series& series, Gaps gaps) {
     if (2 * difference <= 3 * times.step || ++found > 1) continue;
     first = fmt::format("{} after {}, where rows are {} apart", duration(times.form, difference),
                         series.times.text(static_cast<int64_t>(i) - 1), duration(times.form, times.step));
-    require_input(gaps == Gaps::allow, "{}:{}: a gap of {}; gaps = \"allow\" takes the rows as they come",
-                  series.origin, series.lines[i], first);
+    require_input(options.gaps == Gaps::allow, "{}:{}: a gap of {}{}", series.origin, series.lines[i], first,
+                  options.model.empty() ? "; gaps = \"allow\" takes the rows as they come" : "");
     first = fmt::format("line {}: {}", series.lines[i], first);
   }
   if (found > 0)

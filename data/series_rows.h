@@ -6,7 +6,7 @@
 namespace unroll {
 
 // Measures the step between rows, and looks for gaps: an InputError with the line, or a note.
-void find_step(Series& series, Gaps gaps);
+void find_step(Series& series, const SeriesOptions& options);
 
 // Fills in the values that are NaN, with a note. InputError with the line where there is nothing to fill one
 // in from.

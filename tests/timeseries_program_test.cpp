@@ -123,6 +123,29 @@ TEST_CASE("forecast: rows beyond the end, also beyond the horizon; as CSV and as
   CHECK(twice.err.find("next.svg is there already") != std::string::npos);
 }
 
+TEST_CASE("a model reads its own columns of a file, wherever they stand and whatever stands beside them") {
+  const Folder folder;
+  std::istringstream rows(read_text(trained() / "wave.csv"));
+  std::string csv, line;
+  for (int i = 0; std::getline(rows, line); ++i) {
+    const size_t first = line.find(','), second = line.find(',', first + 1);
+    csv += fmt::format("{},{},{},{}\n", line.substr(0, first), line.substr(second + 1), i ? "fine" : "remark",
+                       line.substr(first + 1, second - first - 1));
+  }
+  folder.write("more.csv", csv);
+  for (const char* command : {"forecast", "evaluate"}) {
+    const Words words = {command, (trained() / model).string(), "--csv"};
+    CHECK(timeseries_out(words + Words{"more.csv"}, folder.path()) ==
+          timeseries_out(words + Words{(trained() / "wave.csv").string()}, folder.path()));
+  }
+  // What the model fixes, no advice says to change.
+  csv.replace(csv.rfind("fine,"), std::string::npos, "fine,\n");
+  folder.write("hole.csv", csv);
+  const ProgramRun hole =
+      started({"forecast", (trained() / model).string(), "--csv", "hole.csv"}, folder.path());
+  CHECK_MESSAGE(hole.err.ends_with("column 4 ('load'): a value is missing\n"), hole.err);
+}
+
 TEST_CASE("while a recipe is being chosen, the valid split is scored and the test is not seen") {
   const Folder folder;
   folder.write("tiny.toml", tiny);

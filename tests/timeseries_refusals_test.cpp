@@ -28,10 +28,13 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
     metadata[key] = value;
     write_safetensors(folder / name, tensors, metadata);
   };
+  folder.write("bare.csv", "load\n1\n3\n5\n7\n9\n");
   folder.write("semicolons.csv", "date;load\n2020-01-01;1\n");
   rewritten("ptb.safetensors", "program", "unroll ptb");
   rewritten("channels.safetensors", "channels", "[]");
   rewritten("scale.safetensors", "channels", R"({"names":["load","noise"],"shift":[0,0],"scale":[1,0]})");
+  rewritten("detector.safetensors", "recipe",
+            "[model]\nhidden = 8\n[data]\nwindow = 12\nlabel = \"noise\"\n[training]\nkeep = \"last\"\n");
   rewritten("shape.safetensors", "recipe", "[model]\nhidden = 9\n[data]\nwindow = 12\nhorizon = 3\n");
 
   struct Case {
@@ -105,8 +108,23 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
       {{"detect", "whole.safetensors"}, {"--csv"}},
       {{"backtest", "tiny.toml", "--csv", "wave.csv", "--folds", "1"}, {"--folds"}},
       {{"backtest", "tiny.toml", "--csv", "wave.csv", "--test-rows", "500"}, {"rows"}},
-      {{"forecast", "whole.safetensors", "--csv", "other.csv"}, {"other.csv", "a, b", "load, noise"}},
-      {{"forecast", "whole.safetensors", "--csv", "short.csv"}, {"short.csv"}},
+      {{"forecast", "whole.safetensors", "--csv", "other.csv"},
+       {"other.csv: its columns are a, b; the model of whole.safetensors was trained on load, noise"}},
+      {{"evaluate", "whole.safetensors", "--csv", "other.csv"},
+       {"other.csv: its columns are a, b; the model of whole.safetensors was trained on load, noise"}},
+      {{"evaluate", "whole.safetensors", "--csv", "label.csv"},
+       {"its columns are load, state; the model of"}},
+      {{"detect", "detector.safetensors", "--csv", "other.csv"},
+       {"other.csv: its columns are a, b; the model of detector.safetensors was trained on load"}},
+      {{"forecast", "whole.safetensors", "--csv", "semicolons.csv"},
+       {"semicolons.csv:1",
+        "the model of whole.safetensors reads files with ',' between the cells, not ';'"}},
+      {{"forecast", "whole.safetensors", "--csv", "short.csv"},
+       {"short.csv: it has 5 rows; the model of whole.safetensors reads the last 12 to forecast"}},
+      {{"forecast", "whole.safetensors", "--csv", "short.csv", "--steps", "40"},
+       {"short.csv: it has 5 rows; the model of whole.safetensors reads the last 12 to forecast"}},
+      {{"detect", "detector.safetensors", "--csv", "bare.csv"},
+       {"bare.csv: it has 5 rows; the model of detector.safetensors reads 12 for each probability"}},
       {{"forecast", "whole.safetensors", "--csv", "wave.csv", "--steps", "0"}, {"--steps"}},
       {{"forecast", "whole.safetensors", "--csv", "wave.csv", "--target", "lod"}, {"lod", "load"}},
       {{"forecast", "whole.safetensors", "--csv", "wave.csv", "--out", "wave.csv"},

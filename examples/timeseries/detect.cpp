@@ -49,8 +49,10 @@ void detect(Command& command) {
                 command.positional());
   const Recipe& recipe = saved.recipe;
   const bool labelled = has_column(csv, recipe.data.separator[0], recipe.data.label);
-  const Series series = labelled ? load_series(recipe, csv) : load_unlabelled(recipe, csv, saved.columns());
-  saved.check_channels(series);
+  const Series series = labelled ? load_series(saved, csv) : load_unlabelled(saved, csv);
+  require_input(series.rows() >= recipe.data.window,
+                "{}: it has {} row{}; the model of {} reads {} for each probability", csv, series.rows(),
+                series.rows() == 1 ? "" : "s", command.positional(), recipe.data.window);
   SeriesWindows windows = make_windows(recipe, series, saved.scaling, {{0, series.rows(), 0}}, csv);
   const auto model = saved.make_model(windows);
   const std::vector<double> probabilities = detect(*model, windows, recipe.data.eval_batch);

@@ -48,8 +48,7 @@ void evaluate(Command& command) {
   machine.use(command);
   const Voice voice{.out = json ? stderr : stdout};
   const SavedModel saved = read_saved_model(command.positional());
-  const SeriesData data(saved.recipe, csv, {}, saved.scaling);
-  saved.check_channels(data.series());
+  const SeriesData data(saved.recipe, csv, {}, &saved);
   const auto model = saved.make_model(*data.train);
 
   const double begin = clock_seconds();

@@ -12,9 +12,11 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
                 saved.path.string());
   const int horizon = recipe.data.horizon, blocks = (steps + horizon - 1) / horizon;
   const int64_t beyond = int64_t{blocks} * horizon;
-  series_ = load_series(recipe, csv, beyond);
-  saved_.check_channels(series_);
+  series_ = load_series(saved_, csv, beyond);
   rows_ = series_.rows() - beyond;
+  require_input(rows_ >= recipe.data.window,
+                "{}: it has {} row{}; the model of {} reads the last {} to forecast", series_.origin, rows_,
+                rows_ == 1 ? "" : "s", saved.path.string(), recipe.data.window);
   windows_ = std::make_unique<SeriesWindows>(
       make_windows(recipe, series_, saved_.scaling, {{rows_, series_.rows(), 0}}, "forecast"));
   model_ = saved_.make_model(*windows_);

@@ -72,12 +72,6 @@ SavedModel read_saved_model(const std::filesystem::path& path) {
   return saved;
 }
 
-void SavedModel::check_channels(const Series& series) const {
-  require_input(series.channels == channels, "{}: its channels are {}; the model of {} was trained on {}",
-                series.origin, fmt::join(series.channels, ", "), path.string(),
-                one_line(fmt::format("{}", fmt::join(channels, ", "))));
-}
-
 std::vector<std::string> SavedModel::columns() const {
   // A sine and a cosine for each feature, but for the trend.
   size_t calendar = 0;

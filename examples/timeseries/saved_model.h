@@ -28,8 +28,6 @@ struct SavedModel {
   std::vector<std::string> channels;  // of the series that it was trained on, with the calendar's
   Scaling scaling;
 
-  // Throws InputError, naming both, if a series has other channels.
-  void check_channels(const Series& series) const;
   // Those without the calendar's.
   std::vector<std::string> columns() const;
   // With the weights of the file. Throws InputError as load_state_dict.

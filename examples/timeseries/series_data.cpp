@@ -10,6 +10,7 @@
 #include "data/text_file.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
+#include "saved_model.h"
 
 namespace timeseries {
 
@@ -17,7 +18,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-SeriesOptions series_options(const Recipe& recipe) {
+// Of a recipe; or of a saved model's, if there is one.
+SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved = nullptr) {
   const auto& d = recipe.data;
   SeriesOptions options{.time = d.time,
                         .channels = d.channels,
@@ -25,6 +27,11 @@ SeriesOptions series_options(const Recipe& recipe) {
                         .missing = d.missing,
                         .gaps = d.gaps,
                         .separator = d.separator[0]};
+  if (saved) {
+    options.channels = saved->columns();
+    options.model = saved->path.string();
+    return options;
+  }
   if (!options.channels.empty())
     for (const std::string& target : d.targets)
       if (std::ranges::find(d.channels, target) == d.channels.end()) options.channels.push_back(target);
@@ -34,8 +41,8 @@ SeriesOptions series_options(const Recipe& recipe) {
 // The name of a bundled series, as opposed to a path.
 bool is_name(const std::string& file) { return file.find_first_of("./") == std::string::npos; }
 
-Series read(const Recipe& recipe, const fs::path& csv) {
-  const SeriesOptions options = series_options(recipe);
+Series read(const Recipe& recipe, const fs::path& csv, const SavedModel* saved) {
+  const SeriesOptions options = series_options(recipe, saved);
   if (!csv.empty()) return unroll::load_series(csv, options);
   const std::string& file = recipe.data.file;
   require_input(!file.empty(), "{}: the recipe wants a series of yours; name its file with --csv",
@@ -146,9 +153,15 @@ void warn_of_one_class(const Series& series, const Part& train, std::vector<std:
 }  // namespace
 
 Series load_series(const Recipe& recipe, const fs::path& csv, int64_t rows_beyond) {
-  Series series = read(recipe, csv);
+  Series series = read(recipe, csv, nullptr);
   add_rows(series, rows_beyond);
   return with_calendar(recipe, std::move(series));
+}
+
+Series load_series(const SavedModel& saved, const fs::path& csv, int64_t rows_beyond) {
+  Series series = read(saved.recipe, csv, &saved);
+  add_rows(series, rows_beyond);
+  return with_calendar(saved.recipe, std::move(series));
 }
 
 bool has_column(const fs::path& csv, char separator, const std::string& name) {
@@ -157,10 +170,11 @@ bool has_column(const fs::path& csv, char separator, const std::string& name) {
   return reader.next() && std::ranges::find(reader.cells(), name) != reader.cells().end();
 }
 
-Series load_unlabelled(const Recipe& recipe, const fs::path& csv, std::vector<std::string> channels) {
+Series load_unlabelled(const SavedModel& saved, const fs::path& csv) {
+  const Recipe& recipe = saved.recipe;
+  SeriesOptions options = series_options(recipe, &saved);
+  std::vector<std::string> channels = options.channels;
   const auto label = std::ranges::find(channels, recipe.data.label) - channels.begin();
-  SeriesOptions options = series_options(recipe);
-  options.channels = channels;
   std::erase(options.channels, recipe.data.label);
   options.label.clear();
   Series series = unroll::load_series(csv, options);
@@ -202,15 +216,15 @@ int64_t first_held_out(const Recipe& recipe, const Series& series, int64_t rows)
 }
 
 SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const std::optional<SeriesSplit>& fold,
-                       const std::optional<Scaling>& saved)
+                       const SavedModel* saved)
     : warnings(warnings_of(recipe)) {
-  all.push_back(load_series(recipe, csv));
+  all.push_back(saved ? load_series(*saved, csv) : load_series(recipe, csv));
   notes = series().notes;
   split = fold ? *fold : make_split(recipe, series(), series().rows());
   if (recipe.detects()) warn_of_one_class(series(), split.train, warnings);
   if (recipe.data.drop_last_pairs > 0) split = without_history(split);
   const Part measured = recipe.scaling.fit == ScalingFit::all ? whole_series(series()) : split.train;
-  scaling = saved ? *saved : fit_scaling(series(), measured, recipe.scaling.kind, notes);
+  scaling = saved ? saved->scaling : fit_scaling(series(), measured, recipe.scaling.kind, notes);
   train.emplace(make_windows(recipe, series(), scaling, split.train, "train", recipe.data.stride));
   if (rows_of(split.valid) > 0) valid.emplace(make_windows(recipe, series(), scaling, split.valid, "valid"));
   if (rows_of(split.test) > 0)
@@ -218,7 +232,7 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const std::opt
   const fs::path beside = csv.empty() ? fs::path(recipe.data.file) : csv;
   for (const std::string& name : recipe.data.test_files) {
     const fs::path path = beside.parent_path() / name;
-    all.push_back(with_calendar(recipe, unroll::load_series(path, series_options(recipe))));
+    all.push_back(with_calendar(recipe, unroll::load_series(path, series_options(recipe, saved))));
     tests.push_back({path.stem().string(), make_windows(recipe, all.back(), scaling,
                                                         rows_between(0, all.back().rows()), path.string())});
   }

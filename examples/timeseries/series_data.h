@@ -13,15 +13,18 @@
 
 namespace timeseries {
 
+struct SavedModel;
+
 // The series of a recipe with its calendar: from `csv`, or where that is empty from data.file. `rows_beyond`
 // more rows stand at its end with values 0, only their times being known. Throws InputError.
 Series load_series(const Recipe& recipe, const std::filesystem::path& csv, int64_t rows_beyond = 0);
+// The same for a saved model: what it reads and predicts alone, whatever else the file has. Throws InputError,
+// naming both, if the file lacks a column of it.
+Series load_series(const SavedModel& saved, const std::filesystem::path& csv, int64_t rows_beyond = 0);
 // Whether the header of a CSV file names a column.
 bool has_column(const std::filesystem::path& csv, char separator, const std::string& name);
-// A detector's series from a file that has no labels: they are 0. `channels`: what the model reads and the
-// label, in the order of its training.
-Series load_unlabelled(const Recipe& recipe, const std::filesystem::path& csv,
-                       std::vector<std::string> channels);
+// A detector's series from a file that has no labels: they are 0.
+Series load_unlabelled(const SavedModel& saved, const std::filesystem::path& csv);
 // "airline (bundled)", "data/ETTh1.csv"
 std::string describe(const Recipe& recipe, const std::filesystem::path& csv);
 // The windows that a recipe cuts a part into, every one of them if `stride` is 1.
@@ -39,9 +42,10 @@ struct TestPart {
 };
 
 struct SeriesData {
-  // As the recipe says; or with the split of a fold, or with the scaling of a saved model. Throws InputError.
+  // As the recipe says; or with the split of a fold, or for a saved model, with its columns and
+  // scaling. Throws InputError.
   SeriesData(const Recipe& recipe, const std::filesystem::path& csv,
-             const std::optional<SeriesSplit>& split = {}, const std::optional<Scaling>& scaling = {});
+             const std::optional<SeriesSplit>& split = {}, const SavedModel* saved = nullptr);
   SeriesData(const SeriesData&) = delete;  // windows refer to the series
   SeriesData& operator=(const SeriesData&) = delete;
 
