@@ -215,7 +215,6 @@ void check(const RecipeReader& reader, const Recipe& r) {
     reader.refuse("data.drop_last_pairs",
                   "is for forecasts of one row from one (data.window = 1, data.horizon = 1)");
   if (!r.validates()) {
-    if (r.training.keep == Keep::best) reader.refuse("training.keep", "= \"best\" needs rows that validate");
     if (r.training.patience > 0) reader.refuse("training.patience", "needs rows that validate");
     if (r.data.score == Scored::valid) reader.refuse("data.score", "= \"valid\" needs rows that validate");
     if (r.schedule.kind == ScheduleKind::plateau)

@@ -85,7 +85,10 @@ SeriesSplit split_by_keys(const Recipe& recipe, const Series& series, int64_t ro
     case SplitKind::fraction:
       return split_by_fraction(rows, d.train, d.valid);
     case SplitKind::rows: {
-      const int64_t valid_end = d.train_rows + d.valid_rows;
+      const int64_t valid_end = d.train_rows + d.valid_rows, test_rows = std::max<int64_t>(d.test_rows, 1);
+      require_input(valid_end + test_rows <= rows,
+                    "{} rows to train on, {} to validate and {} to test are asked for of {}", d.train_rows,
+                    d.valid_rows, d.test_rows > 0 ? fmt::format("{}", test_rows) : "at least 1", rows);
       return split_at_rows(rows, d.train_rows, valid_end, d.test_rows > 0 ? valid_end + d.test_rows : 0);
     }
     case SplitKind::time:
@@ -121,6 +124,15 @@ SeriesSplit make_split(const Recipe& recipe, const Series& series, int64_t rows)
   } catch (const InputError& error) {
     throw InputError(fmt::format("{}: {}: {}", series.origin, split_keys(recipe), error.what()));
   }
+}
+
+// Once it is known that the rows are enough for the split: most recipes do not say which weights are kept.
+void require_valid_rows(const Recipe& recipe, const Series& series, const SeriesSplit& split) {
+  require_input(
+      rows_of(split.valid) > 0 || recipe.training.keep == Keep::last,
+      "{}: {} leaves no rows to validate, so no epoch is the best: set training.keep = \"last\", or "
+      "rows to validate",
+      series.origin, split_keys(recipe));
 }
 
 std::vector<std::string> warnings_of(const Recipe& recipe) {
@@ -221,6 +233,7 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const std::opt
   all.push_back(saved ? load_series(*saved, csv) : load_series(recipe, csv));
   notes = series().notes;
   split = fold ? *fold : make_split(recipe, series(), series().rows());
+  if (!saved) require_valid_rows(recipe, series(), split);
   if (recipe.detects()) warn_of_one_class(series(), split.train, warnings);
   if (recipe.data.drop_last_pairs > 0) split = without_history(split);
   const Part measured = recipe.scaling.fit == ScalingFit::all ? whole_series(series()) : split.train;
