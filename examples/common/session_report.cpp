@@ -4,6 +4,7 @@
 
 #include "examples/common/invocation.h"
 #include "examples/common/session.h"
+#include "framework/device.h"
 #include "framework/memory.h"
 #include "training/report.h"
 #include "training/state_dict.h"
@@ -46,9 +47,15 @@ void Session::tell_profile() {
   voice_.tell("\n{}\n", table_text(table));
 }
 
+// No part of what the process had: a block counts whole, and the system only what was written to of it; and a
+// GPU's memory is not the process's.
+static std::string asked_for_tensors() {
+  return fmt::format("{} asked for tensors{}", bytes(memory_statistics().peak),
+                     on_gpu() ? " on the GPU" : "");
+}
+
 void Session::tell_memory() const {
-  voice_.tell("memory  {} at most, {} of it tensors\n", bytes(peak_memory_of_process()),
-              bytes(memory_statistics().peak));
+  voice_.tell("memory  {} at most; {}\n", bytes(peak_memory_of_process()), asked_for_tensors());
 }
 
 // Scores the weights that are kept, as they are in the file, and says what came out.
@@ -72,8 +79,7 @@ void Session::report(const Trainer& trainer, const fs::path& folder) {
   const int64_t parameters = trainee_.params.count();
   description_.results.push_back({"parameters", format_number(static_cast<double>(parameters)),
                                   bytes(parameters * static_cast<int64_t>(sizeof(real)))});
-  description_.results.push_back(
-      {"peak memory", bytes(peak_memory_of_process()), bytes(memory_statistics().peak) + " of it tensors"});
+  description_.results.push_back({"peak memory", bytes(peak_memory_of_process()), asked_for_tensors()});
   write_page(folder);
   const Trainer::Times& times = trainer.times();
   if (times.count > 0)
