@@ -102,6 +102,8 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
       {with({"model.highway=13"}), {"model.highway", "12 rows", "data.window"}},
       {with({"model.highway=6", "model.architecture=encoder-decoder"}), {"model.highway", "direct"}},
       {with({"data.valid=0", "training.keep=last", "data.score=valid"}), {"data.score", "validate"}},
+      {with({"data.valid=0", "training.keep=last", "optimizer.kind=asgd"}),
+       {"optimizer.average_from", "validate"}},
       {with({"data.label=noise", "model.shared_channels=true"}), {"model.shared_channels", "data.label"}},
       {train + Words{"--out", "full"}, {"full", "overwritten"}},
       {{"evaluate", "gone.safetensors"}, {"gone.safetensors"}},

@@ -219,6 +219,9 @@ void check(const RecipeReader& reader, const Recipe& r) {
     if (r.data.score == Scored::valid) reader.refuse("data.score", "= \"valid\" needs rows that validate");
     if (r.schedule.kind == ScheduleKind::plateau)
       reader.refuse("schedule.kind", "= \"plateau\" needs rows that validate");
+    if (r.optimizer.kind == OptimizerKind::asgd && r.optimizer.average_from == 0)
+      reader.refuse("optimizer.average_from",
+                    "= 0 waits for valid scores; without rows that validate, name an epoch");
   }
   check_training_keys(reader, r.sections());
 }
