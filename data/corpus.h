@@ -2,7 +2,8 @@
 //
 // Words are what white space separates. At character level a symbol is a UTF-8 code point (blanks are symbols
 // too). At both levels every line, an empty one as well, ends with `<eos>`, also the last one where the file
-// lacks its newline; a carriage return before a newline belongs to the line's end.
+// lacks its newline; a carriage return before a newline belongs to the line's end. A byte order mark that a
+// file begins with is no part of its text.
 #pragma once
 
 #include <cstdint>

@@ -15,6 +15,7 @@
 #include "tests/data_files.h"
 #include "tests/folder.h"
 #include "tests/support.h"
+#include "training/vocabulary_file.h"
 
 using namespace unroll;
 namespace fs = std::filesystem;
@@ -112,6 +113,21 @@ TEST_CASE("at character level a symbol is a code point, blanks too") {
   CHECK(corpus.valid == std::vector<int32_t>{0, 2, 0, 4});
   CHECK(corpus.test == std::vector<int32_t>{1, 4});
   CHECK(decode(corpus.train, corpus.vocabulary, Level::character) == "aé €\n𝄞a\n");
+}
+
+TEST_CASE("a byte order mark is no part of the first word, nor a character") {
+  const Folder folder;
+  const std::string mark = "\xEF\xBB\xBF";
+  write_splits(folder, mark + "the cat\n", mark + "cat\n", mark + "the\n");
+  const Corpus corpus = load_text(folder.path());
+  CHECK(corpus.vocabulary.words() == Words{"the", "cat", "<eos>"});
+  CHECK(corpus.valid == std::vector<int32_t>{1, 2});
+  CHECK(load_text_split(folder.path(), Split::test, corpus.vocabulary) == std::vector<int32_t>{0, 2});
+  CHECK(load_text(folder.path(), Level::character).vocabulary.word(0) == "t");
+  const Vocabulary listed = load_vocabulary(folder.write("words.txt", mark + "the\ncat\n"));
+  CHECK(listed.words() == Words{"the", "cat"});
+  folder.write("valid.txt", mark);
+  CHECK(lacks(input_error_of([&] { load_text(folder.path()); }), {"valid.txt", "empty"}) == "");
 }
 
 TEST_CASE("a prompt ends without <eos> unless it ends its line") {

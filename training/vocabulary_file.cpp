@@ -67,8 +67,9 @@ Vocabulary load_vocabulary(const std::filesystem::path& path) {
   require_input(!std::filesystem::is_directory(path, unreadable), "{}: a folder, not a file", path.string());
   std::ifstream file(path, std::ios::binary);
   require_input(file.good(), "{}: {}", path.string(), std::strerror(errno));
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  std::string text((std::istreambuf_iterator<char>(file)), {});
   require_input(!file.bad(), "{}: cannot be read", path.string());
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // the mark that some editors begin UTF-8 with
   return path.extension() == ".json" ? from_json(text, path.string()) : from_lines(text, path.string());
 }
 
