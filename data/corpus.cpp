@@ -110,21 +110,21 @@ Corpus load_text(const fs::path& directory, Level level) {
 }
 
 std::vector<int32_t> load_ptb_split(const fs::path& directory, Split split, const Vocabulary& vocabulary,
-                                    Level level) {
+                                    Level level, std::vector<int64_t>* unknown) {
   require_ptb(directory, {split});
   const fs::path path = ptb_file(directory, split);
-  return encode(read_split(path), vocabulary, level, path.string());
+  return encode(read_split(path), vocabulary, level, path.string(), unknown);
 }
 
 std::vector<int32_t> load_text_split(const fs::path& directory, Split split, const Vocabulary& vocabulary,
-                                     Level level) {
+                                     Level level, std::vector<int64_t>* unknown) {
   require_folder(directory);
   const fs::path path = text_file(directory, split);
-  return encode(read_split(path), vocabulary, level, path.string());
+  return encode(read_split(path), vocabulary, level, path.string(), unknown);
 }
 
 std::vector<int32_t> encode(std::string_view text, const Vocabulary& vocabulary, Level level,
-                            std::string_view origin) {
+                            std::string_view origin, std::vector<int64_t>* unknown) {
   std::vector<int32_t> ids;
   for_each_symbol(text, level, origin, [&](std::string_view word, int64_t line) {
     const auto known = vocabulary.find(word);
@@ -132,6 +132,7 @@ std::vector<int32_t> encode(std::string_view text, const Vocabulary& vocabulary,
     require_input(id.has_value(),
                   "{}:{}: '{}' is not in the vocabulary of the training split, which has no {} for it",
                   origin, line, one_line(word), Vocabulary::unknown);
+    if (!known && unknown) unknown->push_back(std::ssize(ids));
     ids.push_back(*id);
   });
   return ids;

@@ -39,16 +39,19 @@ std::filesystem::path text_file(const std::filesystem::path& directory, Split sp
 Corpus load_ptb(const std::filesystem::path& directory, Level level = Level::word);
 Corpus load_text(const std::filesystem::path& directory, Level level = Level::word);
 
-// One split under a vocabulary that is there already (a checkpoint's). Errors as above.
+// One split under a vocabulary that is there already (a checkpoint's). `unknown`, where it is given, gets the
+// places of what the vocabulary lacks, of an `<unk>` that the text itself has not. Errors as above.
 std::vector<int32_t> load_ptb_split(const std::filesystem::path& directory, Split split,
-                                    const Vocabulary& vocabulary, Level level = Level::word);
+                                    const Vocabulary& vocabulary, Level level = Level::word,
+                                    std::vector<int64_t>* unknown = nullptr);
 std::vector<int32_t> load_text_split(const std::filesystem::path& directory, Split split,
-                                     const Vocabulary& vocabulary, Level level = Level::word);
+                                     const Vocabulary& vocabulary, Level level = Level::word,
+                                     std::vector<int64_t>* unknown = nullptr);
 
 // Text as ids, `<eos>` for each newline and only there: a prompt need not end its line. InputError as above,
 // with `origin` in the place of the file's name.
 std::vector<int32_t> encode(std::string_view text, const Vocabulary& vocabulary, Level level,
-                            std::string_view origin);
+                            std::string_view origin, std::vector<int64_t>* unknown = nullptr);
 // The reverse: blanks between words (none at character level), a newline for `<eos>`.
 std::string decode(std::span<const int32_t> ids, const Vocabulary& vocabulary, Level level);
 

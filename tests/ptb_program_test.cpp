@@ -315,6 +315,26 @@ TEST_CASE(
   CHECK(lacks(unknown.err.substr(0, unknown.err.size() - 1), {"test.txt:1", "'dog'"}) == "");
 }
 
+TEST_CASE("evaluate counts the words that the model does not know, but no <unk> of the text") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  write_text(folder, "text");
+  folder.write("text/train.txt", sentences(200) + "<unk>\n");
+  ptb_out({"train", "tiny.toml", "--data", "text", "--set", "data.corpus=text", "--out", "words"},
+          folder.path());
+  const auto evaluate = [&](const std::string& text, const Words& more = {}) {
+    folder.write("text/test.txt", text);
+    return Words{"evaluate", "words/last.safetensors", "--data", "text"} + more;
+  };
+  const Words strange = evaluate("the dog sat\non <unk> xylophone\n");
+  CHECK(ptb_out(strange, folder.path()).find("2 of them, 25.0 %, are not in the model's vocabulary") !=
+        std::string::npos);
+  CHECK(ptb_json(strange, folder.path())["unknown_tokens"] == 2);
+  const Words known = evaluate("the cat sat\non <unk>\n");
+  CHECK(ptb_out(known, folder.path()).find("vocabulary") == std::string::npos);
+  CHECK(ptb_json(known, folder.path())["unknown_tokens"] == 0);
+}
+
 TEST_CASE("the file has the names that PyTorch would use, the second bias as zeros, recipe and vocabulary") {
   const SafetensorsFile file(trained() / "model/last.safetensors");
   const auto shape = [&](const std::string& name) {

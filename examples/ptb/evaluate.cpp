@@ -77,6 +77,7 @@ void evaluate(Command& command) {
     scored = score(*saved.model, text.tokens, eos, batch);
   }
   result.run.seconds = clock_seconds() - begin;
+  result.unknown_tokens = text.unknown;
   result.run.count = scored.tokens;
   result.run.rate = static_cast<double>(scored.tokens) / result.run.seconds;
   (split == Split::train   ? result.train_perplexity
@@ -92,6 +93,12 @@ void evaluate(Command& command) {
     fmt::print(out, ", the source itself {:.4f}: {:.1f} % above the best possible", *text.source,
                100 * (scored.perplexity() / *text.source - 1));
   fmt::print(out, "\n");
+  if (text.unknown > 0)
+    fmt::print(out,
+               "{: >{}}  {} of them, {:.1f} %, are not in the model's vocabulary and were scored as {}\n", "",
+               split_name.size() - 1, text.unknown,
+               100 * static_cast<double>(text.unknown) / static_cast<double>(text.tokens.size()),
+               Vocabulary::unknown);
   if (result.cache)
     fmt::print(out,
                "{: >{}}  perplexity {:.4f} with the cache of the last {} steps, theta {:g}, lambda {:g}\n",

@@ -106,14 +106,18 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
            "only so many tokens of each split, from its beginning, for quick tries; 0: all")
       .at_least(0)
       .unit("tokens");
+  constexpr double most_tokens = 100'000'000;  // which take a minute to draw
   reader.key("train_tokens", r.data.train_tokens, "size of the grammar's training split")
       .at_least(1)
+      .at_most(most_tokens)
       .unit("tokens");
   reader.key("valid_tokens", r.data.valid_tokens, "size of the grammar's valid split")
       .at_least(1)
+      .at_most(most_tokens)
       .unit("tokens");
   reader.key("test_tokens", r.data.test_tokens, "size of the grammar's test split")
       .at_least(1)
+      .at_most(most_tokens)
       .unit("tokens");
   reader.key("seed", r.data.seed, "of the grammar's sentences");
 

@@ -26,6 +26,7 @@ void Result::print_json() const {
     scores["source_valid_perplexity"] = or_null(source_valid_perplexity);
     scores["source_test_perplexity"] = or_null(source_test_perplexity);
   }
+  if (unknown_tokens) scores["unknown_tokens"] = *unknown_tokens;
   if (cache)
     scores["cache"] = {{"window", cache->config.window},
                        {"theta", cache->config.theta},

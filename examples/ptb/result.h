@@ -22,6 +22,7 @@ struct Result {
     double perplexity;  // of the model's mixture with it
   };
   std::optional<Cache> cache;
+  std::optional<int64_t> unknown_tokens;  // of the scored text, not in the vocabulary
 
   Result(const Recipe& recipe, const LanguageModel& model);
   // One line on standard output.

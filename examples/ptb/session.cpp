@@ -6,13 +6,22 @@
 
 namespace ptb {
 
+// Said in the words of the recipe, and before anything is made in the size of a batch.
+static WindowOptions window_options(const Recipe& recipe, const Text& text) {
+  const int batch = recipe.data.batch;
+  const int64_t tokens = std::ssize(text.corpus.train);
+  require_input(tokens > batch, "{}: data.batch = {}: {} tokens to train on are too few for so many streams",
+                recipe.name, batch, tokens);
+  return {.batch = batch, .steps = recipe.data.bptt};
+}
+
 TextTraining::TextTraining(RunOptions options, Recipe recipe)
     : options_(std::move(options)),
       recipe_(std::move(recipe)),
       voice_(options_.voice()),
       text_(load_text(recipe_, options_.data)),
       model_(recipe_, text_.corpus.vocabulary.size()),
-      windows_(text_.corpus.train, {.batch = recipe_.data.batch, .steps = recipe_.data.bptt}),
+      windows_(text_.corpus.train, window_options(recipe_, text_)),
       state_(model_.recurrent.zero_state(recipe_.data.batch)),
       result_(recipe_, model_),
       session_(options_, trainee()) {

@@ -1,5 +1,7 @@
 #include "text.h"
 
+#include <algorithm>
+
 #include "data/grammar.h"
 #include "data/windows.h"
 #include "framework/check.h"
@@ -64,13 +66,14 @@ SplitText load_split(const Recipe& recipe, const fs::path& data, Split split, co
     const double source = split == Split::train   ? made.source_train_perplexity
                           : split == Split::valid ? made.source_valid_perplexity
                                                   : made.source_test_perplexity;
-    return {made.corpus.split(split), source};
+    return {.tokens = made.corpus.split(split), .source = source};
   }
-  auto tokens = recipe.data.corpus == CorpusKind::ptb
-                    ? load_ptb_split(folder, split, vocabulary, recipe.data.level)
-                    : load_text_split(folder, split, vocabulary, recipe.data.level);
+  const auto load = recipe.data.corpus == CorpusKind::ptb ? load_ptb_split : load_text_split;
+  std::vector<int64_t> unknown;
+  auto tokens = load(folder, split, vocabulary, recipe.data.level, &unknown);
   cut(tokens, recipe.data.limit);
-  return {std::move(tokens), {}};
+  const auto after = std::ranges::lower_bound(unknown, std::ssize(tokens));
+  return {.tokens = std::move(tokens), .unknown = after - unknown.begin(), .source = {}};
 }
 
 int steps_of_window(const Recipe& recipe, int epoch, int64_t window) {

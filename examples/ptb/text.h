@@ -21,6 +21,7 @@ Text load_text(const Recipe& recipe, const std::filesystem::path& data);
 // One split under the vocabulary of a saved model.
 struct SplitText {
   std::vector<int32_t> tokens;
+  int64_t unknown = 0;           // of them are not in the vocabulary: `<unk>` stands for them
   std::optional<double> source;  // perplexity under the source
 };
 SplitText load_split(const Recipe& recipe, const std::filesystem::path& data, Split split,
