@@ -114,7 +114,10 @@ TEST_CASE("the words come from a list, an array, the text or the file itself, th
   const std::string said =
       ptb_out(Words{"import", file, "--data", "text"} + recipe + Words{"b.safetensors"}, folder.path());
   CHECK(said.find("as they first appear") != std::string::npos);
-  ptb_out(Words{"import", "named.safetensors"} + recipe + Words{"c.safetensors"}, folder.path());
+  CHECK(said.find("evaluate b.safetensors --data text\n") != std::string::npos);
+  // Without a text there is none to be scored.
+  CHECK(ptb_out(Words{"import", "named.safetensors"} + recipe + Words{"c.safetensors"}, folder.path())
+            .find(" generate c.safetensors\n") != std::string::npos);
   CHECK(read_text(folder / "a.safetensors") == read_text(folder / "b.safetensors"));
   CHECK(read_text(folder / "a.safetensors") == read_text(folder / "c.safetensors"));
   const std::string resolved = SafetensorsFile(folder / "a.safetensors").metadata().at("recipe");

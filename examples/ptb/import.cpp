@@ -50,6 +50,16 @@ std::pair<Vocabulary, std::string> find_vocabulary(const SafetensorsFile& file, 
   return {load_text(recipe, data).corpus.vocabulary, "the training split of " + describe(recipe, data)};
 }
 
+// What can be done with the model here: scoring it takes a text.
+std::string next(const Recipe& recipe, const std::string& model, const std::string& data) {
+  if (!data.empty()) return fmt::format("evaluate {} --data {}", model, data);
+  std::error_code error;
+  const bool has_text =
+      recipe.data.corpus == CorpusKind::grammar ||
+      (recipe.data.corpus == CorpusKind::ptb && fs::exists(ptb_file("data/ptb", Split::test), error));
+  return fmt::format("{} {}", has_text ? "evaluate" : "generate", model);
+}
+
 }  // namespace
 
 void import_model(Command& command) {
@@ -94,7 +104,7 @@ void import_model(Command& command) {
              data.empty() ? "" : ", numbered as they first appear");
   fmt::print("embedding {}, {}, decoder {}\n", torch.layers.input, describe_layers(recipe),
              torch.tied ? "tied to the embedding" : "with weights of its own");
-  fmt::print("{}: written\nnext    {} evaluate {}\n", options.out, invocation("ptb"), options.out);
+  fmt::print("{}: written\nnext    {} {}\n", options.out, invocation("ptb"), next(recipe, options.out, data));
 }
 
 }  // namespace ptb
