@@ -171,8 +171,12 @@ TEST_CASE("a line in the middle that is no record is named, and nothing is cut")
     folder.write("log.jsonl", wrong);
     CHECK(lacks(error_of([&] { log.cut_after(0, 0); }), {"log.jsonl:2: no record of a log"}) == "");
     CHECK(lacks(error_of([&] { read_log(folder / "log.jsonl", words); }), {"log.jsonl:2: "}) == "");
+    CHECK(error_of([&] { log.cut_after(0, 0); }).find("exception") == std::string::npos);
     CHECK(read_text(folder / "log.jsonl") == wrong);
   }
+  folder.write("log.jsonl", "what?\n");
+  CHECK(error_of([&] { read_log(folder / "log.jsonl", words); }) ==
+        (folder / "log.jsonl").string() + ":1: no record of a log: the line is damaged");
   folder.write("log.jsonl", R"({"kind":"day","step":1})"
                             "\n");
   CHECK(lacks(error_of([&] { read_log(folder / "log.jsonl", words); }), {"log.jsonl:1: ", "'day'"}) == "");

@@ -48,26 +48,31 @@ Json to_json(const LogRecord& record, const LogNames& names) {
 
 double number(const Json& json) { return json.is_null() ? std::nan("") : json.get<double>(); }
 
+const Json& figure(const Json& json, const std::string& name) {
+  require(json.is_object() && json.contains(name), "'{}' is missing", name);
+  return json[name];
+}
+
 LogRecord from_json(const Json& json, const LogNames& names) {
-  const std::string kind = json.at("kind");
+  const std::string kind = figure(json, "kind");
   require(kind == "epoch" || kind == "interval", "'{}' is no kind of record", kind);
-  const Json& time = json.at("time");
+  const Json& time = figure(json, "time");
   LogRecord record{.kind = kind == "epoch" ? LogRecord::Kind::epoch : LogRecord::Kind::interval,
-                   .step = json.at("step"),
-                   .epoch = json.at("epoch"),
-                   .count = json.at(names.unit),
-                   .loss = number(json.at("loss")),
-                   .learning_rate = number(json.at("learning_rate")),
-                   .seconds = number(time.at("seconds")),
-                   .rate = number(time.at(names.unit + "_per_second"))};
-  if (json.contains("gradient_norm")) record.gradient_norm = number(json.at("gradient_norm"));
+                   .step = figure(json, "step"),
+                   .epoch = figure(json, "epoch"),
+                   .count = figure(json, names.unit),
+                   .loss = number(figure(json, "loss")),
+                   .learning_rate = number(figure(json, "learning_rate")),
+                   .seconds = number(figure(time, "seconds")),
+                   .rate = number(figure(time, names.unit + "_per_second"))};
+  if (json.contains("gradient_norm")) record.gradient_norm = number(figure(json, "gradient_norm"));
   if (json.contains("loss_scale")) {
-    record.loss_scale = number(json.at("loss_scale"));
-    record.skipped = json.at("skipped_steps");
+    record.loss_scale = number(figure(json, "loss_scale"));
+    record.skipped = figure(json, "skipped_steps");
   }
   if (json.contains(valid_name(names))) {
-    record.valid = number(json.at(valid_name(names)));
-    record.best = json.at("best");
+    record.valid = number(figure(json, valid_name(names)));
+    record.best = figure(json, "best");
   }
   return record;
 }
@@ -81,22 +86,30 @@ std::vector<std::string> whole_lines(const std::filesystem::path& path) {
   return lines;
 }
 
-// What `f` makes of a line; what it throws, with the line's number.
+// What `f` makes of a line; where it throws, the line's number, in our words.
 template <class F>
 auto parse(const std::filesystem::path& path, std::size_t index, const std::string& line, F&& f) {
+  const auto refused = [&](std::string_view why) {
+    return InputError(fmt::format("{}:{}: no record of a log: {}", path.string(), index + 1, why));
+  };
+  const Json json = Json::parse(line, nullptr, false);
+  if (json.is_discarded()) throw refused("the line is damaged");
   try {
-    return f(Json::parse(line));
-  } catch (const std::exception& error) {
-    throw InputError(fmt::format("{}:{}: no record of a log: {}", path.string(), index + 1, error.what()));
+    return f(json);
+  } catch (const Error& error) { throw refused(error.what()); } catch (const Json::exception&) {
+    throw refused("a figure in it is no number");
   }
 }
 
 // A process that was killed while it wrote leaves half a line.
 void drop_torn_line(const std::filesystem::path& path) {
-  if (!std::filesystem::exists(path)) return;
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return;
   std::uintmax_t whole = 0;
   for (const std::string& line : whole_lines(path)) whole += line.size() + 1;
-  if (whole != std::filesystem::file_size(path)) std::filesystem::resize_file(path, whole);
+  if (whole != std::filesystem::file_size(path, error) && !error)
+    std::filesystem::resize_file(path, whole, error);
+  require(!error, "{}: cannot be written: {}", path.string(), error.message());
 }
 
 std::vector<Scalar> scalars_of(const LogRecord& record, const LogNames& names) {
@@ -136,7 +149,7 @@ void RunLog::cut_after(int64_t step, int epochs) {
   std::string kept;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const bool stays = parse(path_, i, lines[i], [&](const Json& json) {
-      return json.at("kind") == "epoch" ? json.at("epoch") <= epochs : json.at("step") <= step;
+      return figure(json, "kind") == "epoch" ? figure(json, "epoch") <= epochs : figure(json, "step") <= step;
     });
     if (stays) kept += lines[i] + '\n';
   }

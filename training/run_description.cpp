@@ -116,8 +116,13 @@ RunDescription read_run_description(const std::filesystem::path& folder) {
                 row.size(), table.columns.size());
     for (const Chart& chart : d.charts) check_chart(chart);
     return d;
-  } catch (const std::exception& error) {
+  } catch (const Error& error) {
     throw InputError(fmt::format("{}: no description of a run: {}", path, error.what()));
+  } catch (const Json::parse_error&) {
+    throw InputError(fmt::format("{}: no description of a run: the file is damaged", path));
+  } catch (const Json::exception&) {
+    throw InputError(
+        fmt::format("{}: no description of a run: something is missing in it, or of another kind", path));
   }
 }
 
