@@ -126,6 +126,9 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
        {"schedule.warmup", "cosine"}},
       {train + Words{"--set", "optimizer.kind=asgd", "--set", "optimizer.average_from=50"},
        {"optimizer.average_from", "training.epochs"}},
+      {{"explain", "tiny.toml", "--set", "data.train_tokens=100_000_000_000"},
+       {"data.train_tokens", "in [1, 100000000]"}},
+      {train + Words{"--set", "data.test_tokens=100_000_001"}, {"data.test_tokens", "in [1, 100000000]"}},
       {train + Words{"--set", "data.level=char"}, {"data.level", "word"}},
       {train + Words{"--set", "training.precision=fp8"}, {"training.precision", "fp32"}},
       {train + Words{"--device", "cpu", "--set", "training.graph=true"},
@@ -139,7 +142,8 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
       {text + Words{"blank"}, {"blank/train.txt"}},
       {text + Words{"lacking"}, {"lacking/test.txt"}},
       {text + Words{"binary"}, {"binary/train.txt:2", "UTF-8"}},
-      {text + Words{"short"}, {"batch of 10"}},
+      {text + Words{"short"}, {"data.batch = 10", "4 tokens"}},
+      {train + Words{"--set", "data.batch=2000000000"}, {"data.batch = 2000000000", "tokens to train on"}},
       // weights
       {{"evaluate", "gone.safetensors"}, {"gone.safetensors"}},
       {{"evaluate", "full"}, {"full"}},
@@ -184,6 +188,9 @@ TEST_CASE("what fails while running: exit code 1 and one line") {
   const ProgramRun full = ptb({"explain", "ptb-small"}, folder.path(), "/dev/full");
   CHECK(full.code == 1);
   CHECK(lines_of(full.err).size() == 1);
+  const ProgramRun dry = ptb({"train", "tiny.toml", "--dry-run"}, folder.path(), "/dev/full");
+  CHECK(dry.code == 1);
+  CHECK(dry.err == "ptb: the output could not be written\n");
 }
 
 #if !defined(__SANITIZE_ADDRESS__)

@@ -16,7 +16,7 @@ std::atomic<int64_t> received_at{0};  // nanoseconds
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free,
               "the handler may be called at any moment");
 bool guarded = false;
-struct sigaction interrupt_before, terminate_before;
+struct sigaction interrupt_before, terminate_before, hang_up_before, pipe_before;
 
 int64_t now() {
   timespec time{};
@@ -44,11 +44,18 @@ SignalGuard::SignalGuard() {
   action.sa_flags = SA_RESTART;  // a file that is being written does not notice
   sigaction(SIGINT, &action, &interrupt_before);
   sigaction(SIGTERM, &action, &terminate_before);
+  sigaction(SIGHUP, nullptr, &hang_up_before);
+  if (hang_up_before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &ignore, &pipe_before);
 }
 
 SignalGuard::~SignalGuard() {
   sigaction(SIGINT, &interrupt_before, nullptr);
   sigaction(SIGTERM, &terminate_before, nullptr);
+  sigaction(SIGHUP, &hang_up_before, nullptr);
+  sigaction(SIGPIPE, &pipe_before, nullptr);
   guarded = false;
   received = 0;
 }
@@ -56,7 +63,9 @@ SignalGuard::~SignalGuard() {
 int signal_received() { return received; }
 
 Interrupted::Interrupted(int number)
-    : Error(number == SIGINT ? "interrupted" : fmt::format("ended by signal {}", number)), signal(number) {}
+    : Error(number == SIGINT   ? "interrupted"
+            : number == SIGHUP ? "ended: the terminal hung up"
+                               : fmt::format("ended by signal {}", number)), signal(number) {}
 
 void stop_if_signalled() {
   if (const int signal = signal_received()) throw Interrupted(signal);

@@ -1,5 +1,5 @@
-// SIGINT and SIGTERM as a question: a training asks between two steps whether it is to end, and ends in good
-// order.
+// SIGINT, SIGTERM and SIGHUP as a question: a training asks between two steps whether it is to end, and ends in
+// good order.
 //
 //   const SignalGuard guard;
 //   for (…) { step(); if (signal_received()) break; }
@@ -9,9 +9,10 @@
 
 namespace unroll {
 
-// While one lives, SIGINT and SIGTERM end nothing but are remembered; a SIGINT after another signal ends the
-// process at once, with 130. (One within a tenth of a second is the same again: `timeout -s INT` sends two.)
-// There can be one guard at a time.
+// While one lives, SIGINT, SIGTERM and SIGHUP end nothing but are remembered; a SIGINT after another signal ends
+// the process at once, with 130. (One within a tenth of a second is the same again: `timeout -s INT` sends two.)
+// A SIGHUP that is ignored, as `nohup` has it, stays ignored. SIGPIPE is ignored too: nobody reads on, which is
+// no reason to lose a training, and writing says so. There can be one guard at a time.
 class SignalGuard {
  public:
   SignalGuard();
@@ -23,7 +24,8 @@ class SignalGuard {
 // The first signal that came while a SignalGuard lived; 0: none.
 int signal_received();
 
-// A signal asked for the end. Programs exit with 128 + signal: 130 for SIGINT, 143 for SIGTERM.
+// A signal asked for the end. Programs exit with 128 + signal: 129 for SIGHUP, 130 for SIGINT, 143
+// for SIGTERM.
 struct Interrupted : Error {
   explicit Interrupted(int number);
   int signal;

@@ -1,5 +1,6 @@
 // What a trainer says: the line of an epoch, the records of the log.
 #include <cmath>
+#include <cstdio>
 
 #include <fmt/format.h>
 
@@ -22,7 +23,7 @@ double Trainer::shown(double mean) const { return options_.perplexity ? std::exp
 
 void Trainer::say(const std::string& line) const {
   if (options_.progress.mode == ProgressOptions::Mode::silent) return;
-  fmt::print(options_.progress.stream, "{}\n", line);
+  std::fprintf(options_.progress.stream, "%s\n", line.c_str());  // of a terminal that is gone, no exception
   std::fflush(options_.progress.stream);
 }
 

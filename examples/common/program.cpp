@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <new>
 
 #include <fmt/format.h>
@@ -105,29 +106,33 @@ std::vector<Entry> listed_keys(const RecipeReader& reader) {
 }
 
 std::span<const Entry> exit_codes() {
-  static const std::array<Entry, 5> codes = {{{"0", "done"},
-                                              {"1", "failed while running"},
-                                              {"2", "wrong input: a file, a key of a recipe, an option"},
-                                              {"3", "out of memory"},
-                                              {"130, 143", "interrupted (SIGINT), ended (SIGTERM)"}}};
+  static const std::array<Entry, 5> codes = {
+      {{"0", "done"},
+       {"1", "failed while running"},
+       {"2", "wrong input: a file, a key of a recipe, an option"},
+       {"3", "out of memory"},
+       {"129, 130, 143", "hung up (SIGHUP), interrupted (SIGINT), ended (SIGTERM)"}}};
   return codes;
 }
 
 int run(const Program& program, int argc, char** argv) {
   const auto fail = [&](int code, const char* message) {
     std::fflush(stdout);
-    fmt::print(stderr, "{}: {}\n", program.name, message);
+    std::fprintf(stderr, "%s: %s\n", program.name.c_str(),
+                 message);  // of a terminal that is gone, no exception
     return code;
   };
   remember_invocation(argv[0]);
   try {
     carry_out(program, {argv + 1, argv + argc});
-    if (std::fflush(stdout) != 0) return fail(1, "the output could not be written");
+    if (std::fflush(stdout) != 0 || std::ferror(stdout)) return fail(1, "the output could not be written");
     return 0;
   } catch (const Interrupted& interrupted) {
     return fail(128 + interrupted.signal, interrupted.what());
   } catch (const InputError& error) { return fail(2, error.what()); } catch (const OutOfMemory& error) {
     return fail(3, error.what());
+  } catch (const std::filesystem::filesystem_error& error) {
+    return fail(1, fmt::format("{}: {}", error.path1().string(), error.code().message()).c_str());
   } catch (const std::bad_alloc&) { return fail(3, "out of memory"); } catch (const std::exception& error) {
     return fail(1, error.what());
   }

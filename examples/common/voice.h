@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdio>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,10 +13,11 @@ struct Voice {
   std::FILE* out = stdout;
   bool quiet = false;
 
-  // A result.
+  // A result. A terminal or a pipe that is gone ends nothing: std::ferror(out) remembers that words were lost.
   template <class... Args>
   void tell(fmt::format_string<Args...> format, Args&&... args) const {
-    fmt::print(out, format, std::forward<Args>(args)...);
+    const std::string text = fmt::format(format, std::forward<Args>(args)...);
+    std::fwrite(text.data(), 1, text.size(), out);
     std::fflush(out);
   }
   // The rest.
