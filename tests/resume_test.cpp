@@ -212,9 +212,9 @@ TEST_CASE("killed at random moments and resumed, a run ends in the bits of one t
   }
 }
 
-TEST_CASE("SIGINT and SIGTERM: a checkpoint, how to resume, 130 and 143") {
+TEST_CASE("SIGINT, SIGTERM and SIGHUP: a checkpoint, how to resume, 130, 143 and 129") {
   for (const Subject& subject : subjects) {
-    for (const int signal : {SIGINT, SIGTERM}) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
       CAPTURE(subject.program);
       const Folder folder;
       write_inputs(subject, folder);
@@ -226,10 +226,151 @@ TEST_CASE("SIGINT and SIGTERM: a checkpoint, how to resume, 130 and 143") {
       const std::string out = read_text(folder / "out");
       CHECK_MESSAGE(out.find(subject.program + " resume run") != std::string::npos, out);
       CHECK(fs::exists(folder / "run/last.safetensors"));
-      const ProgramRun resumed = run(subject, {"resume", "run", "--set", "training.epochs=1"}, folder);
+      int64_t epochs = 0;
+      for (const std::string& record : timeless_log(folder / "run"))
+        epochs += record.find("\"kind\":\"epoch\"") != std::string::npos;
+      const ProgramRun resumed =
+          run(subject, {"resume", "run", "--set", fmt::format("training.epochs={}", epochs)}, folder);
       CHECK_MESSAGE(resumed.code == 0, resumed.err);
       CHECK(resumed.out.find("resumed after step") != std::string::npos);
     }
+  }
+}
+
+TEST_CASE("a SIGHUP that is ignored stays ignored, and output that nobody reads ends no training") {
+  for (const Subject& subject : subjects) {
+    CAPTURE(subject.program);
+    const Folder folder;
+    write_inputs(subject, folder);
+    const std::string train =
+        fmt::format("'{}' {}", program_named(subject.program), fmt::join(train_tiny(subject), " "));
+    const auto shell = [&](const std::string& script) {
+      return run_program("/bin/sh", {"-c", script}, folder.path());
+    };
+    // The shell's own signal comes to the program as soon as it has something to save.
+    const ProgramRun hung_up = shell(
+        "trap '' HUP; " + train +
+        " nohup & child=$!; until [ -e nohup/last.safetensors ]; do sleep 0.01; done; kill -HUP $child; "
+        "wait $child");
+    CHECK_MESSAGE(hung_up.code == 0, hung_up.err);
+    CHECK(outcome(folder / "nohup") == outcome(trained(subject) / "whole"));
+
+    for (const std::string& unread : Words{" | head -1", " | true", " >/dev/full"}) {
+      CAPTURE(unread);
+      const ProgramRun run =
+          shell("rm -rf run; { " + train + " run; echo $? >code; }" + unread + "; cat code");
+      CHECK(run.out.ends_with("1\n"));
+      CHECK(lacks(run.err.substr(0, run.err.size() - 1),
+                  {subject.program + ": run: the run is complete and saved", "could not be written"}) == "");
+      CHECK(outcome(folder / "run") == outcome(trained(subject) / "whole"));
+    }
+  }
+}
+
+TEST_CASE("without its latest checkpoint a run is not begun again over what is left of it") {
+  for (const Subject& subject : subjects) {
+    CAPTURE(subject.program);
+    const Copy folder(subject);
+    fs::remove(folder / "whole/last.safetensors");
+    const auto refused = [&](const std::vector<std::string>& parts) {
+      const auto before = folder.listing();
+      const ProgramRun resumed = run(subject, {"resume", "whole"}, folder);
+      CHECK(resumed.code == 2);
+      CHECK(lacks(resumed.err.substr(0, resumed.err.size() - 1), parts) == "");
+      CHECK(folder.listing() == before);
+    };
+    refused({"whole/last.safetensors: is missing", "best.safetensors and a log of 3 epochs",
+             "'cp whole/best.safetensors whole/last.safetensors'",
+             subject.program + " train whole/recipe.toml"});
+    fs::rename(folder / "whole/log.jsonl", folder / "log");
+    refused({"is missing", "over best.safetensors;"});
+    fs::rename(folder / "log", folder / "whole/log.jsonl");
+    // What it advises.
+    fs::copy_file(folder / "whole/best.safetensors", folder / "whole/last.safetensors");
+    const ProgramRun resumed = run(subject, {"resume", "whole"}, folder);
+    CHECK_MESSAGE(resumed.code == 0, resumed.err);
+    CHECK(outcome(folder / "whole") == outcome(trained(subject) / "whole"));
+    for (const char* name : {"last.safetensors", "best.safetensors"}) fs::remove(folder / "whole" / name);
+    refused({"is missing", "over a log of 3 epochs;", "train whole/recipe.toml"});
+  }
+}
+
+TEST_CASE("killed before its first checkpoint a run is begun again, or goes on from that of its best epoch") {
+  for (const Subject& subject : subjects) {
+    CAPTURE(subject.program);
+    const Copy folder(subject);
+    const Words one = {"one", "--set", "training.epochs=1"};
+    REQUIRE(run(subject, train_tiny(subject) + one, folder).code == 0);
+    fs::remove(folder / "one/last.safetensors");  // as if it had been killed between the two
+    const auto resume = [&] { return run(subject, {"resume", "one", "--set", "training.epochs=3"}, folder); };
+    const ProgramRun second = resume();
+    CHECK_MESSAGE(second.code == 0, second.err);
+    CHECK(second.out.find("1 of 3 epochs complete") != std::string::npos);
+    CHECK(outcome(folder / "one") == outcome(folder / "whole"));
+
+    for (const char* name : {"last.safetensors", "best.safetensors", "log.jsonl"})
+      fs::remove(folder / "one" / name);
+    const ProgramRun first = resume();
+    CHECK_MESSAGE(first.code == 0, first.err);
+    CHECK(first.out.find("resumed from the beginning") != std::string::npos);
+    CHECK(outcome(folder / "one") == outcome(folder / "whole"));
+  }
+}
+
+TEST_CASE("a folder in which no run has begun can have one") {
+  for (const Subject& subject : subjects) {
+    CAPTURE(subject.program);
+    const Folder folder;
+    write_inputs(subject, folder);
+    for (const char* name : {"start.json", "start.json.partial", "recipe.toml.partial"})
+      folder.write(fmt::format("run/{}", name), R"({"recipe": "tiny", "data": "", "threads": 1})");
+    CHECK(run(subject, {"resume", "run"}, folder).code == 2);
+    const Words train = train_tiny(subject) + Words{"run"};
+    folder.write("run/mine.txt", "precious");
+    CHECK(run(subject, train, folder).code == 2);
+    fs::remove(folder / "run/mine.txt");
+    folder.write("foreign/start.json", "{}");  // no file of ours
+    CHECK(run(subject, train_tiny(subject) + Words{"foreign"}, folder).code == 2);
+    const ProgramRun trained = run(subject, train, folder);
+    CHECK_MESSAGE(trained.code == 0, trained.err);
+    CHECK(!fs::exists(folder / "run/start.json.partial"));
+  }
+}
+
+TEST_CASE("after an error that resuming would only repeat, nothing says to resume") {
+  for (const Subject& subject : subjects) {
+    CAPTURE(subject.program);
+    const Copy folder(subject);
+    const Words resume = {"resume", "whole", "--set", "training.keep=best"};
+    CHECK(run(subject, resume, folder).code == 0);
+    fs::remove(folder / "whole/best.safetensors");
+    const ProgramRun failed = run(subject, resume, folder);
+    CHECK(failed.code == 2);
+    CHECK(lacks(failed.err.substr(0, failed.err.size() - 1), {"whole/best.safetensors", "no such file"}) ==
+          "");
+    CHECK_MESSAGE(failed.out.find("next ") == std::string::npos, failed.out);
+  }
+}
+
+TEST_CASE("what the file system refuses is said in its words, on one line") {
+  for (const Subject& subject : subjects) {
+    const Folder folder;
+    fs::create_symlink("loop", folder / "loop");
+    const ProgramRun refused = run(subject, {"resume", "loop"}, folder);
+    CHECK(refused.code == 2);
+    CHECK(refused.err == subject.program + ": loop: Too many levels of symbolic links\n");
+    fs::remove(folder / "loop");
+  }
+}
+
+TEST_CASE("a run of one program is no run of another") {
+  for (const bool swapped : {false, true}) {
+    const Subject &own = subjects[swapped], &other = subjects[!swapped];
+    const Copy folder(own);
+    const ProgramRun refused = run(other, {"resume", "whole"}, folder);
+    CHECK(refused.code == 2);
+    CHECK(refused.err == fmt::format("{}: whole: a run of 'unroll {}', not of 'unroll {}'\n", other.program,
+                                     own.program, other.program));
   }
 }
 
@@ -296,6 +437,8 @@ TEST_CASE("resuming what cannot be resumed: exit code 2, one line, nothing chang
                                {{"resume", "later"}, {"later/last.safetensors", "version 7", "version 1"}},
                                {Words{"evaluate", "later/last.safetensors"} + subject.data, {"version 7"}},
                                {train_tiny(subject) + Words{"whole"}, {"whole", "resume"}}};
+    cases.push_back({{"resume", "whole", "--set", "training.epochs=1"},
+                     {"whole/last.safetensors: 3 epochs are complete", "training.epochs = 1"}});
     for (const Case& own : subject.refused)
       cases.push_back({Words{"resume", "whole"} + own.words, own.parts});
     const auto before = folder.listing();

@@ -96,6 +96,20 @@ TEST_CASE("--profile: a table of operations at the end, and in the page") {
   CHECK(!has(trained.page(), "measures it"));
 }
 
+TEST_CASE("a finished run that says its results again keeps what was measured while it trained") {
+  const Trained trained({"--profile"});
+  const std::string page = trained.page(), description = read_text(trained.folder / "run/report.json");
+  const ProgramRun again = run_program(program_named("ptb"), {"resume", "run"}, trained.folder.path());
+  CHECK(again.code == 0);
+  CHECK(trained.page() == page);
+  CHECK(read_text(trained.folder / "run/report.json") == description);
+  // What is trained on is measured anew, or not.
+  const ProgramRun more = run_program(program_named("ptb"), {"resume", "run", "--set", "training.epochs=3"},
+                                      trained.folder.path());
+  CHECK(more.code == 0);
+  CHECK(has(trained.page(), "measures it"));
+}
+
 TEST_CASE("--quiet: the results, and nothing before them") {
   const Trained loud({}), quiet({"--quiet"});
   CHECK(has(loud.run.out, "epoch 1/2"));

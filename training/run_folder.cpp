@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <system_error>
 
@@ -42,6 +44,23 @@ void create(const fs::path& folder) {
   require_input(!error, "{}: cannot be created: {}", folder.string(), error.message());
 }
 
+// A process that was killed as it began leaves these, and no run.
+bool is_left_of_a_beginning(const fs::path& file) {
+  std::error_code error;
+  if (!fs::is_regular_file(fs::symlink_status(file, error))) return false;
+  const std::string name = file.filename().string();
+  if (name != "start.json") return name == "start.json.partial" || name == "recipe.toml.partial";
+  std::ifstream stream(file);
+  const std::string text((std::istreambuf_iterator<char>(stream)), {});
+  return text.find("\"recipe\"") != text.npos && text.find("\"threads\"") != text.npos;  // ours
+}
+
+bool no_run_has_begun(const fs::path& folder, std::error_code& error) {
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    if (!is_left_of_a_beginning(entry->path())) return false;
+  return true;
+}
+
 }  // namespace
 
 void check_run_folder(const fs::path& out) {
@@ -49,7 +68,7 @@ void check_run_folder(const fs::path& out) {
   if (out.empty() || !fs::exists(out, error)) return;
   require_input(fs::is_directory(out, error), "{}: this is a file; --out names a folder for the run",
                 out.string());
-  const bool empty = fs::is_empty(out, error);
+  const bool empty = no_run_has_begun(out, error);
   require_input(!error, "{}: {}", out.string(), error.message());
   require_input(
       empty,

@@ -24,7 +24,8 @@ void ImportOptions::add_to(Command& command, const std::string& unsaid) {
 
 void ImportOptions::check() const {
   require_input(!out.empty(), "import: --out FILE is missing");
-  require_input(!fs::exists(out), "import: {} is there already; nothing is overwritten", out);
+  std::error_code error;  // which writing says
+  require_input(!fs::exists(out, error), "import: {} is there already; nothing is overwritten", out);
 }
 
 std::vector<Override> ImportOptions::overrides(

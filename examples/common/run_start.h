@@ -7,6 +7,7 @@
 namespace unroll {
 
 struct RunStart {
+  std::string program;  // "ptb"
   std::string recipe_name;
   std::filesystem::path data;  // what it was trained on, absolute; empty: the default
   int threads = 1;
@@ -15,7 +16,7 @@ struct RunStart {
 
 // Writes `start.json`, and then `recipe.toml`: a folder that has both holds a run. Throws Error.
 void write_run_start(const std::filesystem::path& folder, const RunStart& start, const std::string& recipe);
-// Throws InputError: there is no run in the folder; `program` would start one.
+// Throws InputError: there is no run in the folder, which `program` would start, or it is another program's.
 RunStart read_run_start(const std::filesystem::path& folder, const std::string& program);
 
 }  // namespace unroll

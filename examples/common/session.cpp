@@ -1,5 +1,7 @@
 #include "examples/common/session.h"
 
+#include <cstdio>
+
 #include "examples/common/invocation.h"
 #include "examples/common/run_start.h"
 #include "framework/device.h"
@@ -64,14 +66,16 @@ TrainerOptions Session::trainer_options(const fs::path& folder) const {
 }
 
 void Session::run() {
+  const SignalGuard guard;  // from here on there is a folder, which is left with a run in it
   // Memory for the weights before there is a folder: a model that is too large leaves nothing behind.
   if (!options_.resume) (void)trainee_.params.values();
   const fs::path folder =
       options_.resume ? options_.out : create_run_folder(options_.out, trainee_.recipe_name);
   const RunFolderLock lock(folder);
+  if (!options_.resume) check_run_folder(folder);  // another process may have begun and ended in it just now
   introduce();
   voice_.say("folder  {}\n", folder.string());
-  const RunStart start{trainee_.recipe_name, options_.data, threads(), name_of(device())};
+  const RunStart start{options_.program, trainee_.recipe_name, options_.data, threads(), name_of(device())};
   if (!options_.resume) write_run_start(folder, start, trainee_.recipe);
   Trainer trainer(*optimizer_, trainer_options(folder));
   if (options_.resume) {
@@ -81,6 +85,7 @@ void Session::run() {
   }
   voice_.say("\n");
   describe_run(folder);
+  if (options_.resume && trainer.finished()) keep_what_was_measured(folder);
   write_run_description(folder, description_);
   TrainingTask task = trainee_.task;
   task.after_epoch = [&](const EpochReport& epoch) {
@@ -88,15 +93,22 @@ void Session::run() {
     write_page_in_time(folder);
   };
 
-  const SignalGuard guard;
+  const auto say_next = [&] {
+    std::error_code error;
+    if (fs::exists(folder / "last.safetensors", error))
+      voice_.say("\nnext    {} resume {}\n", invocation(options_.program), shell_word(folder.string()));
+  };
   try {
     train(trainer, task);
     report(trainer, folder);
+  } catch (const InputError&) { throw; } catch (const Diverged&) {
+    throw;  // as the former: what is resumed would end there again
   } catch (const Error&) {
-    if (fs::exists(folder / "last.safetensors"))
-      voice_.say("\nnext    {} resume {}\n", invocation(options_.program), shell_word(folder.string()));
+    say_next();
     throw;
   }
+  require(std::fflush(stdout) == 0 && !std::ferror(stdout),
+          "{}: the run is complete and saved, but the output could not be written", folder.string());
 }
 
 void Session::fit() {
@@ -115,7 +127,7 @@ void Session::fit() {
 }
 
 void Session::train(Trainer& trainer, const TrainingTask& task) {
-  if (options_.profile) profile_.emplace();
+  if (options_.profile && !trainer.finished()) profile_.emplace();
   trainer.run(task);
 }
 

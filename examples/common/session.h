@@ -62,7 +62,7 @@ struct Trainee {
   // the profile's. `valid` is their held-out score, where there is one.
   std::function<void(std::optional<double> valid, RunDescription& description)> report;
   std::function<void(const RunResult& result)> print_json;
-  std::string next;  // what to do with the model: the command that takes it
+  std::string next;                          // what to do with the model: the command that takes it
   std::vector<std::string> next_words = {};  // which follow the model's file there
 };
 
@@ -87,7 +87,8 @@ class Session {
   TrainerOptions one_window_options(int steps) const;  // that window again and again, without a word
   void resume(Trainer& trainer, const std::filesystem::path& folder) const;
   void describe_run(const std::filesystem::path& folder);
-  void train(Trainer& trainer, const TrainingTask& task);  // measured, if that was asked for
+  void keep_what_was_measured(const std::filesystem::path& folder);  // while the finished run in it trained
+  void train(Trainer& trainer, const TrainingTask& task);            // measured, if that was asked for
   void write_page(const std::filesystem::path& folder);
   void write_page_in_time(
       const std::filesystem::path& folder);  // unless the last one is a second old at most
@@ -102,6 +103,7 @@ class Session {
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<Profile> profile_;
   RunDescription description_;
+  std::optional<RunDescription::Figure> peak_memory_;  // of the process that trained, if that was another
   std::chrono::steady_clock::time_point last_page_ = {};
   double seconds_of_pages_ = 0;
 };

@@ -13,6 +13,8 @@ namespace unroll {
 
 namespace fs = std::filesystem;
 
+static constexpr const char* peak_memory = "peak memory";
+
 static std::string bytes(int64_t count) { return format_number(static_cast<double>(count)) + "B"; }
 
 void Session::describe_run(const fs::path& folder) {
@@ -23,6 +25,18 @@ void Session::describe_run(const fs::path& folder) {
       {.title = "Time per operation",
        .note = fmt::format("Not measured in this run; {} train --profile measures it.", options_.program),
        .columns = {}});
+}
+
+void Session::keep_what_was_measured(const fs::path& folder) {
+  RunDescription before;
+  try {
+    before = read_run_description(folder);
+  } catch (const InputError&) { return; }  // it is written anew
+  RunDescription::Table& profile = description_.tables.back();
+  for (const auto& table : before.tables)
+    if (table.title == profile.title && !table.columns.empty()) profile = table;
+  for (const auto& figure : before.results)
+    if (figure.name == peak_memory) peak_memory_ = figure;
 }
 
 // Between two epochs the profile goes on. Of epochs that are over in a moment, few are followed by a page.
@@ -79,7 +93,8 @@ void Session::report(const Trainer& trainer, const fs::path& folder) {
   const int64_t parameters = trainee_.params.count();
   description_.results.push_back({"parameters", format_number(static_cast<double>(parameters)),
                                   bytes(parameters * static_cast<int64_t>(sizeof(real)))});
-  description_.results.push_back({"peak memory", bytes(peak_memory_of_process()), asked_for_tensors()});
+  description_.results.push_back(peak_memory_.value_or(
+      RunDescription::Figure{peak_memory, bytes(peak_memory_of_process()), asked_for_tensors()}));
   write_page(folder);
   const Trainer::Times& times = trainer.times();
   if (times.count > 0)

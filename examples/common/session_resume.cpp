@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "data/text_file.h"
 #include "examples/common/session.h"
+#include "training/atomic_file.h"
 
 namespace unroll {
 
@@ -21,11 +23,39 @@ constexpr std::array fixed = {"optimizer.kind", "optimizer.average_from"};
 
 bool one_of(const auto& keys, const std::string& key) { return std::ranges::find(keys, key) != keys.end(); }
 
+// A run whose latest checkpoint is lost is not begun again over what is left of it. One that was killed before it had
+// a checkpoint is; and between the two files of its first epoch, best.safetensors is what the other was to become.
+void make_up_for_missing(const fs::path& last, const LogNames& names, const std::string& program) {
+  const fs::path folder = last.parent_path(), best = folder / "best.safetensors", log = folder / "log.jsonl";
+  std::error_code error;
+  const bool has_best = fs::exists(best, error);
+  int64_t epochs = 0;
+  if (fs::exists(log, error))
+    epochs = std::ranges::count(read_log(log, names), LogRecord::Kind::epoch, &LogRecord::kind);
+  if (epochs <= 1 && !has_best) return;
+  if (epochs == 1) {
+    (void)SafetensorsFile(best);  // throws if it is damaged
+    return write_file_atomically(last, read_file(best));
+  }
+  const std::string complete = epochs > 0 ? fmt::format("a log of {} epochs", epochs) : "";
+  const std::string there = !has_best    ? complete
+                            : epochs > 0 ? "best.safetensors and " + complete
+                                         : "best.safetensors";
+  throw InputError(fmt::format(
+      "{}: is missing, and the run is not begun again over {}; {}'{} train {}' begins in another folder",
+      last.string(), there,
+      has_best ? fmt::format("'cp {} {}' lets it go on from the best epoch, ", best.string(), last.string())
+               : "",
+      program, (folder / "recipe.toml").string()));
+}
+
 }  // namespace
 
 void Session::resume(Trainer& trainer, const fs::path& folder) const {
   const fs::path path = folder / "last.safetensors";
-  if (!fs::exists(path)) {
+  std::error_code error;
+  if (!fs::exists(path, error)) make_up_for_missing(path, trainee_.description.names, options_.program);
+  if (!fs::exists(path, error)) {
     trainer.resume(trainee_.task);
     voice_.say("resumed from the beginning: there was no checkpoint yet\n");
     return;
@@ -46,6 +76,9 @@ void Session::resume(Trainer& trainer, const fs::path& folder) const {
                (key == "training.epochs" && trainee_.sections.schedule.kind == ScheduleKind::cosine);
   }
   Differences others = *trainer.resume(trainee_.task);
+  require_input(trainer.state().epoch <= trainee_.sections.training.epochs,
+                "{}: {} epochs are complete, more than training.epochs = {}", path.string(),
+                trainer.state().epoch, trainee_.sections.training.epochs);
   require_input(trainer.state().window == 0 || of_windows.empty(),
                 "{}: it stands in the middle of an epoch, whose other windows cannot be cut with {}",
                 path.string(), fmt::join(of_windows, "; "));

@@ -177,7 +177,8 @@ struct Sizes {
 Sizes sizes_of(const Recipe& recipe, const std::filesystem::path& data) {
   const bool known =
       recipe.data.corpus == CorpusKind::ptb && recipe.data.level == Level::word && data.empty();
-  if (known && !std::filesystem::exists(ptb_file("data/ptb", Split::train)))
+  std::error_code error;
+  if (known && !std::filesystem::exists(ptb_file("data/ptb", Split::train), error))
     return {10'000, recipe.data.limit ? std::min<int64_t>(recipe.data.limit, 929'589) : 929'589};
   const Text text = load_text(recipe, data);
   return {text.corpus.vocabulary.size(), std::ssize(text.corpus.train)};
