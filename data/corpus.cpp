@@ -66,8 +66,8 @@ Corpus load(const fs::path& directory, FileOf file_of, Level level) {
 
 void require_folder(const fs::path& directory) {
   std::error_code error;
-  require_input(fs::is_directory(directory, error), "{}: there is no such folder of text{}",
-                directory.string(),
+  const bool is_folder = fs::is_directory(directory, error);  // before its error is looked at
+  require_input(is_folder, "{}: there is no such folder of text{}", directory.string(),
                 error && error != std::errc::no_such_file_or_directory ? ": " + error.message() : "");
 }
 

@@ -343,9 +343,11 @@ std::optional<Differences> Trainer::resume(const TrainingTask& task) {
         "{}: it stands at window {} of {} in epoch {}; an epoch of {} windows cannot go on from there",
         path.string(), state_.window, state_.windows, state_.epoch + 1, windows);
   }
-  // What a process that was killed had not finished writing.
+  // What a process that was killed had not finished writing. Where nothing can be removed nothing can be written, and
+  // the log says so.
+  std::error_code ignored;
   for (const char* name : {last_file, best_file})
-    std::filesystem::remove(options_.folder / (std::string(name) + ".partial"));
+    std::filesystem::remove(options_.folder / (std::string(name) + ".partial"), ignored);
   if (finished()) return differences;
   open_log();
   log_->cut_after(optimizer_.parameters().step(), state_.epoch);

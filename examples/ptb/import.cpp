@@ -52,12 +52,12 @@ std::pair<Vocabulary, std::string> find_vocabulary(const SafetensorsFile& file, 
 
 // What can be done with the model here: scoring it takes a text.
 std::string next(const Recipe& recipe, const std::string& model, const std::string& data) {
-  if (!data.empty()) return fmt::format("evaluate {} --data {}", model, data);
+  if (!data.empty()) return fmt::format("evaluate {} --data {}", shell_word(model), shell_word(data));
   std::error_code error;
   const bool has_text =
       recipe.data.corpus == CorpusKind::grammar ||
       (recipe.data.corpus == CorpusKind::ptb && fs::exists(ptb_file("data/ptb", Split::test), error));
-  return fmt::format("{} {}", has_text ? "evaluate" : "generate", model);
+  return fmt::format("{} {}", has_text ? "evaluate" : "generate", shell_word(model));
 }
 
 }  // namespace
