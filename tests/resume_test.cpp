@@ -213,6 +213,7 @@ TEST_CASE("killed at random moments and resumed, a run ends in the bits of one t
 }
 
 TEST_CASE("SIGINT, SIGTERM and SIGHUP: a checkpoint, how to resume, 130, 143 and 129") {
+  const auto before = std::signal(SIGHUP, SIG_DFL);  // these tests may themselves have been started by nohup
   for (const Subject& subject : subjects) {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
       CAPTURE(subject.program);
@@ -235,6 +236,7 @@ TEST_CASE("SIGINT, SIGTERM and SIGHUP: a checkpoint, how to resume, 130, 143 and
       CHECK(resumed.out.find("resumed after step") != std::string::npos);
     }
   }
+  std::signal(SIGHUP, before);
 }
 
 TEST_CASE("a SIGHUP that is ignored stays ignored, and output that nobody reads ends no training") {

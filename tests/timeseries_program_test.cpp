@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "examples/timeseries/recipe.cpp"  // the keys, for their documentation
+#include "tests/environment.h"
 #include "tests/timeseries.h"
 
 using namespace unroll;
@@ -38,6 +39,7 @@ static std::string next_of(const std::string& out) {
 }
 
 TEST_CASE("the command of the last line can be given to a shell as it stands") {
+  const EnvironmentVariable started_by_itself("UNROLL_RUN", nullptr);  // not by ./run, which lies elsewhere
   const Folder folder;
   folder.write("tiny.toml", tiny);
   folder.write("a b;c'd.csv", wave(600));
