@@ -35,7 +35,8 @@ struct CudnnConfig {
 
 class CudnnNetwork {
  public:
-  // `weights` forwards, backwards, forwards, …. Its numbers are of the process's precision now. Throws CudnnRefusal, or Error where a build has no CUDA.
+  // `weights` forwards, backwards, forwards, …. Its numbers are of the process's precision now. Throws CudnnRefusal, or
+  // Error where a build has no CUDA.
   CudnnNetwork(const CudnnConfig& config, std::vector<CudnnWeights> weights);
   // One bias is enough for an LSTM by the standard algorithm. Then its parameters can be the weight space themselves.
   static bool has_one_bias(bool lstm, CudnnAlgorithm algorithm) {

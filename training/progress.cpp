@@ -104,6 +104,11 @@ std::string format_number(double value) {
   add_number(line, value);
   return std::string(line.text());
 }
+std::string format_score(double score) {
+  return score < 10     ? fmt::format("{:.4f}", score)
+         : score < 1000 ? fmt::format("{:.2f}", score)
+                        : fmt::format("{:.5g}", score);
+}
 
 Progress::Progress(std::string label, int64_t total, ProgressOptions options)
     : label_(std::move(label)),

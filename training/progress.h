@@ -67,5 +67,7 @@ class Progress {
 std::string format_duration(double seconds);
 // Three significant digits: "7.31", "842", "11.7k", "4.65M", "1.20G".
 std::string format_number(double value);
+// A loss or a perplexity: "4.1234", "87.31", "1234.5".
+std::string format_score(double score);
 
 }  // namespace unroll

@@ -14,7 +14,8 @@
 //   declare_optimizer_keys(reader, recipe.optimizer);
 //   declare_schedule_keys(reader, recipe.schedule);
 //
-// A program adds keys of its own to a section by naming it again. What the fields hold when they are declared are the program's defaults.
+// A program adds keys of its own to a section by naming it again. What the fields hold when they are declared are the
+// program's defaults.
 #pragma once
 
 #include <functional>

@@ -51,12 +51,6 @@ ChartSeries series_of(std::string name, const std::vector<LogRecord>& records, F
   return thinned(std::move(series), most_points);
 }
 
-std::string score_text(double score) {
-  return score < 10     ? fmt::format("{:.4f}", score)
-         : score < 1000 ? fmt::format("{:.2f}", score)
-                        : fmt::format("{:.5g}", score);
-}
-
 // The first steps of a training lie far above all others, and would take the room from them.
 double top_of(const Chart& chart) {
   std::vector<double> training = chart.series[0].y;
@@ -96,10 +90,10 @@ Chart score_chart(const RunDescription& run, const Course& course) {
     chart.description = fmt::format("By step of training. Training loss of epoch 1: {:.4g}", first.loss);
   }
   if (course.best) {
-    chart.mark = {fmt::format("best {}, epoch {}", score_text(*course.best->valid), course.best->epoch),
+    chart.mark = {fmt::format("best {}, epoch {}", format_score(*course.best->valid), course.best->epoch),
                   static_cast<double>(course.best->step), *course.best->valid};
     chart.description +=
-        fmt::format("; best held-out score: {}, after epoch {} of {}.", score_text(*course.best->valid),
+        fmt::format("; best held-out score: {}, after epoch {} of {}.", format_score(*course.best->valid),
                     course.best->epoch, course.epochs.back().epoch);
   }
   return chart;
@@ -246,7 +240,7 @@ std::string epoch_section(const RunDescription& run, const Course& course) {
     if (&r == course.best) best = table.rows.size();
     table.rows.push_back(
         {std::to_string(r.epoch), with_commas(r.step), fmt::format("{:.4g}", r.learning_rate),
-         score_text(perplexity ? std::exp(r.loss) : r.loss), r.valid ? score_text(*r.valid) : "",
+         format_score(perplexity ? std::exp(r.loss) : r.loss), r.valid ? format_score(*r.valid) : "",
          format_number(r.rate), format_duration(r.seconds)});
   }
   const std::string html = table_html(table, best);
@@ -274,7 +268,7 @@ std::string recipe_section(const std::filesystem::path& folder) {
 std::vector<Figure> figures_of(const RunDescription& run, const Course& course) {
   std::vector<Figure> figures;
   if (course.best)
-    figures.push_back({"held out, best", score_text(*course.best->valid),
+    figures.push_back({"held out, best", format_score(*course.best->valid),
                        fmt::format("{}, after epoch {}", run.names.perplexity ? "perplexity" : "loss",
                                    course.best->epoch)});
   figures.insert(figures.end(), run.results.begin(), run.results.end());

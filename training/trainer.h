@@ -144,8 +144,8 @@ class Trainer {
   // where the epoch it stands in has other windows than the task.
   std::optional<Differences> resume(const TrainingTask& task);
 
-  // Trains until finished(). Throws Error where the folder has a run that resume() was not asked for; Diverged; Error where a checkpoint or the log cannot be written;
-  // Interrupted after a signal, once the step is complete and saved.
+  // Trains until finished(). Throws Error where the folder has a run that resume() was not asked for, and where a checkpoint
+  // or the log cannot be written; Diverged; Interrupted after a signal, once the step is complete and saved.
   void run(const TrainingTask& task);
   // From a callback: run() returns after the present epoch.
   void stop() { stopped_ = true; }

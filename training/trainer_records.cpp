@@ -9,16 +9,6 @@
 
 namespace unroll::inline UNROLL_REAL {
 
-namespace {
-
-// All of one width: " 4.1234", "  87.31", " 1234.5".
-std::string score_text(double score) {
-  if (score < 10) return fmt::format("{:>7.4f}", score);
-  return score < 1000 ? fmt::format("{:>7.2f}", score) : fmt::format("{:>7.5g}", score);
-}
-
-}  // namespace
-
 double Trainer::shown(double mean) const { return options_.perplexity ? std::exp(mean) : mean; }
 
 void Trainer::say(const std::string& line) const {
@@ -30,9 +20,10 @@ void Trainer::say(const std::string& line) const {
 // "epoch  3/13  lr 1        train 121.32  valid 130.85*  11.7k words/s   1:19"
 void Trainer::print(const EpochReport& report) const {
   const std::string last = std::to_string(options_.epochs);
-  std::string line = fmt::format("epoch {:>{}}/{}  lr {:<8.3g}  train {}", report.epoch, last.size(), last,
-                                 report.learning_rate, score_text(report.train));
-  if (report.valid) line += fmt::format("  valid {}{}", score_text(*report.valid), report.best ? '*' : ' ');
+  std::string line = fmt::format("epoch {:>{}}/{}  lr {:<8.3g}  train {:>7}", report.epoch, last.size(), last,
+                                 report.learning_rate, format_score(report.train));
+  if (report.valid)
+    line += fmt::format("  valid {:>7}{}", format_score(*report.valid), report.best ? '*' : ' ');
   line += fmt::format("  {:>5} {}/s  {:>5}", format_number(report.rate), options_.unit,
                       format_duration(report.seconds));
   if (report.skipped > 0)
