@@ -37,11 +37,10 @@ void for_each_symbol(std::string_view text, Level level, std::string_view origin
   if (level == Level::word && word_begin < text.size()) symbol(text.substr(word_begin), line);
 }
 
-// The file's text, its last line ended, without the mark that editors begin UTF-8 with. Never without a word.
+// The file's text, its last line ended. Never without a word.
 std::string read_split(const fs::path& path) {
-  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
   std::string text = read_file(path);
-  if (text.starts_with(byte_order_mark)) text.erase(0, byte_order_mark.size());
+  text.erase(0, text.size() - without_byte_order_mark(text).size());
   require_input(text.find_first_not_of(" \t\r\v\f\n") != std::string::npos, "{}: {}", path.string(),
                 text.empty() ? "the file is empty" : "the file has no words");
   if (text.back() != '\n') text += '\n';

@@ -10,13 +10,11 @@
 namespace unroll {
 
 CsvReader::CsvReader(std::string_view text, std::string origin, char separator)
-    : text_(text), origin_(std::move(origin)), separator_(separator) {
+    : text_(without_byte_order_mark(text)), origin_(std::move(origin)), separator_(separator) {
   require_input(separator != '"' && separator != '\n' && separator != '\r',
                 "{}: a quote or the end of a line cannot separate cells", origin_);
   require_input(!text_.starts_with("\xff\xfe") && !text_.starts_with("\xfe\xff"),
                 "{}: this is UTF-16; save it as UTF-8", origin_);
-  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
-  if (text_.starts_with(byte_order_mark)) text_.remove_prefix(byte_order_mark.size());
   std::string blanks = "\r\n";
   for (const char c : {' ', '\t'}) {
     if (c != separator) blanks += c;

@@ -40,34 +40,6 @@ std::optional<double> parse_number(std::string_view cell) {
   return error == std::errc() ? value : std::numeric_limits<double>::infinity();
 }
 
-constexpr const char* forms_of_time = "2017-03, 2017-03-31 and 2017-03-31 14:05:59";
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-// A date or a time of day in whatever form: 01/31/2020, 31.1.2020, 14:05, 31 Jan 2020.
-bool looks_like_a_date(std::string_view cell) {
-  constexpr std::array<std::string_view, 12> months = {"jan", "feb", "mar", "apr", "may", "jun",
-                                                       "jul", "aug", "sep", "oct", "nov", "dec"};
-  int numbers = 0, slashes = 0;
-  bool month = false, others = false;
-  std::string word;
-  for (std::size_t i = 0; i < cell.size(); ++i) {
-    const char c = cell[i], lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-    if (is_digit(c)) {
-      numbers += i == 0 || !is_digit(cell[i - 1]);
-    } else if (lower >= 'a' && lower <= 'z') {
-      word += lower;
-      month = month || std::find(months.begin(), months.end(), word) != months.end();
-      continue;
-    } else {
-      slashes += c == '/' || c == ':';
-      others = others || std::string_view("/:.,- ").find(c) == std::string_view::npos;
-    }
-    word.clear();
-  }
-  return !others && (month ? numbers > 0 : numbers > 2 || (numbers == 2 && slashes == 1));
-}
-
 // The columns of a file: which are read, and into which channel of the series.
 struct Columns {
   std::vector<std::string> names;  // of the file's columns, without the row numbers
@@ -83,7 +55,8 @@ struct Columns {
 };
 
 bool reads_as_value(const std::string& name) {
-  return parse_number(name) || parse_time(name) || (looks_like_a_date(name) && is_digit(name[0]));
+  return parse_number(name) || parse_time(name) ||
+         (looks_like_a_date(name) && name[0] >= '0' && name[0] <= '9');
 }
 
 // A file without a header would lose its first row. Names that the user has named are names.

@@ -1,6 +1,8 @@
 // See times.h.
 #include "data/times.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
@@ -125,6 +127,30 @@ CalendarTime calendar_of(const Time& time) {
 }
 
 }  // namespace
+
+bool looks_like_a_date(std::string_view text) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  constexpr std::array<std::string_view, 12> months = {"jan", "feb", "mar", "apr", "may", "jun",
+                                                       "jul", "aug", "sep", "oct", "nov", "dec"};
+  int numbers = 0, slashes = 0;
+  bool month = false, others = false;
+  std::string word;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i], lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+    if (is_digit(c)) {
+      numbers += i == 0 || !is_digit(text[i - 1]);
+    } else if (lower >= 'a' && lower <= 'z') {
+      word += lower;
+      month = month || std::find(months.begin(), months.end(), word) != months.end();
+      continue;
+    } else {
+      slashes += c == '/' || c == ':';
+      others = others || std::string_view("/:.,- ").find(c) == std::string_view::npos;
+    }
+    word.clear();
+  }
+  return !others && (month ? numbers > 0 : numbers > 2 || (numbers == 2 && slashes == 1));
+}
 
 std::string to_text(const Time& time) {
   if (time.form == TimeForm::number) return fmt::format("{}", time.count);

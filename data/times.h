@@ -23,6 +23,10 @@ struct Time {
 // The time that the text says in one of the forms; none if it says none, or a day that no calendar has.
 std::optional<Time> parse_time(std::string_view text);
 std::string to_text(const Time& time);
+// Those forms but for whole numbers, for messages.
+constexpr const char* forms_of_time = "2017-03, 2017-03-31 and 2017-03-31 14:05:59";
+// A date or a time of day in whatever form, also one that is not read: 01/31/2020, 31.1.2020, 14:05, 31 Jan 2020.
+bool looks_like_a_date(std::string_view text);
 
 // What a calendar says of a moment.
 struct CalendarTime {

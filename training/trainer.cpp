@@ -66,9 +66,11 @@ bool Trainer::out_of_patience() const {
          state_.epoch - state_.best_epoch >= options_.patience;
 }
 
-void Trainer::run(const TrainingTask& task) {
+static bool names_what_it_carries(const TrainingTask& task) { return !task.carry || !task.carried.empty(); }
+
+void Trainer::check(const TrainingTask& task) const {
   require((task.windows > 0 || task.cut) && task.loss, "trainer: a task needs windows and a loss");
-  const bool can_go_back = !task.carry || !task.carried.empty();
+  const bool can_go_back = names_what_it_carries(task);
   if (options_.graph) {
     require(on_gpu(), "trainer: only a GPU plays a step as a graph, and the device is {}", name_of(device()));
     require(task.load != nullptr,
@@ -92,10 +94,14 @@ void Trainer::run(const TrainingTask& task) {
             options_.folder.string());
     (void)state_dict(optimizer_.parameters());  // names that a checkpoint cannot have are better known now
   }
+}
+
+void Trainer::run(const TrainingTask& task) {
+  check(task);
   stopped_ = false;
   if (!finished()) open_log();
   ahead_.reset();
-  if (on_gpu() && can_go_back) {
+  if (on_gpu() && names_what_it_carries(task)) {
     ahead_.emplace(optimizer_, task.carried, options_.graph);
     ahead_->set_totals(state_);
   }

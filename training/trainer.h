@@ -170,6 +170,8 @@ class Trainer {
   const Times& times() const { return times_; }
 
  private:
+  void check(
+      const TrainingTask& task) const;  // that it can be trained with these options, and in this folder
   int64_t windows_of(const TrainingTask& task) const;  // of the present epoch
   void train_epoch(const TrainingTask& task);
   void train_step(const TrainingTask& task);

@@ -1,12 +1,10 @@
 #include "training/vocabulary_file.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 
 #include <nlohmann/json.hpp>
 
+#include "data/text_file.h"
 #include "framework/one_line.h"
 
 namespace unroll {
@@ -65,11 +63,8 @@ std::string vocabulary_metadata(const Vocabulary& vocabulary) {
 Vocabulary load_vocabulary(const std::filesystem::path& path) {
   std::error_code unreadable;  // which opening it says
   require_input(!std::filesystem::is_directory(path, unreadable), "{}: a folder, not a file", path.string());
-  std::ifstream file(path, std::ios::binary);
-  require_input(file.good(), "{}: {}", path.string(), std::strerror(errno));
-  std::string text((std::istreambuf_iterator<char>(file)), {});
-  require_input(!file.bad(), "{}: cannot be read", path.string());
-  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // the mark that some editors begin UTF-8 with
+  const std::string bytes = read_file(path);
+  const std::string text(without_byte_order_mark(bytes));
   return path.extension() == ".json" ? from_json(text, path.string()) : from_lines(text, path.string());
 }
 

@@ -93,18 +93,15 @@ void Session::run() {
     write_page_in_time(folder);
   };
 
-  const auto say_next = [&] {
-    std::error_code error;
-    if (fs::exists(folder / "last.safetensors", error))
-      voice_.say("\nnext    {} resume {}\n", invocation(options_.program), shell_word(folder.string()));
-  };
   try {
     train(trainer, task);
     report(trainer, folder);
   } catch (const InputError&) { throw; } catch (const Diverged&) {
     throw;  // as the former: what is resumed would end there again
   } catch (const Error&) {
-    say_next();
+    std::error_code error;
+    if (fs::exists(folder / "last.safetensors", error))
+      voice_.say("\nnext    {} resume {}\n", invocation(options_.program), shell_word(folder.string()));
     throw;
   }
   require(std::fflush(stdout) == 0 && !std::ferror(stdout),

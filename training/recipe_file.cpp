@@ -1,0 +1,51 @@
+#include "training/recipe_file.h"
+
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "framework/check.h"
+#include "framework/nearest.h"
+#include "framework/one_line.h"
+#include "training/bundled_recipes.h"
+
+namespace unroll {
+
+std::vector<std::string> bundled_recipes(std::string_view program) {
+  std::vector<std::string> names;
+  for (const BundledRecipe& recipe : bundled_recipe_texts())
+    if (program.empty() || recipe.program == program) names.emplace_back(recipe.name);
+  return names;
+}
+
+RecipeFile find_recipe(std::string_view name_or_path, std::string_view program) {
+  const std::string name(name_or_path);
+  if (name.find('/') == std::string::npos && !name.ends_with(".toml")) {
+    for (const BundledRecipe& recipe : bundled_recipe_texts()) {
+      if (recipe.name == name && (program.empty() || recipe.program == program))
+        return {name, "recipes/" + name + ".toml", std::string(recipe.text)};
+    }
+    const auto names = bundled_recipes(program);
+    for (const BundledRecipe& recipe : bundled_recipe_texts())
+      if (recipe.name == name)
+        throw InputError(fmt::format("recipe '{}' is one of {}, not of {}", name, recipe.program, program));
+    throw InputError(fmt::format("there is no recipe '{}'; bundled are {}; a file of yours ends in .toml{}",
+                                 one_line(name), fmt::join(names, ", "), did_you_mean(nearest(name, names))));
+  }
+  constexpr std::size_t at_most = 1 << 20;
+  std::error_code error;
+  const auto status = std::filesystem::status(name, error);
+  require_input(std::filesystem::exists(status), "{}: there is no such recipe", name);
+  require_input(!std::filesystem::is_directory(status), "{}: a folder, not a recipe", name);
+  std::ifstream file(name, std::ios::binary);
+  std::string text(at_most + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  require_input(!file.bad() && (file || file.eof()), "{}: cannot be read", name);
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  require_input(text.size() <= at_most, "{}: more than a megabyte: not a recipe", name);
+  return {std::filesystem::path(name).stem().string(), name, std::move(text)};
+}
+
+}  // namespace unroll
