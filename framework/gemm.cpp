@@ -60,8 +60,8 @@ static void* scratch_for(int threads, int64_t bytes) {
   thread_local Memory memory;
   thread_local int64_t enough_for = 0;
   if (threads * bytes > enough_for) {
-    memory = Memory(
-        static_cast<std::size_t>(threads * bytes));  // may be refused: then what was is still enough for less
+    // May be refused: then what there was is still enough for what it was.
+    memory = Memory(static_cast<std::size_t>(threads * bytes));
     enough_for = threads * bytes;
   }
   return memory.data();

@@ -33,11 +33,10 @@ class Shape {
     for (int i = 0; i < rank_; ++i)
       if (extents_[i] == 0) return 0;
     int64_t product = 1;
-    for (int i = 0; i < rank_; ++i)
-      if (__builtin_mul_overflow(product, int64_t{extents_[i]}, &product)) [[unlikely]]
-        throw Error(fmt::format("shape: {} has too many elements", text()));
-    require(product <= INT64_MAX / 16, "shape: {} has too many elements",
-            text());  // their bytes are counted too
+    bool fits = true;
+    for (int i = 0; i < rank_; ++i) fits &= !__builtin_mul_overflow(product, int64_t{extents_[i]}, &product);
+    if (!fits || product > INT64_MAX / 16) [[unlikely]]  // their bytes are counted too
+      throw Error(fmt::format("shape: {} has too many elements", text()));
     return product;
   }
 
