@@ -132,8 +132,10 @@ DetectionBaseline threshold_rule(const SeriesWindows& train) {
     const Rule rule = best_rule(channel, std::move(rows));
     if (rule.right > best.right) best = rule;
   }
-  const std::string& channel = train.series().channels[static_cast<std::size_t>(best.channel)];
-  return {fmt::format("rule {} {} {:.6g}", one_line(channel), best.above ? '>' : '<', best.value),
+  const std::string channel = one_line(train.series().channels[static_cast<std::size_t>(best.channel)]);
+  return {std::isinf(best.value)
+              ? fmt::format("rule always {:d}", best.above)
+              : fmt::format("rule {} {} {:.6g}", channel, best.above ? '>' : '<', best.value),
           [=](const Series& series, int64_t, int64_t last) {
             return (series.at(last, best.channel) > best.value) == best.above ? 1.0 : 0.0;
           }};

@@ -221,6 +221,11 @@ TEST_CASE("rules of detection find what decides") {
     reversed.values[static_cast<std::size_t>(4 * row + 3)] = 1 - series.at(row, 3);
   const SeriesWindows other(reversed, unscaled(reversed), {{0, 300, 0}}, "train", {.window = 3, .lead = 0});
   CHECK(lacks(threshold_rule(other).name, {"rule x <"}) == "");
+  for (int64_t row = 0; row < 400; ++row) reversed.values[static_cast<std::size_t>(4 * row + 3)] = row == 200;
+  for (int64_t row = 0; row < 400; ++row) reversed.values[static_cast<std::size_t>(4 * row)] = 1;
+  const SeriesWindows rare(reversed, unscaled(reversed), {{0, 300, 0}}, "train",
+                           {.window = 3, .lead = 0, .inputs = {0}});
+  CHECK(threshold_rule(rare).name == "rule always 0");  // where no threshold is right more often
   CHECK(lacks(error_of([&] {
                 window_labels(SeriesWindows(series, unscaled(series), {{0, 9, 0}}, "train",
                                             {.window = 1, .inputs = {0}, .targets = {0}}));

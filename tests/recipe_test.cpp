@@ -239,6 +239,10 @@ TEST_CASE("recipe: values set from outside") {
   CHECK(p.set_error("model.hidden=[3") == "--set model.hidden=[3: the value is not TOML");
   CHECK(p.set_error("model.hidden=3\nmodel.layers=4") ==
         "--set model.hidden=3?model.layers=4: 'model.hidden' expects a whole number, got '3?model.layers=4'");
+  CHECK(p.set_error("model.hidden=8#x") ==
+        "--set model.hidden=8#x: 'model.hidden' expects a whole number, got '8#x'");
+  CHECK(p.set_error("model.hidden=8, layers=2") ==
+        "--set model.hidden=8, layers=2: 'model.hidden' expects a whole number, got '8, layers=2'");
   CHECK(p.set_error("data.path=\xff") == "--set data.path=\xff: the value is not TOML");
   CHECK(p.settings.hidden == 300);
 }

@@ -16,9 +16,9 @@ TEST_CASE("a run writes its model, log and page, and prints the rules beside the
   for (const std::string part :
        {"runs/tiny-1",
         "\nseries  420 / 60 / 120 rows to train on, to validate, to test; 600 rows, 2020-01-01 00:00:00 to ",
-        "\nwindows 406 / 58 / 118 of 12 rows of 2 channels, to 3 rows of 2\n", "parameters", "epoch 4/4",
-        "the model", "last value", "seasonal naive (24)", "times growth", "mean of training",
-        "118 windows, none left out", "RMSE by step", "the model ", " at most; ", "B asked for tensors\n",
+        "; each 12 rows of 2 channels, to forecast 3 rows of 2\n", "parameters", "epoch 4/4", "the model",
+        "last value", "seasonal naive (24)", "times growth", "mean of training", "118 windows, none left out",
+        "RMSE by step", "the model ", " at most; ", "B asked for tensors\n",
         "forecast runs/tiny-1/best.safetensors --csv wave.csv\n"})
     CHECK_MESSAGE(out.find(part) != std::string::npos, part, "\n", out);
   for (const std::string file :

@@ -388,10 +388,12 @@ void RecipeReader::set(std::string_view text, const std::string& said) {
   }
   require_input(!value.empty(), "{}: there is no value", place);
 
+  // In braces, since a '#' would otherwise begin a comment, and a new line another key.
   const auto parsed = [&](const std::string& toml_value) -> toml::table {
     try {
-      toml::table table = toml::parse("value = " + toml_value);
-      if (table.size() == 1) return table;
+      const toml::table all = toml::parse("all = { value = " + toml_value + " }");
+      if (const toml::table* table = all["all"].as_table(); table && table->size() == 1 && all.size() == 1)
+        return *table;
     } catch (const toml::parse_error&) {}
     return {};
   };

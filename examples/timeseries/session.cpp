@@ -68,10 +68,11 @@ std::vector<RunDescription::Figure> SeriesTraining::facts() const {
                    series.times.text(0), series.times.text(series.rows() - 1))},
       {"windows",
        fmt::format("{} / {} / {}", with_commas(data_.train->count()), with_commas(valid), with_commas(test)),
-       fmt::format("of {} row{} of {} channel{}, to {}", recipe_.data.window, plural(recipe_.data.window),
-                   options.inputs.size(), plural(options.inputs.size()),
-                   recipe_.detects() ? "the label of the last one"
-                                     : fmt::format("{} row{} of {}", recipe_.data.horizon,
+       fmt::format("to train on, to validate, to test; each {} row{} of {} channel{}, to {}",
+                   recipe_.data.window, plural(recipe_.data.window), options.inputs.size(),
+                   plural(options.inputs.size()),
+                   recipe_.detects() ? "tell the label of the last one"
+                                     : fmt::format("forecast {} row{} of {}", recipe_.data.horizon,
                                                    plural(recipe_.data.horizon), options.targets.size()))},
       {"model", fmt::format("{}, dropout {:g}: {} parameters", describe_layers(recipe_),
                             recipe_.model.dropout, with_commas(model_.params.count()))},
