@@ -207,7 +207,12 @@ void check(const Problem& p) {
     INFO("instruction set ", kind.name);
     const KernelVector<float> c = product.run(*kind.products, false);
     CHECK(product.error(c, kind.rounds) <= 1);
-    CHECK(product.run(*kind.products, true) == c);
+    const KernelVector<float> packed = product.run(*kind.products, true);
+    CHECK(product.error(packed, kind.rounds) <= 1);
+    // One row or two meet weights as they lie in an order of their own, which is 16 sums side by side.
+    const bool unpacked =
+        p.m <= 2 && p.k >= 16 && (!p.turn_a || p.m == 1) && p.turn_b && kind.rounds == rounded<0>;
+    if (!unpacked) CHECK(packed == c);
     for (bool packed : {false, true})
       CHECK(same(product.with_bias(*kind.products, packed, false),
                  product.with_bias(*kind.products, packed, true)));

@@ -39,42 +39,48 @@ void pack(const Lines& x, int64_t count, int64_t height, int64_t k, real* out) {
 }
 
 // Where one row or two meet weights that nobody has packed and whose columns lie along k: these are read once, from where
-// they lie, and turned in registers, W columns at a time. The sums are those of the tiles, over `depth` numbers each, to the
-// bit.
+// they lie, and no number is moved. An element is the sum of 16 sums side by side, each over every sixteenth product, with any
+// instruction set: another order than that of the tiles.
+constexpr int lanes = 16, vectors = lanes / W;
+
 template <int rows>
-void multiply_unpacked(const Lines& a, const Lines& b, int64_t n, int64_t k, int64_t depth, real* c,
-                       int64_t c_row, const Addend& addend) {
+void multiply_unpacked(const Lines& a, const Lines& b, int64_t n, int64_t k, real* c, int64_t c_row,
+                       const Addend& addend) {
+  constexpr int quarter = registers / 4 / (rows * vectors), columns = quarter > 1 ? quarter : 1;  // at a time
+  const int64_t whole = k / lanes * lanes, last = k - lanes;
+  // What is left of k is read together with numbers before it, which then count as 0.
+  real is_left[lanes];
+  for (int i = 0; i < lanes; ++i) is_left[i] = last + i >= whole;
   for (int64_t j = 0; j < n; j += W) {
-    const real* columns[W];
-    for (int i = 0; i < W; ++i) columns[i] = b.data + smaller(j + i, n - 1) * b.line;
-    for (int64_t front = 0; front < k; front += depth) {
-      const int64_t back = smaller(front + depth, k);
-      Vector sum[rows] = {};
-      for (int64_t next = front; next < back; next += W) {
-        const int64_t l = smaller(next, back - W), first = next - l;  // the last overlaps the one before
-        Vector v[W];
+    Vector sums[rows][vectors][W];
+    for (int first = 0; first < W; first += columns) {
+      Vector sum[rows][vectors][columns] = {};
+      const real* column[columns];
+      for (int i = 0; i < columns; ++i) column[i] = b.data + smaller(j + first + i, n - 1) * b.line;
+      const auto add = [&](int64_t l, auto kept) __attribute__((always_inline)) {
+        for (int v = 0; v < vectors; ++v)
+          for (int row = 0; row < rows; ++row) {
+            const Vector x = kept(load(a.data + row * a.line + l + v * W), v);
 #pragma GCC unroll 16
-        for (int i = 0; i < W; ++i) {
-          v[i] = load(columns[i] + l);
-          __builtin_prefetch(columns[i] + l + W * b.line, 0, 2);  // what the next columns begin with
-        }
-        turn(v);
-        for (int row = 0; row < rows; ++row) {
-          const real* const x = a.data + row * a.line + l * a.step;
-          if (first == 0) {
-#pragma GCC unroll 16
-            for (int i = 0; i < W; ++i) sum[row] += x[i * a.step] * v[i];
-          } else {
-            for (int64_t i = first; i < W; ++i) sum[row] += x[i * a.step] * v[i];
+            for (int i = 0; i < columns; ++i) sum[row][v][i] += x * kept(load(column[i] + l + v * W), v);
           }
-        }
-      }
+      };
+      for (int64_t l = 0; l < whole; l += lanes) add(l, [](Vector y, int) { return y; });
+      if (whole < k) add(last, [&](Vector y, int v) { return load(is_left + v * W) != 0 ? y : Vector{}; });
       for (int row = 0; row < rows; ++row)
-        for (int64_t i = 0; i < smaller(W, n - j); ++i) {
-          real& y = c[row * c_row + j + i];
-          const real* from = front > 0 ? &y : addend.at(row, j + i).data;
-          y = from ? *from + sum[row][i] : sum[row][i];
-        }
+        for (int v = 0; v < vectors; ++v)
+          for (int i = 0; i < columns; ++i) sums[row][v][first + i] = sum[row][v][i];
+    }
+    for (int row = 0; row < rows; ++row) {
+      Vector all = {};
+      for (int v = 0; v < vectors; ++v) {
+        turn(sums[row][v]);
+        for (int i = 0; i < W; ++i) all += sums[row][v][i];
+      }
+      for (int64_t i = 0; i < smaller(W, n - j); ++i) {
+        const real* const from = addend.at(row, j + i).data;
+        c[row * c_row + j + i] = from ? *from + all[i] : all[i];
+      }
     }
   }
 }
@@ -96,10 +102,9 @@ struct Float {
 
   // Does a product of so few rows that packing would take longer, and says whether it was one.
   static bool without_packing(const Share<Float>& s) {
-    const int64_t kc = depth(s.k), last = s.k - (ceil_div(s.k, kc) - 1) * kc;
-    if (s.packed || s.m > 2 || s.b.step != 1 || last < W) return false;
+    if (s.packed || s.m > 2 || s.a.step != 1 || s.b.step != 1 || s.k < lanes) return false;
     const auto multiply = s.m == 1 ? multiply_unpacked<1> : multiply_unpacked<2>;
-    multiply(s.a, s.b, s.n, s.k, kc, s.c, s.c_row, s.addend);
+    multiply(s.a, s.b, s.n, s.k, s.c, s.c_row, s.addend);
     return true;
   }
 

@@ -17,7 +17,7 @@
 // * Threads get shares of c, columns or rows, and pack what they need themselves: they meet once, at the end.
 //
 // An element of c is a sum of sums over KC numbers, each in order along k. KC depends on k alone, so the bits
-// of c do not depend on threads, tiles or packing.
+// of c do not depend on threads, tiles or packing. (A way to do without packing may have an order of its own.)
 //
 // What a tile is made of is the parameter P: float numbers, or pairs of bfloat16. It brings
 //   Element         what a packed panel holds: a number, or two that are neighbours along k
