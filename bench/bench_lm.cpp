@@ -1,14 +1,15 @@
 // Speed and cost of the PTB language models on random tokens.
 //
 //   bench_lm --model small|medium|large --threads N --seconds S [--task train|step] [--engine cudnn|fused|composed]
-//            [--precision tf32|bf16] [--device cpu|cuda] [--peak]
+//            [--precision tf32|bf16] [--device cpu|cuda] [--peak] [--profile]
 //   bench_lm --device cuda --facts
 //
 // `train`: whole steps, from the embedding to the update. `step`: inference, one token after the other, batch 1.
 // Prints one line of JSON: words per second as median, smallest and largest of the repetitions, the seconds from the
 // start of the process to the beginning of the first step and to its end, and its memory; with --peak also the
-// machine's peak, measured before and after, and the share of it that the steps' products reached. On a GPU the peak
-// is that of a large product, the memory is the device's, and the engine cudnn takes its fastest algorithm, measured
+// machine's peak, measured before and after, and the share of it that the steps' products reached (of steps of inference
+// also how fast memory is read, and the share of that); with --profile each operation's share of some more steps. On a GPU the
+// peak is that of a large product, the memory is the device's, and the engine cudnn takes its fastest algorithm, measured
 // before. --facts measures nothing: it prints what the device is, and which engines serve in which precision; or why
 // it cannot compute.
 #include <algorithm>
@@ -88,6 +89,7 @@ Steps training(Model& model, const Shapes& s, int vocab) {
       const Var loss = softmax_cross_entropy(model.out, model.dropout_out(y), windows[next_window]) *
                        static_cast<real>(s.steps);
       tape.backward(loss);
+      const Profile::Part part("optimizer step");
       if (on_gpu()) {  // which does not wait, as the trainer does not (training/run_ahead.h), nor PyTorch
         sgd->order_step({.max_norm = s.clip});
         sgd->enqueue_step();
@@ -115,6 +117,22 @@ double seconds_of(const Steps& steps, int count) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+// Each operation's share of the time, how much of that is products, and their arithmetic.
+nlohmann::ordered_json operations_of(const Steps& steps, int count) {
+  const Profile profile;
+  steps(count);
+  nlohmann::ordered_json result = nlohmann::ordered_json::array();
+  const std::vector<Profile::Row> rows = profile.rows();
+  double all = 0;
+  for (const Profile::Row& row : rows) all += row.seconds();
+  for (const Profile::Row& row : rows)
+    result.push_back({{"operation", row.name},
+                      {"share", row.seconds() / all},
+                      {"products", row.products / row.seconds()},
+                      {"gflops", static_cast<double>(row.flops) / 1e9 / row.seconds()}});
+  return result;
+}
+
 double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 // What a device has, for who wants to measure all of it; or why it cannot compute.
@@ -131,8 +149,11 @@ nlohmann::ordered_json facts_of(const std::string& name) {
     facts["cuda"] = engine.toolkit, facts["cudnn"] = engine.cudnn;
   }
   facts["computes"] = nlohmann::json::array();
+  // On a GPU `composed` launches a kernel for each of its operations: a reference, and no way to train.
+  std::vector<LstmEngine> engines{LstmEngine::cudnn, LstmEngine::fused};
+  if (!on_gpu()) engines = {LstmEngine::fused, LstmEngine::composed};
   for (const char* precision : {"fp32", "tf32", "bf16", "fp16"})
-    for (const LstmEngine engine : {LstmEngine::cudnn, LstmEngine::fused}) try {
+    for (const LstmEngine engine : engines) try {
         set_precision(precision_named(precision));
         choose_lstm(layers_of(shapes_of("small"), engine));
         facts["computes"].push_back({{"engine", name_of(engine)}, {"precision", precision}});
@@ -174,11 +195,12 @@ void run(const po::variables_map& options) {
   const int count = std::max(1, static_cast<int>(options["seconds"].as<double>() / 5 / guess));
   const int words = trains ? s.steps * s.batch : 1;  // of a step
   std::vector<double> rates;
-  const int64_t flops_before = product_flops;
+  const int64_t flops_before = products_done.flops;
   for (int repetition = 0; repetition < 5; ++repetition)
     rates.push_back(count * words / seconds_of(steps, count));
   std::sort(rates.begin(), rates.end());
-  const double flops_per_word = static_cast<double>(product_flops - flops_before) / (5.0 * count * words);
+  const double flops_per_word =
+      static_cast<double>(products_done.flops - flops_before) / (5.0 * count * words);
 
   const int64_t parameters = model.params.values().size() * int64_t{sizeof(real)};
   const int64_t gradients = trains ? parameters : 0;
@@ -210,9 +232,23 @@ void run(const po::variables_map& options) {
     line["beyond_mib"] = mebibytes(peak_memory_of_process() - baseline - parameters - gradients);
   }
   if (options.count("peak")) {
-    const double machine = std::max(peak_before, peak());
-    line["peak_gflops"] = machine;
-    line["share_of_peak"] = machine > 0 ? rates[2] * flops_per_word / 1e9 / machine : 0;
+    const double machine = std::max(peak_before, peak()), gflops = rates[2] * flops_per_word / 1e9;
+    line["flops_per_word"] = flops_per_word;
+    if (machine > 0) line["peak_gflops"] = machine, line["share_of_peak"] = gflops / machine;
+  }
+  if (options.count("peak") && !trains && !on_gpu() && precision() == Precision::fp32) {
+    // After the process's own memory was read, since this takes a gigabyte. Of the embedding a token reads a row.
+    const double memory = memory_gbytes(threads());
+    const int64_t weights = model.params.count() - int64_t{vocab - 1} * s.hidden;
+    line["bytes_per_word"] = weights * int64_t{sizeof(real)};
+    line["memory_gb_per_second"] = memory;
+    line["share_of_memory"] = rates[2] * static_cast<double>(weights) * sizeof(real) / 1e9 / memory;
+  }
+  if (options.count("profile")) {
+    double products = 0;
+    for (const auto& row : line["operations"] = operations_of(steps, count))
+      products += row["share"].get<double>() * row["products"].get<double>();
+    line["share_of_products"] = products;
   }
   fmt::print("{}\n", line.dump());
 }
@@ -227,7 +263,7 @@ int main(int argc, char** argv) try {
       "engine", po::value<std::string>()->default_value("auto"))(
       "precision", po::value<std::string>()->default_value("fp32"))(
       "device", po::value<std::string>()->default_value("cpu"))("facts", "say what the device has")(
-      "peak", "measure the machine's peak, too");
+      "peak", "measure the machine's peak, too")("profile", "measure each operation, too");
   po::variables_map options;
   po::store(po::parse_command_line(argc, argv, description), options);
   if (options.count("facts"))

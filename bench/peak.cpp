@@ -1,6 +1,7 @@
 #include "bench/peak.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <numeric>
@@ -9,6 +10,7 @@
 
 #include "framework/device.h"
 #include "framework/kernels/kernels.h"
+#include "framework/memory.h"
 
 // The measure that PyTorch's side of the comparison takes too (torch.matmul in pytorch_lm.py).
 static double product_gflops() {
@@ -32,6 +34,48 @@ static double product_gflops() {
     if (i > 0) best = std::max(best, 2.0 * size * size * size / seconds / 1e9);
   }
   return best;
+}
+
+// What `threads` threads do together in a second, where work(thread) returns what it has done: over so many seconds.
+template <class Work>
+static double rate_of(int threads, double seconds, Work work) {
+  std::vector<double> rates(static_cast<size_t>(threads));
+  std::vector<std::thread> all;
+  for (int i = 0; i < threads; ++i)
+    all.emplace_back([&rate = rates[static_cast<size_t>(i)], seconds, work, i]() mutable {
+      using Clock = std::chrono::steady_clock;
+      const auto start = Clock::now();
+      double done = 0, passed = 0;
+      while (passed < seconds)
+        done += work(i), passed = std::chrono::duration<double>(Clock::now() - start).count();
+      rate = done / passed;
+    });
+  for (std::thread& thread : all) thread.join();
+  return std::accumulate(rates.begin(), rates.end(), 0.0);
+}
+
+double memory_gbytes(int threads) {
+  // Eight places at once: a processor fetches ahead in each.
+  constexpr size_t width = 16 / sizeof(uint64_t), streams = 8,
+                   run = (size_t{1} << 17) / 16;  // 1 MiB together
+  using Vector [[gnu::vector_size(16)]] = uint64_t;
+  const size_t pieces = 1024 / static_cast<size_t>(threads), part = pieces * streams * run;
+  const unroll::Memory memory(part * static_cast<size_t>(threads) * sizeof(Vector));
+  Vector* const all = static_cast<Vector*>(memory.data());
+  std::fill(all, all + part * static_cast<size_t>(threads), Vector{});
+  std::atomic<uint64_t> seen = 0;  // so that a compiler cannot leave the reading out
+  return rate_of(threads, 0.5,
+                 [&, next = size_t{0}](int thread) mutable {
+                   const Vector* const from = all + static_cast<size_t>(thread) * part + next * streams * run;
+                   Vector sums[streams] = {};
+                   for (size_t i = 0; i < run; ++i)
+                     for (size_t s = 0; s < streams; ++s) sums[s] += from[s * run + i];
+                   for (const Vector& sum : sums)
+                     for (size_t i = 0; i < width; ++i) seen += sum[i];
+                   next = (next + 1) % pieces;
+                   return static_cast<double>(streams * run * sizeof(Vector));
+                 }) /
+         1e9;
 }
 
 #ifdef __x86_64__
@@ -94,19 +138,7 @@ double peak_gflops(unroll::Precision precision, int threads) {
   if (unroll::on_gpu()) return product_gflops();
   const Loop loop = loop_for(precision);
   if (!loop) return 0;
-  std::vector<double> rates(static_cast<size_t>(threads));
-  std::vector<std::thread> all;
-  for (double& rate : rates)
-    all.emplace_back([&rate, loop] {
-      using Clock = std::chrono::steady_clock;
-      const auto start = Clock::now();
-      double done = 0, seconds = 0;
-      while (seconds < 1)
-        done += loop(), seconds = std::chrono::duration<double>(Clock::now() - start).count();
-      rate = done / seconds / 1e9;
-    });
-  for (std::thread& thread : all) thread.join();
-  return std::accumulate(rates.begin(), rates.end(), 0.0);
+  return rate_of(threads, 1, [loop](int) { return loop(); }) / 1e9;
 }
 
 #else

@@ -1,5 +1,5 @@
-// The most that the machine's arithmetic can do, measured where a benchmark runs: of a processor nothing but multiply-adds
-// in registers, of a GPU the library's product of two large matrices.
+// The most that the machine can do, measured where a benchmark runs: of a processor nothing but multiply-adds in registers, and
+// nothing but reading memory; of a GPU the library's product of two large matrices.
 #pragma once
 
 #include <string>
@@ -10,3 +10,7 @@
 // widest vectors, in bfloat16 with AMX's tiles; 0 where there is no loop for this processor. On a GPU, where `precision`
 // must be the process's: of [8192, 8192] times as many, the fastest of ten.
 double peak_gflops(unroll::Precision precision, int threads);
+
+// 10^9 bytes a second that `threads` threads of a processor read together, over half a second: each its own part of a
+// gigabyte, which no usual cache holds.
+double memory_gbytes(int threads);

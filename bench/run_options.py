@@ -15,7 +15,8 @@ import sys
 from typing import Any
 
 from pytorch_best import run_json, threads_environment
-from run_bench import ROOT, machine, publish, say
+from entrants import say
+from tables import ROOT, machine, publish
 
 TARGET, TARGET_AWD = 1.25, 1.4
 

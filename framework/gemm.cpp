@@ -79,7 +79,8 @@ static void checked(const Matrix& a, const B& b, const Into& c, const Products& 
     if (!c.add) c.tensor.fill(0);
     return;
   }
-  product_flops += 2 * m * n * k;
+  const Profile::Product measured;
+  products_done.flops += 2 * m * n * k;
   product(scratch_for(threads(), products.scratch_bytes), threads());
 }
 
@@ -119,6 +120,7 @@ PackedMatrix::PackedMatrix(const Matrix& b)
       cols_(b.cols()),
       precision_(current),
       memory_(static_cast<std::size_t>(packed_bytes(rows_, cols_))) {
+  const Profile::Product measured;
   products(current).pack(operand(b), rows_, cols_, memory_.data());
 }
 int64_t packed_bytes(int64_t rows, int64_t cols) { return products(current).packed_bytes(rows, cols); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "framework/check.h"
+#include "framework/device.h"
 #include "framework/memory.h"
 
 namespace unroll {
@@ -28,25 +29,29 @@ double Profile::lap() {
   return std::chrono::duration<double>(now - std::exchange(last_, now)).count();
 }
 
-int64_t Profile::take_flops() { return product_flops - std::exchange(flops_, product_flops); }
+void Profile::add_products(Row& to) {
+  to.flops += products_done.flops - products_.flops;
+  to.products += products_done.seconds - products_.seconds;
+  products_ = products_done;
+}
 
 void Profile::begin_tape() {
   ++tapes_;
   lap();
-  take_flops();
+  products_ = products_done;
 }
 
 void Profile::recorded(std::string_view op) {
   Row& measured = row(op);
   ++measured.calls;
   measured.forward += lap();
-  measured.flops += take_flops();
+  add_products(measured);
 }
 
 void Profile::before_backward() {
   playing_ = true;
   lap();
-  take_flops();
+  products_ = products_done;
 }
 
 void Profile::before_release() {
@@ -58,7 +63,7 @@ void Profile::before_release() {
 void Profile::finished(std::string_view op) {
   Row& measured = row(op);
   measured.backward += backward_;
-  measured.flops += take_flops();
+  add_products(measured);
   measured.held += in_use_ - memory_statistics().in_use;
   lap();
 }
@@ -79,19 +84,28 @@ Profile::Within::Within(std::string_view name) : name_(name), profile_(active())
   if (profile_ && (profile_->parts_ > 0 || name.empty())) profile_ = nullptr;
   if (!profile_) return;
   begin_ = Clock::now();
-  flops_ = product_flops;
+  before_ = products_done;
 }
 
 Profile::Within::~Within() {
   if (!profile_) return;
   const Clock::duration time = Clock::now() - begin_;
-  const int64_t flops = product_flops - flops_;
+  const int64_t flops = products_done.flops - before_.flops;
+  const double products = products_done.seconds - before_.seconds;
   profile_->last_ += time;  // the operation's lap does not have it
-  profile_->flops_ += flops;
+  profile_->products_.flops += flops, profile_->products_.seconds += products;
   Row& measured = profile_->row(name_);
   (profile_->playing_ ? measured.backward : measured.forward) += std::chrono::duration<double>(time).count();
   measured.calls += !profile_->playing_;
-  measured.flops += flops;
+  measured.flops += flops, measured.products += products;
+}
+
+Profile::Product::Product() : measures_(active() && !on_gpu()) {
+  if (measures_) begin_ = Clock::now();
+}
+
+Profile::Product::~Product() {
+  if (measures_) products_done.seconds += std::chrono::duration<double>(Clock::now() - begin_).count();
 }
 
 std::vector<Profile::Row> Profile::rows() const {

@@ -22,6 +22,13 @@
 
 namespace unroll {
 
+// This thread's matrix products since it began: gemm adds to it.
+struct ProductCount {
+  int64_t flops = 0;
+  double seconds = 0;  // as far as the thread had a Profile
+};
+inline constinit thread_local ProductCount products_done;
+
 class Profile {
  public:
   // Throws Error if this thread has one already.
@@ -35,6 +42,8 @@ class Profile {
     int64_t calls = 0;
     double forward = 0, backward = 0;  // seconds; a part has all of its time in `forward`
     int64_t flops = 0;                 // of matrix products, forward and backward; 2 m n k each
+    double products =
+        0;             // seconds of `seconds()` in them, packing included; on a GPU, which computes later, 0
     int64_t held = 0;  // bytes that waited for the backward: results, and what it needs besides
     double seconds() const { return forward + backward; }
   };
@@ -70,7 +79,20 @@ class Profile {
     std::string_view name_;
     Profile* profile_;
     std::chrono::steady_clock::time_point begin_;
-    int64_t flops_;
+    ProductCount before_;
+  };
+
+  // Measures its own lifetime as that of a matrix product.
+  class Product {
+   public:
+    Product();
+    ~Product();
+    Product(const Product&) = delete;
+    Product& operator=(const Product&) = delete;
+
+   private:
+    bool measures_;
+    std::chrono::steady_clock::time_point begin_;
   };
 
   // --- for the tape ------------------------------------------------------------------------------------
@@ -86,18 +108,16 @@ class Profile {
  private:
   using Clock = std::chrono::steady_clock;
   Row& row(std::string_view name);
-  double lap();          // seconds since the last one
-  int64_t take_flops();  // products since the last time
+  double lap();                // seconds since the last one
+  void add_products(Row& to);  // those since the last time
 
   std::map<std::string, Row, std::less<>> rows_;
   Clock::time_point begin_ = Clock::now(), last_ = begin_;
-  int64_t tapes_ = 0, flops_ = 0, in_use_ = 0;
+  int64_t tapes_ = 0, in_use_ = 0;
+  ProductCount products_;
   double backward_ = 0;   // of the record that is being released
   bool playing_ = false;  // a record's backward
   int parts_ = 0;         // that are alive
 };
-
-// Arithmetic of this thread's matrix products since it began; gemm adds to it.
-inline constinit thread_local int64_t product_flops = 0;
 
 }  // namespace unroll

@@ -14,10 +14,11 @@ BENCH = pathlib.Path(__file__).resolve().parent.parent / "bench"
 sys.path.insert(0, str(BENCH))
 import pytorch_best  # noqa: E402
 import run_bench  # noqa: E402
+import tables  # noqa: E402
 
 # Plays bench_lm: facts when asked for them, else a line of figures by what it was asked to run, which it also notes down.
 PROGRAM = """
-import json, pathlib, sys
+import json, sys
 words = sys.argv[1:]
 if "--facts" in words:
     print(json.dumps(FACTS))
@@ -27,59 +28,84 @@ else:
         notes.write(" ".join(words) + "\\n")
     if asked["engine"] == "fused" and asked["precision"] == "tf32":
         sys.exit("bench_lm: out of memory")
-    rate = {"cudnn": 30000.0, "fused": 20000.0}[asked["engine"]] * {"fp32": 1, "tf32": 2}[asked["precision"]]
-    print(json.dumps({"engine": asked["engine"], "precision": asked["precision"], "words_per_second": rate,
-                      "algorithm": "persistent", "ms_per_step": 4e5 / rate, "share_of_peak": 0.125, "peak_gflops": 50000.0,
-                      "tensors_mib": 100.0, "device_mib": 700.0}))
+    rate = {"cudnn": 30000.0, "fused": 20000.0, "composed": 5000.0}[asked["engine"]] * {"fp32": 1, "tf32": 2}[asked["precision"]]
+    line = {"engine": asked["engine"], "precision": asked["precision"], "words_per_second": rate, "ms_per_step": 4e5 / rate,
+            "share_of_peak": 0.125, "peak_gflops": 50000.0, "flops_per_word": 1e9}
+    if asked["device"] == "cuda":
+        line |= {"algorithm": "persistent", "tensors_mib": 100.0, "device_mib": 700.0}
+    elif asked["task"] == "step":
+        line |= {"share_of_memory": 0.5, "memory_gb_per_second": 20.0, "bytes_per_word": 5e5}
+    if "--profile" in words:
+        line |= {"share_of_products": 0.75, "operations": [{"operation": "layers", "share": 0.9, "products": 0.8, "gflops": 1234.0},
+                 {"operation": "step", "share": 0.095, "products": 0.0, "gflops": 0.0}, {"operation": "dust", "share": 0.005, "products": 0.0, "gflops": 0.0}]}
+    print(json.dumps(line))
 """
 # Plays an interpreter with PyTorch: one run, or one for each line of standard input.
-PYTHON = """#!{python}
+PYTHON = """
 import json, shlex, sys
 def line(words):
     asked = dict(zip(words, words[1:]))
-    rate = {{"fp32": 10000.0, "tf32": 25000.0}}[asked["--precision"]] * (2 if "--cudnn-benchmark" in words else 1)
-    return json.dumps({{"engine": "pytorch", "version": "9.9", "precision": asked["--precision"], "words_per_second": rate,
-                       "words_per_second_max": rate, "ms_per_step": 4e5 / rate, "device_mib": 900.0,
-                       **({{"peak_gflops": 40000.0, "share_of_peak": 0.1}} if "--peak" in words else {{}})}})
+    peak = {"peak_gflops": 40000.0, "share_of_peak": 0.1} if "--peak" in words else {}
+    rate = {"fp32": 10000.0, "tf32": 25000.0}[asked["--precision"]] * (2 if "--cudnn-benchmark" in words else 1)
+    return json.dumps({"engine": "pytorch", "version": "9.9", "precision": asked["--precision"], "words_per_second": rate,
+                       "words_per_second_max": rate, "ms_per_step": 4e5 / rate, "device_mib": 900.0, **peak})
 if sys.argv[-1] == "--serve":
     for text in sys.stdin:
         print(line(shlex.split(text)), flush=True)
 else:
     print(line(sys.argv[2:]))
 """
+CPU = {"device": "cpu", "computes": [{"engine": e, "precision": "fp32"} for e in ("fused", "composed")]}
 GPU = {"device": "cuda", "gpu": "A GPU", "capability": 90, "driver": 13000, "cuda": 13000, "cudnn": 91900,
        "computes": [{"engine": e, "precision": p} for p in ("fp32", "tf32") for e in ("cudnn", "fused")]}
 
 
-class GpuBench(unittest.TestCase):
+class Everything(unittest.TestCase):
+    """What is measured where the command line names no program of ours."""
+
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
+    def executable(self, name: str, text: str) -> pathlib.Path:
+        path = self.folder / name
+        path.write_text(f"#!{sys.executable}\n{text}")
+        path.chmod(0o755)
+        return path
+
     def run_bench(self, facts: dict, *words: str) -> subprocess.CompletedProcess:
-        program = self.folder / "bench_lm.py"
-        program.write_text(f"FACTS = {facts!r}\nNOTES = {str(self.folder / 'notes')!r}\n{PROGRAM}")
-        return subprocess.run([sys.executable, str(BENCH / "run_bench.py"), "--gpu", "--ours", f"{sys.executable} {program}",
+        program = self.executable("bench_lm", f"FACTS = {facts!r}\nNOTES = {str(self.folder / 'notes')!r}\n{PROGRAM}")
+        return subprocess.run([sys.executable, str(BENCH / "run_bench.py"), "--program", str(program),
                                "--out", str(self.folder / "out"), "--pause", "0", *words], capture_output=True, text=True)
 
+    def runs(self) -> list[dict[str, str]]:
+        """What the program was asked for, in this order."""
+        lines = [line.split() for line in (self.folder / "notes").read_text().splitlines()]
+        return [{k[2:]: v for k, v in zip(words, words[1:]) if k.startswith("--")} for words in lines]
+
     def peer(self) -> str:
-        python = self.folder / "python"
-        python.write_text(PYTHON.format(python=sys.executable))
-        python.chmod(0o755)
-        return f"9.9={python}"
+        return f"9.9={self.executable('python', PYTHON)}"
+
+    def check_page(self, page: str) -> None:
+        """Each table's lines have as many cells as its head, and no folder of this machine is published."""
+        width = 0
+        for line, before in zip(page.splitlines(), ["", *page.splitlines()]):
+            if line.startswith("|"):
+                width = width if before.startswith("|") else line.count("|")
+                self.assertEqual(line.count("|"), width, line)
+        self.assertNotIn(str(self.folder), page)
 
     def test_without_a_gpu_it_says_so_in_one_line_and_measures_nothing(self) -> None:
-        done = self.run_bench({"device": "cuda", "why_not": "there is no NVIDIA driver"}, "--torch", self.peer())
+        done = self.run_bench({"device": "cuda", "why_not": "there is no NVIDIA driver"}, "--gpu", "--torch", self.peer())
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout, "./run bench --gpu: NOTHING WAS MEASURED: there is no NVIDIA driver\n")
-        self.assertEqual(sorted(p.name for p in self.folder.iterdir()), ["bench_lm.py", "python"])
+        self.assertEqual(sorted(p.name for p in self.folder.iterdir()), ["bench_lm", "python"])
 
-    def test_every_engine_and_precision_that_there_is_takes_turns_with_every_peer(self) -> None:
-        done = self.run_bench(GPU, "--rounds", "2", "--torch", self.peer(), "--no-compile")
+    def test_on_a_gpu_every_engine_and_precision_that_there_is_takes_turns_with_every_peer(self) -> None:
+        done = self.run_bench(GPU, "--gpu", "--rounds", "2", "--torch", self.peer(), "--no-compile")
         self.assertEqual(done.returncode, 0, done.stderr)
-        runs = [tuple(words[words.index(w) + 1] for w in ("--model", "--engine", "--precision"))
-                for words in map(str.split, (self.folder / "notes").read_text().splitlines())]
+        runs = [(r["model"], r["engine"], r["precision"]) for r in self.runs()]
         for model in ("small", "medium", "large"):
             for engine in ("cudnn", "fused"):
                 for precision in ("fp32", "tf32"):
@@ -89,25 +115,55 @@ class GpuBench(unittest.TestCase):
         self.assertEqual([t.strip() for t in turns[:5]],  # a place further on than the first round, without what failed
                          ["unroll fused fp32", "unroll cudnn tf32", "9.9 fp32", "9.9 tf32", "unroll cudnn fp32"])
 
-        results = sorted((self.folder / "out").glob("*.json"))
-        self.assertEqual([r.name.split("-gpu-")[0] for r in results], ["lm-large", "lm-medium", "lm-small"])
-        rows = {r["name"]: r for r in json.loads(results[0].read_text())["rows"]}
+        [result] = (self.folder / "out").glob("speed-gpu-*.json")
+        parts = json.loads(result.read_text())["parts"]
+        self.assertEqual([(p["model"], p["task"]) for p in parts], [(m, "train") for m in ("small", "medium", "large")])
+        rows = {r["name"]: r for r in parts[2]["rows"]}
         self.assertEqual(rows["9.9 fp32"]["median"], 20000.0)  # with what the screening found
+        self.assertEqual(rows["9.9 fp32"]["share_of_peak"], 0.1)  # its own measure
         self.assertIn("--cudnn-benchmark", rows["9.9 fp32"]["command"])
         self.assertIn("--device cuda", rows["9.9 fp32"]["command"])
         self.assertEqual(rows["unroll cudnn fp32"]["times_pytorch"], 1.5)
         self.assertEqual(rows["unroll cudnn tf32"]["times_pytorch"], 60000 / 50000)
         self.assertEqual(rows["unroll fused tf32"]["error"], "bench_lm: out of memory")
-        page = results[0].with_suffix(".md").read_text()
-        self.assertIn("on A GPU: large model", page)
+        page = result.with_suffix(".md").read_text()
+        self.assertIn("# Training and inference on A GPU\n", page)
         self.assertIn("| unroll cudnn fp32 | 30000 | 30000 | 30000 | 13.33 | 1.50 | 12% |", page)
         self.assertIn("| cudnn, persistent |", page)
         self.assertIn("| unroll fused tf32 | | | |", page)
-        heads = [line for line in page.splitlines() if line.startswith("| | min")][0].split("|")
-        for line in page.splitlines():
-            if line.startswith("|"):
-                self.assertEqual(line.count("|"), len(heads) - 1, line)
-        self.assertNotIn(str(self.folder), page)
+        self.check_page(page)
+
+    def test_on_a_cpu_training_and_inference_of_all_models_are_one_page(self) -> None:
+        done = self.run_bench(CPU, "--rounds", "3", "--torch", self.peer(), "--no-compile")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        runs = [(r["model"], r["task"], r["engine"]) for r in self.runs()]
+        for model in ("small", "medium", "large"):
+            self.assertEqual(runs.count((model, "train", "fused")), 3)
+            self.assertEqual(runs.count((model, "train", "composed")), 3)
+            self.assertEqual(runs.count((model, "step", "fused")), 3)
+            self.assertEqual(runs.count((model, "step", "composed")), 0)  # no engine computes that
+        [result] = (self.folder / "out").glob("speed-cpu-*.json")
+        parts = {(p["model"], p["task"]): {r["name"]: r for r in p["rows"]} for p in json.loads(result.read_text())["parts"]}
+        train, step = parts["large", "train"], parts["large", "step"]
+        self.assertEqual(list(train), ["unroll fused fp32", "unroll composed fp32", "9.9 fp32"])
+        self.assertEqual(train["unroll composed fp32"]["times_pytorch"], 0.5)
+        self.assertEqual(train["9.9 fp32"]["share_of_peak"], 10000 * 1e9 / 1e9 / 50000)  # of what ours measured
+        self.assertEqual(step["9.9 fp32"]["share_of_memory"], 10000 * 5e5 / 1e9 / 20)
+        self.assertNotIn("--peak", step["9.9 fp32"]["command"])
+        page = result.with_suffix(".md").read_text()
+        self.assertIn("# Training and inference on a CPU, 2 thread(s)\n", page)
+        self.assertIn("| layers | 90% | 80% | 1,234 |", page)
+        self.assertIn("| step | 10% | | |", page)
+        self.assertNotIn("dust", page)
+        self.check_page(page)
+
+    def test_what_is_named_is_all_that_is_measured(self) -> None:
+        done = self.run_bench(CPU, "--rounds", "1", "--model", "medium", "--task", "step")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([(r["model"], r["task"]) for r in self.runs()], [("medium", "step")])
+        self.assertEqual(len(list((self.folder / "out").glob("speed-cpu-medium-step-*.md"))), 1)
+        refused = self.run_bench(CPU, "--precision", "bf16")
+        self.assertEqual((refused.returncode, refused.stderr), (1, "./run bench: no engine computes in bf16 here\n"))
 
     @unittest.skipUnless("UNROLL_BENCH_OVER_STANDIN" in os.environ, "no bench_lm over the stand-in in this build")
     def test_the_program_says_what_a_gpu_has(self) -> None:
@@ -121,14 +177,13 @@ class GpuBench(unittest.TestCase):
         self.assertNotIn("cudnn", [c["engine"] for c in ask("cpu")["computes"]])
 
     def test_without_a_peer_it_says_that_nothing_is_compared(self) -> None:
-        done = self.run_bench(GPU, "--rounds", "1")
+        done = self.run_bench(GPU, "--gpu", "--rounds", "1")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("nothing is compared with PyTorch", done.stderr)
 
     def test_arguments_that_do_not_go_together_are_refused(self) -> None:
-        for words, why in ((["--device", "cpu"], "--device is for --gpu"), (["--gpu", "--busy", "0"], "beside nothing"),
-                           (["--gpu", "--task", "step"], "training"), (["--gpu", "--name", "x"], "names are its own"),
-                           (["--gpu", "--ours", "a", "--ours", "b"], "one program")):
+        for words, why in ((["--gpu", "--busy", "0"], "beside nothing"), (["--gpu", "--task", "step"], "training"),
+                           (["--gpu", "--ours", "a"], "what --program can do"), (["--screen-only"], "--configs FILE")):
             said = io.StringIO()
             with contextlib.redirect_stderr(said), self.assertRaises(SystemExit) as refusal:
                 run_bench.parse(words)
@@ -139,13 +194,13 @@ class GpuBench(unittest.TestCase):
 class Ratios(unittest.TestCase):
     def test_a_ratio_is_of_rounds_whatever_the_machine_does_between_them(self) -> None:
         ours, it = {"all": [10.0, 20.0, 42.0, 44.0]}, {"all": [5.0, 10.0, 20.0, 20.0]}
-        self.assertEqual(run_bench.median_and_quartiles(run_bench.ratios(ours, it)), "2.05 (2.00–2.12)")
-        self.assertEqual(run_bench.median_and_quartiles([1.5]), "1.50")
+        self.assertEqual(tables.median_and_quartiles(tables.ratios(ours, it)), "2.05 (2.00–2.12)")
+        self.assertEqual(tables.median_and_quartiles([1.5]), "1.50")
 
 
 class Peers(unittest.TestCase):
     def words(self, *words: str) -> list[str]:
-        args = run_bench.parse(list(words))
+        args = run_bench.parse(["--model", "small", "--task", "train", "--precision", "fp32", *words])
         runner = pytorch_best.Runner("python3", args)
         self.addCleanup(runner.folder.cleanup)
         return runner.words()
@@ -153,7 +208,6 @@ class Peers(unittest.TestCase):
     def test_a_peer_is_told_its_device_only_where_that_is_no_cpu(self) -> None:
         self.assertNotIn("--device", self.words())
         self.assertEqual(self.words("--gpu")[-2:], ["--device", "cuda"])
-        self.assertNotIn("--device", self.words("--gpu", "--device", "cpu"))
 
     def test_a_gpu_is_screened_for_what_matters_there(self) -> None:
         tried = [c.text() for group in pytorch_best.knobs("train", [], True, False, "cuda") for c in group]

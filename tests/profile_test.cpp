@@ -81,6 +81,19 @@ TEST_CASE("arithmetic of products: 2 m n k forward, twice that backward") {
   CHECK(row(rows, "sum").flops == 0);
 }
 
+TEST_CASE("time in products is part of the operation's, and of no other's") {
+  Profile profile;
+  Tape tape;
+  const Var x = tape.watch(Tensor::full({64, 64}, 1));
+  tape.backward(sum(slow(matmul(x, x), 10, 10)));
+  const auto rows = profile.rows();
+  const Profile::Row& product = row(rows, "matmul");
+  CHECK((product.products > 0) == !on_gpu());
+  CHECK(product.products <= product.seconds());
+  for (const Profile::Row& other : rows)
+    if (other.name != "matmul") CHECK(other.products == 0);
+}
+
 TEST_CASE("memory is counted where it waits for the backward: results, and what a closure keeps") {
   Profile profile;
   constexpr int64_t bytes = 1024 * sizeof(real);  // a size of the pool's own
@@ -163,7 +176,7 @@ TEST_CASE("arithmetic within an operation belongs to the share") {
   const Var a = tape.watch(Tensor::full({3, 5}, 1)), b = tape.watch(Tensor::full({5, 7}, 1));
   const auto inside = [&] {
     const Profile::Within share("share");
-    product_flops += 1000;
+    products_done.flops += 1000;
   };
   inside();
   tape.backward(sum(matmul(a, b)));

@@ -158,13 +158,17 @@ Table profile_table(const Profile& profile) {
   Table table{
       .title = "Time per operation",
       .note =
-          "GFLOP/s counts matrix products. Held: results and what the gradient needs, from forward to "
-          "backward, a tape's worth.",
-      .columns = {"operation", "calls", "forward, s", "backward, s", "share", "GFLOP/s", "held, bytes"}};
+          "Products: matrix products' share of an operation's time (not told on a GPU); the rest are passes over "
+          "elements. GFLOP/s counts products. Held: results and what the gradient needs, from forward to backward, a "
+          "tape's worth.",
+      .columns = {"operation", "calls", "forward, s", "backward, s", "share", "products", "GFLOP/s",
+                  "held, bytes"}};
   table.note += options_note(rows);
+  const auto percent = [](double part, double all) { return fmt::format("{:.1f} %", 100 * part / all); };
   for (const Profile::Row& row : rows)
     table.rows.push_back({row.name, row.calls > 0 ? with_commas(row.calls) : "", number(row.forward),
-                          number(row.backward), fmt::format("{:.1f} %", 100 * row.seconds() / total),
+                          number(row.backward), percent(row.seconds(), total),
+                          row.products > 0 ? percent(row.products, row.seconds()) : "",
                           number(1e-9 * static_cast<double>(row.flops) / row.seconds()),
                           number(static_cast<double>(row.held) / static_cast<double>(profile.tapes()))});
   return table;
