@@ -42,8 +42,7 @@ class Profile {
     int64_t calls = 0;
     double forward = 0, backward = 0;  // seconds; a part has all of its time in `forward`
     int64_t flops = 0;                 // of matrix products, forward and backward; 2 m n k each
-    double products =
-        0;             // seconds of `seconds()` in them, packing included; on a GPU, which computes later, 0
+    double products = 0;               // seconds of them, packing included; on a GPU, which computes later, 0
     int64_t held = 0;  // bytes that waited for the backward: results, and what it needs besides
     double seconds() const { return forward + backward; }
   };
