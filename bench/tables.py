@@ -97,7 +97,7 @@ def heading(result: dict[str, Any]) -> list[str]:
     m = result["machine"]
     beside = f" Beside a loop that keeps core {result['busy']} busy." if result["busy"] is not None else ""
     return [f"{m['cpu']} (family {m['family']}, model {m['model']}; {', '.join(m['features'])}), {m['cores']} cores, Linux {m['kernel']};",
-            f"commit {m['commit']}, {m['date']}, load {m['load_at_start']} before. {result['rounds']} interleaved rounds; medians over rounds, of ratios within one (quartiles)." + beside]
+            f"commit {m['commit']}, {m['date']}, load {m['load_at_start']} before. {result['rounds']} interleaved round{'s' if result['rounds'] != 1 else ''}; medians over rounds, of ratios within one (quartiles)." + beside]
 
 
 def rows_table(rows: list[dict[str, Any]], compared: list[str]) -> list[str]:
