@@ -121,15 +121,17 @@ double seconds_of(const Steps& steps, int count) {
 nlohmann::ordered_json operations_of(const Steps& steps, int count) {
   const Profile profile;
   steps(count);
-  nlohmann::ordered_json result = nlohmann::ordered_json::array();
   const std::vector<Profile::Row> rows = profile.rows();
   double all = 0;
   for (const Profile::Row& row : rows) all += row.seconds();
-  for (const Profile::Row& row : rows)
+  nlohmann::ordered_json result = nlohmann::ordered_json::array();
+  for (const Profile::Row& row : rows) {
+    const bool multiplies = row.products > 0;
     result.push_back({{"operation", row.name},
                       {"share", row.seconds() / all},
-                      {"products", row.products / row.seconds()},
-                      {"gflops", static_cast<double>(row.flops) / 1e9 / row.seconds()}});
+                      {"products", multiplies ? row.products / row.seconds() : 0},
+                      {"gflops", multiplies ? static_cast<double>(row.flops) / 1e9 / row.seconds() : 0}});
+  }
   return result;
 }
 

@@ -11,15 +11,23 @@ from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# What an entrant prints beside its speed: the column's head, and how a figure is written.
-COSTS = {"ms_per_step": ("ms/step", "{:.4g}"), "times_pytorch": ("/ PyTorch", "{:.2f}"),
-         "share_of_peak": ("of the peak", "{:.0%}"), "peak_gflops": ("peak, GFLOP/s", "{:,.0f}"),
-         "share_of_memory": ("of the memory's speed", "{:.0%}"), "memory_gb_per_second": ("memory, GB/s", "{:.1f}"),
-         "share_of_products": ("in products", "{:.0%}"),
-         "tensors_mib": ("tensors, MiB", "{:.0f}"), "device_mib": ("device, MiB", "{:.0f}"),
-         "start_up_seconds": ("start-up, s", "{:.2f}"), "first_step_seconds": ("first step, s", "{:.2f}"),
-         "baseline_mib": ("baseline", "{:.0f}"),
-         "parameters_mib": ("parameters", "{:.0f}"), "gradients_mib": ("gradients", "{:.0f}"), "beyond_mib": ("beyond", "{:.0f}")}
+
+def median_and_quartiles(values: list[float]) -> str:
+    if len(values) < 3:
+        return f"{statistics.median(values):.2f}"
+    low, median, high = statistics.quantiles(values, n=4, method="inclusive")
+    return f"{median:.2f} ({low:.2f}–{high:.2f})"
+
+
+# What a row has beside its speed: the column's head, and how a figure is written.
+COSTS = {"ms_per_step": ("ms/step", "{:.4g}".format), "times_pytorch": ("/ PyTorch", median_and_quartiles),
+         "share_of_peak": ("of the peak", "{:.0%}".format), "peak_gflops": ("peak, GFLOP/s", "{:,.0f}".format),
+         "share_of_memory": ("of the memory's speed", "{:.0%}".format), "memory_gb_per_second": ("memory, GB/s", "{:.1f}".format),
+         "share_of_products": ("in products", "{:.0%}".format),
+         "tensors_mib": ("tensors, MiB", "{:.0f}".format), "device_mib": ("device, MiB", "{:.0f}".format),
+         "start_up_seconds": ("start-up, s", "{:.2f}".format), "first_step_seconds": ("first step, s", "{:.2f}".format),
+         "baseline_mib": ("baseline", "{:.0f}".format), "parameters_mib": ("parameters", "{:.0f}".format),
+         "gradients_mib": ("gradients", "{:.0f}".format), "beyond_mib": ("beyond", "{:.0f}".format)}
 
 
 def machine() -> dict[str, Any]:
@@ -58,12 +66,11 @@ def ratios(ours: dict[str, Any], it: dict[str, Any]) -> list[float]:
 
 
 def add_ratios(rows: list[dict[str, Any]], ours: list[str]) -> None:
-    """To each of our rows, how many times as fast it is as the fastest of the peers in its precision."""
+    """To each of our rows, how many times as fast it is as the fastest of the peers in its precision, round by round."""
     for row in rows:
         peers = [r for r in rows if r["name"] not in ours and r.get("precision") == row.get("precision") and "median" in r]
         if row["name"] in ours and "median" in row and peers:
-            row["times_pytorch_all"] = ratios(row, max(peers, key=lambda r: r["median"]))
-            row["times_pytorch"] = statistics.median(row["times_pytorch_all"])
+            row["times_pytorch"] = ratios(row, max(peers, key=lambda r: r["median"]))
 
 
 def add_shares(rows: list[dict[str, Any]], ours: list[str]) -> None:
@@ -78,18 +85,9 @@ def add_shares(rows: list[dict[str, Any]], ours: list[str]) -> None:
                 row[share] = row["median"] * it[of_one] / 1e9 / it[most]
 
 
-def median_and_quartiles(values: list[float]) -> str:
-    if len(values) < 3:
-        return f"{statistics.median(values):.2f}"
-    low, median, high = statistics.quantiles(values, n=4, method="inclusive")
-    return f"{median:.2f} ({low:.2f}–{high:.2f})"
-
-
 def cost(key: str, row: dict[str, Any]) -> str:
     """A cell of the table."""
-    if key == "times_pytorch" and key in row:
-        return median_and_quartiles(row["times_pytorch_all"])
-    return COSTS[key][1].format(row[key]) if key in row else ""
+    return COSTS[key][1](row[key]) if key in row else ""
 
 
 def heading(result: dict[str, Any]) -> list[str]:

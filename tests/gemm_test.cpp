@@ -210,8 +210,11 @@ void check(const Problem& p) {
     const KernelVector<float> packed = product.run(*kind.products, true);
     CHECK(product.error(packed, kind.rounds) <= 1);
     // One row or two meet weights as they lie in an order of their own, which is 16 sums side by side.
-    const bool unpacked =
-        p.m <= 2 && p.k >= 16 && (!p.turn_a || p.m == 1) && p.turn_b && kind.rounds == rounded<0>;
+    bool unpacked = p.m <= 2 && p.k >= 16 && p.turn_b && kind.rounds == rounded<0>;
+    if (p.turn_a && p.m + p.spare > 1) unpacked = false;  // a row does not lie in one piece
+#ifdef UNROLL_TEST_DEVICE
+    unpacked = false;
+#endif
     if (!unpacked) CHECK(packed == c);
     for (bool packed : {false, true})
       CHECK(same(product.with_bias(*kind.products, packed, false),
