@@ -155,14 +155,12 @@ Table profile_table(const Profile& profile) {
   const std::vector<Profile::Row> rows = profile.rows();
   double total = 0;
   for (const Profile::Row& row : rows) total += row.seconds();
-  Table table{
-      .title = "Time per operation",
-      .note =
-          "Products: matrix products' share of an operation's time (not told on a GPU); the rest are passes over "
-          "elements. GFLOP/s counts products. Held: results and what the gradient needs, from forward to backward, a "
-          "tape's worth.",
-      .columns = {"operation", "calls", "forward, s", "backward, s", "share", "products", "GFLOP/s",
-                  "held, bytes"}};
+  Table table{.title = "Time per operation",
+              .note =
+                  "Products: matrix products' share of the time (blank on a GPU). Held: results and what the "
+                  "gradient needs, from forward to backward, a tape's worth.",
+              .columns = {"operation", "calls", "forward, s", "backward, s", "share", "products", "GFLOP/s",
+                          "held, bytes"}};
   table.note += options_note(rows);
   const auto percent = [](double part, double all) { return fmt::format("{:.1f} %", 100 * part / all); };
   for (const Profile::Row& row : rows)
