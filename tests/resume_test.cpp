@@ -252,8 +252,8 @@ TEST_CASE("a SIGHUP that is ignored stays ignored, and output that nobody reads 
     // The shell's own signal comes to the program as soon as it has something to save.
     const ProgramRun hung_up = shell(
         "trap '' HUP; " + train +
-        " nohup & child=$!; until [ -e nohup/last.safetensors ]; do sleep 0.01; done; kill -HUP $child; "
-        "wait $child");
+        " nohup & child=$!; until [ -e nohup/last.safetensors ] || ! kill -0 $child; do sleep 0.01; done; "
+        "kill -HUP $child; wait $child");
     CHECK_MESSAGE(hung_up.code == 0, hung_up.err);
     CHECK(outcome(folder / "nohup") == outcome(trained(subject) / "whole"));
 
