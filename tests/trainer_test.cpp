@@ -299,8 +299,9 @@ TEST_CASE("what cannot be trained is said at once") {
 
 TEST_CASE(
     "a folder loses nothing: what is carried must be named, and an earlier run is gone on with or left alone") {
-  const Folder folder;
-  const TrainerOptions options{.epochs = 1, .progress = silent, .folder = folder.path()};
+  const Folder parent;
+  const std::filesystem::path folder = parent / "runs/mine";  // neither is there yet
+  const TrainerOptions options{.epochs = 1, .progress = silent, .folder = folder};
   Line line;
   Sgd sgd(line.params, {.learning_rate = 0.1});
   TrainingTask task = line.task();

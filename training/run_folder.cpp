@@ -38,12 +38,6 @@ int last_run(const fs::path& parent, const std::string& prefix) {
   return last;
 }
 
-void create(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  require_input(!error, "{}: cannot be created: {}", folder.string(), error.message());
-}
-
 // A process that was killed as it began leaves these, and no run.
 bool is_left_of_a_beginning(const fs::path& file) {
   std::error_code error;
@@ -62,6 +56,12 @@ bool no_run_has_begun(const fs::path& folder, std::error_code& error) {
 }
 
 }  // namespace
+
+void create_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  require_input(!error, "{}: cannot be created: {}", folder.string(), error.message());
+}
 
 void check_run_folder(const fs::path& out) {
   std::error_code error;
@@ -92,10 +92,10 @@ RunFolderLock::~RunFolderLock() { close(descriptor_); }
 fs::path create_run_folder(const fs::path& out, std::string_view name, const fs::path& parent) {
   if (!out.empty()) {
     check_run_folder(out);
-    create(out);
+    create_folder(out);
     return out;
   }
-  create(parent);
+  create_folder(parent);
   const std::string prefix = std::string(name) + "-";
   for (int number = last_run(parent, prefix) + 1;; ++number) {
     const fs::path folder = parent / (prefix + std::to_string(number));

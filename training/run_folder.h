@@ -12,6 +12,9 @@ namespace unroll {
 std::filesystem::path create_run_folder(const std::filesystem::path& out, std::string_view name,
                                         const std::filesystem::path& parent = "runs");
 
+// With the folders above it, where they are missing. Throws InputError: it cannot be created.
+void create_folder(const std::filesystem::path& folder);
+
 // While it lives, no other process can have one for the same folder. Throws InputError if another has it, or
 // there is no such folder.
 class RunFolderLock {

@@ -10,6 +10,7 @@
 #include "framework/clock.h"
 #include "framework/gemm.h"
 #include "framework/profile.h"
+#include "training/run_folder.h"
 #include "training/signals.h"
 #include "training/state_dict.h"
 
@@ -334,7 +335,9 @@ void Trainer::validate(const TrainingTask& task, EpochReport& report) {
 // --- saving and going back ---------------------------------------------------------------------------------
 
 void Trainer::open_log() {
-  if (!log_ && !options_.folder.empty()) log_.emplace(options_.folder, log_names());
+  if (log_ || options_.folder.empty()) return;
+  create_folder(options_.folder);
+  log_.emplace(options_.folder, log_names());
 }
 
 std::optional<Differences> Trainer::resume(const TrainingTask& task) {

@@ -113,7 +113,7 @@ struct TrainerOptions {
   bool perplexity = false;  // losses are nats: reported as their exp
   std::string unit = "words";
   ProgressOptions progress = {};      // .mode = silent: nothing is printed
-  std::filesystem::path folder = {};  // exists; gets log and checkpoints; empty: nothing is written
+  std::filesystem::path folder = {};  // made if need be; gets log and checkpoints; empty: nothing is written
   CheckpointOptions checkpoints = {};
   int64_t log_every = 100;        // steps of an interval of the log
   WindowSizes window_sizes = {};  // for the advice where memory runs out
