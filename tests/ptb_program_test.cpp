@@ -315,6 +315,24 @@ TEST_CASE(
   CHECK(lacks(unknown.err.substr(0, unknown.err.size() - 1), {"test.txt:1", "'dog'"}) == "");
 }
 
+TEST_CASE("resuming says which text is another one") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  write_text(folder, "text");
+  ptb_out({"train", "tiny.toml", "--data", "text", "--set", "data.corpus=text", "--set", "training.epochs=1",
+           "--out", "run"},
+          folder.path());
+  const auto resumed = [&](const char* epochs) {
+    return ptb_out({"resume", "run", "--set", std::string("training.epochs=") + epochs}, folder.path());
+  };
+  const std::string same = resumed("2");
+  CHECK_MESSAGE(same.find("is another") == std::string::npos, same);
+  folder.write("text/valid.txt", read_text(folder / "text/valid.txt") + " the cat sat on a mat\n");
+  const std::string other = resumed("3");
+  CHECK_MESSAGE(other.find("the text to validate on is another") != std::string::npos, other);
+  CHECK_MESSAGE(other.find("the text to train on") == std::string::npos, other);
+}
+
 TEST_CASE("evaluate counts the words that the model does not know, but no <unk> of the text") {
   const Folder folder;
   folder.write("tiny.toml", tiny);

@@ -134,15 +134,17 @@ Trainee TextTraining::trainee() {
           .next = "generate"};
 }
 
-static uint64_t fingerprint(std::span<const int32_t> tokens) {
-  return place_of({reinterpret_cast<const char*>(tokens.data()), tokens.size_bytes()});
+static std::string fingerprint(std::span<const int32_t> tokens) {
+  return fmt::format("{:016x}",
+                     place_of({reinterpret_cast<const char*>(tokens.data()), tokens.size_bytes()}));
 }
 
 // Of a checkpoint: what resuming it compares.
 Metadata TextTraining::metadata() const {
   Metadata metadata = model_metadata(recipe_, text_.corpus.vocabulary);
   metadata["engine"] = name_of(model_.recurrent.choice().engine);
-  metadata["text"] = fmt::format("{:016x}", fingerprint(text_.corpus.train));
+  metadata["text"] = fingerprint(text_.corpus.train);
+  metadata["valid_text"] = fingerprint(text_.corpus.valid);
   return metadata;
 }
 
@@ -151,7 +153,12 @@ Differences TextTraining::differences(const Metadata& then, const std::string& p
   const auto same = [&](const char* key) { return then.contains(key) && then.at(key) == now.at(key); };
   require_input(same("vocabulary"), "{}: its vocabulary is not that of {}", path,
                 describe(recipe_, options_.data));
-  return same("text") ? Differences{} : Differences{"the text to train on is another"};
+  Differences differences;
+  if (!same("text")) differences.push_back("the text to train on is another");
+  // Scores of another text do not compare with the best so far. Earlier checkpoints do not name it.
+  if (then.contains("valid_text") && !same("valid_text"))
+    differences.push_back("the text to validate on is another, and so the scores so far are of that");
+  return differences;
 }
 
 Score TextTraining::score_split(Split split) const {
