@@ -23,6 +23,20 @@ TEST_CASE("sums of rows") {
   }
 }
 
+TEST_CASE("a sum of millions of rows is as good as those of its blocks") {
+  // 256 additions of four rows to a block's sum and 4,096 blocks: (256 + 4096 + 3) eps / 2 at most. One sum of all rows would
+  // have a million additions, and be 1 % off.
+  constexpr int64_t rows = int64_t{1} << 22;
+  const Reals x(static_cast<size_t>(rows), real(0.1));
+  const double expected = static_cast<double>(rows) * static_cast<double>(real(0.1));
+  each_variant([&](const Kernels& k) {
+    Reals sum(1);
+    k.sum_rows(x.data(), rows, 1, sum.data(), false);
+    CHECK(std::abs(static_cast<double>(sum[0]) / expected - 1) <
+          4355 * static_cast<double>(std::numeric_limits<real>::epsilon()) / 2);
+  });
+}
+
 TEST_CASE("softmax and its gradient, also for extreme rows") {
   Numbers numbers("softmax");
   for (const auto& [rows, cols] : matrices) {

@@ -7,27 +7,31 @@
 namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
 namespace {
 
-// finish(k, c, sum) for column c of each of `count` matrices [rows, cols], sum = Σ_r value(k, r, c) in the
-// order of rows, whatever the number of threads.
+// finish(k, c, sum) for column c of each of `count` matrices [rows, cols], sum = Σ_r value(k, r, c), in blocks of rows
+// and these in their order, whatever the number of threads: a float that a million numbers went into rounds the next away.
 template <class Value, class Finish>
 void each_column_sum(int64_t count, int64_t rows, int64_t cols, int64_t cost, Value value, Finish finish) {
-  constexpr int64_t width = 256;
+  constexpr int64_t width = 256, block = 1024;
   const int64_t pieces = (cols + width - 1) / width;
   spread(count * pieces, count * rows * cols * cost, [=](int64_t piece) {
     const int64_t k = piece / pieces, begin = piece % pieces * width, n = smaller(width, cols - begin);
-    real sum[width];
-    for (int64_t c = 0; c < n; ++c) sum[c] = 0;
-    int64_t r = 0;
-    for (; r + 4 <= rows; r += 4) {
+    real sum[width] = {}, part[width];
+    for (int64_t r = 0; r < rows;) {
+      const int64_t end = smaller(r + block, rows);
+      for (int64_t c = 0; c < n; ++c) part[c] = 0;
+      for (; r + 4 <= end; r += 4) {
 #pragma omp simd
-      for (int64_t c = 0; c < n; ++c) {
-        sum[c] += (value(k, r, begin + c) + value(k, r + 1, begin + c)) +
-                  (value(k, r + 2, begin + c) + value(k, r + 3, begin + c));
+        for (int64_t c = 0; c < n; ++c) {
+          part[c] += (value(k, r, begin + c) + value(k, r + 1, begin + c)) +
+                     (value(k, r + 2, begin + c) + value(k, r + 3, begin + c));
+        }
       }
-    }
-    for (; r < rows; ++r) {
+      for (; r < end; ++r) {
 #pragma omp simd
-      for (int64_t c = 0; c < n; ++c) sum[c] += value(k, r, begin + c);
+        for (int64_t c = 0; c < n; ++c) part[c] += value(k, r, begin + c);
+      }
+#pragma omp simd
+      for (int64_t c = 0; c < n; ++c) sum[c] += part[c];
     }
 #pragma omp simd
     for (int64_t c = 0; c < n; ++c) finish(k, begin + c, sum[c]);

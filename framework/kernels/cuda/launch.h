@@ -25,6 +25,8 @@ struct Two {
 };
 
 inline constexpr int team_size = 256;
+// Of a column's sum: each lane adds every 16th row, in blocks of so many rows.
+inline constexpr int lanes_of_column = 16, rows_of_block = 1024 * lanes_of_column;
 
 #ifdef __CUDACC__
 
@@ -97,15 +99,22 @@ __global__ void run_each_row(int64_t rows, F f) {
 }
 
 // Columns side by side in a warp, so that they are read in one piece; the block's warps share out the rows.
-inline constexpr int columns_of_block = 32, lanes_of_column = 16;
+inline constexpr int columns_of_block = 32;
 template <class Value, class Finish>
 __global__ void run_column_sums(int64_t first, int64_t rows, int64_t cols, Value value, Finish finish) {
   __shared__ real sums[lanes_of_column][columns_of_block];
   const int64_t matrix = first + blockIdx.y,
                 c = static_cast<int64_t>(blockIdx.x) * columns_of_block + threadIdx.x;
   real sum = 0;
-  if (c < cols)
-    for (int64_t r = threadIdx.y; r < rows; r += lanes_of_column) sum += value(matrix, r, c);
+  if (c < cols) {
+    // As on a CPU: a float that a million numbers went into rounds the next away.
+    for (int64_t top = 0; top < rows; top += rows_of_block) {
+      real part = 0;
+      for (int64_t r = top + threadIdx.y; r < rows && r < top + rows_of_block; r += lanes_of_column)
+        part += value(matrix, r, c);
+      sum += part;
+    }
+  }
   sums[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
   if (threadIdx.y > 0 || c >= cols) return;
@@ -250,9 +259,15 @@ void each_column_sum(int64_t count, int64_t rows, int64_t cols, Value value, Fin
   launch([=] {
     for (int64_t k = 0; k < count; ++k)
       for (int64_t c = 0; c < cols; ++c) {
-        real sum = 0;
-        for (int64_t r = 0; r < rows; ++r) sum += value(k, r, c);
-        finish(k, c, sum);
+        real sums[lanes_of_column] = {};
+        for (int64_t top = 0; top < rows; top += rows_of_block) {
+          real parts[lanes_of_column] = {};
+          for (int64_t r = top; r < rows && r < top + rows_of_block; ++r)
+            parts[r % lanes_of_column] += value(k, r, c);
+          for (int lane = 0; lane < lanes_of_column; ++lane) sums[lane] += parts[lane];
+        }
+        for (int lane = 1; lane < lanes_of_column; ++lane) sums[0] += sums[lane];
+        finish(k, c, sums[0]);
       }
   });
 }
