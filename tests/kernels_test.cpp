@@ -148,11 +148,9 @@ TEST_CASE("sums over slabs do not depend on the number of threads") {
   Numbers numbers("sums");
   for (int64_t n : {int64_t{1}, int64_t{31}, int64_t{1000}, parallel_size}) {
     const Reals x = numbers.reals(n);
-    double total = 0, squares = 0;
-    for (real v : x)
-      total += static_cast<double>(v), squares += static_cast<double>(v) * static_cast<double>(v);
+    double squares = 0;
+    for (real v : x) squares += static_cast<double>(v) * static_cast<double>(v);
     each_variant([&](const Kernels& k) {
-      CHECK(k.sum(x.data(), n) == doctest::Approx(total).epsilon(1e-10));
       CHECK(k.sum_of_squares(x.data(), n) == doctest::Approx(squares).epsilon(1e-12));
     });
   }
@@ -160,12 +158,11 @@ TEST_CASE("sums over slabs do not depend on the number of threads") {
   const Threads guard(1);
   each_variant([&](const Kernels& k) {
     set_threads(1);
-    const double total = k.sum(x.data(), parallel_size), squares = k.sum_of_squares(x.data(), parallel_size);
+    const double squares = k.sum_of_squares(x.data(), parallel_size);
     Reals sums(501), same(501);
     k.sum_rows(x.data(), 299, 501, sums.data(), false);
     for (int count : {2, 3}) {
       set_threads(count);
-      CHECK(k.sum(x.data(), parallel_size) == total);
       CHECK(k.sum_of_squares(x.data(), parallel_size) == squares);
       k.sum_rows(x.data(), 299, 501, same.data(), false);
       CHECK(same == sums);

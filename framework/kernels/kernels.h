@@ -209,7 +209,6 @@ struct Kernels {
 
   // --- the optimizers' passes over slabs --------------------------------------------------------------------------
   double (*sum_of_squares)(const real* x, int64_t n);
-  double (*sum)(const real* x, int64_t n);
   // Nothing is changed unless step->outcome.go. velocity null: no momentum.
   void (*sgd)(const SgdUpdate& u, const StepValues* step, real* p, const real* g, real* velocity, int64_t n);
   void (*adam)(const AdamUpdate& u, const StepValues* step, real* p, const real* g, real* m, real* v,

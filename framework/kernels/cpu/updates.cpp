@@ -12,10 +12,6 @@ double sum_of_squares(const real* x, int64_t n) {
   });
 }
 
-double sum(const real* x, int64_t n) {
-  return reduce(n, [=](int64_t i) { return static_cast<double>(x[i]); });
-}
-
 void sgd(const SgdUpdate& update, const StepValues* step, real* p, const real* g, real* velocity, int64_t n) {
   if (!step->outcome.go) return;
   const SgdFactors u = sgd_factors(update, *step);
@@ -60,7 +56,6 @@ void keep(const StepValues* step, const real* x, real* y, int64_t n) {
 
 void fill_updates(Kernels& k) noexcept {
   k.sum_of_squares = sum_of_squares;
-  k.sum = sum;
   k.sgd = sgd;
   k.adam = adam;
   k.average = average;

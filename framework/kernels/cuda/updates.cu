@@ -13,20 +13,13 @@ struct Square {
     return v * v;
   }
 };
-struct Value {
-  const real* x;
-  UNROLL_KERNEL double operator()(int64_t i) const { return x[i]; }
-};
-template <class F>
-double reduced(int64_t n, F f) {
+double sum_of_squares(const real* x, int64_t n) {
   double* sum = gpu::sum_of_reduction();
-  reduce(n, f, sum);
+  reduce(n, Square{given(x, n)}, sum);
   double result = 0;
   copy_to_host(&result, sum, sizeof result);
   return result;
 }
-double sum_of_squares(const real* x, int64_t n) { return reduced(n, Square{given(x, n)}); }
-double sum(const real* x, int64_t n) { return reduced(n, Value{given(x, n)}); }
 
 struct SgdStep {
   SgdUpdate update;
@@ -120,7 +113,6 @@ void keep(const StepValues* step, const real* x, real* y, int64_t n) {
 
 void fill_updates(Kernels& k) {
   k.sum_of_squares = sum_of_squares;
-  k.sum = sum;
   k.sgd = sgd;
   k.adam = adam;
   k.average = average;
