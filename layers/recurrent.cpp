@@ -9,12 +9,18 @@
 namespace unroll::inline UNROLL_REAL {
 
 static Tensor copy_of(const Tensor& x) { return x.defined() ? x.clone() : Tensor(); }
+static std::string shape_of_c(const Tensor& c) {
+  return c.defined() ? fmt::format(" and c {}", c.shape()) : "";
+}
 static void assign(RecurrentState& state, const Tensor& h, const Tensor& c) {
   if (!state.h.defined()) {
     state.h = copy_of(h), state.c = copy_of(c);
   } else {
     require(state.c.defined() == c.defined(), "a state {} c cannot take one {}",
             state.c.defined() ? "with" : "without", c.defined() ? "with it" : "without");
+    if (state.h.shape() != h.shape() || (c.defined() && state.c.shape() != c.shape()))
+      throw Error(fmt::format("a state of h {}{} cannot take one of h {}{}", state.h.shape(),
+                              shape_of_c(state.c), h.shape(), shape_of_c(c)));
     state.h.copy_from(h);
     if (c.defined()) state.c.copy_from(c);
   }
@@ -29,8 +35,12 @@ RecurrentState& RecurrentState::operator=(const RecurrentVars& next) {
   return *this;
 }
 void RecurrentState::reset() {
-  h.fill(0);
+  if (h.defined()) h.fill(0);
   if (c.defined()) c.fill(0);
+}
+RecurrentState::operator RecurrentVars() const {
+  require(h.defined(), "a state of no size yet: a layer's zero_state(batch) is the first");
+  return {Var(h.clone()), c.defined() ? Var(c.clone()) : Var()};
 }
 
 Parameter& LayerScope::add(const std::string& name, const Shape& shape) const {

@@ -58,7 +58,8 @@ struct RecurrentState {
   Tensor h, c;
   void reset();  // to zero
   // As constants with memory of their own: what a tape holds stays when the next window's state is assigned.
-  operator RecurrentVars() const { return {Var(h.clone()), c.defined() ? Var(c.clone()) : Var()}; }
+  // Throws Error where it has no size yet.
+  operator RecurrentVars() const;
 };
 
 // Where the parameters of one layer in one direction are registered.

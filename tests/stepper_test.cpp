@@ -216,8 +216,13 @@ TEST_CASE("a state keeps its buffers, whatever is assigned to it; a copy has oth
   CHECK(largest(c) == 2);
   CHECK(lacks(error_of([&] { state = lstm.zero_state(3); }), {"[1, 3, 4]", "[1, 2, 4]"}) == "");
   CHECK(lacks(error_of([&] { state = gru.zero_state(2); }), {"c"}) == "");
+  const LstmState half(Tensor::zeros({1, 2, 4}), Tensor::zeros({1, 2, 5}));
+  CHECK(lacks(error_of([&] { state = half; }), {"[1, 2, 5]", "[1, 2, 4]"}) == "");
+  CHECK(largest(h) == 1);  // and nothing of it was taken
 
   LstmState later;  // of no size until it is assigned
+  later.reset();
+  CHECK(lacks(error_of([&] { lstm(Var(Tensor::zeros({1, 2, 3})), later); }), {"state", "zero_state"}) == "");
   later = copy;
   CHECK(largest(later.c) == 2);
   later.reset();
