@@ -37,7 +37,13 @@ struct Slabs {
       const int begin = static_cast<int>(p->offset), end = begin + static_cast<int>(p->size());
       p->value = values.slice(begin, end).reshape(p->shape);
       p->node.gradient.bind(gradients.slice(begin, end).reshape(p->shape));
-      draw(*p);
+    }
+    try {
+      for (auto& p : parameters) draw(*p);
+    } catch (...) {  // all or nothing: the next use begins anew
+      for (auto& p : parameters) p->value = {}, p->node.gradient.bind({});
+      values = {}, gradients = {};
+      throw;
     }
   }
   // For passes over the slab: what lies between the parameters is 0. A model that nobody trains never touches this memory.
@@ -112,6 +118,8 @@ void draw_part(const Init& init, const RandomKey& key, real* out, int64_t begin,
 }  // namespace
 
 void Init::fill(const Tensor& values, RandomKey key) const {
+  require(0 <= offset.begin && offset.begin <= offset.end && offset.end <= values.size(),
+          "init: an offset for the elements {} to {} of {}", offset.begin, offset.end, values.shape());
   const auto out = values.on_host(Access::overwrite);
   constexpr int pieces = 32;
   struct Job {

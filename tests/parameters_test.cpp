@@ -260,6 +260,14 @@ TEST_CASE("an offset of some elements stays whatever the distribution") {
 
 // --- random numbers ----------------------------------------------------------------------------------------
 
+TEST_CASE("first values that cannot be drawn are drawn by nobody: the next use says so again") {
+  ParameterSet params;
+  Parameter& first = params.add("first", {3}, Init::constant(1));
+  params.add("gain", {4}, Init::around(1, 5));
+  for (int use = 0; use < 2; ++use)
+    CHECK(lacks(error_of([&] { first.leaf_value(); }), {"offset", "0 to 5", "[4]"}) == "");
+}
+
 TEST_CASE("philox gives the published numbers") {
   // Known answers of Random123's philox4x32-10.
   CHECK(philox({0, 0, 0, 0}, {0, 0}) ==
