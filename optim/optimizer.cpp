@@ -288,13 +288,13 @@ OptimizerState Asgd::state() {
 
 AveragedWeights::AveragedWeights(Optimizer& optimizer) : optimizer_(optimizer) {
   require(!optimizer.averaged_in_, "averaged weights: they are in use already");
+  if (const Tensor* averages = optimizer.averages()) averages_ = *averages;
   swap();
 }
 AveragedWeights::~AveragedWeights() { swap(); }
 
 void AveragedWeights::swap() {
-  const Tensor* averages = optimizer_.averages();
-  if (!averages) return;
+  if (!averages_.defined()) return;
   // Contents, not pointers: variables and layers know where the weights lie.
   const Tensor& weights = optimizer_.parameters().values();
   constexpr int at_once = 1 << 18;
@@ -302,7 +302,7 @@ void AveragedWeights::swap() {
   const Tensor kept({std::min(at_once, size)});
   for (int begin = 0; begin < size; begin += at_once) {
     const int end = std::min(size, begin + at_once);
-    const Tensor mine = weights.slice(begin, end), other = averages->slice(begin, end);
+    const Tensor mine = weights.slice(begin, end), other = averages_.slice(begin, end);
     const Tensor between = kept.slice(0, end - begin);
     between.copy_from(mine), mine.copy_from(other), other.copy_from(between);
   }

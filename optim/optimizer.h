@@ -243,6 +243,7 @@ class AveragedWeights {
  private:
   void swap();
   Optimizer& optimizer_;
+  Tensor averages_;  // those there were at the beginning, if any
 };
 
 }  // namespace unroll::inline UNROLL_REAL
