@@ -1,6 +1,8 @@
 // Operations that compute: products, elements, rows, and the layers' own.
 #include "framework/ops.h"
 
+#include <climits>
+
 #include "framework/gemm.h"
 #include "framework/kernels/kernels.h"
 
@@ -100,9 +102,10 @@ static Var binary(const char* name, Binary f, const Var& a, const Var& b) {
   return record(name, y, inputs(a, b), [=](const Var& y) {
     const auto contribute = [&](const Var& x, bool of_b) {
       if (!x.wants_grad()) return;
-      const Into dx = x.gradient();
       const int64_t nx = x.value().size();
-      const Tensor all = nx == n ? dx.tensor : Tensor(y.value().shape());
+      const Tensor repeated = nx == n ? Tensor() : Tensor(y.value().shape());
+      const Into dx = x.gradient();
+      const Tensor& all = nx == n ? dx.tensor : repeated;
       kernels().binary_gradient(f, of_b, a.value().data(), a.value().size(), b.value().data(),
                                 b.value().size(), y.grad().data(), all.data(), n, nx == n && dx.add);
       if (nx != n) kernels().sum_rows(all.data(), n / nx, nx, dx.tensor.data(), dx.add);
@@ -178,7 +181,10 @@ void require_axis(const char* name, const Var& x, int axis) {
           x.shape());
 }
 
-Var flat(const Var& x) { return reshape(x, {static_cast<int>(x.value().size())}); }
+Var flat(const char* name, const Var& x) {
+  require(x.value().size() <= INT_MAX, "{}: x {} has more than {} elements", name, x.shape(), INT_MAX);
+  return reshape(x, {static_cast<int>(x.value().size())});
+}
 }  // namespace
 
 // y = factor Σ x over one dimension        dx = factor dy, repeated
@@ -200,8 +206,8 @@ Var mean(const Var& x, int axis) {
   require(x.dim(axis) > 0, "mean: dimension {} of x {} is empty", axis, x.shape());
   return scaled_sum("mean", x, axis, real(1) / static_cast<real>(x.dim(axis)));
 }
-Var sum(const Var& x) { return sum(flat(x), 0); }
-Var mean(const Var& x) { return mean(flat(x), 0); }
+Var sum(const Var& x) { return sum(flat("sum", x), 0); }
+Var mean(const Var& x) { return mean(flat("mean", x), 0); }
 
 // y = max x over one dimension        dx = dy at the first of the largest, else 0
 Var max(const Var& x, int axis) {
@@ -219,7 +225,7 @@ Var max(const Var& x, int axis) {
     if (dx.add) kernels().affine(all.data(), 1, 0, dx.tensor.data(), all.size(), true);
   });
 }
-Var max(const Var& x) { return max(flat(x), 0); }
+Var max(const Var& x) { return max(flat("max", x), 0); }
 
 // y = x̂ gain + bias, x̂ = (x - mean) / sqrt(var + eps)
 //   dx = (dx̂ - mean(dx̂) - x̂ mean(dx̂ x̂)) / sqrt(var + eps), dx̂ = dy gain;  dgain = Σ dy x̂;  dbias = Σ dy
@@ -228,6 +234,7 @@ Var layer_norm(const Var& x, const Var& gain, const Var& bias, real eps) {
           "layer_norm: gain {} and bias {} must have the last dimension of x {}", gain.shape(), bias.shape(),
           x.shape());
   Tensor y(x.shape());
+  require(y.rows() <= INT_MAX, "layer_norm: x {} has more than {} rows", x.shape(), INT_MAX);
   const int rows = static_cast<int>(y.rows());
   const Tensor average({rows}), rstd({rows});
   kernels().layer_norm(x.value().data(), gain.value().data(), bias.value().data(), eps, y.rows(), y.cols(),

@@ -32,8 +32,9 @@ Tensor dropout_mask(const Shape& shape, real rate, const RandomKey& key) {
 Var mask_rows(const Var& x, const Tensor& kept) {
   Shape rows = kept.shape();
   if (rows.rank() < Shape::max_rank) rows.append(static_cast<int>(x.value().cols()));
-  require(rows == x.shape(), "mask_rows: a mask {} must have the shape of x {} without its last dimension",
-          kept.shape(), x.shape());
+  require(kept.rank() < Shape::max_rank && rows == x.shape(),
+          "mask_rows: a mask {} must have the shape of x {} without its last dimension", kept.shape(),
+          x.shape());
   Tensor y(x.shape());
   kernels().keep_rows(x.value().data(), kept.data(), y.rows(), y.cols(), y.data(), false);
   return record("mask_rows", y, inputs(x), [=](const Var& y) {

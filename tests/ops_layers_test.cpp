@@ -68,6 +68,8 @@ TEST_CASE("mask_rows leaves rows out, whatever they hold, and is differentiated"
   CHECK(values(mask_rows(x, kept)) == std::vector<real>{1, 2, 0, 0, 0, 0, 4, 5});
   CHECK(gradcheck("mask_rows", {{2, 2, 3}}, [&](auto& v) { return mask_rows(v[0], kept) * v[0]; }));
   CHECK(lacks(error_of([&] { mask_rows(x, tensor({2}, {1, 0})); }), {"mask_rows", "[2]", "[2, 2, 2]"}) == "");
+  const Tensor four = Tensor::zeros({1, 2, 1, 2});  // as large as x may be, and no mask of its rows
+  CHECK(lacks(error_of([&] { mask_rows(Var(four), four); }), {"mask_rows", "[1, 2, 1, 2]"}) == "");
 }
 
 TEST_CASE("masks depend on seed, place and step, and on nothing else") {
