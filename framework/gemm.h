@@ -53,7 +53,8 @@ class PackedMatrix {
 int64_t packed_bytes(int64_t rows, int64_t cols);
 
 // c = a b, or c += a b.   a [m, k], b [k, n], c [m, n]. Throws if the sizes do not fit. An element's bits
-// depend on its row of a and its column of b alone: not on threads, on m and n, or on b being packed.
+// depend on its row of a and its column of b alone: not on threads, on m and n, or on b being packed; but for one or two
+// rows in float on a CPU that meet an unpacked transposed b, whose sums have an order of their own.
 void gemm(const Matrix& a, const Matrix& b, const Into& c);
 void gemm(const Matrix& a, const PackedMatrix& b, const Into& c);
 // c = a b + bias, the same in every row.   bias [n]

@@ -131,7 +131,8 @@ class Tape {
   // A variable whose gradient can be read after backward.
   Var watch(Tensor value);
   // Plays the recording once, last operation first. `loss` is a single number, and d loss / d loss is `scale`, which all
-  // gradients are then multiples of.
+  // gradients are then multiples of. If it throws, some gradients are there in part or not even written:
+  // ParameterSet::spend_gradients() forgets them, before a smaller batch is tried.
   void backward(const Var& loss, real scale = 1);
 
   int64_t size() const { return size_; }  // operations recorded
