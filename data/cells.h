@@ -1,0 +1,15 @@
+// What a cell of a series says: a number, or that there is none.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace unroll {
+
+// That its value is missing: empty, NA, N/A, NaN, null or ?, in letters of either case.
+bool says_missing(std::string_view cell);
+
+// The number that a cell consists of; infinite or NaN where a double cannot hold it, none if it is not one.
+std::optional<double> parse_number(std::string_view cell);
+
+}  // namespace unroll
