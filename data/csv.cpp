@@ -68,11 +68,13 @@ void CsvReader::read_plain(std::string& cell, std::size_t column) {
 bool CsvReader::next() {
   if (at_ >= text_.size()) return false;
   line_ = next_line_;
+  quoted_.clear();
   for (std::size_t column = 0;; ++column) {
     if (column == cells_.size()) cells_.emplace_back();
     cells_[column].clear();
     skip_blanks();
-    if (at_ < text_.size() && text_[at_] == '"') {
+    quoted_.push_back(at_ < text_.size() && text_[at_] == '"');
+    if (quoted_.back()) {
       read_quoted(cells_[column], column + 1);
     } else {
       read_plain(cells_[column], column + 1);

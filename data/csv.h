@@ -21,6 +21,7 @@ class CsvReader {
   // from 1): a quote that is not closed, stands inside a cell without quotes, or is followed by text.
   bool next();
   const std::vector<std::string>& cells() const { return cells_; }
+  const std::vector<bool>& quoted() const { return quoted_; }  // by cell: it stands in quotes
   int64_t line() const { return line_; }  // the row's first, from 1
 
   const std::string& origin() const { return origin_; }
@@ -33,6 +34,7 @@ class CsvReader {
   std::string origin_;
   char separator_;
   std::vector<std::string> cells_;
+  std::vector<bool> quoted_;
   std::size_t at_ = 0;     // the next byte
   int64_t line_ = 0;       // of the row in cells_
   int64_t next_line_ = 1;  // of the next byte

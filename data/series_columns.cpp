@@ -20,9 +20,28 @@ std::string SeriesColumns::where(const CsvReader& csv, int column) const {
 
 namespace {
 
+struct Row {
+  std::vector<std::string> cells;
+  std::vector<bool> quoted;
+};
+
+bool is_date(std::string_view cell) {
+  const auto time = parse_time(cell);
+  return time && time->form != TimeForm::number;
+}
+
 bool reads_as_value(const std::string& name) {
   return parse_number(name) || parse_time(name) ||
          (looks_like_a_date(name) && name[0] >= '0' && name[0] <= '9');
+}
+
+// 0, 1, 2, ... or 1, 2, 3, ...: what programs call columns without names.
+bool count_up(const std::vector<std::string>& names) {
+  const int first = names.front() == "0" ? 0 : 1;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] != std::to_string(static_cast<int>(i) + first)) return false;
+  }
+  return true;
 }
 
 // A file without a header would lose its first row. Names that the user has named are names.
@@ -38,18 +57,37 @@ void require_names(const CsvReader& csv, const std::vector<std::string>& names,
                 one_line(names[0]));
 }
 
-// The header is the reader's first row; `next_row_cells` those of the row after it, 0 if there is none.
-SeriesColumns read_header(const CsvReader& csv, const std::vector<std::string>& header,
-                          std::size_t next_row_cells, const SeriesOptions& options) {
-  SeriesColumns columns;
-  columns.names = header;
-  if (next_row_cells == header.size() + 1) {
+// A first column without a name holds dates, and is called "time", or numbers the rows.
+void name_first_column(SeriesColumns& columns, const CsvReader& csv, const Row& first) {
+  if (first.cells.empty() || !is_date(first.cells[0])) {
     columns.skipped = 1;
-  } else if (header.size() > 1 && header.front().empty()) {
-    columns.names.erase(columns.names.begin());
-    columns.skipped = 1;
+    columns.notes.push_back("the first column has no name: row numbers, left out");
+    return;
   }
-  if (columns.skipped == 0) require_names(csv, header, options);  // row numbers stand below a header alone
+  const auto same = std::find(columns.names.begin(), columns.names.end(), "time");
+  require_input(same == columns.names.end(),
+                "{}:1: the first column holds dates and has no name; it cannot be called 'time', since "
+                "another is",
+                csv.origin());
+  columns.names.insert(columns.names.begin(), "time");
+  columns.notes.push_back("the first column has no name: it holds dates, and is called 'time'");
+}
+
+// The header is the reader's first row; `first` the row after it, without cells if there is none.
+SeriesColumns read_header(const CsvReader& csv, const Row& header, const Row& first,
+                          const SeriesOptions& options) {
+  SeriesColumns columns;
+  columns.names = header.cells;
+  const bool one_short = first.cells.size() == header.cells.size() + 1;
+  require_input(!one_short || !first.cells.back().empty() || first.quoted.back(),
+                "{}:{}: the row ends with a separator and the header does not: the row has {} cells, the "
+                "header {}",
+                csv.origin(), csv.line(), first.cells.size(), header.cells.size());
+  const bool begun_empty = !one_short && header.cells.size() > 1 && header.cells.front().empty();
+  if (begun_empty) columns.names.erase(columns.names.begin());
+  const bool unnamed = one_short || begun_empty;
+  if (!unnamed || !count_up(columns.names)) require_names(csv, columns.names, options);
+  if (unnamed) name_first_column(columns, csv, first);
   std::unordered_map<std::string, std::size_t> seen;
   for (std::size_t i = 0; i < columns.names.size(); ++i) {
     const std::size_t place = i + 1 + static_cast<std::size_t>(columns.skipped);
@@ -98,8 +136,7 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
   if (!options.time.empty()) {
     columns.time = find_column(csv, columns, options.time, options);
   } else if (static_cast<int>(first.size()) > columns.skipped) {
-    const auto time = parse_time(first[static_cast<std::size_t>(columns.skipped)]);
-    if (time && time->form != TimeForm::number) columns.time = 0;
+    if (is_date(first[static_cast<std::size_t>(columns.skipped)])) columns.time = 0;
   }
   const int label = options.label.empty() ? -1 : find_column(csv, columns, options.label, options);
   require_input(label < 0 || label != columns.time, "{}: column '{}' cannot be both the times and the label",
@@ -135,11 +172,11 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
 
 SeriesColumns read_columns(CsvReader& csv, const SeriesOptions& options) {
   csv.next();
-  const std::vector<std::string> header = csv.cells();
+  const Row header{csv.cells(), csv.quoted()};
   const bool has_rows = csv.next();
-  const std::vector<std::string> first = has_rows ? csv.cells() : std::vector<std::string>{};
-  SeriesColumns columns = read_header(csv, header, first.size(), options);
-  choose(columns, csv, first, options);
+  const Row first = has_rows ? Row{csv.cells(), csv.quoted()} : Row{};
+  SeriesColumns columns = read_header(csv, header, first, options);
+  choose(columns, csv, first.cells, options);
   require_input(has_rows, "{}: there are no rows below the header", csv.origin());
   return columns;
 }

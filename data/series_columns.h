@@ -15,6 +15,7 @@ struct SeriesColumns {
   int time = -1;                   // indices into `names`; -1: none
   std::vector<int> chosen;         // by channel of the series
   int label = -1;                  // the channel that is the label; -1: none
+  std::vector<std::string> notes;  // on a first column without a name
 
   // The place of that column in the reader's row, for messages: file, line, column and name.
   std::string where(const CsvReader& csv, int column) const;

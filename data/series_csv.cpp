@@ -1,6 +1,7 @@
 // A series out of a CSV file. See series.h.
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -74,6 +75,22 @@ void read_time(Series& series, const CsvReader& csv, const SeriesColumns& column
   times.at.push_back(time->count);
 }
 
+// Numbers of rows ascend, like times. A column of values is none: it would be lost.
+void check_row_number(const CsvReader& csv, std::optional<int64_t>& before) {
+  const std::string& cell = csv.cells().front();
+  const auto number = parse_time(cell);
+  const bool is_whole = number && number->form == TimeForm::number;
+  if (!is_whole || (before && number->count <= *before)) {
+    throw InputError(fmt::format("{}:{}: the first column has no name, and '{}' is no row number{}",
+                                 csv.origin(), csv.line(), one_line(cell),
+                                 is_whole ? fmt::format(": it comes after {}", *before)
+                                 : looks_like_a_date(cell)
+                                     ? fmt::format("; if it is a time: read are {} alone", forms_of_time)
+                                     : ""));
+  }
+  before = number->count;
+}
+
 }  // namespace
 
 Series parse_series(std::string_view text, const std::string& origin, const SeriesOptions& options) {
@@ -82,10 +99,11 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
   Series series;
   series.origin = origin;
   series.label = columns.label;
-  if (columns.skipped > 0) series.notes.push_back("the first column has no name: row numbers, left out");
+  series.notes = columns.notes;
   for (const int column : columns.chosen)
     series.channels.push_back(columns.names[static_cast<std::size_t>(column)]);
   const std::size_t width = columns.names.size() + static_cast<std::size_t>(columns.skipped);
+  std::optional<int64_t> row_number;
   do {
     const std::vector<std::string>& cells = csv.cells();
     require_input(cells.size() >= width, "{}:{}: column {} is missing; the row has {} cell{}, the header {}",
@@ -96,6 +114,7 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
     const auto cell = [&](int column) -> const std::string& {
       return cells[static_cast<std::size_t>(column + columns.skipped)];
     };
+    if (columns.skipped > 0) check_row_number(csv, row_number);
     if (columns.time >= 0) {
       read_time(series, csv, columns, cell(columns.time));
     } else {
