@@ -59,11 +59,12 @@ Series make_series(std::vector<std::string> names, std::vector<double> values);
 // A CSV file with a header. A first column whose name is missing (a header one cell short, or begun by an
 // empty name) is the time, as "time", if it holds dates; else it numbers the rows and is left out; a note
 // says which. InputError in one line with file and, where there is one, line and column: a file that is
-// missing, empty, without rows, or without a header (a first line of numbers and dates alone, none of them
-// named in the options); rows, not the header, that end with a separator; numbers of rows that are not whole
-// or do not ascend; a name that is empty, repeated, or has a control character; an unknown channel (with the
-// nearest); a row with more or fewer cells than the header; a cell that is no number, infinite or missing; a
-// label other than 0 and 1; times that cannot be read, descend, repeat themselves or leave gaps.
+// missing, empty, without rows, or without a header (a first line of numbers, dates and words for missing
+// values alone, none of them named in the options); rows, not the header, that end with a separator; numbers
+// of rows that are not whole or do not ascend; a name that is empty, repeated, or has a control character;
+// an unknown channel (with the nearest); a row with more or fewer cells than the header; a cell that is no
+// number, infinite or missing; a label other than 0 and 1; times that cannot be read, descend, repeat
+// themselves or leave gaps.
 Series load_series(const std::filesystem::path& path, const SeriesOptions& options = {});
 Series parse_series(std::string_view text, const std::string& origin, const SeriesOptions& options = {});
 

@@ -31,7 +31,7 @@ bool is_date(std::string_view cell) {
 }
 
 bool reads_as_value(const std::string& name) {
-  return parse_number(name) || parse_time(name) ||
+  return parse_number(name) || parse_time(name) || (!name.empty() && says_missing(name)) ||
          (looks_like_a_date(name) && name[0] >= '0' && name[0] <= '9');
 }
 
@@ -53,8 +53,9 @@ void require_names(const CsvReader& csv, const std::vector<std::string>& names,
   };
   require_input(!std::all_of(names.begin(), names.end(), reads_as_value) ||
                     std::any_of(names.begin(), names.end(), is_named),
-                "{}:1: the first line must name the columns; '{}' is a value, as are all in it", csv.origin(),
-                one_line(names[0]));
+                "{}:1: the first line must name the columns; '{}' is a value, as are all in it{}",
+                csv.origin(), one_line(names[0]),
+                options.model.empty() ? "; if they are names, naming one in channels says so" : "");
 }
 
 // A first column without a name holds dates, and is called "time", or numbers the rows.

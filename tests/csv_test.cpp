@@ -212,12 +212,23 @@ TEST_CASE("dates in a first column without a name are the time") {
 
 TEST_CASE("a file without a header is refused: its first row would be lost") {
   CHECK(refusal("10.000\n11\n12\n") ==
-        "x.csv:1: the first line must name the columns; '10.000' is a value, as are all in it");
+        "x.csv:1: the first line must name the columns; '10.000' is a value, as are all in it; if they are "
+        "names, naming one in channels says so");
+  CHECK(refusal("1\n2\n", {.channels = {"x"}, .model = "best.safetensors"}) ==
+        "x.csv:1: the first line must name the columns; '1' is a value, as are all in it");
   for (const std::string text :
        {"1,2\n3,4\n", "10,10\n11,10\n", "2020-01-01,5\n2020-01-02,6\n", "2020-01,5\n2020-02,6\n",
         "2020-01-01 14:05,-5e3\n2020-01-01 14:06,6\n", "01/31/2020,+5\n02/28/2020,6\n", "1,2\n"})
     CHECK_MESSAGE(lacks(refusal(text), {"x.csv:1: the first line must name the columns"}) == "", text);
   CHECK(lacks(refusal("5,0\n6,1\n", {.label = "on"}), {"must name the columns"}) == "");
+  // A cell that says that it is missing is a value too.
+  for (const std::string missing : {"NA", "N/A", "nan", "null", "?", "\"?\""}) {
+    CHECK(lacks(refusal(missing + ",5.1,3.2\n5,5.2,3.3\n"), {"x.csv:1: the first line must name"}) == "");
+    CHECK(lacks(refusal(missing + "\n5\n"), {"x.csv:1: the first line must name"}) == "");
+    CHECK(lacks(refusal("," + missing + ",3.2\n1,5.2,3.3\n"), {"x.csv:1: the first line must name"}) == "");
+  }
+  CHECK(parse("t,NA\n1,5\n").channels == Names{"t", "NA"});
+  CHECK(parse("Na\n5\n", {.channels = {"Na"}}).values == Values{5});  // sodium
   // Nor does a first cell that is missing make a header of it.
   for (const std::string text : {",5.1,3.2\n1,5.2,3.3\n2,5.3,3.4\n", ",5,3\n1,5,3\n",
                                  ",5.1\n2020-01-02,5.2\n", "5.1,3.2\n1,5.2,3.3\n"})
