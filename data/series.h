@@ -25,6 +25,9 @@ struct SeriesOptions {
   std::string time = {};
   // In this order; none named: every other column, as the file has them.
   std::vector<std::string> channels = {};
+  // Names of columns besides, which need not be there: like all that are named here, they tell a header of
+  // numbers from a row of values.
+  std::vector<std::string> known = {};
   // A column of 0 and 1 to be detected, taken in addition to `channels`.
   std::string label = {};
   Missing missing = Missing::error;
@@ -60,11 +63,11 @@ Series make_series(std::vector<std::string> names, std::vector<double> values);
 // empty name) is the time, as "time", if it holds dates; else it numbers the rows and is left out; a note
 // says which. InputError in one line with file and, where there is one, line and column: a file that is
 // missing, empty, without rows, or without a header (a first line of numbers, dates and words for missing
-// values alone, none of them named in the options); rows, not the header, that end with a separator; numbers
-// of rows that are not whole or do not ascend; a name that is empty, repeated, or has a control character;
-// an unknown channel (with the nearest); a row with more or fewer cells than the header; a cell that is no
-// number, infinite or missing; a label other than 0 and 1; times that cannot be read, descend, repeat
-// themselves or leave gaps.
+// values alone, none of them named in the options, nor in quotes above a number without); rows, not the
+// header, that end with a separator; numbers of rows that are not whole or do not ascend; a name that is
+// empty, repeated, or has a control character; an unknown channel (with the nearest); a row with more or
+// fewer cells than the header; a cell that is no number, infinite or missing; a label other than 0 and 1;
+// times that cannot be read, descend, repeat themselves or leave gaps.
 Series load_series(const std::filesystem::path& path, const SeriesOptions& options = {});
 Series parse_series(std::string_view text, const std::string& origin, const SeriesOptions& options = {});
 

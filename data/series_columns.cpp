@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -44,18 +45,28 @@ bool count_up(const std::vector<std::string>& names) {
   return true;
 }
 
-// A file without a header would lose its first row. Names that the user has named are names.
-void require_names(const CsvReader& csv, const std::vector<std::string>& names,
+// A file without a header would lose its first row. Names are what the user has named, and numbers in quotes
+// above one without. `below` are the cells of the next row, of which the first `unnamed` have no name.
+void require_names(const CsvReader& csv, const Row& names, const Row& below, std::size_t unnamed,
                    const SeriesOptions& options) {
   const auto is_named = [&](const std::string& name) {
-    return name == options.time || name == options.label ||
-           std::find(options.channels.begin(), options.channels.end(), name) != options.channels.end();
+    const auto is_in = [&](const std::vector<std::string>& all) {
+      return std::find(all.begin(), all.end(), name) != all.end();
+    };
+    return name == options.time || name == options.label || is_in(options.channels) || is_in(options.known);
   };
-  require_input(!std::all_of(names.begin(), names.end(), reads_as_value) ||
-                    std::any_of(names.begin(), names.end(), is_named),
-                "{}:1: the first line must name the columns; '{}' is a value, as are all in it{}",
-                csv.origin(), one_line(names[0]),
-                options.model.empty() ? "; if they are names, naming one in channels says so" : "");
+  const auto is_quoted_alone = [&](std::size_t i) {
+    const std::size_t under = i + unnamed;
+    return names.quoted[i] && !says_missing(names.cells[i]) && under < below.cells.size() &&
+           !below.quoted[under] && !says_missing(below.cells[under]);
+  };
+  for (std::size_t i = 0; i < names.cells.size(); ++i) {
+    if (!reads_as_value(names.cells[i]) || is_named(names.cells[i]) || is_quoted_alone(i)) return;
+  }
+  throw InputError(
+      fmt::format("{}:1: the first line must name the columns; '{}' is a value, as are all in it{}",
+                  csv.origin(), one_line(names.cells[0]),
+                  options.model.empty() ? "; if they are names, naming one in channels says so" : ""));
 }
 
 // A first column without a name holds dates, and is called "time", or numbers the rows.
@@ -75,19 +86,21 @@ void name_first_column(SeriesColumns& columns, const CsvReader& csv, const Row& 
 }
 
 // The header is the reader's first row; `first` the row after it, without cells if there is none.
-SeriesColumns read_header(const CsvReader& csv, const Row& header, const Row& first,
-                          const SeriesOptions& options) {
-  SeriesColumns columns;
-  columns.names = header.cells;
+SeriesColumns read_header(const CsvReader& csv, Row header, const Row& first, const SeriesOptions& options) {
   const bool one_short = first.cells.size() == header.cells.size() + 1;
   require_input(!one_short || !first.cells.back().empty() || first.quoted.back(),
                 "{}:{}: the row ends with a separator and the header does not: the row has {} cells, the "
                 "header {}",
                 csv.origin(), csv.line(), first.cells.size(), header.cells.size());
   const bool begun_empty = !one_short && header.cells.size() > 1 && header.cells.front().empty();
-  if (begun_empty) columns.names.erase(columns.names.begin());
+  if (begun_empty) {
+    header.cells.erase(header.cells.begin());
+    header.quoted.erase(header.quoted.begin());
+  }
   const bool unnamed = one_short || begun_empty;
-  if (!unnamed || !count_up(columns.names)) require_names(csv, columns.names, options);
+  if (!unnamed || !count_up(header.cells)) require_names(csv, header, first, unnamed ? 1 : 0, options);
+  SeriesColumns columns;
+  columns.names = std::move(header.cells);
   if (unnamed) name_first_column(columns, csv, first);
   std::unordered_map<std::string, std::size_t> seen;
   for (std::size_t i = 0; i < columns.names.size(); ++i) {

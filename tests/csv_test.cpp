@@ -245,6 +245,25 @@ TEST_CASE("a file without a header is refused: its first row would be lost") {
   CHECK(parse(",2019,2020\n2020-01-01,5,6\n", {.channels = {"2020"}}).values == Values{6});
 }
 
+TEST_CASE("numbers in quotes above numbers without are names") {
+  const Series series = parse("\"1\",\"2\",\"3\"\n5,6,7\n8,9,10\n");  // as R writes them
+  CHECK(series.channels == Names{"1", "2", "3"});
+  CHECK(series.values == Values{5, 6, 7, 8, 9, 10});
+  CHECK(parse("\"2019\",\"2020\"\n\"5\",6\n").channels == Names{"2019", "2020"});
+  CHECK(parse("\"\",\"2019\",\"2020\"\n\"1\",5,6\n").channels == Names{"2019", "2020"});
+  CHECK(parse("\"2019\",\"2020\"\n\"1\",5,6\n").channels == Names{"2019", "2020"});
+  // Where all is quoted, or nothing, or no number stands below, it cannot be told.
+  for (const std::string text :
+       {"\"1\",\"2\"\n\"5\",\"6\"\n", "\"1\",\"2\"\n\"5\",NA\n", "\"1\",\"2\"\n,\n", "\"1\",2\n\"5\",6\n",
+        "1,2\n5,6\n", "1,2\n\"5\",\"6\"\n", "\"1\",\"2\"\n", "\"2019\",\"2020\"\n1,\"5\",\"6\"\n"}) {
+    CHECK_MESSAGE(lacks(refusal(text), {"x.csv:1: the first line must name", "naming one in channels"}) == "",
+                  text);
+  }
+  CHECK(parse("\"1\",\"2\"\n\"5\",\"6\"\n", {.channels = {"1", "2"}}).values == Values{5, 6});
+  CHECK(parse("1,2\n5,6\n", {.known = {"x", "2"}}).channels == Names{"1", "2"});
+  CHECK(lacks(refusal("1,2\n5,6\n", {.known = {"x"}}), {"must name the columns"}) == "");
+}
+
 TEST_CASE("text, NaN, infinity and overflow are no values") {
   CHECK(lacks(refusal("a,b\n1,2\n3,4 kW\n"), {"x.csv:3: column 2 ('b')", "'4 kW' is not a number"}) == "");
   CHECK(lacks(refusal("a\n0x10\n"), {"x.csv:2: column 1 ('a')", "not a number"}) == "");

@@ -188,6 +188,21 @@ TEST_CASE("an interval says how many values it holds, on rows that did not choos
       run.err);
 }
 
+TEST_CASE("a target that is named tells a header of numbers from a row of values") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  std::string csv = "1,2\n";
+  for (int i = 0; i < 200; ++i) csv += fmt::format("{},{}\n", i % 7, i % 5);
+  folder.write("numbers.csv", csv);
+  const Words dry = {"train", "tiny.toml", "--csv", "numbers.csv", "--dry-run"};
+  const ProgramRun bare = started(dry, folder.path());
+  CHECK(bare.code == 2);
+  CHECK(lacks(lines_of(bare.err).front(), {"numbers.csv:1: the first line must name the columns; '1'"}) ==
+        "");
+  for (const char* key : {"targets", "channels"})
+    CHECK(started(dry + set({fmt::format("data.{}=[\"2\"]", key)}), folder.path()).code == 0);
+}
+
 TEST_CASE("backtest: each fold trains anew and tests rows of its own") {
   const Folder folder;
   folder.write("tiny.toml", tiny);

@@ -23,6 +23,7 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved = nul
   const auto& d = recipe.data;
   SeriesOptions options{.time = d.time,
                         .channels = d.channels,
+                        .known = d.targets,
                         .label = d.label,
                         .missing = d.missing,
                         .gaps = d.gaps,
