@@ -33,14 +33,7 @@ void find_step(Series& series, const SeriesOptions& options) {
   times.step = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
                  return a.second < b.second;
                })->first;
-  if (times.form == TimeForm::date) {
-    times.calendar_months = true;
-    for (int64_t row = 0; row < series.rows(); ++row) {
-      const CalendarTime now = times.calendar(row), before = times.calendar(std::max<int64_t>(row - 1, 0));
-      const int months = 12 * (now.year - before.year) + now.month - before.month;
-      if (now.day != before.day || now.day > 28 || months != (row > 0)) times.calendar_months = false;
-    }
-  }
+  times.find_months();
   int64_t found = 0;
   std::string first;
   for (std::size_t i = 1; i < times.at.size(); ++i) {

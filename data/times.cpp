@@ -6,6 +6,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -22,6 +23,13 @@ int64_t days_of(int64_t year, unsigned month, unsigned of_month) {
                   std::chrono::day(of_month))
       .time_since_epoch()
       .count();
+}
+
+int days_in_month(int64_t year, unsigned month) {
+  using namespace std::chrono;
+  const year_month_day_last last(std::chrono::year(static_cast<int>(year)),
+                                 month_day_last(std::chrono::month(month)));
+  return static_cast<int>(static_cast<unsigned>(last.day()));
 }
 
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
@@ -164,15 +172,47 @@ std::string to_text(const Time& time) {
   return fraction ? text + fmt::format(".{:06}", fraction) : text;
 }
 
+void Times::find_months() {
+  months = 0;
+  month_ends = false;
+  const bool has_days = form == TimeForm::date || form == TimeForm::date_time;
+  if (!has_days || at.size() < 2) return;
+  const int64_t unit = form == TimeForm::date ? 1 : day;
+  const auto time_of_day = [&](int64_t count) { return count - floor_div(count, unit) * unit; };
+  const CalendarTime first = calendar(0);
+  bool same_day = first.day <= 28, last_day = true;
+  int64_t before = 0;
+  std::map<int64_t, int64_t> counts;
+  for (std::size_t row = 0; row < at.size(); ++row) {
+    const CalendarTime now = calendar(static_cast<int64_t>(row));
+    same_day = same_day && now.day == first.day;
+    last_day = last_day && now.day == days_in_month(now.year, static_cast<unsigned>(now.month));
+    if ((!same_day && !last_day) || time_of_day(at[row]) != time_of_day(at[0])) return;
+    const int64_t month = 12 * now.year + now.month - 1;
+    if (row > 0) ++counts[month - before];
+    before = month;
+  }
+  months = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
+             return a.second < b.second;
+           })->first;
+  month_ends = last_day;
+}
+
 Time Times::time(int64_t row) const {
   const int64_t rows = static_cast<int64_t>(at.size()), ahead = row - (rows - 1);
   require(row >= 0 && rows > 0, "times: no row {}", row);
   if (ahead <= 0) return {form, at[static_cast<std::size_t>(row)]};
   require(step == 0 || ahead <= (int64_t{1} << 62) / step, "times: row {} is too far ahead", row);
-  if (!calendar_months) return {form, at.back() + ahead * step};
+  if (months == 0) return {form, at.back() + ahead * step};
   const CalendarTime last = calendar_of({form, at.back()});
-  const int64_t month = 12 * last.year + last.month - 1 + ahead;
-  return {form, days_of(month / 12, static_cast<unsigned>(month % 12) + 1, static_cast<unsigned>(last.day))};
+  const int64_t from = 12 * last.year + last.month - 1;
+  require(ahead <= (12 * 30'000 - from) / months, "times: row {} is beyond the year 30000", row);
+  const int64_t count = from + ahead * months, year = count / 12;
+  const unsigned month = static_cast<unsigned>(count % 12) + 1;
+  const int64_t days =
+      days_of(year, month, static_cast<unsigned>(month_ends ? days_in_month(year, month) : last.day));
+  if (form == TimeForm::date) return {form, days};
+  return {form, days * day + at.back() - floor_div(at.back(), day) * day};
 }
 
 CalendarTime Times::calendar(int64_t row) const { return calendar_of(time(row)); }

@@ -40,9 +40,14 @@ struct Times {
   TimeForm form = TimeForm::number;
   std::vector<int64_t> at;  // by row, ascending; a series without a column of times counts its rows from 0
   int64_t step = 1;         // the most common difference of neighbours
-  bool calendar_months = false;  // dates that all lie on the same day of consecutive months
+  int64_t months = 0;       // the same in months, of times that keep to a day of the month; 0: of no others
+  bool month_ends = false;  // that day is the last of each month
 
-  // The row's time; beyond the last row, `step` (or a month) further for each.
+  // Sets `months` and `month_ends` from `at`: they are of dates and date-times that all have one time of day
+  // and lie on the same day of their months, the 28th or before, or each on the last.
+  void find_months();
+  // The row's time; beyond the last row, `step` (or `months`, if it is not 0) further for each. Error: a time
+  // too far ahead.
   Time time(int64_t row) const;
   std::string text(int64_t row) const { return to_text(time(row)); }
   // Error for numbers, which no calendar knows.
