@@ -185,6 +185,39 @@ TEST_CASE("a label that follows from the window is detected, also in files of th
   }
 }
 
+TEST_CASE("test files are read by the names of their columns, as the first file is") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  RandomStream random(8, "columns");
+  std::string first = "x,y,on\n", turned = "y,remark,x,on\n", label_first = "on,x,y\n", lacking = "y,on\n";
+  for (int i = 0; i < 300; ++i) {
+    const double x = random.uniform(), y = 100 * random.uniform();
+    const int on = x > 0.5;
+    first += fmt::format("{:.5f},{:.5f},{}\n", x, y, on);
+    turned += fmt::format("{:.5f},fine,{:.5f},{}\n", y, x, on);
+    label_first += fmt::format("{},{:.5f},{:.5f}\n", on, x, y);
+    lacking += fmt::format("{:.5f},{}\n", y, on);
+  }
+  for (const auto& [name, text] :
+       {std::pair{"first", first}, {"turned", turned}, {"label_first", label_first}, {"lacking", lacking}})
+    folder.write(fmt::format("{}.csv", name), text);
+  const auto train = [&](const std::string& files) {
+    return Words{"train", "tiny.toml", "--csv", "first.csv"} +
+           set({"data.label=on", "data.window=2", "data.train=0.75", "data.valid=0.25",
+                fmt::format("data.test_files=[{}]", files)});
+  };
+  const auto scores =
+      timeseries_json(train("first.csv, turned.csv, label_first.csv"), folder.path())["scores"];
+  CHECK(scores["first"]["logistic regression"]["accuracy"].get<double>() > 0.9);
+  CHECK(scores["turned"] == scores["first"]);
+  CHECK(scores["label_first"] == scores["first"]);
+  const auto before = folder.listing();
+  const ProgramRun run = started(train("lacking.csv"), folder.path());
+  CHECK(run.code == 2);
+  CHECK(run.err == "timeseries: lacking.csv: there is no column 'x'; did you mean 'y'?\n");
+  CHECK(folder.listing() == before);
+}
+
 TEST_CASE("a detector of changes is not misled by a level that it never met") {
   const Folder folder;
   folder.write("tiny.toml", tiny);

@@ -244,9 +244,12 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const std::opt
   if (rows_of(split.test) > 0)
     tests.push_back({"test", make_windows(recipe, series(), scaling, split.test, "test")});
   const fs::path beside = csv.empty() ? fs::path(recipe.data.file) : csv;
+  SeriesOptions of_test = series_options(recipe, saved);
+  // In the order of the first file, to which inputs and scaling refer.
+  of_test.channels.assign(series().channels.begin(), series().channels.end() - series().calendar);
   for (const std::string& name : recipe.data.test_files) {
     const fs::path path = beside.parent_path() / name;
-    all.push_back(with_calendar(recipe, unroll::load_series(path, series_options(recipe, saved))));
+    all.push_back(with_calendar(recipe, unroll::load_series(path, of_test)));
     tests.push_back({path.stem().string(), make_windows(recipe, all.back(), scaling,
                                                         rows_between(0, all.back().rows()), path.string())});
   }
