@@ -218,6 +218,43 @@ TEST_CASE("test files are read by the names of their columns, as the first file 
   CHECK(folder.listing() == before);
 }
 
+TEST_CASE("beside test files, what does not train of the first file validates, and the recipe must say so") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  std::string csv = "value,state\n";
+  for (int i = 0; i < 200; ++i) csv += fmt::format("{},{}\n", i % 7, i % 2);
+  folder.write("a.csv", csv), folder.write("b.csv", csv);
+  const auto run = [&](const Words& shares) {
+    return started(
+        Words{"train", "tiny.toml", "--csv", "a.csv", "--out", "run"} +
+            set(Words{"data.label=state", "data.test_files=[b.csv]", "training.epochs=1"} + shares),
+        folder.path());
+  };
+  const auto before = folder.listing();
+  for (const auto& [shares, share, value] :
+       {std::tuple{Words{"data.train=0.6", "data.valid=0.2"}, "0.4", "0.2"},
+        {Words{"data.train=0.6", "data.valid=0", "training.keep=last"}, "0.4", "0"},
+        {Words{}, "0.3", "0.1"}}) {
+    const ProgramRun bad = run(shares);
+    CHECK(bad.code == 2);
+    const std::string words = fmt::format("'data.valid' must be 1 - data.train ({}), not {}: ", share, value);
+    CHECK_MESSAGE(bad.err.find(words) != std::string::npos, bad.err);
+  }
+  CHECK(folder.listing() == before);
+  const ProgramRun none = run({"data.train=1", "data.valid=0", "training.keep=last"});
+  CHECK_MESSAGE(none.out.find("200 / 0 / 200 rows to train on") != std::string::npos, none.out, none.err);
+  // A run of before this was a rule: its recipe and its model serve as they did.
+  fs::remove_all(folder / "run");
+  CHECK(run({"data.train=0.6", "data.valid=0.4"}).code == 0);
+  std::string recipe = read_text(folder / "run/recipe.toml");
+  recipe.replace(recipe.find("\nvalid = 0.4"), 12, "\nvalid = 0.1");
+  folder.write("run/recipe.toml", recipe);
+  const std::string again = timeseries_out({"resume", "run", "--set", "training.epochs=2"}, folder.path());
+  CHECK_MESSAGE(again.find("120 / 80 / 200 rows") != std::string::npos, again);
+  CHECK(started({"evaluate", "run/last.safetensors", "--csv", "a.csv"}, folder.path()).code == 0);
+  CHECK(started({"resume", "run", "--set", "data.valid=0.2"}, folder.path()).code == 2);
+}
+
 TEST_CASE("a detector of changes is not misled by a level that it never met") {
   const Folder folder;
   folder.write("tiny.toml", tiny);

@@ -367,6 +367,7 @@ void RecipeReader::read(const RecipeFile& file) {
         fmt::format("{}:{}: {}", file.origin, complaints.begin()->first, complaints.begin()->second));
   }
   for (const auto& [key, assign] : assignments) assign();
+  named_ = origins.size();
   for (auto& [path, origin] : origins) origins_[path] = std::move(origin);
   file_ = file.origin;
 }

@@ -1,6 +1,7 @@
 #include "recipe.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "framework/check.h"
 #include "training/recipe_form.h"
@@ -119,7 +120,8 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       .at_most(1);
   reader
       .key("valid", d.valid,
-           "fraction, shuffled: share of those after them that validate; the rest are the test")
+           "fraction, shuffled: share of those after them that validate, beside test_files all; the rest are "
+           "the test")
       .at_least(0)
       .below(1);
   reader.key("train_rows", d.train_rows, "rows: that train, the first ones").at_least(0).unit("rows");
@@ -175,6 +177,19 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
 
 namespace {
 
+// What does not train of the first file validates. A run of a version that passed over other values of data.valid can
+// still go on, and its model be scored.
+void check_shares_beside_test_files(const RecipeReader& reader, const Recipe& r) {
+  const auto& d = r.data;
+  const bool said = !reader.spelled_out() || reader.overridden("data.train") ||
+                    reader.overridden("data.valid") || reader.overridden("data.test_files");
+  if (!d.test_files.empty() && said && std::abs(d.train + d.valid - 1) > 1e-9)
+    reader.refuse("data.valid",
+                  fmt::format("must be 1 - data.train ({:.10g}), not {:.10g}: the test is files of its own "
+                              "(data.test_files)",
+                              1 - d.train, d.valid));
+}
+
 // Rules between keys.
 void check(const RecipeReader& reader, const Recipe& r) {
   const bool linear =
@@ -207,6 +222,7 @@ void check(const RecipeReader& reader, const Recipe& r) {
     reader.refuse("training.quantiles", "must ascend, and 0.5 must be among them");
   if (!r.data.test_files.empty() && r.data.split != SplitKind::fraction)
     reader.refuse("data.test_files", "need data.split = \"fraction\": train and valid share the first file");
+  check_shares_beside_test_files(reader, r);
   if (r.data.split == SplitKind::rows && r.data.train_rows == 0)
     reader.refuse("data.split", "= \"rows\" needs data.train_rows");
   if (r.data.split == SplitKind::time && (r.data.valid_from.empty() || r.data.test_from.empty()))
@@ -234,6 +250,7 @@ int Recipe::middle_output() const {
 }
 
 bool Recipe::validates() const {
+  if (!data.test_files.empty()) return data.train < 1;
   switch (data.split) {
     case SplitKind::fraction:
     case SplitKind::shuffled:

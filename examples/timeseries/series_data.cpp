@@ -116,8 +116,8 @@ SeriesSplit make_split(const Recipe& recipe, const Series& series, int64_t rows)
   const auto& d = recipe.data;
   if (!d.test_files.empty()) {
     const auto border = static_cast<int64_t>(static_cast<double>(rows) * d.train);
-    require_input(border > 0 && (border < rows || d.valid == 0),
-                  "{}: data.train = {} leaves no rows to validate of {}", series.origin, d.train, rows);
+    require_input(border > 0, "{}: data.train = {} leaves no rows to train on of {}", series.origin, d.train,
+                  rows);
     return {rows_between(0, border), rows_between(border, rows), {}};
   }
   try {
