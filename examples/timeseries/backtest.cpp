@@ -75,8 +75,10 @@ void backtest(Command& command) {
   command.describe(
       "Trains a recipe's model anew for each of several folds, and scores it on each fold's test beside the "
       "naive rules. To forecast, the origin rolls: each fold tests the rows after those of the fold before, "
-      "and trains on all that precede its valid rows. To detect, each fold tests one contiguous block, and "
-      "windows look across no border. The recipe's own split is not used; nothing is written.");
+      "and trains on all that precede its valid rows. To detect, each fold tests one contiguous block, "
+      "validates on the one before it and trains on the others: training windows look across no border of "
+      "the two, windows that are scored look back into the rows before theirs. The recipe's own split is not "
+      "used; nothing is written.");
   options.add_with_recipe(command, {.seed = true});
   command.group(csv_option().heading);
   add_csv_option(command, csv);
@@ -106,8 +108,9 @@ void backtest(Command& command) {
   std::vector<std::string> names;
   std::vector<Judged> first, second;  // RMSE, or scaled MSE of several channels; accuracy, balanced accuracy
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  const bool several = !recipe.detects() && SeriesData(recipe, csv).targets().size() > 1;
-  for (const SeriesSplit& split : folds_of(recipe, series, folds, test_rows)) {
+  const std::vector<SeriesSplit> splits = folds_of(recipe, series, folds, test_rows);
+  const bool several = !recipe.detects() && SeriesData(recipe, csv, splits.front()).targets().size() > 1;
+  for (const SeriesSplit& split : splits) {
     SeriesTraining training(run, recipe, split);
     recipe.model.algorithm = training.recipe().model.algorithm;  // one for all folds
     const Evaluation evaluation = training.score_fold();

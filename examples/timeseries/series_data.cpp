@@ -127,16 +127,24 @@ SeriesSplit make_split(const Recipe& recipe, const Series& series, int64_t rows)
   }
 }
 
-// Once it is known that the rows are enough for the split: most recipes do not say which weights are kept.
+// Once it is known that the rows are enough for the split: most recipes do not say which weights are kept, and a share
+// may be less than a row.
 void require_valid_rows(const Recipe& recipe, const Series& series, const SeriesSplit& split) {
-  require_input(
-      rows_of(split.valid) > 0 || recipe.training.keep == Keep::last,
-      "{}: {} leaves no rows to validate, so no epoch is the best: set training.keep = \"last\", or "
-      "rows to validate",
-      series.origin, split_keys(recipe));
+  if (rows_of(split.valid) > 0) return;
+  const auto refuse_if = [&](bool wanted, const char* needs) {
+    require_input(!wanted, "{}: {} leaves no rows to validate, {}", series.origin, split_keys(recipe), needs);
+  };
+  refuse_if(recipe.training.keep == Keep::best,
+            "so no epoch is the best: set training.keep = \"last\", or rows to validate");
+  refuse_if(recipe.data.score == Scored::valid, "which data.score = \"valid\" scores");
+  refuse_if(recipe.training.patience > 0, "which training.patience waits for");
+  refuse_if(recipe.schedule.kind == ScheduleKind::plateau, "which schedule.kind = \"plateau\" goes by");
+  refuse_if(recipe.optimizer.kind == OptimizerKind::asgd && recipe.optimizer.average_from == 0,
+            "which optimizer.average_from = 0 waits for: name an epoch");
 }
 
-std::vector<std::string> warnings_of(const Recipe& recipe) {
+// Of a fold: its split is not the recipe's.
+std::vector<std::string> warnings_of(const Recipe& recipe, bool fold) {
   std::vector<std::string> warnings;
   if (recipe.scaling.fit == ScalingFit::all)
     warnings.push_back(
@@ -145,7 +153,7 @@ std::vector<std::string> warnings_of(const Recipe& recipe) {
     warnings.push_back(
         fmt::format("data.drop_last_pairs = {}: each part loses so many pairs; the test is not full",
                     recipe.data.drop_last_pairs));
-  if (recipe.data.split == SplitKind::shuffled)
+  if (recipe.data.split == SplitKind::shuffled && !fold)
     warnings.push_back(
         "data.split = \"shuffled\": neighbours of each test row were trained on; the scores leak");
   if (recipe.data.missing == Missing::interpolate)
@@ -230,7 +238,7 @@ int64_t first_held_out(const Recipe& recipe, const Series& series, int64_t rows)
 
 SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const std::optional<SeriesSplit>& fold,
                        const SavedModel* saved)
-    : warnings(warnings_of(recipe)) {
+    : warnings(warnings_of(recipe, fold.has_value())) {
   all.push_back(saved ? load_series(*saved, csv) : load_series(recipe, csv));
   notes = series().notes;
   split = fold ? *fold : make_split(recipe, series(), series().rows());
