@@ -148,6 +148,29 @@ TEST_CASE("a model reads its own columns of a file, wherever they stand and what
   CHECK_MESSAGE(hole.err.ends_with("column 4 ('load'): a value is missing\n"), hole.err);
 }
 
+TEST_CASE("every command that reads a file says what was done to it, and what its scores are worth") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  std::string csv = wave(600);
+  csv.replace(csv.find(',', csv.find("2020-01-03")) + 1, 8, "");  // a value is missing
+  folder.write("hole.csv", csv);
+  const Words words = {"tiny.toml", "--csv", "hole.csv"},
+              assignments = set({"data.missing=interpolate", "training.epochs=1"});
+  timeseries_out(Words{"train"} + words + assignments + Words{"--out", "run"}, folder.path());
+  const Words read = {"--csv", "hole.csv"};
+  for (const Words& command :
+       {Words{"evaluate", model} + read, Words{"evaluate", model, "--json"} + read,
+        Words{"backtest", "--folds", "2"} + words + assignments, Words{"baselines"} + words + assignments}) {
+    const ProgramRun run = started(command, folder.path());
+    const std::string& said = run.out.starts_with("{") ? run.err : run.out;
+    CHECK_MESSAGE(said.find("note    1 missing value") != std::string::npos, said);
+    CHECK_MESSAGE(said.find("warning data.missing = \"interpolate\"") != std::string::npos, said);
+  }
+  const ProgramRun forecast = started(Words{"forecast", model} + read, folder.path());
+  CHECK_MESSAGE(forecast.err.starts_with("note: 1 missing value"), forecast.err);
+  CHECK(lines_of(forecast.out).size() == 4);
+}
+
 TEST_CASE("while a recipe is being chosen, the valid split is scored and the test is not seen") {
   const Folder folder;
   folder.write("tiny.toml", tiny);

@@ -109,7 +109,9 @@ void backtest(Command& command) {
   std::vector<Judged> first, second;  // RMSE, or scaled MSE of several channels; accuracy, balanced accuracy
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   const std::vector<SeriesSplit> splits = folds_of(recipe, series, folds, test_rows);
-  const bool several = !recipe.detects() && SeriesData(recipe, csv, splits.front()).targets().size() > 1;
+  const SeriesData first_fold(recipe, csv, splits.front());
+  tell_notes(voice, first_fold);
+  const bool several = !recipe.detects() && first_fold.targets().size() > 1;
   for (const SeriesSplit& split : splits) {
     SeriesTraining training(run, recipe, split);
     recipe.model.algorithm = training.recipe().model.algorithm;  // one for all folds

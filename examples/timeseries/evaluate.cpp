@@ -50,6 +50,7 @@ void evaluate(Command& command) {
   const SavedModel saved = read_saved_model(command.positional());
   const SeriesData data(saved.recipe, csv, {}, &saved);
   const auto model = saved.make_model(*data.train);
+  tell_notes(voice, data);
 
   const double begin = clock_seconds();
   nlohmann::ordered_json scores = nlohmann::ordered_json::object();
@@ -99,8 +100,7 @@ void baselines(Command& command) {
   const Recipe recipe = load_recipe(command.positional(), options.overrides(command));
   const SeriesData data(recipe, csv);
   const Voice voice{.out = json ? stderr : stdout};
-  for (const std::string& note : data.notes) voice.tell("note    {}\n", note);
-  for (const std::string& warning : data.warnings) voice.tell("warning {}\n", warning);
+  tell_notes(voice, data);
   nlohmann::ordered_json scores = nlohmann::ordered_json::object();
   std::vector<TestPart> parts = parts_of(data, split);
   for (TestPart& part : parts) {

@@ -103,6 +103,7 @@ void forecast(Command& command) {
     fmt::print("{}", text);
   else
     write_file_atomically(out, text);
+  for (const std::string& note : series.notes) fmt::print(stderr, "note: {}\n", note);
   fmt::print(stderr, "interval: {}\n", found.interval);
   const Chart chart = chart_of(forecaster, found, drawn);
   if (!plot.empty()) write_file_atomically(plot, chart_file(chart, 900, 420));

@@ -89,6 +89,7 @@ void import_model(Command& command) {
   fill_from_torch(model.params, file, names);
   save_model(options.out, recipe, data.series(), data.scaling, model);
 
+  tell_notes({.out = stdout}, data);
   fmt::print("{}", table_of_names(model.params, names));
   fmt::print("{}\n", torch_modules(model.params));
   fmt::print("reads {} rows of {}, scaled as the training rows of {} say\n", recipe.data.window,

@@ -258,11 +258,18 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const std::opt
   for (const std::string& name : recipe.data.test_files) {
     const fs::path path = beside.parent_path() / name;
     all.push_back(with_calendar(recipe, unroll::load_series(path, of_test)));
+    for (const std::string& note : all.back().notes)
+      notes.push_back(fmt::format("{}: {}", path.filename().string(), note));
     tests.push_back({path.stem().string(), make_windows(recipe, all.back(), scaling,
                                                         rows_between(0, all.back().rows()), path.string())});
   }
   if (!recipe.detects())
     mase_scale = unroll::mase_scale(series(), split.train, recipe.data.period, targets());
+}
+
+void tell_notes(const Voice& voice, const SeriesData& data) {
+  for (const std::string& note : data.notes) voice.tell("note    {}\n", note);
+  for (const std::string& warning : data.warnings) voice.tell("warning {}\n", warning);
 }
 
 }  // namespace timeseries

@@ -9,6 +9,7 @@
 
 #include "data/series_windows.h"
 #include "data/split.h"
+#include "examples/common/voice.h"
 #include "recipe.h"
 
 namespace timeseries {
@@ -61,5 +62,7 @@ struct SeriesData {
   std::vector<TestPart> tests;
   std::vector<double> mase_scale;  // by target; empty to detect
 };
+// Says the notes and warnings, a line for each.
+void tell_notes(const Voice& voice, const SeriesData& data);
 
 }  // namespace timeseries
