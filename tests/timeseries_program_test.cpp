@@ -1,5 +1,6 @@
 // The program `timeseries` as a user meets it: what it prints and writes, and what its documents say.
 #include <algorithm>
+#include <cstdio>
 
 #include "examples/timeseries/recipe.cpp"  // the keys, for their documentation
 #include "tests/environment.h"
@@ -123,6 +124,29 @@ TEST_CASE("forecast: rows beyond the end, also beyond the horizon; as CSV and as
   const ProgramRun twice = started(words, out.path());
   CHECK(twice.code == 2);
   CHECK(twice.err.find("next.svg is there already") != std::string::npos);
+}
+
+TEST_CASE("a forecast has the digits that tell it from its interval, however far from 0 the series lies") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  RandomStream random(9, "level");
+  std::string csv = "far,near\n";
+  for (int i = 0; i < 300; ++i)
+    csv += fmt::format("{:.3f},{:.3f}\n", 123456789 + 3 * random.uniform(), 1e-3 * random.uniform());
+  folder.write("level.csv", csv);
+  timeseries_out({"train", "tiny.toml", "--csv", "level.csv", "--out", "run"}, folder.path());
+  const auto lines = lines_of(timeseries_out({"forecast", model, "--csv", "level.csv"}, folder.path()));
+  REQUIRE(lines.size() == 4);
+  double value = 0, low = 0, high = 0;
+  REQUIRE(std::sscanf(lines[1].c_str(), "%*[^,],%lf,%lf,%lf", &value, &low, &high) == 3);
+  CHECK(low < value);
+  CHECK(value < high);
+  CHECK(value - low == doctest::Approx(high - value).epsilon(1e-4));  // of about 1, each rounded to 1e-6
+  CHECK(high - low < 6);
+  for (size_t k = 1; k < 4; ++k)  // six digits of the deviation, which is just below 1
+    CHECK_MESSAGE(lines[k].size() <= std::string("300").size() + 3 * std::string(",123456789.123456").size() +
+                                         3 * std::string(",-0.000123456").size(),
+                  lines[k]);
 }
 
 TEST_CASE("a model reads its own columns of a file, wherever they stand and whatever stands beside them") {

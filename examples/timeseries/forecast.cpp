@@ -1,5 +1,6 @@
 // timeseries forecast: what a trained model says about the rows after the last one.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "commands.h"
@@ -26,8 +27,16 @@ bool same_file(const std::string& a, const std::string& b) {
   return fs::weakly_canonical(fs::absolute(a)) == fs::weakly_canonical(fs::absolute(b));
 }
 
+// To six digits of what its channel is scaled by, which is about what a model in float32 tells apart, and of itself:
+// 123456789.12345 beside a deviation of 3.
+std::string number(double value, double scale) {
+  const auto place = [](double x) { return static_cast<int>(std::floor(std::log10(std::abs(x)))); };
+  const int above = value == 0 || !std::isfinite(value) ? 0 : place(value) - place(scale);
+  return fmt::format("{:.{}g}", value, 6 + std::clamp(above, 0, 11));  // 17 digits are all that a double has
+}
+
 // Columns: time, then for each target its value and, where it is known, its interval.
-std::string csv_of(const Forecaster& forecaster, const Forecast& forecast) {
+std::string csv_of(const Forecaster& forecaster, const Forecast& forecast, const Scaling& scaling) {
   const Series& series = forecaster.series();
   const auto& targets = forecaster.targets();
   const bool interval = !forecast.low.empty();
@@ -48,8 +57,9 @@ std::string csv_of(const Forecaster& forecaster, const Forecast& forecast) {
     text += series.times.text(forecast.origin + step);
     for (size_t t = 0; t < targets.size(); ++t) {
       const size_t at = static_cast<size_t>(step) * targets.size() + t;
-      text += fmt::format(",{:.6g}", forecast.values[at]);
-      if (interval) text += fmt::format(",{:.6g},{:.6g}", forecast.low[at], forecast.high[at]);
+      const double scale = scaling.scale[static_cast<size_t>(targets[t])];
+      text += "," + number(forecast.values[at], scale);
+      if (interval) text += "," + number(forecast.low[at], scale) + "," + number(forecast.high[at], scale);
     }
     text += '\n';
   }
@@ -98,7 +108,7 @@ void forecast(Command& command) {
     drawn = static_cast<int>(found - forecaster.targets().begin());
   }
   const Forecast found = forecaster.forecast(forecaster.rows());
-  const std::string text = csv_of(forecaster, found);
+  const std::string text = csv_of(forecaster, found, saved.scaling);
   if (out.empty())
     fmt::print("{}", text);
   else
