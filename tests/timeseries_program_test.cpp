@@ -5,6 +5,7 @@
 #include "examples/timeseries/recipe.cpp"  // the keys, for their documentation
 #include "tests/environment.h"
 #include "tests/timeseries.h"
+#include "training/safetensors.h"
 
 using namespace unroll;
 namespace fs = std::filesystem;
@@ -170,6 +171,60 @@ TEST_CASE("a model reads its own columns of a file, wherever they stand and what
   const ProgramRun hole =
       started({"forecast", (trained() / model).string(), "--csv", "hole.csv"}, folder.path());
   CHECK_MESSAGE(hole.err.ends_with("column 4 ('load'): a value is missing\n"), hole.err);
+}
+
+TEST_CASE("rows that trained are told from held-out ones, also in a file that ends earlier") {
+  const Folder folder;
+  const auto first = [&](const std::string& text, size_t rows) {
+    size_t end = 0;
+    for (size_t k = 0; k <= rows; ++k) end = text.find('\n', end) + 1;
+    return text.substr(0, end);
+  };
+  std::string bare;  // without times
+  for (const std::string& line : lines_of(wave(600))) bare += line.substr(line.find(',') + 1) + "\n";
+  folder.write("tiny.toml", tiny);
+  for (const auto& [name, text] : {std::pair{"wave", wave(600)}, {"bare", bare}}) {
+    folder.write(fmt::format("{}.csv", name), text);
+    folder.write(fmt::format("{}-480.csv", name), first(text, 480));
+    timeseries_out(Words{"train", "tiny.toml", "--csv", fmt::format("{}.csv", name), "--out", name} +
+                       set({"training.epochs=1"}),
+                   folder.path());
+  }
+  const auto said = [&](const Words& words) {
+    const ProgramRun run = started(words, folder.path());
+    CHECK_MESSAGE(run.code == 0, run.err);
+    return run.out + run.err;
+  };
+  // Rows 0 to 419 of 600 trained; of the first 480, the test begins with row 384, and 336 would have trained.
+  for (const auto& [name, end] : {std::pair{"wave", "2020-01-18 11:00:00"}, {"bare", "row 419"}}) {
+    const std::string file = fmt::format("{}/best.safetensors", name), csv = fmt::format("{}-480.csv", name);
+    CAPTURE(name);
+    CHECK(said({"evaluate", file, "--csv", csv})
+              .starts_with(fmt::format("warning 36 of the 96 rows of test are not after {}, where", end)));
+    CHECK(said({"evaluate", file, "--csv", csv, "--split", "valid"})
+              .starts_with(fmt::format("warning 48 of the 48 rows of valid are not after {}, where", end)));
+    CHECK(said({"evaluate", file, "--csv", csv, "--split", "train"}).find("warning") == std::string::npos);
+    CHECK(said({"evaluate", file, "--csv", fmt::format("{}.csv", name)}).find("warning") ==
+          std::string::npos);
+    CHECK(said({"forecast", file, "--csv", csv}).find("errors of 58 forecasts") != std::string::npos);
+  }
+  const std::string untimed = said({"evaluate", "wave/best.safetensors", "--csv", "bare-480.csv"});
+  CHECK_MESSAGE(
+      untimed.starts_with("warning training ended with 2020-01-18 11:00:00, and the rows begin with 0:"),
+      untimed);
+  const std::string by_split = said({"forecast", "wave/best.safetensors", "--csv", "bare-480.csv"});
+  CHECK_MESSAGE(by_split.find("note: which rows are held out is by the recipe's split") != std::string::npos,
+                by_split);
+  // A model of before this was written down is taken as it was.
+  const SafetensorsFile whole(folder / "wave/best.safetensors");
+  std::vector<NamedTensor> tensors;
+  for (const auto& entry : whole.entries()) tensors.push_back({entry.name, whole.load(entry.name)});
+  Metadata metadata = whole.metadata();
+  CHECK(metadata.erase("trained_to") == 1);
+  write_safetensors(folder / "old.safetensors", tensors, metadata);
+  CHECK(said({"evaluate", "old.safetensors", "--csv", "wave-480.csv"}).find("warning") == std::string::npos);
+  CHECK(said({"forecast", "old.safetensors", "--csv", "wave-480.csv"}).find("errors of 142 forecasts") !=
+        std::string::npos);
 }
 
 TEST_CASE("every command that reads a file says what was done to it, and what its scores are worth") {

@@ -27,7 +27,13 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
                   "forecast: {} steps are more than the model's horizon of {}, and to go on it would have to "
                   "know '{}', which it does not forecast",
                   steps, horizon, series_.channels[static_cast<size_t>(input)]);
-  held_out_ = first_held_out(recipe, series_, rows_);
+  const auto after_training = saved_.first_after_training(series_);
+  held_out_ = after_training.value_or(first_held_out(recipe, series_, rows_));
+  if (!after_training && !saved_.trained_to.empty())
+    series_.notes.push_back(
+        fmt::format("which rows are held out is by the recipe's split: training ended with {}, and the rows "
+                    "begin with {}",
+                    saved_.trained_to, series_.times.text(0)));
 }
 
 std::vector<double> Forecaster::go_on(int64_t origin) {

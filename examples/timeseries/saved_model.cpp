@@ -1,5 +1,6 @@
 #include "saved_model.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -69,7 +70,28 @@ SavedModel read_saved_model(const std::filesystem::path& path) {
                 saved.channels.size(), shift.size(), scale.size());
   for (const double value : scale)
     require_input(std::isfinite(value) && value > 0, "{}: a scale in its metadata is {}", file.path(), value);
+  if (const auto end = file.metadata().find("trained_to"); end != file.metadata().end()) {
+    require_input(parse_time(end->second).has_value(),
+                  "{}: training ended with '{}' in its metadata, which is no time", file.path(),
+                  one_line(end->second));
+    saved.trained_to = end->second;
+  }
   return saved;
+}
+
+std::optional<int64_t> SavedModel::first_after_training(const Series& series) const {
+  if (trained_to.empty()) return {};
+  const Time end = *parse_time(trained_to);
+  const Times& times = series.times;
+  if ((times.form == TimeForm::number) != (end.form == TimeForm::number)) return {};
+  // Months, dates and times of day compare as far as both are written.
+  const auto trained = [&](int64_t count) {
+    if (times.form == end.form) return count <= end.count;
+    const std::string text = to_text({times.form, count});
+    const size_t length = std::min(text.size(), trained_to.size());
+    return text.substr(0, length) <= trained_to.substr(0, length);
+  };
+  return std::ranges::partition_point(times.at, trained) - times.at.begin();
 }
 
 std::vector<std::string> SavedModel::columns() const {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,12 @@ struct SavedModel {
   Recipe recipe;
   std::vector<std::string> channels;  // of the series that it was trained on, with the calendar's
   Scaling scaling;
+  // The time of the last row that trained, or its number where rows have no times. Empty: not known, as of models of
+  // earlier versions and imported ones.
+  std::string trained_to = {};
 
+  // The first row of a series that is after that. None: not known, or one has dates and the other none.
+  std::optional<int64_t> first_after_training(const Series& series) const;
   // Those without the calendar's.
   std::vector<std::string> columns() const;
   // With the weights of the file. Throws InputError as load_state_dict.

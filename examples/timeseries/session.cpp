@@ -151,10 +151,11 @@ std::vector<std::string> SeriesTraining::next_words() const {
   return csv.empty() ? std::vector<std::string>{} : std::vector<std::string>{"--csv", csv};
 }
 
-// Of a checkpoint: what resuming it compares.
+// Of a checkpoint: what resuming it compares, and what a later file of the series is compared with.
 Metadata SeriesTraining::metadata() const {
   Metadata metadata = model_metadata(recipe_, data_.series(), data_.scaling, model_);
   metadata["engine"] = model_.recurrent() ? name_of(model_.recurrent()->choice().engine) : "none";
+  metadata["trained_to"] = data_.series().times.text(data_.split.train.back().end - 1);
   const std::vector<double>& values = data_.series().values;
   metadata["series"] = fmt::format(
       "{:016x}", place_of({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double)}));
