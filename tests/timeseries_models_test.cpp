@@ -142,6 +142,9 @@ TEST_CASE("a tutorial's faults are two keys, and both warn") {
   const std::string out = timeseries_out({"baselines", "airline-tutorial"}, folder.path());
   for (const char* part : {"warning scaling.fit = \"all\"", "warning data.drop_last_pairs = 2", "46 windows"})
     CHECK_MESSAGE(out.find(part) != std::string::npos, out);
+  const std::string unscaled =
+      timeseries_out({"baselines", "airline-tutorial", "--set", "scaling.kind=none"}, folder.path());
+  CHECK(unscaled.find("warning scaling.fit") == std::string::npos);  // there is nothing to leak
   const auto rules = timeseries_json({"baselines", "airline-tutorial"}, folder.path())["test"];
   CHECK(rules["last value"]["rmse"].get<double>() == doctest::Approx(48.66).epsilon(1e-4));
   const auto full = timeseries_json({"baselines", "airline"}, folder.path())["test"];

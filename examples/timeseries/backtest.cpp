@@ -98,6 +98,9 @@ void backtest(Command& command) {
   require_input(folds >= 2 && folds <= 1000, "backtest: --folds {} must be in [2, 1000]", folds);
   require_input(test_rows >= 0, "backtest: --test-rows {} is negative", test_rows);
   Recipe recipe = load_recipe(command.positional(), options.overrides(command));
+  require_input(
+      !recipe.detects() || !command.given("test-rows"),
+      "backtest: --test-rows is for forecasts; to detect (data.label), a fold tests one of --folds blocks");
   require_input(recipe.data.test_files.empty(),
                 "backtest: the test of this recipe is files of their own (data.test_files)");
   run.program = command.program();

@@ -146,7 +146,7 @@ void require_valid_rows(const Recipe& recipe, const Series& series, const Series
 // Of a fold: its split is not the recipe's.
 std::vector<std::string> warnings_of(const Recipe& recipe, bool fold) {
   std::vector<std::string> warnings;
-  if (recipe.scaling.fit == ScalingFit::all)
+  if (recipe.scaling.fit == ScalingFit::all && recipe.scaling.kind != ScalingKind::none)
     warnings.push_back(
         "scaling.fit = \"all\": the scaling has seen the test rows, as no forecast could have");
   if (recipe.data.drop_last_pairs > 0)
