@@ -19,6 +19,7 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
   folder.write("syntax.toml", "[model]\nhidden = = 3\n");
   folder.write("words.toml", tiny + "\n[schedule]\nkind = \"linear\"\n");
   folder.write("text.toml", "[data]\ncorpus = \"text\"\n");
+  folder.write("vain.toml", "[data]\ncorpus = \"text\"\nbatch = 2\ntest_tokens = 500\n");
   write_text(folder, "empty");
   folder.write("empty/valid.txt", "");
   write_text(folder, "blank");
@@ -126,6 +127,13 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
        {"schedule.warmup", "cosine"}},
       {train + Words{"--set", "optimizer.kind=asgd", "--set", "optimizer.average_from=50"},
        {"optimizer.average_from", "training.epochs"}},
+      {train + Words{"--set", "data.corpus=text", "--set", "data.seed=3"},
+       {"data.seed", "data.corpus = \"grammar\"", "nothing reads it"}},
+      {train + Words{"--set", "training.sample_words=7"},
+       {"training.sample_words", "training.sample_every_epochs above 0", "nothing reads it"}},
+      {train + Words{"--set", "model.layers=1", "--set", "model.hidden_dropout=0.2"},
+       {"model.hidden_dropout", "model.layers above 1", "nothing reads it"}},
+      {{"train", "vain.toml"}, {"vain.toml:4", "data.test_tokens", "data.corpus = \"grammar\""}},
       {{"explain", "tiny.toml", "--set", "data.train_tokens=100_000_000_000"},
        {"data.train_tokens", "in [1, 100000000]"}},
       {train + Words{"--set", "data.test_tokens=100_000_001"}, {"data.test_tokens", "in [1, 100000000]"}},

@@ -1,7 +1,7 @@
 // A program's recipes as a struct: read, written out and compared, whatever its keys are.
 //
 //   struct Recipe { std::string name; … };
-//   constexpr RecipeForm<Recipe> form{declare_keys, check};
+//   constexpr RecipeForm<Recipe> form{declare_keys, check, unread_keys};
 //   const Recipe recipe = form.load(find_recipe("demo", "ptb"), {{"model.hidden=300", "--set"}});
 #pragma once
 
@@ -17,6 +17,10 @@ struct RecipeForm {
   void (*declare)(RecipeReader& reader, Recipe& recipe);  // the table of keys over its fields
   void (*check)(const RecipeReader& reader,
                 const Recipe& recipe);  // the rules between keys; throws InputError
+  // Those keys that nothing reads: refused where somebody said them. Also of a recipe that breaks the rules.
+  std::vector<UnreadKey> (*unread)(const Recipe& recipe) = [](const Recipe&) {
+    return std::vector<UnreadKey>{};
+  };
 
   // Throws InputError.
   Recipe load(const RecipeFile& file, const std::vector<Override>& overrides) const {
@@ -25,8 +29,10 @@ struct RecipeForm {
     RecipeReader reader;
     declare(reader, recipe);
     reader.read(file);
+    const std::vector<UnreadKey> by_itself = unread(recipe);
     for (const auto& [assignment, said] : overrides) reader.set(assignment, said);
     check(reader, recipe);
+    reader.refuse_unread(unread(recipe), by_itself);
     return recipe;
   }
   // Every key with its value.

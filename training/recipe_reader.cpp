@@ -433,6 +433,19 @@ void RecipeReader::refuse(const std::string& path, const std::string& message) c
       fmt::format("{}: '{}' {}", origin == origins_.end() ? file_ : origin->second, path, message));
 }
 
+void RecipeReader::refuse_unread(const UnreadKey& key) const {
+  refuse(key.path, fmt::format("is for {}: here nothing reads it", key.readers));
+}
+
+void RecipeReader::refuse_unread(const std::vector<UnreadKey>& keys,
+                                 const std::vector<UnreadKey>& by_itself) const {
+  for (const UnreadKey& key : keys) {
+    const bool of_recipe = given(key.path) && !spelled_out() &&
+                           std::ranges::find(by_itself, key.path, &UnreadKey::path) != by_itself.end();
+    if (overridden(key.path) || of_recipe) refuse_unread(key);
+  }
+}
+
 // --- writing -----------------------------------------------------------------------------------------------
 
 std::string RecipeReader::toml(bool comments) const {

@@ -58,6 +58,11 @@ struct RecipeKey {
   enum class Bound : uint8_t { none, closed, open } low_bound = Bound::none, high_bound = Bound::none;
 };
 
+// A key that nothing reads, the others being as they are, and what would: "model.architecture = \"dlinear\"".
+struct UnreadKey {
+  std::string path, readers;
+};
+
 class RecipeReader {
  public:
   // Keys declared from now on stand in this section. A section may be named again to add to it.
@@ -89,6 +94,12 @@ class RecipeReader {
   bool spelled_out() const { return 2 * named_ > keys_.size(); }
   // For rules between keys: throws InputError "recipes/x.toml:7: 'model.tied' <message>".
   [[noreturn]] void refuse(const std::string& path, const std::string& message) const;
+  // The same of a key that nothing reads.
+  [[noreturn]] void refuse_unread(const UnreadKey& key) const;
+  // Refuses what was said in vain: of the keys that nothing reads, one that a set() named; and one that a recipe names
+  // in which nothing reads it either (those are `by_itself`), but one that is spelled out. So a recipe's own keys may
+  // become unread by a set().
+  void refuse_unread(const std::vector<UnreadKey>& keys, const std::vector<UnreadKey>& by_itself) const;
 
   // The resolved recipe: every key with its value; read() of it gives the same values. With comments, every
   // key's description stands beside it.

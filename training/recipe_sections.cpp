@@ -113,8 +113,7 @@ void declare_schedule_keys(RecipeReader& reader, ScheduleSection& schedule) {
 static void refuse_unread_keys(const RecipeReader& reader, const TrainingSections& sections) {
   const auto& [training, optimizer, schedule] = sections;
   const auto refuse = [&](const char* path, bool read, bool says_something, const char* readers) {
-    if (!read && (says_something || reader.overridden(path)))
-      reader.refuse(path, fmt::format("is for {}: here nothing reads it", readers));
+    if (!read && (says_something || reader.overridden(path))) reader.refuse_unread({path, readers});
   };
   const OptimizerKind kind = optimizer.kind;
   const bool sgd = kind == OptimizerKind::sgd, asgd = kind == OptimizerKind::asgd, adam = !sgd && !asgd;

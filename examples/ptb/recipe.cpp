@@ -175,6 +175,18 @@ void check(const RecipeReader& reader, const Recipe& r) {
   check_training_keys(reader, r.sections());
 }
 
+std::vector<UnreadKey> unread_keys(const Recipe& r) {
+  std::vector<UnreadKey> unread;
+  if (r.data.corpus != CorpusKind::grammar)
+    for (const char* key : {"data.train_tokens", "data.valid_tokens", "data.test_tokens", "data.seed"})
+      unread.push_back({key, "data.corpus = \"grammar\""});
+  if (r.training.sample_every_epochs == 0)
+    unread.push_back({"training.sample_words", "training.sample_every_epochs above 0"});
+  if (r.model.layers == 1 && r.model.hidden_dropout != -1)  // which asks for nothing
+    unread.push_back({"model.hidden_dropout", "model.layers above 1"});
+  return unread;
+}
+
 }  // namespace
 
 DropoutRates dropout_rates(const Recipe& recipe) {
@@ -183,7 +195,7 @@ DropoutRates dropout_rates(const Recipe& recipe) {
   return {rate(m.input_dropout), rate(m.hidden_dropout), rate(m.output_dropout)};
 }
 
-static constexpr RecipeForm<Recipe> form{declare_keys, check};
+static constexpr RecipeForm<Recipe> form{declare_keys, check, unread_keys};
 
 Recipe load_recipe(const RecipeFile& file, const std::vector<Override>& overrides) {
   return form.load(file, overrides);

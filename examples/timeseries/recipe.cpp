@@ -244,6 +244,45 @@ void check(const RecipeReader& reader, const Recipe& r) {
 
 }  // namespace
 
+namespace {
+
+std::vector<UnreadKey> unread_keys(const Recipe& r) {
+  std::vector<UnreadKey> unread;
+  const auto read_if = [&](bool read, const char* readers, const std::vector<const char*>& keys) {
+    for (const char* key : keys)
+      if (!read) unread.push_back({key, readers});
+  };
+  const auto& m = r.model;
+  const bool recurrent =
+      m.architecture == Architecture::direct || m.architecture == Architecture::encoder_decoder;
+  const char* of_recurrent = "model.architecture = \"direct\" or \"encoder-decoder\"";
+  read_if(recurrent, of_recurrent,
+          {"model.cell", "model.hidden", "model.layers", "model.dropout", "model.shared_channels",
+           "model.forget_bias"});
+  // "auto" asks for nothing.
+  read_if(recurrent || m.engine == "auto", of_recurrent, {"model.engine"});
+  read_if(recurrent || m.algorithm == "auto", of_recurrent, {"model.algorithm"});
+  if (recurrent) read_if(m.cell == Cell::lstm, "model.cell = \"lstm\"", {"model.forget_bias"});
+  read_if(m.architecture == Architecture::dlinear, "model.architecture = \"dlinear\"",
+          {"model.moving_average"});
+  const SplitKind split = r.data.split;
+  read_if(split == SplitKind::fraction || split == SplitKind::shuffled,
+          "data.split = \"fraction\" or \"shuffled\"", {"data.train", "data.valid"});
+  read_if(split == SplitKind::rows, "data.split = \"rows\"",
+          {"data.train_rows", "data.valid_rows", "data.test_rows"});
+  read_if(split == SplitKind::time, "data.split = \"time\"", {"data.valid_from", "data.test_from"});
+  const char* of_forecasts = "forecasts, and there is a label (data.label)";
+  read_if(!r.detects(), of_forecasts,
+          {"data.horizon", "data.period", "data.autoregression", "training.loss", "training.quantiles"});
+  if (!r.detects())
+    read_if(r.training.loss == Loss::quantile, "training.loss = \"quantile\"", {"training.quantiles"});
+  read_if(r.detects(), "detection (data.label)", {"training.pos_weight"});
+  read_if(r.scaling.kind != ScalingKind::none, "scaling.kind = \"standard\" or \"minmax\"", {"scaling.fit"});
+  return unread;
+}
+
+}  // namespace
+
 int Recipe::middle_output() const {
   if (!has_quantiles()) return 0;
   return static_cast<int>(std::ranges::find(training.quantiles, 0.5) - training.quantiles.begin());
@@ -263,7 +302,7 @@ bool Recipe::validates() const {
   return data.valid_from != data.test_from;
 }
 
-static constexpr RecipeForm<Recipe> form{declare_keys, check};
+static constexpr RecipeForm<Recipe> form{declare_keys, check, unread_keys};
 
 Recipe load_recipe(const RecipeFile& file, const std::vector<Override>& overrides) {
   return form.load(file, overrides);
