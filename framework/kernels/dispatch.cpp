@@ -3,6 +3,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 #include <cstdlib>
 #include <string>
@@ -35,6 +38,13 @@ inline namespace amx {
 const Kernels& table();
 }
 
+// CPUID, leaf 7: bits 22 (AMX-BF16) and 24 (AMX-TILE) of EDX, which __builtin_cpu_supports does not know in every compiler.
+static bool has_tiles() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  constexpr unsigned both = 1U << 22 | 1U << 24;
+  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (edx & both) == both;
+}
+
 // AMX's registers are so large that the system wants to be asked before it saves a process's.
 static bool may_use_tiles() {
 #ifdef __linux__
@@ -53,8 +63,7 @@ std::span<const Variant> variants() {
                                  __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                                  __builtin_cpu_supports("avx512vl");
   static const bool has_bf16 = has_avx512 && __builtin_cpu_supports("avx512bf16");
-  static const bool has_amx =
-      has_bf16 && __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16") && may_use_tiles();
+  static const bool has_amx = has_bf16 && has_tiles() && may_use_tiles();
   static const Variant all[] = {{"baseline", true, baseline::table},
                                 {"avx2", has_avx2, avx2::table},
                                 {"avx512", has_avx512, avx512::table},

@@ -188,7 +188,8 @@ CudnnNetwork::Output CudnnNetwork::operator()(const Var& x, const Var& h0, const
               h_in.data(), dh_last.data(), dh.data(), sizes->c, c_in.data(), dc_last.data(), dc.data(),
               space.bytes(), weights, work, gpu::workspace(work), reserved, reserve.data()),
           "cudnnRNNBackwardData");
-    space.gather([&](void* gradients) {
+    // By name: clang before 16 captures no structured binding.
+    space.gather([&, work = work, reserved = reserved](void* gradients) {
       check(
           cudnn().backward_weights(cudnn_handle(), parts->rnn, CUDNN_WGRAD_MODE_ADD,
                                    static_cast<const int32_t*>(sizes->lengths.data()), sizes->x, x_in.data(),

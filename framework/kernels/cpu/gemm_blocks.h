@@ -119,7 +119,10 @@ void compute(const Share<P>& s, typename P::Element* scratch) {
       const int64_t back = smaller(front + kept, s.k), bottom = smaller(top + rows, s.m);
       const int64_t a_column = ceil_div(bottom - top, height) * AR;
       const auto a_from = [&](int64_t l) { return scratch + P::near + a_column * P::steps(l - front); };
-      const auto b_from = [&](int64_t l) { return scratch + (once ? b_column * P::steps(l - front) : 0); };
+      // `once` by name: clang before 16 captures no structured binding.
+      const auto b_from = [&, once = once](int64_t l) {
+        return scratch + (once ? b_column * P::steps(l - front) : 0);
+      };
       for (int64_t l = front; l < back; l += kc)
         P::pack_a(s.a.at(top, l), bottom - top, height, smaller(kc, back - l), a_from(l));
       for (int64_t left = 0; left < s.n; left += nc)
