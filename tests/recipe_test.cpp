@@ -189,6 +189,7 @@ TEST_CASE("recipe: what is not TOML is answered with line and column") {
   CHECK(lacks(p.error("[data]\nseed = 1\npath = penn\n"), {"x.toml:3:", "not TOML", "quotes"}) == "");
   CHECK(p.error("[model]\nhidden = \n").find("quotes") == std::string::npos);
   CHECK(lacks(p.error("[model\n"), {"recipes/x.toml:1:7: not TOML: "}) == "");
+  CHECK(p.error("[model]\nhidden = 3\n[#data]\nseed = 1\n") == "recipes/x.toml:3: not TOML");
   CHECK(lacks(p.error(std::string("\0\0\0", 3)), {"recipes/x.toml:1:1: not TOML: "}) == "");
   CHECK(lacks(p.error("[model]\nengine = \"\xff\xfe\""), {"recipes/x.toml:2:", "not TOML"}) == "");
   CHECK(lacks(p.error("[data]\ntargets = " + std::string(100000, '[')), {"recipes/x.toml:2:", "not TOML"}) ==

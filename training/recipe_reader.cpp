@@ -10,6 +10,11 @@
 
 #include <fmt/format.h>
 
+// What toml++ takes for granted where a file need not keep it ("[#data]"): an error in that file, not the end of the process.
+struct TakenForGranted {};
+[[noreturn]] static void taken_for_granted() { throw TakenForGranted(); }
+#define TOML_ASSERT(expr) (static_cast<bool>(expr) ? void() : taken_for_granted())
+#undef NDEBUG  // which would take these out
 // Whole, as headers: a distribution's flags may ask for its library instead.
 #undef TOML_HEADER_ONLY
 #undef TOML_SHARED_LIB
@@ -307,10 +312,29 @@ std::string RecipeReader::unknown_key(const std::string& section, const std::str
 
 // --- reading -----------------------------------------------------------------------------------------------
 
+static bool takes_for_granted(std::string_view text) {
+  try {
+    static_cast<void>(toml::parse(text));
+  } catch (const toml::parse_error&) {
+  } catch (const TakenForGranted&) { return true; }
+  return false;
+}
+
+// The line, from 1, at which toml++ fails so: the last one of the shortest text that makes it.
+static int64_t line_taken_for_granted(std::string_view text) {
+  std::vector<std::size_t> ends;  // of the lines
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (text[i] == '\n' || i + 1 == text.size()) ends.push_back(i + 1);
+  const auto passes = [&](std::size_t end) { return !takes_for_granted(text.substr(0, end)); };
+  return std::ranges::partition_point(ends, passes) - ends.begin() + 1;
+}
+
 void RecipeReader::read(const RecipeFile& file) {
   toml::table document;
   try {
     document = toml::parse(file.text);
+  } catch (const TakenForGranted&) {
+    throw InputError(fmt::format("{}:{}: not TOML", file.origin, line_taken_for_granted(file.text)));
   } catch (const toml::parse_error& error) {
     const auto& at = error.source().begin;
     throw InputError(fmt::format(
@@ -395,7 +419,8 @@ void RecipeReader::set(std::string_view text, const std::string& said) {
       const toml::table all = toml::parse("all = { value = " + toml_value + " }");
       if (const toml::table* table = all["all"].as_table(); table && table->size() == 1 && all.size() == 1)
         return *table;
-    } catch (const toml::parse_error&) {}
+    } catch (const toml::parse_error&) {
+    } catch (const TakenForGranted&) {}
     return {};
   };
   toml::table table = parsed(value);
