@@ -18,9 +18,7 @@ struct RecipeForm {
   void (*check)(const RecipeReader& reader,
                 const Recipe& recipe);  // the rules between keys; throws InputError
   // Those keys that nothing reads: refused where somebody said them. Also of a recipe that breaks the rules.
-  std::vector<UnreadKey> (*unread)(const Recipe& recipe) = [](const Recipe&) {
-    return std::vector<UnreadKey>{};
-  };
+  UnreadKeys (*unread)(const Recipe& recipe) = [](const Recipe&) { return UnreadKeys{}; };
 
   // Throws InputError.
   Recipe load(const RecipeFile& file, const std::vector<Override>& overrides) const {
@@ -29,10 +27,10 @@ struct RecipeForm {
     RecipeReader reader;
     declare(reader, recipe);
     reader.read(file);
-    const std::vector<UnreadKey> by_itself = unread(recipe);
+    const UnreadKeys by_itself = unread(recipe);
     for (const auto& [assignment, said] : overrides) reader.set(assignment, said);
-    check(reader, recipe);
     reader.refuse_unread(unread(recipe), by_itself);
+    check(reader, recipe);
     return recipe;
   }
   // Every key with its value.

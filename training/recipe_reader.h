@@ -13,54 +13,31 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
+#include <initializer_list>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "training/recipe_file.h"
+#include "training/recipe_key.h"
 
 namespace unroll {
 
-// A variable whose values have names in a recipe.
-struct RecipeChoice {
-  std::function<std::size_t()> get;  // index into the key's words
-  std::function<void(std::size_t)> set;
-};
-
-// One declared key. The functions narrow what is accepted and return the key, to be chained.
-struct RecipeKey {
-  using Field =
-      std::variant<bool*, int*, int64_t*, uint64_t*, float*, double*, std::string*, std::vector<std::string>*,
-                   std::vector<int>*, std::vector<double>*, RecipeChoice>;
-
-  RecipeKey& at_least(double bound);                    // numbers, and elements of lists: low <= value
-  RecipeKey& above(double bound);                       // low < value
-  RecipeKey& at_most(double bound);                     // value <= high
-  RecipeKey& below(double bound);                       // value < high
-  RecipeKey& one_of(std::vector<std::string> choices);  // strings, and elements of lists
-  RecipeKey& unit(std::string text);                    // "words", "steps": for the documentation
-  RecipeKey& source(std::string text);                  // where the default, or the method, comes from
-
-  std::string path() const { return section + "." + name; }
-  std::string type() const;   // "a whole number", "true or false", "one of sgd, adam"
-  std::string range() const;  // "at least 1", "in [0, 1)", ""
-  std::string value() const;  // as TOML
-  std::string default_value;  // as TOML
-  std::string section, name, description, unit_text, source_text;
-  Field field;
-  std::vector<std::string> words;  // accepted ones; empty: any
-  double low = 0, high = 0;
-  enum class Bound : uint8_t { none, closed, open } low_bound = Bound::none, high_bound = Bound::none;
-};
-
-// A key that nothing reads, the others being as they are, and what would: "model.architecture = \"dlinear\"".
+// A key that nothing reads, the others being as they are.
 struct UnreadKey {
-  std::string path, readers;
+  std::string path;
+  std::string readers;  // what would: "model.architecture = \"dlinear\""
+  bool asks = false;    // its value would then do something: momentum that is not 0
+};
+struct UnreadKeys {
+  std::vector<UnreadKey> keys;
+  // Adds those keys, unless they are read.
+  void add_unless(bool read, const std::string& readers, std::initializer_list<const char*> paths,
+                  bool asks = false);
+  bool contains(const std::string& path) const;
 };
 
 class RecipeReader {
@@ -94,12 +71,10 @@ class RecipeReader {
   bool spelled_out() const { return 2 * named_ > keys_.size(); }
   // For rules between keys: throws InputError "recipes/x.toml:7: 'model.tied' <message>".
   [[noreturn]] void refuse(const std::string& path, const std::string& message) const;
-  // The same of a key that nothing reads.
-  [[noreturn]] void refuse_unread(const UnreadKey& key) const;
-  // Refuses what was said in vain: of the keys that nothing reads, one that a set() named; and one that a recipe names
-  // in which nothing reads it either (those are `by_itself`), but one that is spelled out. So a recipe's own keys may
-  // become unread by a set().
-  void refuse_unread(const std::vector<UnreadKey>& keys, const std::vector<UnreadKey>& by_itself) const;
+  // The same of what was said in vain. Of the keys that nothing reads: one that asks for something; one that a set()
+  // named; and one that a recipe names in which nothing reads it either (those are `by_itself`), but one that is
+  // spelled out. So a recipe's own keys may become unread by a set().
+  void refuse_unread(const UnreadKeys& unread, const UnreadKeys& by_itself) const;
 
   // The resolved recipe: every key with its value; read() of it gives the same values. With comments, every
   // key's description stands beside it.

@@ -108,33 +108,30 @@ void declare_schedule_keys(RecipeReader& reader, ScheduleSection& schedule) {
   reader.key("minimum", schedule.minimum, "cosine: the last learning rate").at_least(0);
 }
 
-// A key that the present kind does not read is an error where it would do something under another (momentum that is not
-// 0), and where it was set for this run.
-static void refuse_unread_keys(const RecipeReader& reader, const TrainingSections& sections) {
+UnreadKeys unread_training_keys(const TrainingSections& sections) {
   const auto& [training, optimizer, schedule] = sections;
-  const auto refuse = [&](const char* path, bool read, bool says_something, const char* readers) {
-    if (!read && (says_something || reader.overridden(path))) reader.refuse_unread({path, readers});
-  };
   const OptimizerKind kind = optimizer.kind;
-  const bool sgd = kind == OptimizerKind::sgd, asgd = kind == OptimizerKind::asgd, adam = !sgd && !asgd;
-  refuse("optimizer.momentum", sgd, optimizer.momentum != 0, "optimizer.kind = \"sgd\"");
-  refuse("optimizer.nesterov", sgd, optimizer.nesterov, "optimizer.kind = \"sgd\"");
-  for (const char* key : {"optimizer.beta1", "optimizer.beta2", "optimizer.epsilon"})
-    refuse(key, adam, false, "optimizer.kind = \"adam\" or \"adamw\"");
-  refuse("optimizer.average_from", asgd, optimizer.average_from != 0, "optimizer.kind = \"asgd\"");
-  refuse("optimizer.non_monotone", asgd && optimizer.average_from == 0, false,
-         "optimizer.kind = \"asgd\" with optimizer.average_from = 0");
+  const bool sgd = kind == OptimizerKind::sgd, asgd = kind == OptimizerKind::asgd;
   const bool step = schedule.kind == ScheduleKind::step, cosine = schedule.kind == ScheduleKind::cosine;
-  refuse("schedule.after", step, false, "schedule.kind = \"step\"");
-  refuse("schedule.factor", step || schedule.kind == ScheduleKind::plateau, false,
-         "schedule.kind = \"step\" or \"plateau\"");
-  refuse("schedule.warmup", cosine, schedule.warmup != 0, "schedule.kind = \"cosine\"");
-  refuse("schedule.minimum", cosine, schedule.minimum != 0, "schedule.kind = \"cosine\"");
+  UnreadKeys unread;
+  unread.add_unless(sgd, "optimizer.kind = \"sgd\"", {"optimizer.momentum"}, optimizer.momentum != 0);
+  unread.add_unless(sgd, "optimizer.kind = \"sgd\"", {"optimizer.nesterov"}, optimizer.nesterov);
+  unread.add_unless(!sgd && !asgd, "optimizer.kind = \"adam\" or \"adamw\"",
+                    {"optimizer.beta1", "optimizer.beta2", "optimizer.epsilon"});
+  unread.add_unless(asgd, "optimizer.kind = \"asgd\"", {"optimizer.average_from"},
+                    optimizer.average_from != 0);
+  unread.add_unless(asgd && optimizer.average_from == 0,
+                    "optimizer.kind = \"asgd\" with optimizer.average_from = 0", {"optimizer.non_monotone"});
+  unread.add_unless(step, "schedule.kind = \"step\"", {"schedule.after"});
+  unread.add_unless(step || schedule.kind == ScheduleKind::plateau, "schedule.kind = \"step\" or \"plateau\"",
+                    {"schedule.factor"});
+  unread.add_unless(cosine, "schedule.kind = \"cosine\"", {"schedule.warmup"}, schedule.warmup != 0);
+  unread.add_unless(cosine, "schedule.kind = \"cosine\"", {"schedule.minimum"}, schedule.minimum != 0);
+  return unread;
 }
 
 void check_training_keys(const RecipeReader& reader, const TrainingSections& sections) {
   const auto& [training, optimizer, schedule] = sections;
-  refuse_unread_keys(reader, sections);
   if (optimizer.nesterov && optimizer.momentum == 0)
     reader.refuse("optimizer.nesterov", "needs optimizer.momentum above 0");
   if (optimizer.average_from > training.epochs)

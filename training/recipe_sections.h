@@ -71,6 +71,8 @@ struct TrainingSections {
 void declare_training_keys(RecipeReader& reader, TrainingSection& training);
 void declare_optimizer_keys(RecipeReader& reader, OptimizerSection& optimizer);
 void declare_schedule_keys(RecipeReader& reader, ScheduleSection& schedule);
+// Those of [optimizer] and [schedule] that their present kind does not read. A recipe's unread keys begin with them.
+UnreadKeys unread_training_keys(const TrainingSections& sections);
 // The rules between these keys. Throws InputError.
 void check_training_keys(const RecipeReader& reader, const TrainingSections& sections);
 

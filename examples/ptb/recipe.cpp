@@ -175,15 +175,14 @@ void check(const RecipeReader& reader, const Recipe& r) {
   check_training_keys(reader, r.sections());
 }
 
-std::vector<UnreadKey> unread_keys(const Recipe& r) {
-  std::vector<UnreadKey> unread;
-  if (r.data.corpus != CorpusKind::grammar)
-    for (const char* key : {"data.train_tokens", "data.valid_tokens", "data.test_tokens", "data.seed"})
-      unread.push_back({key, "data.corpus = \"grammar\""});
-  if (r.training.sample_every_epochs == 0)
-    unread.push_back({"training.sample_words", "training.sample_every_epochs above 0"});
-  if (r.model.layers == 1 && r.model.hidden_dropout != -1)  // which asks for nothing
-    unread.push_back({"model.hidden_dropout", "model.layers above 1"});
+UnreadKeys unread_keys(const Recipe& r) {
+  UnreadKeys unread = unread_training_keys(r.sections());
+  unread.add_unless(r.data.corpus == CorpusKind::grammar, "data.corpus = \"grammar\"",
+                    {"data.train_tokens", "data.valid_tokens", "data.test_tokens", "data.seed"});
+  unread.add_unless(r.training.sample_every_epochs > 0, "training.sample_every_epochs above 0",
+                    {"training.sample_words"});
+  const bool asks_for_nothing = r.model.hidden_dropout == -1;
+  unread.add_unless(r.model.layers > 1 || asks_for_nothing, "model.layers above 1", {"model.hidden_dropout"});
   return unread;
 }
 

@@ -242,42 +242,37 @@ void check(const RecipeReader& reader, const Recipe& r) {
   check_training_keys(reader, r.sections());
 }
 
-}  // namespace
-
-namespace {
-
-std::vector<UnreadKey> unread_keys(const Recipe& r) {
-  std::vector<UnreadKey> unread;
-  const auto read_if = [&](bool read, const char* readers, const std::vector<const char*>& keys) {
-    for (const char* key : keys)
-      if (!read) unread.push_back({key, readers});
-  };
+UnreadKeys unread_keys(const Recipe& r) {
+  UnreadKeys unread = unread_training_keys(r.sections());
   const auto& m = r.model;
   const bool recurrent =
       m.architecture == Architecture::direct || m.architecture == Architecture::encoder_decoder;
   const char* of_recurrent = "model.architecture = \"direct\" or \"encoder-decoder\"";
-  read_if(recurrent, of_recurrent,
-          {"model.cell", "model.hidden", "model.layers", "model.dropout", "model.shared_channels",
-           "model.forget_bias"});
+  unread.add_unless(recurrent, of_recurrent,
+                    {"model.cell", "model.hidden", "model.layers", "model.dropout", "model.shared_channels",
+                     "model.forget_bias"});
   // "auto" asks for nothing.
-  read_if(recurrent || m.engine == "auto", of_recurrent, {"model.engine"});
-  read_if(recurrent || m.algorithm == "auto", of_recurrent, {"model.algorithm"});
-  if (recurrent) read_if(m.cell == Cell::lstm, "model.cell = \"lstm\"", {"model.forget_bias"});
-  read_if(m.architecture == Architecture::dlinear, "model.architecture = \"dlinear\"",
-          {"model.moving_average"});
+  unread.add_unless(recurrent || m.engine == "auto", of_recurrent, {"model.engine"});
+  unread.add_unless(recurrent || m.algorithm == "auto", of_recurrent, {"model.algorithm"});
+  if (recurrent) unread.add_unless(m.cell == Cell::lstm, "model.cell = \"lstm\"", {"model.forget_bias"});
+  unread.add_unless(m.architecture == Architecture::dlinear, "model.architecture = \"dlinear\"",
+                    {"model.moving_average"});
   const SplitKind split = r.data.split;
-  read_if(split == SplitKind::fraction || split == SplitKind::shuffled,
-          "data.split = \"fraction\" or \"shuffled\"", {"data.train", "data.valid"});
-  read_if(split == SplitKind::rows, "data.split = \"rows\"",
-          {"data.train_rows", "data.valid_rows", "data.test_rows"});
-  read_if(split == SplitKind::time, "data.split = \"time\"", {"data.valid_from", "data.test_from"});
+  unread.add_unless(split == SplitKind::fraction || split == SplitKind::shuffled,
+                    "data.split = \"fraction\" or \"shuffled\"", {"data.train", "data.valid"});
+  unread.add_unless(split == SplitKind::rows, "data.split = \"rows\"",
+                    {"data.train_rows", "data.valid_rows", "data.test_rows"});
+  unread.add_unless(split == SplitKind::time, "data.split = \"time\"", {"data.valid_from", "data.test_from"});
   const char* of_forecasts = "forecasts, and there is a label (data.label)";
-  read_if(!r.detects(), of_forecasts,
-          {"data.horizon", "data.period", "data.autoregression", "training.loss", "training.quantiles"});
+  unread.add_unless(
+      !r.detects(), of_forecasts,
+      {"data.horizon", "data.period", "data.autoregression", "training.loss", "training.quantiles"});
   if (!r.detects())
-    read_if(r.training.loss == Loss::quantile, "training.loss = \"quantile\"", {"training.quantiles"});
-  read_if(r.detects(), "detection (data.label)", {"training.pos_weight"});
-  read_if(r.scaling.kind != ScalingKind::none, "scaling.kind = \"standard\" or \"minmax\"", {"scaling.fit"});
+    unread.add_unless(r.training.loss == Loss::quantile, "training.loss = \"quantile\"",
+                      {"training.quantiles"});
+  unread.add_unless(r.detects(), "detection (data.label)", {"training.pos_weight"});
+  unread.add_unless(r.scaling.kind != ScalingKind::none, "scaling.kind = \"standard\" or \"minmax\"",
+                    {"scaling.fit"});
   return unread;
 }
 
