@@ -125,7 +125,8 @@ class Runner:
         return dict(os.environ) | threads_environment(self.threads) | dict(config.env) | path
 
     def command(self, config: Config) -> list[str]:
-        libraries = [self.mkl if p == "mkl" else p for p in config.preload]
+        # None: this processor needs no such help, whatever machine the configuration was found on
+        libraries = [self.mkl if p == "mkl" else p for p in config.preload if p != "mkl" or self.mkl]
         # `env` sets the preload for the program alone, not for this Python's own children on the way
         preload = ["env", "LD_PRELOAD=" + ":".join(libraries)] if libraries else []
         return [*preload, self.python, str(SCRIPT)]

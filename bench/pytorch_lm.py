@@ -285,9 +285,9 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     gradients = sum(held(p.grad) * p.element_size() for p in model.parameters() if p.grad is not None) / 2**20
     costs: dict[str, Any] = {"start_up_seconds": round(start_up, 2), "first_step_seconds": round(first_step, 2)}
     if args.device == "cuda":
-        free, total = torch.cuda.mem_get_info()
+        free, on_device = torch.cuda.mem_get_info()
         costs |= {"tensors_mib": round(torch.cuda.max_memory_allocated() / 2**20, 1),
-                  "device_mib": round((total - free) / 2**20, 1), "gpu": torch.cuda.get_device_name()}
+                  "device_mib": round((on_device - free) / 2**20, 1), "gpu": torch.cuda.get_device_name()}
         if args.peak:
             # forward and backward of the two layers' and the decoder's products, a multiply-add as two
             flops_per_word = 6 * (2 * 8 * hidden**2 + hidden * VOCAB)

@@ -129,6 +129,8 @@ class Training:
                   {"params": [p for p in self.parameters if p.dim() == 1], "weight_decay": 0.0 if one_bias else decay}]
         if recipe["optimizer"]["kind"] not in ("sgd", "asgd") or recipe["optimizer"]["momentum"] > 0:
             raise SystemExit("only plain gradient descent is spelled out here")
+        if recipe["training"]["accumulate"] != 1:
+            raise SystemExit("every window makes a step here: training.accumulate must be 1")
         self.optimizer = torch.optim.SGD(groups, lr=recipe["optimizer"]["learning_rate"])
 
     def step(self, tokens: torch.Tensor, targets: torch.Tensor, state: list[Any], rate: float) -> tuple[float, list[Any]]:
@@ -142,7 +144,8 @@ class Training:
             objective = objective * len(tokens)
         self.optimizer.zero_grad()
         objective.backward()
-        nn.utils.clip_grad_norm_(self.parameters, t["clip"])
+        if t["clip"] > 0:
+            nn.utils.clip_grad_norm_(self.parameters, t["clip"])
         for group in self.optimizer.param_groups:
             group["lr"] = rate * (len(tokens) / data["bptt"] if data["variable_bptt"] else 1)
         self.optimizer.step()

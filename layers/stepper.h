@@ -7,7 +7,7 @@
 //
 // The values are those of the layers called on a whole window, to rounding, whichever their engine. A stepper
 // shares the weights with the layers, whose ParameterSet must outlive it, and has a state of its own: several
-// may step through one model, also in several threads.
+// may step through one model; on a CPU also in several threads.
 #pragma once
 
 #include <span>

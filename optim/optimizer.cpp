@@ -291,7 +291,12 @@ AveragedWeights::AveragedWeights(Optimizer& optimizer) : optimizer_(optimizer) {
   if (const Tensor* averages = optimizer.averages()) averages_ = *averages;
   swap();
 }
-AveragedWeights::~AveragedWeights() { swap(); }
+AveragedWeights::~AveragedWeights() {
+  try {
+    swap();
+  } catch (const Error&) {  // the device is gone, and with it what it held; whatever follows says so
+  }
+}
 
 void AveragedWeights::swap() {
   if (!averages_.defined()) return;
@@ -299,11 +304,11 @@ void AveragedWeights::swap() {
   const Tensor& weights = optimizer_.parameters().values();
   constexpr int at_once = 1 << 18;
   const int size = weights.dim(0);
-  const Tensor kept({std::min(at_once, size)});
+  if (!between_.defined()) between_ = Tensor({std::min(at_once, size)});
   for (int begin = 0; begin < size; begin += at_once) {
     const int end = std::min(size, begin + at_once);
     const Tensor mine = weights.slice(begin, end), other = averages_.slice(begin, end);
-    const Tensor between = kept.slice(0, end - begin);
+    const Tensor between = between_.slice(0, end - begin);
     between.copy_from(mine), mine.copy_from(other), other.copy_from(between);
   }
   optimizer_.averaged_in_ = !optimizer_.averaged_in_;

@@ -243,6 +243,7 @@ class AveragedWeights {
  private:
   void swap();
   Optimizer& optimizer_;
+  Tensor between_;   // a part of them, on its way
   Tensor averages_;  // those there were at the beginning, if any
 };
 

@@ -440,6 +440,11 @@ TEST_CASE("--dry-run and --overfit-one-batch write nothing") {
   const auto json = ptb_json({"train", "tiny.toml", "--dry-run"}, folder.path());
   CHECK(json["tokens"] == 100);
   CHECK(json["test_perplexity"].is_null());
+  for (const Words& waits : {Words{"--set", "training.patience=2"},
+                             Words{"--set", "optimizer.kind=asgd", "--set", "optimizer.average_from=0"}}) {
+    CHECK(ptb_out(Words{"train", "tiny.toml", "--dry-run"} + waits, folder.path()).find("one step") !=
+          std::string::npos);
+  }
   const Words overfit = {"train", "tiny.toml", "--overfit-one-batch"};
   CHECK(ptb_out(overfit, folder.path()).find("learnt by heart in") != std::string::npos);
   const ProgramRun hopeless = ptb(overfit + Words{"--set", "optimizer.learning_rate=1e-9"}, folder.path());

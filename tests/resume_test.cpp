@@ -9,6 +9,7 @@
 #include <thread>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <sys/file.h>
 
 #include "tests/program.h"
@@ -230,8 +231,16 @@ TEST_CASE("SIGINT, SIGTERM and SIGHUP: a checkpoint, how to resume, 130, 143 and
       int64_t epochs = 0;
       for (const std::string& record : timeless_log(folder / "run"))
         epochs += record.find("\"kind\":\"epoch\"") != std::string::npos;
-      const ProgramRun resumed =
-          run(subject, {"resume", "run", "--set", fmt::format("training.epochs={}", epochs)}, folder);
+      const auto resumed_to = [&](int64_t last) {
+        return run(subject, {"resume", "run", "--set", fmt::format("training.epochs={}", last)}, folder);
+      };
+      // In the middle of an epoch the weights are not those that the epochs before it ended with.
+      const auto state = SafetensorsFile(folder / "run/last.safetensors").metadata().at("training");
+      const bool in_an_epoch = nlohmann::json::parse(state).at("state").at("window") != 0;
+      const ProgramRun without_it = resumed_to(epochs);
+      CHECK_MESSAGE(without_it.code == (in_an_epoch ? 2 : 0), without_it.err);
+      if (in_an_epoch) CHECK(lacks(without_it.err, {"run/last.safetensors", "training.epochs"}) == "");
+      const ProgramRun resumed = resumed_to(epochs + 1);
       CHECK_MESSAGE(resumed.code == 0, resumed.err);
       CHECK(resumed.out.find("resumed after step") != std::string::npos);
     }

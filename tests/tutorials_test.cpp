@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/program.h"
+#include "tests/support.h"
 
 TEST_CASE("the first model tells its two classes apart") {
   const Folder folder;
@@ -40,4 +41,20 @@ TEST_CASE("step by step, a model of PyTorch is as surprised by each word as it w
     CHECK(refused.out.empty());
     CHECK_MESSAGE(lines_of(refused.err).size() == 1, refused.err);
   }
+}
+
+TEST_CASE("step by step, a model with options that it would pass over is refused") {
+  const Folder folder;
+  const ProgramRun trained = run_program(
+      program_named("ptb"),
+      {"train", "demo", "--out", "run", "--set", "model.residual=true", "--set", "model.embedding=8", "--set",
+       "model.hidden=8", "--set", "data.train_tokens=20000", "--set", "training.epochs=1"},
+      folder.path());
+  REQUIRE_MESSAGE(trained.code == 0, trained.err);
+  const ProgramRun refused =
+      run_program("/bin/sh", {"-c", "echo a b | " + program_named("step_by_step") + " run/last.safetensors"},
+                  folder.path());
+  CHECK(refused.code == 2);
+  CHECK_MESSAGE(unroll::lacks(lines_of(refused.err).at(0), {"run/last.safetensors", "residual"}) == "",
+                refused.err);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "framework/check.h"
+#include "training/file_size_signal.h"
 
 namespace unroll {
 
@@ -31,6 +32,7 @@ AppendFile& AppendFile::operator=(AppendFile&& other) noexcept {
 
 void AppendFile::append(std::string_view bytes) {
   const off_t end = lseek(descriptor_, 0, SEEK_END);
+  const HoldFileSizeSignal hold;
   while (!bytes.empty()) {
     const ssize_t written = write(descriptor_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;

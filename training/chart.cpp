@@ -144,6 +144,7 @@ class Drawing {
       svg_ += text(width_, 13, "end", "name", chart_.right_name);
     }
     for (const double value : round_ticks(x_.low, x_.high, columns)) {
+      if (!chart_.x_texts.empty() && value != std::round(value)) continue;  // between two that have names
       svg_ += line(x_(value), bottom_, x_(value), bottom_ + 4, "axis");
       svg_ +=
           text(x_(value), bottom_ + 18, x_(value) > right_ - 12 ? "end" : "middle", "tick", x_text(value));

@@ -277,8 +277,9 @@ std::vector<Figure> figures_of(const RunDescription& run, const Course& course) 
   const LogRecord& last = records.back();
   figures.push_back({"training time", format_duration(last.seconds),
                      fmt::format("{} step{}", with_commas(last.step), last.step == 1 ? "" : "s")});
-  figures.push_back({run.names.unit + "/s", format_number(static_cast<double>(last.count) / last.seconds),
-                     fmt::format("{} in training", format_number(static_cast<double>(last.count)))});
+  if (last.seconds > 0)
+    figures.push_back({run.names.unit + "/s", format_number(static_cast<double>(last.count) / last.seconds),
+                       fmt::format("{} in training", format_number(static_cast<double>(last.count)))});
   return figures;
 }
 

@@ -351,6 +351,11 @@ std::optional<Differences> Trainer::resume(const TrainingTask& task) {
         windows == 0 || state_.windows == windows,
         "{}: it stands at window {} of {} in epoch {}; an epoch of {} windows cannot go on from there",
         path.string(), state_.window, state_.windows, state_.epoch + 1, windows);
+    require_input(
+        windows == 0 || state_.epoch < options_.epochs,
+        "{}: it stands at window {} of {} in epoch {}, with training.epochs = {}: that epoch must be "
+        "among them",
+        path.string(), state_.window, state_.windows, state_.epoch + 1, options_.epochs);
   }
   // What a process that was killed had not finished writing. Where nothing can be removed nothing can be written, and
   // the log says so.

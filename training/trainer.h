@@ -141,7 +141,7 @@ class Trainer {
 
   // Goes on where the folder's last checkpoint stands: run() then trains what is left. Nothing if there is no
   // checkpoint yet. The log is cut to what the checkpoint has seen. Throws InputError as read_checkpoint, and
-  // where the epoch it stands in has other windows than the task.
+  // where the epoch it stands in has other windows than the task, or is beyond the last one.
   std::optional<Differences> resume(const TrainingTask& task);
 
   // Trains until finished(). Throws Error where the folder has a run that resume() was not asked for, and where a checkpoint
@@ -149,8 +149,10 @@ class Trainer {
   void run(const TrainingTask& task);
   // From a callback: run() returns after the present epoch.
   void stop() { stopped_ = true; }
-  // All epochs are complete, or patience is at its end.
-  bool finished() const { return state_.epoch >= options_.epochs || out_of_patience(); }
+  // All epochs are complete, or patience is at its end, which is looked at between epochs.
+  bool finished() const {
+    return state_.epoch >= options_.epochs || (state_.window == 0 && out_of_patience());
+  }
   bool out_of_patience() const;
 
   const TrainerState& state() const { return state_; }

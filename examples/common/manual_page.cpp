@@ -22,6 +22,8 @@ std::string escaped(const std::string& text) {
       result += "\\-";
     else if (c == '\'')
       result += "\\(aq";
+    else if (c == '"')
+      result += "\\(dq";
     else if (c == '^')
       result += "\\(ha";
     else if (c == '~')

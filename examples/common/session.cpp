@@ -85,8 +85,10 @@ void Session::run() {
   }
   voice_.say("\n");
   describe_run(folder);
-  if (options_.resume && trainer.finished()) keep_what_was_measured(folder);
-  write_run_description(folder, description_);
+  if (options_.resume && trainer.finished())
+    keep_what_was_measured(folder);  // its results stand there until they are found again
+  else
+    write_run_description(folder, description_);
   TrainingTask task = trainee_.task;
   task.after_epoch = [&](const EpochReport& epoch) {
     if (trainee_.after_epoch) trainee_.after_epoch(epoch.epoch);

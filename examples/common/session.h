@@ -1,8 +1,8 @@
 // One training run of a program, around the loop of training/trainer.h: its folder, what is said as it
 // begins, goes on and ends, its checkpoints, its resumption, its page.
 //
-//   Session session(options, trainee);       // the program's model and data, and what there is to say about
-//   them session.run();
+//   Session session(options, trainee);  // the program's model and data, and what there is to say about them
+//   session.run();
 //
 // What it trains is the program's affair: nothing here is about language models, or about series.
 #pragma once

@@ -18,6 +18,7 @@ TrainerOptions Session::one_window_options(int steps) const {
   options.epochs = steps;
   options.accumulate = 1;
   options.schedule.reset();
+  options.patience = options.non_monotone = 0;  // nothing is validated
   options.progress.mode = ProgressOptions::Mode::silent;
   return options;
 }

@@ -41,7 +41,12 @@ void Session::keep_what_was_measured(const fs::path& folder) {
 
 // Between two epochs the profile goes on. Of epochs that are over in a moment, few are followed by a page.
 void Session::write_page_in_time(const fs::path& folder) {
-  if (std::chrono::steady_clock::now() - last_page_ >= std::chrono::seconds(1)) write_page(folder);
+  if (std::chrono::steady_clock::now() - last_page_ < std::chrono::seconds(1)) return;
+  try {
+    write_page(folder);
+  } catch (const Error& error) {  // the next epoch writes it; no training ends for a page
+    voice_.say("page    not written now: {}\n", error.what());
+  }
 }
 
 void Session::write_page(const fs::path& folder) {

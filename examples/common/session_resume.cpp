@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "data/text_file.h"
+#include "examples/common/invocation.h"
 #include "examples/common/session.h"
 #include "training/atomic_file.h"
 
@@ -14,10 +15,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Keys that decide how long and how safely is trained, and no number.
-constexpr std::array harmless = {
-    "training.epochs",           "training.patience",           "training.keep",
-    "training.save_every_steps", "training.save_every_minutes", "training.log_every"};
+// Keys that decide how long and how safely is trained, and no number; and the engine, of which it counts what it became.
+constexpr std::array harmless = {"training.epochs",
+                                 "training.patience",
+                                 "training.keep",
+                                 "training.on_divergence",
+                                 "training.save_every_steps",
+                                 "training.save_every_minutes",
+                                 "training.log_every",
+                                 "model.engine"};
 // Keys whose effect on what was trained so far cannot be taken back.
 constexpr std::array fixed = {"optimizer.kind", "optimizer.average_from"};
 
@@ -44,9 +50,10 @@ void make_up_for_missing(const fs::path& last, const LogNames& names, const std:
   throw InputError(fmt::format(
       "{}: is missing, and the run is not begun again over {}; {}'{} train {}' begins in another folder",
       last.string(), there,
-      has_best ? fmt::format("'cp {} {}' lets it go on from the best epoch, ", best.string(), last.string())
+      has_best ? fmt::format("'cp {} {}' lets it go on from the best epoch, ", shell_word(best.string()),
+                             shell_word(last.string()))
                : "",
-      program, (folder / "recipe.toml").string()));
+      invocation(program), shell_word((folder / "recipe.toml").string())));
 }
 
 }  // namespace

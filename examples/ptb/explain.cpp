@@ -76,7 +76,9 @@ void print_traffic(const Recipe& r, const LanguageModel& model, double vocab) {
   const LayerSizes layers(model);
   const double batch = r.data.batch, window = batch * r.data.bptt, real_size = sizeof(real);
   const double recurrent = layers.recurrent + layers.projection;
-  const double others = static_cast<double>(model.params.count()) - recurrent - vocab * r.model.embedding;
+  const double looked_up =
+      r.model.tied ? 0 : vocab * r.model.embedding;  // a few rows; tied, the decoder reads all
+  const double others = static_cast<double>(model.params.count()) - recurrent - looked_up;
   const double kept = r.model.embedding + 7 * layers.units;
   fmt::print("Traffic, bytes per token in training (at least)\n");
   print_table({{"recurrent weights", "forward and back, for each step of the batch",

@@ -181,8 +181,12 @@ UnreadKeys unread_keys(const Recipe& r) {
                     {"data.train_tokens", "data.valid_tokens", "data.test_tokens", "data.seed"});
   unread.add_unless(r.training.sample_every_epochs > 0, "training.sample_every_epochs above 0",
                     {"training.sample_words"});
-  const bool asks_for_nothing = r.model.hidden_dropout == -1;
-  unread.add_unless(r.model.layers > 1 || asks_for_nothing, "model.layers above 1", {"model.hidden_dropout"});
+  const auto& m = r.model;
+  const bool has_hidden = m.layers > 1, as_dropout = m.hidden_dropout == -1;  // which asks for nothing
+  unread.add_unless(has_hidden || as_dropout, "model.layers above 1", {"model.hidden_dropout"});
+  unread.add_unless(m.input_dropout == -1 || m.output_dropout == -1 || (has_hidden && as_dropout),
+                    "model.input_dropout, model.hidden_dropout or model.output_dropout = -1",
+                    {"model.dropout"});
   return unread;
 }
 

@@ -8,15 +8,10 @@
 
 namespace ptb {
 
-namespace {
-
-namespace fs = std::filesystem;
-
-// The folder to read; empty for the grammar.
-fs::path folder_of(const Recipe& recipe, const fs::path& data) {
+std::filesystem::path text_folder(const Recipe& recipe, const std::filesystem::path& data) {
   switch (recipe.data.corpus) {
     case CorpusKind::ptb:
-      return data.empty() ? fs::path("data/ptb") : data;
+      return data.empty() ? std::filesystem::path("data/ptb") : data;
     case CorpusKind::text:
       require_input(!data.empty(), "{}: the recipe wants text of yours; name its folder with --data",
                     recipe.name);
@@ -27,6 +22,10 @@ fs::path folder_of(const Recipe& recipe, const fs::path& data) {
   }
   return {};
 }
+
+namespace {
+
+namespace fs = std::filesystem;
 
 GrammarCorpus generate(const Recipe& recipe) {
   const auto size = [&](int64_t tokens) {
@@ -45,7 +44,7 @@ void cut(std::vector<int32_t>& tokens, int64_t limit) {
 }  // namespace
 
 Text load_text(const Recipe& recipe, const fs::path& data) {
-  const fs::path folder = folder_of(recipe, data);
+  const fs::path folder = text_folder(recipe, data);
   if (recipe.data.corpus == CorpusKind::grammar) {
     GrammarCorpus made = generate(recipe);
     return {std::move(made.corpus), made.source_valid_perplexity, made.source_test_perplexity};
@@ -57,7 +56,7 @@ Text load_text(const Recipe& recipe, const fs::path& data) {
 }
 
 SplitText load_split(const Recipe& recipe, const fs::path& data, Split split, const Vocabulary& vocabulary) {
-  const fs::path folder = folder_of(recipe, data);
+  const fs::path folder = text_folder(recipe, data);
   if (recipe.data.corpus == CorpusKind::grammar) {
     GrammarCorpus made = generate(recipe);
     require_input(made.corpus.vocabulary.words() == vocabulary.words(),
@@ -89,7 +88,7 @@ int64_t windows_of_epoch(const Recipe& recipe, int64_t length, int epoch) {
 }
 
 std::string describe(const Recipe& recipe, const fs::path& data) {
-  const fs::path folder = folder_of(recipe, data);
+  const fs::path folder = text_folder(recipe, data);
   switch (recipe.data.corpus) {
     case CorpusKind::ptb:
       return "Penn Treebank in " + folder.string();

@@ -15,7 +15,11 @@ struct Text {
   std::optional<double> source_valid, source_test;
 };
 
-// The corpus of a recipe, from `data` or where that is empty from data/ptb. Throws InputError.
+// The folder that a recipe's text is in: `data`, or where that is empty data/ptb; empty for the grammar. Throws InputError
+// where `data` is wanted, or would not be read.
+std::filesystem::path text_folder(const Recipe& recipe, const std::filesystem::path& data);
+
+// The corpus of a recipe, from that folder. Throws InputError.
 Text load_text(const Recipe& recipe, const std::filesystem::path& data);
 
 // One split under the vocabulary of a saved model.

@@ -47,7 +47,8 @@ bool parse(Command& command, Request& train) {
   std::vector<Override> overrides = recipe.overrides(command);
   output.take(command, train.run, overrides);
   train.recipe = load_recipe(command.positional(), overrides);
-  train.run.data = data;
+  train.run.data =
+      text_folder(train.recipe, data);  // also the default: the run may be resumed from elsewhere
   require_input(!(train.run.dry_run && train.overfit_one_batch),
                 "train: --dry-run and --overfit-one-batch exclude each other");
   return true;

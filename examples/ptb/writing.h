@@ -16,8 +16,8 @@ struct WritingOptions {
   uint64_t seed = 1;
 };
 
-// Prompt and what follows it, a line for each sentence. Records nothing. Throws InputError if the vocabulary
-// lacks a word of the prompt.
+// Prompt and what follows it, a line for each sentence. Records nothing. A word of the prompt that the vocabulary lacks
+// is read as <unk>; throws InputError where it lacks that too.
 std::string write_text(const LanguageModel& model, const Vocabulary& vocabulary, Level level,
                        const WritingOptions& options);
 

@@ -25,6 +25,11 @@ struct LanguageModel {
                                .hidden = size(file, "lstm.weight_hh_l0", 1),
                                .layers = layers(file)}),
         decoder(params / "decoder", {.in = lstm.config().hidden, .out = embedding.config.vocab}) {
+    // What PyTorch has no module for has options that this model lacks.
+    const auto modules = file.metadata().find("pytorch");
+    if (modules != file.metadata().end() && modules->second.starts_with("none:"))
+      throw InputError(fmt::format("{}: no plain LSTM, which is all that this program has: {}", file.path(),
+                                   modules->second.substr(6)));
     load_state_dict(file, params);
   }
   static int size(const SafetensorsFile& file, const char* name, int i) {

@@ -81,12 +81,16 @@ cudaGraphExec_t end_recording(bool keep) {
   const cudaError_t status = cudaStreamEndCapture(stream(), &graph);
   if (!keep) {  // something has failed already, which is said
     if (graph) cudaGraphDestroy(graph);
+    cudaGetLastError();  // of a capture that is broken off: no failure of the next kernel
     return nullptr;
   }
   check(status, "cudaStreamEndCapture");
   cudaGraphExec_t result = nullptr;
-  check(cudaGraphInstantiate(&result, graph, 0), "cudaGraphInstantiate");
-  check(cudaGraphDestroy(graph), "cudaGraphDestroy");
+  const cudaError_t instantiated = cudaGraphInstantiate(&result, graph, 0);
+  if (instantiated != cudaSuccess) cudaGetLastError();
+  const cudaError_t destroyed = cudaGraphDestroy(graph);
+  check(instantiated, "cudaGraphInstantiate");
+  check(destroyed, "cudaGraphDestroy");
   return result;
 }
 
