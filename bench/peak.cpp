@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <numeric>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -87,16 +88,24 @@ constexpr int iterations = 20000;
 // they hold does not matter: numbers of any kind take the same time, once the factors are 0.
 #define ADD_8(f, r0, r1, r2, r3, r4, r5, r6, r7) f(r0) f(r1) f(r2) f(r3) f(r4) f(r5) f(r6) f(r7)
 #define WIDE(r) "vfmadd231ps %%zmm0, %%zmm0, %%zmm" #r "\n\t"
+#define PAIRS(r) "vdpbf16ps %%zmm0, %%zmm0, %%zmm" #r "\n\t"
 #define NARROW(r) "vfmadd231ps %%ymm0, %%ymm0, %%ymm" #r "\n\t"
+
+// 24 sums of 16 numbers each.
+#define ADD_24(f)                                                                                        \
+  asm volatile("vpxor %%xmm0, %%xmm0, %%xmm0\n\t" ADD_8(f, 1, 2, 3, 4, 5, 6, 7, 8)                       \
+                   ADD_8(f, 9, 10, 11, 12, 13, 14, 15, 16) ADD_8(f, 17, 18, 19, 20, 21, 22, 23, 24)::    \
+                       : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", \
+                         "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15")
 
 // Each returns the operations done.
 double avx512_loop() {
-  for (int i = 0; i < iterations; ++i)
-    asm volatile("vpxor %%xmm0, %%xmm0, %%xmm0\n\t" ADD_8(WIDE, 1, 2, 3, 4, 5, 6, 7, 8)
-                     ADD_8(WIDE, 9, 10, 11, 12, 13, 14, 15, 16) ADD_8(WIDE, 17, 18, 19, 20, 21, 22, 23, 24)::
-                         : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
-                           "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+  for (int i = 0; i < iterations; ++i) ADD_24(WIDE);
   return 24.0 * 2 * 16 * iterations;
+}
+double avx512_bf16_loop() {
+  for (int i = 0; i < iterations; ++i) ADD_24(PAIRS);
+  return 24.0 * 2 * 32 * iterations;
 }
 double avx2_loop() {
   for (int i = 0; i < iterations; ++i)
@@ -125,8 +134,9 @@ double amx_loop() {
 using Loop = double (*)();
 Loop loop_for(unroll::Precision precision) {
   if (precision == unroll::Precision::bf16) {
-    const bool tiles = std::string(unroll::kernels().name) == "amx";  // which asked for leave to use them
-    return tiles ? amx_loop : nullptr;
+    const std::string_view chosen = unroll::kernels().name;
+    if (chosen == "amx") return amx_loop;  // whose kernels asked for leave to use the tiles
+    return chosen == "avx512_bf16" ? avx512_bf16_loop : nullptr;
   }
   if (__builtin_cpu_supports("avx512f")) return avx512_loop;
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? avx2_loop : nullptr;
