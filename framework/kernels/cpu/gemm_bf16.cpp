@@ -16,9 +16,14 @@ namespace {
 
 using Pair = uint32_t;  // two numbers that are neighbours along k, the first in the low half
 
-// The instructions take 32 numbers along k at once: panels are filled up with zeros.
+// Numbers are packed 32 along k at once. AMX's tiles take as many at once, too: for them panels are filled up with zeros.
 constexpr int64_t group = 32, group_steps = 16;
 constexpr int64_t whole_groups(int64_t depth) { return ceil_div(depth, group) * group; }
+#ifdef __AMX_BF16__
+constexpr int64_t steps_of(int64_t depth) { return whole_groups(depth) / 2; }
+#else
+constexpr int64_t steps_of(int64_t depth) { return ceil_div(depth, 2); }
+#endif
 
 UNROLL_FORMULA __mmask16 first(int64_t count) {
   return static_cast<__mmask16>(count >= 16 ? 0xffff : count <= 0 ? 0 : (1 << count) - 1);
@@ -69,7 +74,7 @@ UNROLL_FORMULA void read(const Lines& x, int64_t i, int64_t count, int64_t l, in
 template <int width, class PackGroup>
 void each_group(const Lines& x, int64_t count, int64_t height, int64_t depth, Pair* out,
                 PackGroup pack_group) {
-  const int64_t panel = width * whole_groups(depth) / 2;
+  const int64_t panel = width * steps_of(depth);
   if (x.step == 1) {
     for (int64_t begin = 0; begin < count; begin += height, out += panel)
       for (int64_t l = 0; l < depth; l += group) pack_group(begin, l, out + l / 2 * width);
@@ -84,10 +89,11 @@ void each_group(const Lines& x, int64_t count, int64_t height, int64_t depth, Pa
 template <int width>
 void pack_by_steps(const Lines& x, int64_t count, int64_t height, int64_t depth, Pair* out) {
   each_group<width>(x, count, height, depth, out, [&](int64_t begin, int64_t l, Pair* to) {
+    const int64_t steps = smaller(group_steps, steps_of(depth) - l / 2);
     for (int64_t part = 0; part < width; part += 16) {
       __m512i v[16];
       read<false>(x, begin + part, count, l, depth, v);
-      for (int64_t step = 0; step < 16; ++step) store(to + step * width + part, v[step]);
+      for (int64_t step = 0; step < steps; ++step) store(to + step * width + part, v[step]);
     }
   });
 }
@@ -104,7 +110,7 @@ struct Pairs {
   static constexpr int64_t near = 96 * 1024, few = 256 * 1024, room = 1536 * 1024;  // 384 KiB, 1 MiB, 6 MiB
 
   static int64_t depth(int64_t k) { return whole_groups(even(k, KC)); }
-  static int64_t steps(int64_t depth) { return whole_groups(depth) / 2; }
+  static int64_t steps(int64_t depth) { return steps_of(depth); }
   static constexpr auto pack_b = pack_by_steps<NR>;
   // For each group a block [rows, 16 pairs], as the registers take it.
   static void pack_a(const Lines& x, int64_t count, int64_t height, int64_t depth, Pair* out) {
@@ -202,7 +208,7 @@ struct Pairs {
   static constexpr int64_t near = 96 * 1024, few = 256 * 1024, room = 1536 * 1024;  // 384 KiB, 1 MiB, 6 MiB
 
   static int64_t depth(int64_t k) { return whole_groups(even(k, KC)); }
-  static int64_t steps(int64_t depth) { return whole_groups(depth) / 2; }
+  static int64_t steps(int64_t depth) { return steps_of(depth); }
   static constexpr auto pack_a = pack_by_steps<AR>, pack_b = pack_by_steps<NR>;
 
   static constexpr bool in_place = false;  // gcc 12 loads them by themselves all the same
