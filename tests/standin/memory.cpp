@@ -28,7 +28,8 @@ std::map<const char*, Block>& blocks() {  // by the address of the data
   static auto* all = new std::map<const char*, Block>;
   return *all;
 }
-int open = 0;
+int open = 0;        // OpenMemory that live
+bool closed = true;  // to the host
 
 std::size_t page() {
   static const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -36,22 +37,28 @@ std::size_t page() {
 }
 
 // A protection key opens and closes all blocks at once and costs nothing; where the processor has none, or the system
-// gives none, every block is protected by itself.
+// gives none, every block is protected by itself. That would take most of a suite's time, so after the first hundred times
+// only one in 1024 is carried out: a host that reaches for device memory again and again is found all the same.
 int key() {
   static const int allocated = pkey_alloc(0, PKEY_DISABLE_ACCESS);
   return allocated;
 }
 void protect(const Block& block) {
-  const int rights = open > 0 || key() >= 0 ? PROT_READ | PROT_WRITE : PROT_NONE;
+  const int rights = closed && key() < 0 ? PROT_NONE : PROT_READ | PROT_WRITE;
   const int failed = key() >= 0 ? pkey_mprotect(block.pages, block.length, rights, key())
                                 : mprotect(block.pages, block.length, rights);
   if (failed) stop("the stand-in's memory cannot be protected");
 }
-void protect_all() {
+void set_closed(bool is) {
+  closed = is;
   if (key() >= 0)
-    pkey_set(key(), open > 0 ? 0 : PKEY_DISABLE_ACCESS);
+    pkey_set(key(), closed ? PKEY_DISABLE_ACCESS : 0);
   else
     for (const auto& [data, block] : blocks()) protect(block);
+}
+bool is_time_to_close() {
+  static int64_t times = 0;
+  return key() >= 0 || ++times <= 100 || times % 1024 == 0;
 }
 
 bool is_intact(const char* data, const Block& block) {
@@ -64,10 +71,10 @@ bool is_intact(const char* data, const Block& block) {
 }  // namespace
 
 OpenMemory::OpenMemory() {
-  if (open++ == 0) protect_all();
+  if (open++ == 0 && closed) set_closed(false);
 }
 OpenMemory::~OpenMemory() {
-  if (--open == 0) protect_all();
+  if (--open == 0 && is_time_to_close()) set_closed(true);
 }
 
 bool owns(const void* memory, std::size_t bytes) {
