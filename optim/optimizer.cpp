@@ -141,6 +141,13 @@ void Optimizer::enqueue_step() {
   update();
 }
 
+// FNV-1a over which parameters are frozen.
+uint64_t Optimizer::form() const {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const auto& p : params_.all()) hash = (hash ^ (p->frozen ? 1 : 2)) * 0x100000001b3;
+  return hash;
+}
+
 void Optimizer::finish_step() {
   params_.spend_gradients();
   params_.set_step(params_.step() + 1);
@@ -155,11 +162,12 @@ const std::vector<Optimizer::Range>& Optimizer::complete_ranges() {
     if (p.frozen) continue;
     const int64_t end = i + 1 < all.size() ? all[i + 1]->offset : params_.values().size();
     const bool decay = p.decay && weight_decay_ > 0;
+    const int64_t group = group_of(i);
     Range* last = ranges_.empty() ? nullptr : &ranges_.back();
-    if (last && last->decay == decay && last->begin + last->size == p.offset)
+    if (last && last->decay == decay && last->group == group && last->begin + last->size == p.offset)
       last->size = end - last->begin;
     else
-      ranges_.push_back({p.offset, end - p.offset, decay});
+      ranges_.push_back({p.offset, end - p.offset, decay, group, i});
   }
   return ranges_;
 }
@@ -221,15 +229,47 @@ Adam::Adam(ParameterSet& params, const AdamConfig& c, bool decoupled)
 }
 
 void Adam::order(StepOrders& orders) {
+  count_missed();
   if (steps_ == 0) slab(m_).fill(0), slab(v_).fill(0);  // it may have been set back to its beginning
   ++steps_;
-  // The corrections are those of the betas that the kernel sees: 0.999 in float is off by 5e-5 of its
-  // distance to 1.
-  const auto correction = [this](double beta) {
-    return 1 - std::pow(static_cast<double>(static_cast<real>(beta)), static_cast<double>(steps_));
+  const auto& all = params_.all();
+  std::vector<std::array<double, 2>> corrections;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i]->frozen) {
+      ++missed_[i];
+    } else if (missed_[i] > 0) {
+      corrections.resize(all.size());
+      corrections[i] = corrections_after(steps_ - missed_[i]);
+    }
+  }
+  if (!corrections.empty()) {
+    const size_t bytes = corrections.size() * sizeof corrections[0];
+    if (!corrections_.data()) corrections_ = Memory(bytes);
+    copy_to_device(corrections_.data(), corrections.data(), bytes);
+  }
+  const auto [first, second] = corrections_after(steps_);
+  orders.correction1 = first, orders.correction2 = second;
+}
+
+// Those of the betas that the kernel sees: 0.999 in float is off by 5e-5 of its distance to 1.
+std::array<double, 2> Adam::corrections_after(int64_t steps) const {
+  const auto correction = [steps](double beta) {
+    return 1 - std::pow(static_cast<double>(static_cast<real>(beta)), static_cast<double>(steps));
   };
-  orders.correction1 = correction(beta1_);
-  orders.correction2 = correction(beta2_);
+  return {correction(beta1_), correction(beta2_)};
+}
+
+void Adam::count_missed() {
+  const auto& all = params_.all();
+  for (size_t i = missed_names_.size(); i < all.size(); ++i)
+    missed_names_.push_back("missed." + all[i]->name);
+  missed_.resize(all.size());
+}
+
+uint64_t Adam::form() const {
+  uint64_t form = Optimizer::form();
+  for (const int64_t missed : missed_) form = form * 3 + (missed > 0);
+  return form;
 }
 
 void Adam::update() {
@@ -245,12 +285,16 @@ void Adam::update() {
   for (const Range& range : complete_ranges()) {
     const int64_t begin = range.begin;
     u.weight_decay = static_cast<real>(range.decay ? weight_decay_ : 0);
+    u.corrections =
+        range.group > 0 ? static_cast<const double*>(corrections_.data()) + 2 * range.first : nullptr;
     kernels().adam(u, step_values(), p + begin, g + begin, m + begin, v + begin, range.size);
   }
 }
 
 OptimizerState Adam::state() {
   OptimizerState state{.counters = {{"steps", &steps_}}, .slabs = {}, .learning_rate = &learning_rate_};
+  count_missed();
+  for (size_t i = 0; i < missed_.size(); ++i) state.counters.push_back({missed_names_[i], &missed_[i], true});
   if (steps_ > 0) state.slabs = {{"exp_avg", slab(m_)}, {"exp_avg_sq", slab(v_)}};
   return state;
 }

@@ -15,7 +15,9 @@
 // numbers alone, and an update stays one pass over the slab.)
 #pragma once
 
+#include <array>
 #include <limits>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -58,6 +60,7 @@ struct OptimizerState {
   struct Counter {
     std::string_view name;
     int64_t* value;
+    bool may_lack = false;  // 0 where it was not kept
   };
   std::vector<Counter> counters;
   std::vector<Slab> slabs;
@@ -87,7 +90,7 @@ class Optimizer {
   // Before a window that is not the last of its step: masks need to know its number.
   void order_window();
   // Which operations the next enqueue_step() asks for: what was recorded under another number is of no use.
-  virtual int form() const { return 0; }
+  virtual uint64_t form() const;
   StepValues* step_values() const {
     return static_cast<StepValues*>(step_values_.data());
   }  // in the device's memory
@@ -106,6 +109,8 @@ class Optimizer {
   struct Range {
     int64_t begin, size;
     bool decay;
+    int64_t group;
+    size_t first;  // of the parameters in it
   };
 
   Optimizer(ParameterSet& params, double learning_rate, double weight_decay);
@@ -113,9 +118,10 @@ class Optimizer {
   virtual void order(StepOrders& orders) = 0;
   // Changes the weights as the orders and the outcome say.
   virtual void update() = 0;
-  // The ranges of what is not frozen, once every gradient of the slab can be read. Parameters with and
-  // without decay are told apart only if there is weight decay.
+  // The ranges of what is not frozen, once every gradient of the slab can be read. Parameters of different groups are
+  // told apart; those with and without decay only if there is weight decay.
   const std::vector<Range>& complete_ranges();
+  virtual int64_t group_of(size_t) const { return 0; }  // of a parameter, by its place
   // A slab for moments: `tensor`, which gets its memory now if it has none, zero at first.
   Tensor& slab(Tensor& tensor) const;
 
@@ -166,22 +172,32 @@ struct AdamConfig {
 };
 
 // Adam (Kingma and Ba 2015):  m = β₁m + (1-β₁)g,  v = β₂v + (1-β₂)g²,
-// p -= learning_rate · m/(1-β₁ᵗ) / (√(v/(1-β₂ᵗ)) + eps)
+// p -= learning_rate · m/(1-β₁ᵗ) / (√(v/(1-β₂ᵗ)) + eps), where t counts the steps that the parameter took part in: one that
+// thaws begins as others began, as in PyTorch.
 class Adam : public Optimizer {
  public:
   Adam(ParameterSet& params, const AdamConfig& config) : Adam(params, config, false) {}
   std::string_view name() const override { return "adam"; }
-  OptimizerState state() override;  // "steps"; "exp_avg" (m), "exp_avg_sq" (v)
+  // "steps", "missed.<parameter>" (while it was frozen); "exp_avg" (m), "exp_avg_sq" (v)
+  OptimizerState state() override;
+  uint64_t form() const override;
 
  protected:
   Adam(ParameterSet& params, const AdamConfig& config, bool decoupled);
   void order(StepOrders& orders) override;
   void update() override;
+  int64_t group_of(size_t i) const override { return missed_[i]; }
 
  private:
+  std::array<double, 2> corrections_after(int64_t steps) const;
+  void count_missed();
+
   double beta1_, beta2_, eps_;
   bool decoupled_;
   int64_t steps_ = 0;
+  std::vector<int64_t> missed_;            // by parameter
+  std::vector<std::string> missed_names_;  // "missed.<parameter>"
+  Memory corrections_;                     // [parameters, 2] doubles, of those that missed steps
   Tensor m_, v_;
 };
 
@@ -220,7 +236,7 @@ class Asgd : public Sgd {
   // The mean begins with the weights after the next step, unless it has begun.
   void start_averaging();
   int64_t averaged() const { return averaged_; }  // weights that the mean is of
-  int form() const override { return steps() >= average_after_; }
+  uint64_t form() const override { return 2 * Sgd::form() + (steps() >= average_after_); }
 
  protected:
   void order(StepOrders& orders) override;

@@ -134,6 +134,29 @@ TEST_CASE("what is frozen keeps its bits, and may thaw") {
   }
 }
 
+TEST_CASE("a parameter that thaws takes Adam's steps as one that begins, and goes on where it froze") {
+  const AdamConfig config{.learning_rate = 0.1};
+  Pair thawing, always;
+  Adam adam(thawing.params, config), other(always.params, config);
+  RandomStream random(3, "thaw");
+  const auto step = [&](bool frozen) {
+    const std::vector<real> g = random_tensor({3}, random).to_host();
+    thawing.b.frozen = frozen;
+    give(thawing.a, {1, -1}), give(thawing.b, g);
+    adam.step();
+    if (frozen) return;
+    give(always.a, {1, -1}), give(always.b, g);
+    other.step();
+    CHECK(distance(thawing.b.leaf_value(), always.b.leaf_value()) < 1e-14);
+  };
+  for (const bool frozen : {true, true, true, false, false, true, false, false}) step(frozen);
+  CHECK(adam.form() != other.form());
+  const auto a =
+      weights(thawing.a);  // which missed nothing: eight equal gradients are eight steps of the rate
+  CHECK(a[0] == Approx(1 - 8 * 0.1).epsilon(1e-6));
+  CHECK(a[1] == Approx(1 + 8 * 0.1).epsilon(1e-6));
+}
+
 TEST_CASE("a parameter that got no gradient has the gradient 0") {
   // Planted: what the slab holds from the step before must not count.
   for (const auto& [name, make] : makers) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include <nlohmann/json.hpp>
 
@@ -25,28 +26,41 @@ Json or_null(const std::optional<double>& number) { return number ? Json(*number
 
 Json to_json(const OptimizerState& optimizer) {
   Json counters = Json::object();
-  for (const auto& counter : optimizer.counters) counters[std::string(counter.name)] = *counter.value;
+  for (const auto& counter : optimizer.counters)
+    if (!counter.may_lack || *counter.value != 0) counters[std::string(counter.name)] = *counter.value;
   return counters;
 }
 
+// Calls f(name, field) for what every trainer's state has.
+template <class State, class F>
+void each_field(State& state, F f) {
+  f("epoch", state.epoch);
+  f("window", state.window);
+  f("windows", state.windows);
+  f("total", state.total);
+  f("count", state.count);
+  f("interval_total", state.interval_total);
+  f("interval_count", state.interval_count);
+  f("all_count", state.all_count);
+  f("learning_rate", state.learning_rate);
+  f("train", state.train);
+  f("valid", state.valid);
+  f("best", state.best);
+  f("best_epoch", state.best_epoch);
+  f("rate_factor", state.rate_factor);
+  f("skipped", state.skipped);
+  f("skipped_in_a_row", state.skipped_in_a_row);
+  f("scores", state.trigger.history);
+}
+
 Json to_json(const TrainerState& state) {
-  Json json{{"epoch", state.epoch},
-            {"window", state.window},
-            {"windows", state.windows},
-            {"total", state.total},
-            {"count", state.count},
-            {"interval_total", state.interval_total},
-            {"interval_count", state.interval_count},
-            {"all_count", state.all_count},
-            {"learning_rate", state.learning_rate},
-            {"train", state.train},
-            {"valid", or_null(state.valid)},
-            {"best", or_null(state.best)},
-            {"best_epoch", state.best_epoch},
-            {"rate_factor", state.rate_factor},
-            {"skipped", state.skipped},
-            {"skipped_in_a_row", state.skipped_in_a_row},
-            {"scores", state.trigger.history}};
+  Json json;
+  each_field(state, [&](const char* name, const auto& field) {
+    if constexpr (std::is_same_v<decltype(field), const std::optional<double>&>)
+      json[name] = or_null(field);
+    else
+      json[name] = field;
+  });
   if (const auto& loss = state.loss_scale)
     json["loss_scale"] = {{"scale", loss->scale},
                           {"good_steps", loss->good_steps},
@@ -113,23 +127,15 @@ class Reader {
 };
 
 void read_state(const Reader& json, TrainerState& state) {
-  json.whole("epoch", state.epoch);
-  json.whole("window", state.window);
-  json.whole("windows", state.windows);
-  json.number("total", state.total);
-  json.whole("count", state.count);
-  json.number("interval_total", state.interval_total);
-  json.whole("interval_count", state.interval_count);
-  json.whole("all_count", state.all_count);
-  json.number("learning_rate", state.learning_rate);
-  json.number("train", state.train);
-  json.number("valid", state.valid);
-  json.number("best", state.best);
-  json.whole("best_epoch", state.best_epoch);
-  json.number("rate_factor", state.rate_factor);
-  json.whole("skipped", state.skipped);
-  json.whole("skipped_in_a_row", state.skipped_in_a_row);
-  json.numbers("scores", state.trigger.history);
+  each_field(state, [&](const char* name, auto& field) {
+    using T = std::remove_reference_t<decltype(field)>;
+    if constexpr (std::is_integral_v<T>)
+      json.whole(name, field);
+    else if constexpr (std::is_same_v<T, std::vector<double>>)
+      json.numbers(name, field);
+    else
+      json.number(name, field);
+  });
   state.loss_scale.reset();
   if (json.has("loss_scale")) {  // of a training in fp16; another one has no use for it
     const Reader object = json.object("loss_scale");
@@ -189,8 +195,12 @@ void read_optimizer(const SafetensorsFile& file, const Reader& json, Optimizer& 
   require_input(name == optimizer.name(), "{}: its optimizer is {}; {} cannot go on from that", file.path(),
                 one_line(name), optimizer.name());
   json.number("learning_rate", *optimizer.state().learning_rate);
-  for (const auto& counter : optimizer.state().counters)
-    json.object("counters").whole(std::string(counter.name).c_str(), *counter.value);
+  const Reader counters = json.object("counters");
+  for (const auto& counter : optimizer.state().counters) {
+    const std::string key(counter.name);
+    *counter.value = 0;
+    if (!counter.may_lack || counters.has(key.c_str())) counters.whole(key.c_str(), *counter.value);
+  }
   ParameterSet& params = optimizer.parameters();
   load_state_dict(file, params);
   for (const auto& slab : optimizer.state().slabs) {

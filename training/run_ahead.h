@@ -44,7 +44,7 @@ class RunAhead {
     int64_t of_task = 0;  // TrainingTask::load
     uint32_t part = 0;    // of the windows of a step, and …
     bool last = false;    // … whether it is the last: only then the weights change
-    int form = 0;         // Optimizer::form()
+    uint64_t form = 0;    // Optimizer::form()
     double scale = 1;     // of the loss
     auto operator<=>(const Kind&) const = default;
   };

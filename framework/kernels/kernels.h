@@ -27,7 +27,8 @@ struct SgdUpdate {
 struct AdamUpdate {
   real beta1 = 0, beta2 = 0, eps = 0;
   real weight_decay = 0;
-  bool decoupled = false;  // AdamW: decay the weights, not through the moments
+  bool decoupled = false;               // AdamW: decay the weights, not through the moments
+  const double* corrections = nullptr;  // [2], where the weights are: theirs, in place of the step's
 };
 
 // What differs from step to step of training. It is in the memory of the device that computes, so that the host need not

@@ -337,10 +337,11 @@ struct AdamFactors {
 };
 UNROLL_FORMULA AdamFactors adam_factors(const AdamUpdate& u, const StepValues& step) {
   const real learning_rate = static_cast<real>(step.orders.learning_rate);
+  const double correction1 = u.corrections ? u.corrections[0] : step.orders.correction1,
+               correction2 = u.corrections ? u.corrections[1] : step.orders.correction2;
   return {static_cast<real>(step.outcome.scale), u.decoupled ? 0 : u.weight_decay,
           u.decoupled ? 1 - learning_rate * u.weight_decay : 1,
-          learning_rate / static_cast<real>(step.orders.correction1),
-          1 / sqrt(static_cast<real>(step.orders.correction2))};
+          learning_rate / static_cast<real>(correction1), 1 / sqrt(static_cast<real>(correction2))};
 }
 UNROLL_FORMULA void adam_step(const AdamUpdate& u, const AdamFactors& k, real& p, real gradient, real& m,
                               real& v) {
