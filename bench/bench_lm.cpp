@@ -126,11 +126,10 @@ nlohmann::ordered_json operations_of(const Steps& steps, int count) {
   for (const Profile::Row& row : rows) all += row.seconds();
   nlohmann::ordered_json result = nlohmann::ordered_json::array();
   for (const Profile::Row& row : rows) {
-    const bool multiplies = row.products > 0;
     result.push_back({{"operation", row.name},
                       {"share", row.seconds() / all},
-                      {"products", multiplies ? row.products / row.seconds() : 0},
-                      {"gflops", multiplies ? static_cast<double>(row.flops) / 1e9 / row.seconds() : 0}});
+                      {"products", row.products > 0 ? row.products / row.seconds() : 0},
+                      {"gflops", row.flops > 0 ? static_cast<double>(row.flops) / 1e9 / row.seconds() : 0}});
   }
   return result;
 }

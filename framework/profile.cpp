@@ -10,6 +10,16 @@ namespace unroll {
 
 static thread_local Profile* profile_of_thread = nullptr;
 
+Profile::Clock::time_point Profile::now() noexcept {
+  if (on_gpu() && !recording_graph()) {
+    try {
+      synchronize();
+    } catch (const Error&) {  // who asks for something next will say it
+    }
+  }
+  return Clock::now();
+}
+
 Profile::Profile() {
   require(!profile_of_thread, "profile: another one is alive on this thread");
   profile_of_thread = this;
@@ -25,8 +35,8 @@ Profile::Row& Profile::row(std::string_view name) {
 }
 
 double Profile::lap() {
-  const Clock::time_point now = Clock::now();
-  return std::chrono::duration<double>(now - std::exchange(last_, now)).count();
+  const Clock::time_point at = now();
+  return std::chrono::duration<double>(at - std::exchange(last_, at)).count();
 }
 
 void Profile::add_products(Row& to) {
@@ -68,8 +78,10 @@ void Profile::finished(std::string_view op) {
   lap();
 }
 
-Profile::Part::Part(std::string_view name) : name_(name), profile_(active()), begin_(Clock::now()) {
-  if (profile_) ++profile_->parts_;
+Profile::Part::Part(std::string_view name) : name_(name), profile_(active()) {
+  if (!profile_) return;
+  ++profile_->parts_;
+  begin_ = now();
 }
 
 Profile::Part::~Part() {
@@ -77,19 +89,19 @@ Profile::Part::~Part() {
   --profile_->parts_;
   Row& measured = profile_->row(name_);
   ++measured.calls;
-  measured.forward += std::chrono::duration<double>(Clock::now() - begin_).count();
+  measured.forward += std::chrono::duration<double>(now() - begin_).count();
 }
 
 Profile::Within::Within(std::string_view name) : name_(name), profile_(active()) {
   if (profile_ && (profile_->parts_ > 0 || name.empty())) profile_ = nullptr;
   if (!profile_) return;
-  begin_ = Clock::now();
+  begin_ = now();
   before_ = products_done;
 }
 
 Profile::Within::~Within() {
   if (!profile_) return;
-  const Clock::duration time = Clock::now() - begin_;
+  const Clock::duration time = now() - begin_;
   const int64_t flops = products_done.flops - before_.flops;
   const double products = products_done.seconds - before_.seconds;
   profile_->last_ += time;  // the operation's lap does not have it
@@ -100,12 +112,12 @@ Profile::Within::~Within() {
   measured.flops += flops, measured.products += products;
 }
 
-Profile::Product::Product() : measures_(active() && !on_gpu()) {
-  if (measures_) begin_ = Clock::now();
+Profile::Product::Product() : measures_(active()) {
+  if (measures_) begin_ = now();
 }
 
 Profile::Product::~Product() {
-  if (measures_) products_done.seconds += std::chrono::duration<double>(Clock::now() - begin_).count();
+  if (measures_) products_done.seconds += std::chrono::duration<double>(now() - begin_).count();
 }
 
 std::vector<Profile::Row> Profile::rows() const {

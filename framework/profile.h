@@ -11,6 +11,9 @@
 // or a validation, is measured by a Profile::Part; what is to be told apart inside an operation, by a
 // Profile::Within. Without a Profile, a record costs one branch on the tape's pointer to it, and either of the
 // others one on the thread's.
+//
+// A GPU computes later than it is asked: with a Profile the host waits for it wherever time is taken, so that each row has what
+// was computed for it. That costs some speed. Steps that a graph plays are in no row but "everything else".
 #pragma once
 
 #include <chrono>
@@ -42,7 +45,7 @@ class Profile {
     int64_t calls = 0;
     double forward = 0, backward = 0;  // seconds; a part has all of its time in `forward`
     int64_t flops = 0;                 // of matrix products, forward and backward; 2 m n k each
-    double products = 0;               // seconds of them, packing included; on a GPU, which computes later, 0
+    double products = 0;               // seconds of them, packing included
     int64_t held = 0;  // bytes that waited for the backward: results, and what it needs besides
     double seconds() const { return forward + backward; }
   };
@@ -107,7 +110,8 @@ class Profile {
  private:
   using Clock = std::chrono::steady_clock;
   Row& row(std::string_view name);
-  double lap();                // seconds since the last one
+  static Clock::time_point now() noexcept;  // when all that was asked for is done
+  double lap();                             // seconds since the last one
   void add_products(Row& to);  // those since the last time
 
   std::map<std::string, Row, std::less<>> rows_;

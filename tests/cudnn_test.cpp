@@ -1,6 +1,8 @@
 // The engine `cudnn` over the stand-in: agreement with the other engines, and which calls are made.
 #include <tuple>
 
+#include "framework/graph.h"
+#include "framework/profile.h"
 #include "tests/cudnn_cases.h"
 
 using namespace unroll;
@@ -179,6 +181,54 @@ TEST_CASE("persistent algorithms agree too, with weights that are a copy with tw
       window.run();
       CHECK(cudnn().weights != window.params.all().front()->value.data());
     }
+  }
+}
+
+TEST_CASE("a window of another batch leaves a graph the kernels that persistent_dynamic made for it") {
+  const Fresh fresh;
+  ParameterSet params;
+  const Lstm lstm(params / "lstm",
+                  {.input = 3, .hidden = 4, .algorithm = CudnnAlgorithm::persistent_dynamic});
+  const NoTape guard;
+  Tensor y;
+  RandomStream random(7, "graph");
+  const Tensor x = random_tensor({5, 2, 3}, random);
+  const auto work = [&] { y = lstm(Var(x), lstm.zero_state(2)).y.value(); };
+  work();
+  const std::vector<real> expected = y.to_host();
+  const Memory step(sizeof(uint32_t));
+  const uint32_t now = 0;
+  copy_to_device(step.data(), &now, sizeof now);
+  const Graph graph(static_cast<const uint32_t*>(step.data()), now, work);
+  (void)lstm(Var(Tensor::zeros({5, 3, 3})), lstm.zero_state(3));
+  y.fill(0);
+  graph.play();
+  CHECK(y.to_host() == expected);
+}
+
+TEST_CASE("products within cuDNN are counted as fused counts its own") {
+  const Fresh fresh;
+  for (const LstmConfig& config :
+       {LstmConfig{.input = 3, .hidden = 4, .layers = 2},
+        LstmConfig{.input = 3, .hidden = 5, .projection = 2, .bidirectional = true}}) {
+    int64_t counted[2] = {};
+    for (const LstmEngine engine : {LstmEngine::fused, LstmEngine::cudnn}) {
+      LstmConfig of_engine = config;
+      of_engine.engine = engine;
+      ParameterSet params;
+      const Lstm lstm(params / "lstm", of_engine);
+      Parameter& x = params.add("x", {5, 2, 3}, Init::constant(1));
+      const int64_t before = products_done.flops;
+      Tape tape;
+      tape.backward(sum(lstm(x.var(), lstm.zero_state(2)).y));
+      counted[engine == LstmEngine::cudnn] = products_done.flops - before;
+    }
+    // fused leaves out the gradient of a first state that nobody wants
+    const int64_t of_first_state = int64_t{2} * 2 * 4 * config.hidden *
+                                   (config.projection > 0 ? config.projection : config.hidden) *
+                                   config.layers * (config.bidirectional ? 2 : 1);
+    CHECK(counted[1] == counted[0] + of_first_state);
+    CHECK(counted[0] > 0);
   }
 }
 

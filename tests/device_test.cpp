@@ -12,6 +12,7 @@
 
 #include "framework/kernels/cuda/context.h"
 #include "framework/kernels/kernels.h"
+#include "framework/profile.h"
 #include "framework/unroll.h"
 #include "tests/standin/standin.h"
 #include "tests/support.h"
@@ -163,6 +164,27 @@ TEST_CASE("code on the host that reaches for device memory crashes on the spot")
   CHECK(on_gpu_in_child([] {
           return *Tensor({2}).data() = 1, std::string("written");
         }).starts_with("signal 11"));
+}
+
+TEST_CASE("under a profile the host waits for each operation, so that its time is its own") {
+  CHECK(on_gpu_in_child([] {
+          ParameterSet params;
+          const Dense dense(params / "dense", {.in = 3, .out = 2});
+          const Tensor x = Tensor::zeros({4, 3});
+          const auto waits = [&] {
+            const auto before = standin::control().synchronizations;
+            Tape tape;
+            tape.backward(sum(dense(Var(x))));
+            return standin::control().synchronizations - before;
+          };
+          waits();
+          const auto without = waits();
+          const Profile profile;
+          const bool waited = waits() > 6;
+          double products = 0;
+          for (const Profile::Row& row : profile.rows()) products += row.products;
+          return fmt::format("{} {} {}", without, waited, products > 0);
+        }) == "0 true true");
 }
 
 TEST_CASE("a byte too far is found") {

@@ -1,9 +1,12 @@
 // One call of cuDNN's: a layer or several, forwards and back.
+#include <map>
+#include <memory>
 #include <optional>
 
 #include "framework/device.h"
 #include "framework/kernels/cuda/context.h"
 #include "framework/kernels/kernels.h"
+#include "framework/profile.h"
 #include "layers/cudnn.h"
 #include "layers/cudnn/library.h"
 #include "layers/cudnn/numbers.h"
@@ -105,7 +108,8 @@ struct CudnnNetwork::Parts {
   std::optional<CudnnWeightSpace> space;  // once the parameters have memory
   std::vector<std::shared_ptr<const CudnnSizes>>
       known;          // of windows without lengths; graphs go on using them
-  int built_for = 0;  // the batch that the dynamic algorithm was made for
+  std::map<int, std::unique_ptr<const gpu::RnnDescriptor>>
+      dynamic;  // by batch, for which the dynamic algorithm makes its kernels; graphs go on using them, too
 
   std::shared_ptr<const CudnnSizes> sizes_for(int steps, int batch, const IdTensor& lengths) {
     if (lengths.defined())
@@ -115,10 +119,33 @@ struct CudnnNetwork::Parts {
     return known.emplace_back(
         std::make_shared<const CudnnSizes>(config, numbers.type, rnn, steps, batch, lengths));
   }
-  void build(int batch) {
-    if (config.algorithm != CudnnAlgorithm::persistent_dynamic || built_for == batch) return;
-    check(cudnn().build_dynamic(cudnn_handle(), rnn, batch), "cudnnBuildRNNDynamic");
-    built_for = batch;
+  // Floating-point operations of the matrix products in a forward pass, padding included. Backwards there are twice as many.
+  int64_t flops(int steps, int batch) const {
+    const int64_t gates = config.lstm ? 4 : 3, hidden = config.hidden, width = config.width;
+    int64_t each = 0;  // of a row and direction
+    for (int layer = 0; layer < config.layers; ++layer) {
+      const int64_t input = layer == 0 ? config.input : config.directions * width;
+      each += 2 * gates * hidden * (input + width) + (width == hidden ? 0 : 2 * hidden * width);
+    }
+    return each * config.directions * steps * batch;
+  }
+  void describe(const gpu::RnnDescriptor& network) const {
+    const CudnnConfig& c = config;
+    check(
+        cudnn().set_rnn(network, algorithm_of(c.algorithm), c.lstm ? CUDNN_LSTM : CUDNN_GRU,
+                        has_one_bias(c.lstm, c.algorithm) ? CUDNN_RNN_SINGLE_INP_BIAS : CUDNN_RNN_DOUBLE_BIAS,
+                        c.directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
+                        numbers.type, numbers.sums, numbers.mathematics, c.input, c.hidden, c.width, c.layers,
+                        nullptr, CUDNN_RNN_PADDED_IO_ENABLED),
+        "cudnnSetRNNDescriptor");
+  }
+  cudnnRNNDescriptor_t rnn_for(int batch) {
+    if (config.algorithm != CudnnAlgorithm::persistent_dynamic) return rnn;
+    if (const auto found = dynamic.find(batch); found != dynamic.end()) return *found->second;
+    auto made = std::make_unique<const gpu::RnnDescriptor>();
+    describe(*made);
+    check(cudnn().build_dynamic(cudnn_handle(), *made, batch), "cudnnBuildRNNDynamic");
+    return *(dynamic[batch] = std::move(made));
   }
   const CudnnWeightSpace& weight_space() {
     if (!space) space.emplace(config, numbers, rnn, weights);
@@ -132,12 +159,7 @@ CudnnNetwork::CudnnNetwork(const CudnnConfig& c, std::vector<CudnnWeights> weigh
     : parts_(std::make_shared<Parts>()) {
   parts_->config = c;
   parts_->weights = std::move(weights);
-  check(cudnn().set_rnn(parts_->rnn, algorithm_of(c.algorithm), c.lstm ? CUDNN_LSTM : CUDNN_GRU,
-                        has_one_bias(c.lstm, c.algorithm) ? CUDNN_RNN_SINGLE_INP_BIAS : CUDNN_RNN_DOUBLE_BIAS,
-                        c.directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
-                        parts_->numbers.type, parts_->numbers.sums, parts_->numbers.mathematics, c.input,
-                        c.hidden, c.width, c.layers, nullptr, CUDNN_RNN_PADDED_IO_ENABLED),
-        "cudnnSetRNNDescriptor");
+  parts_->describe(parts_->rnn);
 }
 
 CudnnNetwork::Output CudnnNetwork::operator()(const Var& x, const Var& h0, const Var& c0,
@@ -163,12 +185,13 @@ CudnnNetwork::Output CudnnNetwork::operator()(const Var& x, const Var& h0, const
   const auto [work, reserved] = sizes->of_mode[mode];
   const Memory reserve = reserved ? Memory(reserved) : Memory();
   const void* const weights = space.renewed();
-  parts->build(x.dim(1));
-  check(cudnn().forward(cudnn_handle(), parts->rnn, mode, static_cast<const int32_t*>(sizes->lengths.data()),
-                        sizes->x, x_in.data(), sizes->y, y.data(), sizes->h, h_in.data(), h.data(), sizes->c,
-                        c_in.data(), c.data(), space.bytes(), weights, work, gpu::workspace(work), reserved,
-                        reserve.data()),
-        "cudnnRNNForward");
+  const cudnnRNNDescriptor_t rnn = parts->rnn_for(x.dim(1));
+  check(
+      cudnn().forward(cudnn_handle(), rnn, mode, static_cast<const int32_t*>(sizes->lengths.data()), sizes->x,
+                      x_in.data(), sizes->y, y.data(), sizes->h, h_in.data(), h.data(), sizes->c, c_in.data(),
+                      c.data(), space.bytes(), weights, work, gpu::workspace(work), reserved, reserve.data()),
+      "cudnnRNNForward");
+  products_done.flops += parts->flops(x.dim(0), x.dim(1));
   for (const CudnnTensor* out : {&y, &h, &c}) numbers.arrived(*out);
 
   // cuDNN leaves the reserve to one backward pass, and a record runs once.
@@ -181,22 +204,21 @@ CudnnNetwork::Output CudnnNetwork::operator()(const Var& x, const Var& h0, const
     const Written dx(numbers, x), dh(numbers, h0), dc(numbers, c_last ? c0 : Var());
     const CudnnTensor unwanted =
         dx.data() ? CudnnTensor() : numbers.write(Tensor(x.shape()));  // cuDNN writes it in any case
-    parts->build(x.dim(1));
-    check(cudnn().backward_data(
-              cudnn_handle(), parts->rnn, static_cast<const int32_t*>(sizes->lengths.data()), sizes->y,
-              y_out.data(), dy.data(), sizes->x, dx.data() ? dx.data() : unwanted.data(), sizes->h,
-              h_in.data(), dh_last.data(), dh.data(), sizes->c, c_in.data(), dc_last.data(), dc.data(),
-              space.bytes(), weights, work, gpu::workspace(work), reserved, reserve.data()),
+    check(cudnn().backward_data(cudnn_handle(), rnn, static_cast<const int32_t*>(sizes->lengths.data()),
+                                sizes->y, y_out.data(), dy.data(), sizes->x,
+                                dx.data() ? dx.data() : unwanted.data(), sizes->h, h_in.data(),
+                                dh_last.data(), dh.data(), sizes->c, c_in.data(), dc_last.data(), dc.data(),
+                                space.bytes(), weights, work, gpu::workspace(work), reserved, reserve.data()),
           "cudnnRNNBackwardData");
     // By name: clang before 16 captures no structured binding.
     space.gather([&, work = work, reserved = reserved](void* gradients) {
-      check(
-          cudnn().backward_weights(cudnn_handle(), parts->rnn, CUDNN_WGRAD_MODE_ADD,
-                                   static_cast<const int32_t*>(sizes->lengths.data()), sizes->x, x_in.data(),
-                                   sizes->h, h_in.data(), sizes->y, y_out.data(), space.bytes(), gradients,
-                                   work, gpu::workspace(work), reserved, reserve.data()),
-          "cudnnRNNBackwardWeights");
+      check(cudnn().backward_weights(
+                cudnn_handle(), rnn, CUDNN_WGRAD_MODE_ADD, static_cast<const int32_t*>(sizes->lengths.data()),
+                sizes->x, x_in.data(), sizes->h, h_in.data(), sizes->y, y_out.data(), space.bytes(),
+                gradients, work, gpu::workspace(work), reserved, reserve.data()),
+            "cudnnRNNBackwardWeights");
     });
+    products_done.flops += 2 * parts->flops(x.dim(0), x.dim(1));
     const Tensor& written = dx.arrived();
     if (real_steps.defined() && written.defined())  // what cuDNN writes into padding is not said
       kernels().keep_rows(written.data(), real_steps.data(), written.rows(), written.cols(), written.data(),
