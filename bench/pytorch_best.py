@@ -124,9 +124,19 @@ class Runner:
         path = {"PYTHONPATH": self.pythonpath} if self.pythonpath else {}
         return dict(os.environ) | threads_environment(self.threads) | dict(config.env) | path
 
-    def command(self, config: Config) -> list[str]:
+    def libraries(self, config: Config) -> list[str]:
         # None: this processor needs no such help, whatever machine the configuration was found on
-        libraries = [self.mkl if p == "mkl" else p for p in config.preload if p != "mkl" or self.mkl]
+        return [self.mkl if p == "mkl" else p for p in config.preload if p != "mkl" or self.mkl]
+
+    def require_libraries(self, config: Config) -> None:
+        """The loader goes on without a library that it does not find, and says so where nobody looks."""
+        if libraries := self.libraries(config):
+            said = subprocess.run(["env", "LD_PRELOAD=" + ":".join(libraries), "true"], capture_output=True, text=True).stderr
+            if "cannot be preloaded" in said:
+                raise OSError(said.strip().splitlines()[0])
+
+    def command(self, config: Config) -> list[str]:
+        libraries = self.libraries(config)
         # `env` sets the preload for the program alone, not for this Python's own children on the way
         preload = ["env", "LD_PRELOAD=" + ":".join(libraries)] if libraries else []
         return [*preload, self.python, str(SCRIPT)]
@@ -141,6 +151,10 @@ class Runner:
 
     def run(self, config: Config, seconds: float, *more: str) -> dict[str, Any]:
         """The program's JSON object, or {"error": its last line}."""
+        try:
+            self.require_libraries(config)
+        except OSError as error:
+            return {"error": without_folders(str(error))}
         command = [*self.command(config), *self.options(config, seconds, *more)]
         return run_json(command, self.environment(config), self.timeout)
 
@@ -157,6 +171,10 @@ class Trials:
         like = dataclasses.replace(config, options=())
         if self.process is None or self.like != like:
             self.close()  # only one at a time: threads of a waiting one may spin
+            try:
+                self.runner.require_libraries(config)
+            except OSError as error:
+                return {"error": without_folders(str(error))}
             self.like = like
             self.process = subprocess.Popen([*self.runner.command(config), "--serve"], env=self.runner.environment(config),
                                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,

@@ -52,4 +52,13 @@ std::size_t code_point_size(std::string_view text) {
   return size;
 }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t size = code_point_size(text);
+    if (size == 0) return false;
+    text.remove_prefix(size);
+  }
+  return true;
+}
+
 }  // namespace unroll

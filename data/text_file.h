@@ -16,5 +16,6 @@ std::string_view without_byte_order_mark(std::string_view text);
 
 // Bytes of the UTF-8 code point that `text` begins with; 0 if it begins with none.
 std::size_t code_point_size(std::string_view text);
+bool is_utf8(std::string_view text);
 
 }  // namespace unroll

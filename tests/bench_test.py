@@ -209,6 +209,13 @@ class Peers(unittest.TestCase):
         self.assertNotIn("--device", self.words())
         self.assertEqual(self.words("--gpu")[-2:], ["--device", "cuda"])
 
+    def test_a_library_that_is_not_there_is_an_error_and_no_slower_peer(self) -> None:
+        runner = pytorch_best.Runner("python3", run_bench.parse(["--model", "small", "--task", "train", "--precision", "fp32"]))
+        self.addCleanup(runner.folder.cleanup)
+        missing = pytorch_best.Config(preload=("/nowhere/libfaster.so",))
+        self.assertIn("libfaster.so", runner.run(missing, 1)["error"])
+        self.assertIn("libfaster.so", pytorch_best.Trials(runner).run(missing, 1)["error"])
+
     def test_a_gpu_is_screened_for_what_matters_there(self) -> None:
         tried = [c.text() for group in pytorch_best.knobs("train", [], True, False, "cuda") for c in group]
         self.assertIn("--cudnn-benchmark", tried)

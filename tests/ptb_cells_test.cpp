@@ -246,6 +246,7 @@ TEST_CASE("evaluate --cache: beside the model's own perplexity that of its mixtu
   refused({"--cache", "windov=3"}, {"windov=3", "did you mean 'window'?"});
   refused({"--cache", ""}, {"--cache", "window=N"});
   refused({"--cache", "500"}, {"--cache 500", "window=N"});
+  refused({"--cache", "window=5,window=6"}, {"'window'", "twice"});
   refused({"--cache", "theta=1", "--batch", "2"}, {"--cache", "--batch 1", "streams"});
   ptb_out(Words{"train", "tiny.toml", "--out", "many", "--set", "data.corpus=text", "--set",
                 "data.eval_batch=4"} +

@@ -348,6 +348,11 @@ TEST_CASE("evaluate counts the words that the model does not know, but no <unk> 
   CHECK(ptb_out(strange, folder.path()).find("2 of them, 25.0 %, are not in the model's vocabulary") !=
         std::string::npos);
   CHECK(ptb_json(strange, folder.path())["unknown_tokens"] == 2);
+  const auto written = [&](const char* prompt) {
+    return ptb({"generate", "words/last.safetensors", "--words", "3", "--prompt", prompt}, folder.path());
+  };
+  CHECK(written("the dog and the xylophone").err.find("3 words are not in") != std::string::npos);
+  CHECK(written("the cat <unk>").err == "");
   const Words known = evaluate("the cat sat\non <unk>\n");
   CHECK(ptb_out(known, folder.path()).find("vocabulary") == std::string::npos);
   CHECK(ptb_json(known, folder.path())["unknown_tokens"] == 0);

@@ -127,6 +127,8 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
       {{"detect", "whole.safetensors", "--csv", "wave.csv"}, {"whole.safetensors", "timeseries forecast"}},
       {{"detect", "whole.safetensors"}, {"--csv"}},
       {{"backtest", "tiny.toml", "--csv", "wave.csv", "--folds", "1"}, {"--folds"}},
+      {{"backtest", "tiny.toml", "--csv", "wave.csv", "--set", "training.on_divergence=rollback"},
+       {"backtest: training.on_divergence", "skip"}},
       {{"backtest", "tiny.toml", "--csv", "wave.csv", "--test-rows", "500"}, {"rows"}},
       {{"backtest", "tiny.toml", "--csv", "wave.csv", "--test-rows", "7", "--set", "data.label=noise"},
        {"backtest: --test-rows is for forecasts", "--folds"}},

@@ -23,13 +23,6 @@ Vocabulary from_json(const std::string& text, const std::string& what) {
   } catch (const InputError& error) { throw InputError(fmt::format("{}: {}", what, error.what())); }
 }
 
-bool is_utf8(const std::string& text) {
-  try {
-    (void)nlohmann::json(text).dump();
-    return true;
-  } catch (const nlohmann::json::exception&) { return false; }
-}
-
 Vocabulary from_lines(const std::string& text, const std::string& file) {
   Vocabulary vocabulary;
   int line = 0;

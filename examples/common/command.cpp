@@ -123,9 +123,11 @@ bool Command::parse() {
     std::vector<std::string> names;
     for (const Option& option : options_) names.push_back("--" + option.name);
     const std::string meant = nearest(error.get_option_name(), names);
-    throw InputError(fmt::format("{}: there is no option '{}'{}", name(), error.get_option_name(),
+    throw InputError(fmt::format("{}: there is no option '{}'{}", name(), one_line(error.get_option_name()),
                                  meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant)));
-  } catch (const po::error& error) { throw InputError(fmt::format("{}: {}", name(), error.what())); }
+  } catch (const po::error& error) {
+    throw InputError(fmt::format("{}: {}", name(), one_line(error.what(), 200)));
+  }
   take(words);
   check_words();
   return true;
@@ -137,7 +139,7 @@ void Command::take(const std::vector<std::string>& words) {
                 program_, name());
   if (words.empty()) return;
   require_input(words.size() == 1 && !word_.what.empty(), "{}: {} is expected, '{}' is too much", name(),
-                word_.what.empty() ? "no word" : "one " + word_.what, words.back());
+                word_.what.empty() ? "no word" : "one " + word_.what, one_line(words.back()));
   positional_ = words[0];
 }
 
@@ -147,7 +149,7 @@ void Command::check_words() const {
     const std::string& word = *std::get<std::string*>(option.field);
     if (std::ranges::find(option.words, word) != option.words.end()) continue;
     const std::string meant = nearest(word, option.words);
-    throw InputError(fmt::format("{}: --{} '{}' is none of {}{}", name(), option.name, word,
+    throw InputError(fmt::format("{}: --{} '{}' is none of {}{}", name(), option.name, one_line(word),
                                  fmt::join(option.words, ", "),
                                  meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant)));
   }

@@ -8,10 +8,12 @@
 
 #include <fmt/format.h>
 
+#include "data/text_file.h"
 #include "examples/common/invocation.h"
 #include "examples/common/pages.h"
 #include "framework/check.h"
 #include "framework/nearest.h"
+#include "framework/one_line.h"
 #include "training/signals.h"
 
 namespace unroll {
@@ -24,7 +26,7 @@ std::string first_run(const Program& program) {
 
 InputError no_command(const std::string& word, const std::vector<std::string>& names) {
   const std::string meant = nearest(word, names);
-  return InputError(fmt::format("there is no command '{}'; {}", word,
+  return InputError(fmt::format("there is no command '{}'; {}", one_line(word),
                                 meant.empty() ? fmt::format("there are {}", fmt::join(names, ", "))
                                               : fmt::format("did you mean '{}'?", meant)));
 }
@@ -69,6 +71,8 @@ std::vector<Program::Listed> all_commands(const Program& program) {
 }
 
 void carry_out(const Program& program, std::vector<std::string> arguments) {
+  for (const std::string& argument : arguments)  // a run's files say them, in JSON
+    require_input(is_utf8(argument), "'{}': this is not UTF-8; words and paths must be", one_line(argument));
   if (arguments.empty()) arguments = program.without_arguments;
   const std::string word = arguments.front();
   if (word == "--help" || word == "-h") return fmt::print("{}", help_page(program, page_columns()));

@@ -113,6 +113,7 @@ void Session::run() {
 void Session::fit() {
   TrainerOptions options = trainer_options();
   options.progress.mode = ProgressOptions::Mode::silent;
+  options.on_divergence = trainee_.sections.training.on_divergence;
   Trainer trainer(*optimizer_, options);
   const bool best = trainee_.sections.training.keep == Keep::best;
   Tensor kept;

@@ -1,5 +1,6 @@
 #include "cached_score.h"
 
+#include <set>
 #include <sstream>
 
 #include "data/windows.h"
@@ -10,6 +11,7 @@ namespace ptb {
 
 NeuralCacheConfig read_cache_config(const std::string& text) {
   NeuralCacheConfig config;
+  std::set<std::string> given;
   const auto read = [&](const std::string& part, const std::string& value, auto& field) {
     std::istringstream stream(value);
     stream.imbue(std::locale::classic());
@@ -23,6 +25,7 @@ NeuralCacheConfig read_cache_config(const std::string& text) {
     require_input(equals != part.npos && (key == "window" || key == "theta" || key == "lambda"),
                   "--cache {}: must be of window=N, theta=X and lambda=X, separated by commas{}", text,
                   meant.empty() || meant == key ? "" : fmt::format("; did you mean '{}'?", meant));
+    require_input(given.insert(key).second, "--cache {}: '{}' is given twice", text, key);
     const std::string value = part.substr(equals + 1);
     if (key == "window") read(part, value, config.window);
     if (key == "theta") read(part, value, config.theta);

@@ -64,6 +64,9 @@ void evaluate(Command& command) {
         batch, command.given("batch") ? "" : ", the recipe's data.eval_batch");
   }
   const SplitText text = load_split(saved.recipe, data, split, saved.vocabulary);
+  require_input(batch <= std::ssize(text.tokens) || !command.given("batch"),
+                "evaluate: --batch {}: the {} split has no more than {} tokens to share out", batch,
+                split_name, text.tokens.size());
 
   const double begin = clock_seconds();
   const int32_t eos = saved.vocabulary.eos();

@@ -34,7 +34,13 @@ void generate(Command& command) {
 
   set_threads(1);  // a word at a time gives a second thread nothing to do
   const SavedModel saved = load_model(command.positional());
-  fmt::print("{}", write_text(*saved.model, saved.vocabulary, saved.recipe.data.level, writing));
+  int64_t unknown = 0;
+  const std::string text =
+      write_text(*saved.model, saved.vocabulary, saved.recipe.data.level, writing, &unknown);
+  if (unknown > 0)
+    fmt::print(stderr, "ptb: --prompt: {} not in the model's vocabulary, read as {}\n",
+               unknown == 1 ? "a word is" : fmt::format("{} words are", unknown), Vocabulary::unknown);
+  fmt::print("{}", text);
 }
 
 }  // namespace ptb

@@ -47,9 +47,11 @@ class Sampler {
 }  // namespace
 
 std::string write_text(const LanguageModel& model, const Vocabulary& vocabulary, Level level,
-                       const WritingOptions& options) {
+                       const WritingOptions& options, int64_t* unknown) {
   const int32_t eos = vocabulary.eos();
-  std::vector<int32_t> text = encode(options.prompt, vocabulary, level, "--prompt");
+  std::vector<int64_t> unknown_places;
+  std::vector<int32_t> text = encode(options.prompt, vocabulary, level, "--prompt", &unknown_places);
+  if (unknown) *unknown = std::ssize(unknown_places);
   TokenStepper step(model.embedding, model.recurrent, model.decoder);
   std::span<const real> logits = step(eos);
   for (const int32_t word : text) logits = step(word);

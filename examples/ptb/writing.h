@@ -17,8 +17,8 @@ struct WritingOptions {
 };
 
 // Prompt and what follows it, a line for each sentence. Records nothing. A word of the prompt that the vocabulary lacks
-// is read as <unk>; throws InputError where it lacks that too.
+// is read as <unk>, and counted in `unknown`, where that is given; throws InputError where it lacks that too.
 std::string write_text(const LanguageModel& model, const Vocabulary& vocabulary, Level level,
-                       const WritingOptions& options);
+                       const WritingOptions& options, int64_t* unknown = nullptr);
 
 }  // namespace ptb

@@ -103,6 +103,10 @@ void backtest(Command& command) {
       "backtest: --test-rows is for forecasts; to detect (data.label), a fold tests one of --folds blocks");
   require_input(recipe.data.test_files.empty(),
                 "backtest: the test of this recipe is files of their own (data.test_files)");
+  require_input(
+      recipe.training.on_divergence != OnDivergence::rollback,
+      "backtest: training.on_divergence = \"rollback\" goes back to checkpoints, and the folds write "
+      "none; \"skip\" or \"stop\" is possible");
   run.program = command.program();
   run.data = csv;
 
