@@ -96,6 +96,16 @@ TEST_CASE("a program's own charts stand on the page, with their interval and the
   REQUIRE(again.charts.size() == 1);
   CHECK(chart_svg(again.charts[0], 600, 300, "a") == chart_svg(chart, 600, 300, "a"));
   CHECK(std::isnan(again.charts[0].series[0].y[1]));
+  Chart full = chart;
+  full.right_name = "log", full.top = 104, full.logarithmic = true;
+  full.levels = {{"naive", 101.5}};
+  full.mark = {.text = "best", .x = 1, .y = 101};
+  run.description.charts = {full};
+  run.description.levels = {{"unknown", std::nan("")}};
+  write_run_description(run.folder.path(), run.description);
+  CHECK(chart_svg(read_run_description(run.folder.path()).charts[0], 600, 300, "a") ==
+        chart_svg(full, 600, 300, "a"));
+  run.description.charts = {chart}, run.description.levels = {};
 
   // The y axis begins near the values, where it may: the lowest lies in the lower part of the picture, far
   // from 0.
@@ -110,6 +120,9 @@ TEST_CASE("a program's own charts stand on the page, with their interval and the
   for (const char* part : {"o truth", "* forecast", ". 80 %", "mon", "wed", "105 |"})
     CHECK_MESSAGE(has(text, part), text);
   for (const std::string& line : lines_of(text)) CHECK(line.size() <= 40);
+
+  chart.band->high[1] = std::nan("");  // a model that has diverged
+  CHECK(has(chart_text(chart, 40, 8), "o truth"));
 
   run.description.charts[0].band->low.pop_back();
   write_run_description(run.folder.path(), run.description);

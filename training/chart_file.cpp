@@ -72,8 +72,9 @@ std::string chart_text(const Chart& chart, int columns, int lines) {
                                 std::string(static_cast<std::size_t>(width), ' '));
   if (chart.band)
     for (std::size_t i = 0; i < chart.band->x.size(); ++i)
-      for (std::size_t k = line(chart.band->high[i]); k <= line(chart.band->low[i]); ++k)
-        grid[k][column(chart.band->x[i])] = '.';
+      if (std::isfinite(chart.band->low[i]) && std::isfinite(chart.band->high[i]))
+        for (std::size_t k = line(chart.band->high[i]); k <= line(chart.band->low[i]); ++k)
+          grid[k][column(chart.band->x[i])] = '.';
   for (std::size_t s = 0; s < chart.series.size(); ++s)
     for (std::size_t i = 0; i < chart.series[s].x.size(); ++i)
       if (std::isfinite(chart.series[s].y[i]))

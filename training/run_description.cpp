@@ -23,9 +23,19 @@ static void to_json(Json& json, const Figure& f) {
 static void from_json(const Json& json, Figure& f) {
   f = {.name = json.at("name"), .value = json.at("value"), .note = json.at("note")};
 }
+// What is not finite stands as null.
+static double number(const Json& json, double otherwise = std::nan("")) {
+  return json.is_null() ? otherwise : json.get<double>();
+}
+static std::vector<double> numbers(const Json& json) {
+  std::vector<double> values;
+  for (const Json& value : json) values.push_back(number(value));
+  return values;
+}
+
 static void to_json(Json& json, const Level& l) { json = {{"name", l.name}, {"score", l.score}}; }
 static void from_json(const Json& json, Level& l) {
-  l = {.name = json.at("name"), .score = json.at("score")};
+  l = {.name = json.at("name"), .score = number(json.at("score"))};
 }
 static void to_json(Json& json, const Table& t) {
   json = {{"title", t.title}, {"note", t.note}, {"columns", t.columns}, {"rows", t.rows}};
@@ -40,12 +50,6 @@ static void from_json(const Json& json, Table& t) {
 static void to_json(Json& json, const ChartSeries& s) {
   json = {{"name", s.name}, {"points", s.points}, {"x", s.x}, {"y", s.y}};
 }
-// What is not finite stands as null.
-static std::vector<double> numbers(const Json& json) {
-  std::vector<double> values;
-  for (const Json& value : json) values.push_back(value.is_null() ? std::nan("") : value.get<double>());
-  return values;
-}
 static void from_json(const Json& json, ChartSeries& s) {
   s = {.name = json.at("name"),
        .points = json.at("points"),
@@ -53,9 +57,21 @@ static void from_json(const Json& json, ChartSeries& s) {
        .y = numbers(json.at("y"))};
 }
 static void to_json(Json& json, const Chart& c) {
-  json = {
-      {"title", c.title},         {"description", c.description}, {"x_name", c.x_name}, {"y_name", c.y_name},
-      {"from_zero", c.from_zero}, {"x_texts", c.x_texts},         {"series", c.series}, {"band", Json()}};
+  json = {{"title", c.title},
+          {"description", c.description},
+          {"x_name", c.x_name},
+          {"y_name", c.y_name},
+          {"right_name", c.right_name},
+          {"top", c.top},
+          {"logarithmic", c.logarithmic},
+          {"from_zero", c.from_zero},
+          {"x_texts", c.x_texts},
+          {"series", c.series},
+          {"band", Json()},
+          {"levels", Json::array()},
+          {"mark", Json()}};
+  for (const Chart::Level& level : c.levels) json["levels"].push_back({{"name", level.name}, {"y", level.y}});
+  if (c.mark) json["mark"] = {{"text", c.mark->text}, {"x", c.mark->x}, {"y", c.mark->y}};
   if (c.band)
     json["band"] = {{"name", c.band->name}, {"x", c.band->x}, {"low", c.band->low}, {"high", c.band->high}};
 }
@@ -64,6 +80,9 @@ static void from_json(const Json& json, Chart& c) {
        .description = json.at("description"),
        .x_name = json.at("x_name"),
        .y_name = json.at("y_name"),
+       .right_name = json.value("right_name", ""),  // new, as are the others with a default
+       .top = number(json.value("top", Json()), std::numeric_limits<double>::infinity()),
+       .logarithmic = json.value("logarithmic", false),
        .from_zero = json.at("from_zero"),
        .x_texts = json.at("x_texts"),
        .series = json.at("series")};
@@ -72,6 +91,10 @@ static void from_json(const Json& json, Chart& c) {
               .x = numbers(band.at("x")),
               .low = numbers(band.at("low")),
               .high = numbers(band.at("high"))};
+  for (const Json& level : json.value("levels", Json::array()))
+    c.levels.push_back({.name = level.at("name"), .y = number(level.at("y"))});
+  if (const Json mark = json.value("mark", Json()); !mark.is_null())
+    c.mark = {.text = mark.at("text"), .x = number(mark.at("x")), .y = number(mark.at("y"))};
 }
 
 static void check_chart(const Chart& chart) {
@@ -155,12 +178,13 @@ Table profile_table(const Profile& profile) {
   const std::vector<Profile::Row> rows = profile.rows();
   double total = 0;
   for (const Profile::Row& row : rows) total += row.seconds();
-  Table table{.title = "Time per operation",
-              .note =
-                  "Products: matrix products' share of the time (blank on a GPU). Held: results and what the "
-                  "gradient needs, from forward to backward, a tape's worth.",
-              .columns = {"operation", "calls", "forward, s", "backward, s", "share", "products", "GFLOP/s",
-                          "held, bytes"}};
+  Table table{
+      .title = "Time per operation",
+      .note =
+          "Products: matrix products' share of the time, but for those within cuDNN. Held: results and "
+          "what the gradient needs, from forward to backward, a tape's worth.",
+      .columns = {"operation", "calls", "forward, s", "backward, s", "share", "products", "GFLOP/s",
+                  "held, bytes"}};
   table.note += options_note(rows);
   const auto percent = [](double part, double all) { return fmt::format("{:.1f} %", 100 * part / all); };
   for (const Profile::Row& row : rows)
