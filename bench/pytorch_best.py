@@ -128,12 +128,11 @@ class Runner:
         # None: this processor needs no such help, whatever machine the configuration was found on
         return [self.mkl if p == "mkl" else p for p in config.preload if p != "mkl" or self.mkl]
 
-    def require_libraries(self, config: Config) -> None:
-        """The loader goes on without a library that it does not find, and says so where nobody looks."""
-        if libraries := self.libraries(config):
-            said = subprocess.run(["env", "LD_PRELOAD=" + ":".join(libraries), "true"], capture_output=True, text=True).stderr
-            if "cannot be preloaded" in said:
-                raise OSError(said.strip().splitlines()[0])
+    def missing(self, config: Config) -> dict[str, Any]:
+        """{"error": …} of a library that is not there: the loader goes on without it, and says so where nobody looks."""
+        preload = ":".join(self.libraries(config))
+        said = subprocess.run(["env", "LD_PRELOAD=" + preload, "true"], capture_output=True, text=True).stderr if preload else ""
+        return {"error": without_folders(said.splitlines()[0])} if "cannot be preloaded" in said else {}
 
     def command(self, config: Config) -> list[str]:
         libraries = self.libraries(config)
@@ -151,10 +150,8 @@ class Runner:
 
     def run(self, config: Config, seconds: float, *more: str) -> dict[str, Any]:
         """The program's JSON object, or {"error": its last line}."""
-        try:
-            self.require_libraries(config)
-        except OSError as error:
-            return {"error": without_folders(str(error))}
+        if missing := self.missing(config):
+            return missing
         command = [*self.command(config), *self.options(config, seconds, *more)]
         return run_json(command, self.environment(config), self.timeout)
 
@@ -171,10 +168,8 @@ class Trials:
         like = dataclasses.replace(config, options=())
         if self.process is None or self.like != like:
             self.close()  # only one at a time: threads of a waiting one may spin
-            try:
-                self.runner.require_libraries(config)
-            except OSError as error:
-                return {"error": without_folders(str(error))}
+            if missing := self.runner.missing(config):
+                return missing
             self.like = like
             self.process = subprocess.Popen([*self.runner.command(config), "--serve"], env=self.runner.environment(config),
                                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,

@@ -198,8 +198,10 @@ void read_optimizer(const SafetensorsFile& file, const Reader& json, Optimizer& 
   const Reader counters = json.object("counters");
   for (const auto& counter : optimizer.state().counters) {
     const std::string key(counter.name);
-    *counter.value = 0;
-    if (!counter.may_lack || counters.has(key.c_str())) counters.whole(key.c_str(), *counter.value);
+    if (counter.may_lack && !counters.has(key.c_str()))
+      *counter.value = 0;
+    else
+      counters.whole(key.c_str(), *counter.value);
   }
   ParameterSet& params = optimizer.parameters();
   load_state_dict(file, params);

@@ -80,7 +80,7 @@ static void from_json(const Json& json, Chart& c) {
        .description = json.at("description"),
        .x_name = json.at("x_name"),
        .y_name = json.at("y_name"),
-       .right_name = json.value("right_name", ""),  // new, as are the others with a default
+       .right_name = json.value("right_name", ""),  // older files lack it, and the others with a default
        .top = number(json.value("top", Json()), std::numeric_limits<double>::infinity()),
        .logarithmic = json.value("logarithmic", false),
        .from_zero = json.at("from_zero"),

@@ -38,7 +38,7 @@ void generate(Command& command) {
   const std::string text =
       write_text(*saved.model, saved.vocabulary, saved.recipe.data.level, writing, &unknown);
   if (unknown > 0)
-    fmt::print(stderr, "ptb: --prompt: {} not in the model's vocabulary, read as {}\n",
+    fmt::print(stderr, "{}: --prompt: {} not in the model's vocabulary, read as {}\n", command.program(),
                unknown == 1 ? "a word is" : fmt::format("{} words are", unknown), Vocabulary::unknown);
   fmt::print("{}", text);
 }
