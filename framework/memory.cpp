@@ -159,17 +159,22 @@ class Pool {
     return (std::size_t{1} << log) + (static_cast<std::size_t>(size_class % 4) << (log - 2));
   }
   [[noreturn]] void refuse(std::size_t size) const {
-    const auto asked = static_cast<int64_t>(size), in_use = statistics_.in_use;
+    const auto asked = static_cast<int64_t>(size);
+    int64_t in_use = statistics_.in_use;
     if (home_ == Block::Home::host)
       throw MemoryRefused(
           fmt::format("out of memory: {} MiB asked for, {} MiB in use; a smaller batch or bptt needs less",
                       asked >> 20, in_use >> 20),
           asked, in_use, 0);
     const DeviceFacts facts = cuda_backend()->facts();
+    // What is recorded stands beside the weights and all else that is not.
+    const bool recorded = home_ == Block::Home::graphs;
+    const MemoryStatistics beside = recorded ? of_gpu().statistics() : MemoryStatistics{};
+    in_use += beside.in_use;
     throw MemoryRefused(
         fmt::format("out of memory on {}: {} MiB asked for, {} of {} MiB free, {} MiB in use by tensors",
                     facts.name, asked >> 20, facts.free >> 20, facts.memory >> 20, in_use >> 20),
-        asked, in_use, statistics_.reserved + facts.free);
+        asked, in_use, statistics_.reserved + beside.reserved + facts.free);
   }
 
   const Block::Home home_;

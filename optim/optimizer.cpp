@@ -93,7 +93,15 @@ void Optimizer::set_learning_rate(double rate) {
   learning_rate_ = rate;
 }
 
+static void check(const StepOptions& options) {
+  require(options.max_norm >= 0, "step: max_norm {} is negative", options.max_norm);
+  require(std::isfinite(options.factor), "step: factor {} is not a finite number", options.factor);
+  require(options.rate_factor >= 0 && std::isfinite(options.rate_factor),
+          "step: rate_factor {} is not a number from 0 up", options.rate_factor);
+}
+
 double Optimizer::step(const StepOptions& options) {
+  check(options);
   double norm = 0;
   StepValues values;
   if (options.max_norm > 0) {
@@ -110,9 +118,6 @@ double Optimizer::step(const StepOptions& options) {
 }
 
 StepOrders Optimizer::orders_for(const StepOptions& options) {
-  require(options.max_norm >= 0, "step: max_norm {} is negative", options.max_norm);
-  require(options.rate_factor >= 0 && std::isfinite(options.rate_factor),
-          "step: rate_factor {} is not a number from 0 up", options.rate_factor);
   require(!averaged_in_,
           "step: the model's weights are the averaged ones as long as an AveragedWeights lives");
   StepOrders orders{.factor = options.factor,
@@ -124,6 +129,7 @@ StepOrders Optimizer::orders_for(const StepOptions& options) {
 }
 
 void Optimizer::order_step(const StepOptions& options) {
+  check(options);
   const StepOrders orders = orders_for(options);
   copy_to_device(&step_values()->orders, &orders, sizeof orders);
 }
@@ -141,10 +147,10 @@ void Optimizer::enqueue_step() {
   update();
 }
 
-// FNV-1a over which parameters are frozen.
+// FNV-1a over which parameters are frozen, and which decay.
 uint64_t Optimizer::form() const {
   uint64_t hash = 0xcbf29ce484222325;
-  for (const auto& p : params_.all()) hash = (hash ^ (p->frozen ? 1 : 2)) * 0x100000001b3;
+  for (const auto& p : params_.all()) hash = (hash ^ (p->frozen ? 1 : p->decay ? 2 : 3)) * 0x100000001b3;
   return hash;
 }
 
@@ -268,7 +274,11 @@ void Adam::count_missed() {
 
 uint64_t Adam::form() const {
   uint64_t form = Optimizer::form();
-  for (const int64_t missed : missed_) form = form * 3 + (missed > 0);
+  int64_t before = 0;
+  for (const int64_t missed : missed_) {  // neighbours that have missed as many are one range
+    form = form * 5 + (missed == 0 ? 0 : missed == before ? 1 : 2);
+    before = missed;
+  }
   return form;
 }
 

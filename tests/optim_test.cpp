@@ -157,6 +157,29 @@ TEST_CASE("a parameter that thaws takes Adam's steps as one that begins, and goe
   CHECK(a[1] == Approx(1 + 8 * 0.1).epsilon(1e-6));
 }
 
+TEST_CASE(
+    "a step's form is another where parameters froze, decay, or missed as many steps as their neighbour") {
+  Pair m;
+  AdamW adam(m.params, {.weight_decay = 0.1});
+  const auto step = [&](bool a, bool b) {  // which are frozen
+    m.a.frozen = a, m.b.frozen = b;
+    give(m.a, {1, -1}), give(m.b, {3, 4, 5});
+    adam.step();
+    m.a.frozen = m.b.frozen = false;
+    return adam.form();
+  };
+  const uint64_t begun = step(false, false);
+  CHECK(step(false, false) == begun);
+  m.a.decay = !m.a.decay;
+  CHECK(adam.form() != begun);
+  m.a.decay = !m.a.decay;
+  CHECK(adam.form() == begun);
+  const uint64_t alike = step(true, true), apart = step(false, true);
+  CHECK(alike != begun);
+  CHECK(apart != alike);
+  CHECK(step(true, false) == alike);  // two each
+}
+
 TEST_CASE("a parameter that got no gradient has the gradient 0") {
   // Planted: what the slab holds from the step before must not count.
   for (const auto& [name, make] : makers) {
@@ -195,5 +218,7 @@ TEST_CASE("options that make no sense are refused") {
   Sgd sgd(m.params, {});
   CHECK(refuses([&] { sgd.set_learning_rate(INFINITY); }, "learning_rate inf") == "");
   CHECK(refuses([&] { sgd.step({.max_norm = -5}); }, "max_norm -5") == "");
+  CHECK(refuses([&] { sgd.step({.factor = 1 / 0.0}); }, "factor inf") == "");
+  CHECK(refuses([&] { sgd.step({.max_norm = 1, .factor = NAN}); }, "factor nan") == "");
   CHECK(refuses([&] { clip_grad_norm(m.params, 0); }, "max_norm") == "");
 }

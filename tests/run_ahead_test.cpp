@@ -5,7 +5,9 @@
 
 #include <doctest/doctest.h>
 
+#include "layers/dense.h"
 #include "tests/folder.h"
+#include "tests/support.h"
 #include "tests/tiny_training.h"
 #include "tests/with_precision.h"
 
@@ -232,6 +234,32 @@ TEST_CASE(
   const Outcome expected = trained(whole.path(), {false});
   CHECK(trained(parts.path(), {true, true}) == expected);
   CHECK(trained(mixed.path(), {true, false}) == expected);
+}
+
+TEST_CASE(
+    "a window that was recorded behind one window is not played behind another that begins other gradients") {
+  RandomStream random(4, "heads");
+  const Tensor x = random_tensor({5, 3}, random);
+  const auto trained = [&](bool graph) {
+    ParameterSet params;
+    const Dense one(params / "one", {.in = 3, .out = 2}), two(params / "two", {.in = 3, .out = 2}),
+        both(params / "both", {.in = 3, .out = 2});
+    Adam adam(params, {.learning_rate = 0.1});
+    TrainerOptions options = quietly({.accumulate = 2});
+    options.graph = graph;
+    // Steps of the windows 0 and 1, 2 and 3, …: one or two, and then both.
+    const auto kind = [](int64_t window) { return window % 2 == 1 ? 2 : window / 2 % 2; };
+    Trainer(adam, options)
+        .run({.windows = 12,
+              .loss =
+                  [&](int64_t window) {
+                    const Dense& layer = *std::array{&one, &two, &both}[kind(window)];
+                    return mean_loss(mean(tanh(layer(Var(x)))), 10);
+                  },
+              .load = [&](int64_t window) { return int64_t{kind(window)}; }});
+    return params.values().to_host();
+  };
+  CHECK(trained(true) == trained(false));
 }
 
 TEST_CASE("what cannot be recorded is said") {

@@ -27,13 +27,15 @@ void RunAhead::begin_step(const TrainerState& state, int64_t count) {
 
 void RunAhead::ask(Kind kind, const std::function<void(const WindowFacts&)>& order,
                    const std::function<WindowFacts()>& work) {
+  const ParameterSet& params = optimizer_.parameters();
+  for (const auto& p : params.all())
+    kind.written = (kind.written ^ (p->node.gradient.written() ? 1 : 2)) * 0x100000001b3;
   Known* const known = graphs_ && known_.contains(kind) ? &known_.at(kind) : nullptr;
   if (!known || (!known->graph && recorded_ == most_graphs)) {
     const WindowFacts facts = work();  // which calls order() itself, when it knows them
     if (graphs_) known_[kind].facts = facts;
     return;
   }
-  const ParameterSet& params = optimizer_.parameters();
   order(known->facts);
   if (!known->graph) {
     // The second time: what is made at first use is there.

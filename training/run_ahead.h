@@ -46,6 +46,8 @@ class RunAhead {
     bool last = false;    // … whether it is the last: only then the weights change
     uint64_t form = 0;    // Optimizer::form()
     double scale = 1;     // of the loss
+    // Which gradients the step's windows before have begun, to which it adds: found out by ask().
+    uint64_t written = 0;
     auto operator<=>(const Kind&) const = default;
   };
   // Asks for a window: `order(facts)` of what the host has to say, then `work()`, which asks for the operations and
