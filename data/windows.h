@@ -16,7 +16,7 @@
 // stream starts from an empty state, so what is exact is batch 1.
 //
 // A window's two blocks are int32 [steps, batch], time first, in buffers of the BpttWindows: valid until the
-// next window is taken. Nothing is allocated after construction, but by cut(), which makes windows of other
+// next window is taken, which on a GPU is after the backward. Nothing is allocated after construction, but by cut(), which makes windows of other
 // lengths. The tokens must outlive it.
 #pragma once
 

@@ -42,9 +42,11 @@ Device device_named(std::string_view name) {
   constexpr std::string_view cuda = "cuda", numbered = "cuda:";
   int index = 0;
   const char* const end = name.data() + name.size();
-  const bool known =
-      name == cuda || (name.starts_with(numbered) && name.size() > numbered.size() &&
-                       std::from_chars(name.data() + numbered.size(), end, index).ptr == end && index >= 0);
+  const auto number = [&] {
+    const auto [stop, error] = std::from_chars(name.data() + numbered.size(), end, index);
+    return stop == end && error == std::errc() && index >= 0;
+  };
+  const bool known = name == cuda || (name.starts_with(numbered) && number());
   require_input(known, "device '{}' is none of auto, cpu, cuda, cuda:0, cuda:1, …", name);
   require_gpu(index);
   return {.gpu = true, .index = index};
@@ -52,6 +54,8 @@ Device device_named(std::string_view name) {
 
 void set_device(Device device) {
   if (device == current) return;
+  require(device.gpu || device.index == 0, "set_device: {} has no number, got {}", name_of(device),
+          device.index);
   require(device_memory_is_untouched(), "set_device: there are tensors on {} already", name_of(current));
   require(!current.gpu, "set_device: this process computes on {}", name_of(current));
   require_gpu(device.index);

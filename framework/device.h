@@ -2,6 +2,9 @@
 //
 // Chosen once, before there is any tensor, as the precision is: numbers of tensors then live in the memory of that
 // device, kernels() gives the kernels that reach them, and nothing else has to ask.
+//
+// On a CPU each thread may have tapes and models of its own. On a GPU one thread computes: what kernels need for a moment is
+// shared, and another thread's work would mix with it.
 #pragma once
 
 #include <cstddef>

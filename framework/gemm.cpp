@@ -50,6 +50,14 @@ void set_precision(Precision precision) {
 }
 Precision precision() { return current; }
 
+// The device may have been chosen after the precision.
+static const Products& available(Precision precision) {
+  const Products& result = products(precision);
+  require(result.gemm, "precision {} was set before the device, which cannot compute in it ({})",
+          name_of(precision), kernels().name);
+  return result;
+}
+
 static Operand operand(const Matrix& matrix) {
   const int64_t row = matrix.tensor.cols();
   return {matrix.tensor.data(), matrix.transposed ? 1 : row, matrix.transposed ? row : 1};
@@ -87,7 +95,7 @@ static void checked(const Matrix& a, const B& b, const Into& c, const Products& 
 static Addend addend(const Into& c) { return c.add ? Addend{c.tensor.data(), c.tensor.cols()} : Addend{}; }
 
 void gemm(const Matrix& a, const Matrix& b, const Into& c) {
-  const Products& p = products(current);
+  const Products& p = available(current);
   checked(a, b, c, p, [&](void* scratch, int threads) {
     p.gemm(operand(a), operand(b), a.rows(), b.cols(), a.cols(), c.tensor.data(), c.tensor.cols(), addend(c),
            scratch, threads);
@@ -96,7 +104,7 @@ void gemm(const Matrix& a, const Matrix& b, const Into& c) {
 
 void gemm(const Matrix& a, const Matrix& b, const Tensor& bias, const Tensor& c) {
   require(bias.size() == b.cols(), "gemm: a bias {} for {} columns", bias.shape(), b.cols());
-  const Products& p = products(current);
+  const Products& p = available(current);
   checked(a, b, overwrite(c), p, [&](void* scratch, int threads) {
     p.gemm(operand(a), operand(b), a.rows(), b.cols(), a.cols(), c.data(), c.cols(), {bias.data(), 0},
            scratch, threads);
@@ -108,7 +116,7 @@ void gemm(const Matrix& a, const Matrix& b, const Tensor& bias, const Tensor& c)
 }
 
 void gemm(const Matrix& a, const PackedMatrix& b, const Into& c) {
-  const Products& p = products(b.precision());
+  const Products& p = available(b.precision());
   checked(a, b, c, p, [&](void* scratch, int threads) {
     p.gemm_packed(operand(a), b.data(), a.rows(), b.cols(), a.cols(), c.tensor.data(), c.tensor.cols(),
                   addend(c), scratch, threads);
@@ -121,8 +129,8 @@ PackedMatrix::PackedMatrix(const Matrix& b)
       precision_(current),
       memory_(static_cast<std::size_t>(packed_bytes(rows_, cols_))) {
   const Profile::Product measured;
-  products(current).pack(operand(b), rows_, cols_, memory_.data());
+  available(current).pack(operand(b), rows_, cols_, memory_.data());
 }
-int64_t packed_bytes(int64_t rows, int64_t cols) { return products(current).packed_bytes(rows, cols); }
+int64_t packed_bytes(int64_t rows, int64_t cols) { return available(current).packed_bytes(rows, cols); }
 
 }  // namespace unroll::inline UNROLL_REAL

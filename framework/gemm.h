@@ -17,8 +17,9 @@ const char* name_of(Precision precision);
 // fp32, tf32, bf16, fp16, or auto: bf16 where the device multiplies such numbers. Throws InputError.
 Precision precision_named(const std::string& name);
 
-// Of all products from now on, at first fp32. Throws InputError, and says what is missing, where the device
-// cannot.
+// Of all products from now on, at first fp32. After set_device(), if a GPU is to compute, and there before layers are made: one
+// of cuDNN's stays in the precision that it was made in, and throws Error when it is used in another. Throws InputError, and
+// says what is missing, where the device cannot.
 void set_precision(Precision precision);
 Precision precision();
 

@@ -29,6 +29,7 @@ void contribute(const Var& x, const Tensor& d, const Tensor& factor) {
 void require_targets(const Shape& logits, int classes, const IdTensor& target,
                      const CrossEntropyOptions& options) {
   require(classes > 0, "softmax_cross_entropy: logits {} have no classes", logits);
+  require(target.defined(), "softmax_cross_entropy: the targets are empty: nothing was assigned to them");
   Shape expected;
   for (int i = 0; i + 1 < logits.rank(); ++i) expected.append(logits[i]);
   require(target.shape() == expected,
@@ -42,7 +43,7 @@ void require_targets(const Shape& logits, int classes, const IdTensor& target,
             "softmax_cross_entropy: target {} is not in 0 … {} of logits {}", id, classes - 1, logits);
 }
 
-// What the sum of losses is multiplied with: 1, or one over the weight of all scored targets (0 if none is).
+// What the sum of losses is multiplied with: 1, or one over the weight of all scored targets (0 if that is 0).
 double normalizer(const IdTensor& target, const CrossEntropyOptions& options) {
   if (options.reduction == Reduction::sum) return 1;
   double total = 0;
@@ -56,7 +57,7 @@ double normalizer(const IdTensor& target, const CrossEntropyOptions& options) {
   } else {
     count([](int64_t) { return 1.0; });
   }
-  return total > 0 ? 1 / total : 0;
+  return total != 0 ? 1 / total : 0;  // advantages may be weights too, with a negative sum
 }
 
 }  // namespace

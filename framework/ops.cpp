@@ -256,6 +256,7 @@ Var layer_norm(const Var& x, const Var& gain, const Var& bias, real eps) {
 // --- layers' operations -----------------------------------------------------------------------------------------------
 
 static void require_ids(const char* name, const IdTensor& ids, int bound, const Shape& of) {
+  require(ids.defined(), "{}: the ids are empty: nothing was assigned to them", name);
   for (int32_t id : ids.span())
     require(id >= 0 && id < bound, "{}: id {} is not in 0 … {} of {}", name, id, bound - 1, of);
 }
@@ -269,11 +270,13 @@ Var embedding(const Var& table, const IdTensor& ids) {
   Shape shape = ids.shape();
   shape.append(table.dim(1));
   Tensor y(shape);
-  const KernelIds for_kernels(ids);
-  kernels().take_rows(table.value().data(), for_kernels.data(), ids.size(), table.dim(1), y.data());
+  // A loop may fill the caller's tokens anew before the backward. A GPU's are looked up by where they lie (DeviceIds).
+  const IdTensor kept = ids.clone();
+  const KernelIds for_kernels(on_gpu() ? ids : kept);
+  kernels().take_rows(table.value().data(), for_kernels.data(), kept.size(), table.dim(1), y.data());
   return record("embedding", y, inputs(table), [=](const Var& y) {
-    const Into d = table.gradient_rows(ids.span());
-    kernels().add_to_rows(y.grad().data(), for_kernels.data(), ids.size(), table.dim(1), d.tensor.data());
+    const Into d = table.gradient_rows(kept.span());
+    kernels().add_to_rows(y.grad().data(), for_kernels.data(), kept.size(), table.dim(1), d.tensor.data());
   });
 }
 

@@ -14,7 +14,7 @@ Var dropout(const Var& x, real rate, const RandomKey& key, bool locked) {
   require(rate >= 0 && rate < 1, "dropout: rate {} is not in [0, 1); x is {}", rate, x.shape());
   if (!dropout_is_on() || rate == 0) return x;
   Tensor y(x.shape());
-  const int64_t n = y.size(), period = locked && y.rank() > 1 && n > 0 ? n / y.dim(0) : n;
+  const int64_t n = y.size(), period = locked && y.rank() > 0 && n > 0 ? n / y.dim(0) : n;
   kernels().dropout(x.value().data(), rate, key, period, y.data(), n, false);
   return record("dropout", y, inputs(x), [=](const Var& y) {
     const Into dx = x.gradient();

@@ -1,6 +1,6 @@
 // Where the time of training goes: calls, seconds, arithmetic and memory of each operation.
 //
-//   Profile profile;                                // while it lives, this thread's tapes are measured
+//   Profile profile;                                // while it lives, this thread's tapes are measured; it outlives them
 //   for (…) { Tape tape; …; tape.backward(loss); }
 //   for (const Profile::Row& row : profile.rows()) …     // training/run_description.h makes a table of them
 //

@@ -86,8 +86,13 @@ class Var {
   Var(Tensor value, Node& node, uint64_t tape) : value_(std::move(value)), node_(&node), tape_(tape) {}
 
   const Tensor& value() const { return leaf_ ? leaf_->leaf_value() : value_; }
-  const Shape& shape() const { return value().shape(); }
-  int dim(int i) const { return value().dim(i); }
+  // Throws Error if nothing was assigned: every operation asks for a shape before it touches numbers.
+  const Shape& shape() const {
+    const Tensor& tensor = value();
+    require(tensor.defined(), "this variable is empty: nothing was assigned to it");
+    return tensor.shape();
+  }
+  int dim(int i) const { return shape()[i]; }
   real item() const { return value().item(); }
 
   bool wants_grad() const { return node_ != nullptr; }
@@ -120,7 +125,8 @@ struct TapeOptions {
   uint32_t part = 0;  // which of several tapes whose gradients make one step: each has masks of its own
 };
 
-// While one is alive, this thread's operations are recorded, and dropout is on.
+// While one is alive, this thread's operations are recorded, and dropout is on. What an operation was given (constants, masks,
+// targets) it may read again in the backward: until then it stays as it is. (Ids of an embedding are kept.)
 class Tape {
  public:
   explicit Tape(TapeOptions options = {});

@@ -174,7 +174,7 @@ using Tensor = BasicTensor<real>;
 using IdTensor = BasicTensor<int32_t>;  // tokens, class numbers
 
 // Has tokens a copy in the device's memory, which stays in its place: for data that is renewed in place, and for what a
-// graph reads. On a CPU it does nothing.
+// graph reads. It holds nothing before the first renew(). On a CPU it does nothing.
 class DeviceIds {
  public:
   DeviceIds() = default;

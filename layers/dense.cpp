@@ -32,8 +32,17 @@ Dense::Dense(Scope scope, const DenseConfig& c)
 Dense::Dense(Scope scope, const DenseConfig& c, const Var& shared_weight)
     : config(checked(c)), weight(shared_weight), bias(bias_of(scope, c)) {}
 
+// When it is used: before, the weight may have no memory yet.
+static const Var& weight_of(const Dense& layer) {
+  const DenseConfig& c = layer.config;
+  require(layer.weight.shape() == Shape({c.out, c.in}), "dense: the shared weight {} must be [{}, {}]",
+          layer.weight.shape(), c.out, c.in);
+  return layer.weight;
+}
+
 Var Dense::operator()(const Var& x) const {
-  const Var y = config.bias ? linear(x, weight, bias) : linear(x, weight);
+  const Var& w = weight_of(*this);
+  const Var y = config.bias ? linear(x, w, bias) : linear(x, w);
   switch (config.activation) {
     case Activation::none:
       return y;
@@ -48,7 +57,7 @@ Var Dense::operator()(const Var& x) const {
 }
 
 void Dense::compute(const Tensor& x, const Tensor& y) const {
-  const Matrix w = transposed(weight.value());
+  const Matrix w = transposed(weight_of(*this).value());
   config.bias ? gemm(x, w, bias.value(), y) : gemm(x, w, overwrite(y));
   if (config.activation == Activation::none) return;
   const Unary f = config.activation == Activation::relu   ? Unary::relu
@@ -62,7 +71,7 @@ Var softmax_cross_entropy(const Dense& layer, const Var& x, const IdTensor& targ
   require(layer.config.activation == Activation::none,
           "softmax_cross_entropy: the layer of the logits has an activation");
   const Var bias = layer.config.bias ? layer.bias : Var(Tensor::zeros({layer.config.out}));
-  return softmax_cross_entropy(x, layer.weight, bias, target, options);
+  return softmax_cross_entropy(x, weight_of(layer), bias, target, options);
 }
 
 Tensor softmax_cross_entropies(const Dense& layer, const Tensor& x, const IdTensor& target) {

@@ -20,7 +20,8 @@ struct DenseConfig {
 // y = f(x wᵀ + b), weight [out, in], bias [out].  x [..., in] -> [..., out]
 struct Dense {
   Dense(Scope scope, const DenseConfig& config);
-  // A layer whose weight is another's (a decoder tied to an embedding [out, in]).
+  // A layer whose weight is another's (a decoder tied to an embedding [out, in]). Throws Error, when it is
+  // used, if that has another shape.
   Dense(Scope scope, const DenseConfig& config, const Var& shared_weight);
   Var operator()(const Var& x) const;
   // The same into memory that is there: y [..., out]. Nothing is recorded.

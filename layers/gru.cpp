@@ -20,7 +20,7 @@ LstmChoice choose_gru(const GruConfig& c, const EngineFacts& facts, const Window
 
 static StackConfig stack_of_gru(const GruConfig& config) {
   StackConfig stack = stack_of("gru", config);
-  stack.zoneout_h = config.zoneout;
+  stack.zoneout_h = config.zoneout, stack.zoneout = "zoneout";
   return stack;
 }
 

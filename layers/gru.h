@@ -45,7 +45,9 @@ struct GruState : RecurrentState {
     RecurrentState::operator=(RecurrentVars{next, {}});
     return *this;
   }
-  operator Var() const { return Var(h.clone()); }
+  operator Var() const {
+    return static_cast<RecurrentVars>(*this).h;
+  }  // throws Error where it has no size yet
 };
 
 class Gru {

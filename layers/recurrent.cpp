@@ -73,7 +73,7 @@ RecurrentStack::RecurrentStack(const Scope& scope, const StackConfig& c)
   require_rate("dropout", c.dropout);
   require_rate("recurrent_dropout", c.recurrent_dropout);
   require_rate("weight_drop", c.weight_drop);
-  require_rate(c.cells ? "zoneout_h" : "zoneout", c.zoneout_h);
+  require_rate(c.zoneout, c.zoneout_h);
   require_rate("zoneout_c", c.zoneout_c);
   require(c.zoneout_c == 0 || c.cells > 0, "{}: zoneout_c is about c, and this cell has none", c.name);
   require(!c.locked_dropout || (c.dropout > 0 && c.layers > 1),

@@ -85,6 +85,7 @@ struct StackConfig {
   float dropout;
   bool locked_dropout, residual;
   float recurrent_dropout, weight_drop, zoneout_h, zoneout_c;
+  const char* zoneout = "zoneout_h";  // what its option is called, for messages
 };
 
 // What every layer's configuration says of its stack. Zoneout, and the widths of a state that is not `hidden`, are to be

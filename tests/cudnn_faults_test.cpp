@@ -38,6 +38,17 @@ TEST_CASE("planted: in 16 bits, what is beyond half precision's range is infinit
   }
 }
 
+TEST_CASE("planted: a layer that was made in one precision is asked to compute in another") {
+  for (const Precision p : precisions_of_16_bits()) {
+    const Fresh fresh;
+    Window window(two_layers.window(), LstmEngine::cudnn);
+    const WithPrecision rounded(p);
+    CHECK(lacks(error_of([&] { window.run(); }), {"lstm", "made in fp32", name_of(p), "set_precision"}) ==
+          "");
+    CHECK(cudnn().calls.forward == 0);
+  }
+}
+
 TEST_CASE("planted: a second backward on one reserve is an error") {
   const Fresh fresh;
   Window window(two_layers.window(), LstmEngine::cudnn);

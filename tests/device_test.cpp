@@ -73,7 +73,7 @@ TEST_CASE("a device is called by its name") {
           standin::control().devices = 3;
           return name_of(device_named("cuda:2"));
         }) == "cuda:2");
-  for (const char* name : {"gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", ""})
+  for (const char* name : {"gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "cuda:4294967296", ""})
     CHECK(in_child([&] { return name_of(device_named(name)); }) ==
           fmt::format("input: device '{}' is none of auto, cpu, cuda, cuda:0, cuda:1, …", name));
 }

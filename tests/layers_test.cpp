@@ -256,6 +256,13 @@ TEST_CASE("layers refuse input that does not fit, naming the operation and the s
   const Embedding embed(params / "embed", {.vocab = 7, .dim = 3});
   const Var x = Tensor::zeros({2, 6});
   CHECK(lacks(error_of([&] { dense(x); }), {"linear", "[2, 6]", "[5, 3]"}) == "");
+  const Dense tied(params / "tied", {.in = 3, .out = 5, .bias = false}, embed.weight);
+  const Var h = Tensor::zeros({2, 3});
+  CHECK(lacks(error_of([&] { tied(h); }), {"dense", "[7, 3]", "[5, 3]"}) == "");
+  CHECK(lacks(error_of([&] {
+                softmax_cross_entropy(tied, h, ids({2}, {0, 1}));
+              }),
+              {"dense", "[7, 3]"}) == "");
   CHECK(lacks(error_of([&] { norm(x); }), {"layer_norm", "[2, 6]", "[4]"}) == "");
   CHECK(lacks(error_of([&] { embed(ids({1}, {7})); }), {"embedding", "7", "[7, 3]"}) == "");
   CHECK(lacks(error_of([&] { Dense(params / "none", {.in = 3, .out = 0}); }), {"dense", "out 0"}) == "");

@@ -190,6 +190,18 @@ TEST_CASE("with weights that are all zero the loss is 0 and so is every gradient
   }
 }
 
+TEST_CASE("weights whose sum is negative are weights: all -1 give the mean of all 1") {
+  const Decoder d(5, 3, 4);
+  const auto with = [&](real weight) {
+    const CrossEntropyOptions options{.weights = Tensor::full({5}, weight)};
+    return gradients_of(d, [&](auto&... v) { return softmax_cross_entropy(v..., d.target, options); });
+  };
+  const Gradients plain = with(1), negative = with(-1);
+  CHECK(plain.loss > 0);
+  CHECK(negative.loss == plain.loss);
+  CHECK(same_bits(negative.w, plain.w));
+}
+
 // --- fused with the decoder's product ----------------------------------------------------------------------
 
 TEST_CASE("the fused loss is differentiated with respect to x, w and b for chunks of any size") {
@@ -418,6 +430,7 @@ TEST_CASE("a loss whose operands do not fit is an error that names it and both s
 
   message([&] { softmax_cross_entropy(x({3, 4}), id({4})); }, {"softmax_cross_entropy", "[3, 4]", "[4]"});
   message([&] { softmax_cross_entropy(x({}), id({})); }, {"softmax_cross_entropy", "[]"});
+  message([&] { softmax_cross_entropy(x({3}), IdTensor()); }, {"softmax_cross_entropy", "targets are empty"});
   message(
       [&] {
         softmax_cross_entropy(x({3, 4}), id({3}), {.weights = Tensor::zeros({2})});

@@ -134,6 +134,9 @@ TEST_CASE("what makes no sense is refused by the name of the field") {
   CHECK(lacks(error_of([] { NeuralCache({.window = 0}); }), {"cache: window 0", "at least 1"}) == "");
   CHECK(lacks(error_of([] { NeuralCache({.theta = -1}); }), {"cache: theta -1"}) == "");
   CHECK(lacks(error_of([] { NeuralCache({.theta = INFINITY}); }), {"cache: theta inf"}) == "");
+  CHECK(lacks(error_of([] { NeuralCache({.theta = NAN}); }), {"cache: theta nan"}) == "");
+  if (sizeof(real) == 4)  // as a float it is infinite
+    CHECK(lacks(error_of([] { NeuralCache({.theta = 1e39}); }), {"cache: theta 1e+39"}) == "");
   CHECK(lacks(error_of([] { NeuralCache({.lambda = 1}); }), {"cache: lambda 1", "[0, 1)"}) == "");
   CHECK(lacks(error_of([] { NeuralCache({.lambda = -0.1}); }), {"cache: lambda -0.1"}) == "");
   NeuralCache cache({});

@@ -72,6 +72,16 @@ TEST_CASE("mask_rows leaves rows out, whatever they hold, and is differentiated"
   CHECK(lacks(error_of([&] { mask_rows(Var(four), four); }), {"mask_rows", "[1, 2, 1, 2]"}) == "");
 }
 
+TEST_CASE("an embedding's gradient goes to the rows that were taken, whatever the ids hold by then") {
+  Tape tape;
+  const Var table = tape.watch(Tensor::full({3, 2}, 1));
+  const IdTensor id = ids({2}, {0, 2});
+  const Var y = embedding(table, id);
+  id.data()[0] = 1, id.data()[1] = -1;
+  tape.backward(sum(y));
+  CHECK(values(table.grad()) == std::vector<double>{1, 1, 0, 0, 1, 1});
+}
+
 TEST_CASE("masks depend on seed, place and step, and on nothing else") {
   const auto mask = [](RandomKey key) {
     Tape tape;
@@ -96,6 +106,9 @@ TEST_CASE("a locked mask is the same for all steps, another for every element of
     CHECK_FALSE(same_bits(free[t], free[0]));
   }
   CHECK_FALSE(same_bits(locked[0][0], locked[0][1]));
+  const Tensor steps =
+      dropout(tape.watch(Tensor::full({64}, 1)), 0.5, key, true).value();  // of one element each
+  for (const double v : steps.on_host()) CHECK(v == values(steps)[0]);
 }
 
 TEST_CASE("dropout does nothing without a tape, under NoTape, and on a tape that says so") {

@@ -290,6 +290,9 @@ TEST_CASE("a shape that does not fit is an error that names the operation and bo
   message([&] { linear(x({3, 4}), x({6, 4}), x({5})); }, {"linear", "[5]", "[6, 4]"});
   message([&] { linear(x({3, 4}), x({6, 5})); }, {"linear", "[3, 4]", "[6, 5]"});
   message([&] { linear(x({}), x({6, 5})); }, {"linear", "[]", "[6, 5]"});
+  message([&] { add(Var(), x({3})); }, {"variable is empty"});
+  message([&] { tanh(Var()); }, {"variable is empty"});
+  message([&] { embedding(x({3, 4}), IdTensor()); }, {"embedding", "ids are empty"});
   message([&] { add(x({3, 4}), x({3})); }, {"add", "[3, 4]", "[3]"});
   message([&] { sub(x({3, 4}), x({2, 4})); }, {"sub", "[3, 4]", "[2, 4]"});
   message([&] { mul(x({2, 3, 4}), x({2, 4})); }, {"mul", "[2, 3, 4]", "[2, 4]"});

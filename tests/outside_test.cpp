@@ -281,6 +281,7 @@ TEST_CASE("what does not fit a cell from outside is an error under its name") {
     return error_of([&] { Recurrent<MinimalGatedUnit>(params / "mgu", config); });
   };
   CHECK(lacks(build({.input = 2, .hidden = 3, .zoneout_c = 0.5f}), {"mgu", "zoneout_c", "none"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .zoneout_h = 1}), {"mgu", "zoneout_h 1"}) == "");
   CHECK(lacks(build({.input = 2, .hidden = 0}), {"mgu", "hidden 0"}) == "");
   CHECK(lacks(build({.input = 2, .hidden = 3, .residual = true}), {"mgu", "layers 1"}) == "");
   CHECK(params.all().empty());

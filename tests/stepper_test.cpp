@@ -235,6 +235,9 @@ TEST_CASE("a state keeps its buffers, whatever is assigned to it; a copy has oth
   of_gru = gru.zero_state(2);
   CHECK(largest(h_of_gru) == 0);
   CHECK(largest(kept.h) == 3);
+
+  const GruState none;
+  CHECK(lacks(error_of([&] { gru(Var(Tensor::zeros({1, 2, 3})), none); }), {"state", "zero_state"}) == "");
 }
 
 TEST_CASE("steps go on from the state that a window left, each stepper by itself") {

@@ -102,10 +102,12 @@ void declare_schedule_keys(RecipeReader& reader, ScheduleSection& schedule) {
   reader.key("factor", schedule.factor, "step, plateau: what the learning rate is multiplied by")
       .above(0)
       .at_most(1);
-  reader.key("warmup", schedule.warmup, "cosine: the learning rate rises from 0 for so long")
+  reader
+      .key("warmup", schedule.warmup,
+           "cosine: the learning rate rises evenly, from just above 0, for so long")
       .at_least(0)
       .unit("epochs");
-  reader.key("minimum", schedule.minimum, "cosine: the last learning rate").at_least(0);
+  reader.key("minimum", schedule.minimum, "cosine: what the learning rate falls to").at_least(0);
 }
 
 UnreadKeys unread_training_keys(const TrainingSections& sections) {

@@ -129,7 +129,7 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
       "learning rate and clip are relative to it");
   reader.key(
       "graph", r.training.graph,
-      "on a GPU: windows are played as CUDA graphs from the third of their size on: the same bits, and less for the "
+      "on a GPU: windows are played as CUDA graphs from the second of their size on: the same bits, and less for the "
       "host to do");
   const char* revisiting = "Merity, McCann, Socher 2017";
   reader

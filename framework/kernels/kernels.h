@@ -120,7 +120,7 @@ struct Kernels {
 
   Products fp32;
   // Operands rounded, sums in float. All null where there is no such product.
-  Products tf32;  // to 10 bits of precision, by a GPU's tensor cores
+  Products tf32;  // to 11 bits of precision, by a GPU's tensor cores
   Products bf16;  // to bfloat16
   Products fp16;  // to half precision: 11 bits, and nothing beyond 65504
   // bf16's numbers by the instructions of fp32 and about as slow as these; what bf16 is under

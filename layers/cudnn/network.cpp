@@ -102,6 +102,7 @@ Tensor gradient_of(const Var& v) { return v.has_grad() ? v.grad() : Tensor(); }
 
 struct CudnnNetwork::Parts {
   CudnnConfig config;
+  const Precision made_in = precision();
   CudnnNumbers numbers = CudnnNumbers::of_process();
   gpu::RnnDescriptor rnn;
   std::vector<CudnnWeights> weights;
@@ -166,6 +167,9 @@ CudnnNetwork::Output CudnnNetwork::operator()(const Var& x, const Var& h0, const
                                               const IdTensor& lengths, const Tensor& real_steps) const {
   const std::shared_ptr<Parts> parts = parts_;
   const CudnnConfig& config = parts->config;
+  require(parts->made_in == precision(),
+          "{}: this layer was made in {} and is asked to compute in {}; set_precision comes first",
+          config.lstm ? "lstm" : "gru", name_of(parts->made_in), name_of(precision()));
   const auto sizes = parts->sizes_for(x.dim(0), x.dim(1), lengths);
   const CudnnWeightSpace& space = parts->weight_space();
   const char* const name = names[config.lstm];
