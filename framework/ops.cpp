@@ -271,7 +271,7 @@ Var embedding(const Var& table, const IdTensor& ids) {
   shape.append(table.dim(1));
   Tensor y(shape);
   // A loop may fill the caller's tokens anew before the backward. A GPU's are looked up by where they lie (DeviceIds).
-  const IdTensor kept = ids.clone();
+  const IdTensor kept = recorded("embedding", inputs(table)) ? ids.clone() : ids;
   const KernelIds for_kernels(on_gpu() ? ids : kept);
   kernels().take_rows(table.value().data(), for_kernels.data(), kept.size(), table.dim(1), y.data());
   return record("embedding", y, inputs(table), [=](const Var& y) {

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "framework/hash.h"
+
 namespace unroll {
 
 // Ten rounds over a 128-bit counter with a 64-bit key.
@@ -27,11 +29,11 @@ constexpr std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::a
 // In [0, 1), a multiple of 2^-24: the same value in float and in double.
 constexpr float unit_interval(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
 
-// 64-bit FNV-1a of a path; `call` tells apart several uses of one path.
+// A path as a number; `call` tells apart several uses of one path.
 constexpr uint64_t place_of(std::string_view path, uint64_t call = 0) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (char c : path) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  for (int i = 0; i < 8; ++i) hash = (hash ^ ((call >> (8 * i)) & 0xff)) * 0x100000001b3;
+  uint64_t hash = hash_of_nothing;
+  for (char c : path) hash = hash_with(hash, static_cast<unsigned char>(c));
+  for (int i = 0; i < 8; ++i) hash = hash_with(hash, (call >> (8 * i)) & 0xff);
   return hash;
 }
 

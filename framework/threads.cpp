@@ -18,7 +18,8 @@ namespace {
 
 int cores() {
   cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  if (sched_getaffinity(0, sizeof set, &set) != 0)  // the machine has more than the set can hold
+    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   return CPU_COUNT(&set);
 }
 

@@ -12,8 +12,8 @@ namespace unroll::inline UNROLL_REAL {
 
 NeuralCache::NeuralCache(const NeuralCacheConfig& c) : config_(c) {
   require_input(c.window >= 1, "cache: window {} must be at least 1", c.window);
-  require_input(c.theta >= 0 && c.theta <= std::numeric_limits<real>::max(),
-                "cache: theta {} must be at least 0, and finite", c.theta);
+  constexpr double most = std::numeric_limits<real>::max();
+  require_input(c.theta >= 0 && c.theta <= most, "cache: theta {} is not in [0, {:.2g}]", c.theta, most);
   require_input(c.lambda >= 0 && c.lambda < 1, "cache: lambda {} is not in [0, 1)", c.lambda);
 }
 

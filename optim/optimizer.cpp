@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "framework/hash.h"
 #include "framework/kernels/kernels.h"
 
 namespace unroll::inline UNROLL_REAL {
@@ -147,10 +148,10 @@ void Optimizer::enqueue_step() {
   update();
 }
 
-// FNV-1a over which parameters are frozen, and which decay.
+// Which parameters are frozen, and which decay.
 uint64_t Optimizer::form() const {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const auto& p : params_.all()) hash = (hash ^ (p->frozen ? 1 : p->decay ? 2 : 3)) * 0x100000001b3;
+  uint64_t hash = hash_of_nothing;
+  for (const auto& p : params_.all()) hash = hash_with(hash, p->frozen ? 1 : p->decay ? 2 : 3);
   return hash;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "framework/hash.h"
 #include "framework/kernels/kernels.h"
 
 namespace unroll::inline UNROLL_REAL {
@@ -28,8 +29,9 @@ void RunAhead::begin_step(const TrainerState& state, int64_t count) {
 void RunAhead::ask(Kind kind, const std::function<void(const WindowFacts&)>& order,
                    const std::function<WindowFacts()>& work) {
   const ParameterSet& params = optimizer_.parameters();
+  kind.written = hash_of_nothing;
   for (const auto& p : params.all())
-    kind.written = (kind.written ^ (p->node.gradient.written() ? 1 : 2)) * 0x100000001b3;
+    kind.written = hash_with(kind.written, p->node.gradient.written() ? 1 : 2);
   Known* const known = graphs_ && known_.contains(kind) ? &known_.at(kind) : nullptr;
   if (!known || (!known->graph && recorded_ == most_graphs)) {
     const WindowFacts facts = work();  // which calls order() itself, when it knows them
