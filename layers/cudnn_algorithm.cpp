@@ -30,6 +30,10 @@ std::vector<MeasuredAlgorithm> measure(Config config, int steps, int batch, std:
         CudnnAlgorithm::persistent_dynamic}) {
     MeasuredAlgorithm& measured = result.emplace_back(MeasuredAlgorithm{algorithm});
     config.algorithm = algorithm;
+    const auto cannot = [&](const Error& error, bool lasting) {
+      if (algorithm == CudnnAlgorithm::standard) throw;  // which takes whatever cuDNN does
+      measured.why_not = error.what(), measured.lasting = lasting;
+    };
     try {
       choose(config, engine_facts(), WindowFacts{.steps = steps, .batch = batch});
       ParameterSet params;
@@ -44,12 +48,10 @@ std::vector<MeasuredAlgorithm> measure(Config config, int steps, int batch, std:
         const double seconds = now() - begin;
         measured.seconds = i == 0 ? seconds : std::min(measured.seconds, seconds);
       }
-    } catch (const CudnnRefusal& refusal) {              // of sizes that no table of ours has
-      if (algorithm == CudnnAlgorithm::standard) throw;  // which takes whatever cuDNN does
-      measured.why_not = refusal.what();
-    } catch (const InputError& refusal) {
-      if (algorithm == CudnnAlgorithm::standard) throw;
-      measured.why_not = refusal.what();
+    } catch (const CudnnRefusal& refusal) {  // of sizes that no table of ours has
+      cannot(refusal, true);
+    } catch (const InputError& refusal) { cannot(refusal, true); } catch (const OutOfMemory& refusal) {
+      cannot(refusal, false);
     }
   }
   return result;

@@ -124,6 +124,23 @@ TEST_CASE("what no algorithm can compute is kept as that") {
   CHECK(lacks(second.text, {"standard, the fastest of 1, known from before"}) == "");
 }
 
+TEST_CASE("an algorithm that there is no memory for is left out, which is said and not kept") {
+  const Folder folder;
+  const auto file = folder / "algorithms.json";
+  cudnn().persistent_bytes = 2 * standin::control().memory;
+  const Settled first = settle(file, {use_of(small), use_of(small)});
+  CHECK(first.algorithm == CudnnAlgorithm::standard);
+  CHECK(first.readings == readings_of_one / 4);
+  CHECK(first.text == "standard, the fastest of 1, measured now");
+  CHECK(lacks(first.complaint, {"what was measured is not kept: persistent: ", "out of memory"}) == "");
+  CHECK(first.complaint.find('\n') == std::string::npos);
+  CHECK(folder.listing().empty());
+  cudnn().persistent_bytes = 0;
+  const Settled second = settle(file, {use_of(small)});
+  CHECK(second.algorithm == CudnnAlgorithm::persistent);
+  CHECK(second.readings == readings_of_one);
+}
+
 TEST_CASE("a damaged file is said in one line, measured anew, and whole again") {
   const Folder folder;
   const auto file = folder / "algorithms.json";

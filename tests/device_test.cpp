@@ -309,26 +309,68 @@ TEST_CASE("a GPU that fails while it computes is named as the reason") {
       "nothing more can be computed on it in this process");
 }
 
+namespace {
+
+// Trains a small language model whose second window, of the same kind as the first, finds `before_second` done.
+std::string train_two_windows(bool graph, const std::function<void()>& before_second) {
+  ParameterSet params;
+  const Embedding embed(params / "embed", {.vocab = 50, .dim = 64});
+  const Lstm lstm(params / "lstm", {.input = 64, .hidden = 64});
+  const Dense out(params / "out", {.in = 64, .out = 50});
+  Sgd sgd(params, {.learning_rate = 1});
+  const int batch = 200, steps = 500;
+  const IdTensor words = IdTensor::zeros({steps, batch});
+  const DeviceIds on_device(words);
+  Trainer trainer(sgd, {.progress = {.mode = ProgressOptions::Mode::silent},
+                        .window_sizes = {{"data.batch", batch}, {"data.bptt", steps}},
+                        .graph = graph});
+  trainer.run({.windows = 2,
+               .loss =
+                   [&](int64_t) {
+                     const auto [y, next] = lstm(embed(words), lstm.zero_state(batch));
+                     return mean_loss(softmax_cross_entropy(out, y, words), words.size());
+                   },
+               .load =
+                   [&](int64_t window) {
+                     if (window == 1) before_second();
+                     on_device.renew();
+                     return int64_t{0};
+                   }});
+  return "fine";
+}
+
+}  // namespace
+
 TEST_CASE("a step that finds no memory says what is largest on its tape, and what can fit") {
   const std::string said = on_gpu_in_child([] {
     standin::control().memory = std::size_t{96} << 20;
-    ParameterSet params;
-    const Embedding embed(params / "embed", {.vocab = 50, .dim = 64});
-    const Lstm lstm(params / "lstm", {.input = 64, .hidden = 64});
-    const Dense out(params / "out", {.in = 64, .out = 50});
-    Sgd sgd(params, {.learning_rate = 1});
-    const int batch = 200, steps = 500;
-    const IdTensor words = IdTensor::zeros({steps, batch});
-    Trainer trainer(sgd, {.progress = {.mode = ProgressOptions::Mode::silent},
-                          .window_sizes = {{"data.batch", batch}, {"data.bptt", steps}}});
-    trainer.run({.windows = 1, .loss = [&](int64_t) {
-                   const auto [y, next] = lstm(embed(words), lstm.zero_state(batch));
-                   return mean_loss(softmax_cross_entropy(out, y, words), words.size());
-                 }});
-    return std::string("fine");
+    return train_two_windows(false, [] {});
   });
   CHECK(lacks(said, {"out of memory: out of memory on stand-in: ", "MiB asked for", "of 96 MiB free",
                      "largest on the tape: embedding [500, 200, 64], 24.4 MiB",
+                     "what can fit at most: data.batch = ", " in place of 200, or data.bptt = ",
+                     " in place of 500"}) == "");
+}
+
+TEST_CASE("a step that finds no memory while it is recorded says the same, and ends the recording") {
+  const std::string said = on_gpu_in_child([] {
+    Tensor held;  // in the place of half of what the first window had
+    try {
+      return train_two_windows(true, [&] {
+        standin::control().memory = standin::control().in_use;
+        held = Tensor({24 << 20});
+      });
+    } catch (const OutOfMemory& error) {
+      const std::string lost = recording_graph() ? "still recording" : "";
+      held = Tensor();
+      standin::control().memory *= 2;
+      return lost + error.what() + ", then " + train_two_windows(true, [] {});
+    }
+  });
+  INFO(said);
+  CHECK(said.starts_with("out of memory on stand-in: "));
+  CHECK(said.ends_with(", then fine"));
+  CHECK(lacks(said, {"MiB asked for", "largest on the tape: embedding [500, 200, 64], 24.4 MiB",
                      "what can fit at most: data.batch = ", " in place of 200, or data.bptt = ",
                      " in place of 500"}) == "");
 }

@@ -59,6 +59,10 @@ void add_call(std::vector<MeasuredAlgorithm>& step, const std::vector<MeasuredAl
   }
 }
 
+void complain(SettledAlgorithm& settled, const std::string& text) {
+  settled.complaint += (settled.complaint.empty() ? "" : "; ") + text;
+}
+
 }  // namespace
 
 fs::path algorithm_cache_file() {
@@ -92,38 +96,45 @@ SettledAlgorithm settle_algorithm(const std::vector<LayerUse>& layers, bool dete
   AlgorithmFile before = cache.file.empty() ? AlgorithmFile{} : read_algorithm_file(cache.file);
   settled.complaint = before.complaint;
   std::vector<MeasuredAlgorithm> step;
-  std::vector<Json> measured_now;
+  std::vector<Json> to_keep;
+  bool measured_now = false;
   for (const LayerUse* use : open) {
     const Json key = key_of(*use);
     auto measured = find_measured(before.entries, key);
     if (!measured) {
       measured = measure(*use, now);
-      measured_now.push_back(measured_entry(key, *measured));
-      before.entries.push_back(measured_now.back());
+      measured_now = true;
+      before.entries.push_back(measured_entry(key, *measured));
+      const auto passing = std::ranges::find(*measured, false, &MeasuredAlgorithm::lasting);
+      if (passing == measured->end())
+        to_keep.push_back(before.entries.back());
+      else
+        complain(settled, fmt::format("what was measured is not kept: {}: {}", name_of(passing->algorithm),
+                                      passing->why_not));
     }
     add_call(step, *measured, use->calls);
   }
   settled.algorithm = fastest(step);
   const auto serving = std::ranges::count(step, std::string(), &MeasuredAlgorithm::why_not);
   settled.text = fmt::format("{}, the fastest of {}, ", name_of(settled.algorithm), serving);
-  if (measured_now.empty()) {
+  if (!measured_now) {
     settled.text += "known from before: " + cache.file.string();
     return settled;
   }
   settled.text += "measured now";
+  if (to_keep.empty()) return settled;
   if (cache.file.empty()) {
-    settled.complaint = "what was measured is not kept: neither XDG_CACHE_HOME nor HOME names a folder";
+    complain(settled, "what was measured is not kept: neither XDG_CACHE_HOME nor HOME names a folder");
   } else if (cache.keep) {
     try {
       Json entries =
           read_algorithm_file(cache.file).entries;  // with what others have measured in the meantime
-      for (const Json& entry : measured_now)
+      for (const Json& entry : to_keep)
         if (!find_measured(entries, entry.at("of"))) entries.push_back(entry);
       write_algorithm_file(cache.file, entries);
       settled.text += ", kept in " + cache.file.string();
     } catch (const Error& error) {
-      if (!settled.complaint.empty()) settled.complaint += "; ";
-      settled.complaint += fmt::format("what was measured is not kept: {}", error.what());
+      complain(settled, fmt::format("what was measured is not kept: {}", error.what()));
     }
   }
   return settled;

@@ -35,7 +35,7 @@ struct SettledAlgorithm {
   CudnnAlgorithm algorithm;
   // "persistent, the fastest of 3, measured now, kept in …"; empty: there was nothing to measure
   std::string text = {};
-  std::string complaint = {};  // of the file, one line; empty: all is well
+  std::string complaint = {};  // of the file, or of what cannot be kept, one line; empty: all is well
 };
 // For all of these layers, which take their algorithm from one key. Of those that serve every layer the fastest,
 // by the time of a step; `now` is a clock in seconds, none: the machine's. Nothing that is wrong with the file is

@@ -27,8 +27,9 @@ struct Cudnn {
   bool takes_host_memory = false;  // for tests of the stand-in itself, whose buffers are the host's
 
   // Faults to be planted.
-  bool lies_about_layout = false;  // it says dense, whatever it is
-  std::size_t too_few_bytes = 0;   // of workspace, in its answer
+  bool lies_about_layout = false;    // it says dense, whatever it is
+  std::size_t too_few_bytes = 0;     // of workspace, in its answer
+  std::size_t persistent_bytes = 0;  // of workspace that the persistent algorithms want besides
 
   std::string refusal;            // why a call was last refused
   int live = 0;                   // handles and descriptors that were created and not destroyed

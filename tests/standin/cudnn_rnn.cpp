@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "framework/hash.h"
 #include "tests/standin/cudnn_descriptors.h"
 #include "tests/standin/standin.h"
 
@@ -41,14 +42,15 @@ Sizes temporary_sizes(const cudnnRNNStruct& rnn, const cudnnRNNDataStruct& x, cu
   RnnTrace trace = trace_of(shape);
   for (const Numbers* part : trace.all())
     numbers += part->size() * static_cast<std::size_t>(shape.pseudo_layers());
+  const std::size_t besides = rnn.algorithm == CUDNN_RNN_ALGO_STANDARD ? 0 : cudnn().persistent_bytes;
   const std::size_t work =
-      rows * static_cast<std::size_t>(rnn.hidden) * size_of(rnn.type) + 13;  // odd on purpose
+      rows * static_cast<std::size_t>(rnn.hidden) * size_of(rnn.type) + 13 + besides;  // odd on purpose
   return {work, mode == CUDNN_FWD_MODE_TRAINING ? sizeof(ReserveHeader) + numbers * sizeof(double) + 5 : 0};
 }
 
-uint64_t sum_of(const void* data, std::size_t bytes, uint64_t sum = 0xcbf29ce484222325) {  // FNV-1a
+uint64_t sum_of(const void* data, std::size_t bytes, uint64_t sum = unroll::hash_of_nothing) {
   for (std::size_t i = 0; data && i < bytes; ++i)
-    sum = (sum ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001b3;
+    sum = unroll::hash_with(sum, static_cast<const unsigned char*>(data)[i]);
   return sum;
 }
 uint64_t sum_of(const cudnnRNNStruct& r, const cudnnRNNDataStruct& x) {

@@ -31,9 +31,10 @@ std::vector<MeasuredAlgorithm> measured_in(const Json& entry) {
   // Each once, in the order of measure_algorithms().
   require(result.size() == 4 && entry.at("of").is_object(), "not an entry");
   for (size_t i = 0; i < result.size(); ++i) {
-    const auto& [algorithm, seconds, why_not] = result[i];
-    require(static_cast<size_t>(algorithm) == i + 1 && (i > 0 || why_not.empty()), "not these algorithms");
-    require(std::isfinite(seconds) && seconds >= 0, "not a time");
+    const MeasuredAlgorithm& m = result[i];
+    require(static_cast<size_t>(m.algorithm) == i + 1 && (i > 0 || m.why_not.empty()),
+            "not these algorithms");
+    require(std::isfinite(m.seconds) && m.seconds >= 0, "not a time");
   }
   return result;
 }
