@@ -96,6 +96,7 @@ struct NonMonotoneTrigger {
 
   // Takes a validation loss; true if averaging is to start now. Not to be asked again after that.
   bool operator()(double loss) {
+    require(patience >= 0, "non-monotone trigger: patience {} is negative", patience);
     const auto looked_at = std::max<int64_t>(std::ssize(history) - patience, 0);
     const auto best = std::min_element(history.begin(), history.begin() + looked_at);
     const bool now = looked_at > 0 && loss > *best;

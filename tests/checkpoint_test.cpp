@@ -300,6 +300,82 @@ TEST_CASE(
   fs::create_directory(folder.path());
 }
 
+TEST_CASE("a run whose last checkpoint is gone is not begun again over what is left") {
+  const Folder folder;
+  const auto scored = [](TinyTraining& tiny) {
+    TrainingTask task = tiny.task();
+    task.validate = [epoch = 0]() mutable { return 1.0 / ++epoch; };
+    return task;
+  };
+  const auto train_scored = [&](int epochs) {
+    TinyTraining tiny({});
+    Trainer trainer(*tiny.optimizer, options(folder, epochs));
+    const auto differences = trainer.resume(scored(tiny));
+    trainer.run(scored(tiny));
+    return differences.has_value();
+  };
+  CHECK(!train_scored(1));
+  fs::remove(folder / "last.safetensors");  // as if it had been killed between the two
+  CHECK(train_scored(2));
+  fs::remove(folder / "last.safetensors");
+  const std::string best = read_text(folder / "best.safetensors"), log = read_text(folder / "log.jsonl");
+  CHECK(lacks(error_of([&] { train_scored(3); }),
+              {"last.safetensors: is missing", "best.safetensors and a log of 2 epochs",
+               "a copy of the best one"}) == "");
+  // Without resume() neither what is left nor a log alone is written over.
+  const auto afresh = [&] {
+    TinyTraining tiny({});
+    return error_of([&] { Trainer(*tiny.optimizer, options(folder, 3)).run(scored(tiny)); });
+  };
+  CHECK(lacks(afresh(), {"has a run already", "resume()"}) == "");
+  CHECK(read_text(folder / "best.safetensors") == best);
+  fs::remove(folder / "best.safetensors");
+  CHECK(lacks(error_of([&] { train_scored(3); }), {"over a log of 2 epochs", "another folder"}) == "");
+  CHECK(lacks(afresh(), {"has a run already", "resume()"}) == "");
+  CHECK(read_text(folder / "log.jsonl") == log);
+}
+
+TEST_CASE("a name that no checkpoint can have is known before anything is trained") {
+  const Folder folder;
+  TinyTraining tiny({});
+  const auto error = [&](const TrainerOptions& with, const std::vector<NamedTensor>& carried) {
+    TrainingTask task = tiny.task();
+    task.carried = carried;
+    task.loss = [](int64_t) -> WindowLoss { throw Error("it was trained"); };
+    return error_of([&] { Trainer(*tiny.optimizer, with).run(task); });
+  };
+  const Tensor one({1});
+  const std::vector<NamedTensor> good = {{"h", one}};
+  CHECK(error(options(folder), good) == "it was trained");
+  CHECK(lacks(error(options(folder), {{"h", one}, {"h", one}}), {"'training/carried/h' is taken"}) == "");
+  CHECK(lacks(error(options(folder), {{"a\nb", one}}), {"'training/carried/a?b' is no name", "one line"}) ==
+        "");
+  CHECK(lacks(error(options(folder), {{std::string(1000, 'x'), one}}), {"at most 1000"}) == "");
+  TrainerOptions with = options(folder);
+  with.checkpoints.also = {{"decoder.weight", one}};
+  CHECK(lacks(error(with, good), {"'decoder.weight' is taken"}) == "");
+  with = options(folder);
+  with.checkpoints.metadata = {{"a", "\xff"}};
+  CHECK(lacks(error(with, good), {"UTF-8"}) == "");
+  with.checkpoints.metadata = {{"training", "mine"}};
+  CHECK(lacks(error(with, good), {"metadata 'training'"}) == "");
+}
+
+TEST_CASE("what is in a checkpoint and has no place here is told, and what is missing is named") {
+  const Folder folder;
+  train(folder, {.rule = Setup::Rule::momentum});
+  TinyTraining tiny({});
+  Sgd plain(tiny.params, {.learning_rate = 0.3});
+  TrainerState state;
+  const std::vector<NamedTensor> h = {{"h", tiny.state.h}};
+  CHECK(read_checkpoint(folder / "last.safetensors", plain, state, h) ==
+        Differences{"carried/c then, and not now", "momentum_buffer then, and not now"});
+  write_checkpoint(folder / "plain.safetensors", plain, state, {});
+  TinyTraining with({.rule = Setup::Rule::momentum});
+  CHECK(lacks(error_of([&] { read_checkpoint(folder / "plain.safetensors", *with.optimizer, state, {}); }),
+              {"plain.safetensors: its optimizer kept no momentum_buffer; sgd"}) == "");
+}
+
 TEST_CASE("what is not finite does not reach a checkpoint") {
   const Folder folder;
   train(folder);

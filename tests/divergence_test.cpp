@@ -153,6 +153,49 @@ TEST_CASE("rollback before there is a best checkpoint: back to the last") {
   CHECK(trainer.state().rate_factor == 0.5);
 }
 
+TEST_CASE("a run that is killed behind a rollback goes on from there, with a log that fits") {
+  const Folder folder;
+  const TrainerOptions options{.epochs = 5,
+                               .schedule = Schedule{.learning_rate = 0.01},
+                               .on_divergence = OnDivergence::rollback,
+                               .progress = silent,
+                               .folder = folder.path()};
+  const std::vector<double> scores = {5, 4, 6, 7, 3};
+  // The best is epoch 2; in epoch 5 the loss is not finite, once; after that the process ends.
+  const auto task_of = [&](Line& line, const Trainer& trainer, bool ends) {
+    TrainingTask task = line.task();
+    task.validate = [&] { return scores[static_cast<size_t>(trainer.state().epoch)]; };
+    task.loss = [&, ends, loss = task.loss, failed = false](int64_t window) mutable {
+      const bool in_fifth = trainer.state().epoch == 4;
+      if (ends && failed && !in_fifth) throw Error("killed");
+      if (!ends || !in_fifth) return loss(window);
+      failed = true;
+      return mean_loss(root(line, 0), 1);
+    };
+    return task;
+  };
+  Line line;
+  Sgd sgd(line.params, {.learning_rate = 0.01});
+  Trainer trainer(sgd, options);
+  CHECK(error_of([&] { trainer.run(task_of(line, trainer, true)); }) == "killed");
+  std::vector<int> reported;
+  for (const EpochReport& report : trainer.epochs()) reported.push_back(report.epoch);
+  CHECK(reported == std::vector<int>{1, 2});
+
+  Line again;
+  Sgd next(again.params, {.learning_rate = 0.01});
+  Trainer resumed(next, options);
+  const TrainingTask task = task_of(again, resumed, false);
+  resumed.resume(task);
+  CHECK(resumed.state().epoch == 2);
+  CHECK(resumed.state().rate_factor == 0.5);
+  resumed.run(task);
+  std::vector<int> logged;
+  for (const LogRecord& record : read_log(folder / "log.jsonl"))
+    if (record.kind == LogRecord::Kind::epoch) logged.push_back(record.epoch);
+  CHECK(logged == std::vector<int>{1, 2, 3, 4, 5});
+}
+
 TEST_CASE("patience ends a run whose score no longer gets better; the best is kept") {
   const Folder folder;
   Line line;

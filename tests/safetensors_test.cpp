@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -340,6 +341,26 @@ TEST_CASE("atomic files: what a killed writer left behind is in nobody's way") {
   write_file_atomically(folder / "w", "new");
   CHECK(read_text(folder / "w") == "new");
   CHECK(folder.listing().size() == 1);
+}
+
+TEST_CASE("atomic files: what was left is removed, but not under a writer's hands") {
+  const Folder folder;
+  put(folder / "w.partial", std::string(100, 'x'));
+  remove_partial(folder / "w");
+  remove_partial(folder / "w");
+  CHECK(folder.listing().empty());
+  AtomicFile writer(folder / "w");
+  writer.write("half ");
+  CHECK(lacks(error_of([&] { remove_partial(folder / "w"); }), {"another process is writing"}) == "");
+  writer.write("whole");
+  writer.commit();
+  CHECK(read_text(folder / "w") == "half whole");
+}
+
+TEST_CASE("safetensors: a pipe is refused, not waited for") {
+  const Folder folder;
+  REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  CHECK(lacks(error_of([&] { SafetensorsFile(folder / "pipe"); }), {"pipe: not a file"}) == "");
 }
 
 TEST_CASE("atomic files: killed at any moment, the file is whole") {

@@ -281,6 +281,9 @@ TEST_CASE("what cannot be trained is said at once") {
   CHECK(lacks(error({.epochs = 1, .accumulate = 0}, line.task()), {"accumulate 0"}) == "");
   CHECK(lacks(error({.epochs = -1}, line.task()), {"-1 epochs"}) == "");
   CHECK(lacks(error({.clip = -1}, line.task()), {"clip -1"}) == "");
+  CHECK(lacks(error({.non_monotone = -3}, line.task()), {"non_monotone -3"}) == "");
+  CHECK(lacks(error({.checkpoints = {.every_steps = -5}}, line.task()), {"-5 steps"}) == "");
+  CHECK(lacks(error({.checkpoints = {.every_minutes = std::nan("")}}, line.task()), {"nan minutes"}) == "");
   CHECK(lacks(error({.non_monotone = 3}, line.task()), {"non_monotone", "sgd"}) == "");
   CHECK(lacks(error({.schedule = Schedule{.kind = Schedule::Kind::step, .factor = 2}}, line.task()),
               {"factor 2"}) == "");
@@ -292,6 +295,9 @@ TEST_CASE("what cannot be trained is said at once") {
 
   TrainingTask task = line.task();
   task.loss = [&](int64_t k) { return WindowLoss{line.loss(k), number(k == 1 ? std::nan("") : 1), 1}; };
+  TrainingTask negative = line.task();
+  negative.loss = [&](int64_t k) { return mean_loss(line.loss(k), -1); };
+  CHECK(lacks(error({.progress = silent}, negative), {"window 0 has -1 predictions"}) == "");
   ProgressOptions progress = silent;
   CHECK(lacks(error({.epochs = 2, .progress = progress}, task), {"diverged", "epoch 1", "window 2 of 3"}) ==
         "");

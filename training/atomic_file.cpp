@@ -87,6 +87,11 @@ void AtomicFile::discard() noexcept {
   close(std::exchange(descriptor_, -1));
 }
 
+void remove_partial(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::exists(path.string() + ".partial", error)) AtomicFile{path};
+}
+
 void write_file_atomically(const std::filesystem::path& path, std::string_view contents) {
   AtomicFile file(path);
   file.write(contents);

@@ -32,6 +32,10 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
+// Removes what a process that was killed while it wrote `path` has left. Throws Error if that cannot be done, or another is
+// writing it now.
+void remove_partial(const std::filesystem::path& path);
+
 void write_file_atomically(const std::filesystem::path& path, std::string_view contents);
 
 }  // namespace unroll

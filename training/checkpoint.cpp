@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <type_traits>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -210,20 +212,52 @@ void read_optimizer(const SafetensorsFile& file, const Reader& json, Optimizer& 
       slab.values.copy_from(params.values());
       load_slab(file, "weights", params, params.values());
     } else {
+      const std::string kept = tensor_name(slab.name, "");
+      require_input(
+          std::ranges::any_of(file.entries(), [&](const auto& e) { return e.name.starts_with(kept); }),
+          "{}: its optimizer kept no {}; {} as it is set now cannot go on from that", file.path(), slab.name,
+          optimizer.name());
       load_slab(file, slab.name, params, slab.values);
     }
   }
 }
 
-}  // namespace
+// What of an optimizer's and what was carried stands in the file, and has no place here.
+Differences what_is_left(const SafetensorsFile& file, Optimizer& optimizer,
+                         std::span<const NamedTensor> carried) {
+  std::set<std::string> left;
+  for (const auto& entry : file.entries()) {
+    const std::string_view name = entry.name;
+    if (!name.starts_with("training/")) continue;
+    const std::string_view kind = name.substr(9, name.find('/', 9) - 9);
+    const auto is_slab = [&](const auto& slab) { return slab.name == kind; };
+    const auto is_carried = [&](const NamedTensor& tensor) {
+      return tensor_name("carried", tensor.name) == name;
+    };
+    if (kind == "carried" && std::ranges::none_of(carried, is_carried))
+      left.insert(one_line(name.substr(9)));
+    else if (kind != "carried" && kind != "weights" && std::ranges::none_of(optimizer.state().slabs, is_slab))
+      left.insert(one_line(kind));
+  }
+  Differences differences;
+  for (const std::string& name : left) differences.push_back(name + " then, and not now");
+  return differences;
+}
 
-void write_checkpoint(const std::filesystem::path& path, Optimizer& optimizer, const TrainerState& state,
-                      std::span<const NamedTensor> carried, const CheckpointOptions& options) {
+// What stands in a file. While it lives the averages are the model's weights, and their slab holds the weights themselves.
+struct Contents {
+  Contents(Optimizer& optimizer, const TrainerState& state, std::span<const NamedTensor> carried,
+           const CheckpointOptions& options);
+  const AveragedWeights averaged;
+  std::vector<NamedTensor> tensors;
+  Metadata metadata;
+};
+
+Contents::Contents(Optimizer& optimizer, const TrainerState& state, std::span<const NamedTensor> carried,
+                   const CheckpointOptions& options)
+    : averaged(optimizer), tensors(state_dict(optimizer.parameters())), metadata(options.metadata) {
   const ParameterSet& params = optimizer.parameters();
-  // From here on the averages are the model's weights, and their slab holds the weights themselves.
-  const AveragedWeights averaged(optimizer);
   const OptimizerState optimizer_state = optimizer.state();
-  std::vector<NamedTensor> tensors = state_dict(params);
   tensors.insert(tensors.end(), options.also.begin(), options.also.end());
   for (const auto& slab : optimizer_state.slabs)
     for (const auto& p : params.all())
@@ -231,10 +265,6 @@ void write_checkpoint(const std::filesystem::path& path, Optimizer& optimizer, c
                          segment(slab.values, *p)});
   for (const NamedTensor& tensor : carried)
     tensors.push_back({tensor_name("carried", tensor.name), tensor.tensor});
-
-  for (const NamedTensor& named : tensors)
-    if (!std::isfinite(kernels().sum_of_squares(named.tensor.data(), named.tensor.size())))
-      throw Diverged(fmt::format("'{}' is not finite, so {} was not written", named.name, path.string()));
 
   const Json training{{"seed", std::to_string(params.seed())},
                       {"step", params.step()},
@@ -244,11 +274,28 @@ void write_checkpoint(const std::filesystem::path& path, Optimizer& optimizer, c
                         {"learning_rate", optimizer.learning_rate()},
                         {"counters", to_json(optimizer_state)}}},
                       {"state", to_json(state)}};
-  Metadata metadata = options.metadata;
-  metadata["format"] = "pt";
-  metadata[version_key] = std::to_string(version);
-  metadata[state_key] = training.dump();
-  write_safetensors(path, tensors, metadata);
+  for (const auto& [key, value] : {std::pair<std::string, std::string>{"format", "pt"},
+                                   {version_key, std::to_string(version)},
+                                   {state_key, training.dump()}})
+    require(metadata.emplace(key, value).second,
+            "checkpoint: metadata '{}' is its own, and none of the program's", key);
+}
+
+}  // namespace
+
+void check_checkpoint(const std::filesystem::path& path, Optimizer& optimizer, const TrainerState& state,
+                      std::span<const NamedTensor> carried, const CheckpointOptions& options) {
+  const Contents contents(optimizer, state, carried, options);
+  check_safetensors(path, contents.tensors, contents.metadata);
+}
+
+void write_checkpoint(const std::filesystem::path& path, Optimizer& optimizer, const TrainerState& state,
+                      std::span<const NamedTensor> carried, const CheckpointOptions& options) {
+  const Contents contents(optimizer, state, carried, options);
+  for (const NamedTensor& named : contents.tensors)
+    if (!std::isfinite(kernels().sum_of_squares(named.tensor.data(), named.tensor.size())))
+      throw Diverged(fmt::format("'{}' is not finite, so {} was not written", named.name, path.string()));
+  write_safetensors(path, contents.tensors, contents.metadata);
 }
 
 void check_checkpoint_version(const SafetensorsFile& file) {
@@ -282,7 +329,7 @@ Differences read_checkpoint(const std::filesystem::path& path, Optimizer& optimi
   params.set_step(static_cast<uint32_t>(step));
   params.spend_gradients();
 
-  Differences differences;
+  Differences differences = what_is_left(file, optimizer, carried);
   if (const std::string then = training.text("kernels"); then != kernels().name)
     differences.push_back(fmt::format("kernels for {} then, for {} now", one_line(then), kernels().name));
   if (const std::string then = training.text("seed"); then != std::to_string(params.seed()))

@@ -35,10 +35,13 @@
 
 namespace unroll::inline UNROLL_REAL {
 
+constexpr const char *last_checkpoint = "last.safetensors", *best_checkpoint = "best.safetensors";
+
 struct CheckpointOptions {
   int64_t every_steps = 0;   // after so many steps of the optimizer; 0: only after an epoch
   double every_minutes = 0;  // after a step, if the last save is so long ago; 0: only after an epoch
-  Metadata metadata = {};    // of the program's own, to be kept in the file
+  Metadata metadata =
+      {};  // of the program's own, kept in the file; not "format", "training", "checkpoint_version"
   // Weights that the file is to have beside the parameters, sharing memory with one (a tied decoder); not
   // read.
   std::vector<NamedTensor> also = {};
@@ -67,13 +70,18 @@ struct TrainerState {
   NonMonotoneTrigger trigger;
 };
 
-// Throws Error: disk full, …; Diverged naming a tensor that is not finite. The old file is then left as it
+// Throws Error: disk full, a name that the format has no place for, …; Diverged naming a tensor that is not finite. The old file is then left as it
 // was. `carried` as in TrainingTask.
 void write_checkpoint(const std::filesystem::path& path, Optimizer& optimizer, const TrainerState& state,
                       std::span<const NamedTensor> carried, const CheckpointOptions& options = {});
 
-// What a checkpoint was made with, where this process differs and bits depend on it: "seed 1 then, 2 now". They do not
-// depend on the number of threads.
+// Throws Error as write_checkpoint would, because of names and metadata, and writes nothing: better known before training.
+void check_checkpoint(const std::filesystem::path& path, Optimizer& optimizer, const TrainerState& state,
+                      std::span<const NamedTensor> carried, const CheckpointOptions& options = {});
+
+// What a checkpoint was made with, or has in it, where this process differs and bits depend on it: "seed 1 then, 2 now",
+// "momentum_buffer then, and not now". They do not depend on the number of threads. How the optimizer is set, and the
+// precision, is the caller's to compare.
 using Differences = std::vector<std::string>;
 
 // Puts everything back where it was: weights, optimizer, `carried`, and of `state` all but the numbers that

@@ -135,7 +135,7 @@ std::vector<Scalar> scalars_of(const LogRecord& record, const LogNames& names) {
 
 RunLog::RunLog(const std::filesystem::path& folder, LogNames names)
     : names_(std::move(names)),
-      path_(folder / "log.jsonl"),
+      path_(folder / log_file),
       file_((drop_torn_line(path_), path_)),
       events_(folder, wall_time()) {}
 

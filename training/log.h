@@ -30,6 +30,8 @@
 
 namespace unroll {
 
+constexpr const char* log_file = "log.jsonl";  // in a run's folder
+
 struct LogRecord {
   enum class Kind : uint8_t { interval, epoch };
   Kind kind = Kind::interval;

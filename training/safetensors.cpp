@@ -31,24 +31,19 @@ using Entry = SafetensorsFile::Entry;
 
 // Bytes of a number, 0 for a type that is not known.
 std::size_t bytes_of(std::string_view type) {
-  static constexpr std::array<std::pair<std::string_view, std::size_t>, 13> types = {{{"F64", 8},
-                                                                                      {"F32", 4},
-                                                                                      {"F16", 2},
-                                                                                      {"BF16", 2},
-                                                                                      {"I64", 8},
-                                                                                      {"I32", 4},
-                                                                                      {"I16", 2},
-                                                                                      {"I8", 1},
-                                                                                      {"U64", 8},
-                                                                                      {"U32", 4},
-                                                                                      {"U16", 2},
-                                                                                      {"U8", 1},
-                                                                                      {"BOOL", 1}}};
-  for (const auto& [name, bytes] : types) {
-    if (name == type) return bytes;
-  }
-  return 0;
+  const auto one_of = [&](std::initializer_list<std::string_view> types) {
+    return std::ranges::find(types, type) != types.end();
+  };
+  return one_of({"F64", "I64", "U64"})           ? 8
+         : one_of({"F32", "I32", "U32"})         ? 4
+         : one_of({"F16", "BF16", "I16", "U16"}) ? 2
+         : one_of({"I8", "U8", "BOOL"})          ? 1
+                                                 : 0;
 }
+
+// Names stand in messages, to PyTorch's users too: nothing but text.
+constexpr std::size_t longest_name = 1000;
+bool is_name(const std::string& text) { return text == one_line(text, longest_name); }
 
 // Takes the header piece by piece and accepts nothing but what the format allows, so that a hostile file can
 // build no large structure.
@@ -60,8 +55,7 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
   bool key(string_t& text) override {
     if (depth_ == 1) {
       name_ = text;
-      // Names stand in messages from here on, to PyTorch's users too: nothing but text.
-      if (name_ != one_line(name_, 1000)) return fails("'{}' is no name of a tensor", one_line(name_));
+      if (!is_name(name_)) return fails("'{}' is no name of a tensor", one_line(name_));
       if (!names_.insert(name_).second) return fails("'{}' stands in it twice", one_line(name_));
       seen_ = {};
     } else {
@@ -239,14 +233,17 @@ void convert(const char* bytes, std::size_t count, real* out, F number) {
 
 // --- writing -----------------------------------------------------------------------------------------------
 
-void write_safetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
-                       const Metadata& metadata) {
+static std::string header_of(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
+                             const Metadata& metadata) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   uint64_t offset = 0;
   std::string text;
   try {
     for (const NamedTensor& named : tensors) {
+      require(is_name(named.name),
+              "{}: '{}' is no name of a tensor: it must be one line of at most {} characters", path.string(),
+              one_line(named.name), longest_name);
       require(named.name != "__metadata__" && !header.contains(named.name), "{}: the name '{}' is taken",
               path.string(), named.name);
       const uint64_t end = offset + static_cast<uint64_t>(named.tensor.size()) * real_bytes;
@@ -262,7 +259,17 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Name
   text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the numbers begin at a multiple of 8
   require(text.size() <= largest_header, "{}: the header would take {} bytes, at most {} are allowed",
           path.string(), text.size(), largest_header);
+  return text;
+}
 
+void check_safetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
+                       const Metadata& metadata) {
+  (void)header_of(path, tensors, metadata);
+}
+
+void write_safetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
+                       const Metadata& metadata) {
+  const std::string text = header_of(path, tensors, metadata);
   AtomicFile file(path);
   const uint64_t length = text.size();
   file.write(&length, sizeof length);
@@ -279,7 +286,7 @@ int64_t SafetensorsFile::Entry::size() const { return count(shape); }
 std::string SafetensorsFile::Entry::shape_text() const { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path.string()) {
-  descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe has no writer to wait for
   require_input(descriptor_ >= 0, "{}: {}", path_,
                 errno == ENOENT ? "there is no such file" : std::strerror(errno));
   try {

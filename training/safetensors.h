@@ -25,7 +25,12 @@ struct NamedTensor {
 // Writes numbers as they are in memory (F32), beginning at a multiple of 8 bytes and one tensor after the
 // other. Atomically: whatever happens, `path` is the old file or the whole new one. Throws Error if it cannot
 // be written.
+// Names are one line of at most 1000 characters.
 void write_safetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
+                       const Metadata& metadata = {});
+
+// Throws as write_safetensors would because of names and metadata, and writes nothing.
+void check_safetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
                        const Metadata& metadata = {});
 
 // A file that is open for reading. Only the header is in memory; a tensor is read when it is asked for.

@@ -7,9 +7,11 @@
 
 #include <fmt/format.h>
 
+#include "data/text_file.h"
 #include "framework/clock.h"
 #include "framework/gemm.h"
 #include "framework/profile.h"
+#include "training/atomic_file.h"
 #include "training/run_folder.h"
 #include "training/signals.h"
 #include "training/state_dict.h"
@@ -18,7 +20,6 @@ namespace unroll::inline UNROLL_REAL {
 
 namespace {
 
-constexpr const char *last_file = "last.safetensors", *best_file = "best.safetensors";
 constexpr int most_skipped = 10;          // steps in a row
 constexpr double least_factor = 0x1p-10;  // of the learning rate, after rollbacks
 
@@ -53,10 +54,14 @@ Trainer::Trainer(Optimizer& optimizer, TrainerOptions options)
   require(options_.clip >= 0, "trainer: clip {} is negative", options_.clip);
   require(options_.patience >= 0, "trainer: patience {} is negative", options_.patience);
   require(options_.log_every >= 1, "trainer: log_every {} must be at least 1", options_.log_every);
+  require(options_.non_monotone >= 0, "trainer: non_monotone {} is negative", options_.non_monotone);
   require(options_.non_monotone == 0 || dynamic_cast<Asgd*>(&optimizer_),
           "trainer: non_monotone is for an Asgd; {} keeps no averages", optimizer_.name());
   require(options_.on_divergence != OnDivergence::rollback || !options_.folder.empty(),
           "trainer: a rollback needs a folder with checkpoints");
+  const CheckpointOptions& saves = options_.checkpoints;
+  require(saves.every_steps >= 0, "trainer: a checkpoint after {} steps is none", saves.every_steps);
+  require(saves.every_minutes >= 0, "trainer: a checkpoint after {} minutes is none", saves.every_minutes);
   if (options_.schedule) options_.schedule->check();
   state_.schedule = options_.schedule;
   state_.trigger.patience = options_.non_monotone;
@@ -65,6 +70,15 @@ Trainer::Trainer(Optimizer& optimizer, TrainerOptions options)
 bool Trainer::out_of_patience() const {
   return options_.patience > 0 && state_.best_epoch > 0 &&
          state_.epoch - state_.best_epoch >= options_.patience;
+}
+
+// Anything that a run would write over.
+static bool has_run(const std::filesystem::path& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path log = folder / log_file;
+  return fs::exists(folder / last_checkpoint, error) || fs::exists(folder / best_checkpoint, error) ||
+         (fs::exists(log, error) && fs::file_size(log, error) > 0);
 }
 
 static bool names_what_it_carries(const TrainingTask& task) { return !task.carry || !task.carried.empty(); }
@@ -90,10 +104,11 @@ void Trainer::check(const TrainingTask& task) const {
                         !(options_.schedule && options_.schedule->kind == Schedule::Kind::plateau)),
       "trainer: patience, non_monotone and a plateau schedule look at held-out scores; the task has no validate");
   if (!options_.folder.empty() && !log_) {
-    require(finished() || !std::filesystem::exists(options_.folder / last_file),
+    require(finished() || !has_run(options_.folder),
             "trainer: {} has a run already: resume() goes on with it, or choose another folder",
             options_.folder.string());
-    (void)state_dict(optimizer_.parameters());  // names that a checkpoint cannot have are better known now
+    check_checkpoint(options_.folder / last_checkpoint, optimizer_, state_, task.carried,
+                     options_.checkpoints);
   }
 }
 
@@ -108,9 +123,9 @@ void Trainer::run(const TrainingTask& task) {
   }
   last_save_ = clock_seconds();
   // What a rollback in the first epoch goes back to.
-  if (options_.on_divergence == OnDivergence::rollback &&
-      !std::filesystem::exists(options_.folder / last_file))
-    save(task, last_file);
+  if (options_.on_divergence == OnDivergence::rollback && !finished() &&
+      !std::filesystem::exists(options_.folder / last_checkpoint))
+    save(task, last_checkpoint);
   while (!finished() && !stopped_) {
     try {
       train_epoch(task);
@@ -164,9 +179,9 @@ void Trainer::train_epoch(const TrainingTask& task) {
     else
       progress.update(state_.window, {{"loss", mean}, {rate_name, rate, true}});
     if (stepped && is_log_due()) log_interval();
-    if (save_is_due(stepped)) save(task, last_file);
+    if (save_is_due(stepped)) save(task, last_checkpoint);
     if (const int signal = signal_received()) {
-      save(task, last_file);
+      save(task, last_checkpoint);
       throw Interrupted(signal);
     }
   }
@@ -176,6 +191,10 @@ void Trainer::train_epoch(const TrainingTask& task) {
 int64_t Trainer::bytes_of_slabs() const {
   const int64_t slabs = 2 + std::ssize(optimizer_.state().slabs);
   return slabs * optimizer_.parameters().values().size() * static_cast<int64_t>(sizeof(real));
+}
+
+void Trainer::check_count(const WindowLoss& loss, int64_t window) {
+  require(loss.count >= 0, "trainer: window {} has {} predictions", window, loss.count);
 }
 
 // The windows of one step of the optimizer.
@@ -197,6 +216,7 @@ void Trainer::train_step(const TrainingTask& task) {
             throw diverged(window,
                            fmt::format("step {}: the loss is {}", optimizer_.parameters().step(), mean),
                            tape.first_not_finite());
+          check_count(loss, window);
           tape.backward(loss.objective, scale);
           total += mean * static_cast<double>(loss.count);
           count += loss.count;
@@ -304,8 +324,8 @@ void Trainer::finish_epoch(const TrainingTask& task) {
   print(report);
   epochs_.push_back(report);
   // In this order: whoever was killed between the two comes here again.
-  if (report.best) save(task, best_file);
-  save(task, last_file);
+  if (report.best) save(task, best_checkpoint);
+  save(task, last_checkpoint);
   if (task.after_epoch) {
     const AveragedWeights averaged(optimizer_);
     task.after_epoch(report);
@@ -319,7 +339,7 @@ void Trainer::validate(const TrainingTask& task, EpochReport& report) {
     const Profile::Part part("validation");
     report.valid = task.validate();
   } catch (const Interrupted&) {
-    save(task, last_file);  // the epoch's windows are done; resumption validates again
+    save(task, last_checkpoint);  // the epoch's windows are done; resumption validates again
     throw;
   }
   if (!std::isfinite(*report.valid))
@@ -342,9 +362,9 @@ void Trainer::open_log() {
 
 std::optional<Differences> Trainer::resume(const TrainingTask& task) {
   require(!options_.folder.empty(), "trainer: nothing can be resumed without a folder");
-  const std::filesystem::path path = options_.folder / last_file;
+  const std::filesystem::path path = options_.folder / last_checkpoint;
   std::optional<Differences> differences;
-  if (std::filesystem::exists(path)) {
+  if (has_last_checkpoint(options_.folder, log_names())) {
     differences = read_checkpoint(path, optimizer_, state_, task.carried, options_.checkpoints);
     const int64_t windows = state_.window > 0 ? windows_of(task) : 0;
     require_input(
@@ -357,17 +377,39 @@ std::optional<Differences> Trainer::resume(const TrainingTask& task) {
         "among them",
         path.string(), state_.window, state_.windows, state_.epoch + 1, options_.epochs);
   }
-  // What a process that was killed had not finished writing. Where nothing can be removed nothing can be written, and
-  // the log says so.
-  std::error_code ignored;
-  for (const char* name : {last_file, best_file})
-    std::filesystem::remove(options_.folder / (std::string(name) + ".partial"), ignored);
   if (finished()) return differences;
+  for (const char* name : {last_checkpoint, best_checkpoint}) remove_partial(options_.folder / name);
   open_log();
   log_->cut_after(optimizer_.parameters().step(), state_.epoch);
-  const auto records = read_log(options_.folder / "log.jsonl", log_names());
+  const auto records = read_log(options_.folder / log_file, log_names());
   if (!records.empty()) seconds_before_ = records.back().seconds;
   return differences;
+}
+
+bool has_last_checkpoint(const std::filesystem::path& folder, const LogNames& names,
+                         const std::function<std::string(bool has_best)>& advice) {
+  const std::filesystem::path last = folder / last_checkpoint, best = folder / best_checkpoint,
+                              log = folder / log_file;
+  if (std::filesystem::exists(last)) return true;
+  const bool has_best = std::filesystem::exists(best);
+  int64_t epochs = 0;
+  if (std::filesystem::exists(log))
+    epochs = std::ranges::count(read_log(log, names), LogRecord::Kind::epoch, &LogRecord::kind);
+  if (epochs <= 1 && !has_best) return false;
+  if (epochs == 1) {
+    (void)SafetensorsFile(best);  // throws if it is damaged
+    write_file_atomically(last, read_file(best));
+    return true;
+  }
+  const std::string complete = epochs > 0 ? fmt::format("a log of {} epochs", epochs) : "",
+                    there = !has_best    ? complete
+                            : epochs > 0 ? fmt::format("{} and {}", best_checkpoint, complete)
+                                         : best_checkpoint;
+  throw InputError(fmt::format("{}: is missing, and the run is not begun again over {}; {}", last.string(),
+                               there,
+                               advice     ? advice(has_best)
+                               : has_best ? "a copy of the best one in its place lets it go on from there"
+                                          : "choose another folder"));
 }
 
 bool Trainer::is_log_due() const { return optimizer_.parameters().step() % options_.log_every == 0; }
@@ -407,13 +449,15 @@ void Trainer::roll_back(const TrainingTask& task, const Diverged& reason) {
     throw Diverged(fmt::format("{}; cutting the learning rate to {:g} of what it was did not help",
                                reason.what(), state_.rate_factor));
   // The best one is named before it is there: what diverges may be what keeps it from being written.
-  const bool best = state_.best_epoch > 0 && std::filesystem::exists(options_.folder / best_file);
-  const char* name = best ? best_file : last_file;
+  const bool best = state_.best_epoch > 0 && std::filesystem::exists(options_.folder / best_checkpoint);
+  const char* name = best ? best_checkpoint : last_checkpoint;
   read_checkpoint(options_.folder / name, optimizer_, state_, task.carried, options_.checkpoints);
   if (!state_.schedule)
     optimizer_.set_learning_rate(optimizer_.learning_rate() * factor / state_.rate_factor);
   state_.rate_factor = factor;
+  std::erase_if(epochs_, [&](const EpochReport& report) { return report.epoch > state_.epoch; });
   if (ahead_) ahead_->set_totals(state_);
+  save(task, last_checkpoint);  // before the log forgets what was seen by the one that it replaces
   log_->cut_after(optimizer_.parameters().step(), state_.epoch);
   say(fmt::format("{}\nback to step {}, the learning rate times {:g}", reason.what(),
                   optimizer_.parameters().step(), factor));

@@ -68,7 +68,8 @@ struct TrainingTask {
   // there are, in place of `windows`. What it does must depend on the epoch's number alone: it is asked before
   // begin_epoch, and again where training goes on in the middle of an epoch.
   std::function<int64_t(int epoch)> cut = {};
-  // Before the first window of an epoch, counted from 1: state to zero. Not asked where training goes on in the middle.
+  // Before the first window of an epoch, counted from 1: state to zero. Not asked where training goes on in the middle: what
+  // is to hold for an epoch and stands in no checkpoint (Parameter::frozen) is set in `cut`.
   std::function<void(int epoch)> begin_epoch = {};
   // Is recorded, with dropout. Asked a second time for the same windows where the gradient was not finite.
   std::function<WindowLoss(int64_t window)> loss = {};
@@ -95,8 +96,8 @@ enum class OnDivergence : uint8_t {
   stop,
   // Leave the step out: its windows change neither weights nor what is carried. Throws after 10 in a row.
   skip,
-  // Go back to the checkpoint of the best epoch (before there is one: to the last checkpoint), and on from there at
-  // half the learning rate. Throws after 10.
+  // Go back to the checkpoint of the best epoch, and on from there at half the learning rate. Throws after 10. Before there
+  // is a best one, to the last checkpoint: where that stands, and so the bits, then depend on when it was saved.
   rollback
 };
 
@@ -134,14 +135,21 @@ struct EpochReport {
   int64_t skipped = 0;  // steps left out since their gradient overflowed in fp16
 };
 
+// Whether a run's folder has a checkpoint to go on from; a training that was killed before its first has none. One that was
+// killed between the two files of its first epoch has the best one: it becomes the last. Throws InputError where the last is
+// missing beside more than that: training is not begun again over what is left of a run. `advice` is what the message ends
+// with, by whether there is a best one.
+bool has_last_checkpoint(const std::filesystem::path& folder, const LogNames& names,
+                         const std::function<std::string(bool has_best)>& advice = {});
+
 class Trainer {
  public:
   // The optimizer must outlive the trainer.
   explicit Trainer(Optimizer& optimizer, TrainerOptions options = {});
 
   // Goes on where the folder's last checkpoint stands: run() then trains what is left. Nothing if there is no
-  // checkpoint yet. The log is cut to what the checkpoint has seen. Throws InputError as read_checkpoint, and
-  // where the epoch it stands in has other windows than the task, or is beyond the last one.
+  // checkpoint yet. The log is cut to what the checkpoint has seen. Throws InputError as read_checkpoint and
+  // has_last_checkpoint, and where the epoch it stands in has other windows than the task, or is beyond the last one.
   std::optional<Differences> resume(const TrainingTask& task);
 
   // Trains until finished(). Throws Error where the folder has a run that resume() was not asked for, and where a checkpoint
@@ -186,6 +194,7 @@ class Trainer {
   // Of a step with the gradients of `windows` windows, `rate_factor` the sum of theirs; takes the schedule's learning rate.
   StepOptions next_step(int64_t windows, double rate_factor);
   int64_t bytes_of_slabs() const;
+  static void check_count(const WindowLoss& loss, int64_t window);
   class CarriedBefore;
   void update(const TrainingTask& task, int64_t windows, double rate_factor, const CarriedBefore& before);
   std::pair<int64_t, std::string> trace(const TrainingTask& task, int64_t windows, bool all);

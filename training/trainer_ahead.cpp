@@ -50,6 +50,7 @@ RunAhead::WindowFacts Trainer::ask_for_window(const TrainingTask& task, int64_t 
     Tape tape({.part = part});
     try {
       const WindowLoss loss = task.loss(window);
+      check_count(loss, window);
       facts = {loss.count, loss.rate_factor};
       kernels().add_loss(loss.mean.value().data(), loss.objective.value().data(),
                          static_cast<double>(loss.count), largest, optimizer_.step_values());

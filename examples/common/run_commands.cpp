@@ -57,10 +57,10 @@ void TrainOutput::add_to(Command& command, RunOptions& run) {
       "or below ~/.cache: which of cuDNN's algorithms was the fastest on this machine; may be deleted");
   command.file("recipe.toml",
                "in a run's folder: the recipe with every key spelled out; it can be trained again");
-  command.file("log.jsonl", "in a run's folder: a line of JSON for each interval and each epoch");
+  command.file(log_file, "in a run's folder: a line of JSON for each interval and each epoch");
   command.file("report.html", "in a run's folder: the run as a page, for a browser");
-  command.file("last.safetensors", "in a run's folder: the latest checkpoint, model and all");
-  command.file("best.safetensors", "in a run's folder: the checkpoint of the best valid score");
+  command.file(last_checkpoint, "in a run's folder: the latest checkpoint, model and all");
+  command.file(best_checkpoint, "in a run's folder: the checkpoint of the best valid score");
 }
 
 void TrainOutput::take(const Command& command, RunOptions& run, std::vector<Override>& overrides) const {

@@ -75,7 +75,9 @@ void Session::run() {
   if (!options_.resume) check_run_folder(folder);  // another process may have begun and ended in it just now
   introduce();
   voice_.say("folder  {}\n", folder.string());
-  const RunStart start{options_.program, trainee_.recipe_name, options_.data, threads(), name_of(device())};
+  const RunStart start{options_.program, trainee_.recipe_name,
+                       options_.data.empty() ? trainee_.own_data : options_.data, threads(),
+                       name_of(device())};
   if (!options_.resume) write_run_start(folder, start, trainee_.recipe);
   Trainer trainer(*optimizer_, trainer_options(folder));
   if (options_.resume) {
@@ -102,7 +104,7 @@ void Session::run() {
     throw;  // as the former: what is resumed would end there again
   } catch (const Error&) {
     std::error_code error;
-    if (fs::exists(folder / "last.safetensors", error))
+    if (fs::exists(folder / last_checkpoint, error))
       voice_.say("\nnext    {} resume {}\n", invocation(options_.program), shell_word(folder.string()));
     throw;
   }

@@ -46,6 +46,8 @@ struct Trainee {
 
   // The keys that differ from those of another resolved recipe. Throws InputError as the reading of it.
   std::function<std::vector<DifferingKey>(const RecipeFile& before)> differing_keys;
+  // Of the recipe's, where no option named any: kept with the run, which may be resumed from elsewhere.
+  std::filesystem::path own_data = {};
   std::vector<std::string> harmless_keys = {};  // that decide no number, beside those of [training]
   std::vector<std::string> fixed_keys = {};     // that a run cannot go on with, beside those of [optimizer]
   WindowSizes window_sizes = {};                // for the advice where memory runs out

@@ -82,7 +82,7 @@ void Session::report(const Trainer& trainer, const fs::path& folder) {
   tell_profile();
   const bool best = trainee_.sections.training.keep == Keep::best;
   const std::optional<double> valid = best ? trainer.state().best : trainer.state().valid;
-  const fs::path file = folder / (best ? "best.safetensors" : "last.safetensors");
+  const fs::path file = folder / (best ? best_checkpoint : last_checkpoint);
   load_state_dict(SafetensorsFile(file), trainee_.params);
   voice_.tell("\n");
   if (trainer.out_of_patience())

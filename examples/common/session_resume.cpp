@@ -4,10 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "data/text_file.h"
 #include "examples/common/invocation.h"
 #include "examples/common/session.h"
-#include "training/atomic_file.h"
 
 namespace unroll {
 
@@ -29,40 +27,19 @@ constexpr std::array fixed = {"optimizer.kind", "optimizer.average_from"};
 
 bool one_of(const auto& keys, const std::string& key) { return std::ranges::find(keys, key) != keys.end(); }
 
-// A run whose latest checkpoint is lost is not begun again over what is left of it. One that was killed before it had
-// a checkpoint is; and between the two files of its first epoch, best.safetensors is what the other was to become.
-void make_up_for_missing(const fs::path& last, const LogNames& names, const std::string& program) {
-  const fs::path folder = last.parent_path(), best = folder / "best.safetensors", log = folder / "log.jsonl";
-  std::error_code error;
-  const bool has_best = fs::exists(best, error);
-  int64_t epochs = 0;
-  if (fs::exists(log, error))
-    epochs = std::ranges::count(read_log(log, names), LogRecord::Kind::epoch, &LogRecord::kind);
-  if (epochs <= 1 && !has_best) return;
-  if (epochs == 1) {
-    (void)SafetensorsFile(best);  // throws if it is damaged
-    return write_file_atomically(last, read_file(best));
-  }
-  const std::string complete = epochs > 0 ? fmt::format("a log of {} epochs", epochs) : "";
-  const std::string there = !has_best    ? complete
-                            : epochs > 0 ? "best.safetensors and " + complete
-                                         : "best.safetensors";
-  throw InputError(fmt::format(
-      "{}: is missing, and the run is not begun again over {}; {}'{} train {}' begins in another folder",
-      last.string(), there,
-      has_best ? fmt::format("'cp {} {}' lets it go on from the best epoch, ", shell_word(best.string()),
-                             shell_word(last.string()))
-               : "",
-      invocation(program), shell_word((folder / "recipe.toml").string())));
-}
-
 }  // namespace
 
 void Session::resume(Trainer& trainer, const fs::path& folder) const {
-  const fs::path path = folder / "last.safetensors";
-  std::error_code error;
-  if (!fs::exists(path, error)) make_up_for_missing(path, trainee_.description.names, options_.program);
-  if (!fs::exists(path, error)) {
+  const fs::path path = folder / last_checkpoint;
+  const auto advice = [&](bool has_best) {
+    return fmt::format(
+        "{}'{} train {}' begins in another folder",
+        has_best ? fmt::format("'cp {} {}' lets it go on from the best epoch, ",
+                               shell_word((folder / best_checkpoint).string()), shell_word(path.string()))
+                 : "",
+        invocation(options_.program), shell_word((folder / "recipe.toml").string()));
+  };
+  if (!has_last_checkpoint(folder, trainee_.description.names, advice)) {
     trainer.resume(trainee_.task);
     voice_.say("resumed from the beginning: there was no checkpoint yet\n");
     return;
