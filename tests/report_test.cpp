@@ -242,7 +242,7 @@ TEST_CASE("the page needs no network, and works without a script") {
 TEST_CASE("nothing that a run is called or contains becomes markup") {
   const std::string evil = "</script></pre><script>alert('\"&\")</script>";
   Run run;
-  run.description.title = run.description.summary = evil;
+  run.description.title = run.description.summary = evil + "[[body]][[title]]";
   run.description.facts = {{evil, evil, evil}};
   run.description.results = {{evil, evil, evil}};
   run.description.levels = {{evil, 9}};
@@ -254,6 +254,7 @@ TEST_CASE("nothing that a run is called or contains becomes markup") {
   CHECK(count(page, "<script") == 1 + 4);  // the page's own, and the data of four figures
   CHECK(count(page, "</script>") == 5);
   CHECK(count(page, "</pre>") == 1);
+  CHECK(count(page, "[[body]][[title]]") == 3);  // as text: the page's title, its heading and the summary
 }
 
 TEST_CASE("in fp16 the scale of the loss has a curve") {

@@ -165,7 +165,8 @@ class Drawing {
       path += fmt::format("{}{:.1f} {:.1f}", i ? 'L' : 'M', x_(band.x[i]), y_(band.high[i]));
     for (std::size_t i = band.x.size(); i-- > 0;)
       path += fmt::format("L{:.1f} {:.1f}", x_(band.x[i]), y_(band.low[i]));
-    svg_ += fmt::format("<path d=\"{}Z\" class=\"band s{}\"/>\n", path, chart_.series.size() - 1);
+    svg_ += fmt::format("<path d=\"{}Z\" class=\"band s{}\"/>\n", path,
+                        (chart_.series.size() - 1) % series_styles);
   }
 
   void add_curve(const ChartSeries& series, std::size_t number) {
@@ -185,7 +186,8 @@ class Drawing {
       last = at;
       joined = true;
     }
-    svg_ += fmt::format("<g class=\"series s{}\"><path d=\"{}\"/>{}</g>\n", number, path, dots);
+    svg_ +=
+        fmt::format("<g class=\"series s{}\"><path d=\"{}\"/>{}</g>\n", number % series_styles, path, dots);
   }
 
   void add_mark() {
@@ -282,16 +284,17 @@ std::string chart_json(const Chart& chart) {
   const auto string = [](const std::string& text) {
     return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   };
-  const auto numbers = [](const std::vector<double>& values) {
+  const auto numbers = [](const std::vector<double>& values, int digits) {
     std::string list;
     for (const double value : values)
-      list += (list.empty() ? "" : ",") + (std::isfinite(value) ? fmt::format("{:.6g}", value) : "null");
+      list +=
+          (list.empty() ? "" : ",") + (std::isfinite(value) ? fmt::format("{:.{}g}", value, digits) : "null");
     return "[" + list + "]";
   };
   std::string series, result;
   for (const ChartSeries& s : chart.series)
     series += fmt::format("{}{{\"name\":{},\"x\":{},\"y\":{}}}", series.empty() ? "" : ",", string(s.name),
-                          numbers(s.x), numbers(s.y));
+                          numbers(s.x, 15), numbers(s.y, 6));  // x may be a step among millions
   // "</script>" in a name does not end the script that it stands in.
   std::string texts;
   for (const std::string& text : chart.x_texts) texts += (texts.empty() ? "" : ",") + string(text);

@@ -11,6 +11,8 @@
 
 namespace unroll {
 
+constexpr std::size_t series_styles = 6;  // of colours and lines: the seventh series has those of the first
+
 struct ChartSeries {
   std::string name;
   bool points = false;                 // each one is marked, as well as joined

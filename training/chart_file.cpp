@@ -1,5 +1,6 @@
 // A chart by itself: as a file of SVG, and in characters for a terminal.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -11,20 +12,21 @@ namespace unroll {
 namespace {
 
 // One for each series, in their order; of the page's style sheet, on paper.
-constexpr const char* colours[] = {"#2b67a8", "#a83c05", "#356b25", "#6b4c9a", "#8a6d1b", "#5a6169"};
+constexpr std::array<const char*, series_styles> colours = {"#2b67a8", "#a83c05", "#356b25",
+                                                            "#6b4c9a", "#8a6d1b", "#5a6169"};
 constexpr const char* style =
     "text{font:12px system-ui,sans-serif;fill:#444}.name{font-weight:600}.grid{stroke:#e4e4e4}"
     ".axis{stroke:#444}.series path{fill:none;stroke-width:1.6;stroke-linejoin:round}.band{opacity:.18}"
     ".level{stroke:#444;stroke-dasharray:5 4}.halo{paint-order:stroke;stroke:#fff;stroke-width:4px}";
 
-const char* colour(std::size_t series) { return colours[series % std::size(colours)]; }
+const char* colour(std::size_t series) { return colours[series % series_styles]; }
 
 }  // namespace
 
 std::string chart_file(const Chart& chart, int width, int height) {
   constexpr int margin = 12, head = 52;
   std::string colour_rules, names;
-  for (std::size_t k = 0; k < chart.series.size(); ++k)
+  for (std::size_t k = 0; k < std::min(chart.series.size(), series_styles); ++k)
     colour_rules += fmt::format(".s{0} path{{stroke:{1}}}.s{0} circle,.band.s{0}{{fill:{1}}}", k, colour(k));
   int x = margin;
   const auto add_name = [&](const std::string& name, const char* of, double opacity) {

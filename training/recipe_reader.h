@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/check.h"
 #include "training/recipe_file.h"
 #include "training/recipe_key.h"
 
@@ -117,7 +118,9 @@ RecipeKey& RecipeReader::choice(const std::string& name, E& field,
                                 std::vector<std::pair<std::string, E>> values,
                                 const std::string& description) {
   std::vector<std::string> words;
-  for (const auto& value : values) words.push_back(value.first);
+  bool known = false;
+  for (const auto& value : values) words.push_back(value.first), known |= value.second == field;
+  require(known, "recipe: the default of '{}' is none of its values", name);
   const RecipeChoice access{[&field, values] {
                               std::size_t i = 0;
                               while (i + 1 < values.size() && values[i].second != field) ++i;

@@ -134,6 +134,10 @@ UnreadKeys unread_training_keys(const TrainingSections& sections) {
 
 void check_training_keys(const RecipeReader& reader, const TrainingSections& sections) {
   const auto& [training, optimizer, schedule] = sections;
+  for (const auto& [key, value] : {std::pair{"optimizer.momentum", optimizer.momentum},
+                                   {"optimizer.beta1", optimizer.beta1},
+                                   {"optimizer.beta2", optimizer.beta2}})
+    if (static_cast<float>(value) >= 1) reader.refuse(key, "must be below 1; as float32 it rounds to that");
   if (optimizer.nesterov && optimizer.momentum == 0)
     reader.refuse("optimizer.nesterov", "needs optimizer.momentum above 0");
   if (optimizer.average_from > training.epochs)

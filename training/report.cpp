@@ -29,7 +29,7 @@ struct Course {
 
 Course read_course(const std::filesystem::path& folder, const LogNames& names) {
   Course course;
-  for (const LogRecord& record : read_log(folder / "log.jsonl", names))
+  for (const LogRecord& record : read_log(folder / log_file, names))
     (record.kind == LogRecord::Kind::epoch ? course.epochs : course.intervals).push_back(record);
   for (const LogRecord& record : course.epochs)
     if (record.best) course.best = &record;
@@ -128,7 +128,7 @@ std::string figure(const std::string& inside, const Chart& chart, const std::str
 std::string legend(const Chart& chart) {
   std::string items;
   for (std::size_t i = 0; i < chart.series.size(); ++i)
-    items += fmt::format("<li class=\"s{}\">{}</li>", i, html_escaped(chart.series[i].name));
+    items += fmt::format("<li class=\"s{}\">{}</li>", i % series_styles, html_escaped(chart.series[i].name));
   if (chart.band) items += "<li class=\"of-band\">" + html_escaped(chart.band->name) + "</li>";
   return "<ul class=\"legend\">" + items + "</ul>\n";
 }
@@ -207,14 +207,14 @@ std::string cell_html(const std::string& cell, bool number) {
 std::string table_html(const Table& table, std::size_t best = static_cast<std::size_t>(-1)) {
   std::string html = "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"" +
                      html_escaped(table.title) + "\"><table>\n<thead><tr>";
+  const std::vector<bool> numeric = table.numeric();
   for (std::size_t c = 0; c < table.columns.size(); ++c)
-    html += fmt::format("<th scope=\"col\"{}>{}</th>", table.is_numeric(c) ? " class=\"number\"" : "",
+    html += fmt::format("<th scope=\"col\"{}>{}</th>", numeric[c] ? " class=\"number\"" : "",
                         html_escaped(table.columns[c]));
   html += "</tr></thead>\n<tbody>\n";
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
     html += r == best ? "<tr class=\"best\">" : "<tr>";
-    for (std::size_t c = 0; c < table.rows[r].size(); ++c)
-      html += cell_html(table.rows[r][c], table.is_numeric(c));
+    for (std::size_t c = 0; c < table.rows[r].size(); ++c) html += cell_html(table.rows[r][c], numeric[c]);
     html += "</tr>\n";
   }
   return html + "</tbody></table></div>\n";
@@ -305,8 +305,8 @@ void write_report(const std::filesystem::path& folder) {
       "<footer>Written by unroll. Beside this page: <code>log.jsonl</code> has the figures, "
       "<code>tensorboard --logdir</code> reads this folder too.</footer>";
   std::string page(report_template());
+  replace(page, "[[body]]", body);  // first: a title may have any text
   replace(page, "[[title]]", html_escaped(run.title));
-  replace(page, "[[body]]", body);
   write_file_atomically(folder / "report.html", page);
 }
 

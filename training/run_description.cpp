@@ -196,13 +196,15 @@ Table profile_table(const Profile& profile) {
   return table;
 }
 
-bool Table::is_numeric(std::size_t column) const {
-  const auto number = [column](const std::vector<std::string>& row) {
-    const std::string& cell = row[column];
+std::vector<bool> Table::numeric() const {
+  const auto number = [](const std::string& cell) {
     return cell.empty() || (cell.find_first_of("0123456789") != cell.npos &&
                             cell.find_first_not_of("0123456789.,:+-%eEkMGT ") == cell.npos);
   };
-  return !rows.empty() && std::ranges::all_of(rows, number);
+  std::vector<bool> result(columns.size(), !rows.empty());
+  for (const auto& row : rows)
+    for (std::size_t c = 0; c < row.size(); ++c) result[c] = result[c] && number(row[c]);
+  return result;
 }
 
 std::string table_text(const Table& table) {
@@ -211,11 +213,12 @@ std::string table_text(const Table& table) {
   for (const auto& row : table.rows)
     for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
   std::string text;
+  const std::vector<bool> numeric = table.numeric();
   const auto add_line = [&](const std::vector<std::string>& cells) {
     std::string line;
     for (std::size_t c = 0; c < cells.size(); ++c)
-      line += table.is_numeric(c) ? fmt::format("{:>{}}   ", cells[c], widths[c])
-                                  : fmt::format("{:<{}}   ", cells[c], widths[c]);
+      line += numeric[c] ? fmt::format("{:>{}}   ", cells[c], widths[c])
+                         : fmt::format("{:<{}}   ", cells[c], widths[c]);
     text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
   };
   add_line(table.columns);

@@ -40,7 +40,7 @@ struct RunDescription {
     std::string title, note;           // the note stands below, alone where there are no rows
     std::vector<std::string> columns;  // their names
     std::vector<std::vector<std::string>> rows = {};
-    bool is_numeric(std::size_t column) const;
+    std::vector<bool> numeric() const;  // by column
   };
   std::vector<Table> tables = {};
   std::vector<Chart> charts = {};  // beside the curves of training: what was forecast, how well

@@ -27,7 +27,8 @@ int run_number(const std::string& file, const std::string& prefix) {
   int number = 0;
   const char* end = file.data() + file.size();
   const auto result = std::from_chars(file.data() + prefix.size(), end, number);
-  return result.ec == std::errc() && result.ptr == end ? number : 0;
+  // One far beyond any count is a name of somebody's.
+  return result.ec == std::errc() && result.ptr == end && number < 1'000'000'000 ? number : 0;
 }
 
 int last_run(const fs::path& parent, const std::string& prefix) {
