@@ -38,6 +38,9 @@ ForecastBaseline training_mean(const Series& series, const Part& train);
 ForecastBaseline autoregression(const Series& series, const Part& train, int order,
                                 std::span<const int> targets);
 
+// Whether more rows have `order` rows before them in their span than there are coefficients to find.
+bool can_fit_autoregression(const Part& train, int order);
+
 // From the last row that a window reads. None where one has fewer rows up to there than the baseline needs.
 std::optional<ForecastScores> score(const ForecastBaseline& baseline, const SeriesWindows& windows,
                                     const std::vector<double>& mase_scale = {});

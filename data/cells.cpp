@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <limits>
+#include <cstdlib>
+#include <string>
 #include <system_error>
 
 namespace unroll {
@@ -22,7 +23,8 @@ std::optional<double> parse_number(std::string_view cell) {
   if (cell.starts_with('+') && !cell.starts_with("+-")) cell.remove_prefix(1);
   const auto [stopped, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   if (stopped != cell.data() + cell.size() || error == std::errc::invalid_argument) return std::nullopt;
-  return error == std::errc() ? value : std::numeric_limits<double>::infinity();
+  // Out of range: infinite, or so small that it is 0.
+  return error == std::errc() ? value : std::strtod(std::string(cell).c_str(), nullptr);
 }
 
 }  // namespace unroll

@@ -13,7 +13,8 @@ namespace unroll {
 namespace {
 
 void require_period(int64_t period) {
-  require_input(period >= 1, "baselines: a period is at least 1, not {}", period);
+  require_input(period >= 1 && period <= 1'000'000'000, "baselines: a period of {} rows is not in [1, 1e9]",
+                period);
 }
 
 double sum_of(const Series& series, int64_t begin, int64_t end, int channel) {
@@ -38,13 +39,19 @@ std::vector<double> fit_autoregression(const Series& series, const Part& train, 
       y.push_back(series.at(row, channel));
     }
   }
-  require_input(static_cast<int>(y.size()) > order,
+  require_input(can_fit_autoregression(train, order),
                 "baselines: an autoregression of order {} needs {} training rows in a span, not {}", order,
-                2 * order + 1, rows_of(train));
+                2 * order + 1, longest_span(train));
   return least_squares(x, y, order + 1);
 }
 
 }  // namespace
+
+bool can_fit_autoregression(const Part& train, int order) {
+  int64_t equations = 0;
+  for (const Span& span : train) equations += std::max<int64_t>(span.end - span.begin - order, 0);
+  return equations > order;
+}
 
 ForecastBaseline last_value() {
   return {"last value", 1, [](const Series& series, int64_t origin, int channel, std::span<double> forecast) {

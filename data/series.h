@@ -25,6 +25,7 @@ struct SeriesOptions {
   std::string time = {};
   // In this order; none named: every other column, as the file has them.
   std::vector<std::string> channels = {};
+  bool times_alone = false;  // no channel is asked for, and none named
   // Names of columns besides, which need not be there: like all that are named here, they tell a header of
   // numbers from a row of values.
   std::vector<std::string> known = {};

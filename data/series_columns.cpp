@@ -163,7 +163,8 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
                   "{}: channel '{}' is asked for twice", csv.origin(), one_line(name));
     columns.chosen.push_back(column);
   }
-  for (int i = 0; options.channels.empty() && i < static_cast<int>(columns.names.size()); ++i) {
+  const bool every = options.channels.empty() && !options.times_alone;
+  for (int i = 0; every && i < static_cast<int>(columns.names.size()); ++i) {
     if (i != columns.time) columns.chosen.push_back(i);
   }
   if (label >= 0) {
@@ -171,7 +172,8 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
     columns.label = static_cast<int>(found - columns.chosen.begin());
     if (found == columns.chosen.end()) columns.chosen.push_back(label);
   }
-  require_input(!columns.chosen.empty(), "{}: there is no column of values", csv.origin());
+  require_input(!columns.chosen.empty() || options.times_alone, "{}: there is no column of values",
+                csv.origin());
   for (const int column : columns.chosen) {  // a name goes into tables, files and pictures
     const std::string& name = columns.names[static_cast<std::size_t>(column)];
     const bool prints =

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "framework/check.h"
 #include "framework/one_line.h"
 #include "framework/random.h"
@@ -71,9 +73,11 @@ SeriesWindows::SeriesWindows(const Series& series, const Scaling& scaling, const
   const int64_t history = part.empty() ? 0 : part.front().begin - part.front().history;
   require_input(
       !origins_.empty(),
-      "{}: the {} part has {} rows, and {} before them to look back on; a window of {} and a horizon of {} "
+      "{}: the {} part has {} rows{}, and {} before them to look back on; a window of {} and a horizon of {} "
       "need {} in all",
-      series.origin, part_name, rows_of(part), history, options_.window, options_.horizon, needed);
+      series.origin, part_name, rows_of(part),
+      part.size() > 1 ? fmt::format(", at most {} side by side", longest_span(part)) : "", history,
+      options_.window, options_.horizon, needed);
 }
 
 void SeriesWindows::shuffle(uint64_t seed, uint32_t epoch) {

@@ -15,6 +15,16 @@ int64_t rows_of(const Part& part) {
   return rows;
 }
 
+int64_t share_of(int64_t rows, double share) {
+  return static_cast<int64_t>(static_cast<double>(rows) * share * (1 + 1e-12));
+}
+
+int64_t longest_span(const Part& part) {
+  int64_t longest = 0;
+  for (const Span& span : part) longest = std::max(longest, span.end - span.begin);
+  return longest;
+}
+
 SeriesSplit split_at_rows(int64_t rows, int64_t train_end, int64_t valid_end, int64_t test_end) {
   if (test_end == 0) test_end = rows;
   require_input(
@@ -29,11 +39,6 @@ SeriesSplit split_at_rows(int64_t rows, int64_t train_end, int64_t valid_end, in
 }
 
 namespace {
-
-// int(rows · share), but not one less where share is the double just below what was meant (0.7 · 10).
-int64_t share_of(int64_t rows, double share) {
-  return static_cast<int64_t>(static_cast<double>(rows) * share * (1 + 1e-12));
-}
 
 void require_shares(double train, double valid) {
   require_input(train > 0 && valid >= 0 && train + valid < 1,
@@ -101,8 +106,8 @@ std::vector<SeriesSplit> rolling_origin(int64_t rows, int folds, int64_t test_ro
   require_input(folds >= 1 && test_rows >= 1 && valid_rows >= 0,
                 "rolling origin: {} folds of {} test rows and {} validation rows are none", folds, test_rows,
                 valid_rows);
-  const int64_t least = folds * test_rows + valid_rows + 1;
-  require_input(rows >= least,
+  const double least = double(folds) * double(test_rows) + double(valid_rows) + 1;  // which does not overflow
+  require_input(double(rows) >= least,
                 "rolling origin: {} folds of {} test rows and {} validation rows need {} rows, not {}", folds,
                 test_rows, valid_rows, least, rows);
   std::vector<SeriesSplit> result;

@@ -17,6 +17,10 @@ struct Span {
 };
 using Part = std::vector<Span>;  // ascending, without overlap
 int64_t rows_of(const Part& part);
+// int(rows · share), but not one less where share is the double just below what was meant (0.7 · 10).
+int64_t share_of(int64_t rows, double share);
+// Rows of the longest span; 0 if there is none.
+int64_t longest_span(const Part& part);
 
 struct SeriesSplit {
   Part train, valid, test;  // valid may be empty

@@ -64,7 +64,7 @@ std::optional<Time> number(std::string_view text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   constexpr int64_t at_most = 1'000'000'000'000'000;  // differences and sums of times must not overflow
-  if (error != std::errc() || end != text.data() + text.size() || std::abs(value) > at_most)
+  if (error != std::errc() || end != text.data() + text.size() || value < -at_most || value > at_most)
     return std::nullopt;
   return Time{TimeForm::number, value};
 }

@@ -64,8 +64,8 @@ class BpttWindows {
       const int steps = steps_of(std::ssize(begins_));
       require(steps >= 1, "windows: window {} of {} steps", begins_.size(), steps);
       begins_.push_back(begin);
+      longest = std::max(longest, static_cast<int>(std::min<int64_t>(steps, length_ - begin)));
       begin += steps;
-      longest = std::max(longest, steps);
     }
     if (longest > window_.input.dim(0)) make_buffers(longest);
   }

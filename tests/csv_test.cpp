@@ -269,6 +269,7 @@ TEST_CASE("text, NaN, infinity and overflow are no values") {
   CHECK(lacks(refusal("a\n0x10\n"), {"x.csv:2: column 1 ('a')", "not a number"}) == "");
   CHECK(lacks(refusal("a\n+-1\n"), {"not a number"}) == "");
   CHECK(lacks(refusal("a\n\"1,5\"\n"), {"'1,5' is not a number"}) == "");
+  CHECK(parse_series("a,b\n1,1e-400\n2,-1e-4000\n", "x.csv").values == std::vector<double>{1, 0, 2, -0.0});
   for (const std::string text : {"inf", "-inf", "Infinity", "INF", "1e999", "-nan"})
     CHECK(lacks(refusal("a,b\n1,2\n3," + text + "\n"),
                 {"x.csv:3: column 2 ('b')", "'" + text + "' is no finite number"}) == "");
@@ -319,6 +320,8 @@ TEST_CASE("a label is 0 or 1, and there") {
 }
 
 TEST_CASE("times must be read, ascend, be different, and leave no gaps") {
+  for (const char* beyond : {"-9223372036854775808", "9223372036854775807", "9223372036854775808"})
+    CHECK(!parse_time(beyond));
   CHECK(lacks(refusal("date,x\n2020-01-01,1\n2020-02-30,2\n"),
               {"x.csv:3: column 1 ('date')", "'2020-02-30' is not a time"}) == "");
   CHECK(refusal("date,x\n2020-01-01,1\n2020-01-03,2\n2020-01-02,3\n") ==

@@ -338,6 +338,10 @@ TEST_CASE("windows of lengths that are drawn predict each token once, by seed an
   CHECK(*std::min_element(first.begin(), first.end() - 1) >= 5);
 
   BpttWindows other(tokens, {.batch = 3, .steps = 20});
+  const int64_t in_use = memory_statistics().in_use;
+  other.cut([](int64_t) { return 1'000'000'000; });  // takes no more memory than there is text
+  CHECK(other.count() == 1);
+  CHECK(memory_statistics().in_use - in_use < 100'000);
   CHECK(lacks(error_of([&] { other.cut([](int64_t k) { return k == 2 ? 0 : 7; }); }),
               {"window 2", "0 steps"}) == "");
 }

@@ -79,10 +79,16 @@ TEST_CASE("quantiles of an untrained kind of noise lie where they should") {
   std::string csv = "value\n";
   for (int i = 0; i < 3000; ++i) csv += fmt::format("{:.5f}\n", random.uniform());
   folder.write("noise.csv", csv);
-  timeseries_out(Words{"train", "tiny.toml", "--csv", "noise.csv", "--out", "run"} +
-                     set({"data.horizon=1", "training.loss=quantile", "training.quantiles=[0.25, 0.5, 0.75]",
-                          "scaling.kind=none", "model.hidden=2"}),
-                 folder.path());
+  const auto json = timeseries_json(
+      Words{"train", "tiny.toml", "--csv", "noise.csv", "--out", "run"} +
+          set({"data.horizon=1", "training.loss=quantile", "training.quantiles=[0.25, 0.5, 0.75]",
+               "scaling.kind=none", "model.hidden=2"}),
+      folder.path());
+  // What lies between them is about half, and not the 80 % of an interval from errors.
+  const double coverage = json["scores"]["test"]["the model"]["interval_coverage"];
+  CHECK(coverage > 0.3);
+  CHECK(coverage < 0.7);
+  CHECK(read_text(folder / "run/report.html").find("quantiles 0.25 to 0.75") != std::string::npos);
   const auto lines =
       lines_of(timeseries_out({"forecast", "run/best.safetensors", "--csv", "noise.csv"}, folder.path()));
   REQUIRE(lines.size() == 2);
@@ -305,6 +311,56 @@ TEST_CASE("labels of one class: a warning where they train, and no praise by a s
   const ProgramRun found =
       started({"detect", "same.csv-run/best.safetensors", "--csv", "same.csv"}, folder.path());
   CHECK_MESSAGE(found.err.ends_with(" rows with a label, all of them 0: accuracy 1.0000\n"), found.err);
+}
+
+TEST_CASE("a detector that reads the calendar alone needs a file of times, and no label") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  std::string labelled = "date,state\n", times = "date,name\n";
+  for (int i = 0; i < 400; ++i) {
+    const std::string time = fmt::format("2021-01-{:02} {:02}:00", 1 + i / 24, i % 24);
+    labelled += fmt::format("{},{}\n", time, i % 24 < 12 ? 1 : 0);
+    times += time + ",abc\n";
+  }
+  folder.write("labelled.csv", labelled);
+  folder.write("times.csv", times);
+  timeseries_out(Words{"train", "tiny.toml", "--csv", "labelled.csv", "--out", "run"} +
+                     set({"data.label=state", "data.window=3", "data.calendar=[\"hour\"]"}),
+                 folder.path());
+  const std::string with = timeseries_out({"detect", model, "--csv", "labelled.csv"}, folder.path());
+  CHECK(timeseries_out({"detect", model, "--csv", "times.csv"}, folder.path()) == with);
+}
+
+TEST_CASE("test files of one name in two folders are scored apart") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  const auto file = [](int rows) {
+    std::string csv = "value,state\n";
+    for (int i = 0; i < rows; ++i) csv += fmt::format("{},{}\n", i % 7, i % 7 > 3 ? 1 : 0);
+    return csv;
+  };
+  folder.write("a.csv", file(200)), folder.write("jan/room.csv", file(60)),
+      folder.write("feb/room.csv", file(70));
+  const auto json =
+      timeseries_json(Words{"baselines", "tiny.toml", "--csv", "a.csv"} +
+                          set({"data.label=state", "data.test_files=[\"jan/room.csv\", \"feb/room.csv\"]",
+                               "data.train=0.8", "data.valid=0.2"}),
+                      folder.path());
+  CHECK(json["jan/room.csv"]["majority class"]["rows"] == 49);
+  CHECK(json["feb/room.csv"]["majority class"]["rows"] == 59);
+}
+
+TEST_CASE("the rows that train are scored all, though training takes each so many alone") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  folder.write("wave.csv", wave(600));
+  const auto scored = [&](const std::string& stride) {
+    return timeseries_json(Words{"baselines", "tiny.toml", "--csv", "wave.csv", "--split", "train"} +
+                               set({"data.stride=" + stride}),
+                           folder.path());
+  };
+  CHECK(scored("1")["train"]["last value"]["windows"] == 406);
+  CHECK(scored("4") == scored("1"));
 }
 
 TEST_CASE("detect: a probability for each row, with labels in the file or without") {

@@ -29,6 +29,7 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
     write_safetensors(folder / name, tensors, metadata);
   };
   folder.write("bare.csv", "load\n1\n3\n5\n7\n9\n");
+  folder.write("labels.csv", "state\n0\n1\n0\n1\n0\n1\n0\n1\n0\n1\n");
   folder.write("semicolons.csv", "date;load\n2020-01-01;1\n");
   rewritten("ptb.safetensors", "program", "unroll ptb");
   rewritten("channels.safetensors", "channels", "[]");
@@ -86,6 +87,15 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
       {with({"data.split=time", "data.valid_from=soon", "data.test_from=2020-01-20"}),
        {"wave.csv: data.valid_from = 'soon'", "'soon' is not a time, as '2020-"}},
       {with({"data.separator=a"}), {"one of \",\", \";\", \"\\t\""}},
+      {with({"data.period=5000000000000000000"}), {"--set data.period", "1000000"}},
+      {with({"data.autoregression=300"}),
+       {"wave.csv: data.autoregression = 300 needs 601 rows side by side that train, and there are 420"}},
+      {with({"data.channels=[\"noise\"]", "data.label=noise"}), {"data.channels", "'noise'", "data.label"}},
+      {with({"data.targets=[\"load\", \"noise\", \"load\"]"}), {"data.targets", "'load'", "twice"}},
+      {with({"data.split=shuffled"}), {"data.horizon", "must be 1, not 3", "shuffled"}},
+      {with({"optimizer.beta2=0.9999999999"}), {"optimizer.beta2", "rounds to"}},
+      {{"train", "tiny.toml", "--csv", "labels.csv", "--set", "data.label=state"},
+       {"labels.csv", "no column to detect 'state' from"}},
       {with({"data.valid=0"}),
        {"wave.csv: data.train = 0.7, data.valid = 0 leaves no rows to validate",
         "set training.keep = \"last\""}},
@@ -153,6 +163,8 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
        {"bare.csv: it has 5 rows; the model of detector.safetensors reads 12 for each probability"}},
       {{"forecast", "whole.safetensors", "--csv", "wave.csv", "--steps", "0"}, {"--steps"}},
       {{"forecast", "whole.safetensors", "--csv", "wave.csv", "--target", "lod"}, {"lod", "load"}},
+      {{"forecast", "whole.safetensors", "--csv", "wave.csv", "--target", "load"},
+       {"--target is for a picture: --plot or --ascii"}},
       {{"forecast", "whole.safetensors", "--csv", "wave.csv", "--out", "wave.csv"},
        {"wave.csv", "overwritten"}},
       {{"forecast", "whole.safetensors", "--csv", "wave.csv", "--out", "next", "--plot", "full/../next"},

@@ -21,10 +21,10 @@ _{name}() {{
   elif [[ $before == -* ]]; then name=$before
   fi
 
-  offer() {{ mapfile -t -O ${{#COMPREPLY[@]}} COMPREPLY < <(compgen "$@" -- "$current"); }}
-  setting() {{ compopt -o "$1" 2>/dev/null || true; }}
+  _unroll_offer() {{ mapfile -t -O ${{#COMPREPLY[@]}} COMPREPLY < <(compgen "$@" -- "$current"); }}
+  _unroll_setting() {{ compopt -o "$1" 2>/dev/null || true; }}
 
-  if ((COMP_CWORD == 1)); then offer -W '{commands} --help --version'; return; fi
+  if ((COMP_CWORD == 1)); then _unroll_offer -W '{commands} --help --version'; return; fi
   case "${{COMP_WORDS[1]}} $name" in
 {values}  esac
   case $name in
@@ -39,19 +39,20 @@ complete -F _{name} {name}
 // What completes a value that is called `value`; empty: nothing does.
 std::string offer(const Program& program, const std::string& value, const std::vector<std::string>& words) {
   const auto files = [](const char* pattern) {
-    return fmt::format("setting filenames; offer -f -X '!{}'; offer -d", pattern);
+    return fmt::format("_unroll_setting filenames; _unroll_offer -f -X '!{}'; _unroll_offer -d", pattern);
   };
-  if (!words.empty()) return fmt::format("offer -W '{}'", fmt::join(words, " "));
-  if (value == "DIR") return "setting filenames; offer -d";
+  if (!words.empty()) return fmt::format("_unroll_offer -W '{}'", fmt::join(words, " "));
+  if (value == "DIR") return "_unroll_setting filenames; _unroll_offer -d";
   if (value == "CHECKPOINT") return files("*.safetensors");
-  if (value == "FILE") return "setting filenames; offer -f";
+  if (value == "FILE") return "_unroll_setting filenames; _unroll_offer -f";
   if (value == "RECIPE")
-    return fmt::format("offer -W '{}'; {}", fmt::join(bundled_recipes(program.name), " "), files("*.toml"));
+    return fmt::format("_unroll_offer -W '{}'; {}", fmt::join(bundled_recipes(program.name), " "),
+                       files("*.toml"));
   if (value == "KEY=VALUE") {
     std::string keys;
     for (const Entry& key : program.recipe_keys())
       keys += fmt::format("{}{}=", keys.empty() ? "" : " ", key.what);
-    return fmt::format("setting nospace; offer -W '{}'", keys);
+    return fmt::format("_unroll_setting nospace; _unroll_offer -W '{}'", keys);
   }
   return "";
 }
@@ -72,14 +73,14 @@ std::string bash_completion(const Program& program) {
       values += fmt::format("    '{} --{}') {}{}return ;;\n", command.name(), option.name, offered,
                             offered.empty() ? "" : "; ");
     }
-    words += fmt::format("    '{} -'*) offer -W '{}--help' ;;\n", command.name(), options);
+    words += fmt::format("    '{} -'*) _unroll_offer -W '{}--help' ;;\n", command.name(), options);
     const std::string& word = command.takes().what;
     const std::string offered = word == "[COMMAND]" ? offer(program, word, names) : offer(program, word, {});
     if (!offered.empty()) words += fmt::format("    '{} '*) {} ;;\n", command.name(), offered);
   }
   for (const Entry& key : program.recipe_keys()) {
     if (!key.description.empty())
-      keys += fmt::format("    {}) offer -W '{}'; return ;;\n", key.what, key.description);
+      keys += fmt::format("    {}) _unroll_offer -W '{}'; return ;;\n", key.what, key.description);
   }
   return fmt::format(fmt::runtime(script), fmt::arg("name", program.name),
                      fmt::arg("commands", fmt::join(names, " ")), fmt::arg("values", values),

@@ -122,9 +122,8 @@ bool Command::parse() {
   } catch (const po::unknown_option& error) {
     std::vector<std::string> names;
     for (const Option& option : options_) names.push_back("--" + option.name);
-    const std::string meant = nearest(error.get_option_name(), names);
     throw InputError(fmt::format("{}: there is no option '{}'{}", name(), one_line(error.get_option_name()),
-                                 meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant)));
+                                 did_you_mean(nearest(error.get_option_name(), names))));
   } catch (const po::error& error) {
     throw InputError(fmt::format("{}: {}", name(), one_line(error.what(), 200)));
   }
@@ -148,10 +147,8 @@ void Command::check_words() const {
     if (option.words.empty() || !given(option.name)) continue;
     const std::string& word = *std::get<std::string*>(option.field);
     if (std::ranges::find(option.words, word) != option.words.end()) continue;
-    const std::string meant = nearest(word, option.words);
     throw InputError(fmt::format("{}: --{} '{}' is none of {}{}", name(), option.name, one_line(word),
-                                 fmt::join(option.words, ", "),
-                                 meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant)));
+                                 fmt::join(option.words, ", "), did_you_mean(nearest(word, option.words))));
   }
 }
 

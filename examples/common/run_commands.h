@@ -31,7 +31,7 @@ bool parse_resume(Command& command, const DataOption& data, RecipeOptions recipe
 class TrainOutput {
  public:
   void add_to(Command& command, RunOptions& run);
-  // Once the command has been parsed. Throws InputError, also where the folder cannot be a new run's.
+  // Once the command has been parsed. Throws InputError.
   void take(const Command& command, RunOptions& run, std::vector<Override>& overrides) const;
 
  private:

@@ -46,9 +46,8 @@ void check_renames(const SafetensorsFile& file, const std::vector<std::string>& 
     }
     const bool found = std::ranges::any_of(
         names, [&](const auto& name) { return name == theirs || name.starts_with(theirs + "."); });
-    const std::string meant = nearest(theirs, names);
     require_input(found, "--rename {}: {} has no '{}'{}", rename, file.path(), theirs,
-                  meant.empty() ? "" : fmt::format("; did you mean '{}'?", one_line(meant)));
+                  did_you_mean(nearest(theirs, names)));
   }
 }
 

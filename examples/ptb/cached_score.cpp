@@ -24,7 +24,7 @@ NeuralCacheConfig read_cache_config(const std::string& text) {
     const std::string key = part.substr(0, equals), meant = nearest(key, {"window", "theta", "lambda"});
     require_input(equals != part.npos && (key == "window" || key == "theta" || key == "lambda"),
                   "--cache {}: must be of window=N, theta=X and lambda=X, separated by commas{}", text,
-                  meant.empty() || meant == key ? "" : fmt::format("; did you mean '{}'?", meant));
+                  did_you_mean(meant == key ? "" : meant));
     require_input(given.insert(key).second, "--cache {}: '{}' is given twice", text, key);
     const std::string value = part.substr(equals + 1);
     if (key == "window") read(part, value, config.window);

@@ -26,7 +26,8 @@ void evaluate(Command& command) {
   bool json = false;
   command.describe(
       "Scores a trained model on a split of its text, every token once. The perplexity is exp(total negative "
-      "log-likelihood / tokens); the ends of sentences count.");
+      "log-likelihood / tokens); the ends of sentences count. "
+      "Products are of fp32, whatever training had.");
   add_checkpoint(command);
   add_data_option(command, data);
   command.option("split", split_name, "NAME", "what is scored").one_of({"valid", "test", "train"});

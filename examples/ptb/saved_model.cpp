@@ -39,10 +39,6 @@ void save_model(const std::filesystem::path& path, const Recipe& recipe, const V
   write_safetensors(path, tensors, metadata);
 }
 
-void load_weights(const std::filesystem::path& path, LanguageModel& model) {
-  load_state_dict(SafetensorsFile(path), model.params);
-}
-
 SavedModel load_model(const std::filesystem::path& path) {
   const SafetensorsFile file(path);
   check_checkpoint_version(file);

@@ -21,9 +21,6 @@ std::vector<NamedTensor> carried(const RecurrentState& state);
 void save_model(const std::filesystem::path& path, const Recipe& recipe, const Vocabulary& vocabulary,
                 const LanguageModel& model);
 
-// Reads weights into a model of the same shape. Throws InputError as load_model.
-void load_weights(const std::filesystem::path& path, LanguageModel& model);
-
 struct SavedModel {
   Recipe recipe;
   Vocabulary vocabulary;

@@ -102,8 +102,8 @@ WindowLoss TextTraining::loss() {
 }
 
 Trainee TextTraining::trainee() {
-  std::vector<std::string> window_keys = {"data.variable_bptt"};
-  if (recipe_.data.variable_bptt) window_keys.insert(window_keys.end(), {"data.bptt", "training.seed"});
+  std::vector<std::string> window_keys = {"data.batch", "data.bptt", "data.variable_bptt"};
+  if (recipe_.data.variable_bptt) window_keys.push_back("training.seed");
   return {.recipe_name = recipe_.name,
           .recipe = resolved(recipe_),
           .sections = recipe_.sections(),

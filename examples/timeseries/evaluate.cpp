@@ -23,10 +23,12 @@ void tell(const Voice& voice, const Evaluation& evaluation, bool with_model) {
 }
 
 // The parts of a split by its name; of "test" there may be several, by file.
-std::vector<TestPart> parts_of(const SeriesData& data, const std::string& split) {
+std::vector<TestPart> parts_of(const Recipe& recipe, const SeriesData& data, const std::string& split) {
   if (split == "test") return data.tests;
-  require_input(split == "train" || data.valid, "there are no rows that validate");
-  return {{split, split == "valid" ? *data.valid : *data.train}};
+  if (split == "train")  // every window, though training may take each so many rows alone
+    return {{split, make_windows(recipe, data.series(), data.scaling, data.split.train, split)}};
+  require_input(data.valid.has_value(), "there are no rows that validate");
+  return {{split, *data.valid}};
 }
 
 // What evaluating a shorter file than was trained on does: its split is another. Rows by lot have a warning of their
@@ -62,7 +64,7 @@ void evaluate(Command& command) {
   bool json = false;
   command.describe(
       "Scores a trained model on a split of its series, every window of it, beside the naive rules on the "
-      "same windows. The series is scaled as it was in training.");
+      "same windows. The series is scaled as it was in training; products are of fp32, whatever training had.");
   add_checkpoint(command);
   add_csv_option(command, csv);
   command.option("split", split, "NAME", "what is scored").one_of({"valid", "test", "train"});
@@ -83,7 +85,7 @@ void evaluate(Command& command) {
   const double begin = clock_seconds();
   nlohmann::ordered_json scores = nlohmann::ordered_json::object();
   int64_t count = 0;
-  std::vector<TestPart> parts = parts_of(data, split);
+  std::vector<TestPart> parts = parts_of(saved.recipe, data, split);
   for (TestPart& part : parts) {
     const Evaluation evaluation = evaluate(saved.recipe, data, part, model.get());
     tell(voice, evaluation, true);
@@ -130,7 +132,7 @@ void baselines(Command& command) {
   const Voice voice{.out = json ? stderr : stdout};
   tell_notes(voice, data);
   nlohmann::ordered_json scores = nlohmann::ordered_json::object();
-  std::vector<TestPart> parts = parts_of(data, split);
+  std::vector<TestPart> parts = parts_of(recipe, data, split);
   for (TestPart& part : parts) {
     const Evaluation evaluation = evaluate(recipe, data, part, nullptr);
     tell(voice, evaluation, false);

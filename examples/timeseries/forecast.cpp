@@ -107,6 +107,8 @@ void forecast(Command& command) {
     require_input(found != forecaster.targets().end(), "forecast: --target {} is not forecast", target);
     drawn = static_cast<int>(found - forecaster.targets().begin());
   }
+  require_input(target.empty() || !plot.empty() || ascii,
+                "forecast: --target is for a picture: --plot or --ascii");
   const Forecast found = forecaster.forecast(forecaster.rows());
   const std::string text = csv_of(forecaster, found, saved.scaling);
   if (out.empty())

@@ -28,38 +28,47 @@ Chart forecast_chart(const Recipe& recipe, const SeriesData& data, TestPart& par
 
   Chart chart{
       .title = fmt::format("Forecasts of {}: {}", name, part.name),
-      .description = horizon == 1
-                         ? fmt::format("The last {} rows, each forecast from the rows before it.", shown)
-                         : "The last window, and the rows before it.",
+      .description =
+          horizon == 1
+              ? fmt::format("The last {} rows of the part, each forecast from the rows before it.", shown)
+              : "The last window, and the rows before it.",
       .x_name = "time",
       .y_name = name,
       .from_zero = false,
       .series = {{.name = "truth"}, {.name = "forecast"}}};
-  for (int64_t row = first; row < origin + shown + horizon - 1; ++row) {
+  for (int64_t row = first; row < windows.origins().back() + horizon; ++row) {
     chart.x_texts.push_back(series.times.text(row));
     chart.series[0].x.push_back(static_cast<double>(row - first));
     chart.series[0].y.push_back(series.at(row, channel));
   }
   if (interval) {
-    chart.band = {.name = "80 %, from the errors of the valid split"};
+    chart.band = {.name = recipe.has_quantiles()
+                              ? fmt::format("quantiles {:g} to {:g}", recipe.training.quantiles.front(),
+                                            recipe.training.quantiles.back())
+                              : "80 %, from the errors of the valid split"};
     chart.description += fmt::format(" Of all values of this part {:.0f} % lie within such an interval.",
                                      100 * interval->coverage);
   }
   for (int64_t k = first_window; k < windows.count(); ++k) {
     const int64_t from = windows.origins()[static_cast<size_t>(k)];
-    const Tensor found = model.predict(windows.input_before(from))[recipe.middle_output()];
-    const std::vector<real> forecast = found.to_host();
+    const Tensor found = model.predict(windows.input_before(from));
+    const std::vector<real> forecast = found[recipe.middle_output()].to_host(), low = found[0].to_host(),
+                            high = found[found.dim(0) - 1].to_host();
     for (int step = 0; step < horizon; ++step) {
       const size_t at = static_cast<size_t>(step) * forecast.size() / static_cast<size_t>(horizon);
-      const double value = data.scaling.undo(static_cast<double>(forecast[at]), channel);
+      const auto undone = [&](real scaled) {
+        return data.scaling.undo(static_cast<double>(scaled), channel);
+      };
+      const double value = undone(forecast[at]);
       const auto x = static_cast<double>(from + step - first);
       chart.series[1].x.push_back(x);
       chart.series[1].y.push_back(value);
       if (!chart.band) continue;
       chart.band->x.push_back(x);
-      const double half = interval->half[static_cast<size_t>(step) * data.targets().size()];
-      chart.band->low.push_back(value - half);
-      chart.band->high.push_back(value + half);
+      const double half =
+          interval->half.empty() ? 0 : interval->half[static_cast<size_t>(step) * data.targets().size()];
+      chart.band->low.push_back(interval->half.empty() ? undone(low[at]) : value - half);
+      chart.band->high.push_back(interval->half.empty() ? undone(high[at]) : value + half);
     }
   }
   return chart;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "framework/check.h"
+#include "framework/one_line.h"
 #include "training/recipe_form.h"
 
 namespace timeseries {
@@ -124,10 +125,18 @@ void declare_data(RecipeReader& reader, Recipe& r) {
            "the test")
       .at_least(0)
       .below(1);
-  reader.key("train_rows", d.train_rows, "rows: that train, the first ones").at_least(0).unit("rows");
-  reader.key("valid_rows", d.valid_rows, "rows: after them, that validate").at_least(0).unit("rows");
+  constexpr double most_rows = 1e9;
+  reader.key("train_rows", d.train_rows, "rows: that train, the first ones")
+      .at_least(0)
+      .at_most(most_rows)
+      .unit("rows");
+  reader.key("valid_rows", d.valid_rows, "rows: after them, that validate")
+      .at_least(0)
+      .at_most(most_rows)
+      .unit("rows");
   reader.key("test_rows", d.test_rows, "rows: after those, that are the test; 0: to the end")
       .at_least(0)
+      .at_most(most_rows)
       .unit("rows");
   reader.key("valid_from", d.valid_from, "time: first one that validates, as in \"2016-09-01\"");
   reader.key("test_from", d.test_from, "time: first one of the test");
@@ -138,6 +147,7 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       .at_least(0);
   reader.key("period", d.period, "rows of a season: for the seasonal rules, and for MASE")
       .at_least(1)
+      .at_most(1'000'000)
       .unit("rows");
   reader.key("autoregression", d.autoregression, "order of the autoregression among the rules; 0: none")
       .at_least(0)
@@ -205,6 +215,20 @@ void check(const RecipeReader& reader, const Recipe& r) {
     reader.refuse("data.test_files",
                   "are for detection (data.label); a forecast's test rows follow its training rows");
   }
+  const auto has = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  if (r.detects() && has(r.data.channels, r.data.label))
+    reader.refuse(
+        "data.channels",
+        fmt::format("has '{}' in it, the label that is to be detected (data.label)", one_line(r.data.label)));
+  for (auto name = r.data.targets.begin(); name != r.data.targets.end(); ++name)
+    if (has({r.data.targets.begin(), name}, *name))
+      reader.refuse("data.targets", fmt::format("has '{}' in it twice", one_line(*name)));
+  if (r.data.split == SplitKind::shuffled && r.horizon() > 1)
+    reader.refuse("data.horizon",
+                  fmt::format("must be 1, not {}, with data.split = \"shuffled\": its parts are single rows",
+                              r.horizon()));
   const bool direct = r.model.architecture == Architecture::direct;
   if (r.model.segment > 1 && !direct) reader.refuse("model.segment", "is for the architecture \"direct\"");
   if (r.data.window % r.model.segment != 0)

@@ -62,9 +62,12 @@ void add_forecasts(const Recipe& recipe, const SeriesData& data, const SeriesWin
     if (is_positive(data.series(), data.targets())) rules.push_back(seasonal_growth(recipe.data.period));
   }
   rules.push_back(training_mean(data.series(), data.split.train));
-  if (recipe.data.autoregression > 0)
-    rules.push_back(
-        autoregression(data.series(), data.split.train, recipe.data.autoregression, data.targets()));
+  if (const int order = recipe.data.autoregression; order > 0) {
+    if (can_fit_autoregression(data.split.train, order))
+      rules.push_back(autoregression(data.series(), data.split.train, order, data.targets()));
+    else  // of a shorter file than the model's own
+      evaluation.left_out.push_back(fmt::format("autoregression ({})", order));
+  }
   for (const ForecastBaseline& rule : rules) {
     const auto scores = score(rule, windows, data.mase_scale);
     if (scores)
@@ -82,8 +85,8 @@ void add_detections(const SeriesData& data, const SeriesWindows& windows, Evalua
   evaluation.detections.push_back({previous.name, score(previous, windows), true});
 }
 
-// Errors of the model (of its middle quantile) on all windows; `see` is called with each batch and its
-// forecasts.
+// Errors of the model (of its middle quantile) on all windows; `see` is called with each batch and all that was
+// forecast, [quantiles, horizon, windows * targets].
 template <class See>
 ForecastScores score_model(const Recipe& recipe, const SeriesModel& model, SeriesWindows& windows,
                            const std::vector<double>& mase_scale, See see) {
@@ -92,8 +95,8 @@ ForecastScores score_model(const Recipe& recipe, const SeriesModel& model, Serie
   for (int64_t k = 0; k < windows.batches(recipe.data.eval_batch); ++k) {
     stop_if_signalled();
     const SeriesBatch batch = windows.batch(k, recipe.data.eval_batch);
-    const Tensor found = model.predict(batch.input)[recipe.middle_output()];
-    scores.add_scaled(batch.origins, found.to_host());
+    const Tensor found = model.predict(batch.input);
+    scores.add_scaled(batch.origins, found[recipe.middle_output()].to_host());
     see(batch, found);
   }
   return scores;
@@ -110,30 +113,35 @@ std::vector<double> half_widths(const ForecastScores& errors) {
 
 void add_model(const Recipe& recipe, const SeriesData& data, TestPart& part, const SeriesModel& model,
                Evaluation& evaluation) {
-  const bool has_interval = data.valid && part.name != "valid";
-  std::vector<double> half;
-  if (has_interval) {
+  const bool by_quantiles = recipe.has_quantiles(),
+             by_valid = !by_quantiles && data.valid && part.name != "valid";
+  if (by_quantiles) evaluation.interval.emplace();
+  if (by_valid) {
     SeriesWindows valid = *data.valid;
-    half = half_widths(score_model(recipe, model, valid, {}, [](const SeriesBatch&, const Tensor&) {}));
+    evaluation.interval = {
+        half_widths(score_model(recipe, model, valid, {}, [](const SeriesBatch&, const Tensor&) {}))};
   }
   int64_t within = 0;
   const std::vector<int>& targets = data.targets();
   const auto count = [&](const SeriesBatch& batch, const Tensor& found) {
-    if (!has_interval) return;
+    if (!evaluation.interval) return;
     const size_t windows = batch.origins.size();
-    const std::vector<real> forecast = found.to_host(), target_values = batch.target.to_host();
-    for (size_t i = 0; i < forecast.size(); ++i) {
+    const std::vector<real> truth = batch.target.to_host(),
+                            forecast = found[recipe.middle_output()].to_host(), low = found[0].to_host(),
+                            high = found[found.dim(0) - 1].to_host();
+    for (size_t i = 0; i < truth.size(); ++i) {
       const size_t target = i % targets.size(), step = i / targets.size() / windows;
-      const double error = static_cast<double>(forecast[i] - target_values[i]) *
+      const double error = static_cast<double>(forecast[i] - truth[i]) *
                            data.scaling.scale[static_cast<size_t>(targets[target])];
-      within += std::abs(error) <= half[step * targets.size() + target];
+      within += by_quantiles ? low[i] <= truth[i] && truth[i] <= high[i]
+                             : std::abs(error) <= evaluation.interval->half[step * targets.size() + target];
     }
   };
   evaluation.forecasts.push_back(
       {"the model", score_model(recipe, model, part.windows, data.mase_scale, count)});
-  if (has_interval)
-    evaluation.interval = {half, static_cast<double>(within) /
-                                     static_cast<double>(evaluation.forecasts[0].scores.overall().count)};
+  if (evaluation.interval)
+    evaluation.interval->coverage =
+        static_cast<double>(within) / static_cast<double>(evaluation.forecasts[0].scores.overall().count);
 }
 
 }  // namespace
@@ -164,8 +172,10 @@ std::vector<double> detect(const SeriesModel& model, SeriesWindows& windows, int
 }
 
 Evaluation evaluate(const Recipe& recipe, const SeriesData& data, TestPart& part, const SeriesModel* model) {
-  Evaluation evaluation{
-      .part = part.name, .horizon = recipe.horizon(), .targets = static_cast<int>(data.targets().size())};
+  Evaluation evaluation{.part = part.name,
+                        .horizon = recipe.horizon(),
+                        .targets = static_cast<int>(data.targets().size()),
+                        .full = recipe.data.drop_last_pairs == 0};
   part.windows.in_order();
   if (recipe.detects()) {
     if (model)
@@ -194,13 +204,14 @@ RunDescription::Table table_of(const Evaluation& evaluation) {
       const ForecastErrors errors = row.scores.overall();
       for (const Measure& measure : measures) table.rows.back().push_back(figure(errors.*measure.value));
     }
-    table.note =
-        fmt::format("{} windows, none left out.", with_commas(evaluation.forecasts[0].scores.windows()));
-    if (evaluation.interval)
-      table.note += fmt::format(
-          " Of their values {:.0f} % lie within the interval of 80 %, which is taken from the "
-          "errors of the valid split.",
-          100 * evaluation.interval->coverage);
+    table.note = fmt::format("{} windows{}.", with_commas(evaluation.forecasts[0].scores.windows()),
+                             evaluation.full ? ", none left out" : "");
+    if (const auto& interval = evaluation.interval)
+      table.note +=
+          fmt::format(" Of their values {:.0f} % lie {}.", 100 * interval->coverage,
+                      interval->half.empty()
+                          ? "between the model's outer quantiles"
+                          : "within the interval of 80 %, which is taken from the errors of the valid split");
   } else {
     for (const auto& measure : detection_measures) table.columns.push_back(measure.name);
     for (const DetectionRow& row : evaluation.detections) {
@@ -213,7 +224,7 @@ RunDescription::Table table_of(const Evaluation& evaluation) {
         fmt::format("{} rows, {} of them positive.", with_commas(first.count), with_commas(first.positives));
   }
   for (const std::string& name : evaluation.left_out)
-    table.note += fmt::format(" {}: too little history before the first window.", name);
+    table.note += fmt::format(" {}: too little history.", name);
   return table;
 }
 

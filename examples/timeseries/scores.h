@@ -18,11 +18,12 @@ namespace timeseries {
 // The mean of the recipe's loss over all windows. Throws Interrupted after a signal.
 double mean_loss(const SeriesModel& model, SeriesWindows& windows, int batch);
 
-// What 80 % of values should lie within, around their forecasts: from the errors of the valid split, as if
-// they were normal. The model was chosen on that split, so they may be too small for any other.
+// What values should lie within: between the outer quantiles of a model that has them; else, for 80 % of them, around their
+// forecasts, from the errors of the valid split, as if they were normal. The model was chosen on that split, so these may be
+// too small for any other.
 struct ForecastInterval {
-  std::vector<double> half;  // its half width in original units, [horizon, targets]
-  double coverage = 0;       // the share of the part's values that do lie within
+  std::vector<double> half = {};  // its half width in original units, [horizon, targets]; empty: by quantiles
+  double coverage = 0;            // the share of the part's values that do lie within
 };
 
 // Probabilities of a detector, in order of time.
@@ -41,9 +42,10 @@ struct DetectionRow {
 struct Evaluation {
   std::string part;
   int horizon = 1, targets = 1;
+  bool full = true;  // all windows of the part are scored
   std::vector<ForecastRow> forecasts = {};
   std::optional<ForecastInterval> interval =
-      {};  // of the model; none: there is no valid split, or it is the part
+      {};  // of the model; none: it has no quantiles, and there is no valid split, or that is the part
   std::vector<DetectionRow> detections = {};
   std::vector<std::string> left_out = {};  // rules for which there is too little history here
 };

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "bundled_series.h"
+#include "data/baselines.h"
 #include "data/csv.h"
 #include "data/forecast_scores.h"
 #include "data/text_file.h"
@@ -115,7 +116,7 @@ std::string split_keys(const Recipe& recipe) {
 SeriesSplit make_split(const Recipe& recipe, const Series& series, int64_t rows) {
   const auto& d = recipe.data;
   if (!d.test_files.empty()) {
-    const auto border = static_cast<int64_t>(static_cast<double>(rows) * d.train);
+    const int64_t border = unroll::share_of(rows, d.train);
     require_input(border > 0, "{}: data.train = {} leaves no rows to train on of {}", series.origin, d.train,
                   rows);
     return {rows_between(0, border), rows_between(border, rows), {}};
@@ -197,6 +198,7 @@ Series load_unlabelled(const SavedModel& saved, const fs::path& csv) {
   std::vector<std::string> channels = options.channels;
   const auto label = std::ranges::find(channels, recipe.data.label) - channels.begin();
   std::erase(options.channels, recipe.data.label);
+  options.times_alone = options.channels.empty();  // it reads the calendar
   options.label.clear();
   Series series = unroll::load_series(csv, options);
   std::vector<double> values;
@@ -223,6 +225,8 @@ SeriesWindows make_windows(const Recipe& recipe, const Series& series, const Sca
                               .drop_last = std::max(0, recipe.data.drop_last_pairs - 1),
                               .inputs = {},
                               .targets = {}};
+  require_input(series.width() > 1 || !recipe.detects(), "{}: there is no column to detect '{}' from",
+                series.origin, one_line(recipe.data.label));
   for (const std::string& name : recipe.data.channels) options.inputs.push_back(series.channel(name));
   if (!options.inputs.empty())
     for (int k = series.width() - series.calendar; k < series.width(); ++k) options.inputs.push_back(k);
@@ -239,11 +243,16 @@ int64_t first_held_out(const Recipe& recipe, const Series& series, int64_t rows)
 SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const std::optional<SeriesSplit>& fold,
                        const SavedModel* saved)
     : warnings(warnings_of(recipe, fold.has_value())) {
+  if (!csv.empty() || !is_name(recipe.data.file)) file = csv.empty() ? fs::path(recipe.data.file) : csv;
   all.push_back(saved ? load_series(*saved, csv) : load_series(recipe, csv));
   notes = series().notes;
   split = fold ? *fold : make_split(recipe, series(), series().rows());
   if (!saved) require_valid_rows(recipe, series(), split);
-  if (recipe.detects()) warn_of_one_class(series(), split.train, warnings);
+  if (recipe.detects() && !saved) warn_of_one_class(series(), split.train, warnings);
+  if (const int order = recipe.data.autoregression; !recipe.detects() && !saved)
+    require_input(order == 0 || can_fit_autoregression(split.train, order),
+                  "{}: data.autoregression = {} needs {} rows side by side that train, and there are {}",
+                  series().origin, order, 2 * order + 1, longest_span(split.train));
   if (recipe.data.drop_last_pairs > 0) split = without_history(split);
   const Part measured = recipe.scaling.fit == ScalingFit::all ? whole_series(series()) : split.train;
   scaling = saved ? saved->scaling : fit_scaling(series(), measured, recipe.scaling.kind, notes);
@@ -251,17 +260,19 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const std::opt
   if (rows_of(split.valid) > 0) valid.emplace(make_windows(recipe, series(), scaling, split.valid, "valid"));
   if (rows_of(split.test) > 0)
     tests.push_back({"test", make_windows(recipe, series(), scaling, split.test, "test")});
-  const fs::path beside = csv.empty() ? fs::path(recipe.data.file) : csv;
   SeriesOptions of_test = series_options(recipe, saved);
   // In the order of the first file, to which inputs and scaling refer.
   of_test.channels.assign(series().channels.begin(), series().channels.end() - series().calendar);
   for (const std::string& name : recipe.data.test_files) {
-    const fs::path path = beside.parent_path() / name;
+    const fs::path path = file.parent_path() / name;
+    const auto same_stem = [&](const std::string& other) { return fs::path(other).stem() == path.stem(); };
+    const bool alone = std::ranges::count_if(recipe.data.test_files, same_stem) == 1;
     all.push_back(with_calendar(recipe, unroll::load_series(path, of_test)));
     for (const std::string& note : all.back().notes)
       notes.push_back(fmt::format("{}: {}", path.filename().string(), note));
-    tests.push_back({path.stem().string(), make_windows(recipe, all.back(), scaling,
-                                                        rows_between(0, all.back().rows()), path.string())});
+    tests.push_back(
+        {alone ? path.stem().string() : name,
+         make_windows(recipe, all.back(), scaling, rows_between(0, all.back().rows()), path.string())});
   }
   if (!recipe.detects())
     mase_scale = unroll::mase_scale(series(), split.train, recipe.data.period, targets());

@@ -55,6 +55,7 @@ struct SeriesData {
 
   std::vector<std::string> notes;     // that nobody asked for: filled values, constant channels
   std::vector<std::string> warnings;  // of what makes scores better than they are, or a model impossible
+  std::filesystem::path file;         // that was read, but for a bundled series
   std::deque<Series> all;             // the one to train on, then the test files
   SeriesSplit split;
   Scaling scaling;

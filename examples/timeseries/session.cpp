@@ -119,29 +119,33 @@ TrainingTask SeriesTraining::task() {
 }
 
 Trainee SeriesTraining::trainee() {
-  return {.recipe_name = recipe_.name,
-          .recipe = resolved(recipe_),
-          .sections = recipe_.sections(),
-          .params = model_.params,
-          .task = task(),
-          .metadata = metadata(),
-          .description = description(),
-          .differing_keys =
-              [this](const RecipeFile& before) {
-                return timeseries::differing_keys(load_recipe(before), recipe_);
-              },
-          .harmless_keys = {"data.eval_batch", "data.period", "data.autoregression", "data.score",
-                            "data.file", "data.test_files"},
-          .fixed_keys = {"model.cell", "data.label"},
-          .window_sizes = {{"data.batch", recipe_.data.batch}},
-          .data_differences = [this](const Metadata& then,
-                                     const std::string& path) { return differences(then, path); },
-          .score_a_little = [this] { score_a_little(); },
-          .report = [this](std::optional<double> valid,
-                           RunDescription& description) { report(valid, description); },
-          .print_json = [this](const RunResult& run) { print_json(run); },
-          .next = recipe_.detects() ? "detect" : "forecast",
-          .next_words = next_words()};
+  return {
+      .recipe_name = recipe_.name,
+      .recipe = resolved(recipe_),
+      .sections = recipe_.sections(),
+      .params = model_.params,
+      .task = task(),
+      .metadata = metadata(),
+      .description = description(),
+      .differing_keys =
+          [this](const RecipeFile& before) {
+            return timeseries::differing_keys(load_recipe(before), recipe_);
+          },
+      .own_data = data_.file,
+      .harmless_keys = {"data.period", "data.autoregression", "data.score", "data.file", "data.test_files"},
+      .fixed_keys = {"model.cell", "data.label"},
+      .window_sizes = {{"data.batch", recipe_.data.batch}},
+      .window_keys = {"training.seed", "data.window", "data.horizon", "data.stride", "data.batch",
+                      "data.split", "data.train", "data.train_rows", "data.valid_from",
+                      "data.drop_last_pairs"},
+      .data_differences = [this](const Metadata& then,
+                                 const std::string& path) { return differences(then, path); },
+      .score_a_little = [this] { score_a_little(); },
+      .report = [this](std::optional<double> valid,
+                       RunDescription& description) { report(valid, description); },
+      .print_json = [this](const RunResult& run) { print_json(run); },
+      .next = recipe_.detects() ? "detect" : "forecast",
+      .next_words = next_words()};
 }
 
 // A forecast finds the recipe's own series by itself; to detect, there is none to begin with.
