@@ -390,10 +390,16 @@ bool has_last_checkpoint(const std::filesystem::path& folder, const LogNames& na
                          const std::function<std::string(bool has_best)>& advice) {
   const std::filesystem::path last = folder / last_checkpoint, best = folder / best_checkpoint,
                               log = folder / log_file;
-  if (std::filesystem::exists(last)) return true;
-  const bool has_best = std::filesystem::exists(best);
+  const auto exists = [](const std::filesystem::path& path) {
+    std::error_code error;
+    const bool there = std::filesystem::exists(path, error);
+    require_input(!error, "{}: {}", path.string(), error.message());
+    return there;
+  };
+  if (exists(last)) return true;
+  const bool has_best = exists(best);
   int64_t epochs = 0;
-  if (std::filesystem::exists(log))
+  if (exists(log))
     epochs = std::ranges::count(read_log(log, names), LogRecord::Kind::epoch, &LogRecord::kind);
   if (epochs <= 1 && !has_best) return false;
   if (epochs == 1) {
