@@ -145,6 +145,7 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
 
 // loss = mean of p t softplus(-x) + (1-t) softplus(x)        dx = (1-t) σ(x) - p t σ(-x), over n for the mean
 Var binary_cross_entropy(const Var& logits, const Tensor& target, const BinaryCrossEntropyOptions& options) {
+  require(target.defined(), "binary_cross_entropy: the targets are empty: nothing was assigned to them");
   require(logits.shape() == target.shape(), "binary_cross_entropy: logits {} and targets {} differ in shape",
           logits.shape(), target.shape());
   Tensor y(logits.shape());

@@ -10,6 +10,8 @@ namespace unroll::inline UNROLL_REAL {
 
 void contribute(const Tensor& d, const Var& x) {
   if (!x.wants_grad()) return;
+  require(d.defined() && d.size() == x.value().size(), "contribute: a gradient {} for a variable {}",
+          d.shape(), x.shape());
   const Into dx = x.gradient();
   kernels().affine(d.data(), 1, 0, dx.tensor.data(), d.size(), dx.add);
 }

@@ -4,6 +4,9 @@
 // naming itself and both shapes if they do not fit.
 #pragma once
 
+#include <concepts>
+#include <vector>
+
 #include "framework/random.h"
 #include "framework/tape.h"
 #include "framework/unary.h"
@@ -41,6 +44,10 @@ inline Var operator*(real factor, const Var& x) { return scale(x, factor); }
 inline Var operator+(const Var& x, real constant) { return shift(x, constant); }
 inline Var operator-(const Var& x, real constant) { return shift(x, -constant); }
 inline Var operator-(const Var& x) { return scale(x, -1); }
+inline Var operator+(real constant, const Var& x) { return shift(x, constant); }
+inline Var operator-(real constant, const Var& x) { return shift(scale(x, -1), constant); }
+inline Var operator/(const Var& x, real divisor) { return scale(x, 1 / divisor); }
+inline Var operator/(real constant, const Var& x) { return div(Tensor::full({}, constant), x); }
 
 // --- rows and reductions --------------------------------------------------------------------------------------------
 Var softmax(const Var& x);      // over the last dimension
@@ -59,7 +66,15 @@ Var layer_norm(const Var& x, const Var& gain, const Var& bias, real eps = real(1
 Var reshape(const Var& x, const Shape& shape);
 Var transpose(const Var& x);  // [a, b] -> [b, a]
 Var concat(const Vars& parts, int axis);
-Var stack(const Vars& parts);                           // a new first dimension
+Var stack(const Vars& parts);  // a new first dimension
+template <std::same_as<std::vector<Var>> V>
+Var concat(const V& parts, int axis) {
+  return concat(Vars(parts.begin(), parts.end()), axis);
+}
+template <std::same_as<std::vector<Var>> V>
+Var stack(const V& parts) {
+  return stack(Vars(parts.begin(), parts.end()));
+}
 Var slice(const Var& x, int axis, int begin, int end);  // elements begin … end-1 of one dimension
 Var row(const Var& x, int index);               // x[index], first dimension removed: a step of a sequence
 Var flip(const Var& x);                         // the first dimension backwards
@@ -73,7 +88,7 @@ Var embedding(const Var& table, const IdTensor& ids);  // table [vocab, dim], id
 // (Gal and Ghahramani 2016).
 Var dropout(const Var& x, real rate, const RandomKey& key, bool locked = false);
 bool dropout_is_on();  // a tape records, with dropout
-// The factors of dropout by themselves: 0 with probability `rate`, else 1 / (1 - rate).
+// The factors of dropout by themselves: 0 with probability `rate` in [0, 1), else 1 / (1 - rate).
 Tensor dropout_mask(const Shape& shape, real rate, const RandomKey& key);
 // The rows of x where `kept` is not 0; the others become zero, whatever they hold.  x [..., n], kept [...]
 Var mask_rows(const Var& x, const Tensor& kept);
@@ -86,7 +101,7 @@ struct LstmCellOutput {
 LstmCellOutput lstm_cell(const Var& gates,
                          const Var& c_prev);  // gates [batch, 4*hidden], c_prev [batch, hidden]
 
-// For the closures of operations: x's gradient gains d, of x's shape. Nothing where x wants none.
+// For the closures of operations: x's gradient gains d, which has as many elements, in their order. Nothing where x wants none.
 void contribute(const Tensor& d, const Var& x);
 
 }  // namespace unroll::inline UNROLL_REAL

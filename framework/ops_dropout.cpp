@@ -9,9 +9,13 @@ bool dropout_is_on() {
   return tape && tape->options().dropout;
 }
 
+static void require_rate(real rate, const Shape& shape) {
+  require(rate >= 0 && rate < 1, "dropout: rate {} is not in [0, 1); x is {}", rate, shape);
+}
+
 // y = x · mask / (1 - rate)        dx = dy · mask / (1 - rate); the mask is drawn again from the key
 Var dropout(const Var& x, real rate, const RandomKey& key, bool locked) {
-  require(rate >= 0 && rate < 1, "dropout: rate {} is not in [0, 1); x is {}", rate, x.shape());
+  require_rate(rate, x.shape());
   if (!dropout_is_on() || rate == 0) return x;
   Tensor y(x.shape());
   const int64_t n = y.size(), period = locked && y.rank() > 0 && n > 0 ? n / y.dim(0) : n;
@@ -23,6 +27,7 @@ Var dropout(const Var& x, real rate, const RandomKey& key, bool locked) {
 }
 
 Tensor dropout_mask(const Shape& shape, real rate, const RandomKey& key) {
+  require_rate(rate, shape);
   const Tensor mask = Tensor::full(shape, 1);
   kernels().dropout(mask.data(), rate, key, mask.size(), mask.data(), mask.size(), false);
   return mask;
@@ -30,6 +35,7 @@ Tensor dropout_mask(const Shape& shape, real rate, const RandomKey& key) {
 
 // y[r] = x[r] or 0        dx[r] = dy[r] or 0
 Var mask_rows(const Var& x, const Tensor& kept) {
+  require(kept.defined(), "mask_rows: the mask is empty: nothing was assigned to it");
   Shape rows = kept.shape();
   if (rows.rank() < Shape::max_rank) rows.append(static_cast<int>(x.value().cols()));
   require(kept.rank() < Shape::max_rank && rows == x.shape(),

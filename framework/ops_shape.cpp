@@ -1,4 +1,6 @@
 // Operations that move elements without computing: views, pieces, and their joining.
+#include <climits>
+
 #include "framework/kernels/kernels.h"
 #include "framework/ops.h"
 
@@ -64,7 +66,7 @@ Var transpose(const Var& x) {
 Var concat(const Vars& parts, int axis) {
   require(!parts.empty(), "concat: no parts");
   const int k = axis_of("concat", parts[0].shape(), axis);
-  int extent = 0;
+  int64_t extent = 0;
   for (const Var& part : parts) {
     require(part.shape().rank() == parts[0].shape().rank() &&
                 part.shape().with(k, 0) == parts[0].shape().with(k, 0),
@@ -72,7 +74,9 @@ Var concat(const Vars& parts, int axis) {
             k);
     extent += part.dim(k);
   }
-  Tensor y(parts[0].shape().with(k, extent));
+  require(extent <= INT_MAX, "concat: {} parts have {} elements in dimension {}, at most {} are possible",
+          parts.size(), extent, k, INT_MAX);
+  Tensor y(parts[0].shape().with(k, static_cast<int>(extent)));
   int begin = 0;
   for (const Var& part : parts) {
     Piece(y.shape(), k, begin, part.dim(k)).write(part.value(), overwrite(y));
@@ -142,6 +146,7 @@ Var gather(const Var& x, const IdTensor& ids) {
   for (int i = 0; i + 1 < x.shape().rank(); ++i) expected.append(x.dim(i));
   require(x.shape().rank() >= 1 && ids.shape() == expected,
           "gather: ids {} must have the shape of x {} without its last dimension", ids.shape(), x.shape());
+  require(ids.defined(), "gather: the ids are empty: nothing was assigned to them");
   const int cols = x.dim(-1);
   require(x.value().size() <= INT32_MAX, "gather: x {} has more elements than an id can count", x.shape());
   const IdTensor places(ids.shape());  // as if x were a column

@@ -1,7 +1,9 @@
 #include "framework/parameters.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <mutex>
 #include <numbers>
 #include <unordered_map>
 
@@ -18,8 +20,13 @@ struct Slabs {
   Tensor values, gradients;
   bool gaps_are_zero = false;  // of the gradients
 
+  // Of threads that use a model together, one makes its memory, and the others wait until all is drawn.
+  std::atomic<bool> ready = false;
+  std::mutex first_use;
   void materialize() {
-    if (values.defined()) return;
+    if (ready.load(std::memory_order_acquire)) return;
+    const std::lock_guard lock(first_use);
+    if (ready.load(std::memory_order_relaxed)) return;
     constexpr int64_t alignment = 256 / sizeof(real);
     int64_t total = 0;
     for (auto& p : parameters) {
@@ -45,6 +52,7 @@ struct Slabs {
       values = {}, gradients = {};
       throw;
     }
+    ready.store(true, std::memory_order_release);
   }
   // For passes over the slab: what lies between the parameters is 0. A model that nobody trains never touches this memory.
   const Tensor& whole_gradients() {

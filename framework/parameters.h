@@ -47,9 +47,9 @@ struct Parameter final : Leaf {
   bool frozen = false;  // neither updated nor counted in the gradient's norm
   bool joined = false;  // its segment begins where that of the parameter before it ends
   int64_t offset = 0;   // of its first element in the slabs
-  Tensor value;         // its segment, once there is memory
   Node node;            // its gradient
 
+  // Its segment. The first use of any has the memory made and all first values drawn; other numbers are copied in.
   const Tensor& leaf_value() override;
   const std::string& leaf_name() const override { return name; }
   Var var() { return Var(*this, node); }
@@ -57,7 +57,9 @@ struct Parameter final : Leaf {
 
  private:
   friend struct Slabs;
+  friend class ParameterSet;
   Slabs* owner = nullptr;
+  Tensor value;
 };
 
 class Scope;

@@ -48,6 +48,7 @@ class Shape {
   // A copy with dimension i replaced.
   Shape with(int i, int extent) const {
     (void)(*this)[i];
+    require(extent >= 0, "shape: negative extent {}", extent);
     Shape result = *this;
     result.extents_[i < 0 ? i + rank_ : i] = extent;
     return result;

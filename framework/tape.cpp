@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string_view>
 #include <unordered_map>
@@ -111,6 +113,10 @@ Tape::Tape(TapeOptions options) : options_(options), id_(++tapes), profile_(Prof
 }
 
 Tape::~Tape() {
+  if (state.tape != this) {  // its records lie in its own thread's memory, which goes on writing to them
+    std::fputs("tape: it ends on another thread than it began on\n", stderr);
+    std::abort();
+  }
   for (Record* record = last_; record;) {
     Record* previous = record->previous;
     record->destroy(record);
@@ -133,6 +139,8 @@ void Tape::backward(const Var& loss, real scale) {
   require(!played_, "backward: this tape was played already; record the step again on a new one");
   require(loss.value().size() == 1, "backward: the loss must be a single number, its shape is {}",
           loss.shape());
+  require(!loss.leaf(), "backward: the loss is the parameter '{}' itself; no operation was recorded",
+          loss.leaf() ? loss.leaf()->leaf_name() : "");
   require(loss.wants_grad() && loss.tape() == id_,
           "backward: the loss does not depend on any parameter recorded on this tape");
   played_ = true;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -75,6 +76,9 @@ class BasicTensor {
     return result;
   }
   static BasicTensor zeros(const Shape& shape) { return full(shape, T{0}); }
+  static BasicTensor from(const Shape& shape, std::initializer_list<T> values) {
+    return from(shape, std::span(values.begin(), values.size()));
+  }
   static BasicTensor from(const Shape& shape, std::span<const T> values) {
     require(static_cast<int64_t>(values.size()) == shape.size(), "tensor: {} values for shape {}",
             values.size(), shape);
@@ -99,16 +103,24 @@ class BasicTensor {
     return product;
   }
 
-  T* data() const { return data_; }  // for kernels
+  // What follows throws Error where there is no memory.
+  T* data() const { return data_; }  // for kernels; nullptr if there is none
   // The elements themselves. Throws Error where they are out of the host's reach.
   std::span<T> span() const {
+    require_defined();
     require(!elsewhere(), "span: the elements of {} are on {}; on_host() and to_host() copy them", shape_,
             name_of(device()));
     return {data_, static_cast<std::size_t>(size())};
   }
   // For the host to read, or to write.
-  OnHost<const T> on_host() const { return {data_, size(), elsewhere(), true}; }
-  OnHost<T> on_host(Access access) const { return {data_, size(), elsewhere(), access == Access::change}; }
+  OnHost<const T> on_host() const {
+    require_defined();
+    return {data_, size(), elsewhere(), true};
+  }
+  OnHost<T> on_host(Access access) const {
+    require_defined();
+    return {data_, size(), elsewhere(), access == Access::change};
+  }
 
   // View of row i of the first dimension.
   BasicTensor operator[](int i) const {
@@ -124,18 +136,21 @@ class BasicTensor {
   }
   // The same elements in the same memory under another shape.
   BasicTensor reshape(const Shape& shape) const {
+    require_defined();
     require(shape.size() == size(), "reshape: {} has {} elements, {} has {}", shape_, size(), shape,
             shape.size());
     return BasicTensor(memory_, data_, shape);
   }
 
   void fill(T value) const {
+    require_defined();
     if constexpr (travels)
       if (on_gpu()) [[unlikely]]
         return fill_on_device(data_, value, size());
     std::fill_n(data_, size(), value);
   }
   void copy_from(const BasicTensor& source) const {
+    require_defined(), source.require_defined();
     require(source.shape() == shape_, "copy: shape {} into shape {}", source.shape(), shape_);
     if (data_ == source.data_) return;
     if (elsewhere()) [[unlikely]]
@@ -143,17 +158,20 @@ class BasicTensor {
     std::copy_n(source.data_, size(), data_);
   }
   BasicTensor clone() const {
+    require_defined();
     BasicTensor result(shape_);
     result.copy_from(*this);
     return result;
   }
   std::vector<T> to_host() const {
+    require_defined();
     if (!elsewhere()) return std::vector<T>(data_, data_ + size());
     std::vector<T> result(static_cast<std::size_t>(size()));
     copy_to_host(result.data(), data_, bytes());
     return result;
   }
   T item() const {  // the only element
+    require_defined();
     require(size() == 1, "item: shape {} has {} elements, not one", shape_, size());
     if (!elsewhere()) return *data_;
     T result;
@@ -164,6 +182,7 @@ class BasicTensor {
  private:
   BasicTensor(Memory memory, T* data, const Shape& shape)
       : memory_(std::move(memory)), data_(data), shape_(shape) {}
+  void require_defined() const { require(defined(), "tensor: it is empty: nothing was assigned to it"); }
   std::size_t bytes() const { return static_cast<std::size_t>(size()) * sizeof(T); }
   Memory memory_;
   T* data_ = nullptr;

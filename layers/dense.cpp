@@ -75,6 +75,7 @@ Var softmax_cross_entropy(const Dense& layer, const Var& x, const IdTensor& targ
 }
 
 Tensor softmax_cross_entropies(const Dense& layer, const Tensor& x, const IdTensor& target) {
+  require(target.defined(), "softmax_cross_entropies: the targets are empty: nothing was assigned to them");
   const int rows = static_cast<int>(target.size()), classes = layer.config.out;
   require(layer.config.activation == Activation::none,
           "softmax_cross_entropies: the layer of the logits has an activation");

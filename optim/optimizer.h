@@ -7,7 +7,11 @@
 //
 // Frozen parameters are neither updated nor counted in the norm; `Parameter::decay` says where weight decay
 // applies. Both may be changed between steps. Gradients add up until a step uses them, so several windows may
-// contribute to one step: `step({.factor = 1.0 / windows})` takes their mean.
+// contribute to one step: `step({.factor = 1.0 / windows})` takes their mean. Each window's tape says which part of the
+// step it is (`TapeOptions::part`), or all have the same masks of dropout.
+//
+// A step forgets the gradients of all parameters, frozen ones too, and counts one step of the set: of two optimizers on
+// one set the second finds none.
 //
 // A parameter that nothing contributed to has the gradient 0, and momentum, moments and decay go on acting on
 // it, as in PyTorch with a gradient of zeros. (PyTorch leaves out a parameter whose gradient is None, so

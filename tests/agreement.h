@@ -53,7 +53,7 @@ class Window {
       return t;
     };
     params.values();
-    for (const auto& p : params.all()) moved(p->value);
+    for (const auto& p : params.all()) moved(p->leaf_value());
     x = moved(random_tensor({c.steps, c.batch, layer.input()}, data));
     h0 = moved(random_tensor(zero.h.shape(), data));
     if (zero.c.defined()) c0 = moved(random_tensor(zero.c.shape(), data));

@@ -128,9 +128,9 @@ struct Run {
     window = std::make_unique<Window>(c, LstmEngine::composed);
     const std::string layer = net.lstm ? "lstm" : "gru";
     net.each_piece(net.weights, [&](real* place, const std::string& name, int first, int count) {
-      const Parameter& p = *window->params.find(layer + name);
+      Parameter& p = *window->params.find(layer + name);
       if (at_fault && name.starts_with(".weight_ih")) first = static_cast<int>((first + count) % p.size());
-      std::copy_n(p.value.data() + first, count, place);
+      std::copy_n(p.leaf_value().data() + first, count, place);
     });
     const auto like = [](const Tensor& t) { return t.defined() ? Tensor(t.shape()) : Tensor(); };
     y = like(window->of_y), hy = like(window->h0), cy = like(window->c0);

@@ -79,7 +79,7 @@ TEST_CASE("planted: weights that change between forward and backward are an erro
   Window window(two_layers.window(), LstmEngine::cudnn);
   Tape tape;
   const auto out = window.layer(tape.watch(window.x), {Var(window.h0), Var(window.c0)});
-  window.params.all().front()->value.fill(0);
+  window.params.all().front()->leaf_value().fill(0);
   CHECK(error_of([&] { tape.backward(sum(out.y)); }) ==
         "cuDNN has failed: cudnnRNNBackwardData reports CUDNN_STATUS_BAD_PARAM");
   CHECK(cudnn().refusal == "backward data: other weights went forward");

@@ -11,7 +11,7 @@ TEST_CASE("the parameters are cuDNN's weight space where one bias serves, whatev
     // Of the call that came last: for all layers, or the last one.
     const std::string first = c.config.dropout > 0 ? "_l1" : "_l0";
     return cudnn().weights ==
-           window.params.find((c.lstm ? "lstm.weight_ih" : "gru.weight_ih") + first)->value.data();
+           window.params.find((c.lstm ? "lstm.weight_ih" : "gru.weight_ih") + first)->leaf_value().data();
   };
   Case c = two_layers;
   CHECK(in_place(c));
@@ -36,7 +36,7 @@ TEST_CASE("another layout of weights than the expected one is served by a copy")
       check_all_engines(c, true, 2);
       Window window(c.window(), LstmEngine::cudnn);
       window.run();
-      CHECK(cudnn().weights != window.params.all().front()->value.data());
+      CHECK(cudnn().weights != window.params.all().front()->leaf_value().data());
     }
 }
 
@@ -48,7 +48,8 @@ TEST_CASE("in 16 bits cuDNN reads a copy of the weights, and the model's stay as
     const Tensor before = window.params.values().clone();
     window.run();
     CHECK(same_bits(window.params.values(), before));
-    for (const auto& parameter : window.params.all()) CHECK(cudnn().weights != parameter->value.data());
+    for (const auto& parameter : window.params.all())
+      CHECK(cudnn().weights != parameter->leaf_value().data());
     // All of it has half the bytes that the parameters have.
     CHECK(standin::owns(cudnn().weights, static_cast<size_t>(window.params.count()) * 2));
   }
@@ -61,8 +62,8 @@ TEST_CASE("a copy of the weights has what the last step made of them") {
   Window cudnns(c.window(), LstmEngine::cudnn), fused(c.window(), LstmEngine::fused);
   cudnns.run();
   for (const auto& p : cudnns.params.all()) {
-    for (real& v : p->value.on_host(Access::change)) v *= real(1.5);
-    for (real& v : fused.params.find(p->name)->value.on_host(Access::change)) v *= real(1.5);
+    for (real& v : p->leaf_value().on_host(Access::change)) v *= real(1.5);
+    for (real& v : fused.params.find(p->name)->leaf_value().on_host(Access::change)) v *= real(1.5);
     p->node.gradient.spend();
   }
   const Results one = cudnns.run(), other = fused.run();

@@ -63,7 +63,7 @@ class Check {
     }
     if (parameters) {
       parameters->values();  // takes memory
-      for (const auto& p : parameters->all()) points_.push_back({p->name, p->value, false});
+      for (const auto& p : parameters->all()) points_.push_back({p->name, p->leaf_value(), false});
     }
     const Outputs ys = values();
     for (const Var& y : ys) {

@@ -47,8 +47,9 @@ TEST_CASE("Dense is x times weight transposed plus bias under its activation") {
       squashed(params / "b", {.in = 2, .out = 2, .activation = Activation::tanh});
   params.values();
   for (const char* name : {"a.weight", "b.weight"})
-    params.find(name)->value.copy_from(tensor({2, 2}, {1, 2, 3, 4}));
-  for (const char* name : {"a.bias", "b.bias"}) params.find(name)->value.copy_from(tensor({2}, {0.5, -0.5}));
+    params.find(name)->leaf_value().copy_from(tensor({2, 2}, {1, 2, 3, 4}));
+  for (const char* name : {"a.bias", "b.bias"})
+    params.find(name)->leaf_value().copy_from(tensor({2}, {0.5, -0.5}));
   const Var x = tensor({1, 2}, {0.25, -1});
   CHECK(values(plain(x)) == std::vector<real>{-1.25, -3.75});
   CHECK(values(squashed(x))[0] == doctest::Approx(std::tanh(-1.25)).epsilon(1e-14));
@@ -142,8 +143,8 @@ TEST_CASE("a Highway sums each channel's own last values, with the same weights,
   const Highway highway(params / "highway", {.length = 2, .out = 2});
   CHECK(names(params) == std::vector<std::string>{"highway.weight [2, 2]", "highway.bias [2] no decay"});
   params.values();
-  params.find("highway.weight")->value.copy_from(tensor({2, 2}, {1, 10, 100, 1000}));
-  params.find("highway.bias")->value.copy_from(tensor({2}, {0.25, 0.5}));
+  params.find("highway.weight")->leaf_value().copy_from(tensor({2, 2}, {1, 10, 100, 1000}));
+  params.find("highway.bias")->leaf_value().copy_from(tensor({2}, {0.25, 0.5}));
   // Three rows of two windows of three channels; the first row is not read, nor the channel in the middle.
   const Var x = tensor({3, 2, 3}, {9, 9, 9, 9, 9, 9, 1, 9, 2, 3, 9, 4, 5, 9, 6, 7, 9, 8});
   const std::vector<int> channels = {2, 0};
@@ -177,7 +178,7 @@ TEST_CASE("LayerNorm starts as the plain normalisation and is differentiated") {
   for (int i = 0; i < 4; ++i) CHECK(values(norm(x))[i] == doctest::Approx((i - 1.5) * rstd).epsilon(1e-14));
   RandomStream random(4, "gain");
   for (const auto& p : params.all())
-    for (real& v : p->value.on_host(Access::change)) v = 0.5 + random.uniform();
+    for (real& v : p->leaf_value().on_host(Access::change)) v = 0.5 + random.uniform();
   CHECK(gradcheck("LayerNorm", params, {{3, 2, 4}}, [&](auto& v) { return norm(v[0]); }, {.magnitude = 1.5}));
 }
 

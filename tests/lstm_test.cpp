@@ -113,9 +113,9 @@ TEST_CASE("the LSTM computes its equations, gates in the order i f g o") {
     ParameterSet params;
     const Lstm lstm(params / "lstm", {.input = 1, .hidden = 1, .engine = engine});
     params.values();
-    params.find("lstm.weight_ih_l0")->value.copy_from(tensor({4, 1}, {0.5, -0.25, 1, 0.75}));
-    params.find("lstm.weight_hh_l0")->value.copy_from(tensor({4, 1}, {-1, 0.5, 0.25, 2}));
-    params.find("lstm.bias_l0")->value.copy_from(tensor({4}, {0.1, 0.2, -0.3, 0.4}));
+    params.find("lstm.weight_ih_l0")->leaf_value().copy_from(tensor({4, 1}, {0.5, -0.25, 1, 0.75}));
+    params.find("lstm.weight_hh_l0")->leaf_value().copy_from(tensor({4, 1}, {-1, 0.5, 0.25, 2}));
+    params.find("lstm.bias_l0")->leaf_value().copy_from(tensor({4}, {0.1, 0.2, -0.3, 0.4}));
     double h = 0.5, c = -0.25;
     const auto out =
         lstm(tensor({2, 1, 1}, {2, -1}), {Var(tensor({1, 1, 1}, {h})), Var(tensor({1, 1, 1}, {c}))});
@@ -152,10 +152,10 @@ TEST_CASE("forget_bias is added to the forget gate's first bias and to nothing e
   const Lstm b(biased / "lstm", {.input = 2, .hidden = hidden, .layers = 2, .forget_bias = 1});
   plain.values(), biased.values();
   for (const auto& p : plain.all()) {
-    const Tensor other = biased.find(p->name)->value;
+    const Tensor other = biased.find(p->name)->leaf_value();
     const bool bias = p->name.find("bias") != std::string::npos;
     for (int64_t i = 0; i < p->size(); ++i) {
-      const double difference = other.on_host()[i] - p->value.on_host()[i];
+      const double difference = other.on_host()[i] - p->leaf_value().on_host()[i];
       CHECK(difference == doctest::Approx(bias && i >= hidden && i < 2 * hidden ? 1 : 0).epsilon(1e-6));
     }
   }

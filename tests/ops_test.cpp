@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
+#include "framework/loss.h"
 #include "tests/gradcheck.h"
 #include "tests/support.h"
 
@@ -339,4 +341,57 @@ TEST_CASE("an operation that throws leaves the tape as it was") {
   CHECK_THROWS_AS(matmul(x, x), Error);
   CHECK_THROWS_AS(add(x, Var(Tensor::zeros({3}))), Error);
   CHECK(tape.size() == before);
+}
+
+TEST_CASE(
+    "a number may stand left of a variable, or divide it; vectors of variables are joined as Vars are") {
+  ParameterSet params;
+  const Var x = params.add("x", {2}, Init::constant(4)).var();
+  Tape tape;
+  const Var y = (1 - x) + (3 + x) + x / 2 + 8 / x;
+  CHECK(y.value().to_host() == std::vector<real>{8, 8});
+  tape.backward(sum(y));
+  CHECK(x.grad().to_host() == std::vector<real>{0, 0});  // -1 + 1 + 1/2 - 8/16
+  const std::vector<Var> both = {x, x};
+  CHECK(concat(both, 0).shape() == Shape{4});
+  CHECK(stack(both).shape() == Shape({2, 2}));
+  CHECK(Tensor::from({2}, {1, 2}).to_host() == std::vector<real>{1, 2});
+}
+
+TEST_CASE("a gradient of another size, a rate that is none and a size beyond an int are refused") {
+  ParameterSet params;
+  const Var x = params.add("x", {2}, Init::constant(4)).var();
+  CHECK(lacks(error_of([&] { contribute(Tensor::zeros({4096}), x); }), {"contribute", "[4096]", "[2]"}) ==
+        "");
+  CHECK(lacks(error_of([] { dropout_mask({3}, 2, {}); }), {"dropout", "rate 2"}) == "");
+  const Var wide(Tensor(Shape{2000000000, 0}));
+  CHECK(lacks(error_of([&] { concat({wide, wide}, 0); }), {"concat", "4000000000"}) == "");
+  CHECK(lacks(error_of([&] {
+                Tape tape;
+                tape.backward(params.add("y", {}, {}).var());
+              }),
+              {"the parameter 'y' itself"}) == "");
+}
+
+TEST_CASE("what is empty is said, not read") {
+  const Tensor none;
+  for (const auto& use : std::vector<std::function<void()>>{
+           [&] { none.item(); }, [&] { none.fill(0); }, [&] { none.to_host(); }, [&] { none.clone(); },
+           [&] { none.span(); }, [&] { none.reshape({1}); }, [&] { Var().item(); },
+           [&] { reshape(Var(), {1}); }})
+    CHECK(error_of(use).find("empty: nothing was assigned to it") != std::string::npos);
+  const Var x(Tensor::zeros({3}));
+  CHECK(lacks(error_of([&] { gather(x, IdTensor()); }), {"gather", "empty"}) == "");
+  CHECK(lacks(error_of([&] { mask_rows(x, none); }), {"mask_rows", "empty"}) == "");
+  CHECK(lacks(error_of([&] { binary_cross_entropy(Var(Tensor::zeros({})), none); }), {"binary", "empty"}) ==
+        "");
+}
+
+TEST_CASE("a long row is summed as exactly as all elements are") {
+  const Tensor x = Tensor::full({1, 3000000}, real(0.1));
+  const double all = static_cast<double>(sum(Var(x)).item()),
+               row = static_cast<double>(sum(Var(x), 1).item());
+  // Blocks of 4096 in float: each off by less than 4096 roundings of their sum, in practice by far less.
+  CHECK(std::abs(row / all - 1) < 4096 * static_cast<double>(std::numeric_limits<real>::epsilon()));
+  CHECK(std::abs(row / all - 1) < 1e-5);
 }

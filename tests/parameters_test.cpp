@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <numbers>
+#include <thread>
 
 #include "framework/loss.h"
 #include "framework/ops.h"
@@ -38,7 +39,7 @@ double norm(const Tensor& x) {
 std::map<std::string, std::vector<real>> by_name(const ParameterSet& params) {
   params.values();
   std::map<std::string, std::vector<real>> result;
-  for (const auto& p : params.all()) result[p->name] = p->value.to_host();
+  for (const auto& p : params.all()) result[p->name] = p->leaf_value().to_host();
   return result;
 }
 
@@ -56,8 +57,8 @@ TEST_CASE("segments of the slabs are aligned to 256 bytes, in order, apart, and 
   for (const auto& p : params.all()) {
     CHECK(p->offset >= end);
     CHECK(p->offset * sizeof(real) % 256 == 0);
-    CHECK(p->value.data() == values.data() + p->offset);
-    CHECK(p->value.shape() == p->shape);
+    CHECK(p->leaf_value().data() == values.data() + p->offset);
+    CHECK(p->leaf_value().shape() == p->shape);
     end = p->offset + p->size();
   }
   CHECK(values.size() >= end);
@@ -93,7 +94,7 @@ TEST_CASE("parameters that are joined lie one behind the other, in the order tha
   CHECK(at("lstm.a") == 6);
   CHECK(at("lstm.c") * sizeof(real) == 256);  // the others are aligned as ever
   CHECK(at("lstm.d") * sizeof(real) == 512);
-  CHECK(params.find("lstm.e")->value.data() == values.data() + 5);
+  CHECK(params.find("lstm.e")->leaf_value().data() == values.data() + 5);
   CHECK(all_zero(padding_of(params, values)));
   CHECK(error_of([&] { scope.join(vars); }) == "parameters: they are joined after their first use");
 
@@ -417,5 +418,18 @@ TEST_CASE("a table that serves as embedding and as decoder collects the gradient
     Tape tape;
     tape.backward(loss_of(embed.weight, out.bias));
     CHECK(distance(embed.weight.grad(), expected) < 1e-15);
+  }
+}
+
+TEST_CASE("threads that use a model for the first time together see the same first values") {
+  for (int round = 0; round < 20; ++round) {
+    ParameterSet params(7);
+    Parameter& p = params.add("w", {400, 300}, Init::uniform(-1, 1));
+    std::vector<std::vector<real>> seen(4);
+    std::vector<std::thread> threads;
+    for (auto& values : seen) threads.emplace_back([&] { values = p.leaf_value().to_host(); });
+    for (std::thread& thread : threads) thread.join();
+    CHECK(seen[0][5] != 0);
+    for (const auto& values : seen) CHECK(values == seen[0]);
   }
 }

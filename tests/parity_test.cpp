@@ -100,12 +100,12 @@ Worst train(const std::string& name, const Json& run, ParameterSet& params,
     worst(relative(norm, run.at("norms").at(step)), fmt::format("{}: norm of step {}", name, step));
   }
   for (const auto& p : params.all())
-    worst(relative(p->value, run.at("final").at(p->name), small), name + ": " + p->name);
+    worst(relative(p->leaf_value(), run.at("final").at(p->name), small), name + ": " + p->name);
   if (run.contains("mean")) {
     REQUIRE(optimizer->averages());
     AveragedWeights guard(*optimizer);
     for (const auto& p : params.all())
-      worst(relative(p->value, run.at("mean").at(p->name), small), name + ": average of " + p->name);
+      worst(relative(p->leaf_value(), run.at("mean").at(p->name), small), name + ": average of " + p->name);
   }
   return worst;
 }
@@ -186,8 +186,8 @@ TEST_CASE("torch.optim.ASGD's own average") {
   }
   AveragedWeights guard(asgd);
   for (const auto& p : model.params.all()) {
-    CHECK(relative(p->value, run.at("mean_from_second").at(p->name), small) < bound);
-    CHECK(relative(p->value, run.at("average").at(p->name), 0.1) < 1e-6);
+    CHECK(relative(p->leaf_value(), run.at("mean_from_second").at(p->name), small) < bound);
+    CHECK(relative(p->leaf_value(), run.at("average").at(p->name), 0.1) < 1e-6);
   }
 }
 
@@ -254,5 +254,5 @@ TEST_CASE("Adam's first step is the learning rate, in float too") {
   p.leaf_value();
   p.node.gradient.into(p.shape).tensor.fill(2);
   adam.step();
-  CHECK(p.value.item() == doctest::Approx(-0.125).epsilon(in_double ? 1e-8 : 4e-7));
+  CHECK(p.leaf_value().item() == doctest::Approx(-0.125).epsilon(in_double ? 1e-8 : 4e-7));
 }

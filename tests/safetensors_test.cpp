@@ -357,6 +357,14 @@ TEST_CASE("atomic files: what was left is removed, but not under a writer's hand
   CHECK(read_text(folder / "w") == "half whole");
 }
 
+TEST_CASE("atomic files: a new file takes the place of none") {
+  const Folder folder;
+  write_new_file(folder / "w", "first");
+  CHECK(lacks(error_of([&] { write_new_file(folder / "w", "second"); }), {"/w: is there already"}) == "");
+  CHECK(read_text(folder / "w") == "first");
+  CHECK(folder.listing().size() == 1);
+}
+
 TEST_CASE("safetensors: a pipe is refused, not waited for") {
   const Folder folder;
   REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);

@@ -452,3 +452,21 @@ TEST_CASE("a run gets a folder of its own, and none is used twice") {
               {"recipe.toml", "file"}) == "");
   CHECK_THROWS_AS(create_run_folder(named / "recipe.toml/x", "demo", runs), InputError);
 }
+
+TEST_CASE("a step of several windows that was given up is begun again whole") {
+  const auto trained = [](bool fails) {
+    Line line;
+    Sgd sgd(line.params, {.learning_rate = 0.1});
+    TrainingTask task = line.task(4);
+    task.loss = [loss = task.loss, fails](int64_t k) mutable {
+      if (k == 2 && std::exchange(fails, false)) throw std::runtime_error("no such file");
+      return loss(k);
+    };
+    Trainer trainer(sgd, {.accumulate = 4, .progress = silent});
+    try {
+      trainer.run(task);
+    } catch (const std::runtime_error&) { trainer.run(task); }
+    return line.value();
+  };
+  CHECK(trained(true) == trained(false));
+}

@@ -172,7 +172,7 @@ TEST_CASE("locked dropout between layers has one mask for all steps of a window"
       ParameterSet params(5);
       const Lstm lstm(params / "lstm", config);
       params.values();
-      params.find("lstm.weight_hh_l0")->value.fill(0);
+      params.find("lstm.weight_hh_l0")->leaf_value().fill(0);
       Tape tape;
       tape.backward(sum(lstm(Tensor::full({8, 1, 2}, 1), lstm.zero_state(1)).y));
       Parameter& w = *params.find("lstm.weight_ih_l1");

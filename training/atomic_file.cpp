@@ -23,6 +23,14 @@ bool same_file(int descriptor, const char* path) {
          open_one.st_ino == named_one.st_ino && open_one.st_dev == named_one.st_dev;
 }
 
+bool rename_to_new(const char* from, const char* to) {
+  if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return true;
+  if (errno != EINVAL && errno != ENOSYS) return false;
+  struct stat status;  // a file system that does not know how: as near to it as possible
+  if (stat(to, &status) == 0) return errno = EEXIST, false;
+  return rename(from, to) == 0;
+}
+
 }  // namespace
 
 AtomicFile::AtomicFile(const std::filesystem::path& path)
@@ -58,10 +66,16 @@ void AtomicFile::write(const void* data, std::size_t bytes) {
   }
 }
 
-void AtomicFile::commit() {
+void AtomicFile::commit(bool replace) {
   require(descriptor_ >= 0, "{}: committed twice", path_);
   if (fsync(descriptor_) != 0) fail(errno);
-  if (rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno);
+  const bool renamed = replace ? rename(temporary_.c_str(), path_.c_str()) == 0
+                               : rename_to_new(temporary_.c_str(), path_.c_str());
+  if (!renamed && !replace && errno == EEXIST) {
+    discard();
+    throw Error(fmt::format("{}: is there already; nothing is overwritten", path_));
+  }
+  if (!renamed) fail(errno);
   const bool closed = close(std::exchange(descriptor_, -1)) == 0;  // after the rename: the lock covers it
   // The new name itself is on the disk only when the folder is.
   const std::string folder = std::filesystem::path(path_).parent_path().string();
@@ -96,6 +110,12 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
   AtomicFile file(path);
   file.write(contents);
   file.commit();
+}
+
+void write_new_file(const std::filesystem::path& path, std::string_view contents) {
+  AtomicFile file(path);
+  file.write(contents);
+  file.commit(false);
 }
 
 }  // namespace unroll

@@ -22,8 +22,9 @@ class AtomicFile {
   // Throws Error: disk full, limit of the file's size, …
   void write(const void* data, std::size_t bytes);
   void write(std::string_view text) { write(text.data(), text.size()); }
-  // Waits until the disk has it, and renames. Throws Error.
-  void commit();
+  // Waits until the disk has it, and renames: also where there is such a file, unless `replace` is false, which makes that
+  // an Error ("is there already"), as everything else that goes wrong.
+  void commit(bool replace = true);
 
  private:
   [[noreturn]] void fail(int error);
@@ -37,5 +38,7 @@ class AtomicFile {
 void remove_partial(const std::filesystem::path& path);
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view contents);
+// The same of a file that must not be there, whoever else is about to make it.
+void write_new_file(const std::filesystem::path& path, std::string_view contents);
 
 }  // namespace unroll

@@ -68,14 +68,24 @@ std::vector<NamedTensor> state_dict(const ParameterSet& params) {
   return tensors;
 }
 
-void load_state_dict(const SafetensorsFile& file, ParameterSet& params) {
+std::vector<std::string> load_state_dict(const SafetensorsFile& file, ParameterSet& params) {
   // All is checked before there is memory for any: a wrong file cannot ask for much.
   for (const auto& p : params.all()) {
     const Names names = names_of(*p, params);
     if (!names.name.empty()) check_entry(file, names.name, p->shape);
     if (!names.second.empty()) check_entry(file, names.second, p->shape);
   }
-  load_state_dict([&](const std::string& name, const Tensor& into) { file.load_into(name, into); }, params);
+  std::set<std::string> read;
+  load_state_dict(
+      [&](const std::string& name, const Tensor& into) {
+        file.load_into(name, into);
+        read.insert(name);
+      },
+      params);
+  std::vector<std::string> others;
+  for (const auto& entry : file.entries())
+    if (!read.contains(entry.name) && !entry.name.starts_with("training/")) others.push_back(entry.name);
+  return others;
 }
 
 void load_state_dict(const std::function<void(const std::string& name, const Tensor& into)>& load,

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "framework/parameters.h"
@@ -18,9 +19,10 @@ namespace unroll::inline UNROLL_REAL {
 // Every parameter, sharing its memory where it is a tensor of its own there.
 std::vector<NamedTensor> state_dict(const ParameterSet& params);
 
-// Fills every parameter from a file, which may hold other tensors too. Throws InputError naming the tensor,
-// and both shapes where they differ; nothing was changed then, unless the file could not be read to its end.
-void load_state_dict(const SafetensorsFile& file, ParameterSet& params);
+// Fills every parameter from a file, which may hold other tensors too: returns their names, but those of a checkpoint that
+// begin with "training/". (A file of more layers has such.) Throws InputError naming the tensor, and both shapes where they
+// differ; nothing was changed then, unless the file could not be read to its end.
+std::vector<std::string> load_state_dict(const SafetensorsFile& file, ParameterSet& params);
 // The same from anywhere: `load` fills the tensor of a name, and is called for each that state_dict would
 // give.
 void load_state_dict(const std::function<void(const std::string& name, const Tensor& into)>& load,

@@ -213,9 +213,11 @@ void Trainer::train_step(const TrainingTask& task) {
           const WindowLoss loss = task.loss(window);
           const double mean = static_cast<double>(loss.mean.item());
           if (!std::isfinite(shown(mean)) || !std::isfinite(loss.objective.item()))
-            throw diverged(window,
-                           fmt::format("step {}: the loss is {}", optimizer_.parameters().step(), mean),
-                           tape.first_not_finite());
+            throw diverged(
+                window,
+                fmt::format("step {}: the loss is {}{}", optimizer_.parameters().step(), mean,
+                            std::isfinite(mean) ? ", and its exp, the perplexity, is not finite" : ""),
+                tape.first_not_finite());
           check_count(loss, window);
           tape.backward(loss.objective, scale);
           total += mean * static_cast<double>(loss.count);
@@ -236,6 +238,10 @@ void Trainer::train_step(const TrainingTask& task) {
     if (options_.on_divergence != OnDivergence::skip) throw;
     before.restore();
     skip(reason);
+  } catch (...) {  // the next run() begins this step again
+    optimizer_.parameters().spend_gradients();
+    before.restore();
+    throw;
   }
   state_.window = end;
 }

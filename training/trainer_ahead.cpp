@@ -30,7 +30,14 @@ void Trainer::ask_for_step(const TrainingTask& task) {
                  .last = last,
                  .form = optimizer_.form(),
                  .scale = loss ? loss->scale : 1},
-                order, [&] { return ask_for_window(task, window, part, order, last); });
+                order, [&] {
+                  try {
+                    return ask_for_window(task, window, part, order, last);
+                  } catch (...) {
+                    optimizer_.parameters().spend_gradients();
+                    throw;
+                  }
+                });
   }
   optimizer_.finish_step();
   if (loss) loss->succeeded();

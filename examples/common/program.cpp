@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <new>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include "data/text_file.h"
@@ -89,6 +90,13 @@ void carry_out(const Program& program, std::vector<std::string> arguments) {
   throw no_command(word, names);
 }
 
+// Where one of the three is closed, a file of ours would get its number, and what is printed. To this one nothing can be
+// written either.
+void keep_standard_descriptors() {
+  for (int descriptor = 0; descriptor <= 2; ++descriptor)
+    if (fcntl(descriptor, F_GETFD) == -1) (void)open("/dev/null", O_RDONLY);
+}
+
 }  // namespace
 
 std::vector<Command> declared_commands(const Program& program) {
@@ -120,10 +128,11 @@ std::span<const Entry> exit_codes() {
 }
 
 int run(const Program& program, int argc, char** argv) {
-  const auto fail = [&](int code, const char* message) {
+  keep_standard_descriptors();
+  const auto fail = [&](int code, const std::string& message) {
     std::fflush(stdout);
-    std::fprintf(stderr, "%s: %s\n", program.name.c_str(),
-                 message);  // of a terminal that is gone, no exception
+    std::fprintf(stderr, "%s: %s\n", program.name.c_str(),    // of a terminal that is gone, no exception
+                 one_line(message, message.size()).c_str());  // a file's name may have several
     return code;
   };
   remember_invocation(argv[0]);
@@ -136,7 +145,7 @@ int run(const Program& program, int argc, char** argv) {
   } catch (const InputError& error) { return fail(2, error.what()); } catch (const OutOfMemory& error) {
     return fail(3, error.what());
   } catch (const std::filesystem::filesystem_error& error) {
-    return fail(1, fmt::format("{}: {}", error.path1().string(), error.code().message()).c_str());
+    return fail(1, fmt::format("{}: {}", error.path1().string(), error.code().message()));
   } catch (const std::bad_alloc&) { return fail(3, "out of memory"); } catch (const std::exception& error) {
     return fail(1, error.what());
   }

@@ -35,7 +35,8 @@ Session::Session(RunOptions options, Trainee trainee)
 
 void Session::introduce() const {
   for (const auto& [name, value, note] : trainee_.description.facts)
-    voice_.say("{:<8}{}{}{}\n", name, value, note.empty() ? "" : " ", note);
+    if (!voice_.quiet || name == "warning")
+      voice_.tell("{:<8}{}{}{}\n", name, value, note.empty() ? "" : " ", note);
 }
 
 TrainerOptions Session::trainer_options(const fs::path& folder) const {

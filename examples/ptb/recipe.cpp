@@ -182,6 +182,8 @@ UnreadKeys unread_keys(const Recipe& r) {
   unread.add_unless(r.training.sample_every_epochs > 0, "training.sample_every_epochs above 0",
                     {"training.sample_words"});
   const auto& m = r.model;
+  unread.add_unless(m.engine == "auto" || m.engine == "cudnn" || m.algorithm == "auto",
+                    "model.engine = \"cudnn\" or \"auto\"", {"model.algorithm"});
   const bool has_hidden = m.layers > 1, as_dropout = m.hidden_dropout == -1;  // which asks for nothing
   unread.add_unless(has_hidden || as_dropout, "model.layers above 1", {"model.hidden_dropout"});
   unread.add_unless(m.input_dropout == -1 || m.output_dropout == -1 || (has_hidden && as_dropout),

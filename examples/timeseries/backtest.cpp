@@ -59,6 +59,9 @@ std::string name_of_rule(const std::string& name) {
 
 std::vector<SeriesSplit> folds_of(const Recipe& recipe, const Series& series, int folds, int64_t test_rows) {
   if (recipe.detects()) return contiguous_blocks(series.rows(), folds);
+  require_input(test_rows == 0 || test_rows >= recipe.data.horizon,
+                "backtest: --test-rows {} is less than the horizon, data.horizon = {}: no window would fit",
+                test_rows, recipe.data.horizon);
   if (test_rows == 0) test_rows = std::max<int64_t>(recipe.data.horizon, series.rows() / 20);
   return rolling_origin(series.rows(), folds, test_rows, test_rows);
 }

@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
 std::string csv_of(const SeriesWindows& windows, const std::vector<double>& probabilities) {
   std::string text = "time,probability\n";
   for (size_t k = 0; k < probabilities.size(); ++k)
-    text += fmt::format("{},{:.4f}\n", windows.series().times.text(windows.origins()[k]), probabilities[k]);
+    text += fmt::format("{},{}\n", windows.series().times.text(windows.origins()[k]),
+                        static_cast<float>(probabilities[k]));  // all digits that there are
   return text;
 }
 
@@ -60,7 +61,7 @@ void detect(Command& command) {
   if (out.empty())
     fmt::print("{}", text);
   else
-    write_file_atomically(out, text);
+    write_new_file(out, text);
   for (const std::string& note : series.notes) fmt::print(stderr, "note: {}\n", note);
   if (!labelled) return;
   const DetectionScores scores = score_detection(probabilities, window_labels(windows));

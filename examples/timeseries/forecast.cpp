@@ -114,11 +114,11 @@ void forecast(Command& command) {
   if (out.empty())
     fmt::print("{}", text);
   else
-    write_file_atomically(out, text);
+    write_new_file(out, text);
   for (const std::string& note : series.notes) fmt::print(stderr, "note: {}\n", note);
   fmt::print(stderr, "interval: {}\n", found.interval);
   const Chart chart = chart_of(forecaster, found, drawn);
-  if (!plot.empty()) write_file_atomically(plot, chart_file(chart, 900, 420));
+  if (!plot.empty()) write_new_file(plot, chart_file(chart, 900, 420));
   if (ascii) fmt::print("{}", chart_text(chart, page_columns(), 20));
 }
 

@@ -50,6 +50,9 @@ std::vector<double> Forecaster::go_on(int64_t origin) {
         for (size_t t = 0; t < count; ++t) {
           const size_t at = static_cast<size_t>(q * horizon + k) * count + t;
           const double value = saved_.scaling.undo(static_cast<double>(found[at]), targets()[t]);
+          require(std::isfinite(value),
+                  "forecast: step {} is not finite: the model cannot go on from its own forecasts so far",
+                  first + k + 1);
           result[(static_cast<size_t>(q) * steps + static_cast<size_t>(first + k)) * count + t] = value;
           if (q == recipe.middle_output())
             series_

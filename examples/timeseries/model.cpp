@@ -331,6 +331,15 @@ Tensor SeriesModel::predict(const Tensor& input) const {
       for (int window = 0; window < batch; ++window)
         for (int k = 0; k < targets; ++k) *to++ = from[place(step, window, k)];
   }
+  // Quantiles that were learnt one by one may cross: in order they are no worse (Chernozhukov, Fernández-Val, Galichon 2010).
+  if (const int64_t values = result.size() / result.dim(0); result.dim(0) > 1) {
+    std::vector<real> quantiles(y.size());
+    for (int64_t i = 0; i < values; ++i) {
+      for (size_t q = 0; q < y.size(); ++q) quantiles[q] = all[static_cast<int64_t>(q) * values + i];
+      std::ranges::sort(quantiles);
+      for (size_t q = 0; q < y.size(); ++q) all[static_cast<int64_t>(q) * values + i] = quantiles[q];
+    }
+  }
   if (recipe_.detects())
     for (real& v : all) v = static_cast<real>(1 / (1 + std::exp(-static_cast<double>(v))));
   return result;

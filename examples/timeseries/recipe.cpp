@@ -229,6 +229,9 @@ void check(const RecipeReader& reader, const Recipe& r) {
     reader.refuse("data.horizon",
                   fmt::format("must be 1, not {}, with data.split = \"shuffled\": its parts are single rows",
                               r.horizon()));
+  for (auto name = r.data.test_files.begin(); name != r.data.test_files.end(); ++name)
+    if (has({r.data.test_files.begin(), name}, *name))
+      reader.refuse("data.test_files", fmt::format("has '{}' in it twice", one_line(*name)));
   const bool direct = r.model.architecture == Architecture::direct;
   if (r.model.segment > 1 && !direct) reader.refuse("model.segment", "is for the architecture \"direct\"");
   if (r.data.window % r.model.segment != 0)
@@ -278,6 +281,9 @@ UnreadKeys unread_keys(const Recipe& r) {
   // "auto" asks for nothing.
   unread.add_unless(recurrent || m.engine == "auto", of_recurrent, {"model.engine"});
   unread.add_unless(recurrent || m.algorithm == "auto", of_recurrent, {"model.algorithm"});
+  if (recurrent)
+    unread.add_unless(m.engine == "auto" || m.engine == "cudnn" || m.algorithm == "auto",
+                      "model.engine = \"cudnn\" or \"auto\"", {"model.algorithm"});
   if (recurrent) unread.add_unless(m.cell == Cell::lstm, "model.cell = \"lstm\"", {"model.forget_bias"});
   unread.add_unless(m.architecture == Architecture::dlinear, "model.architecture = \"dlinear\"",
                     {"model.moving_average"});

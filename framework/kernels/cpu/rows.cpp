@@ -211,10 +211,16 @@ void sum_middle(const real* x, int64_t outer, int64_t n, int64_t inner, real sca
   } else if (inner == 1) {
     each_row(outer, n, 1, [=](int64_t r) {
       const real* row = x + r * n;
-      real sum = 0;
+      constexpr int64_t block = 4096;  // as in a column: long sums of floats round everything away
+      double total = 0;
+      for (int64_t begin = 0; begin < n; begin += block) {
+        const int64_t end = smaller(begin + block, n);
+        real sum = 0;
 #pragma omp simd reduction(+ : sum)
-      for (int64_t i = 0; i < n; ++i) sum += row[i];
-      y[r] = scale * sum;
+        for (int64_t i = begin; i < end; ++i) sum += row[i];
+        total += static_cast<double>(sum);
+      }
+      y[r] = scale * static_cast<real>(total);
     });
   } else {
     each_column_sum(
