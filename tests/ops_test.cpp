@@ -366,9 +366,10 @@ TEST_CASE("a gradient of another size, a rate that is none and a size beyond an 
   CHECK(lacks(error_of([] { dropout_mask({3}, 2, {}); }), {"dropout", "rate 2"}) == "");
   const Var wide(Tensor(Shape{2000000000, 0}));
   CHECK(lacks(error_of([&] { concat({wide, wide}, 0); }), {"concat", "4000000000"}) == "");
+  ParameterSet other;
   CHECK(lacks(error_of([&] {
                 Tape tape;
-                tape.backward(params.add("y", {}, {}).var());
+                tape.backward(other.add("y", {}, {}).var());
               }),
               {"the parameter 'y' itself"}) == "");
 }
@@ -385,13 +386,4 @@ TEST_CASE("what is empty is said, not read") {
   CHECK(lacks(error_of([&] { mask_rows(x, none); }), {"mask_rows", "empty"}) == "");
   CHECK(lacks(error_of([&] { binary_cross_entropy(Var(Tensor::zeros({})), none); }), {"binary", "empty"}) ==
         "");
-}
-
-TEST_CASE("a long row is summed as exactly as all elements are") {
-  const Tensor x = Tensor::full({1, 3000000}, real(0.1));
-  const double all = static_cast<double>(sum(Var(x)).item()),
-               row = static_cast<double>(sum(Var(x), 1).item());
-  // Blocks of 4096 in float: each off by less than 4096 roundings of their sum, in practice by far less.
-  CHECK(std::abs(row / all - 1) < 4096 * static_cast<double>(std::numeric_limits<real>::epsilon()));
-  CHECK(std::abs(row / all - 1) < 1e-5);
 }
