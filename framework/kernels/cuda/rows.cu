@@ -132,8 +132,12 @@ struct SumRow {
   real* y;
   UNROLL_KERNEL void operator()(const Team& team, int64_t r) const {
     const real* row = x + r * n;
-    const real sum = team.sum(n, [=](int64_t i) { return row[i]; });
-    team.each(1, [=, this](int64_t) { y[r] = scale * sum; });
+    constexpr int64_t block = 65536;  // long sums of floats round everything away
+    double total = 0;
+    for (int64_t begin = 0; begin < n; begin += block)
+      total += static_cast<double>(
+          team.sum(n - begin < block ? n - begin : block, [=](int64_t i) { return row[begin + i]; }));
+    team.each(1, [=, this](int64_t) { y[r] = scale * static_cast<real>(total); });
   }
 };
 struct Wide {
