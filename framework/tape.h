@@ -125,8 +125,9 @@ struct TapeOptions {
   uint32_t part = 0;  // which of several tapes whose gradients make one step: each has masks of its own
 };
 
-// While one is alive, this thread's operations are recorded, and dropout is on. It ends on the thread that began it. What an operation was given (constants, masks,
-// targets) it may read again in the backward: until then it stays as it is. (Ids of an embedding are kept.)
+// While one is alive, this thread's operations are recorded, and dropout is on. It ends on the thread that began it. What an
+// operation was given (constants, masks, targets) it may read again in the backward: until then it stays as it is. (Ids of
+// an embedding are kept.)
 class Tape {
  public:
   explicit Tape(TapeOptions options = {});

@@ -103,8 +103,9 @@ class BasicTensor {
     return product;
   }
 
-  // What follows throws Error where there is no memory.
-  T* data() const { return data_; }  // for kernels; nullptr if there is none
+  T* data() const {
+    return data_;
+  }  // for kernels; nullptr if there is no memory, where all that follows throws Error
   // The elements themselves. Throws Error where they are out of the host's reach.
   std::span<T> span() const {
     require_defined();

@@ -143,7 +143,7 @@ TEST_CASE("a SIGHUP that is ignored stays ignored, and output that nobody reads 
     CHECK_MESSAGE(hung_up.code == 0, hung_up.err);
     CHECK(outcome(folder / "nohup") == outcome(trained(subject) / "whole"));
 
-    for (const std::string& unread : Words{" | head -1", " | true", " >/dev/full"}) {
+    for (const std::string& unread : Words{" | head -1", " | true", " >/dev/full", " <&- >&-"}) {
       CAPTURE(unread);
       const ProgramRun run =
           shell("rm -rf run; { " + train + " run; echo $? >code; }" + unread + "; cat code");

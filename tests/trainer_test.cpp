@@ -295,6 +295,10 @@ TEST_CASE("what cannot be trained is said at once") {
 
   TrainingTask task = line.task();
   task.loss = [&](int64_t k) { return WindowLoss{line.loss(k), number(k == 1 ? std::nan("") : 1), 1}; };
+  TrainingTask large = line.task();
+  large.loss = [&](int64_t k) { return WindowLoss{line.loss(k), number(1000), 1}; };
+  CHECK(lacks(error({.perplexity = true, .progress = silent}, large),
+              {"the loss is 1000, and its exp, the perplexity, is not finite"}) == "");
   TrainingTask negative = line.task();
   negative.loss = [&](int64_t k) { return mean_loss(line.loss(k), -1); };
   CHECK(lacks(error({.progress = silent}, negative), {"window 0 has -1 predictions"}) == "");

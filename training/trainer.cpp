@@ -213,11 +213,12 @@ void Trainer::train_step(const TrainingTask& task) {
           const WindowLoss loss = task.loss(window);
           const double mean = static_cast<double>(loss.mean.item());
           if (!std::isfinite(shown(mean)) || !std::isfinite(loss.objective.item()))
-            throw diverged(
-                window,
-                fmt::format("step {}: the loss is {}{}", optimizer_.parameters().step(), mean,
-                            std::isfinite(mean) ? ", and its exp, the perplexity, is not finite" : ""),
-                tape.first_not_finite());
+            throw diverged(window,
+                           fmt::format("step {}: the loss is {}{}", optimizer_.parameters().step(), mean,
+                                       std::isfinite(mean) && !std::isfinite(shown(mean))
+                                           ? ", and its exp, the perplexity, is not finite"
+                                           : ""),
+                           tape.first_not_finite());
           check_count(loss, window);
           tape.backward(loss.objective, scale);
           total += mean * static_cast<double>(loss.count);

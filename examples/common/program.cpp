@@ -131,8 +131,9 @@ int run(const Program& program, int argc, char** argv) {
   keep_standard_descriptors();
   const auto fail = [&](int code, const std::string& message) {
     std::fflush(stdout);
-    std::fprintf(stderr, "%s: %s\n", program.name.c_str(),    // of a terminal that is gone, no exception
-                 one_line(message, message.size()).c_str());  // a file's name may have several
+    const std::string line = one_line(message, message.size());  // a file's name may have several
+    std::fprintf(stderr, "%s: %s\n", program.name.c_str(),
+                 line.c_str());  // of a terminal that is gone, no exception
     return code;
   };
   remember_invocation(argv[0]);

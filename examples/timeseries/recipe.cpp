@@ -222,16 +222,17 @@ void check(const RecipeReader& reader, const Recipe& r) {
     reader.refuse(
         "data.channels",
         fmt::format("has '{}' in it, the label that is to be detected (data.label)", one_line(r.data.label)));
-  for (auto name = r.data.targets.begin(); name != r.data.targets.end(); ++name)
-    if (has({r.data.targets.begin(), name}, *name))
-      reader.refuse("data.targets", fmt::format("has '{}' in it twice", one_line(*name)));
+  const auto refuse_repeated = [&](const char* key, const std::vector<std::string>& names) {
+    for (auto name = names.begin(); name != names.end(); ++name)
+      if (has({names.begin(), name}, *name))
+        reader.refuse(key, fmt::format("has '{}' in it twice", one_line(*name)));
+  };
+  refuse_repeated("data.targets", r.data.targets);
+  refuse_repeated("data.test_files", r.data.test_files);
   if (r.data.split == SplitKind::shuffled && r.horizon() > 1)
     reader.refuse("data.horizon",
                   fmt::format("must be 1, not {}, with data.split = \"shuffled\": its parts are single rows",
                               r.horizon()));
-  for (auto name = r.data.test_files.begin(); name != r.data.test_files.end(); ++name)
-    if (has({r.data.test_files.begin(), name}, *name))
-      reader.refuse("data.test_files", fmt::format("has '{}' in it twice", one_line(*name)));
   const bool direct = r.model.architecture == Architecture::direct;
   if (r.model.segment > 1 && !direct) reader.refuse("model.segment", "is for the architecture \"direct\"");
   if (r.data.window % r.model.segment != 0)
