@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "framework/gemm.h"
 #include "framework/kernels/kernels.h"
@@ -18,13 +19,31 @@ Tensor total(const Tensor& losses, double factor) {
   return result;
 }
 
-// x.gradient() gains factor · d, the factor a tensor of one number: it need not be known to the host
-void contribute(const Var& x, const Tensor& d, const Tensor& factor) {
-  if (!x.wants_grad()) return;
-  const Into dx = x.gradient();
-  kernels().binary_gradient(Binary::mul, false, d.data(), d.size(), factor.data(), 1, d.data(),
-                            dx.tensor.data(), d.size(), dx.add);
-}
+// What x's gradient gains but for a factor, which is not known before the backward pass. Its memory is x's gradient where
+// that is free: of a decoder's weights the largest tensor of a step, which is neither there twice nor copied.
+class EarlyGradient {
+ public:
+  EarlyGradient() = default;  // where x wants none
+  explicit EarlyGradient(const Var& x) : tensor_(x.node()->gradient.lend(x.shape())) {}
+
+  explicit operator bool() const { return tensor_ != nullptr; }
+  const Tensor& operator*() const { return *tensor_; }
+  // Into the gradient of the same x, times factor: a tensor of one number, which need not be known to the host.
+  void contribute(const Var& x, const Tensor& factor) const {
+    if (!tensor_) return;
+    const Tensor& d = *tensor_;
+    if (!x.node()->gradient.accept(tensor_)) {
+      const Into dx = x.gradient();
+      kernels().binary_gradient(Binary::mul, false, d.data(), d.size(), factor.data(), 1, d.data(),
+                                dx.tensor.data(), d.size(), dx.add);
+    } else if (on_gpu() || factor.item() != 1) {
+      kernels().binary(Binary::mul, d.data(), d.size(), factor.data(), 1, d.data(), d.size());
+    }
+  }
+
+ private:
+  std::shared_ptr<Tensor> tensor_;
+};
 
 void require_targets(const Shape& logits, int classes, const IdTensor& target,
                      const CrossEntropyOptions& options) {
@@ -68,13 +87,16 @@ Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const Cross
           logits.shape());
   require_targets(logits.shape(), logits.dim(-1), target, options);
   const double norm = normalizer(target, options);
-  const Tensor d = logits.value().clone();  // becomes the gradient
+  const bool gradient = recorded("softmax_cross_entropy", inputs(logits));
+  const EarlyGradient dx = gradient ? EarlyGradient(logits) : EarlyGradient();
+  const Tensor d = gradient ? *dx : Tensor(logits.shape());  // the logits, then their gradient
+  d.copy_from(logits.value());
   const Tensor losses(target.shape());
   kernels().cross_entropy(d.data(), KernelIds(target).data(), options.weights.data(), options.ignore_index,
-                          d.rows(), d.cols(), losses.data(), logits.wants_grad(), static_cast<real>(norm));
+                          d.rows(), d.cols(), losses.data(), gradient, static_cast<real>(norm));
   const Tensor loss = total(losses, norm);
   return record("softmax_cross_entropy", loss, inputs(logits),
-                [=](const Var& y) { contribute(logits, d, y.grad()); });
+                [=](const Var& y) { dx.contribute(logits, y.grad()); });
 }
 
 // What the gradients of the losses are multiplied with before they meet a matrix: `norm`, which belongs there. But in fp16
@@ -93,7 +115,7 @@ static double scale_of_products(double norm, const CrossEntropyOptions& options)
 
 // The same with logits = x wᵀ + b, in chunks of rows; with d = dlogits of a chunk:
 //   dx = d w      dw += dᵀ x      db += Σ_rows d
-// The gradients form while a chunk is in cache, in buffers of their own: what stands above the loss is not known yet.
+// The gradients form while a chunk is in cache: what they are multiplied with is not known yet.
 Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTensor& target,
                           const CrossEntropyOptions& options) {
   require(
@@ -113,12 +135,12 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
       rows == 0 ? 1 : (rows + (rows + fitting - 1) / fitting - 1) / ((rows + fitting - 1) / fitting);
   const int chunk = std::clamp(options.chunk_rows > 0 ? options.chunk_rows : even, 1, std::max(rows, 1));
   const Tensor logits({chunk, classes}), losses({rows}), x_rows = x.value().reshape({rows, in});
-  Tensor dx, dw, db;
-  if (gradient) {
-    if (x.wants_grad()) dx = Tensor({rows, in});
-    if (w.wants_grad()) dw = rows > 0 ? Tensor(w.shape()) : Tensor::zeros(w.shape());
-    if (b.wants_grad()) db = rows > 0 ? Tensor(b.shape()) : Tensor::zeros(b.shape());
-  }
+  const auto early = [&](const Var& v) {
+    return gradient && v.wants_grad() ? EarlyGradient(v) : EarlyGradient();
+  };
+  const EarlyGradient dx = early(x), dw = early(w), db = early(b);
+  if (dw && rows == 0) (*dw).fill(0);
+  if (db && rows == 0) (*db).fill(0);
   for (int begin = 0; begin < rows; begin += chunk) {
     const int end = std::min(rows, begin + chunk);
     const Tensor part = x_rows.slice(begin, end), d = logits.slice(0, end - begin);
@@ -126,9 +148,9 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
     const real* weights = options.weights.defined() ? options.weights.data() + begin : nullptr;
     kernels().cross_entropy(d.data(), targets.data() + begin, weights, options.ignore_index, d.rows(),
                             d.cols(), losses.data() + begin, gradient, static_cast<real>(scaled));
-    if (dx.defined()) gemm(d, w.value(), overwrite(dx.slice(begin, end)));
-    if (dw.defined()) gemm(transposed(d), part, {dw, begin > 0});
-    if (db.defined()) kernels().sum_rows(d.data(), d.rows(), d.cols(), db.data(), begin > 0);
+    if (dx) gemm(d, w.value(), overwrite((*dx).reshape({rows, in}).slice(begin, end)));
+    if (dw) gemm(transposed(d), part, {*dw, begin > 0});
+    if (db) kernels().sum_rows(d.data(), d.rows(), d.cols(), (*db).data(), begin > 0);
   }
   const Tensor loss = total(losses, norm);
   return record("softmax_cross_entropy", loss, inputs(x, w, b), [=](const Var& y) {
@@ -137,9 +159,9 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
       factor = Tensor(factor.shape());
       kernels().affine(y.grad().data(), static_cast<real>(norm / scaled), 0, factor.data(), 1, false);
     }
-    contribute(x, dx, factor);
-    contribute(w, dw, factor);
-    contribute(b, db, factor);
+    dx.contribute(x, factor);
+    dw.contribute(w, factor);
+    db.contribute(b, factor);
   });
 }
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <unordered_map>
 
@@ -17,6 +18,7 @@ namespace unroll::inline UNROLL_REAL {
 
 Into Gradient::into(const Shape& shape) {
   ensure(shape);
+  take_back();
   const bool add = written();
   state_ = State::all;
   return {tensor_, add};
@@ -24,6 +26,7 @@ Into Gradient::into(const Shape& shape) {
 
 Into Gradient::into_rows(const Shape& shape, std::span<const int32_t> ids) {
   ensure(shape);
+  take_back();
   if (on_gpu()) {  // where one pass over all of them costs less than a call for each
     const bool add = written();
     state_ = State::all;
@@ -47,8 +50,33 @@ Into Gradient::into_rows(const Shape& shape, std::span<const int32_t> ids) {
   return {tensor_, true};
 }
 
+std::shared_ptr<Tensor> Gradient::lend(const Shape& shape) {
+  const PoolAllocator<Tensor> pool;
+  static std::mutex forward_passes;  // those of several threads may share parameters
+  const std::lock_guard lock(forward_passes);
+  if (written() || !lent_.expired()) return std::allocate_shared<Tensor>(pool, shape);
+  ensure(shape);
+  stale_rows_ = false;
+  std::shared_ptr<Tensor> tensor = std::allocate_shared<Tensor>(pool, tensor_);
+  lent_ = tensor;
+  return tensor;
+}
+
+bool Gradient::accept(const std::shared_ptr<Tensor>& lent) {
+  if (lent_.lock() != lent) return false;
+  lent_.reset();
+  state_ = State::all;
+  return true;
+}
+
+void Gradient::take_back() {
+  if (const std::shared_ptr<Tensor> lent = lent_.lock()) *lent = lent->clone();
+  lent_.reset();
+}
+
 const Tensor& Gradient::value(const Shape& shape) {
   ensure(shape);
+  take_back();
   if (!written()) {
     if (stale_rows_)
       for (int32_t row : rows_) tensor_[row].fill(0);

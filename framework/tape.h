@@ -8,6 +8,7 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <optional>
 #include <span>
@@ -35,6 +36,13 @@ class Gradient {
   // holds what was contributed before, or zero. shape [rows, …].
   Into into_rows(const Shape& shape, std::span<const int32_t> ids);
 
+  // For what is computed before it may count: a loss that is fused with its decoder has its gradients in the forward pass,
+  // but not what they will be multiplied with. The tensor is the gradient's own memory where that is free, and one of its own
+  // where it is not, or once something else was contributed.
+  std::shared_ptr<Tensor> lend(const Shape& shape);
+  // Whether that is still the gradient's own memory. Then it is the gradient from now on, and marked as written.
+  bool accept(const std::shared_ptr<Tensor>& lent);
+
   bool written() const { return state_ != State::empty; }
   // Rows that may differ from zero, if that is known to be fewer than all; in order of first contribution.
   bool only_some_rows() const { return state_ == State::rows; }
@@ -54,7 +62,9 @@ class Gradient {
   void ensure(const Shape& shape) {
     if (!tensor_.defined()) tensor_ = Tensor(shape);
   }
+  void take_back();  // before others write: who was lent the memory keeps a copy
   Tensor tensor_;
+  std::weak_ptr<Tensor> lent_;
   State state_ = State::empty;
   bool stale_rows_ = false;      // while empty: only rows_ may differ from zero
   std::vector<int32_t> rows_;    // contributed rows, each once

@@ -1,20 +1,16 @@
-// The losses: gradients, values against the definition in long double, masks, weights, extreme logits; and
-// the loss that is fused with its product against the one that is not.
+// The losses: gradients, values against the definition in long double, masks, weights, extreme logits.
 #include "framework/loss.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "framework/parameters.h"
+#include "tests/decoder.h"
 #include "tests/gradcheck.h"
-#include "tests/support.h"
 
 using namespace unroll;
 
 namespace {
-
-constexpr double eps = std::numeric_limits<double>::epsilon();
 
 // By the definition: Σ w (log Σ exp x - x_t), over Σ w for the mean.
 double cross_entropy_by_definition(const Tensor& x, const IdTensor& target,
@@ -33,55 +29,6 @@ double cross_entropy_by_definition(const Tensor& x, const IdTensor& target,
     weights += weight;
   }
   return static_cast<double>(options.reduction == Reduction::sum ? total : total / weights);
-}
-
-// Targets of [rows] in `classes`, weights in [0.5, 1.5], some targets ignored.
-struct Targets {
-  Targets(const Shape& shape, int classes, uint64_t seed, int32_t ignore) : ids(shape), weights(shape) {
-    RandomStream random(seed, "targets");
-    for (int64_t r = 0; r < shape.size(); ++r) {
-      ids.data()[r] = static_cast<int32_t>(random.below(static_cast<uint32_t>(classes)));
-      if (r % 3 == 1) ids.data()[r] = ignore;
-      weights.on_host(Access::change)[r] = 0.5 + random.uniform();
-    }
-  }
-  IdTensor ids;
-  Tensor weights;
-};
-
-// A decoder's weights and what goes into it.
-struct Decoder {
-  Decoder(int rows, int in, int classes) : target({rows}) {
-    RandomStream random(17, "decoder");
-    x = random_tensor({rows, in}, random), w = random_tensor({classes, in}, random),
-    b = random_tensor({classes}, random);
-    target = random_ids({rows}, random, static_cast<uint32_t>(classes));
-  }
-  Tensor x, w, b;
-  IdTensor target;
-};
-
-struct Gradients {
-  double loss;
-  Tensor x, w, b;
-};
-// Gradients of what `f` makes of x, w and b.
-template <class F>
-Gradients gradients_of(const Decoder& d, F&& f) {
-  Tape tape;
-  const Var x = tape.watch(d.x), w = tape.watch(d.w), b = tape.watch(d.b);
-  const Var loss = f(x, w, b);
-  tape.backward(loss);
-  return {loss.item(), x.grad().clone(), w.grad().clone(), b.grad().clone()};
-}
-// Two ways to sum the same numbers, none longer than `terms`: apart by at most 2·terms·eps of the largest sum
-// of moduli.
-void check_equal(const Gradients& a, const Gradients& b, int terms, double magnitude) {
-  const double bound = 2 * terms * eps * magnitude;
-  CHECK(std::abs(a.loss - b.loss) <= bound);
-  CHECK(distance(a.x, b.x) <= bound);
-  CHECK(distance(a.w, b.w) <= bound);
-  CHECK(distance(a.b, b.b) <= bound);
 }
 
 }  // namespace
@@ -200,125 +147,6 @@ TEST_CASE("weights whose sum is negative are weights: all -1 give the mean of al
   CHECK(plain.loss > 0);
   CHECK(negative.loss == plain.loss);
   CHECK(same_bits(negative.w, plain.w));
-}
-
-// --- fused with the decoder's product ----------------------------------------------------------------------
-
-TEST_CASE("the fused loss is differentiated with respect to x, w and b for chunks of any size") {
-  struct Case {
-    Shape x;
-    int classes;
-  };
-  for (const auto& [s, classes] :
-       {Case{{1, 1}, 1}, Case{{5, 3}, 7}, Case{{2, 3, 4}, 5}, Case{{7, 1}, 2}, Case{{4}, 3}}) {
-    Shape rows;
-    for (int i = 0; i + 1 < s.rank(); ++i) rows.append(s[i]);
-    const Targets t(rows, classes, 9, -1);
-    const int n = static_cast<int>(rows.size());
-    for (int chunk : {1, 3, n, n + 1, 0})
-      for (Reduction reduction : {Reduction::mean, Reduction::sum}) {
-        const CrossEntropyOptions options{.reduction = reduction, .weights = t.weights, .chunk_rows = chunk};
-        CHECK(gradcheck("fused softmax_cross_entropy", {s, {classes, s[-1]}, {classes}},
-                        [&](auto& v) { return softmax_cross_entropy(v[0], v[1], v[2], t.ids, options); },
-                        {.seeds = 2, .magnitude = 4}));
-      }
-  }
-}
-
-TEST_CASE("the fused loss equals the plain one on the logits of linear, in value and gradients") {
-  constexpr int rows = 11, in = 5, classes = 13;
-  const Decoder d(rows, in, classes);
-  const Targets t({rows}, classes, 3, -1);
-  for (Reduction reduction : {Reduction::mean, Reduction::sum}) {
-    CrossEntropyOptions options{.reduction = reduction, .weights = t.weights};
-    const Gradients plain = gradients_of(
-        d, [&](auto& x, auto& w, auto& b) { return softmax_cross_entropy(linear(x, w, b), t.ids, options); });
-    for (int chunk : {0, 1, 3, rows - 1, rows, rows + 1}) {
-      options.chunk_rows = chunk;
-      const Gradients fused =
-          gradients_of(d, [&](auto&... v) { return softmax_cross_entropy(v..., t.ids, options); });
-      // Sums over rows and classes; logits below in + 1, times weights below 1.5.
-      check_equal(fused, plain, rows + classes + in, 1.5 * rows * (in + 1));
-    }
-  }
-}
-
-TEST_CASE("the fused loss is right with a factor above it") {
-  const Decoder d(7, 4, 6);
-  const auto loss = [&](auto&... v) { return softmax_cross_entropy(v..., d.target, {.chunk_rows = 3}); };
-  const Gradients one = gradients_of(d, loss);
-  const Gradients three = gradients_of(d, [&](auto&... v) { return loss(v...) * 3; });
-  const Gradients minus = gradients_of(d, [&](auto&... v) { return -loss(v...); });
-  for (const auto& [factor, scaled] : {std::pair{3.0, three}, std::pair{-1.0, minus}}) {
-    CHECK(scaled.loss == factor * one.loss);
-    const std::pair<Tensor, Tensor> pairs[] = {{one.x, scaled.x}, {one.w, scaled.w}, {one.b, scaled.b}};
-    for (const auto& [a, b] : pairs)
-      for (int64_t i = 0; i < a.size(); ++i) CHECK(b.on_host()[i] == factor * a.on_host()[i]);
-  }
-}
-
-TEST_CASE("two fused losses add up, alone, with a factor each, and beside a penalty on the same weights") {
-  const Decoder d(7, 4, 6);
-  RandomStream random(4, "second targets");
-  const IdTensor other = random_ids({7}, random, 6);
-  const auto loss = [&](const IdTensor& target, auto&... v) {
-    return softmax_cross_entropy(v..., target, {.chunk_rows = 2});
-  };
-  const Gradients fused = gradients_of(d, [&](auto& x, auto& w, auto& b) {
-    return loss(d.target, x, w, b) * 0.5 + loss(other, x, w, b) * 2 + sum(w * w) * 0.1 + sum(x * x);
-  });
-  const Gradients plain = gradients_of(d, [&](auto& x, auto& w, auto& b) {
-    const Var logits = linear(x, w, b);
-    return softmax_cross_entropy(logits, d.target) * 0.5 + softmax_cross_entropy(logits, other) * 2 +
-           sum(w * w) * 0.1 + sum(x * x);
-  });
-  check_equal(fused, plain, 7 + 4 + 6, 7 * 5 + 28);
-}
-
-TEST_CASE("the fused loss leaves the slab alone when backward is never called") {
-  ParameterSet params;
-  const Decoder d(7, 4, 6);
-  Parameter& w = params.add("w", {6, 4}, Init::uniform(-1, 1));
-  Parameter& b = params.add("b", {6}, Init::uniform(-1, 1));
-  const Tensor slab = params.gradients();
-  RandomStream random(1, "slab");
-  for (double& v : slab.on_host(Access::change)) v = random.uniform();
-  const Tensor before = slab.clone(), values_before = params.values().clone();
-  {
-    Tape tape;
-    softmax_cross_entropy(d.x, w.var(), b.var(), d.target);
-    softmax_cross_entropy(tape.watch(d.x), w.var(), b.var(), d.target) * 3;
-  }
-  CHECK(same_bits(slab, before));
-  CHECK(same_bits(params.values(), values_before));
-  CHECK_FALSE(w.node.gradient.written());
-  CHECK_FALSE(b.node.gradient.written());
-}
-
-TEST_CASE("the fused loss has the same value without a tape, and leaves constants without a gradient") {
-  const Decoder d(7, 4, 6);
-  const double bare = softmax_cross_entropy(d.x, d.w, d.b, d.target).item();
-  const Gradients all = gradients_of(d, [&](auto&... v) { return softmax_cross_entropy(v..., d.target); });
-  CHECK(bare == all.loss);
-  Tape tape;
-  const Var w = tape.watch(d.w);
-  tape.backward(softmax_cross_entropy(d.x, w, d.b, d.target));
-  CHECK(same_bits(w.grad(), all.w));
-}
-
-TEST_CASE("the fused loss is exact at logits of a thousand") {
-  const Tensor x = tensor({2, 1}, {1, -1}), w = tensor({3, 1}, {1e3, -1e3, 0}), b = Tensor::zeros({3});
-  const Gradients g = [&] {
-    Tape tape;
-    const Var vx = tape.watch(x), vw = tape.watch(w), vb = tape.watch(b);
-    const Var loss = softmax_cross_entropy(vx, vw, vb, ids({2}, {0, 0}), {.reduction = Reduction::sum});
-    tape.backward(loss);
-    return Gradients{loss.item(), vx.grad().clone(), vw.grad().clone(), vb.grad().clone()};
-  }();
-  CHECK(g.loss == 2000);
-  CHECK(g.x.to_host() == std::vector<real>{0, -2000});
-  CHECK(g.w.to_host() == std::vector<real>{1, -1, 0});
-  CHECK(g.b.to_host() == std::vector<real>{-1, 1, 0});
 }
 
 // --- binary cross-entropy ----------------------------------------------------------------------------------
