@@ -23,6 +23,7 @@ enum class Gaps : uint8_t { error, allow /* rows are taken as if evenly spaced; 
 struct SeriesOptions {
   // The column of times; "": the first one if it holds dates, else none.
   std::string time = {};
+  std::string usual_time = {};  // with no `time`: the column of times where the file has one of this name
   // In this order; none named: every other column, as the file has them.
   std::vector<std::string> channels = {};
   bool times_alone = false;  // no channel is asked for, and none named
@@ -41,6 +42,7 @@ struct SeriesOptions {
 struct Series {
   std::string origin;  // the file, for messages
   Times times;
+  std::string time_name;              // of their column; "": none, the rows are numbered
   std::vector<std::string> channels;  // names; calendar features stand last
   std::vector<double> values;         // [rows, channels], in original units, finite
   std::vector<int64_t> lines;         // of the file, by row; empty where there was no file

@@ -149,6 +149,9 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
   require_separated(columns, csv, first, options);
   if (!options.time.empty()) {
     columns.time = find_column(csv, columns, options.time, options);
+  } else if (const auto usual = std::find(columns.names.begin(), columns.names.end(), options.usual_time);
+             usual != columns.names.end()) {
+    columns.time = static_cast<int>(usual - columns.names.begin());
   } else if (static_cast<int>(first.size()) > columns.skipped) {
     if (is_date(first[static_cast<std::size_t>(columns.skipped)])) columns.time = 0;
   }

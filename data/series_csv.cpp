@@ -100,6 +100,7 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
   series.origin = origin;
   series.label = columns.label;
   series.notes = columns.notes;
+  if (columns.time >= 0) series.time_name = columns.names[static_cast<std::size_t>(columns.time)];
   for (const int column : columns.chosen)
     series.channels.push_back(columns.names[static_cast<std::size_t>(column)]);
   const std::size_t width = columns.names.size() + static_cast<std::size_t>(columns.skipped);

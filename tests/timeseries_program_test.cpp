@@ -127,6 +127,32 @@ TEST_CASE("forecast: rows beyond the end, also beyond the horizon; as CSV and as
   CHECK(twice.err.find("next.svg is there already") != std::string::npos);
 }
 
+TEST_CASE("a model knows the column of its times wherever a later file has it") {
+  const fs::path& folder = trained().path();
+  const Folder other;
+  std::string moved;
+  for (const std::string& line : lines_of(read_text(folder / "wave.csv"))) {
+    const size_t comma = line.find(',');
+    moved += line.substr(comma + 1) + "," + line.substr(0, comma) + "\n";
+  }
+  other.write("moved.csv", moved);
+  const std::string path = (trained() / model).string();
+  CHECK(timeseries_out({"forecast", path, "--csv", "moved.csv"}, other.path()) ==
+        timeseries_out({"forecast", model, "--csv", "wave.csv"}, folder));
+}
+
+TEST_CASE("a forecast's columns have names of their own where a channel is called time") {
+  const Folder folder;
+  std::string csv = "at,time\n";
+  for (int i = 0; i < 200; ++i) csv += fmt::format("2020-01-{:02} {:02}:00,{}\n", 1 + i / 24, i % 24, i % 7);
+  folder.write("laps.csv", csv);
+  folder.write("tiny.toml", tiny);
+  timeseries_out({"train", "tiny.toml", "--csv", "laps.csv", "--set", "training.epochs=1", "--out", "run"},
+                 folder.path());
+  const auto lines = lines_of(timeseries_out({"forecast", model, "--csv", "laps.csv"}, folder.path()));
+  CHECK(lines.at(0) == "at,time,time_low,time_high");
+}
+
 TEST_CASE("a forecast has the digits that tell it from its interval, however far from 0 the series lies") {
   const Folder folder;
   folder.write("tiny.toml", tiny);

@@ -46,7 +46,9 @@ std::string csv_of(const Forecaster& forecaster, const Forecast& forecast, const
     for (size_t at = 0; (at = name.find('"', at)) != std::string::npos; at += 2) name.insert(at, "\"");
     return "\"" + name + "\"";
   };
-  std::string text = "time";
+  const auto is_time = [&](int target) { return series.channels[static_cast<size_t>(target)] == "time"; };
+  std::string text = "time";  // but two columns have two names
+  if (std::ranges::any_of(targets, is_time)) text = series.time_name.empty() ? "row" : cell(series.time_name);
   for (const int target : targets) {
     const std::string& name = series.channels[static_cast<size_t>(target)];
     text += "," + cell(name);

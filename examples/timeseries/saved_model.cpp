@@ -35,11 +35,13 @@ Metadata model_metadata(const Recipe& recipe, const Series& series, const Scalin
                         const SeriesModel& model) {
   const nlohmann::ordered_json channels{
       {"names", series.channels}, {"shift", scaling.shift}, {"scale", scaling.scale}};
-  return {{"program", "unroll timeseries"},
-          {"recipe_name", recipe.name},
-          {"recipe", resolved(recipe)},
-          {"pytorch", torch_modules(model.params)},
-          {"channels", channels.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)}};
+  Metadata metadata{{"program", "unroll timeseries"},
+                    {"recipe_name", recipe.name},
+                    {"recipe", resolved(recipe)},
+                    {"pytorch", torch_modules(model.params)},
+                    {"channels", channels.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)}};
+  if (!series.time_name.empty()) metadata["time"] = series.time_name;
+  return metadata;
 }
 
 void save_model(const std::filesystem::path& path, const Recipe& recipe, const Series& series,
@@ -70,6 +72,8 @@ SavedModel read_saved_model(const std::filesystem::path& path) {
                 saved.channels.size(), shift.size(), scale.size());
   for (const double value : scale)
     require_input(std::isfinite(value) && value > 0, "{}: a scale in its metadata is {}", file.path(), value);
+  if (const auto time = file.metadata().find("time"); time != file.metadata().end())
+    saved.time = time->second;
   if (const auto end = file.metadata().find("trained_to"); end != file.metadata().end()) {
     require_input(parse_time(end->second).has_value(),
                   "{}: training ended with '{}' in its metadata, which is no time", file.path(),

@@ -28,6 +28,7 @@ struct SavedModel {
   Recipe recipe;
   std::vector<std::string> channels;  // of the series that it was trained on, with the calendar's
   Scaling scaling;
+  std::string time = {};  // the column of its times; empty: it had none, or is of an earlier version
   // The time of the last row that trained, or its number where rows have no times. Empty: not known, as of models of
   // earlier versions and imported ones.
   std::string trained_to = {};

@@ -31,6 +31,7 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved = nul
                         .separator = d.separator[0]};
   if (saved) {
     options.channels = saved->columns();
+    options.usual_time = saved->time;
     options.model = saved->path.string();
     return options;
   }
