@@ -309,6 +309,29 @@ TEST_CASE("a GPU that fails while it computes is named as the reason") {
       "nothing more can be computed on it in this process");
 }
 
+TEST_CASE("what was caught once is not reported again by the next kernel") {
+  const std::string said = on_gpu_in_child([] {
+    const Tensor x = Tensor::zeros({4});
+    std::string result;
+    const auto caught = [&](cudaError_t failure) {
+      standin::control().failure = failure;
+      standin::control().calls_until_failure = 0;
+      const cudaError_t status = cudaMallocHost(nullptr, 1);
+      try {
+        gpu::check(status, "cudaMallocHost");
+      } catch (const Error& error) { result += error.what() + std::string("; "); }
+      x.fill(1);
+    };
+    caught(cudaErrorMemoryAllocation);
+    caught(cudaErrorStreamCaptureInvalidated);
+    return result + std::to_string(x.to_host()[3]);
+  });
+  CHECK(
+      said ==
+      "out of memory on the GPU: cudaMallocHost failed; CUDA has failed: cudaMallocHost reports "
+      "cudaErrorStreamCaptureInvalidated (operation failed due to a previous error during capture); 1.000000");
+}
+
 namespace {
 
 // Trains a small language model whose second window, of the same kind as the first, finds `before_second` done.

@@ -45,6 +45,10 @@ cudaError_t reach() {
   if (c.calls_until_failure == 0) failed = true;
   if (c.calls_until_failure > 0) --c.calls_until_failure;
   if (c.calls_until_failure < 0) failed = false;  // a test has taken the failure back
+  if (failed && c.failure != cudaErrorIllegalAddress) {
+    failed = false, c.calls_until_failure = -1;
+    return result(c.failure);
+  }
   return failed ? result(c.failure) : cudaSuccess;
 }
 void require_stream(const char* call, cudaStream_t stream) {
@@ -92,7 +96,7 @@ cudaError_t unroll_standin_launch(void (*work)(const void*), const void* context
     const OpenMemory opened;
     work(copy.data());
   });
-  return cudaSuccess;
+  return cudaGetLastError();  // as is asked after a launch: it may be that of a call before
 }
 void unroll_standin_check(const void* memory, std::size_t bytes) {
   require_device("a kernel", memory, bytes);
@@ -144,6 +148,8 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorInsufficientDriver";
     case cudaErrorNoDevice:
       return "cudaErrorNoDevice";
+    case cudaErrorStreamCaptureInvalidated:
+      return "cudaErrorStreamCaptureInvalidated";
     default:
       return "cudaErrorUnknown";
   }
@@ -160,6 +166,8 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "CUDA driver version is insufficient for CUDA runtime version";
     case cudaErrorNoDevice:
       return "no CUDA-capable device is detected";
+    case cudaErrorStreamCaptureInvalidated:
+      return "operation failed due to a previous error during capture";
     default:
       return "unknown error";
   }

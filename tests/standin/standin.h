@@ -35,10 +35,11 @@ struct Control {
   int devices = 1;
   int driver = CUDART_VERSION;  // 0: there is none
   int capability = 90;
-  std::size_t memory = std::size_t{4} << 30;      // bytes of the device
-  cudaError_t failure = cudaErrorIllegalAddress;  // of a kernel: all calls report it from then on
-  int64_t calls_until_failure = -1;               // that many calls succeed; negative: all do
-  std::string missing_library;  // "libcublas": every library with this in its name is not there
+  std::size_t memory = std::size_t{4} << 30;  // bytes of the device
+  cudaError_t failure =
+      cudaErrorIllegalAddress;       // that of a kernel is all calls' from then on, another of one call
+  int64_t calls_until_failure = -1;  // that many calls succeed; negative: all do
+  std::string missing_library;       // "libcublas": every library with this in its name is not there
   // What has happened.
   std::size_t in_use = 0;  // bytes given by cudaMalloc
   int64_t calls = 0, launches = 0, synchronizations = 0, allocations = 0;

@@ -22,6 +22,28 @@ cublasHandle_t create_cublas() {
   return handle;
 }
 
+// After which CUDA's documentation says that a process can compute no more: any call reports it from then on. By their
+// numbers those that only newer toolkits name.
+bool ends_the_process(cudaError_t status) {
+  switch (static_cast<int>(status)) {
+    case 226:  // cudaErrorContained
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorAssert:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure:
+    case 721:  // cudaErrorTensorMemoryLeak
+    case 810:  // cudaErrorMpsClientTerminated
+      return true;
+    default:
+      return false;
+  }
+}
+
 RecordedStep recorded;
 bool any_recording = false;
 
@@ -87,7 +109,6 @@ cudaGraphExec_t end_recording(bool keep) {
   check(status, "cudaStreamEndCapture");
   cudaGraphExec_t result = nullptr;
   const cudaError_t instantiated = cudaGraphInstantiate(&result, graph, 0);
-  if (instantiated != cudaSuccess) cudaGetLastError();
   const cudaError_t destroyed = cudaGraphDestroy(graph);
   check(instantiated, "cudaGraphInstantiate");
   check(destroyed, "cudaGraphDestroy");
@@ -101,11 +122,14 @@ double* sum_of_reduction() {
 
 void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
+  cudaGetLastError();  // or the next kernel would report it again to who catches this and goes on
   if (status == cudaErrorMemoryAllocation)
     throw OutOfMemory(fmt::format("out of memory on the GPU: {} failed", what));
-  throw Error(fmt::format(
-      "the GPU has failed: {} reports {} ({}); nothing more can be computed on it in this process", what,
-      cudaGetErrorName(status), cudaGetErrorString(status)));
+  const std::string report =
+      fmt::format("{} reports {} ({})", what, cudaGetErrorName(status), cudaGetErrorString(status));
+  if (!ends_the_process(status)) throw Error("CUDA has failed: " + report);
+  throw Error(
+      fmt::format("the GPU has failed: {}; nothing more can be computed on it in this process", report));
 }
 
 void check(cublasStatus_t status, const char* what) {

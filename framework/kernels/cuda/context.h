@@ -33,7 +33,8 @@ cudaGraphExec_t end_recording(bool keep);  // null unless it is to be kept
 double* sum_of_reduction();
 
 // Throws unless all is well: OutOfMemory where that is what happened, else Error with `what` failed and how. An error may
-// be that of something asked for before.
+// be that of something asked for before. It is said once: what is asked for next does not report it, unless nothing more can be
+// computed.
 void check(cudaError_t status, const char* what);
 void check(cublasStatus_t status, const char* what);
 [[noreturn]] void fail(const char* message);  // throws Error; fmt's headers are nothing for nvcc
