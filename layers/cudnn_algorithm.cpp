@@ -33,6 +33,7 @@ std::vector<MeasuredAlgorithm> measure(Config config, int steps, int batch, std:
     const auto cannot = [&](const Error& error, bool lasting) {
       if (algorithm == CudnnAlgorithm::standard) throw;  // which takes whatever cuDNN does
       measured.why_not = error.what(), measured.lasting = lasting;
+      synchronize();  // throws where the GPU itself has failed
     };
     try {
       choose(config, engine_facts(), WindowFacts{.steps = steps, .batch = batch});
@@ -50,8 +51,8 @@ std::vector<MeasuredAlgorithm> measure(Config config, int steps, int batch, std:
       }
     } catch (const CudnnRefusal& refusal) {  // of sizes that no table of ours has
       cannot(refusal, true);
-    } catch (const InputError& refusal) { cannot(refusal, true); } catch (const OutOfMemory& refusal) {
-      cannot(refusal, false);
+    } catch (const InputError& refusal) { cannot(refusal, true); } catch (const Error& failure) {
+      cannot(failure, false);  // of memory, or in a way that nobody knows beforehand
     }
   }
   return result;

@@ -16,11 +16,12 @@ struct MeasuredAlgorithm {
   CudnnAlgorithm algorithm;
   double seconds = 0;        // of a window forward and backward, the best of three
   std::string why_not = {};  // it cannot compute this layer; empty if it can
-  bool lasting = true;       // it never can; false: there was not the memory for it
+  bool lasting = true;       // it never can; false: this time there was not the memory for it, or it failed
 };
 
 // All algorithms on windows of these sizes, in a layer made for it. `now` is a clock in seconds; none: the machine's.
-// Throws InputError where the engine cudnn cannot serve, OutOfMemory where not even the standard one finds room.
+// Throws InputError where the engine cudnn cannot serve, OutOfMemory where not even the standard one finds room, and Error
+// where that one fails or the GPU itself does.
 std::vector<MeasuredAlgorithm> measure_algorithms(const LstmConfig& config, int steps, int batch,
                                                   const std::function<double()>& now = {});
 std::vector<MeasuredAlgorithm> measure_algorithms(const GruConfig& config, int steps, int batch,

@@ -53,6 +53,46 @@ TEST_CASE("of the algorithms that serve the fastest is taken, by the clock that 
   CHECK(lacks(input_error_of([&] { measure_algorithms(impossible, 4, 3, clock); }), {"peepholes"}) == "");
 }
 
+TEST_CASE(
+    "an algorithm that fails is left out, and is tried again another time; the standard one must serve") {
+  const Fresh fresh;
+  const LstmConfig config{.input = 3, .hidden = 5};
+  const auto dynamic_one = [&] {
+    const auto all = measure_algorithms(config, 4, 3);
+    CHECK(all[0].why_not == "");
+    CHECK(fastest(all) == CudnnAlgorithm::standard);
+    return all[3];
+  };
+  cudnn().persistent_failure = CUDNN_STATUS_EXECUTION_FAILED;
+  MeasuredAlgorithm dynamic = dynamic_one();
+  CHECK(dynamic.why_not == "cuDNN has failed: cudnnRNNForward reports CUDNN_STATUS_EXECUTION_FAILED");
+  CHECK(!dynamic.lasting);
+  cudnn().persistent_failure = CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
+  dynamic = dynamic_one();
+  CHECK(lacks(dynamic.why_not, {"DEVICE_ALLOCATION_FAILED"}) == "");
+  CHECK(!dynamic.lasting);
+  cudnn().persistent_failure = CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED;
+  dynamic = dynamic_one();
+  CHECK(lacks(dynamic.why_not, {"COMPILATION_FAILED"}) == "");
+  CHECK(dynamic.lasting);
+  cudnn().failure = CUDNN_STATUS_EXECUTION_FAILED;
+  CHECK(lacks(error_of([&] { measure_algorithms(config, 4, 3); }), {"EXECUTION_FAILED"}) == "");
+}
+
+TEST_CASE("a GPU that fails while algorithms are measured is no algorithm's fault") {
+  const Fresh fresh;
+  int reading = 0;
+  const auto clock = [&] {
+    if (++reading == 7) standin::control().calls_until_failure = 2;  // the standard one is measured
+    return static_cast<double>(reading);
+  };
+  CHECK(lacks(error_of([&] { measure_algorithms(LstmConfig{.input = 3, .hidden = 5}, 4, 3, clock); }),
+              {"the GPU has failed: cudaStreamSynchronize reports", "nothing more can be computed"}) == "");
+  CHECK(reading < 12);
+  standin::control().calls_until_failure = -1;
+  synchronize();
+}
+
 TEST_CASE("what is trained with is to be measured, documented, or what was asked for") {
   LstmConfig config{.input = 3, .hidden = 5};
   const auto known = [&](bool deterministic) {

@@ -12,6 +12,24 @@ TEST_CASE("planted: a workspace one byte short is an error that names the call")
   CHECK(cudnn().refusal == "forward: the size of the workspace");
 }
 
+TEST_CASE("planted: what cuDNN had no memory for is told from what it cannot do and from what fails") {
+  const Fresh fresh;
+  Window window(two_layers.window(), LstmEngine::cudnn);
+  for (const cudnnStatus_t status : {CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
+                                     CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED}) {
+    cudnn().failure = status;
+    CHECK_THROWS_AS(window.run(), OutOfMemory);
+  }
+  for (const cudnnStatus_t status :
+       {CUDNN_STATUS_NOT_SUPPORTED, CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED}) {
+    cudnn().failure = status;
+    CHECK_THROWS_AS(window.run(), CudnnRefusal);
+  }
+  cudnn().failure = CUDNN_STATUS_EXECUTION_FAILED;
+  CHECK(error_of([&] { window.run(); }) ==
+        "cuDNN has failed: cudnnRNNForward reports CUDNN_STATUS_EXECUTION_FAILED");
+}
+
 TEST_CASE("planted: weights in another order than the library says are seen in the results") {
   const Fresh fresh;
   const WindowCase w = two_layers.window();

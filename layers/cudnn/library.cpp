@@ -49,13 +49,35 @@ cudnnHandle_t cudnn_handle() {
   return handle;
 }
 
+namespace {
+
+// From cuDNN 9 on errors have classes of a thousand numbers each, before it there are a dozen small ones.
+#if CUDNN_MAJOR >= 9
+bool is_refusal(cudnnStatus_t status) {
+  // A kernel that cannot be compiled when it is needed: another algorithm needs none.
+  return status / 1000 == CUDNN_STATUS_NOT_SUPPORTED / 1000 ||
+         status == CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED;
+}
+bool is_of_memory(cudnnStatus_t status) {
+  return status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+         status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
+}
+#else
+bool is_refusal(cudnnStatus_t status) {
+  return status == CUDNN_STATUS_NOT_SUPPORTED || status == CUDNN_STATUS_ARCH_MISMATCH ||
+         status == CUDNN_STATUS_RUNTIME_PREREQUISITE_MISSING;
+}
+bool is_of_memory(cudnnStatus_t status) { return status == CUDNN_STATUS_ALLOC_FAILED; }
+#endif
+
+}  // namespace
+
 void check(cudnnStatus_t status, const char* what) {
   if (status == CUDNN_STATUS_SUCCESS) return;
   const std::string message =
       fmt::format("cuDNN has failed: {} reports {}", what, cudnn().get_error_string(status));
-  // From cuDNN 9 on a class of thousands, before it one of ten small numbers.
-  constexpr int class_size = CUDNN_STATUS_NOT_SUPPORTED < 1000 ? 1 : 1000;
-  if (status / class_size == CUDNN_STATUS_NOT_SUPPORTED / class_size) throw CudnnRefusal(message);
+  if (is_refusal(status)) throw CudnnRefusal(message);
+  if (is_of_memory(status)) throw OutOfMemory(message);
   throw Error(message);
 }
 

@@ -39,7 +39,7 @@ const Library& cudnn_library();
 const Cudnn& cudnn();          // throws Error, saying what is missing
 cudnnHandle_t cudnn_handle();  // with the GPU's stream; made at first use
 
-// Throws unless all is well, CudnnRefusal where cuDNN does not support what it is asked:
+// Throws unless all is well, CudnnRefusal where cuDNN does not support what it is asked, OutOfMemory where it had too little:
 // "cuDNN has failed: cudnnRNNForward reports CUDNN_STATUS_BAD_PARAM".
 void check(cudnnStatus_t status, const char* what);
 

@@ -30,6 +30,8 @@ struct Cudnn {
   bool lies_about_layout = false;    // it says dense, whatever it is
   std::size_t too_few_bytes = 0;     // of workspace, in its answer
   std::size_t persistent_bytes = 0;  // of workspace that the persistent algorithms want besides
+  // Of a forward pass by the standard algorithm, and by another.
+  cudnnStatus_t failure = CUDNN_STATUS_SUCCESS, persistent_failure = CUDNN_STATUS_SUCCESS;
 
   std::string refusal;            // why a call was last refused
   int live = 0;                   // handles and descriptors that were created and not destroyed

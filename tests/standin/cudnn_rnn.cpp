@@ -258,6 +258,9 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cu
                                             {"the weights", weights, weight_space}});
       !fault.empty())
     return bad("forward: " + fault);
+  const cudnnStatus_t planted =
+      rnn->algorithm == CUDNN_RNN_ALGO_STANDARD ? cudnn().failure : cudnn().persistent_failure;
+  if (planted != CUDNN_STATUS_SUCCESS) return refuse(planted, "forward: planted");
   const RnnShape shape = call.shape();
   const std::vector<RnnWeights> w = load_weights(*rnn, weights);
   Window window(shape);

@@ -36,8 +36,8 @@ struct Control {
   int driver = CUDART_VERSION;  // 0: there is none
   int capability = 90;
   std::size_t memory = std::size_t{4} << 30;  // bytes of the device
-  cudaError_t failure =
-      cudaErrorIllegalAddress;       // that of a kernel is all calls' from then on, another of one call
+  // That of a kernel is reported by all calls from then on, another by one.
+  cudaError_t failure = cudaErrorIllegalAddress;
   int64_t calls_until_failure = -1;  // that many calls succeed; negative: all do
   std::string missing_library;       // "libcublas": every library with this in its name is not there
   // What has happened.
