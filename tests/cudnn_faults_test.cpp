@@ -102,3 +102,19 @@ TEST_CASE("planted: weights that change between forward and backward are an erro
         "cuDNN has failed: cudnnRNNBackwardData reports CUDNN_STATUS_BAD_PARAM");
   CHECK(cudnn().refusal == "backward data: other weights went forward");
 }
+
+TEST_CASE("planted: a cuDNN for another CUDA does not serve, and says so") {
+  const Fresh fresh;
+  cudnn().cudart = CUDART_VERSION - 1000;
+  const std::string why = fmt::format("libcudnn.so.{} is one for CUDA {}, and this build is for CUDA {}",
+                                      CUDNN_MAJOR, CUDART_VERSION / 1000 - 1, CUDART_VERSION / 1000);
+  CHECK(engine_facts().cudnn == 0);
+  CHECK(engine_facts().no_cudnn == why);
+  LstmConfig config{.input = 3, .hidden = 5};
+  CHECK(choose_lstm(config).engine == LstmEngine::fused);
+  CHECK(choose_lstm(config).text == "lstm: fused, because " + why);
+  config.engine = LstmEngine::cudnn;
+  CHECK(lacks(input_error_of([&] { choose_lstm(config); }), {"engine 'cudnn' cannot serve", why}) == "");
+  cudnn().cudart = CUDART_VERSION / 1000 * 1000;  // another release of the same
+  CHECK(choose_lstm(config).engine == LstmEngine::cudnn);
+}

@@ -17,7 +17,15 @@ EngineFacts engine_facts() {
   result.driver = device.driver;
   result.toolkit = device.toolkit;
   result.no_cudnn = gpu::cudnn_library().missing();
-  if (result.no_cudnn.empty()) result.cudnn = static_cast<int>(gpu::cudnn().get_version());
+  if (!result.no_cudnn.empty()) return result;
+  result.cudnn = static_cast<int>(gpu::cudnn().get_version());
+  // Its file has one name whatever CUDA it was made for, whose libraries it then wants.
+  const auto made_for = static_cast<int>(gpu::cudnn().get_cudart_version());
+  if (made_for / 1000 != CUDART_VERSION / 1000) {
+    result.cudnn = 0;
+    result.no_cudnn = fmt::format("libcudnn.so.{} is one for CUDA {}, and this build is for CUDA {}",
+                                  CUDNN_MAJOR, made_for / 1000, CUDART_VERSION / 1000);
+  }
   return result;
 }
 

@@ -8,6 +8,7 @@ namespace unroll::gpu {
 
 Cudnn::Cudnn(const Library& from)
     : get_version(from["cudnnGetVersion"]),
+      get_cudart_version(from["cudnnGetCudartVersion"]),
       get_error_string(from["cudnnGetErrorString"]),
       create(from["cudnnCreate"]),
       set_stream(from["cudnnSetStream"]),

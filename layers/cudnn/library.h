@@ -13,6 +13,7 @@ namespace unroll::gpu {
 struct Cudnn {
   explicit Cudnn(const Library& from);
   decltype(&cudnnGetVersion) get_version;
+  decltype(&cudnnGetCudartVersion) get_cudart_version;
   decltype(&cudnnGetErrorString) get_error_string;
   decltype(&cudnnCreate) create;
   decltype(&cudnnSetStream) set_stream;

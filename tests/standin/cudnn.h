@@ -19,7 +19,7 @@ enum class WeightLayout : uint8_t {
 };
 
 struct Cudnn {
-  std::size_t version = CUDNN_VERSION;
+  std::size_t version = CUDNN_VERSION, cudart = CUDART_VERSION;  // cudart: of the CUDA that it was made for
   cudnnStatus_t create = CUDNN_STATUS_SUCCESS;  // of cudnnCreate: 1001 where there is no driver
   WeightLayout layout = WeightLayout::dense;
   int persistent_units = 1024, small_units = 192;  // hidden limits of the two static persistent kernels

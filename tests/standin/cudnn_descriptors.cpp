@@ -85,6 +85,7 @@ void store(const Numbers& numbers, void* to, cudnnDataType_t type) {
 using namespace standin;
 
 size_t cudnnGetVersion() { return cudnn().version; }
+size_t cudnnGetCudartVersion() { return cudnn().cudart; }
 const char* cudnnGetErrorString(cudnnStatus_t status) {
   switch (status) {
     case CUDNN_STATUS_SUCCESS:
