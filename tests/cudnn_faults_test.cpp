@@ -103,6 +103,27 @@ TEST_CASE("planted: weights that change between forward and backward are an erro
   CHECK(cudnn().refusal == "backward data: other weights went forward");
 }
 
+TEST_CASE(
+    "windows that begin in the middle of a tensor are copied to where cuDNN reads several numbers at once") {
+  const Fresh fresh;
+  RandomStream random(3, "slices");
+  const Tensor all = random_tensor({5, 3, 3}, random), h_all = random_tensor({3, 3, 5}, random);
+  ParameterSet params;
+  const Lstm lstm(params / "lstm", {.input = 3, .hidden = 5, .layers = 2, .engine = LstmEngine::cudnn});
+  const auto run = [&](const Tensor& x, const Tensor& h0) {
+    Tape tape;
+    const Var in = tape.watch(x);
+    const auto out = lstm(in, {Var(h0), Var(h0)});
+    tape.backward(sum(out.y * out.y));
+    params.spend_gradients();
+    return std::pair(out.y.value().to_host(), in.grad().to_host());
+  };
+  const Tensor x = all.slice(1, 5), h0 = h_all.slice(1, 3);
+  CHECK(reinterpret_cast<std::uintptr_t>(x.data()) % 16 != 0);
+  CHECK(run(x, h0) == run(x.clone(), h0.clone()));
+  CHECK(cudnn().refusal == "");
+}
+
 TEST_CASE("planted: a cuDNN for another CUDA does not serve, and says so") {
   const Fresh fresh;
   cudnn().cudart = CUDART_VERSION - 1000;

@@ -1,5 +1,7 @@
 #include "layers/cudnn/numbers.h"
 
+#include <cstdint>
+
 #include "framework/gemm.h"
 
 namespace unroll::inline UNROLL_REAL {
@@ -22,6 +24,11 @@ CudnnNumbers CudnnNumbers::of_process() {
 }
 
 CudnnTensor CudnnNumbers::read(const Tensor& tensor) const {
+  // A slice may begin anywhere, and kernels that read several numbers at once fail on what they find between two of their
+  // own.
+  constexpr std::uintptr_t alignment = 16;
+  if (!conversion && tensor.defined() && reinterpret_cast<std::uintptr_t>(tensor.data()) % alignment != 0)
+    return {tensor.clone()};
   const CudnnTensor result = write(tensor);
   if (result.rounded.data()) conversion->round(tensor.data(), result.rounded.data(), tensor.size());
   return result;

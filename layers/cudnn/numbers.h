@@ -26,7 +26,7 @@ struct CudnnNumbers {
   std::size_t bytes;            // of a number
   const Products* conversion;   // null: cuDNN is given the tensors themselves
 
-  // For cuDNN to read: rounded now.
+  // For cuDNN to read: rounded now; or a copy, where the tensor does not begin at a multiple of 16 bytes.
   CudnnTensor read(const Tensor& tensor) const;
   // For cuDNN to write; the tensor has what it wrote after arrived().
   CudnnTensor write(const Tensor& tensor) const;

@@ -1,5 +1,6 @@
 // The computing calls of the stand-in. What a forward pass leaves in the reserve says which calls may follow, and what
 // must not have changed until then.
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <initializer_list>
@@ -162,6 +163,8 @@ struct Call {
       if (!b.memory && !b.optional) return std::string(b.name) + ": null";
       if (b.memory && b.bytes && !cudnn().takes_host_memory && !owns(b.memory, b.bytes))
         return std::string(b.name) + ": not so many bytes of the device's memory";
+      if (!cudnn().takes_host_memory && reinterpret_cast<std::uintptr_t>(b.memory) % 16 != 0)
+        return std::string(b.name) + ": not aligned to 16 bytes";
     }
     return "";
   }
