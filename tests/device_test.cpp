@@ -158,6 +158,30 @@ TEST_CASE("tensors go to the device and come back") {
               {"error: span: the elements of [2] are on cuda:0", "on_host()"}) == "");
 }
 
+TEST_CASE("what is on its way to the device may be changed at once, however large it is") {
+  CHECK(on_gpu_in_child([] {
+          std::string result;
+          for (const int size : {1, (1 << 18) - 1, 1 << 18, (1 << 18) + 1, 9 << 18}) {
+            std::vector<real> numbers(static_cast<size_t>(size));
+            for (int i = 0; i < size; ++i) numbers[static_cast<size_t>(i)] = static_cast<real>(i % 1009);
+            const std::vector<real> before = numbers;
+            const Tensor x = Tensor::from({size}, numbers);
+            std::ranges::fill(numbers, real(-1));
+            result += fmt::format("{} ", x.to_host() == before);
+          }
+          return result;
+        }) == "true true true true true ");
+  CHECK(lacks(on_gpu_in_child([] {
+                const Tensor x({2});
+                const std::vector<real> numbers(2);
+                gpu::check(cudaMemcpyAsync(x.data(), numbers.data(), 2 * sizeof(real), cudaMemcpyHostToDevice,
+                                           gpu::stream()),
+                           "cudaMemcpyAsync");
+                return std::string("fine");
+              }),
+              {"signal 6", "may change these bytes before the device has read them"}) == "");
+}
+
 TEST_CASE("code on the host that reaches for device memory crashes on the spot") {
   CHECK(
       on_gpu_in_child([] { return std::to_string(Tensor::zeros({2}).data()[0]); }).starts_with("signal 11"));

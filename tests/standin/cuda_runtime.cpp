@@ -1,6 +1,8 @@
 // The stand-in's CUDA runtime: one stream, on which everything has happened when a call returns.
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <set>
 #include <utility>
@@ -27,8 +29,9 @@ bool failed = false;  // for good
 int in_use = 0;
 
 using Graph = std::vector<std::function<void()>>;
-std::unique_ptr<Graph> captured;                    // while a stream is captured
-std::set<const void*> graphs, events, host_memory;  // that are alive
+std::unique_ptr<Graph> captured;                 // while a stream is captured
+std::set<const void*> graphs, events;            // that are alive
+std::map<const char*, std::size_t> host_memory;  // of cudaMallocHost, and its bytes
 
 cudaError_t result(cudaError_t status) {
   if (status != cudaSuccess) last = status;
@@ -59,6 +62,15 @@ void require_device(const char* call, const void* memory, std::size_t bytes) {
 }
 void require_host(const char* call, const void* memory) {
   if (owns(memory, 1)) stop(std::string(call) + ": device memory was given for the host's");
+}
+
+// What the device may read after the call has returned.
+void require_pinned(const char* call, const void* memory, std::size_t bytes) {
+  const char* const begin = static_cast<const char*>(memory);
+  const auto after = host_memory.upper_bound(begin);
+  const auto block = after == host_memory.begin() ? host_memory.end() : std::prev(after);
+  if (block == host_memory.end() || begin + bytes > block->first + block->second)
+    stop(std::string(call) + ": the host may change these bytes before the device has read them");
 }
 
 // What waits for the device ends a capture, and what it was to give is not there.
@@ -216,6 +228,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   const char *source = static_cast<const char*>(from), *target = static_cast<const char*>(to);
   if (kind == cudaMemcpyDeviceToDevice && target < source + bytes && source < target + bytes)
     stop("cudaMemcpyAsync: the two overlap");
+  if (kind == cudaMemcpyHostToDevice) require_pinned(call, from, bytes);
   if (kind == cudaMemcpyHostToDevice && captured)
     stop("cudaMemcpyAsync: a graph would read the host's memory later");
   if (kind == cudaMemcpyDeviceToHost) require_no_capture(call);
@@ -240,7 +253,7 @@ cudaError_t cudaMallocHost(void** memory, std::size_t bytes) {
   if (const cudaError_t status = reach()) return status;
   *memory = std::malloc(bytes);
   if (!*memory) return result(cudaErrorMemoryAllocation);
-  host_memory.insert(*memory);
+  host_memory[static_cast<char*>(*memory)] = bytes;
   return cudaSuccess;
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {

@@ -1,6 +1,7 @@
 // CUDA's memory, and what must be there before it serves.
 #include "framework/kernels/backend.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "framework/check.h"
@@ -78,7 +79,8 @@ void to_host(void* to, const void* from, std::size_t bytes) {
 }
 
 // What goes to the device goes through memory that the system does not move, so that the host need not wait until it is
-// there: in pieces of a ring, each of which is used again once the device has read it.
+// there: in pieces of a ring, each of which is used again once the device has read it. (When CUDA has read other memory of the
+// host's, it does not promise.)
 class Staging {
  public:
   Staging() {
@@ -109,9 +111,13 @@ class Staging {
 
 void to_device(void* to, const void* from, std::size_t bytes) {
   static Staging* const staging = new Staging;  // never destroyed: CUDA may be gone before
-  // CUDA reads what is larger itself before it returns.
-  const void* const there = bytes <= Staging::piece_bytes ? staging->put(from, bytes) : from;
-  check(cudaMemcpyAsync(to, there, bytes, cudaMemcpyHostToDevice, gpu::stream()), "cudaMemcpyAsync");
+  for (std::size_t done = 0; done < bytes;) {
+    const std::size_t count = std::min(bytes - done, Staging::piece_bytes);
+    const void* const there = staging->put(static_cast<const char*>(from) + done, count);
+    check(cudaMemcpyAsync(static_cast<char*>(to) + done, there, count, cudaMemcpyHostToDevice, gpu::stream()),
+          "cudaMemcpyAsync");
+    done += count;
+  }
 }
 void copy(void* to, const void* from, std::size_t bytes) {
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, gpu::stream()), "cudaMemcpyAsync");
