@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <functional>
+#include <thread>
 
 #include <cublas_v2.h>
 #include <doctest/doctest.h>
@@ -111,6 +112,31 @@ TEST_CASE("a device is chosen once, and before there is any tensor") {
           set_device(device_named("cuda:1"));
           return std::string("taken");
         }) == "error: set_device: this process computes on cuda:0");
+}
+
+TEST_CASE("each thread computes on the device that the process has") {
+  CHECK(in_child([] {
+          standin::control().devices = 2;
+          set_device(device_named("cuda:1"));
+          std::string result;
+          // One asks for memory first, one for a product, and one copies.
+          const Tensor a = Tensor::full({2, 2}, 2), b = Tensor::full({2, 2}, 3), c({2, 2});
+          std::thread([&] { result += fmt::format("{} ", Tensor::full({1000}, 7).to_host()[999]); }).join();
+          std::thread([&] { gemm(Matrix(a), Matrix(b), overwrite(c)); }).join();
+          std::thread([&] { result += fmt::format("{} ", c.to_host()[3]); }).join();
+          std::thread([&] { result += fmt::format("{}", device_facts().memory >> 20); }).join();
+          return result;
+        }) == "7 12 4096");
+  CHECK(lacks(in_child([] {
+                standin::control().devices = 2;
+                set_device(device_named("cuda:1"));
+                std::thread([] {
+                  void* memory = nullptr;
+                  cudaMalloc(&memory, 16);
+                }).join();
+                return std::string("fine");
+              }),
+              {"signal 6", "this thread asks the device 0, and the stream is on 1"}) == "");
 }
 
 TEST_CASE("the facts are those of the device") {

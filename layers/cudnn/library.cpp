@@ -41,6 +41,7 @@ const Cudnn& cudnn() {
 }
 
 cudnnHandle_t cudnn_handle() {
+  use_device();
   static const cudnnHandle_t handle = [] {
     cudnnHandle_t created = nullptr;
     check(cudnn().create(&created), "cudnnCreate");

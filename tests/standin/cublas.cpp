@@ -87,6 +87,7 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t of_a, cubla
                             int n, int k, const void* alpha, const void* a, cudaDataType a_type, int lda,
                             const void* b, cudaDataType b_type, int ldb, const void* beta, void* c,
                             cudaDataType c_type, int ldc, cublasComputeType_t compute, cublasGemmAlgo_t) {
+  require_device_of_streams("cublasGemmEx");
   if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   const Handle& h = *reinterpret_cast<const Handle*>(handle);
   if (!h.stream || !h.workspace) stop("cublasGemmEx: before the stream and then the workspace were set");

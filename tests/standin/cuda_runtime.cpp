@@ -24,9 +24,10 @@ namespace {
 
 struct Stream {};
 std::set<const void*> streams;
+int of_streams = -1;  // their device
 cudaError_t last = cudaSuccess;
 bool failed = false;  // for good
-int in_use = 0;
+thread_local int of_thread = 0;
 
 using Graph = std::vector<std::function<void()>>;
 std::unique_ptr<Graph> captured;                 // while a stream is captured
@@ -84,6 +85,11 @@ bool take_out(std::set<const void*>& from, T what) {
 
 }  // namespace
 
+void require_device_of_streams(const char* call) {
+  if (of_streams >= 0 && of_thread != of_streams)
+    stop(std::string(call) + ": this thread asks the device " + std::to_string(of_thread) +
+         ", and the stream is on " + std::to_string(of_streams));
+}
 bool capturing() { return captured != nullptr; }
 
 void in_stream_order(std::function<void()> work) {
@@ -102,6 +108,7 @@ extern "C" {
 // What a launch of a kernel becomes: see framework/kernels/cuda/launch.h.
 cudaError_t unroll_standin_launch(void (*work)(const void*), const void* context, std::size_t bytes) {
   if (const cudaError_t status = reach()) return status;
+  require_device_of_streams("a kernel");
   ++control().launches;
   const char* const begin = static_cast<const char*>(context);
   in_stream_order([work, copy = std::vector<char>(begin, begin + bytes)] {
@@ -127,7 +134,7 @@ cudaError_t cudaDriverGetVersion(int* version) {
 cudaError_t cudaSetDevice(int device) {
   if (const cudaError_t status = reach()) return status;
   if (device < 0 || device >= control().devices) return result(cudaErrorInvalidDevice);
-  in_use = device;
+  of_thread = device;
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
@@ -143,6 +150,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   if (const cudaError_t status = reach()) return status;
+  require_device_of_streams("cudaMemGetInfo");
   *total = control().memory;
   *free = control().memory - control().in_use;
   return cudaSuccess;
@@ -187,6 +195,7 @@ const char* cudaGetErrorString(cudaError_t error) {
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   if (const cudaError_t status = reach()) return status;
+  require_device_of_streams("cudaMalloc");
   Control& c = control();
   if (c.in_use + bytes > c.memory) return result(cudaErrorMemoryAllocation);
   *memory = take_memory(bytes);
@@ -207,6 +216,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   if (const cudaError_t status = reach()) return status;
   *stream = reinterpret_cast<cudaStream_t>(new Stream);
   streams.insert(*stream);
+  of_streams = of_thread;
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
@@ -251,6 +261,7 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
 
 cudaError_t cudaMallocHost(void** memory, std::size_t bytes) {
   if (const cudaError_t status = reach()) return status;
+  require_device_of_streams("cudaMallocHost");
   *memory = std::malloc(bytes);
   if (!*memory) return result(cudaErrorMemoryAllocation);
   host_memory[static_cast<char*>(*memory)] = bytes;
@@ -258,6 +269,7 @@ cudaError_t cudaMallocHost(void** memory, std::size_t bytes) {
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   if (const cudaError_t status = reach()) return status;
+  require_device_of_streams("cudaEventCreate");
   *event = reinterpret_cast<cudaEvent_t>(new char);
   events.insert(*event);
   return cudaSuccess;

@@ -26,6 +26,9 @@ bool owns(const void* memory, std::size_t bytes);
 // Says what is wrong and ends the process: for what the hardware would do, which no test can go on from.
 [[noreturn]] void stop(const std::string& what);
 
+// Ends the process where this thread's device is not the stream's: memory would be another's, and a kernel would have no stream.
+void require_device_of_streams(const char* call);
+
 // Does `work` now; or, while the stream is captured, whenever the graph is launched.
 void in_stream_order(std::function<void()> work);
 bool capturing();

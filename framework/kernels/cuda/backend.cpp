@@ -37,17 +37,14 @@ int count() {
   return result;
 }
 
-int in_use = 0;
-
 void open(int index) {
-  check(cudaSetDevice(index), "cudaSetDevice");
-  in_use = index;
+  gpu::set_device(index);
   gpu::stream();  // what fails, fails here
 }
 
 DeviceFacts facts() {
   cudaDeviceProp properties;
-  check(cudaGetDeviceProperties(&properties, in_use), "cudaGetDeviceProperties");
+  check(cudaGetDeviceProperties(&properties, gpu::use_device()), "cudaGetDeviceProperties");
   std::size_t free = 0, total = 0;
   check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
   DeviceFacts result{.name = properties.name,
@@ -61,6 +58,7 @@ DeviceFacts facts() {
 
 void* allocate(std::size_t bytes) {
   void* memory = nullptr;
+  gpu::use_device();
   const cudaError_t status = cudaMalloc(&memory, bytes);
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();  // or the next kernel would report it
@@ -69,7 +67,10 @@ void* allocate(std::size_t bytes) {
   check(status, "cudaMalloc");
   return memory;
 }
-void release(void* memory) { check(cudaFree(memory), "cudaFree"); }
+void release(void* memory) {
+  gpu::use_device();
+  check(cudaFree(memory), "cudaFree");
+}
 
 void wait() { check(cudaStreamSynchronize(gpu::stream()), "cudaStreamSynchronize"); }
 
@@ -110,6 +111,7 @@ class Staging {
 };
 
 void to_device(void* to, const void* from, std::size_t bytes) {
+  gpu::use_device();
   static Staging* const staging = new Staging;  // never destroyed: CUDA may be gone before
   for (std::size_t done = 0; done < bytes;) {
     const std::size_t count = std::min(bytes - done, Staging::piece_bytes);

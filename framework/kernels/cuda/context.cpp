@@ -44,6 +44,9 @@ bool ends_the_process(cudaError_t status) {
   }
 }
 
+int in_use = -1;  // none yet
+thread_local int of_thread = -1;
+
 RecordedStep recorded;
 bool any_recording = false;
 
@@ -58,7 +61,17 @@ const Cublas& cublas() {
   return functions;
 }
 
+int use_device() {
+  if (of_thread != in_use) check(cudaSetDevice(in_use), "cudaSetDevice");
+  return of_thread = in_use;
+}
+void set_device(int index) {
+  in_use = index;
+  use_device();
+}
+
 cudaStream_t stream() {
+  use_device();
   static const cudaStream_t created = [] {
     cudaStream_t stream = nullptr;
     check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
@@ -68,6 +81,7 @@ cudaStream_t stream() {
 }
 
 cublasHandle_t cublas_handle() {
+  use_device();
   static const cublasHandle_t handle = create_cublas();
   return handle;
 }

@@ -10,6 +10,12 @@
 
 namespace unroll::gpu {
 
+// From now on this GPU is the one in use.
+void set_device(int index);
+// What this thread asks of CUDA from here on, it asks of the GPU in use: to CUDA each thread has a device of its own, at first
+// number 0. stream() and the handles see to it. Returns the GPU's number.
+int use_device();
+
 // All work is put here, so all of it happens in the order in which it was asked for.
 cudaStream_t stream();
 
