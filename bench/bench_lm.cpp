@@ -139,11 +139,14 @@ double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20);
 // What a device has, for who wants to measure all of it; or why it cannot compute.
 nlohmann::ordered_json facts_of(const std::string& name) {
   nlohmann::ordered_json facts{{"device", name}};
-  if (const std::string why = why_no_gpu(); name != "cpu" && !why.empty()) {
+  std::string why = name == "cpu" ? "" : why_no_gpu();
+  try {
+    if (why.empty()) set_device(device_named(name));
+  } catch (const InputError& refusal) { why = refusal.what(); }
+  if (!why.empty()) {
     facts["why_not"] = why;
     return facts;
   }
-  set_device(device_named(name));
   if (on_gpu()) {
     const EngineFacts engine = engine_facts();
     facts["gpu"] = engine.gpu, facts["capability"] = engine.capability, facts["driver"] = engine.driver;

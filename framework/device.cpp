@@ -2,8 +2,7 @@
 
 #include <charconv>
 #include <cstring>
-#include <exception>
-#include <optional>
+#include <map>
 
 #include "framework/check.h"
 #include "framework/kernels/backend.h"
@@ -25,11 +24,30 @@ const std::string& missing() {
   return why;
 }
 
+// Of each GPU that was tried, why it cannot serve. To try one takes hold of it, so it is done where it may be used, and once.
+std::map<int, std::string>& tried() {
+  static std::map<int, std::string> refusals;
+  return refusals;
+}
+const std::string& refusal(int index) {
+  const auto known = tried().find(index);
+  return known != tried().end() ? known->second : tried()[index] = cuda_backend()->refusal(index);
+}
+
 void require_gpu(int index) {
   require_input(missing().empty(), "device cuda: {}", missing());
   const int count = cuda_backend()->count();
   require_input(index < count, "device cuda:{}: this machine has {} GPU{}, the last is cuda:{}", index, count,
                 count == 1 ? "" : "s", count - 1);
+  require_input(refusal(index).empty(), "device cuda:{}: {}", index, refusal(index));
+}
+
+// The first that serves.
+Device any_device() {
+  if (!missing().empty()) return {};
+  for (int index = 0; index < cuda_backend()->count(); ++index)
+    if (refusal(index).empty()) return {.gpu = true, .index = index};
+  return {};
 }
 
 }  // namespace
@@ -38,7 +56,7 @@ std::string name_of(Device device) { return device.gpu ? fmt::format("cuda:{}", 
 
 Device device_named(std::string_view name) {
   if (name == "cpu") return {};
-  if (name == "auto") return {.gpu = missing().empty()};
+  if (name == "auto") return any_device();
   constexpr std::string_view cuda = "cuda", numbered = "cuda:";
   int index = 0;
   const char* const end = name.data() + name.size();
@@ -65,7 +83,14 @@ void set_device(Device device) {
 }
 
 Device device() { return current; }
-std::string why_no_gpu() { return missing(); }
+std::string why_no_gpu() {
+  std::string why = missing();
+  for (const auto& [index, refusal] : tried()) {
+    if (refusal.empty()) return "";
+    why += (why.empty() ? "" : "; ") + refusal;
+  }
+  return why;
+}
 
 DeviceFacts device_facts() {
   require(on_gpu(), "device_facts: this process computes on the CPU");

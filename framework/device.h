@@ -21,14 +21,15 @@ struct Device {
 };
 std::string name_of(Device device);  // "cpu", "cuda:0"
 
-// "auto" (the first GPU if one can compute, else the CPU), "cpu", "cuda", "cuda:1". Throws InputError: for another
-// name, and for a GPU that cannot serve, saying why.
+// "auto" (the first GPU that can compute, else the CPU), "cpu", "cuda", "cuda:1". Throws InputError: for another
+// name, and for a GPU that cannot serve, saying why: this build has no code for it, or it is taken by another process.
 Device device_named(std::string_view name);
 // From now on. Throws InputError if the device cannot serve, and Error once there are tensors elsewhere.
 void set_device(Device device);
 Device device();  // at first the CPU
 
-// Why no GPU can compute here: "this build has no CUDA", "there is no NVIDIA driver". Empty if one can.
+// Why no GPU can compute here: "this build has no CUDA", "there is no NVIDIA driver", or what was found of those that
+// device_named() tried. Empty if one can, as far as that is known.
 std::string why_no_gpu();
 
 // The GPU in use. Throws Error on a CPU.

@@ -100,6 +100,61 @@ TEST_CASE("a GPU that is not there, or cannot serve, is refused in one line that
   }
 }
 
+TEST_CASE(
+    "a GPU that this build has no code for, or that is taken, is refused, and auto takes another or the CPU") {
+  struct Case {
+    cudaError_t code;
+    int taken;
+    std::string why;
+  };
+  const Case cases[] = {
+      {cudaErrorNoKernelImageForDevice, -1,
+       "this build has no code for stand-in (compute capability 7.0); one that is set up with -Dgpu_arch=70 has"},
+      {cudaErrorUnsupportedPtxVersion, -1,
+       "the driver cannot translate this build's code for stand-in (compute capability 7.0): a newer driver is "
+       "needed, or a build that is set up with -Dgpu_arch=70"},
+      {cudaSuccess, 0, "another process has stand-in (compute capability 7.0) for itself"},
+      {cudaErrorIllegalAddress, -1,
+       "stand-in (compute capability 7.0) reports cudaErrorIllegalAddress (an illegal memory access was "
+       "encountered)"},
+  };
+  for (const auto& [code, taken, why] : cases) {
+    const auto child = [code = code, taken = taken](const std::function<std::string()>& work) {
+      return in_child([&] {
+        standin::control().capability = 70;
+        standin::control().code = code, standin::control().taken = taken;
+        return work();
+      });
+    };
+    CHECK(child([] { return name_of(device_named("cuda")); }) == "input: device cuda:0: " + why);
+    CHECK(child([] {
+            set_device({.gpu = true});
+            return std::string("taken");
+          }) == "input: device cuda:0: " + why);
+    CHECK(child([] {
+            set_device(device_named("auto"));
+            return name_of(device()) + ", " + why_no_gpu() + "; " +
+                   choose_lstm({.input = 2, .hidden = 3}).text;
+          }) == fmt::format("cpu, {0}; lstm: fused, because cudnn needs an NVIDIA GPU, and {0}", why));
+    CHECK(child([] { return why_no_gpu(); }) == "");  // none was tried
+  }
+  CHECK(in_child([] {
+          standin::control().devices = 3, standin::control().taken = 0;
+          set_device(device_named("auto"));
+          const std::string first = name_of(device()) + why_no_gpu();
+          try {
+            device_named("cuda:0");
+          } catch (const InputError& error) { return first + ", " + error.what(); }
+          return first;
+        }) == "cuda:1, device cuda:0: another process has stand-in (compute capability 9.0) for itself");
+  CHECK(in_child([] {
+          standin::control().devices = 2;
+          set_device(device_named("cuda:1"));
+          device_named("cuda:0");  // which tries it
+          return std::to_string(Tensor::full({3}, 5).to_host()[2]);
+        }) == "5.000000");
+}
+
 TEST_CASE("a device is chosen once, and before there is any tensor") {
   CHECK(in_child([] {
           const Tensor x({3});

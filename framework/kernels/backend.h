@@ -13,6 +13,7 @@ namespace unroll {
 struct Backend {
   std::string (*missing)();              // why no device can serve; empty if one can
   int (*count)();                        // of devices, if nothing is missing
+  std::string (*refusal)(int index);     // why this one cannot serve, found by trying; empty if it can
   void (*open)(int index);               // uses this one from now on; throws Error
   DeviceFacts (*facts)();                // of the one in use
   void* (*allocate)(std::size_t bytes);  // null: there is not so much; throws Error for anything else

@@ -117,6 +117,10 @@ cudaError_t unroll_standin_launch(void (*work)(const void*), const void* context
   });
   return cudaGetLastError();  // as is asked after a launch: it may be that of a call before
 }
+cudaError_t unroll_standin_find_code() {
+  if (const cudaError_t status = reach()) return status;
+  return result(control().code);
+}
 void unroll_standin_check(const void* memory, std::size_t bytes) {
   require_device("a kernel", memory, bytes);
 }
@@ -134,6 +138,7 @@ cudaError_t cudaDriverGetVersion(int* version) {
 cudaError_t cudaSetDevice(int device) {
   if (const cudaError_t status = reach()) return status;
   if (device < 0 || device >= control().devices) return result(cudaErrorInvalidDevice);
+  if (device == control().taken) return result(cudaErrorDevicesUnavailable);
   of_thread = device;
   return cudaSuccess;
 }

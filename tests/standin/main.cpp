@@ -7,10 +7,11 @@
 #include "framework/device.h"
 
 int main(int argc, char** argv) {
-  if (const std::string why = unroll::why_no_gpu(); !why.empty()) {
-    std::printf("skipped: %s\n", why.c_str());
+  const unroll::Device found = unroll::device_named("auto");
+  if (!found.gpu) {
+    std::printf("skipped: %s\n", unroll::why_no_gpu().c_str());
     return 77;
   }
-  unroll::set_device(unroll::device_named("cuda"));
+  unroll::set_device(found);
   return doctest::Context(argc, argv).run();
 }

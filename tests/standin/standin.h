@@ -38,6 +38,9 @@ struct Control {
   int devices = 1;
   int driver = CUDART_VERSION;  // 0: there is none
   int capability = 90;
+  cudaError_t code =
+      cudaSuccess;  // what looking for a kernel reports; cudaErrorNoKernelImageForDevice: there is none
+  int taken = -1;   // this device is another process's
   std::size_t memory = std::size_t{4} << 30;  // bytes of the device
   // That of a kernel is reported by all calls from then on, another by one.
   cudaError_t failure = cudaErrorIllegalAddress;

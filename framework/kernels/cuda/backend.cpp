@@ -6,6 +6,7 @@
 
 #include "framework/check.h"
 #include "framework/kernels/cuda/context.h"
+#include "framework/kernels/cuda/fill.h"
 #include "framework/kernels/cuda/libraries.h"
 
 namespace unroll {
@@ -35,6 +36,35 @@ int count() {
   int result = 0;
   check(cudaGetDeviceCount(&result), "cudaGetDeviceCount");
   return result;
+}
+
+// What only shows when a GPU is asked for something: whether another process has it for itself alone, and whether this build has
+// code for it, or PTX that the driver can translate.
+std::string refusal(int index) {
+  cudaDeviceProp properties;
+  check(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
+  const std::string name = fmt::format("{} (compute capability {}.{})", properties.name, properties.major,
+                                       properties.minor),
+                    option = fmt::format("-Dgpu_arch={}{}", properties.major, properties.minor);
+  cudaError_t status = gpu::try_device(index);
+  if (status == cudaSuccess) status = cuda::find_kernels();
+  cudaGetLastError();  // or the next kernel would report it
+  switch (status) {
+    case cudaSuccess:
+      return "";
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorInvalidDeviceFunction:
+      return fmt::format("this build has no code for {}; one that is set up with {} has", name, option);
+    case cudaErrorUnsupportedPtxVersion:
+      return fmt::format(
+          "the driver cannot translate this build's code for {}: a newer driver is needed, or a build that is "
+          "set up with {}",
+          name, option);
+    case cudaErrorDevicesUnavailable:
+      return fmt::format("another process has {} for itself", name);
+    default:
+      return fmt::format("{} reports {} ({})", name, cudaGetErrorName(status), cudaGetErrorString(status));
+  }
 }
 
 void open(int index) {
@@ -141,6 +171,7 @@ void forget(void* recording) { cudaGraphExecDestroy(static_cast<cudaGraphExec_t>
 const Backend* cuda_backend() {
   static const Backend backend{.missing = missing,
                                .count = count,
+                               .refusal = refusal,
                                .open = open,
                                .facts = facts,
                                .allocate = allocate,

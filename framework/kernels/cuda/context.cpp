@@ -44,8 +44,8 @@ bool ends_the_process(cudaError_t status) {
   }
 }
 
-int in_use = -1;  // none yet
-thread_local int of_thread = -1;
+int in_use = -1;                  // none yet
+thread_local int of_thread = -1;  // not known
 
 RecordedStep recorded;
 bool any_recording = false;
@@ -64,6 +64,10 @@ const Cublas& cublas() {
 int use_device() {
   if (of_thread != in_use) check(cudaSetDevice(in_use), "cudaSetDevice");
   return of_thread = in_use;
+}
+cudaError_t try_device(int index) {
+  of_thread = -1;
+  return cudaSetDevice(index);
 }
 void set_device(int index) {
   in_use = index;

@@ -1,6 +1,8 @@
 // Each file of kernels puts its own into the table.
 #pragma once
 
+#include <cuda_runtime_api.h>
+
 #include "framework/kernels/kernels.h"
 
 namespace unroll::inline UNROLL_REAL::cuda {
@@ -13,5 +15,8 @@ void fill_masks(Kernels& k);
 void fill_losses(Kernels& k);
 void fill_gemm(Kernels& k);
 void fill_updates(Kernels& k);
+
+// What CUDA says when this thread's GPU is asked for one of the kernels: all have code for the same GPUs.
+cudaError_t find_kernels();
 
 }  // namespace unroll::inline UNROLL_REAL::cuda

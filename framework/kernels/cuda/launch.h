@@ -54,7 +54,7 @@ class Team {
   UNROLL_KERNEL real sum(int64_t n, F f) const {
     return sums(n, [&](int64_t i) { return Two{f(i), 0}; }).a;
   }
-  // The largest f(i); a NaN loses. n is positive.
+  // The largest f(i). A NaN loses, but as f(0), which then is the result. n is positive.
   template <class F>
   UNROLL_KERNEL real max(int64_t n, F f) const {
     real mine = f(0);
@@ -180,6 +180,13 @@ void reduce(int64_t n, F f, double* result) {
   launched();
 }
 
+// Whether the GPU of this thread has code for the kernels that work on each element: finding it translates PTX.
+template <class F>
+cudaError_t find_code() {
+  cudaFuncAttributes found;
+  return cudaFuncGetAttributes(&found, run_each<F>);
+}
+
 // For what kernels are given: nothing to check here.
 template <class T>
 T* given(T* memory, int64_t) {
@@ -193,6 +200,7 @@ T* given(T* memory, int64_t) {
 extern "C" cudaError_t unroll_standin_launch(void (*work)(const void* context), const void* context,
                                              std::size_t bytes);
 extern "C" void unroll_standin_check(const void* memory, std::size_t bytes);
+extern "C" cudaError_t unroll_standin_find_code();
 
 class Team {
  public:
@@ -278,6 +286,10 @@ void reduce(int64_t n, F f, double* result) {
     for (int64_t i = 0; i < n; ++i) sum += f(i);
     *result = sum;
   });
+}
+template <class F>
+cudaError_t find_code() {
+  return unroll_standin_find_code();
 }
 template <class T>
 T* given(T* memory, int64_t n) {

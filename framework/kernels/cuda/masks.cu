@@ -68,5 +68,6 @@ void fill_masks(Kernels& k) {
   k.blend = blend;
   k.keep_rows = keep_rows;
 }
+cudaError_t find_kernels() { return find_code<Blend>(); }
 
 }  // namespace unroll::inline UNROLL_REAL::cuda
