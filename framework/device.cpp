@@ -5,6 +5,7 @@
 #include <map>
 
 #include "framework/check.h"
+#include "framework/graph.h"
 #include "framework/kernels/backend.h"
 #include "framework/memory.h"
 
@@ -98,7 +99,7 @@ DeviceFacts device_facts() {
 }
 
 static void require_no_recording(const char* what) {
-  require(!recording_graph(), "a step that is recorded as a graph cannot {}", what);
+  if (recording_graph()) throw NeedsHost(fmt::format("a step that is recorded as a graph cannot {}", what));
 }
 
 void copy_to_host(void* to, const void* from, std::size_t bytes) {

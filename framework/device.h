@@ -63,7 +63,7 @@ namespace detail {
 extern bool recording;
 }
 // Whether what is asked of the device is recorded at the moment, and not done (graph.h). Nothing can come to the host or
-// from it meanwhile: copy_to_host, copy_to_device and synchronize throw Error.
+// from it meanwhile: copy_to_host, copy_to_device and synchronize throw NeedsHost.
 inline bool recording_graph() { return detail::recording; }
 
 }  // namespace unroll

@@ -12,15 +12,22 @@
 #include <cstdint>
 #include <utility>
 
+#include "framework/check.h"
 #include "framework/device.h"
 
 namespace unroll {
 
+// What is recorded would read numbers on the host, bring some from there, or wait: no recording of it can succeed.
+struct NeedsHost : Error {
+  using Error::Error;
+};
+
 class Graph {
  public:
   // Records what `work` asks of the GPU. `step` is in the device's memory: masks are those of the number that stands there
-  // when the graph plays, given that it is `now` at present. Throws what `work` throws, Error where it needs the host
-  // (device.h), and Error on a CPU. Everything that `work` makes at first use must have been made: let it run once before.
+  // when the graph plays, given that it is `now` at present. Throws what `work` throws, NeedsHost where that does (device.h),
+  // Error where the GPU cannot record it, and Error on a CPU. Everything that `work` makes at first use must have been made:
+  // let it run once before.
   template <class F>
   Graph(const uint32_t* step, uint32_t now, F&& work) {
     Recording recording(step, now);

@@ -99,6 +99,20 @@ class Pool {
     std::lock_guard lock(mutex_);
     if (statistics_.reserved - statistics_.in_use > cuda_backend()->facts().free) give_up_free_blocks();
   }
+  void remember_blocks() {
+    std::lock_guard lock(mutex_);
+    for (Free& free : free_) free.remembered = free.count;
+  }
+  void give_up_new_blocks() {
+    std::lock_guard lock(mutex_);
+    for (Free& free : free_) {
+      const auto old = std::ranges::partition(
+          free.blocks, [&](const Block* block) { return block->number < free.remembered; });
+      for (Block* block : old) give_up(block);
+      free.blocks.erase(old.begin(), free.blocks.end());
+      std::ranges::make_heap(free.blocks, older_first);
+    }
+  }
 
  private:
   explicit Pool(Block::Home home) : home_(home) {}
@@ -125,15 +139,16 @@ class Pool {
   bool give_up_free_blocks() {
     bool any = false;
     for (Free& free : free_) {
-      for (Block* block : free.blocks) {
-        cuda_backend()->release(block->data);
-        statistics_.reserved -= static_cast<int64_t>(size_of(block->size_class));
-        delete block;
-        any = true;
-      }
+      for (Block* block : free.blocks) give_up(block);
+      any = any || !free.blocks.empty();
       free.blocks.clear();
     }
     return any;
+  }
+  void give_up(Block* block) {
+    cuda_backend()->release(block->data);
+    statistics_.reserved -= static_cast<int64_t>(size_of(block->size_class));
+    delete block;
   }
 
   // A large block begins with a page of 2 MiB and asks for such pages: a product walks its operands by columns and
@@ -185,6 +200,7 @@ class Pool {
   struct Free {
     std::vector<Block*> blocks;  // a heap
     int count = 0;               // of all blocks of this class
+    int remembered = 0;          // as it was when the last recording began
   };
   static constexpr auto older_first = [](const Block* a, const Block* b) { return a->number > b->number; };
   std::array<Free, 4 * 64> free_;
@@ -207,7 +223,11 @@ MemoryStatistics memory_statistics() {
   for (int64_t* bytes : {&result.reserved, &result.in_use, &result.peak}) *bytes += graphs.reserved;
   return result;
 }
-void make_room_for_recording() { Pool::of_gpu().make_room(); }
+void make_room_for_recording() {
+  Pool::of_gpu().make_room();
+  Pool::of_graphs().remember_blocks();
+}
+void give_back_failed_recording() { Pool::of_graphs().give_up_new_blocks(); }
 void reset_peak_memory() { (on_gpu() ? Pool::of_gpu() : Pool::of_host()).reset_peak(); }
 bool device_memory_is_untouched() { return Pool::of(Place::device).untouched(); }
 

@@ -34,6 +34,8 @@ bool device_memory_is_untouched();
 // Gives free blocks of a GPU back to it where it has less left than they are: what is recorded as a graph (graph.h) takes
 // its memory from a pool of its own.
 void make_room_for_recording();
+// After a recording that failed: what it had that pool take from the GPU, goes back.
+void give_back_failed_recording();
 
 // Bare memory of the host from its pool.
 void* pool_allocate(std::size_t bytes);

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "framework/graph.h"
 #include "framework/kernels/cuda/context.h"
 #include "framework/kernels/kernels.h"
 #include "framework/profile.h"
@@ -478,6 +479,33 @@ TEST_CASE("a step that finds no memory says what is largest on its tape, and wha
                      "largest on the tape: embedding [500, 200, 64], 24.4 MiB",
                      "what can fit at most: data.batch = ", " in place of 200, or data.bptt = ",
                      " in place of 500"}) == "");
+}
+
+TEST_CASE(
+    "what a recording that failed took from the GPU goes back, and graphs before it keep what is theirs") {
+  CHECK(on_gpu_in_child([] {
+          const Tensor result = Tensor::zeros({1000});
+          const Memory step(sizeof(uint32_t));
+          const auto* const at = static_cast<const uint32_t*>(step.data());
+          const Graph good(at, 0, [&] {
+            Tensor x({1000});
+            x.fill(3);
+            result.copy_from(x);
+          });
+          const std::size_t before = standin::control().in_use;
+          std::string said;
+          try {
+            const Graph bad(at, 0, [] {
+              const Tensor x({1000}), y({1000}), z({1 << 20});
+              throw Error("broken off");
+            });
+          } catch (const Error& error) { said = error.what(); }
+          const bool took = standin::control().in_use > before;
+          give_back_failed_recording();
+          const bool has = standin::control().in_use == before;
+          good.play();
+          return fmt::format("{} {} {} {}", said, took, has, result.to_host()[999]);
+        }) == "broken off true true 3");
 }
 
 TEST_CASE("a step that finds no memory while it is recorded says the same, and ends the recording") {

@@ -1,5 +1,6 @@
 // Training on a GPU without waiting for it, and with graphs: the same bits as step by step, and the same words where a step
 // fails.
+#include <cstdio>
 #include <filesystem>
 #include <limits>
 
@@ -7,6 +8,7 @@
 
 #include "layers/dense.h"
 #include "tests/folder.h"
+#include "tests/program.h"
 #include "tests/support.h"
 #include "tests/tiny_training.h"
 #include "tests/with_precision.h"
@@ -287,6 +289,62 @@ TEST_CASE("what cannot be recorded is said") {
 }
 
 #ifdef UNROLL_STANDIN
+TEST_CASE(
+    "a window that cannot be recorded is computed without a graph, in the same bits, and that is said once") {
+  enum class Fault { memory, capture, end, instance };
+  const size_t whole = standin::control().memory;
+  for (const int accumulate : {1, 3}) {
+    CAPTURE(accumulate);
+    TinyTraining eager({});
+    const Outcome expected = ahead(eager, quietly({.accumulate = accumulate}), eager.task());
+    for (const Fault fault : {Fault::memory, Fault::capture, Fault::end, Fault::instance}) {
+      CAPTURE(static_cast<int>(fault));
+      const Folder folder;
+      TinyTraining t({});
+      TrainerOptions options = quietly({.accumulate = accumulate});
+      options.graph = true;
+      options.progress = {.stream = std::fopen((folder / "said").c_str(), "w")};
+      const auto fail_after = [](int64_t calls, cudaError_t failure) {
+        standin::control().failure = failure, standin::control().calls_until_failure = calls;
+      };
+      TrainingTask task = t.task();
+      int recordings = 0;
+      const auto fails = [&] { return recording_graph() && recordings <= 2; };
+      task.loss = [&, loss = task.loss](int64_t k) {
+        recordings += recording_graph();
+        standin::control().memory = whole;
+        if (fails() && fault == Fault::capture) fail_after(10, cudaErrorStreamCaptureInvalidated);
+        const WindowLoss result = loss(k);
+        if (fails() && fault == Fault::memory) {
+          standin::control().memory = standin::control().in_use;
+          const Tensor one_too_many({1 << 22});
+        }
+        return result;
+      };
+      task.carry = [&, carry = task.carry] {
+        carry();
+        if (fails() && fault == Fault::end) fail_after(0, cudaErrorStreamCaptureInvalidated);
+        if (fails() && fault == Fault::instance) fail_after(1, cudaErrorMemoryAllocation);
+      };
+      const int64_t graphs = standin::control().graphs;
+      CHECK(ahead(t, options, task) == expected);
+      // All windows are of a kind; or the first, second and third of a step, and the one that is left over.
+      CHECK(recordings == (accumulate == 1 ? 1 : 4));
+      CHECK(standin::control().graphs - graphs == (accumulate == 1 ? 0 : 2));
+      std::fclose(options.progress.stream);
+      const auto lines = lines_of(read_text(folder / "said"));
+      REQUIRE(lines.size() == 4);  // and three epochs
+      const char* const why[] = {
+          "out of memory on stand-in: ", "CUDA has failed: a kernel reports cudaErrorStreamCapture",
+          "CUDA has failed: cudaStreamEndCapture reports cudaErrorStreamCapture",
+          "out of memory on the GPU: cudaGraphInstantiate failed"};
+      CHECK(lines[0].starts_with(
+          fmt::format("window {} is computed without a graph, and so is what else cannot be recorded: {}",
+                      accumulate + 1, why[static_cast<size_t>(fault)])));
+    }
+  }
+}
+
 TEST_CASE("the host looks now and then, and a window that is played is one call") {
   const auto counted = [](bool graph) {
     TinyTraining t({});

@@ -1,9 +1,11 @@
 #include "training/run_ahead.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "framework/hash.h"
 #include "framework/kernels/kernels.h"
+#include "framework/memory.h"
 
 namespace unroll::inline UNROLL_REAL {
 
@@ -26,30 +28,56 @@ void RunAhead::begin_step(const TrainerState& state, int64_t count) {
     kernels().keep(optimizer_.step_values(), carried_[i].data(), kept_[i].data(), kept_[i].size());
 }
 
-void RunAhead::ask(Kind kind, const std::function<void(const WindowFacts&)>& order,
-                   const std::function<WindowFacts()>& work) {
-  const ParameterSet& params = optimizer_.parameters();
+std::string RunAhead::ask(Kind kind, const std::function<void(const WindowFacts&)>& order,
+                          const std::function<WindowFacts()>& work) {
   kind.written = hash_of_nothing;
-  for (const auto& p : params.all())
+  for (const auto& p : optimizer_.parameters().all())
     kind.written = hash_with(kind.written, p->node.gradient.written() ? 1 : 2);
   Known* const known = graphs_ && known_.contains(kind) ? &known_.at(kind) : nullptr;
-  if (!known || (!known->graph && recorded_ == most_graphs)) {
+  if (!known || known->cannot_be_graph || (!known->graph && recorded_ == most_graphs)) {
     const WindowFacts facts = work();  // which calls order() itself, when it knows them
     if (graphs_) known_[kind].facts = facts;
-    return;
+    return "";
   }
   order(known->facts);
   if (!known->graph) {
     // The second time: what is made at first use is there.
-    known->graph.emplace(&optimizer_.step_values()->orders.step, params.step(), work);
-    for (const auto& p : params.all())
-      if (p->node.gradient.written()) known->written.push_back(p.get());
-    ++recorded_;
+    const std::string why_not = record(*known, work);
+    if (known->cannot_be_graph) {
+      work();
+      return std::exchange(one_failed_, true) ? "" : why_not;
+    }
   } else {
     // The next window of the step adds to these gradients, whoever computed them.
     for (Parameter* p : known->written) p->node.gradient.into(p->shape);
   }
   known->graph->play();
+  return "";
+}
+
+std::string RunAhead::record(Known& known, const std::function<WindowFacts()>& work) {
+  ParameterSet& params = optimizer_.parameters();
+  const auto written = [&] {
+    std::vector<Parameter*> result;
+    for (const auto& p : params.all())
+      if (p->node.gradient.written()) result.push_back(p.get());
+    return result;
+  };
+  const std::vector<Parameter*> before = written();
+  try {
+    known.graph.emplace(&optimizer_.step_values()->orders.step, params.step(), work);
+  } catch (const NeedsHost&) { throw; } catch (const Error& error) {
+    synchronize();  // throws where the GPU itself has failed
+    give_back_failed_recording();
+    // Nothing was computed: the gradients are those of the step's windows before, and which there are is put back.
+    params.spend_gradients();
+    for (Parameter* p : before) p->node.gradient.into(p->shape);
+    known.cannot_be_graph = true;
+    return error.what();
+  }
+  known.written = written();
+  ++recorded_;
+  return "";
 }
 
 StepOutcome RunAhead::look() {

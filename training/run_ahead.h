@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "framework/graph.h"
@@ -51,9 +52,10 @@ class RunAhead {
     auto operator<=>(const Kind&) const = default;
   };
   // Asks for a window: `order(facts)` of what the host has to say, then `work()`, which asks for the operations and
-  // returns the facts. Where `work` was recorded it is not called.
-  void ask(Kind kind, const std::function<void(const WindowFacts&)>& order,
-           const std::function<WindowFacts()>& work);
+  // returns the facts. Where `work` was recorded it is not called. A kind that cannot be recorded, for want of memory say, is
+  // asked for in this way ever after: returns why, of the first such kind, else "". Throws what `work` throws, NeedsHost too.
+  std::string ask(Kind kind, const std::function<void(const WindowFacts&)>& order,
+                  const std::function<WindowFacts()>& work);
 
   // Waits for the device. What a step was before which failed; none: all are well.
   bool asked() const { return !before_.empty(); }
@@ -70,8 +72,11 @@ class RunAhead {
   struct Known {
     WindowFacts facts;
     std::optional<Graph> graph;
+    bool cannot_be_graph = false;
     std::vector<Parameter*> written;  // parameters that have a gradient then
   };
+  // Returns "", or why it cannot be recorded.
+  std::string record(Known& known, const std::function<WindowFacts()>& work);
   static constexpr int64_t most_graphs = 64;  // each keeps its memory
 
   Optimizer& optimizer_;
@@ -81,6 +86,7 @@ class RunAhead {
   int64_t reach_ = 1;
   std::map<Kind, Known> known_;
   int64_t recorded_ = 0;
+  bool one_failed_ = false;     // at being recorded
   std::vector<Before> before_;  // of the steps since the last look
 };
 

@@ -453,7 +453,7 @@ void Trainer::skip(const Diverged& reason) {
   ++state_.skipped;
   if (++state_.skipped_in_a_row >= most_skipped)
     throw Diverged(fmt::format("{}; {} steps in a row were left out", reason.what(), most_skipped));
-  notice_ = fmt::format("left out: {}", reason.what());
+  note(fmt::format("left out: {}", reason.what()));
 }
 
 void Trainer::roll_back(const TrainingTask& task, const Diverged& reason) {

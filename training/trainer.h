@@ -71,7 +71,8 @@ struct TrainingTask {
   // Before the first window of an epoch, counted from 1: state to zero. Not asked where training goes on in the middle: what
   // is to hold for an epoch and stands in no checkpoint (Parameter::frozen) is set in `cut`.
   std::function<void(int epoch)> begin_epoch = {};
-  // Is recorded, with dropout. Asked a second time for the same windows where the gradient was not finite.
+  // Is recorded, with dropout. Asked a second time for the same windows where the gradient was not finite, and for one whose
+  // graph could not be recorded.
   std::function<WindowLoss(int64_t window)> loss = {};
   // Where there is one, it is called before `loss`: brings the window's data to where `loss` finds those of any window,
   // and returns a number that is the same for windows of which `loss` asks for the same operations, on memory in the same
@@ -119,7 +120,8 @@ struct TrainerOptions {
   int64_t log_every = 100;        // steps of an interval of the log
   WindowSizes window_sizes = {};  // for the advice where memory runs out
   // On a GPU: windows are recorded the second time that one of their kind comes, as CUDA graphs, and played from then on.
-  // The same bits, and a host that has less to do. Needs TrainingTask::load, and a `loss` that reads nothing on the host.
+  // The same bits, and a host that has less to do. Needs TrainingTask::load, and a `loss` that reads nothing on the host. What
+  // cannot be recorded for another reason (there is no memory for it) is computed as without, which is said once.
   bool graph = false;
 };
 
@@ -215,6 +217,7 @@ class Trainer {
   void write(LogRecord record);
   void print(const EpochReport& report) const;
   void say(const std::string& line) const;
+  void note(const std::string& line) { notice_ += (notice_.empty() ? "" : "\n") + line; }
   double shown(double mean) const;  // a mean loss as it is shown
 
   Optimizer& optimizer_;

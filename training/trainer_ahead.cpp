@@ -1,5 +1,8 @@
 // The trainer on a GPU: steps that are asked for without waiting for what became of the last.
 #include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "framework/kernels/kernels.h"
 #include "framework/profile.h"
@@ -16,7 +19,9 @@ void Trainer::ask_for_step(const TrainingTask& task) {
   ahead_->begin_step(state_, times_.count);
   for (int64_t window = begin; window < end; ++window) {
     const bool last = window + 1 == end;
+    bool ordered = false;  // a window whose recording fails is asked for once more
     const auto order = [&](const RunAhead::WindowFacts& facts) {
+      if (std::exchange(ordered, true)) return;
       count += facts.count;
       rate_factor += facts.rate_factor;
       if (last)
@@ -25,19 +30,21 @@ void Trainer::ask_for_step(const TrainingTask& task) {
         optimizer_.order_window();
     };
     const auto part = static_cast<uint32_t>(window - begin);
-    ahead_->ask({.of_task = task.load ? task.load(window) : 0,
-                 .part = part,
-                 .last = last,
-                 .form = optimizer_.form(),
-                 .scale = loss ? loss->scale : 1},
-                order, [&] {
-                  try {
-                    return ask_for_window(task, window, part, order, last);
-                  } catch (...) {
-                    optimizer_.parameters().spend_gradients();
-                    throw;
-                  }
-                });
+    try {
+      const std::string why_not =
+          ahead_->ask({.of_task = task.load ? task.load(window) : 0,
+                       .part = part,
+                       .last = last,
+                       .form = optimizer_.form(),
+                       .scale = loss ? loss->scale : 1},
+                      order, [&] { return ask_for_window(task, window, part, order, last); });
+      if (!why_not.empty())
+        note(fmt::format("window {} is computed without a graph, and so is what else cannot be recorded: {}",
+                         window + 1, why_not));
+    } catch (...) {
+      optimizer_.parameters().spend_gradients();
+      throw;
+    }
   }
   optimizer_.finish_step();
   if (loss) loss->succeeded();
@@ -63,6 +70,7 @@ RunAhead::WindowFacts Trainer::ask_for_window(const TrainingTask& task, int64_t 
                          static_cast<double>(loss.count), largest, optimizer_.step_values());
       tape.backward(loss.objective, loss_scale() ? static_cast<real>(loss_scale()->scale) : 1);
     } catch (const MemoryRefused& refusal) {
+      if (recording_graph()) throw;  // it may well fit without
       throw OutOfMemory(memory_advice(refusal, tape, bytes_of_slabs(), options_.window_sizes));
     }
   }

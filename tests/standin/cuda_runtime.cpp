@@ -301,9 +301,12 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   require_stream("cudaStreamEndCapture", stream);
   if (!captured) stop("cudaStreamEndCapture: the stream is not captured");
-  *graph = reinterpret_cast<cudaGraph_t>(captured.release());
+  const std::unique_ptr<Graph> ended = std::move(captured);
+  *graph = nullptr;
+  if (const cudaError_t status = reach()) return status;
+  *graph = reinterpret_cast<cudaGraph_t>(new Graph(std::move(*ended)));
   graphs.insert(*graph);
-  return reach();
+  return cudaSuccess;
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* instance, cudaGraph_t graph, unsigned long long) {
   if (const cudaError_t status = reach()) return status;
