@@ -16,8 +16,9 @@
 // stream starts from an empty state, so what is exact is batch 1.
 //
 // A window's two blocks are int32 [steps, batch], time first, in buffers of the BpttWindows: valid until the
-// next window is taken, which on a GPU is after the backward. Nothing is allocated after construction, but by cut(), which makes windows of other
-// lengths. The tokens must outlive it.
+// next window is taken, which on a GPU is after the backward. There kernels read a copy that at() makes: whoever changes
+// tokens of a window calls renew() before it is used. Nothing is allocated after construction, but by cut(), which makes
+// windows of other lengths. The tokens must outlive it.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +44,8 @@ struct WindowOptions {
 inline constexpr int32_t ignored_target = -1;
 
 struct Window {
-  IdTensor input, target;  // both [steps, batch], the last window's with fewer steps
+  IdTensor input,
+      target;  // both [steps, batch], the last window's with fewer steps; changed: BpttWindows::renew()
 };
 
 class BpttWindows {
@@ -77,7 +79,7 @@ class BpttWindows {
   int64_t targets() const { return targets_; }
   int batch() const { return options_.batch; }
 
-  // Window k, 0 <= k < count(), in any order.
+  // Window k, 0 <= k < count(), in any order. Its tokens may be changed: then see renew().
   Window at(int64_t k) {
     require(k >= 0 && k < count(), "windows: no window {}, there are {}", k, count());
     const int64_t begin = begin_of(k);
@@ -94,9 +96,12 @@ class BpttWindows {
         window_.target.data()[to] = inside ? tokens_[static_cast<std::size_t>(at + shift_)] : ignored_target;
       }
     }
-    input_on_device_.renew(), target_on_device_.renew();
+    renew();
     return {window_.input.slice(0, steps), window_.target.slice(0, steps)};
   }
+  // After a change to tokens of the window taken last (words dropped from its input, targets to be ignored): a GPU has a copy of
+  // them, which is as they are now from here on. On a CPU there is nothing to do.
+  void renew() const { input_on_device_.renew(), target_on_device_.renew(); }
   // The same for windows of the same size, in the same buffers, of which as many targets are scored: for them a graph of
   // one does (TrainingTask::load). `window` is the one taken last.
   int64_t kind_of(const Window& window) const {

@@ -216,7 +216,7 @@ class DeviceIds {
   Memory copy_;
 };
 
-// Tokens as kernels see them: the copy that they have, or one that is made now.
+// Tokens as kernels see them: the copy that they have, as it was renewed last, or one that is made now.
 class KernelIds {
  public:
   explicit KernelIds(const IdTensor& ids) : ids_(ids), data_(ids.data()) {

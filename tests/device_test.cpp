@@ -264,6 +264,24 @@ TEST_CASE("what is on its way to the device may be changed at once, however larg
               {"signal 6", "may change these bytes before the device has read them"}) == "");
 }
 
+TEST_CASE("tokens that a loop changes in a window are seen once it is renewed") {
+  CHECK(on_gpu_in_child([] {
+          const std::vector<int32_t> text = {1, 2, 3, 4, 5, 6, 7};
+          BpttWindows windows(text, {.batch = 1, .steps = 3});
+          ParameterSet params;
+          const Embedding embed(params / "embed", {.vocab = 8, .dim = 2});
+          const auto seen = [&](const Window& window) { return embed(window.input).value().to_host(); };
+          const Window window = windows.at(1);
+          const auto before = seen(window);
+          window.input.data()[2] = 0;
+          const bool copy = seen(window) == before;
+          windows.renew();
+          const auto after = seen(window);
+          const auto expected = embed(ids({3, 1}, {4, 5, 0})).value().to_host();
+          return fmt::format("{} {} {}", copy, after == before, after == expected);
+        }) == "true false true");
+}
+
 TEST_CASE("code on the host that reaches for device memory crashes on the spot") {
   CHECK(
       on_gpu_in_child([] { return std::to_string(Tensor::zeros({2}).data()[0]); }).starts_with("signal 11"));
