@@ -1,6 +1,8 @@
 #include "layers/cudnn_algorithm.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 
 #include "framework/clock.h"
 #include "framework/device.h"
@@ -58,10 +60,25 @@ std::vector<MeasuredAlgorithm> measure(Config config, int steps, int batch, std:
   return result;
 }
 
+// Before version 9 cuDNN's products are cuBLAS's on several streams, and which of its buffers, and so which kernel, one of them
+// gets may differ from time to time, unless all have one size ("cuDNN 8 Release Notes", limitations; "cuBLAS Library", results
+// reproducibility).
+void require_repeatable() {
+  const EngineFacts facts = engine_facts();
+  const char* const variable = std::getenv("CUBLAS_WORKSPACE_CONFIG");
+  const std::string_view value = variable ? variable : "";
+  require_input(facts.cudnn >= 90'000 || value == ":16:8" || value == ":4096:2",
+                "deterministic: cuDNN {} may have other bits each time unless the environment has "
+                "CUBLAS_WORKSPACE_CONFIG=:4096:2 (or :16:8); the engine 'fused' does without",
+                facts.cudnn / 1000);
+}
+
 template <class Config, class Choose>
 std::optional<CudnnAlgorithm> without_measuring(const Config& config, int steps, int batch,
                                                 bool deterministic, Choose choose) {
   const WindowFacts window{.steps = steps, .batch = batch};
+  if (deterministic && choose(config, engine_facts(), window).engine == LstmEngine::cudnn)
+    require_repeatable();
   if (config.algorithm != CudnnAlgorithm::automatic) return config.algorithm;
   if (choose(config, engine_facts(), window).engine != LstmEngine::cudnn) return CudnnAlgorithm::automatic;
   return deterministic ? std::optional(CudnnAlgorithm::standard) : std::nullopt;

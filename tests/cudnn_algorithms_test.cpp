@@ -1,6 +1,7 @@
 // Which of cuDNN's algorithms a layer is trained with: what measuring them finds, and where nothing is measured.
 #include "layers/cudnn_algorithm.h"
 #include "tests/cudnn_cases.h"
+#include "tests/environment.h"
 
 using namespace unroll;
 
@@ -100,6 +101,24 @@ TEST_CASE("what is trained with is to be measured, documented, or what was asked
   };
   CHECK(known(false) == std::nullopt);
   CHECK(known(true) == CudnnAlgorithm::standard);
+  {
+    // Of a cuDNN that promises the same bits under a condition only.
+    const Fresh fresh;
+    cudnn().version = 8'907;
+    for (const char* wrong : {static_cast<const char*>(nullptr), "", ":4096:8"}) {
+      const EnvironmentVariable environment("CUBLAS_WORKSPACE_CONFIG", wrong);
+      CHECK(lacks(input_error_of([&] { known(true); }),
+                  {"deterministic: cuDNN 8 ", "CUBLAS_WORKSPACE_CONFIG=:4096:2"}) == "");
+      CHECK(known(false) == std::nullopt);
+      config.engine = LstmEngine::fused;
+      CHECK(known(true) == CudnnAlgorithm::automatic);
+      config.engine = LstmEngine::automatic;
+    }
+    for (const char* right : {":4096:2", ":16:8"}) {
+      const EnvironmentVariable environment("CUBLAS_WORKSPACE_CONFIG", right);
+      CHECK(known(true) == CudnnAlgorithm::standard);
+    }
+  }
   config.algorithm = CudnnAlgorithm::persistent_dynamic;
   CHECK(known(false) == CudnnAlgorithm::persistent_dynamic);
   CHECK(known(true) == CudnnAlgorithm::persistent_dynamic);
