@@ -53,9 +53,10 @@ class PackedMatrix {
 // What its memory takes for so many rows and columns, in the process's precision.
 int64_t packed_bytes(int64_t rows, int64_t cols);
 
-// c = a b, or c += a b.   a [m, k], b [k, n], c [m, n]. Throws if the sizes do not fit. An element's bits
+// c = a b, or c += a b.   a [m, k], b [k, n], c [m, n]. Throws if the sizes do not fit. On a CPU an element's bits
 // depend on its row of a and its column of b alone: not on threads, on m and n, or on b being packed; but for one or two
-// rows in float on a CPU that meet an unpacked transposed b, whose sums have an order of their own.
+// rows in float that meet an unpacked transposed b, whose sums have an order of their own. On a GPU they depend on the sizes
+// too, by which cuBLAS chooses among its kernels; the same product has the same bits each time.
 void gemm(const Matrix& a, const Matrix& b, const Into& c);
 void gemm(const Matrix& a, const PackedMatrix& b, const Into& c);
 // c = a b + bias, the same in every row.   bias [n]

@@ -120,8 +120,9 @@ struct TrainerOptions {
   int64_t log_every = 100;        // steps of an interval of the log
   WindowSizes window_sizes = {};  // for the advice where memory runs out
   // On a GPU: windows are recorded the second time that one of their kind comes, as CUDA graphs, and played from then on.
-  // The same bits, and a host that has less to do. Needs TrainingTask::load, and a `loss` that reads nothing on the host. What
-  // cannot be recorded for another reason (there is no memory for it) is computed as without, which is said once.
+  // The same bits (of our own kernels and of cuBLAS; of cuDNN that was not measured), and a host that has less to do. Needs
+  // TrainingTask::load, and a `loss` that reads nothing on the host. What cannot be recorded for another reason (there is no
+  // memory for it) is computed as without, which is said once.
   bool graph = false;
 };
 

@@ -24,8 +24,8 @@ cudaStream_t stream();
 // Puts cuBLAS's work there; made at first use. Throws Error, naming what is missing.
 cublasHandle_t cublas_handle();
 
-// Memory of the device for one call: whoever asks next gets the same. It grows, and never shrinks; what it was before
-// stays, as graphs that were recorded use it.
+// Memory of the device for one call: whoever asks next gets the same. It grows, and never shrinks; once anything was recorded,
+// what it was before stays, as graphs may use it.
 void* workspace(std::size_t bytes);
 
 // While work is recorded as a graph: where the number of the step will stand when it plays, and what it is now. Else null.
