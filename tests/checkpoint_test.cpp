@@ -87,6 +87,30 @@ TEST_CASE("a checkpoint gives everything back in its bits, and its weights have 
   }
 }
 
+TEST_CASE("what a part of a state_dict does not fill stays as it is, biases too") {
+  ParameterSet params;
+  const Lstm lstm(params / "lstm", {.input = 3, .hidden = 4});
+  const Gru gru(params / "gru", {.input = 3, .hidden = 4});
+  const Dense out(params / "out", {.in = 4, .out = 2});
+  const Tensor before = params.values().clone();
+  { const Tensor of_other_numbers = Tensor::full({16}, 100); }  // what the pool hands out next holds them
+  load_state_dict(
+      [](const std::string& name, const Tensor& into) {
+        if (name == "out.weight") into.fill(7);
+        if (name == "lstm.bias_hh_l0") into.fill(1);
+      },
+      params);
+  const auto was = [&](const char* name) {
+    const Parameter& p = params.at(name);
+    return before.slice(static_cast<int>(p.offset), static_cast<int>(p.offset + p.size())).to_host();
+  };
+  for (const char* name : {"lstm.weight_ih_l0", "gru.bias_l0", "gru.bias_hn_l0", "out.bias"})
+    CHECK(params.at(name).leaf_value().to_host() == was(name));
+  for (const real x : params.at("out.weight").leaf_value().to_host()) CHECK(x == 7);
+  const auto bias = params.at("lstm.bias_l0").leaf_value().to_host(), old = was("lstm.bias_l0");
+  for (size_t i = 0; i < bias.size(); ++i) CHECK(bias[i] == old[i] + 1);
+}
+
 TEST_CASE("every parameter is in a state_dict, also a bias_hn that is no end of another") {
   ParameterSet params;
   params.add("cell.bias_hn_l0", {3}, Init::constant(1));

@@ -96,7 +96,9 @@ void load_state_dict(const std::function<void(const std::string& name, const Ten
     const Tensor& value = p->leaf_value();
     load(names.name, value);
     if (names.second.empty()) continue;
-    const Tensor second(p->shape);
+    // As it is where it is not loaded: nothing to add, and the end that a parameter has.
+    const Tensor second = Tensor::zeros(p->shape);
+    if (names.last) end_of(second, *names.last).copy_from(names.last->leaf_value());
     load(names.second, second);
     if (names.last) {
       names.last->leaf_value().copy_from(end_of(second, *names.last));

@@ -24,7 +24,11 @@ std::vector<NamedTensor> state_dict(const ParameterSet& params);
 // differ; nothing was changed then, unless the file could not be read to its end.
 std::vector<std::string> load_state_dict(const SafetensorsFile& file, ParameterSet& params);
 // The same from anywhere: `load` fills the tensor of a name, and is called for each that state_dict would
-// give.
+// give. What it does not fill stays as it is, so it may take a part of another model, or other names:
+//
+//   load_state_dict([&](const std::string& name, const Tensor& into) {
+//     if (name.starts_with("embed.")) file.load_into("encoder." + name, into);
+//   }, model.params);
 void load_state_dict(const std::function<void(const std::string& name, const Tensor& into)>& load,
                      ParameterSet& params);
 
