@@ -57,9 +57,27 @@ void require_targets(const Shape& logits, int classes, const IdTensor& target,
   require(!options.weights.defined() || options.weights.shape() == target.shape(),
           "softmax_cross_entropy: weights {} must have the shape of the targets {}", options.weights.shape(),
           target.shape());
+  require(!options.class_weights.defined() || options.class_weights.shape() == Shape{classes},
+          "softmax_cross_entropy: class weights {} must be [{}] for logits {}", options.class_weights.shape(),
+          classes, logits);
   for (int32_t id : target.span())
     require(id == options.ignore_index || (id >= 0 && id < classes),
             "softmax_cross_entropy: target {} is not in 0 … {} of logits {}", id, classes - 1, logits);
+}
+
+// Weights of targets alone: those of their classes are in them.
+CrossEntropyOptions with_weights_of_targets(const IdTensor& target, CrossEntropyOptions options) {
+  if (!options.class_weights.defined()) return options;
+  const Tensor weights(target.shape());
+  {
+    const auto of_class = options.class_weights.on_host();
+    const auto result = weights.on_host(Access::overwrite);
+    for (int64_t r = 0; r < target.size(); ++r)
+      result[r] = target.data()[r] == options.ignore_index ? 0 : of_class[target.data()[r]];
+  }
+  options.weights = options.weights.defined() ? mul(weights, options.weights).value() : weights;
+  options.class_weights = {};
+  return options;
 }
 
 // What the sum of losses is multiplied with: 1, or one over the weight of all scored targets (0 if that is 0).
@@ -82,10 +100,11 @@ double normalizer(const IdTensor& target, const CrossEntropyOptions& options) {
 }  // namespace
 
 // loss = Σ_r w_r (log Σ_k exp x[r,k] - x[r,t_r]) / Σ w        dx = w_r (softmax(x) - onehot(t)) / Σ w
-Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const CrossEntropyOptions& options) {
+Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const CrossEntropyOptions& given) {
   require(logits.shape().rank() >= 1, "softmax_cross_entropy: logits {} have no dimension of classes",
           logits.shape());
-  require_targets(logits.shape(), logits.dim(-1), target, options);
+  require_targets(logits.shape(), logits.dim(-1), target, given);
+  const CrossEntropyOptions options = with_weights_of_targets(target, given);
   const double norm = normalizer(target, options);
   const bool gradient = recorded("softmax_cross_entropy", inputs(logits));
   const EarlyGradient dx = gradient ? EarlyGradient(logits) : EarlyGradient();
@@ -117,12 +136,13 @@ static double scale_of_products(double norm, const CrossEntropyOptions& options)
 //   dx = d w      dw += dᵀ x      db += Σ_rows d
 // The gradients form while a chunk is in cache: what they are multiplied with is not known yet.
 Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTensor& target,
-                          const CrossEntropyOptions& options) {
+                          const CrossEntropyOptions& given) {
   require(
       w.shape().rank() == 2 && x.shape().rank() >= 1 && x.dim(-1) == w.dim(1) && b.shape() == Shape{w.dim(0)},
       "softmax_cross_entropy: x {} does not fit weights {} and bias {}", x.shape(), w.shape(), b.shape());
   const int in = w.dim(1), classes = w.dim(0), rows = static_cast<int>(target.size());
-  require_targets(x.shape().with(-1, classes), classes, target, options);
+  require_targets(x.shape().with(-1, classes), classes, target, given);
+  const CrossEntropyOptions options = with_weights_of_targets(target, given);
   const bool gradient = recorded("softmax_cross_entropy", inputs(x, w, b));
   const double norm = normalizer(target, options), scaled = scale_of_products(norm, options);
   const KernelIds targets(target);
@@ -165,52 +185,83 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
   });
 }
 
+// What the mean divides by: the weight of all targets. 0 where they have none.
+static double weight_of(const char* name, const Shape& targets, const Tensor& weights) {
+  require(weights.defined() || targets.size() > 0, "{}: the mean over no targets, {}", name, targets);
+  double total = 0;
+  if (weights.defined())
+    for (const real w : weights.on_host()) total += static_cast<double>(w);
+  return weights.defined() ? total : static_cast<double>(targets.size());
+}
+
+// The sum of losses, or their mean: Σ w loss / Σ w, 0 where all weights are.
+static Var reduced(const char* name, const Var& losses, const ElementLossOptions& options) {
+  const Tensor& weights = options.weights;
+  require(!weights.defined() || weights.shape() == losses.shape(),
+          "{}: weights {} must have the shape of the targets {}", name, weights.shape(), losses.shape());
+  if (options.reduction == Reduction::sum) return sum(weights.defined() ? losses * weights : losses);
+  const double weight = weight_of(name, losses.shape(), weights);
+  return weights.defined() ? scale(sum(losses * weights), static_cast<real>(weight != 0 ? 1 / weight : 0))
+                           : mean(losses);
+}
+
+static void require_target(const char* name, const char* what, const Var& x, const Tensor& target) {
+  require(target.defined(), "{}: the targets are empty: nothing was assigned to them", name);
+  require(x.shape() == target.shape(), "{}: {} {} and target {} differ in shape", name, what, x.shape(),
+          target.shape());
+}
+
 // loss = mean of p t softplus(-x) + (1-t) softplus(x)        dx = (1-t) σ(x) - p t σ(-x), over n for the mean
 Var binary_cross_entropy(const Var& logits, const Tensor& target, const BinaryCrossEntropyOptions& options) {
-  require(target.defined(), "binary_cross_entropy: the targets are empty: nothing was assigned to them");
-  require(logits.shape() == target.shape(), "binary_cross_entropy: logits {} and targets {} differ in shape",
-          logits.shape(), target.shape());
-  Tensor y(logits.shape());
+  require_target("binary_cross_entropy", "logits", logits, target);
   const real p = options.pos_weight;
+  require(p > 0 && std::isfinite(p), "binary_cross_entropy: pos_weight {} is not a positive number", p);
+  Tensor y(logits.shape());
   kernels().binary_cross_entropy(logits.value().data(), target.data(), p, y.data(), y.size());
   const Var each = record("binary_cross_entropy", y, inputs(logits), [=](const Var& y) {
     const Into dx = logits.gradient();
     kernels().binary_cross_entropy_gradient(logits.value().data(), target.data(), p, y.grad().data(),
                                             dx.tensor.data(), target.size(), dx.add);
   });
-  return options.reduction == Reduction::mean ? mean(each) : sum(each);
+  return reduced("binary_cross_entropy", each, {options.reduction, options.weights});
 }
 
 // loss = mean of q d + relu(-d), d = t - x        dx = 1 - q where x is above t, else -q; over n for the mean
 Var quantile_loss(const Vars& predictions, const Tensor& target, std::span<const double> quantiles,
-                  Reduction reduction) {
+                  const ElementLossOptions& options) {
   require(!predictions.empty() && predictions.size() == quantiles.size(),
           "quantile_loss: {} predictions for {} quantiles", predictions.size(), quantiles.size());
-  require(target.size() > 0 || reduction == Reduction::sum, "quantile_loss: the mean over no targets, {}",
-          target.shape());
   Vars losses;
   for (size_t k = 0; k < predictions.size(); ++k) {
-    require(predictions[k].shape() == target.shape(),
-            "quantile_loss: prediction {} and target {} differ in shape", predictions[k].shape(),
-            target.shape());
+    require_target("quantile_loss", "prediction", predictions[k], target);
     require(quantiles[k] > 0 && quantiles[k] < 1, "quantile_loss: quantile {} is not in (0, 1)",
             quantiles[k]);
     const Var d = sub(target, predictions[k]);
-    losses.push_back(sum(scale(d, static_cast<real>(quantiles[k])) + relu(-d)));
+    const Var each = scale(d, static_cast<real>(quantiles[k])) + relu(-d);
+    losses.push_back(reduced("quantile_loss", each, {Reduction::sum, options.weights}));
   }
   const Var total = losses.size() == 1 ? losses[0] : sum(stack(losses));
-  const auto count = static_cast<double>(target.size()) * static_cast<double>(losses.size());
-  return reduction == Reduction::sum ? total : scale(total, static_cast<real>(1 / count));
+  if (options.reduction == Reduction::sum) return total;
+  const double weight =
+      weight_of("quantile_loss", target.shape(), options.weights) * static_cast<double>(losses.size());
+  return scale(total, static_cast<real>(weight != 0 ? 1 / weight : 0));
 }
 
 // loss = mean of (x - t)²        dx = 2 (x - t), over n for the mean
-Var mean_squared_error(const Var& prediction, const Tensor& target, Reduction reduction) {
-  require(prediction.shape() == target.shape(),
-          "mean_squared_error: prediction {} and target {} differ in shape", prediction.shape(),
-          target.shape());
+Var mean_squared_error(const Var& prediction, const Tensor& target, const ElementLossOptions& options) {
+  require_target("mean_squared_error", "prediction", prediction, target);
   const Var difference = sub(prediction, target);
-  const Var square = mul(difference, difference);
-  return reduction == Reduction::mean ? mean(square) : sum(square);
+  return reduced("mean_squared_error", mul(difference, difference), options);
+}
+
+// loss = mean of z² / 2 + log s + log(2π) / 2, z = (t - m) / s        dm = -z / s      ds = (1 - z²) / s
+Var gaussian_loss(const Var& mean, const Var& deviation, const Tensor& target,
+                  const ElementLossOptions& options) {
+  require_target("gaussian_loss", "mean", mean, target);
+  require_target("gaussian_loss", "deviation", deviation, target);
+  const Var z = sub(target, mean) / deviation;
+  const real half_log_two_pi = real(0.91893853320467274);
+  return reduced("gaussian_loss", z * z * real(0.5) + log(deviation) + half_log_two_pi, options);
 }
 
 }  // namespace unroll::inline UNROLL_REAL

@@ -17,6 +17,7 @@ struct CrossEntropyOptions {
   Reduction reduction = Reduction::mean;
   int32_t ignore_index = -1;  // targets that are not scored
   Tensor weights = {};        // one per target, shape of the targets; empty: all 1
+  Tensor class_weights = {};  // [classes], that of each target's class beside its own; empty: all 1
   int chunk_rows = 0;         // rows of logits in memory at a time; 0: chosen by the size of a row
 };
 
@@ -30,19 +31,30 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
 
 struct BinaryCrossEntropyOptions {
   Reduction reduction = Reduction::mean;
-  real pos_weight = 1;  // factor of the loss where target is 1
+  real pos_weight = 1;  // factor of the loss where target is 1; positive
+  Tensor weights = {};  // of the logits' shape, 0 where there is nothing to score; empty: all 1
 };
 // -[pos_weight·t·log σ(x) + (1-t)·log(1-σ(x))] in nats; target of the logits' shape, in [0, 1]
 Var binary_cross_entropy(const Var& logits, const Tensor& target,
                          const BinaryCrossEntropyOptions& options = {});
 
+struct ElementLossOptions {
+  Reduction reduction = Reduction::mean;
+  Tensor weights = {};  // of the target's shape, 0 where there is nothing to score; empty: all 1
+};
+
 // max(q·d, (q-1)·d) of d = target - prediction, least where the share q of targets lies below the prediction
 // (Koenker and Bassett 1978). predictions: one of the target's shape for each q of `quantiles`, in (0, 1). The mean
 // is also over quantiles.
 Var quantile_loss(const Vars& predictions, const Tensor& target, std::span<const double> quantiles,
-                  Reduction reduction = Reduction::mean);
+                  const ElementLossOptions& options = {});
 
 // (prediction - target)²
-Var mean_squared_error(const Var& prediction, const Tensor& target, Reduction reduction = Reduction::mean);
+Var mean_squared_error(const Var& prediction, const Tensor& target, const ElementLossOptions& options = {});
+
+// -log of the normal density of each target, in nats:  ((target - mean) / deviation)² / 2 + log deviation + log(2π) / 2.
+// mean and deviation, which is to be positive, of the target's shape.
+Var gaussian_loss(const Var& mean, const Var& deviation, const Tensor& target,
+                  const ElementLossOptions& options = {});
 
 }  // namespace unroll::inline UNROLL_REAL

@@ -18,10 +18,41 @@ void contribute(const Tensor& d, const Var& x) {
 
 // --- products ---------------------------------------------------------------------------------------------------
 
+// The matrices of a batch [..., rows, cols], one behind the other.
+static Tensor as_matrices(const Tensor& x, int count) { return x.reshape({count, x.dim(-2), x.dim(-1)}); }
+
+// y[i] = a[i] b[i]        da[i] = dy[i] b[i]ᵀ      db[i] = a[i]ᵀ dy[i]
+static Var matmul_of_batches(const Var& a, const Var& b) {
+  bool fits = a.shape().rank() == b.shape().rank() && a.dim(-1) == b.dim(-2);
+  int64_t matrices = 1;
+  for (int i = 0; fits && i + 2 < a.shape().rank(); ++i) fits = a.dim(i) == b.dim(i), matrices *= a.dim(i);
+  require(fits, "matmul: a {} [..., m, k] and b {} [..., k, n] must agree in k and in all dimensions before",
+          a.shape(), b.shape());
+  require(matrices <= INT_MAX, "matmul: a {} has more than {} matrices", a.shape(), INT_MAX);
+  const int n = static_cast<int>(matrices);
+  Tensor y(a.shape().with(-1, b.dim(-1)));
+  const Tensor as = as_matrices(a.value(), n), bs = as_matrices(b.value(), n), ys = as_matrices(y, n);
+  for (int i = 0; i < n; ++i) gemm(as[i], bs[i], overwrite(ys[i]));
+  return record("matmul", y, inputs(a, b), [=](const Var& y) {
+    const Tensor dy = as_matrices(y.grad(), n);
+    if (a.wants_grad()) {
+      const auto [da, add] = a.gradient();
+      for (int i = 0; i < n; ++i) gemm(dy[i], transposed(bs[i]), {as_matrices(da, n)[i], add});
+    }
+    if (b.wants_grad()) {
+      const auto [db, add] = b.gradient();
+      for (int i = 0; i < n; ++i) gemm(transposed(as[i]), dy[i], {as_matrices(db, n)[i], add});
+    }
+  });
+}
+
 // y = a b        da = dy bᵀ      db = aᵀ dy
 Var matmul(const Var& a, const Var& b) {
-  require(b.shape().rank() == 2 && a.shape().rank() >= 2 && a.dim(-1) == b.dim(0),
-          "matmul: last dimension of a {} must equal rows of b {}", a.shape(), b.shape());
+  require(a.shape().rank() >= 2 && b.shape().rank() >= 2,
+          "matmul: a {} and b {} must have two dimensions at least", a.shape(), b.shape());
+  if (b.shape().rank() > 2) return matmul_of_batches(a, b);
+  require(a.dim(-1) == b.dim(0), "matmul: last dimension of a {} must equal rows of b {}", a.shape(),
+          b.shape());
   Tensor y(a.shape().with(-1, b.dim(1)));
   gemm(a.value(), b.value(), overwrite(y));
   return record("matmul", y, inputs(a, b), [=](const Var& y) {
@@ -31,8 +62,9 @@ Var matmul(const Var& a, const Var& b) {
 }
 
 static void require_linear(const Var& x, const Var& w) {
-  require(w.shape().rank() == 2 && x.shape().rank() >= 1 && x.dim(-1) == w.dim(1),
-          "linear: last dimension of x {} must equal columns of w {}", x.shape(), w.shape());
+  if (w.shape().rank() == 2 && x.shape().rank() >= 1 && x.dim(-1) == w.dim(1)) return;
+  throw Error(fmt::format("linear: last dimension of x {} must equal columns of w {}{}", x.shape(), w.shape(),
+                          of_leaf(w)));
 }
 
 // y = x wᵀ + b        dx = dy w      dw = dyᵀ x      db = Σ_rows dy
@@ -81,24 +113,38 @@ Var log(const Var& x) { return unary(Unary::log, x); }
 Var sqrt(const Var& x) { return unary(Unary::sqrt, x); }
 Var sigmoid(const Var& x) { return unary(Unary::sigmoid, x); }
 Var tanh(const Var& x) { return unary(Unary::tanh, x); }
+Var softplus(const Var& x) { return unary(Unary::softplus, x); }
 Var relu(const Var& x) { return unary(Unary::relu, x); }
+Var abs(const Var& x) { return unary(Unary::abs, x); }
 
-// True if `small` is the end of `large`, so that it can be repeated over the dimensions before it.
-static bool repeats_in(const Shape& small, const Shape& large) {
-  if (small.size() == 1 && small.rank() <= large.rank()) return true;
-  if (small.rank() > large.rank()) return false;
-  for (int i = 1; i <= small.rank(); ++i)
-    if (small[-i] != large[-i]) return false;
+// Of what two shapes make together, each repeated where its extent is 1 or missing.
+static Shape common_shape(const char* name, const Shape& a, const Shape& b) {
+  const Shape &longer = a.rank() >= b.rank() ? a : b, &shorter = a.rank() >= b.rank() ? b : a;
+  Shape result = longer;
+  for (int i = 1; i <= shorter.rank(); ++i) {
+    require(
+        shorter[-i] == longer[-i] || shorter[-i] == 1 || longer[-i] == 1,
+        "{}: shapes {} and {} do not agree: counted from the last, extents must be equal or one of them 1",
+        name, a, b);
+    if (longer[-i] == 1) result = result.with(-i, shorter[-i]);
+  }
+  return result;
+}
+// True if x is the end of `whole` but for ones before it: kernels repeat it over the dimensions before.
+static bool is_end_of(const Shape& x, const Shape& whole) {
+  int begin = 0;
+  while (begin < x.rank() && x[begin] == 1) ++begin;
+  for (int i = 1; i <= x.rank() - begin; ++i)
+    if (x[-i] != whole[-i]) return false;
   return true;
 }
 
 // y = a ∘ b           da = dy ∂f/∂a, summed over repeats;  db alike
 static Var binary(const char* name, Binary f, const Var& a, const Var& b) {
-  const bool b_in_a = repeats_in(b.shape(), a.shape());
-  require(b_in_a || repeats_in(a.shape(), b.shape()),
-          "{}: shapes {} and {} are neither equal nor is one the end of the other", name, a.shape(),
-          b.shape());
-  Tensor y(b_in_a ? a.shape() : b.shape());
+  const Shape shape = common_shape(name, a.shape(), b.shape());
+  if (!is_end_of(a.shape(), shape)) return binary(name, f, broadcast_to(a, shape), b);
+  if (!is_end_of(b.shape(), shape)) return binary(name, f, a, broadcast_to(b, shape));
+  Tensor y(shape);
   const int64_t n = y.size();
   kernels().binary(f, a.value().data(), a.value().size(), b.value().data(), b.value().size(), y.data(), n);
   return record(name, y, inputs(a, b), [=](const Var& y) {
@@ -120,6 +166,8 @@ Var add(const Var& a, const Var& b) { return binary("add", Binary::add, a, b); }
 Var sub(const Var& a, const Var& b) { return binary("sub", Binary::sub, a, b); }
 Var mul(const Var& a, const Var& b) { return binary("mul", Binary::mul, a, b); }
 Var div(const Var& a, const Var& b) { return binary("div", Binary::div, a, b); }
+Var maximum(const Var& a, const Var& b) { return binary("maximum", Binary::max, a, b); }
+Var minimum(const Var& a, const Var& b) { return binary("minimum", Binary::min, a, b); }
 
 // y = factor · x + constant        dx = factor · dy
 static Var affine(const char* name, const Var& x, real factor, real constant) {
@@ -184,6 +232,7 @@ void require_axis(const char* name, const Var& x, int axis) {
 }
 
 Var flat(const char* name, const Var& x) {
+  recorded(name, inputs(x));  // else what is wrong with x would be told of the reshape
   require(x.value().size() <= INT_MAX, "{}: x {} has more than {} elements", name, x.shape(), INT_MAX);
   return reshape(x, {static_cast<int>(x.value().size())});
 }

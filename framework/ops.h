@@ -14,16 +14,19 @@
 namespace unroll::inline UNROLL_REAL {
 
 // --- products ---------------------------------------------------------------------------------------------------
-Var matmul(const Var& a, const Var& b);                // a [..., k], b [k, n] -> [..., n]
+// a [..., k], b [k, n] -> [..., n]; or a matrix of b for each of a: a [..., m, k], b [..., k, n] -> [..., m, n]
+Var matmul(const Var& a, const Var& b);
 Var linear(const Var& x, const Var& w, const Var& b);  // x [..., in], w [out, in], b [out] -> x wᵀ + b
 Var linear(const Var& x, const Var& w);                // without bias
 
 // --- elements -----------------------------------------------------------------------------------------------------
-// Equal shapes, or one operand repeated: its shape is the end of the other's ([20, 5] with [5]), or a single number.
+// Extents of the two shapes are equal, counted from the last; where one is 1 or missing, that operand is repeated.
 Var add(const Var& a, const Var& b);
 Var sub(const Var& a, const Var& b);
 Var mul(const Var& a, const Var& b);
 Var div(const Var& a, const Var& b);
+Var maximum(const Var& a, const Var& b);  // of equals, each has half of the gradient
+Var minimum(const Var& a, const Var& b);
 Var scale(const Var& x, real factor);
 Var shift(const Var& x, real constant);
 Var exp(const Var& x);
@@ -31,7 +34,9 @@ Var log(const Var& x);
 Var sqrt(const Var& x);
 Var sigmoid(const Var& x);
 Var tanh(const Var& x);
+Var softplus(const Var& x);  // log(1 + e^x)
 Var relu(const Var& x);
+Var abs(const Var& x);
 Var unary(Unary f, const Var& x);  // any of the functions above, and the others of unary.h
 inline const char* name_of(Unary f) { return unary_names[static_cast<int>(f)]; }
 
@@ -64,7 +69,9 @@ Var layer_norm(const Var& x, const Var& gain, const Var& bias, real eps = real(1
 
 // --- shape ------------------------------------------------------------------------------------------------------------
 Var reshape(const Var& x, const Shape& shape);
-Var transpose(const Var& x);  // [a, b] -> [b, a]
+Var transpose(const Var& x);                         // [a, b] -> [b, a]
+Var transpose(const Var& x, int axis, int other);    // two dimensions exchanged: [steps, batch, n], 0, 1
+Var broadcast_to(const Var& x, const Shape& shape);  // repeated where its extent is 1 or missing
 Var concat(const Vars& parts, int axis);
 Var stack(const Vars& parts);  // a new first dimension
 template <std::same_as<std::vector<Var>> V>

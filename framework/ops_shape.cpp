@@ -1,4 +1,5 @@
 // Operations that move elements without computing: views, pieces, and their joining.
+#include <algorithm>
 #include <climits>
 
 #include "framework/kernels/kernels.h"
@@ -12,11 +13,12 @@ int axis_of(const char* name, const Shape& shape, int axis) {
   require(axis >= -shape.rank() && axis < shape.rank(), "{}: no dimension {} in x {}", name, axis, shape);
   return axis < 0 ? axis + shape.rank() : axis;
 }
-int64_t elements_from(const Shape& shape, int axis) {  // product of the extents axis, axis+1, …
+int64_t elements_from(const Shape& shape, int begin, int end) {  // product of the extents begin … end-1
   int64_t product = 1;
-  for (int i = axis; i < shape.rank(); ++i) product *= shape[i];
+  for (int i = begin; i < end; ++i) product *= shape[i];
   return product;
 }
+int64_t elements_from(const Shape& shape, int axis) { return elements_from(shape, axis, shape.rank()); }
 
 // The part of `whole` that begins at `begin` of one dimension, as blocks of contiguous elements.
 struct Piece {
@@ -51,14 +53,81 @@ Var reshape(const Var& x, const Shape& shape) {
   return record("reshape", y, inputs(x), [=](const Var& y) { contribute(y.grad(), x); });
 }
 
-// y = xᵀ        dx = dyᵀ
+// y[…, j, …, i, …] = x[…, i, …, j, …]        dx likewise of dy
+// The dimensions between are taken with the first, and then go back before it: [o, a, b, c, i] -> [o, c, a, b, i] ->
+// [o, c, b, a, i].
+static void exchange_axes(const Tensor& x, int i, int j, const Into& y) {
+  const Shape& s = x.shape();
+  const int64_t outer = elements_from(s, 0, i), between = elements_from(s, i + 1, j),
+                inner = elements_from(s, j + 1);
+  if (between == 1) return kernels().transpose(x.data(), outer, s[i], s[j], inner, y.tensor.data(), y.add);
+  const Tensor first(s);
+  kernels().transpose(x.data(), outer, s[i] * between, s[j], inner, first.data(), false);
+  kernels().transpose(first.data(), outer * s[j], s[i], between, inner, y.tensor.data(), y.add);
+}
+Var transpose(const Var& x, int axis, int other) {
+  const int a = axis_of("transpose", x.shape(), axis), b = axis_of("transpose", x.shape(), other);
+  const int i = std::min(a, b), j = std::max(a, b);
+  if (i == j) return reshape(x, x.shape());
+  Tensor y(x.shape().with(i, x.dim(j)).with(j, x.dim(i)));
+  exchange_axes(x.value(), i, j, overwrite(y));
+  return record("transpose", y, inputs(x),
+                [=](const Var& y) { exchange_axes(y.grad(), i, j, x.gradient()); });
+}
 Var transpose(const Var& x) {
   require(x.shape().rank() == 2, "transpose: x {} must be [rows, cols]", x.shape());
-  Tensor y({x.dim(1), x.dim(0)});
-  kernels().transpose(x.value().data(), x.dim(0), x.dim(1), y.data(), false);
-  return record("transpose", y, inputs(x), [=](const Var& y) {
-    const Into dx = x.gradient();
-    kernels().transpose(y.grad().data(), y.dim(0), y.dim(1), dx.tensor.data(), dx.add);
+  return transpose(x, 0, 1);
+}
+
+// y = x, repeated where its extent is 1        dx = Σ dy over the repeats
+namespace {
+struct Repeat {
+  Shape before;             // of what is repeated …
+  int64_t outer, n, inner;  // … as [outer, 1, inner], n times
+};
+// From the last dimensions to the first, neighbours together.
+std::vector<Repeat, PoolAllocator<Repeat>> repeats_of(const Shape& from, const Shape& to) {
+  Shape shape;
+  for (int i = from.rank(); i < to.rank(); ++i) shape.append(1);
+  for (int i = 0; i < from.rank(); ++i) shape.append(from[i]);
+  std::vector<Repeat, PoolAllocator<Repeat>> result;
+  for (int end = to.rank(); end > 0; --end) {
+    int begin = end;
+    while (begin > 0 && shape[begin - 1] != to[begin - 1]) --begin;
+    if (begin == end) continue;
+    result.push_back(
+        {shape, elements_from(shape, 0, begin), elements_from(to, begin, end), elements_from(to, end)});
+    for (int i = begin; i < end; ++i) shape = shape.with(i, to[i]);
+    end = begin;
+  }
+  return result;
+}
+}  // namespace
+Var broadcast_to(const Var& x, const Shape& shape) {
+  bool fits = x.shape().rank() <= shape.rank();
+  for (int i = 1; fits && i <= x.shape().rank(); ++i) fits = x.dim(-i) == shape[-i] || x.dim(-i) == 1;
+  require(
+      fits,
+      "broadcast_to: x {} cannot be repeated to {}: counted from the last, its extents must be those or 1",
+      x.shape(), shape);
+  if (x.value().size() == shape.size()) return reshape(x, shape);
+  const auto repeats = repeats_of(x.shape(), shape);
+  Tensor y = x.value();
+  for (size_t k = 0; k < repeats.size(); ++k) {
+    const auto& [before, outer, n, inner] = repeats[k];
+    const Tensor repeated(k + 1 < repeats.size() ? repeats[k + 1].before : shape);
+    kernels().sum_middle_gradient(y.data(), outer, n, inner, 1, repeated.data(), false);
+    y = repeated;
+  }
+  return record("broadcast_to", y, inputs(x), [=](const Var& y) {
+    Tensor d = y.grad();
+    for (size_t k = repeats.size(); k-- > 0;) {
+      const auto& [before, outer, n, inner] = repeats[k];
+      const Tensor summed(before);
+      kernels().sum_middle(d.data(), outer, n, inner, 1, summed.data());
+      d = summed;
+    }
+    contribute(d, x);
   });
 }
 

@@ -7,6 +7,7 @@
 #include <numbers>
 #include <unordered_map>
 
+#include "framework/nearest.h"
 #include "framework/threads.h"
 
 namespace unroll::inline UNROLL_REAL {
@@ -164,6 +165,26 @@ const std::vector<std::unique_ptr<Parameter>>& ParameterSet::all() const { retur
 Parameter* ParameterSet::find(std::string_view name) const {
   const auto found = slabs_->by_name.find(name);
   return found == slabs_->by_name.end() ? nullptr : found->second;
+}
+static std::vector<std::string> names_of(const ParameterSet& params) {
+  std::vector<std::string> names;
+  for (const auto& p : params.all()) names.push_back(p->name);
+  return names;
+}
+Parameter& ParameterSet::at(std::string_view name) const {
+  Parameter* const found = find(name);
+  require(found, "parameters: there is no '{}'{}", name,
+          found ? "" : did_you_mean(nearest(name, names_of(*this))));
+  return *found;
+}
+std::vector<Parameter*> ParameterSet::under(std::string_view path) const {
+  std::vector<Parameter*> found;
+  for (const auto& p : all())
+    if (p->name.starts_with(path) && (p->name.size() == path.size() || p->name[path.size()] == '.'))
+      found.push_back(p.get());
+  require(!found.empty(), "parameters: there are none under '{}'; the first is '{}'", path,
+          all().empty() ? "" : all().front()->name);
+  return found;
 }
 int64_t ParameterSet::count() const {
   int64_t sum = 0;

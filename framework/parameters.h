@@ -44,7 +44,8 @@ struct Parameter final : Leaf {
   Shape shape;
   Init init;
   bool decay = true;    // weight decay applies (layers say false for biases and gains)
-  bool frozen = false;  // neither updated nor counted in the gradient's norm
+  float rate = 1;       // multiplies the learning rate, from 0 up
+  bool frozen = false;  // collects no gradient and is not updated
   bool joined = false;  // its segment begins where that of the parameter before it ends
   int64_t offset = 0;   // of its first element in the slabs
   Node node;            // its gradient
@@ -52,6 +53,7 @@ struct Parameter final : Leaf {
   // Its segment. The first use of any has the memory made and all first values drawn; other numbers are copied in.
   const Tensor& leaf_value() override;
   const std::string& leaf_name() const override { return name; }
+  bool leaf_frozen() const override { return frozen; }
   Var var() { return Var(*this, node); }
   int64_t size() const { return shape.size(); }
 
@@ -78,7 +80,10 @@ class ParameterSet {
 
   const std::vector<std::unique_ptr<Parameter>>& all() const;
   Parameter* find(std::string_view name) const;  // nullptr if there is none
-  int64_t count() const;                         // numbers in all parameters, padding not counted
+  Parameter& at(std::string_view name) const;    // throws Error, with the nearest name
+  // Those of a layer or a part of the model: "encoder" and all "encoder.…". Throws Error if there are none.
+  std::vector<Parameter*> under(std::string_view path) const;
+  int64_t count() const;  // numbers in all parameters, padding not counted
 
   // Draws first values of every parameter anew from one distribution; offsets stay.
   void initialize(const Init& init);

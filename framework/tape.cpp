@@ -261,6 +261,8 @@ const Tensor& Var::grad() const {
   return node.gradient.value(shape());
 }
 
+std::string of_leaf(const Var& x) { return x.leaf() ? fmt::format(", '{}'", x.leaf()->leaf_name()) : ""; }
+
 bool recorded(const char* op, std::span<const Var* const> inputs) {
   bool wanted = false;
   for (const Var* input : inputs) {

@@ -12,6 +12,7 @@
 #include <new>
 #include <optional>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -82,6 +83,7 @@ struct Node {
 struct Leaf {
   virtual const Tensor& leaf_value() = 0;
   virtual const std::string& leaf_name() const = 0;
+  virtual bool leaf_frozen() const = 0;
 
  protected:
   ~Leaf() = default;
@@ -105,7 +107,7 @@ class Var {
   int dim(int i) const { return shape()[i]; }
   real item() const { return value().item(); }
 
-  bool wants_grad() const { return node_ != nullptr; }
+  bool wants_grad() const { return node_ != nullptr && !(leaf_ && leaf_->leaf_frozen()); }
   // Where a backward puts its contribution: overwriting when it is the first, else adding.
   Into gradient() const { return checked_node().gradient.into(shape()); }
   Into gradient_rows(std::span<const int32_t> ids) const {
@@ -244,6 +246,9 @@ inline const Leaf* first_leaf(std::span<const Var* const> inputs) {
     if (input->leaf()) return input->leaf();
   return nullptr;
 }
+
+// For messages about it: ", 'lstm.weight_ih_l0'"; "" for what is no parameter.
+std::string of_leaf(const Var& x);
 
 // How every operation ends: name it, give its values, name the inputs, and say what their gradients gain.
 // `backward` gets the outputs and runs only if one of them received a gradient; it reads y.grad() and puts

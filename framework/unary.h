@@ -13,13 +13,16 @@ enum class Unary : uint8_t {
   sqrt,
   sigmoid,
   tanh,
+  softplus,  // log(1 + e^x)
   relu,
   hard_sigmoid,  // x/6 + 1/2 between 0 and 1
   hard_tanh,     // x between -1 and 1
-  softsign       // x / (1 + |x|)
+  softsign,      // x / (1 + |x|)
+  abs            // |x|, of slope 0 at 0
 };
-inline constexpr const char* unary_names[] = {"exp",  "log",          "sqrt",      "sigmoid", "tanh",
-                                              "relu", "hard_sigmoid", "hard_tanh", "softsign"};
+inline constexpr const char* unary_names[] = {"exp",       "log",      "sqrt", "sigmoid",
+                                              "tanh",      "softplus", "relu", "hard_sigmoid",
+                                              "hard_tanh", "softsign", "abs"};
 
 // Those that an LSTM's gates may have, and its cell: g, and c on its way to h. The slope of each follows from its value.
 inline constexpr Unary gate_functions[] = {Unary::sigmoid, Unary::hard_sigmoid};

@@ -16,11 +16,9 @@ struct EmbeddingConfig {
 // weight [vocab, dim].  ids [...] -> [..., dim]. First values uniform in ±0.1.
 struct Embedding {
   Embedding(Scope scope, const EmbeddingConfig& c)
-      : config(c),
+      : config(checked(c)),
         weight(scope.add("weight", {c.vocab, c.dim}, Init::uniform(-0.1f, 0.1f)).var()),
-        place(scope / "dropout") {
-    require(c.dropout >= 0 && c.dropout < 1, "embedding: dropout {} is not in [0, 1)", c.dropout);
-  }
+        place(scope / "dropout") {}
   Var operator()(const IdTensor& ids) const {
     const Var y = embedding(weight, ids);
     if (config.dropout == 0 || !dropout_is_on()) return y;
@@ -32,6 +30,13 @@ struct Embedding {
   EmbeddingConfig config;
   Var weight;
   Scope place;  // of the random numbers
+
+ private:
+  static const EmbeddingConfig& checked(const EmbeddingConfig& c) {
+    require(c.vocab > 0 && c.dim > 0, "embedding: vocab {} and dim {} must be positive", c.vocab, c.dim);
+    require(c.dropout >= 0 && c.dropout < 1, "embedding: dropout {} is not in [0, 1)", c.dropout);
+    return c;
+  }
 };
 
 }  // namespace unroll::inline UNROLL_REAL

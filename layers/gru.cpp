@@ -48,6 +48,7 @@ GruState Gru::zero_state(int batch) const {
 Gru::Output Gru::operator()(const Var& x, const Var& h, const Lengths& lengths) const {
   stack_.require_input(x);
   const Shape expected{stack_.count(), x.dim(1), config_.hidden};
+  require(has(h), "gru: the state has no h; zero_state(batch) is the first one");
   require(h.shape() == expected, "gru: state {} must be {} for x {}", h.shape(), expected, x.shape());
   if (choice_.engine == LstmEngine::cudnn) {
     require_cudnn_serves(config_, x, lengths, choose_gru);

@@ -14,6 +14,7 @@ struct LayerNormConfig {
 // weight (gain, first 1) and bias (first 0) [dim].  x [..., dim] -> [..., dim]
 struct LayerNorm {
   LayerNorm(Scope scope, const LayerNormConfig& c) : config(c) {
+    require(c.dim > 0, "layer_norm: dim {} must be positive", c.dim);
     Parameter& gain = scope.add("weight", {c.dim}, Init::around(1, c.dim));
     Parameter& shift = scope.add("bias", {c.dim}, Init::constant(0));
     gain.decay = shift.decay = false;

@@ -95,6 +95,8 @@ LstmState Lstm::zero_state(int batch) const {
 Lstm::Output Lstm::operator()(const Var& x, const LstmVars& state, const Lengths& lengths) const {
   stack_.require_input(x);
   const Shape of_h{stack_.count(), x.dim(1), config_.width()}, of_c = of_h.with(2, config_.hidden);
+  require(has(state.h) && has(state.c), "lstm: the state has no {}; zero_state(batch) is the first one",
+          has(state.h) ? "c" : "h");
   require(state.h.shape() == of_h && state.c.shape() == of_c,
           "lstm: state {} and {} must be {} and {} for x {}", state.h.shape(), state.c.shape(), of_h, of_c,
           x.shape());

@@ -102,7 +102,7 @@ void RecurrentStack::require_input(const Var& x) const {
   require(x.dim(0) > 0, "{}: x {} has no steps", config_.name, x.shape());
 }
 
-Tensor RecurrentStack::real_steps_of(const Lengths& lengths, int steps, int batch) {
+Tensor real_steps(const Lengths& lengths, int steps, int batch) {
   if (!lengths.steps.defined()) return {};
   require(lengths.steps.shape() == Shape{batch}, "lengths {} must be [{}], one for each row of x",
           lengths.steps.shape(), batch);

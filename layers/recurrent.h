@@ -24,6 +24,10 @@ struct Lengths {
   }
 };
 
+// 1 where a row's step is real, 0 where it is padding: [steps, batch]; undefined if all are real. Throws Error where the
+// lengths fit neither.
+Tensor real_steps(const Lengths& lengths, int steps, int batch);
+
 // What acts on one layer in one window beside its weights, drawn once for whichever engine. What is
 // undefined, or has rate 0, does not act.
 struct RecurrentMasks {
@@ -135,7 +139,7 @@ class RecurrentStack {
       const int steps = x.dim(0), batch = x.dim(1);
       const Var forwards = run(k, in, masks(k, steps, batch, real_steps));
       if (!both) return forwards;
-      if (!backwards.defined()) backwards = real_steps_of(lengths.backwards(), steps, batch);
+      if (!backwards.defined()) backwards = unroll::real_steps(lengths.backwards(), steps, batch);
       return concat({forwards, flip(run(k + 1, flip(in), masks(k + 1, steps, batch, backwards)))}, 2);
     });
   }
@@ -146,7 +150,7 @@ class RecurrentStack {
   template <class Run>
   Var layer_by_layer(const Var& x, const Lengths& lengths, Run run, bool at_once = false) const {
     require_input(x);
-    const Tensor real_steps = real_steps_of(lengths, x.dim(0), x.dim(1));
+    const Tensor real_steps = unroll::real_steps(lengths, x.dim(0), x.dim(1));
     Var y = real_steps.defined() ? mask_rows(x, real_steps) : x;  // from here on padding is finite
     for (int k = 0; k < count(); k += config_.directions) {
       const bool first = k == 0;
@@ -160,8 +164,6 @@ class RecurrentStack {
   }
 
  private:
-  // 1 where a row's step is real, 0 where it is padding: [steps, batch]; undefined if all are real.
-  static Tensor real_steps_of(const Lengths& lengths, int steps, int batch);
   RecurrentMasks masks(int layer, int steps, int batch, const Tensor& real_steps) const;
   bool is_last(int layer) const { return config_.last > 0 && layer >= count() - config_.directions; }
 

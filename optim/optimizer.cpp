@@ -1,6 +1,7 @@
 #include "optim/optimizer.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "framework/hash.h"
@@ -10,17 +11,25 @@ namespace unroll::inline UNROLL_REAL {
 
 namespace {
 
-// Calls piece(begin, size) for the pieces of the slab where gradients were contributed that count, in a fixed
-// order. Neighbours make one piece, with the padding between them, which is zero.
+double rate_of(const Parameter& p) {
+  require(p.rate >= 0 && std::isfinite(p.rate), "step: the rate {} of '{}' is not a number from 0 up", p.rate,
+          p.name);
+  return double{p.rate};
+}
+
+// Calls piece(begin, size, rate) for the pieces of the slab where gradients were contributed that count, in a fixed
+// order. Neighbours make one piece, with the padding between them, which is zero; with `by_rate` only those of one rate.
 template <class F>
-void for_each_contribution(const ParameterSet& params, F piece) {
+void for_each_contribution(const ParameterSet& params, bool by_rate, F piece) {
   int64_t begin = 0, end = 0;
+  double rate = 1;
   const auto flush = [&] {
-    if (end > begin) piece(begin, end - begin);
+    if (end > begin) piece(begin, end - begin, rate);
     begin = end = 0;
   };
   for (const auto& p : params.all()) {
     const Gradient& gradient = p->node.gradient;
+    if (by_rate && rate != rate_of(*p)) flush(), rate = rate_of(*p);
     if (p->frozen || !gradient.written() || p->size() == 0) {
       flush();
     } else if (gradient.only_some_rows() && 2 * std::ssize(gradient.rows()) < p->shape[0]) {
@@ -28,7 +37,7 @@ void for_each_contribution(const ParameterSet& params, F piece) {
       // simpler.)
       flush();
       const int64_t cols = p->size() / p->shape[0];
-      for (int32_t row : gradient.rows()) piece(p->offset + row * cols, cols);
+      for (int32_t row : gradient.rows()) piece(p->offset + row * cols, cols, rate);
     } else {
       if (end == 0) begin = p->offset;
       end = p->offset + p->size();
@@ -57,8 +66,9 @@ void check_fraction(const char* name, double value) {
 double grad_norm(const ParameterSet& params) {
   const real* g = params.gradients().data();
   double sum = 0;
-  for_each_contribution(
-      params, [&](int64_t begin, int64_t size) { sum += kernels().sum_of_squares(g + begin, size); });
+  for_each_contribution(params, false, [&](int64_t begin, int64_t size, double) {
+    sum += kernels().sum_of_squares(g + begin, size);
+  });
   return std::sqrt(sum);
 }
 
@@ -71,7 +81,7 @@ double clip_grad_norm(ParameterSet& params, double max_norm) {
   const double factor = clip_factor(norm, max_norm);
   real* g = params.gradients().data();
   if (factor < 1) {
-    for_each_contribution(params, [&](int64_t begin, int64_t size) {
+    for_each_contribution(params, false, [&](int64_t begin, int64_t size, double) {
       kernels().affine(g + begin, static_cast<real>(factor), 0, g + begin, size, false);
     });
   }
@@ -94,7 +104,9 @@ void Optimizer::set_learning_rate(double rate) {
   learning_rate_ = rate;
 }
 
-static void check(const StepOptions& options) {
+void Optimizer::check(const StepOptions& options) const {
+  require(!averaged_in_,
+          "step: the model's weights are the averaged ones as long as an AveragedWeights lives");
   require(options.max_norm >= 0, "step: max_norm {} is negative", options.max_norm);
   require(std::isfinite(options.factor), "step: factor {} is not a finite number", options.factor);
   require(options.rate_factor >= 0 && std::isfinite(options.rate_factor),
@@ -103,6 +115,10 @@ static void check(const StepOptions& options) {
 
 double Optimizer::step(const StepOptions& options) {
   check(options);
+  require(
+      std::ranges::any_of(params_.all(), [](const auto& p) { return p->node.gradient.written(); }),
+      "step: nothing was contributed to a gradient since the last step; tape.backward(loss) does that, and a set of "
+      "parameters has one optimizer");
   double norm = 0;
   StepValues values;
   if (options.max_norm > 0) {
@@ -119,8 +135,6 @@ double Optimizer::step(const StepOptions& options) {
 }
 
 StepOrders Optimizer::orders_for(const StepOptions& options) {
-  require(!averaged_in_,
-          "step: the model's weights are the averaged ones as long as an AveragedWeights lives");
   StepOrders orders{.factor = options.factor,
                     .max_norm = options.max_norm,
                     .learning_rate = learning_rate_ * options.rate_factor,
@@ -142,16 +156,18 @@ void Optimizer::order_window() {
 
 void Optimizer::enqueue_step() {
   const real* g = params_.gradients().data();
-  for_each_contribution(
-      params_, [&](int64_t begin, int64_t size) { kernels().add_squares(g + begin, size, step_values()); });
+  for_each_contribution(params_, false, [&](int64_t begin, int64_t size, double) {
+    kernels().add_squares(g + begin, size, step_values());
+  });
   kernels().decide_step(step_values());
   update();
 }
 
-// Which parameters are frozen, and which decay.
+// Which parameters are frozen, which decay, and their rates.
 uint64_t Optimizer::form() const {
   uint64_t hash = hash_of_nothing;
-  for (const auto& p : params_.all()) hash = hash_with(hash, p->frozen ? 1 : p->decay ? 2 : 3);
+  for (const auto& p : params_.all())
+    hash = hash_with(hash_with(hash, p->frozen ? 1 : p->decay ? 2 : 3), std::bit_cast<uint32_t>(p->rate));
   return hash;
 }
 
@@ -169,12 +185,14 @@ const std::vector<Optimizer::Range>& Optimizer::complete_ranges() {
     if (p.frozen) continue;
     const int64_t end = i + 1 < all.size() ? all[i + 1]->offset : params_.values().size();
     const bool decay = p.decay && weight_decay_ > 0;
+    const double rate = rate_of(p);
     const int64_t group = group_of(i);
     Range* last = ranges_.empty() ? nullptr : &ranges_.back();
-    if (last && last->decay == decay && last->group == group && last->begin + last->size == p.offset)
+    if (last && last->decay == decay && last->rate == rate && last->group == group &&
+        last->begin + last->size == p.offset)
       last->size = end - last->begin;
     else
-      ranges_.push_back({p.offset, end - p.offset, decay, group, i});
+      ranges_.push_back({p.offset, end - p.offset, decay, rate, group, i});
   }
   return ranges_;
 }
@@ -203,13 +221,15 @@ void Sgd::update() {
   real* const p = params_.values().data();
   const real* const g = params_.gradients().data();
   if (momentum_ == 0 && weight_decay_ == 0) {
-    for_each_contribution(params_, [&](int64_t begin, int64_t size) {
+    for_each_contribution(params_, true, [&](int64_t begin, int64_t size, double rate) {
+      u.rate = rate;
       kernels().sgd(u, step_values(), p + begin, g + begin, nullptr, size);
     });
   } else {
     real* const velocity = momentum_ > 0 ? slab(velocity_).data() : nullptr;
     for (const Range& range : complete_ranges()) {
       u.weight_decay = static_cast<real>(range.decay ? weight_decay_ : 0);
+      u.rate = range.rate;
       kernels().sgd(u, step_values(), p + range.begin, g + range.begin,
                     velocity ? velocity + range.begin : nullptr, range.size);
     }
@@ -296,6 +316,7 @@ void Adam::update() {
   for (const Range& range : complete_ranges()) {
     const int64_t begin = range.begin;
     u.weight_decay = static_cast<real>(range.decay ? weight_decay_ : 0);
+    u.rate = range.rate;
     u.corrections =
         range.group > 0 ? static_cast<const double*>(corrections_.data()) + 2 * range.first : nullptr;
     kernels().adam(u, step_values(), p + begin, g + begin, m + begin, v + begin, range.size);

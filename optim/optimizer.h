@@ -5,13 +5,13 @@
 //   tape.backward(loss);
 //   adam.step({.max_norm = 5});            // clips, updates, forgets the gradients, counts the step
 //
-// Frozen parameters are neither updated nor counted in the norm; `Parameter::decay` says where weight decay
-// applies. Both may be changed between steps. Gradients add up until a step uses them, so several windows may
+// Frozen parameters have no gradient and are not updated; `Parameter::decay` says where weight decay applies, and
+// `Parameter::rate` multiplies the learning rate. All may be changed between steps. Gradients add up until a step uses them, so several windows may
 // contribute to one step: `step({.factor = 1.0 / windows})` takes their mean. Each window's tape says which part of the
 // step it is (`TapeOptions::part`), or all have the same masks of dropout.
 //
-// A step forgets the gradients of all parameters, frozen ones too, and counts one step of the set: of two optimizers on
-// one set the second finds none.
+// A step forgets the gradients of all parameters and counts one step of the set, so a set has one optimizer: a second
+// would find no gradient, which is an error, as a step is before any backward.
 //
 // A parameter that nothing contributed to has the gradient 0, and momentum, moments and decay go on acting on
 // it, as in PyTorch with a gradient of zeros. (PyTorch leaves out a parameter whose gradient is None, so
@@ -80,7 +80,7 @@ class Optimizer {
 
   // One update with the gradients that were contributed since the last; forgets them and advances
   // params.step(). Returns the global norm after `factor` and before clipping, or 0 if it was not asked for.
-  // Throws Diverged naming a parameter if it is not finite: weights, gradients, counters stay as they were.
+  // Throws Error if nothing was contributed, and Diverged naming a parameter if it is not finite: weights, gradients, counters stay as they were.
   double step(const StepOptions& options = {});
 
   // The same in halves, for a device that computes while the host goes on: what there is to decide, it decides itself.
@@ -113,6 +113,7 @@ class Optimizer {
   struct Range {
     int64_t begin, size;
     bool decay;
+    double rate;  // Parameter::rate
     int64_t group;
     size_t first;  // of the parameters in it
   };
@@ -122,8 +123,8 @@ class Optimizer {
   virtual void order(StepOrders& orders) = 0;
   // Changes the weights as the orders and the outcome say.
   virtual void update() = 0;
-  // The ranges of what is not frozen, once every gradient of the slab can be read. Parameters of different groups are
-  // told apart; those with and without decay only if there is weight decay.
+  // The ranges of what is not frozen, once every gradient of the slab can be read. Parameters of different groups and rates
+  // are told apart; those with and without decay only if there is weight decay.
   const std::vector<Range>& complete_ranges();
   virtual int64_t group_of(size_t) const { return 0; }  // of a parameter, by its place
   // A slab for moments: `tensor`, which gets its memory now if it has none, zero at first.
@@ -134,6 +135,7 @@ class Optimizer {
 
  private:
   friend class AveragedWeights;
+  void check(const StepOptions& options) const;
   StepOrders orders_for(const StepOptions& options);
   std::vector<Range> ranges_;
   bool averaged_in_ = false;  // the model's weights are the averages for the moment

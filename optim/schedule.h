@@ -70,6 +70,7 @@ struct Schedule {
       case Kind::plateau:
         return learning_rate / std::pow(factor, divisions);
       case Kind::cosine: {
+        check();  // without a total the rate would be that of the end, from the first step on
         if (step < warmup)
           return learning_rate * static_cast<double>(step + 1) / static_cast<double>(warmup + 1);
         if (step >= total) return final_rate;

@@ -81,6 +81,7 @@ TEST_CASE("averaged weights take the place of the others for a while") {
   CHECK(same_bits(m.params.values(), history[3]));
   CHECK(same_bits(*asgd.averages(), average));
   CHECK(m.loss(w.input, w.target).item() == last);
+  m.contribute(w.input, w.target);
   asgd.step();
 }
 
@@ -237,7 +238,7 @@ TEST_CASE("the state says which slabs there are") {
     Pair m;
     const auto optimizer = make(m.params);
     CHECK(names(*optimizer).empty());
-    for (int step = 0; step < 4; ++step) optimizer->step();
+    for (int step = 0; step < 4; ++step) give(m.a, {0, 0}), optimizer->step();
     CHECK(names(*optimizer) == expected.at(name));
   }
 }

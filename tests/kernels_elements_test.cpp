@@ -19,6 +19,8 @@ double reference(Unary f, double x) {
       return 1 / (1 + std::exp(-x));
     case Unary::tanh:
       return std::tanh(x);
+    case Unary::softplus:
+      return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
     case Unary::relu:
       return std::max(x, 0.0);
     case Unary::hard_sigmoid:
@@ -27,6 +29,8 @@ double reference(Unary f, double x) {
       return std::clamp(x, -1.0, 1.0);
     case Unary::softsign:
       return x / (1 + std::abs(x));
+    case Unary::abs:
+      return std::abs(x);
   }
   return 0;
 }
@@ -42,6 +46,8 @@ double reference_slope(Unary f, double x) {
       return reference(f, x) * (1 - reference(f, x));
     case Unary::tanh:
       return 1 - std::tanh(x) * std::tanh(x);
+    case Unary::softplus:
+      return 1 / (1 + std::exp(-x));
     case Unary::relu:
       return x > 0 ? 1 : 0;
     case Unary::hard_sigmoid:
@@ -50,6 +56,8 @@ double reference_slope(Unary f, double x) {
       return std::abs(x) < 1 ? 1 : 0;
     case Unary::softsign:
       return 1 / ((1 + std::abs(x)) * (1 + std::abs(x)));
+    case Unary::abs:
+      return x > 0 ? 1 : -1;
   }
   return 0;
 }
@@ -65,6 +73,10 @@ double reference(Binary f, double a, double b) {
       return a * b;
     case Binary::div:
       return a / b;
+    case Binary::max:
+      return std::max(a, b);
+    case Binary::min:
+      return std::min(a, b);
   }
   return 0;
 }
@@ -78,10 +90,15 @@ double reference_slope(Binary f, bool of_b, double a, double b) {
       return of_b ? a : b;
     case Binary::div:
       return of_b ? -a / (b * b) : 1 / b;
+    case Binary::max:
+      return (of_b ? b > a : a > b) ? 1 : 0;
+    case Binary::min:
+      return (of_b ? b < a : a < b) ? 1 : 0;
   }
   return 0;
 }
-const std::vector<Binary> all_binary = {Binary::add, Binary::sub, Binary::mul, Binary::div};
+const std::vector<Binary> all_binary = {Binary::add, Binary::sub, Binary::mul,
+                                        Binary::div, Binary::max, Binary::min};
 
 }  // namespace
 
@@ -150,6 +167,13 @@ TEST_CASE("infinities, zeros and NaN pass through the functions as they should")
                                    {Unary::relu, not_a_number, not_a_number},
                                    {Unary::relu, -infinity, 0},
                                    {Unary::relu, infinity, infinity},
+                                   {Unary::softplus, -infinity, 0},
+                                   {Unary::softplus, infinity, infinity},
+                                   {Unary::softplus, 200, 200},
+                                   {Unary::softplus, not_a_number, not_a_number},
+                                   {Unary::abs, -infinity, infinity},
+                                   {Unary::abs, -0.0, 0},
+                                   {Unary::abs, not_a_number, not_a_number},
                                    {Unary::exp, -not_a_number, not_a_number},
                                    {Unary::tanh, -not_a_number, not_a_number},
                                    {Unary::sigmoid, -not_a_number, not_a_number}};
@@ -171,10 +195,10 @@ TEST_CASE("infinities, zeros and NaN pass through the functions as they should")
 }
 
 TEST_CASE(
-    "exp, log, tanh and sigmoid in float are right to 3 units of the last place over all of their range") {
+    "exp, log, tanh, sigmoid and softplus in float are right to 3 units of the last place over all of their range") {
   if constexpr (is_float) {
-    // Every 1009th float, both signs; the unit of a denormal result is their distance, except for sigmoid,
-    // which is zero below the normal numbers.
+    // Every 1009th float, both signs; the unit of a denormal result is their distance, except for sigmoid and
+    // softplus, which are zero below the normal numbers.
     KernelVector<float> x;
     for (uint64_t bits = 0; bits <= 0xffffffff; bits += 1009) {
       const float v = std::bit_cast<float>(static_cast<uint32_t>(bits));
@@ -182,7 +206,7 @@ TEST_CASE(
     }
     const int64_t n = static_cast<int64_t>(x.size());
     KernelVector<float> y(x.size());
-    for (Unary f : {Unary::exp, Unary::log, Unary::tanh, Unary::sigmoid}) {
+    for (Unary f : {Unary::exp, Unary::log, Unary::tanh, Unary::sigmoid, Unary::softplus}) {
       each_variant([&](const Kernels& k) {
         k.unary(f, reinterpret_cast<const real*>(x.data()), reinterpret_cast<real*>(y.data()), n);
         double worst = 0;
@@ -194,7 +218,7 @@ TEST_CASE(
               worst = 1e9, worst_at = x[i];
             continue;
           }
-          const bool below = f == Unary::sigmoid && want <= 0x1.00001p-126;
+          const bool below = (f == Unary::sigmoid || f == Unary::softplus) && want <= 0x1.00001p-126;
           const double unit =
               below ? 0x1p-126 : std::ldexp(1.0, std::max(want == 0 ? -1000 : std::ilogb(want), -126) - 23);
           const double error = std::abs(static_cast<double>(y[i]) - want) / unit;
@@ -256,6 +280,32 @@ TEST_CASE("functions of two elements repeat either operand") {
   }
 }
 
+TEST_CASE("transposes of the middle of four dimensions") {
+  Numbers numbers("transposes");
+  for (const auto& [outer, rows, cols, inner] : {std::array<int64_t, 4>{1, 1, 1, 1},
+                                                 {3, 2, 5, 1},
+                                                 {2, 40, 33, 1},
+                                                 {5, 3, 4, 7},
+                                                 {1, 35, 20, 64},
+                                                 {2, 0, 3, 4}}) {
+    const int64_t n = outer * rows * cols * inner;
+    const Reals x = numbers.reals(n), before = numbers.reals(n);
+    each_variant([&, outer = outer, rows = rows, cols = cols, inner = inner](const Kernels& k) {
+      CAPTURE(n);
+      Reals y(x.size()), sum(before);
+      k.transpose(x.data(), outer, rows, cols, inner, y.data(), false);
+      k.transpose(x.data(), outer, rows, cols, inner, sum.data(), true);
+      const auto turned = [&](int64_t at) {
+        const int64_t i = at % inner, r = at / inner % rows, c = at / inner / rows % cols,
+                      o = at / inner / rows / cols;
+        return static_cast<double>(x[static_cast<size_t>(((o * rows + r) * cols + c) * inner + i)]);
+      };
+      check_close(y, turned, 0);
+      check_close(sum, turned, 2, &before);
+    });
+  }
+}
+
 TEST_CASE("affine, copies of blocks and transposes") {
   Numbers numbers("copies");
   for (const auto& [rows, cols] : matrices) {
@@ -272,8 +322,8 @@ TEST_CASE("affine, copies of blocks and transposes") {
       check_close(sum, line, 7, &before);
 
       sum = before;
-      k.transpose(x.data(), rows, cols, y.data(), false);
-      k.transpose(x.data(), rows, cols, sum.data(), true);
+      k.transpose(x.data(), 1, rows, cols, 1, y.data(), false);
+      k.transpose(x.data(), 1, rows, cols, 1, sum.data(), true);
       const auto turned = [&](int64_t i) {
         return static_cast<double>(x[static_cast<size_t>(i % rows * cols + i / rows)]);
       };

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <numbers>
 
 #include "tests/decoder.h"
 #include "tests/gradcheck.h"
@@ -205,12 +207,12 @@ TEST_CASE("mean_squared_error is differentiated and has its textbook value") {
       RandomStream random(8, "targets");
       const Tensor target = random_tensor(s, random);
       CHECK(gradcheck("mean_squared_error", {s},
-                      [&](auto& v) { return mean_squared_error(v[0], target, reduction); }));
+                      [&](auto& v) { return mean_squared_error(v[0], target, {.reduction = reduction}); }));
     }
   const Var x = tensor({3}, {1, 2, 4});
   const Tensor target = tensor({3}, {0, 4, 1});
   CHECK(mean_squared_error(x, target).item() == doctest::Approx(14.0 / 3).epsilon(1e-15));
-  CHECK(mean_squared_error(x, target, Reduction::sum).item() == 14);
+  CHECK(mean_squared_error(x, target, {.reduction = Reduction::sum}).item() == 14);
 }
 
 TEST_CASE("quantile_loss is differentiated and has its textbook value") {
@@ -225,7 +227,7 @@ TEST_CASE("quantile_loss is differentiated and has its textbook value") {
   for (const Reduction reduction : {Reduction::mean, Reduction::sum})
     CHECK(gradcheck("quantile_loss", {{3, 4}, {3, 4}, {3, 4}},
                     [&](auto& v) {
-                      return quantile_loss({v[0], v[1], v[2]}, target, quantiles, reduction);
+                      return quantile_loss({v[0], v[1], v[2]}, target, quantiles, {.reduction = reduction});
                     },
                     {.fill = fill}));
 
@@ -233,7 +235,7 @@ TEST_CASE("quantile_loss is differentiated and has its textbook value") {
   const Var low(tensor({2}, {0.8, 0.8})), high(tensor({2}, {1.4, 1.4}));
   const Tensor ones = tensor({2}, {1, 1});
   const std::vector<double> two = {0.1, 0.75};
-  CHECK(quantile_loss({low, high}, ones, two, Reduction::sum).item() ==
+  CHECK(quantile_loss({low, high}, ones, two, {.reduction = Reduction::sum}).item() ==
         doctest::Approx(2 * (0.1 * 0.2 + 0.25 * 0.4)).epsilon(1e-14));
   CHECK(quantile_loss({low, high}, ones, two).item() ==
         doctest::Approx((0.1 * 0.2 + 0.25 * 0.4) / 2).epsilon(1e-14));
@@ -245,6 +247,75 @@ TEST_CASE("quantile_loss is differentiated and has its textbook value") {
   };
   CHECK(at(2) < at(1.5));
   CHECK(at(2) < at(2.5));
+}
+
+TEST_CASE("gaussian_loss is differentiated and is minus the log of the normal density") {
+  RandomStream random(9, "targets");
+  const Tensor target = random_tensor({3, 4}, random), weights = random_tensor({3, 4}, random, 0, 1);
+  for (const Tensor& w : {Tensor(), weights})
+    for (const Reduction reduction : {Reduction::mean, Reduction::sum})
+      CHECK(gradcheck("gaussian_loss", {{3, 4}, {3, 4}}, [&](auto& v) {
+        return gaussian_loss(v[0], v[1] + 2, target, {reduction, w});
+      }));
+  const double density = std::exp(-0.5 * 1.5 * 1.5) / (2 * std::sqrt(2 * std::numbers::pi));
+  CHECK(gaussian_loss(tensor({1}, {1}), tensor({1}, {2}), tensor({1}, {4})).item() ==
+        doctest::Approx(-std::log(density)).epsilon(1e-14));
+}
+
+TEST_CASE(
+    "weights of elements: of 0 and 1 they leave out, of any they are means of their own, and none scores nothing") {
+  RandomStream random(10, "elements");
+  const Tensor x = random_tensor({2, 5}, random), target = random_tensor({2, 5}, random, 0, 1);
+  const std::vector<double> quantiles = {0.5};
+  using Loss = std::function<Var(const Var&, const Tensor&, Reduction, const Tensor&)>;
+  const std::vector<Loss> losses = {[](auto& x, auto& t, auto r, auto& w) {
+                                      return binary_cross_entropy(x, t, {.reduction = r, .weights = w});
+                                    },
+                                    [](auto& x, auto& t, auto r, auto& w) {
+                                      return mean_squared_error(x, t, {r, w});
+                                    },
+                                    [&](auto& x, auto& t, auto r, auto& w) {
+                                      return quantile_loss({x}, t, quantiles, {r, w});
+                                    },
+                                    [](auto& x, auto& t, auto r, auto& w) {
+                                      return gaussian_loss(x, Tensor::full(x.shape(), 2), t, {r, w});
+                                    }};
+  Tensor first = Tensor::zeros({2, 5});
+  first[0].fill(1);
+  const Tensor weights = random_tensor({2, 5}, random, 0, 2);
+  for (const Loss& loss : losses)
+    for (const Reduction reduction : {Reduction::mean, Reduction::sum}) {
+      CHECK(loss(x, target, reduction, first).item() ==
+            doctest::Approx(loss(x[0], target[0], reduction, {}).item()).epsilon(1e-14));
+      CHECK(loss(x, target, reduction, Tensor::full({2, 5}, 3)).item() ==
+            doctest::Approx((reduction == Reduction::sum ? 3 : 1) * loss(x, target, reduction, {}).item())
+                .epsilon(1e-14));
+      CHECK(loss(x, target, reduction, Tensor::zeros({2, 5})).item() == 0);
+      CHECK(gradcheck("weighted loss", {{2, 5}},
+                      [&](auto& v) { return loss(v[0], target, reduction, weights); }));
+      CHECK(lacks(error_of([&] { loss(x, target, reduction, Tensor::zeros({5})); }),
+                  {"weights [5]", "[2, 5]"}) == "");
+    }
+}
+
+TEST_CASE("weights of classes are weights of their targets, beside those of each, fused and not") {
+  const Tensor logits = tensor({3, 2}, {1, 2, -1, 0.5, 0.25, 3});
+  const IdTensor target = ids({3}, {1, 0, 1});
+  const Tensor of_class = tensor({2}, {4, 0.5}), of_target = tensor({3}, {1, 2, 3});
+  const double both = softmax_cross_entropy(logits, target, {.weights = tensor({3}, {0.5, 8, 1.5})}).item();
+  CHECK(softmax_cross_entropy(logits, target, {.weights = of_target, .class_weights = of_class}).item() ==
+        both);
+  const Tensor eye = tensor({2, 2}, {1, 0, 0, 1});
+  CHECK(softmax_cross_entropy(logits, eye, Tensor::zeros({2}), target,
+                              {.weights = of_target, .class_weights = of_class})
+            .item() == doctest::Approx(both).epsilon(1e-14));
+  // What is ignored has no class.
+  CHECK(softmax_cross_entropy(logits, ids({3}, {1, -1, -1}), {.class_weights = of_class}).item() ==
+        doctest::Approx(softmax_cross_entropy(Var(logits[0]), ids({}, {1})).item()).epsilon(1e-14));
+  CHECK(gradcheck("class weights", {{3, 2}},
+                  [&](auto& v) { return softmax_cross_entropy(v[0], target, {.class_weights = of_class}); }));
+  CHECK(lacks(error_of([&] { softmax_cross_entropy(logits, target, {.class_weights = of_target}); }),
+              {"class weights [3]", "[2]", "[3, 2]"}) == "");
 }
 
 // --- errors ------------------------------------------------------------------------------------------------

@@ -23,6 +23,37 @@ TEST_CASE("reshape, transpose, row and slice are differentiated") {
               gradcheck("slice", {s}, [=](auto& v) { return slice(v[0], axis, begin, end); }, {.seeds = 1}));
 }
 
+TEST_CASE("transpose exchanges any two dimensions") {
+  for (const Shape& s : {Shape{3, 5}, Shape{2, 3, 4}, Shape{1, 4, 1}, Shape{3, 2, 4, 5}, Shape{2, 1, 3, 1}})
+    for (int i = -s.rank(); i < s.rank(); ++i)
+      for (int j = 0; j < s.rank(); ++j) {
+        CHECK(gradcheck("transpose", {s}, [=](auto& v) { return transpose(v[0], i, j); }, {.seeds = 1}));
+        const Var x = Tensor(s);
+        CHECK(transpose(x, i, j).shape() == s.with(i, s[j]).with(j, s[i]));
+      }
+  const Var x = tensor({2, 3, 2}, {0, 1, 10, 11, 20, 21, 100, 101, 110, 111, 120, 121});
+  CHECK(values(transpose(x, 0, 1)) == std::vector<real>{0, 1, 100, 101, 10, 11, 110, 111, 20, 21, 120, 121});
+  CHECK(values(transpose(x, 0, 2)) == std::vector<real>{0, 100, 10, 110, 20, 120, 1, 101, 11, 111, 21, 121});
+}
+
+TEST_CASE("broadcast_to repeats, and sums what comes back") {
+  const std::vector<std::pair<Shape, Shape>> cases = {{{}, {3}},
+                                                      {{1}, {2, 3}},
+                                                      {{2, 1}, {2, 3}},
+                                                      {{2, 1}, {4, 2, 3}},
+                                                      {{1, 3}, {2, 3}},
+                                                      {{2, 3}, {2, 3}},
+                                                      {{1, 1, 2}, {3, 4, 2}},
+                                                      {{2, 1, 1, 3}, {2, 4, 5, 3}},
+                                                      {{1, 2, 1, 3}, {4, 2, 5, 3}},
+                                                      {{1}, {1, 1}}};
+  for (const auto& [from, to] : cases)
+    CHECK(gradcheck("broadcast_to", {from}, [to = to](auto& v) { return broadcast_to(v[0], to); }));
+  CHECK(values(broadcast_to(tensor({2, 1}, {1, 2}), {2, 2, 3})) ==
+        std::vector<real>{1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2});
+  CHECK(broadcast_to(Var(Tensor({2, 1})), {2, 0}).shape() == Shape{2, 0});
+}
+
 TEST_CASE("pieces of one variable give their gradients back into their places") {
   CHECK(gradcheck("overlapping slices and rows", {{4, 3}}, [](auto& v) {
     return concat({slice(v[0], 0, 0, 3), slice(v[0], 0, 1, 4), reshape(row(v[0], 2), {1, 3})}, 0);

@@ -35,15 +35,21 @@ const std::vector<Pair> equal_or_repeated = {
     {{2, 3, 4}, {3, 4}}, {{5}, {2, 3, 5}}, {{2, 1, 3}, {3}}, {{3, 4}, {}},        {{}, {3, 4}},
     {{5}, {1}},          {{1}, {2, 3}},    {{3, 1}, {1}},    {{2, 3, 4, 5}, {5}}, {{1, 1}, {1, 1}},
     {{7, 33}, {33}},     {{33}, {7, 33}},  {{1, 5}, {5}}};
+const std::vector<Pair> repeated_at_ones = {
+    {{5, 2, 1}, {5, 2, 3}}, {{1, 3}, {2, 3}},    {{2, 1}, {2, 3}},          {{1, 1}, {3}},
+    {{3, 1}, {1, 4}},       {{2, 1, 4}, {3, 1}}, {{4, 1, 1, 5}, {3, 2, 1}}, {{2, 1, 3}, {2, 5, 1}},
+    {{5, 1}, {5, 4}},       {{3}, {4, 1}},       {{2, 3, 1}, {4}},          {{1, 3, 1, 2}, {2, 1, 2, 1}}};
 
 }  // namespace
 
 // --- products ----------------------------------------------------------------------------------------------
 
 TEST_CASE("matmul is differentiated with respect to both factors") {
-  const std::vector<Pair> cases = {{{3, 4}, {4, 5}},  {{1, 1}, {1, 1}},    {{1, 7}, {7, 1}},
-                                   {{5, 1}, {1, 3}},  {{2, 3, 4}, {4, 5}}, {{2, 1, 3, 2}, {2, 7}},
-                                   {{17, 9}, {9, 33}}};
+  const std::vector<Pair> cases = {
+      {{3, 4}, {4, 5}},      {{1, 1}, {1, 1}},       {{1, 7}, {7, 1}},
+      {{5, 1}, {1, 3}},      {{2, 3, 4}, {4, 5}},    {{2, 1, 3, 2}, {2, 7}},
+      {{17, 9}, {9, 33}},    {{2, 3, 4}, {2, 4, 5}}, {{2, 3, 1, 4}, {2, 3, 4, 2}},
+      {{1, 1, 1}, {1, 1, 1}}};
   for (const auto& [a, b] : cases)
     CHECK(gradcheck("matmul", {a, b}, [](auto& v) { return matmul(v[0], v[1]); }));
 }
@@ -52,6 +58,21 @@ TEST_CASE("matmul multiplies rows with columns") {
   const Var a = tensor({2, 3}, {1, 2, 3, 4, 5, 6}), b = tensor({3, 2}, {7, 8, 9, 10, 11, 12});
   CHECK(values(matmul(a, b)) == std::vector<real>{58, 64, 139, 154});
   CHECK(matmul(a, b).shape() == Shape{2, 2});
+}
+
+TEST_CASE("matmul of two batches multiplies the matrices of each, also where there are none") {
+  RandomStream random(1, "batches");
+  const Tensor a = random_tensor({3, 2, 5}, random), b = random_tensor({3, 5, 4}, random);
+  const Tensor y = matmul(Var(a), Var(b)).value();
+  CHECK(y.shape() == Shape{3, 2, 4});
+  for (int i = 0; i < 3; ++i) CHECK(same_bits(y[i], matmul(Var(a[i]), Var(b[i])).value()));
+  CHECK(matmul(Var(Tensor({0, 2, 5})), Var(Tensor({0, 5, 4}))).shape() == Shape{0, 2, 4});
+  Tape tape;
+  const Var x = tape.watch(Tensor({2, 3, 0})), w = tape.watch(Tensor({2, 0, 4}));
+  const Var sums_of_nothing = matmul(x, w);
+  CHECK(values(sums_of_nothing) == std::vector<real>(24, 0));
+  tape.backward(sum(sums_of_nothing));
+  CHECK(x.grad().shape() == Shape{2, 3, 0});
 }
 
 TEST_CASE("linear is differentiated with respect to x, w and b") {
@@ -87,7 +108,10 @@ TEST_CASE("operations on single elements are differentiated for every rank") {
         "sigmoid", {s}, [](auto& v) { return sigmoid(v[0]); }, in_range(-4, 4)));
     CHECK(gradcheck(
         "tanh", {s}, [](auto& v) { return tanh(v[0]); }, in_range(-4, 4)));
+    CHECK(gradcheck(
+        "softplus", {s}, [](auto& v) { return softplus(v[0]); }, in_range(-4, 4)));
     CHECK(gradcheck("relu", {s}, [](auto& v) { return relu(v[0]); }, {.fill = fill_away_from_zero}));
+    CHECK(gradcheck("abs", {s}, [](auto& v) { return abs(v[0]); }, {.fill = fill_away_from_zero}));
     CHECK(gradcheck("scale", {s}, [](auto& v) { return scale(v[0], -2.5); }));
     CHECK(gradcheck("shift", {s}, [](auto& v) { return shift(v[0], 0.75); }));
   }
@@ -131,6 +155,49 @@ TEST_CASE("add, sub, mul and div are differentiated with either operand repeated
     CHECK(gradcheck(
         "div", {a, b}, [](auto& v) { return v[0] / v[1]; }, for_division()));
   }
+}
+
+TEST_CASE("extents of one are repeated, in value and in gradient") {
+  for (const auto& [a, b] : repeated_at_ones) {
+    CHECK(gradcheck("add", {a, b}, [](auto& v) { return v[0] + v[1]; }));
+    CHECK(gradcheck("mul", {b, a}, [](auto& v) { return v[0] * v[1]; }));
+    CHECK(gradcheck(
+        "div", {a, b}, [](auto& v) { return v[0] / v[1]; }, for_division()));
+    CHECK(gradcheck("minimum", {a, b}, [](auto& v) { return minimum(v[0], v[1]); }));
+  }
+  const Var column = tensor({2, 1}, {10, 20}), line = tensor({3}, {1, 2, 3});
+  CHECK(values(column + line) == std::vector<real>{11, 12, 13, 21, 22, 23});
+  CHECK((line - column).shape() == Shape{2, 3});
+  const Var each = tensor({2, 1, 2}, {1, 2, 3, 4});
+  CHECK(values(each * column) == std::vector<real>{10, 20, 20, 40, 30, 40, 60, 80});
+  CHECK((Var(Tensor({3, 0})) + Var(Tensor({3, 1}))).shape() == Shape{3, 0});
+}
+
+TEST_CASE("maximum and minimum are differentiated, and equals share the gradient") {
+  for (const auto& [a, b] : equal_or_repeated) {
+    CHECK(gradcheck("maximum", {a, b}, [](auto& v) { return maximum(v[0], v[1]); }));
+    CHECK(gradcheck("minimum", {a, b}, [](auto& v) { return minimum(v[0], v[1]); }));
+  }
+  Tape tape;
+  const Var a = tape.watch(tensor({3}, {1, 2, 3})), b = tape.watch(tensor({3}, {2, 2, 2}));
+  const Var larger = maximum(a, b), smaller = minimum(a, b);
+  CHECK(values(larger) == std::vector<real>{2, 2, 3});
+  CHECK(values(smaller) == std::vector<real>{1, 2, 2});
+  tape.backward(sum(larger) + 2 * sum(smaller));
+  CHECK(a.grad().to_host() == std::vector<real>{2, 1.5, 1});
+  CHECK(b.grad().to_host() == std::vector<real>{1, 1.5, 2});
+}
+
+TEST_CASE("softplus is right where exp is not, and abs has the slope 0 at 0") {
+  const Var x = tensor({4}, {-800, -1, 1, 800});
+  CHECK(values(softplus(x))[0] < 1e-300);
+  CHECK(values(softplus(x))[1] == doctest::Approx(std::log1p(std::exp(-1.0))).epsilon(1e-14));
+  CHECK(values(softplus(x))[3] == 800);
+  Tape tape;
+  const Var zero = tape.watch(tensor({1}, {0})), same = tape.watch(tensor({1}, {0}));
+  tape.backward(sum(softplus(zero)) + sum(abs(same)));
+  CHECK(zero.grad().item() == 0.5);
+  CHECK(same.grad().item() == 0);
 }
 
 TEST_CASE("one variable as both operands receives both contributions") {
@@ -288,6 +355,13 @@ TEST_CASE("a shape that does not fit is an error that names the operation and bo
   };
 
   message([&] { matmul(x({3, 4}), x({5, 6})); }, {"matmul", "[3, 4]", "[5, 6]"});
+  message([&] { matmul(x({3}), x({3, 2})); }, {"matmul", "[3]", "two dimensions"});
+  message([&] { matmul(x({2, 3, 5}), x({5, 2, 3})); }, {"matmul", "[2, 3, 5]", "[5, 2, 3]", "agree"});
+  message([&] { matmul(x({4, 5}), x({2, 5, 3})); }, {"matmul", "[4, 5]", "[2, 5, 3]"});
+  message([&] { broadcast_to(x({2, 3}), {2, 4}); }, {"broadcast_to", "[2, 3]", "[2, 4]"});
+  message([&] { broadcast_to(x({2, 3}), {3}); }, {"broadcast_to", "[2, 3]", "[3]"});
+  message([&] { transpose(x({2, 3}), 0, 2); }, {"transpose", "2", "[2, 3]"});
+  message([&] { maximum(x({3, 4}), x({3})); }, {"maximum", "[3, 4]", "[3]"});
   message([&] { linear(x({3, 4}), x({6, 5}), x({6})); }, {"linear", "[3, 4]", "[6, 5]"});
   message([&] { linear(x({3, 4}), x({6, 4}), x({5})); }, {"linear", "[5]", "[6, 4]"});
   message([&] { linear(x({3, 4}), x({6, 5})); }, {"linear", "[3, 4]", "[6, 5]"});

@@ -72,9 +72,9 @@ TEST_CASE("a step is counted, and spends the gradients") {
   CHECK(m.params.step() == 42);
   CHECK_FALSE(m.a.node.gradient.written());
   CHECK(weights(m.a) == std::vector<real>{0, -1});
-  CHECK(sgd.step({.max_norm = 1}) == 0);  // nothing was contributed since
+  CHECK(lacks(error_of([&] { sgd.step({.max_norm = 1}); }), {"nothing was contributed"}) == "");
   CHECK(weights(m.a) == std::vector<real>{0, -1});
-  CHECK(m.params.step() == 43);
+  CHECK(m.params.step() == 42);
 }
 
 // --- parameters that are treated differently -----------------------------------------------------
@@ -110,6 +110,43 @@ TEST_CASE("decay and frozen, in all arrangements of three parameters") {
             1e-15);  // padding included
     }
   }
+}
+
+TEST_CASE(
+    "a parameter's rate multiplies the learning rate, as an optimizer of its own with that rate would") {
+  for (const auto& [name, make] : makers) {
+    CAPTURE(name);
+    Pair together, slow, fast;
+    const auto all = make(together.params), of_a = make(slow.params), of_b = make(fast.params);
+    together.b.rate = 0.25;
+    of_b->set_learning_rate(0.25 * of_b->learning_rate());
+    for (int step = 0; step < 4; ++step) {
+      for (Pair* m : {&together, &slow, &fast}) give(m->a, {1, -2}), give(m->b, {3, 0.5, real(step)});
+      all->step(), of_a->step(), of_b->step();
+      CHECK(weights(together.a) == weights(slow.a));
+      CHECK(weights(together.b) == weights(fast.b));
+    }
+    // In the order of the slab or not, with rates from step to step.
+    together.a.rate = 0;
+    const auto before = weights(together.a);
+    give(together.a, {1, 1}), give(together.b, {1, 1, 1});
+    all->step();
+    CHECK(weights(together.a) == before);
+    together.a.rate = -1;
+    give(together.a, {1, 1});
+    CHECK(lacks(error_of([&] { all->step(); }), {"rate -1 of 'a'"}) == "");
+  }
+}
+
+TEST_CASE("a step without any gradient is an error, also for a second optimizer of one set") {
+  Pair m;
+  Sgd first(m.params, {.learning_rate = 1});
+  Adam second(m.params, {});
+  CHECK(lacks(error_of([&] { first.step(); }), {"nothing was contributed", "backward"}) == "");
+  give(m.a, {1, 1});
+  first.step();
+  CHECK(lacks(error_of([&] { second.step(); }), {"one optimizer"}) == "");
+  CHECK(m.params.step() == 1);
 }
 
 TEST_CASE("what is frozen keeps its bits, and may thaw") {

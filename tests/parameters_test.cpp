@@ -116,6 +116,32 @@ TEST_CASE("a frozen one among joined parameters stays as it is, and the norm doe
   CHECK(grad_norm(params) == doctest::Approx(std::sqrt(6.0)));
 }
 
+TEST_CASE("a frozen parameter collects no gradient, and what depends on frozen ones alone is not recorded") {
+  ParameterSet params;
+  Parameter& a = params.add("body.a", {3}, Init::constant(1));
+  Parameter& b = params.add("head.b", {3}, Init::constant(2));
+  for (Parameter* p : params.under("body")) p->frozen = true;
+  Tape tape;
+  const Var body = tanh(a.var() * a.var());
+  CHECK(tape.size() == 0);
+  tape.backward(sum(body * b.var()));
+  CHECK_FALSE(a.node.gradient.written());
+  CHECK(b.node.gradient.value({3}).to_host()[0] == std::tanh(1.0));
+}
+
+TEST_CASE("parameters are found by name or by what they are under") {
+  ParameterSet params;
+  for (const char* name : {"encoder.weight", "encoder.rnn.bias", "encoder2.weight", "head"})
+    params.add(name, {1}, {});
+  CHECK(&params.at("head") == params.find("head"));
+  CHECK(lacks(error_of([&] { params.at("encoder.weigth"); }),
+              {"'encoder.weigth'", "did you mean 'encoder.weight'"}) == "");
+  CHECK(params.under("encoder").size() == 2);
+  CHECK(params.under("encoder.rnn").size() == 1);
+  CHECK(params.under("head").size() == 1);
+  CHECK(lacks(error_of([&] { params.under("encod"); }), {"'encod'", "'encoder.weight'"}) == "");
+}
+
 TEST_CASE("an empty set has empty slabs") {
   const ParameterSet params;
   CHECK(params.values().size() == 0);

@@ -114,7 +114,7 @@ struct TrainerOptions {
   OnDivergence on_divergence = OnDivergence::stop;
   bool perplexity = false;  // losses are nats: reported as their exp
   std::string unit = "words";
-  ProgressOptions progress = {};      // .mode = silent: nothing is printed
+  ProgressOptions progress = {};      // .mode = ProgressOptions::Mode::silent: nothing is printed
   std::filesystem::path folder = {};  // made if need be; gets log and checkpoints; empty: nothing is written
   CheckpointOptions checkpoints = {};
   int64_t log_every = 100;        // steps of an interval of the log

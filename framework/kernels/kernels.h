@@ -17,16 +17,18 @@ struct RandomKey;
 
 namespace unroll::inline UNROLL_REAL {
 
-enum class Binary : uint8_t { add, sub, mul, div };
+enum class Binary : uint8_t { add, sub, mul, div, max, min };
 
 // How one pass of an optimizer changes n parameters p with gradients g, beside what StepOrders say.
 struct SgdUpdate {
   real momentum = 0, weight_decay = 0;
   bool nesterov = false;
+  double rate = 1;  // of these parameters: multiplies the learning rate
 };
 struct AdamUpdate {
   real beta1 = 0, beta2 = 0, eps = 0;
   real weight_decay = 0;
+  double rate = 1;                      // as above
   bool decoupled = false;               // AdamW: decay the weights, not through the moments
   const double* corrections = nullptr;  // [2], where the weights are: theirs, in place of the step's
 };
@@ -148,8 +150,9 @@ struct Kernels {
   // dst[b·dst_stride + i] = src[b·src_stride + i] for `blocks` blocks of `length`
   void (*copy_blocks)(const real* src, int64_t src_stride, real* dst, int64_t dst_stride, int64_t blocks,
                       int64_t length, bool add);
-  // y [cols, rows] = xᵀ, x [rows, cols]
-  void (*transpose)(const real* x, int64_t rows, int64_t cols, real* y, bool add);
+  // y [outer, cols, rows, inner] = x [outer, rows, cols, inner] with its middle dimensions exchanged
+  void (*transpose)(const real* x, int64_t outer, int64_t rows, int64_t cols, int64_t inner, real* y,
+                    bool add);
 
   // --- rows: x [rows, cols] ---------------------------------------------------------------------------------
   // y[r] = x[r] where kept[r] is not 0, else zeros, whatever x holds there

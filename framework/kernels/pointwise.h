@@ -156,6 +156,12 @@ struct Tanh {
   UNROLL_FORMULA static real value(real x) { return tanh(x); }
   UNROLL_FORMULA static real slope(real, real y) { return 1 - y * y; }
 };
+struct Softplus {
+  UNROLL_FORMULA static real value(real x) {
+    return (x < 0 ? 0 : x) + log_of_one_plus(exp_of_negative(-magnitude(x)));
+  }
+  UNROLL_FORMULA static real slope(real x, real) { return sigmoid(x); }
+};
 struct Relu {
   UNROLL_FORMULA static real value(real x) { return x < 0 ? 0 : x; }  // NaN stays
   UNROLL_FORMULA static real slope(real, real y) { return y > 0 ? real(1) : real(0); }
@@ -173,6 +179,11 @@ struct Softsign {  // x / (1 + |x|)
   UNROLL_FORMULA static real slope(real, real y) { return (1 - magnitude(y)) * (1 - magnitude(y)); }
 };
 
+struct Abs {
+  UNROLL_FORMULA static real value(real x) { return magnitude(x); }
+  UNROLL_FORMULA static real slope(real x, real) { return x > 0 ? real(1) : x < 0 ? real(-1) : real(0); }
+};
+
 // Calls use(F{}) with the functor of f.
 template <class Use>
 UNROLL_CHOICE void with_functor(Unary f, Use use) {
@@ -187,6 +198,8 @@ UNROLL_CHOICE void with_functor(Unary f, Use use) {
       return use(Sigmoid{});
     case Unary::tanh:
       return use(Tanh{});
+    case Unary::softplus:
+      return use(Softplus{});
     case Unary::relu:
       return use(Relu{});
     case Unary::hard_sigmoid:
@@ -195,6 +208,8 @@ UNROLL_CHOICE void with_functor(Unary f, Use use) {
       return use(HardTanh{});
     case Unary::softsign:
       return use(Softsign{});
+    case Unary::abs:
+      return use(Abs{});
   }
 }
 
@@ -220,6 +235,17 @@ struct Div {
   UNROLL_FORMULA static real slope_a(real, real b) { return 1 / b; }
   UNROLL_FORMULA static real slope_b(real a, real b) { return -a / (b * b); }
 };
+// Of equals each has half of the gradient; a NaN stays.
+struct Max {
+  UNROLL_FORMULA static real value(real a, real b) { return a > b || a != a ? a : b; }
+  UNROLL_FORMULA static real slope_a(real a, real b) { return a > b ? real(1) : a < b ? real(0) : real(0.5); }
+  UNROLL_FORMULA static real slope_b(real a, real b) { return slope_a(b, a); }
+};
+struct Min {
+  UNROLL_FORMULA static real value(real a, real b) { return a < b || a != a ? a : b; }
+  UNROLL_FORMULA static real slope_a(real a, real b) { return Max::slope_a(b, a); }
+  UNROLL_FORMULA static real slope_b(real a, real b) { return Max::slope_a(a, b); }
+};
 
 template <class Use>
 UNROLL_CHOICE void with_functor(Binary f, Use use) {
@@ -232,6 +258,10 @@ UNROLL_CHOICE void with_functor(Binary f, Use use) {
       return use(Mul{});
     case Binary::div:
       return use(Div{});
+    case Binary::max:
+      return use(Max{});
+    case Binary::min:
+      return use(Min{});
   }
 }
 
@@ -312,7 +342,7 @@ struct SgdFactors {
 };
 UNROLL_FORMULA SgdFactors sgd_factors(const SgdUpdate& u, const StepValues& step) {
   return {static_cast<real>(step.outcome.scale),
-          static_cast<real>(step.orders.learning_rate),
+          static_cast<real>(step.orders.learning_rate * u.rate),
           u.momentum,
           u.weight_decay,
           u.nesterov,
@@ -336,7 +366,7 @@ struct AdamFactors {
   real scale, l2, shrink, step, root;  // what is the same for all weights
 };
 UNROLL_FORMULA AdamFactors adam_factors(const AdamUpdate& u, const StepValues& step) {
-  const real learning_rate = static_cast<real>(step.orders.learning_rate);
+  const real learning_rate = static_cast<real>(step.orders.learning_rate * u.rate);
   const double correction1 = u.corrections ? u.corrections[0] : step.orders.correction1,
                correction2 = u.corrections ? u.corrections[1] : step.orders.correction2;
   return {static_cast<real>(step.outcome.scale), u.decoupled ? 0 : u.weight_decay,

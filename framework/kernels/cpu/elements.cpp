@@ -95,11 +95,16 @@ void copy_blocks(const real* src, int64_t src_stride, real* dst, int64_t dst_str
   });
 }
 
-void transpose(const real* x, int64_t rows, int64_t cols, real* y, bool add) {
+// Of single elements, [outer, rows, cols].
+void transpose_elements(const real* whole, int64_t outer, int64_t rows, int64_t cols, real* result,
+                        bool add) {
   constexpr int64_t side = 32;  // squares small enough to stay in the first cache, both ways
+  const int64_t strips = (cols + side - 1) / side;
   with_flag(add, [=](auto adds) {
-    spread((cols + side - 1) / side, rows * cols, [=](int64_t k) {
-      const int64_t c0 = k * side, c1 = smaller(c0 + side, cols);
+    spread(outer * strips, outer * rows * cols, [=](int64_t k) {
+      const real* x = whole + k / strips * rows * cols;
+      real* y = result + k / strips * rows * cols;
+      const int64_t c0 = k % strips * side, c1 = smaller(c0 + side, cols);
       real square[side][side];
       for (int64_t r0 = 0; r0 < rows; r0 += side) {
         const int64_t r1 = smaller(r0 + side, rows);
@@ -110,6 +115,19 @@ void transpose(const real* x, int64_t rows, int64_t cols, real* y, bool add) {
           for (int64_t r = r0; r < r1; ++r) put(adds, y[c * rows + r], square[c - c0][r - r0]);
         }
       }
+    });
+  });
+}
+
+void transpose(const real* x, int64_t outer, int64_t rows, int64_t cols, int64_t inner, real* y, bool add) {
+  if (inner == 1) return transpose_elements(x, outer, rows, cols, y, add);
+  with_flag(add, [=](auto adds) {
+    each_row(outer * cols * rows, inner, 1, [=](int64_t k) {  // in the order of y
+      const int64_t o = k / (cols * rows), c = k / rows % cols, r = k % rows;
+      const real* from = x + ((o * rows + r) * cols + c) * inner;
+      real* to = y + k * inner;
+#pragma omp simd
+      for (int64_t i = 0; i < inner; ++i) put(adds, to[i], from[i]);
     });
   });
 }

@@ -110,14 +110,18 @@ void copy_blocks(const real* src, int64_t src_stride, real* dst, int64_t dst_str
 
 struct Transpose {
   const real* x;
-  int64_t rows, cols;
+  int64_t rows, cols, inner;
   real* y;
   bool add;
-  UNROLL_KERNEL void operator()(int64_t i) const { put(add, y[i], x[i % rows * cols + i / rows]); }
+  UNROLL_KERNEL void operator()(int64_t k) const {
+    const int64_t i = k % inner, r = k / inner % rows, c = k / (inner * rows) % cols,
+                  o = k / (inner * rows * cols);
+    put(add, y[k], x[((o * rows + r) * cols + c) * inner + i]);
+  }
 };
-void transpose(const real* x, int64_t rows, int64_t cols, real* y, bool add) {
-  const int64_t n = rows * cols;
-  each(n, Transpose{given(x, n), rows, cols, given(y, n), add});
+void transpose(const real* x, int64_t outer, int64_t rows, int64_t cols, int64_t inner, real* y, bool add) {
+  const int64_t n = outer * rows * cols * inner;
+  each(n, Transpose{given(x, n), rows, cols, inner, given(y, n), add});
 }
 
 }  // namespace
