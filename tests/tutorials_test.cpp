@@ -1,5 +1,7 @@
 // The programs of examples/tutorial/. Those that train learn what they set out to: each ends with 0 only
 // then.
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "tests/program.h"
@@ -15,6 +17,21 @@ TEST_CASE("the custom cell learns to add") {
   const Folder folder;
   const ProgramRun run = run_program(program_named("custom_cell"), {}, folder.path());
   CHECK_MESSAGE(run.code == 0, run.out, run.err);
+}
+
+TEST_CASE("the encoder and decoder with attention learn to write backwards, and look there") {
+  const Folder folder;
+  const ProgramRun run = run_program(program_named("attention"), {}, folder.path());
+  CHECK_MESSAGE(run.code == 0, run.out, run.err);
+  // The picture has a mark for each digit written, most of them on the diagonal that runs backwards.
+  const auto lines = lines_of(run.out);
+  const auto first = std::ranges::find_if(lines, [](auto& line) { return line.starts_with("       "); });
+  REQUIRE(first != lines.end());
+  const auto length = static_cast<size_t>(std::ranges::count_if(*first, [](char c) { return c != ' '; }));
+  REQUIRE(static_cast<size_t>(lines.end() - first) == length + 1);
+  size_t on_diagonal = 0;
+  for (size_t t = 0; t < length; ++t) on_diagonal += first[1 + t].at(7 + 2 * (length - 1 - t)) != ' ';
+  CHECK(2 * on_diagonal > length);
 }
 
 TEST_CASE("step by step, a model of PyTorch is as surprised by each word as it was there") {
