@@ -21,7 +21,7 @@ void declare_training_keys(RecipeReader& reader, TrainingSection& training) {
           "numbers of the matrix products; tf32, fp16: on a GPU; auto: bf16 where the device multiplies such numbers. "
           "Weights and sums are fp32 in any case; fp16 scales the loss, and leaves out steps whose gradient overflows")
       .one_of({"fp32", "tf32", "bf16", "fp16", "auto"});
-  reader.key("seed", training.seed, "of first values and dropout masks");
+  reader.key("seed", training.seed, "of first values and dropout masks").at_least(0);
   reader.key(
       "deterministic", training.deterministic,
       "model.algorithm = \"auto\" is the standard one, unmeasured: two runs from the start have the same bits");

@@ -119,7 +119,7 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
       .at_least(1)
       .at_most(most_tokens)
       .unit("tokens");
-  reader.key("seed", r.data.seed, "of the grammar's sentences");
+  reader.key("seed", r.data.seed, "of the grammar's sentences").at_least(0);
 
   declare_training_keys(reader, r.training);
   reader.choice(
