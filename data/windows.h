@@ -44,8 +44,8 @@ struct WindowOptions {
 inline constexpr int32_t ignored_target = -1;
 
 struct Window {
-  IdTensor input,
-      target;  // both [steps, batch], the last window's with fewer steps; changed: BpttWindows::renew()
+  // Both [steps, batch], the last window's with fewer steps. After a change: BpttWindows::renew().
+  IdTensor input, target;
 };
 
 class BpttWindows {
