@@ -62,7 +62,7 @@ class Pool {
     } else {
       if (static_cast<std::size_t>(free.count) == free.blocks.capacity())
         free.blocks.reserve(2 * free.blocks.capacity() + 4);
-      block = home_ == Block::Home::host ? from_host(size) : from_gpu(size);
+      block = home_ == Block::Home::host ? from_host(size, bytes) : from_gpu(size);
       if (!block) refuse(size);
       block->size_class = size_class;
       block->number = free.count++;
@@ -117,8 +117,8 @@ class Pool {
  private:
   explicit Pool(Block::Home home) : home_(home) {}
 
-  static Block* from_host(std::size_t size) {
-    void* raw = from_system(sizeof(Block) + size);
+  static Block* from_host(std::size_t size, std::size_t asked) {
+    void* raw = from_system(sizeof(Block) + size, sizeof(Block) + asked);
     if (!raw) return nullptr;
     Block* block = new (raw) Block;
     block->home = Block::Home::host;
@@ -152,13 +152,14 @@ class Pool {
   }
 
   // A large block begins with a page of 2 MiB and asks for such pages: a product walks its operands by columns and
-  // rows, and with pages of 4 KiB waits for their addresses.
-  static void* from_system(std::size_t bytes) {
+  // rows, and with pages of 4 KiB waits for their addresses. But only for those that the first use fills: a page of
+  // which a corner is used takes all its memory.
+  static void* from_system(std::size_t bytes, std::size_t used) {
     constexpr std::size_t huge = std::size_t{2} << 20;
     if (bytes < huge) return std::aligned_alloc(alignof(Block), bytes);
     void* raw = nullptr;
     if (posix_memalign(&raw, huge, bytes) != 0) return nullptr;
-    madvise(raw, bytes, MADV_HUGEPAGE);  // advice: without it everything works, slower
+    madvise(raw, used / huge * huge, MADV_HUGEPAGE);  // advice: without it everything works, slower
     return raw;
   }
 
