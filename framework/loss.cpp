@@ -97,6 +97,21 @@ double normalizer(const IdTensor& target, const CrossEntropyOptions& options) {
   return total != 0 ? 1 / total : 0;  // advantages may be weights too, with a negative sum
 }
 
+// Each target's loss, w_r (log Σ_k exp x[r,k] - x[r,t_r]), in operations whose gradients are known.
+Var each_cross_entropy(const Var& logits, const IdTensor& target, const CrossEntropyOptions& options) {
+  const IdTensor classes = target.clone();
+  const Tensor scored(target.shape());  // rows that are not may hold anything
+  {
+    const auto kept = scored.on_host(Access::overwrite);
+    for (int64_t r = 0; r < target.size(); ++r) {
+      kept[r] = target.data()[r] != options.ignore_index;
+      if (kept[r] == 0) classes.data()[r] = 0;
+    }
+  }
+  const Var each = -gather(log_softmax(mask_rows(logits, scored)), classes) * scored;
+  return options.weights.defined() ? each * options.weights : each;
+}
+
 }  // namespace
 
 // loss = Σ_r w_r (log Σ_k exp x[r,k] - x[r,t_r]) / Σ w        dx = w_r (softmax(x) - onehot(t)) / Σ w
@@ -105,6 +120,7 @@ Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const Cross
           logits.shape());
   require_targets(logits.shape(), logits.dim(-1), target, given);
   const CrossEntropyOptions options = with_weights_of_targets(target, given);
+  if (options.reduction == Reduction::none) return each_cross_entropy(logits, target, options);
   const double norm = normalizer(target, options);
   const bool gradient = recorded("softmax_cross_entropy", inputs(logits));
   const EarlyGradient dx = gradient ? EarlyGradient(logits) : EarlyGradient();
@@ -143,6 +159,7 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
   const int in = w.dim(1), classes = w.dim(0), rows = static_cast<int>(target.size());
   require_targets(x.shape().with(-1, classes), classes, target, given);
   const CrossEntropyOptions options = with_weights_of_targets(target, given);
+  if (options.reduction == Reduction::none) return each_cross_entropy(linear(x, w, b), target, options);
   const bool gradient = recorded("softmax_cross_entropy", inputs(x, w, b));
   const double norm = normalizer(target, options), scaled = scale_of_products(norm, options);
   const KernelIds targets(target);
@@ -194,12 +211,15 @@ static double weight_of(const char* name, const Shape& targets, const Tensor& we
   return weights.defined() ? total : static_cast<double>(targets.size());
 }
 
-// The sum of losses, or their mean: Σ w loss / Σ w, 0 where all weights are.
+// The sum of losses, or their mean: Σ w loss / Σ w, 0 where all weights are. Or all of them.
 static Var reduced(const char* name, const Var& losses, const ElementLossOptions& options) {
   const Tensor& weights = options.weights;
   require(!weights.defined() || weights.shape() == losses.shape(),
           "{}: weights {} must have the shape of the targets {}", name, weights.shape(), losses.shape());
-  if (options.reduction == Reduction::sum) return sum(weights.defined() ? losses * weights : losses);
+  if (options.reduction != Reduction::mean) {
+    const Var weighted = weights.defined() ? losses * weights : losses;
+    return options.reduction == Reduction::sum ? sum(weighted) : weighted;
+  }
   const double weight = weight_of(name, losses.shape(), weights);
   return weights.defined() ? scale(sum(losses * weights), static_cast<real>(weight != 0 ? 1 / weight : 0))
                            : mean(losses);
@@ -238,10 +258,11 @@ Var quantile_loss(const Vars& predictions, const Tensor& target, std::span<const
             quantiles[k]);
     const Var d = sub(target, predictions[k]);
     const Var each = scale(d, static_cast<real>(quantiles[k])) + relu(-d);
-    losses.push_back(reduced("quantile_loss", each, {Reduction::sum, options.weights}));
+    const Reduction first = options.reduction == Reduction::none ? Reduction::none : Reduction::sum;
+    losses.push_back(reduced("quantile_loss", each, {first, options.weights}));
   }
-  const Var total = losses.size() == 1 ? losses[0] : sum(stack(losses));
-  if (options.reduction == Reduction::sum) return total;
+  const Var total = losses.size() == 1 ? losses[0] : sum(stack(losses), 0);
+  if (options.reduction != Reduction::mean) return total;
   const double weight =
       weight_of("quantile_loss", target.shape(), options.weights) * static_cast<double>(losses.size());
   return scale(total, static_cast<real>(weight != 0 ? 1 / weight : 0));

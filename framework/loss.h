@@ -1,4 +1,4 @@
-// The losses: single numbers to minimise, stable for extreme logits.
+// The losses: single numbers to minimise, or each target's own; stable for extreme logits.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,8 @@ namespace unroll::inline UNROLL_REAL {
 
 enum class Reduction : uint8_t {
   mean,  // over targets that are scored; with weights: Σ weight·loss / Σ weight
-  sum
+  sum,
+  none  // no number but the loss of each target, times its weight, 0 where it is not scored: of the targets' shape
 };
 
 struct CrossEntropyOptions {
@@ -24,7 +25,8 @@ struct CrossEntropyOptions {
 // -log softmax(logits)[target] in nats.  logits [..., classes], target [...]
 Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const CrossEntropyOptions& options = {});
 
-// The same for logits = x wᵀ + b, which are formed, used and forgotten a chunk of rows at a time.
+// The same for logits = x wᵀ + b, which are formed, used and forgotten a chunk of rows at a time; with Reduction::none all
+// at once.
 // x [..., in], w [classes, in], b [classes], target [...]
 Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTensor& target,
                           const CrossEntropyOptions& options = {});
@@ -45,7 +47,7 @@ struct ElementLossOptions {
 
 // max(q·d, (q-1)·d) of d = target - prediction, least where the share q of targets lies below the prediction
 // (Koenker and Bassett 1978). predictions: one of the target's shape for each q of `quantiles`, in (0, 1). The mean
-// is also over quantiles.
+// is also over quantiles; with Reduction::none a target's losses are added.
 Var quantile_loss(const Vars& predictions, const Tensor& target, std::span<const double> quantiles,
                   const ElementLossOptions& options = {});
 

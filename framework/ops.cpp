@@ -183,8 +183,14 @@ Var shift(const Var& x, real constant) { return affine("shift", x, 1, constant);
 
 // --- rows and reductions --------------------------------------------------------------------------------------------
 
+// f of rows, along any dimension.
+static Var along(int axis, const Var& x, Var (*f)(const Var&)) {
+  const int last = x.shape().rank() - 1;
+  return axis == -1 || axis == last ? f(x) : transpose(f(transpose(x, axis, -1)), axis, -1);
+}
+
 // y = exp(x) / Σ exp(x)        dx = y (dy - Σ y dy), row by row
-Var softmax(const Var& x) {
+static Var softmax_of_rows(const Var& x) {
   Tensor y(x.shape());
   kernels().softmax(x.value().data(), y.rows(), y.cols(), y.data());
   return record("softmax", y, inputs(x), [=](const Var& y) {
@@ -196,7 +202,7 @@ Var softmax(const Var& x) {
 }
 
 // y = x - log Σ exp(x)         dx = dy - exp(y) Σ dy, row by row
-Var log_softmax(const Var& x) {
+static Var log_softmax_of_rows(const Var& x) {
   Tensor y(x.shape());
   kernels().log_softmax(x.value().data(), y.rows(), y.cols(), y.data());
   return record("log_softmax", y, inputs(x), [=](const Var& y) {
@@ -207,8 +213,8 @@ Var log_softmax(const Var& x) {
   });
 }
 
-// x as [outer, n, inner] around one dimension
 namespace {
+// x as [outer, n, inner] around one dimension
 struct Around {
   int64_t outer = 1, n = 1, inner = 1;
   Around(const Shape& shape, int axis) : n(shape[axis]) {
@@ -237,6 +243,15 @@ Var flat(const char* name, const Var& x) {
   return reshape(x, {static_cast<int>(x.value().size())});
 }
 }  // namespace
+
+Var softmax(const Var& x, int axis) {
+  require_axis("softmax", x, axis);
+  return along(axis, x, softmax_of_rows);
+}
+Var log_softmax(const Var& x, int axis) {
+  require_axis("log_softmax", x, axis);
+  return along(axis, x, log_softmax_of_rows);
+}
 
 // y = factor Σ x over one dimension        dx = factor dy, repeated
 static Var scaled_sum(const char* name, const Var& x, int axis, real factor) {

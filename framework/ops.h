@@ -55,8 +55,8 @@ inline Var operator/(const Var& x, real divisor) { return scale(x, 1 / divisor);
 inline Var operator/(real constant, const Var& x) { return div(Tensor::full({}, constant), x); }
 
 // --- rows and reductions --------------------------------------------------------------------------------------------
-Var softmax(const Var& x);      // over the last dimension
-Var log_softmax(const Var& x);  // over the last dimension
+Var softmax(const Var& x, int axis = -1);
+Var log_softmax(const Var& x, int axis = -1);
 Var sum(const Var& x);          // of all elements -> a single number []
 Var mean(const Var& x);
 Var max(const Var& x);            // the gradient goes to the first of equals

@@ -23,8 +23,8 @@ struct Schedule {
     // Divided by `factor` whenever a validation loss is not below the best so far (PyTorch's example
     // word_language_model).
     plateau,
-    // Linear warm-up, learning_rate · (step + 1) / (warmup + 1), then half a cosine down to `final_rate` at
-    // step `total`, and `final_rate` from there on (Loshchilov and Hutter 2017, without restarts).
+    // After the warm-up half a cosine down to `final_rate` at step `total`, and `final_rate` from there on (Loshchilov
+    // and Hutter 2017, without restarts).
     cosine
   };
 
@@ -32,9 +32,10 @@ struct Schedule {
   double learning_rate = 1;  // the first one; for cosine the largest
   int after = 0;             // step: epochs
   double factor = 0.5;       // step: multiplies; plateau: divides
-  int64_t warmup = 0;        // cosine: optimizer steps
-  int64_t total = 0;         // cosine: optimizer steps of the whole training, warm-up included
-  double final_rate = 0;     // cosine
+  int64_t warmup =
+      0;  // optimizer steps before the full rate: the first ones have (step + 1) / (warmup + 1) of it
+  int64_t total = 0;      // cosine: optimizer steps of the whole training, warm-up included
+  double final_rate = 0;  // cosine
 
   // What was learned from validation: the state that a checkpoint keeps. The other kinds leave it alone.
   double best = std::numeric_limits<double>::infinity();
@@ -44,6 +45,7 @@ struct Schedule {
   void check() const {
     require_input(learning_rate >= 0 && std::isfinite(learning_rate),
                   "schedule: learning_rate {} is not a number from 0 up", learning_rate);
+    require_input(warmup >= 0, "schedule: warmup = {} steps is negative", warmup);
     if (kind == Kind::step) require_input(after >= 0, "schedule: after = {} epochs is negative", after);
     if (kind == Kind::step)
       require_input(factor > 0 && factor <= 1, "schedule: factor {} is not in (0, 1]", factor);
@@ -51,7 +53,6 @@ struct Schedule {
       require_input(factor >= 1 && std::isfinite(factor),
                     "schedule: plateau divides by factor, which must be at least 1, not {}", factor);
     if (kind == Kind::cosine) {
-      require_input(warmup >= 0, "schedule: warmup = {} steps is negative", warmup);
       require_input(total > warmup, "schedule: total = {} steps must be more than warmup = {}", total,
                     warmup);
       require_input(final_rate >= 0 && final_rate <= learning_rate,
@@ -62,6 +63,13 @@ struct Schedule {
 
   // The rate of the optimizer step `step`, which is in `epoch`.
   double rate(int epoch, int64_t step) const {
+    if (kind == Kind::cosine)
+      check();  // without a total the rate would be that of the end, from the first step on
+    const double full = full_rate(epoch, step);
+    return step < warmup ? full * static_cast<double>(step + 1) / static_cast<double>(warmup + 1) : full;
+  }
+  // The same without a warm-up.
+  double full_rate(int epoch, int64_t step) const {
     switch (kind) {
       case Kind::constant:
         break;
@@ -70,9 +78,7 @@ struct Schedule {
       case Kind::plateau:
         return learning_rate / std::pow(factor, divisions);
       case Kind::cosine: {
-        check();  // without a total the rate would be that of the end, from the first step on
-        if (step < warmup)
-          return learning_rate * static_cast<double>(step + 1) / static_cast<double>(warmup + 1);
+        if (step < warmup) break;
         if (step >= total) return final_rate;
         const double done = static_cast<double>(step - warmup) / static_cast<double>(total - warmup);
         return final_rate + (learning_rate - final_rate) * 0.5 * (1 + std::cos(std::numbers::pi * done));

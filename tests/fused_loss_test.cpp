@@ -6,7 +6,7 @@
 #include "framework/ops.h"
 #include "framework/parameters.h"
 #include "tests/decoder.h"
-#include "tests/gradcheck.h"
+#include "framework/gradcheck.h"
 
 using namespace unroll;
 

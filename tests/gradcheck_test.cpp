@@ -1,5 +1,5 @@
 // The oracle for gradients itself, with planted faults.
-#include "tests/gradcheck.h"
+#include "framework/gradcheck.h"
 
 #include <limits>
 

@@ -8,7 +8,7 @@
 
 #include "tests/support.h"
 #ifdef UNROLL_DOUBLE
-#include "tests/gradcheck.h"
+#include "framework/gradcheck.h"
 #endif
 
 using namespace unroll;

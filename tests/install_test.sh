@@ -10,7 +10,7 @@ fail() { echo "$*"; exit 1; }
 meson install -C "$build" --no-rebuild --quiet --destdir "$folder/root"
 pc=$(find "$folder/root" -name unroll.pc)
 prefix=$(dirname "$(find "$folder/root" -type d -name include)")
-sed -i "s|^prefix=.*|prefix=$prefix|" "$pc"      # the one line that knows nothing of --destdir
+sed -i "s|^prefix=.*|prefix=$prefix|" "${pc%/*}"/unroll*.pc      # the one line that knows nothing of --destdir
 export PKG_CONFIG_PATH=${pc%/*}
 
 # Every header of a room is there; its folders (the kernels) are its own affair. Of other packages they show fmt alone.
@@ -34,6 +34,11 @@ for header in $installed; do includes+=(-include "$header"); done     # that the
 "$compiler" -std=c++20 $flags $(pkg-config --cflags unroll) first_model.cpp -Wl,--whole-archive "$(find "$prefix" -name libunroll.a)" \
   -Wl,--no-whole-archive $(pkg-config --libs unroll) -o with_all
 ./first_model >output || { cat output; fail "the tutorial built outside does not learn"; }
+# The core in double, with the gradient check.
+# shellcheck disable=SC2046,SC2086
+"$compiler" -std=c++20 -Wall -Wextra -Werror $flags "$source/examples/tutorial/own_operation.cpp" \
+  $(pkg-config --cflags --libs unroll-double) -o own_operation
+./own_operation >output || { cat output; fail "the gradient check built outside does not tell right from wrong"; }
 
 [ "$("$prefix/bin/ptb" --version)" = "ptb $(pkg-config --modversion unroll)" ] || fail "versions differ"
 "$prefix/bin/ptb" help --man | cmp - "$(find "$prefix" -path '*/man1/ptb.1')"

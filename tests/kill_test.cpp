@@ -108,11 +108,11 @@ TEST_CASE("killed 20 times and resumed, a training ends in the bits of one that 
       fs::create_directory(killed);
       while (kills < 20 && train_until_killed(variant, killed, whole / 6 * random.uniform() + 1e-4)) {
         ++kills;
-        caught_writing += fs::exists(killed / "last.safetensors.partial");
+        caught_writing += fs::exists(killed / "last.safetensors.unroll-partial");
       }
       train_until_killed(variant, killed, 0);
       CHECK(outcome(killed) == expected);
-      CHECK(!fs::exists(killed / "last.safetensors.partial"));
+      CHECK(!fs::exists(killed / "last.safetensors.unroll-partial"));
     }
   }
   CHECK(caught_writing > 0);

@@ -9,7 +9,7 @@
 #include "layers/layer_norm.h"
 #include "layers/lstm.h"
 #include "layers/regularization.h"
-#include "tests/gradcheck.h"
+#include "framework/gradcheck.h"
 #include "tests/support.h"
 
 using namespace unroll;

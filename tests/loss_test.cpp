@@ -7,8 +7,8 @@
 #include <limits>
 #include <numbers>
 
+#include "framework/gradcheck.h"
 #include "tests/decoder.h"
-#include "tests/gradcheck.h"
 
 using namespace unroll;
 
@@ -57,6 +57,56 @@ TEST_CASE("softmax_cross_entropy is differentiated with masks and weights, for s
                   doctest::Approx(cross_entropy_by_definition(x, t.ids, options)).epsilon(1e-13));
         }
   }
+}
+
+TEST_CASE("softmax_cross_entropy without a reduction: each target's loss, which a caller may weigh") {
+  for (const Shape& s : {Shape{5}, Shape{4, 1}, Shape{3, 7}, Shape{2, 3, 5}}) {
+    Shape rows;
+    for (int i = 0; i + 1 < s.rank(); ++i) rows.append(s[i]);
+    for (int32_t ignore : {-1, -100, 0})
+      for (bool weighted : {false, true}) {
+        const Targets t(rows, s[-1], 5, ignore);
+        CrossEntropyOptions options{.reduction = Reduction::none,
+                                    .ignore_index = ignore,
+                                    .weights = weighted ? t.weights : Tensor(),
+                                    .class_weights = weighted ? Tensor::full({s[-1]}, 2) : Tensor()};
+        CHECK(gradcheck("softmax_cross_entropy", {s},
+                        [&](auto& v) { return softmax_cross_entropy(v[0], t.ids, options); },
+                        {.low = -3, .high = 3, .magnitude = 3}));
+        RandomStream random(6, "logits");
+        const Tensor x = random_tensor(s, random, -3, 3);
+        const Tensor each = softmax_cross_entropy(x, t.ids, options).value();
+        CHECK(each.shape() == rows);
+        double total = 0;
+        for (int64_t r = 0; r < each.size(); ++r) {
+          total += each.on_host()[r];
+          if (t.ids.data()[r] == ignore) CHECK(each.on_host()[r] == 0);
+        }
+        options.reduction = Reduction::sum;
+        CHECK(total == doctest::Approx(softmax_cross_entropy(x, t.ids, options).item()).epsilon(1e-13));
+      }
+  }
+  // What is not scored may hold anything.
+  Tensor logits = Tensor::zeros({2, 3});
+  logits[1].fill(std::numeric_limits<real>::quiet_NaN());
+  Tape tape;
+  const Var x = tape.watch(logits);
+  const Var each = softmax_cross_entropy(x, ids({2}, {0, -1}), {.reduction = Reduction::none});
+  CHECK(each.value().on_host()[1] == 0);
+  tape.backward(sum(each));
+  for (const real dx : x.grad()[1].to_host()) CHECK(dx == 0);
+}
+
+TEST_CASE("the fused loss without a reduction is that of the logits") {
+  RandomStream random(8, "fused");
+  const Targets t({2, 3}, 5, 5, -1);
+  const CrossEntropyOptions options{.reduction = Reduction::none, .weights = t.weights};
+  CHECK(gradcheck("softmax_cross_entropy", {{2, 3, 4}, {5, 4}, {5}},
+                  [&](auto& v) { return softmax_cross_entropy(v[0], v[1], v[2], t.ids, options); }));
+  const Tensor x = random_tensor({2, 3, 4}, random), w = random_tensor({5, 4}, random),
+               b = random_tensor({5}, random);
+  CHECK(softmax_cross_entropy(x, w, b, t.ids, options).value().to_host() ==
+        softmax_cross_entropy(linear(x, w, b), t.ids, options).value().to_host());
 }
 
 TEST_CASE("softmax_cross_entropy of one row of logits takes a single target") {
@@ -283,7 +333,15 @@ TEST_CASE(
   Tensor first = Tensor::zeros({2, 5});
   first[0].fill(1);
   const Tensor weights = random_tensor({2, 5}, random, 0, 2);
-  for (const Loss& loss : losses)
+  for (const Loss& loss : losses) {
+    // Without a reduction: each element's, which add up to the sum.
+    const Tensor each = loss(x, target, Reduction::none, weights).value();
+    CHECK(each.shape() == x.shape());
+    CHECK(sum(each).item() ==
+          doctest::Approx(loss(x, target, Reduction::sum, weights).item()).epsilon(1e-14));
+    CHECK(each[1].to_host() == loss(x[1], target[1], Reduction::none, weights[1]).value().to_host());
+    CHECK(
+        gradcheck("losses", {{2, 5}}, [&](auto& v) { return loss(v[0], target, Reduction::none, weights); }));
     for (const Reduction reduction : {Reduction::mean, Reduction::sum}) {
       CHECK(loss(x, target, reduction, first).item() ==
             doctest::Approx(loss(x[0], target[0], reduction, {}).item()).epsilon(1e-14));
@@ -296,6 +354,12 @@ TEST_CASE(
       CHECK(lacks(error_of([&] { loss(x, target, reduction, Tensor::zeros({5})); }),
                   {"weights [5]", "[2, 5]"}) == "");
     }
+  }
+  const std::vector<double> two = {0.1, 0.9};
+  const Tensor both = quantile_loss({x, x}, target, two, {Reduction::none, {}}).value();
+  CHECK(both.shape() == target.shape());
+  CHECK(sum(both).item() ==
+        doctest::Approx(quantile_loss({x, x}, target, two, {Reduction::sum, {}}).item()).epsilon(1e-14));
 }
 
 TEST_CASE("weights of classes are weights of their targets, beside those of each, fused and not") {

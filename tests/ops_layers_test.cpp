@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "framework/ops.h"
-#include "tests/gradcheck.h"
+#include "framework/gradcheck.h"
 #include "tests/support.h"
 
 using namespace unroll;

@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "framework/ops.h"
-#include "tests/gradcheck.h"
+#include "framework/gradcheck.h"
 #include "tests/support.h"
 
 using namespace unroll;

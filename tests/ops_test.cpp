@@ -6,8 +6,8 @@
 #include <functional>
 #include <limits>
 
+#include "framework/gradcheck.h"
 #include "framework/loss.h"
-#include "tests/gradcheck.h"
 #include "tests/support.h"
 
 using namespace unroll;
@@ -252,6 +252,22 @@ TEST_CASE("softmax and log_softmax are differentiated") {
     CHECK(gradcheck(
         "log_softmax", {s}, [](auto& v) { return log_softmax(v[0]); }, in_range(-3, 3)));
   }
+}
+
+TEST_CASE("softmax and log_softmax along any dimension") {
+  for (const Shape& s : {Shape{5}, Shape{4, 3}, Shape{2, 3, 4}, Shape{2, 1, 3, 2}})
+    for (int axis = -s.rank(); axis < s.rank(); ++axis) {
+      CHECK(gradcheck(
+          "softmax", {s}, [&](auto& v) { return softmax(v[0], axis); }, in_range(-3, 3)));
+      CHECK(gradcheck(
+          "log_softmax", {s}, [&](auto& v) { return log_softmax(v[0], axis); }, in_range(-3, 3)));
+    }
+  const Tensor x = tensor({2, 2}, {0, std::log(3.0), std::log(3.0), std::log(9.0)});
+  const Tensor y = softmax(x, 0).value();
+  for (const auto& [at, share] : {std::pair{0, 0.25}, {1, 0.25}, {2, 0.75}, {3, 0.75}})
+    CHECK(values(y)[at] == doctest::Approx(share).epsilon(1e-15));
+  CHECK(lacks(error_of([&] { softmax(x, 2); }), {"softmax: no dimension 2", "[2, 2]"}) == "");
+  CHECK(lacks(error_of([&] { log_softmax(Tensor::zeros({})); }), {"log_softmax", "[]"}) == "");
 }
 
 TEST_CASE("softmax and log_softmax keep their footing at logits of a thousand") {

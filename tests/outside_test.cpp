@@ -7,7 +7,7 @@
 #include "layers/cell.h"
 #include "layers/gru.h"
 #include "layers/lstm.h"
-#include "tests/gradcheck.h"
+#include "framework/gradcheck.h"
 #include "tests/support.h"
 
 using namespace unroll;

@@ -66,7 +66,7 @@ TEST_CASE("a folder in which no run has begun can have one") {
     CAPTURE(subject.program);
     const Folder folder;
     write_inputs(subject, folder);
-    for (const char* name : {"start.json", "start.json.partial", "recipe.toml.partial"})
+    for (const char* name : {"start.json", "start.json.unroll-partial", "recipe.toml.unroll-partial"})
       folder.write(fmt::format("run/{}", name), R"({"recipe": "tiny", "data": "", "threads": 1})");
     CHECK(run(subject, {"resume", "run"}, folder).code == 2);
     const Words train = train_tiny(subject) + Words{"run"};
@@ -77,7 +77,7 @@ TEST_CASE("a folder in which no run has begun can have one") {
     CHECK(run(subject, train_tiny(subject) + Words{"foreign"}, folder).code == 2);
     const ProgramRun trained = run(subject, train, folder);
     CHECK_MESSAGE(trained.code == 0, trained.err);
-    CHECK(!fs::exists(folder / "run/start.json.partial"));
+    CHECK(!fs::exists(folder / "run/start.json.unroll-partial"));
   }
 }
 

@@ -85,6 +85,10 @@ TEST_CASE("the page of a run is there at its end, and made again from the folder
   CHECK(again.out == "run/report.html\n");
   CHECK(trained.page() == page);
   CHECK(run_program(program_named("ptb"), {"report", "nothing"}, trained.folder.path()).code == 2);
+  // The other program does not make it.
+  const ProgramRun other = run_program(program_named("timeseries"), {"report", "run"}, trained.folder.path());
+  CHECK(other.code == 2);
+  CHECK(has(other.err, "run: a run of 'unroll ptb', not of 'unroll timeseries'"));
 }
 
 TEST_CASE("--profile: a table of operations at the end, and in the page") {

@@ -297,7 +297,7 @@ TEST_CASE("atomic files: a writer that fails keeps the old file and leaves no ot
     for (int descriptor = 3; descriptor < full + 10; ++descriptor) {
       std::error_code error;
       const fs::path target = fs::read_symlink("/proc/self/fd/" + std::to_string(descriptor), error);
-      if (!error && target == path.string() + ".partial") REQUIRE(dup2(full, descriptor) == descriptor);
+      if (!error && target == path.string() + ".unroll-partial") REQUIRE(dup2(full, descriptor) == descriptor);
     }
     close(full);
     CHECK(lacks(error_of([&] { file.write("text"); }),
@@ -313,11 +313,11 @@ TEST_CASE("atomic files: a writer that fails keeps the old file and leaves no ot
     CHECK(lacks(error_of([&] { write_safetensors(path, {}, {{"a", "\xff"}}); }), {"must be UTF-8"}) == "");
   }
   SUBCASE("another process at work") {
-    const int other = open((path.string() + ".partial").c_str(), O_RDWR | O_CREAT, 0666);
+    const int other = open((path.string() + ".unroll-partial").c_str(), O_RDWR | O_CREAT, 0666);
     REQUIRE(flock(other, LOCK_EX) == 0);
     CHECK(lacks(error_of([&] { AtomicFile file(path); }), {"another process is writing"}) == "");
-    CHECK(fs::exists(path.string() + ".partial"));  // it is the other's
-    fs::remove(path.string() + ".partial");
+    CHECK(fs::exists(path.string() + ".unroll-partial"));  // it is the other's
+    fs::remove(path.string() + ".unroll-partial");
     close(other);
   }
   CHECK(read_text(path) == before);
@@ -337,7 +337,7 @@ TEST_CASE("atomic files: folders that are missing or in the way") {
 
 TEST_CASE("atomic files: what a killed writer left behind is in nobody's way") {
   const Folder folder;
-  put(folder / "w.partial", std::string(10000, 'x'));
+  put(folder / "w.unroll-partial", std::string(10000, 'x'));
   write_file_atomically(folder / "w", "new");
   CHECK(read_text(folder / "w") == "new");
   CHECK(folder.listing().size() == 1);
@@ -345,7 +345,7 @@ TEST_CASE("atomic files: what a killed writer left behind is in nobody's way") {
 
 TEST_CASE("atomic files: what was left is removed, but not under a writer's hands") {
   const Folder folder;
-  put(folder / "w.partial", std::string(100, 'x'));
+  put(folder / "w.unroll-partial", std::string(100, 'x'));
   remove_partial(folder / "w");
   remove_partial(folder / "w");
   CHECK(folder.listing().empty());

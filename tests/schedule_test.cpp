@@ -72,6 +72,22 @@ TEST_CASE("cosine with warm-up") {
   CHECK(Schedule{.kind = Schedule::Kind::cosine, .learning_rate = 0.5, .total = 10}.rate(0, 0) == 0.5);
 }
 
+TEST_CASE("warm-up rises to what any schedule says") {
+  using Kind = Schedule::Kind;
+  const Schedule constant{.learning_rate = 2, .warmup = 3};
+  for (int step = 0; step < 3; ++step) CHECK(constant.rate(0, step) == 2 * (step + 1) / 4.0);
+  CHECK(constant.rate(0, 3) == 2);
+  // A decay within the warm-up is not lost.
+  const Schedule halved{.kind = Kind::step, .learning_rate = 1, .after = 1, .factor = 0.5, .warmup = 9};
+  CHECK(halved.rate(0, 4) == 0.5);
+  CHECK(halved.rate(1, 4) == 0.25);
+  CHECK(halved.rate(1, 9) == 0.5);
+  Schedule plateau{.kind = Kind::plateau, .learning_rate = 1, .factor = 4, .warmup = 1};
+  (void)plateau.validated(1), (void)plateau.validated(2);
+  CHECK(plateau.rate(2, 0) == 0.125);
+  CHECK(plateau.rate(2, 1) == 0.25);
+}
+
 TEST_CASE("schedules that make no sense are refused") {
   using Kind = Schedule::Kind;
   const auto refuses = [](const Schedule& s, const std::string& part) {
@@ -83,7 +99,8 @@ TEST_CASE("schedules that make no sense are refused") {
   CHECK(refuses({.kind = Kind::step, .factor = 0}, "factor 0") == "");
   CHECK(refuses({.kind = Kind::plateau, .factor = 0.25}, "0.25") == "");
   CHECK(refuses({.kind = Kind::cosine, .warmup = 5, .total = 5}, "total = 5") == "");
-  CHECK(refuses({.kind = Kind::cosine, .warmup = -1, .total = 5}, "warmup = -1") == "");
+  for (Kind kind : {Kind::constant, Kind::step, Kind::plateau, Kind::cosine})
+    CHECK(refuses({.kind = kind, .factor = 1, .warmup = -1, .total = 5}, "warmup = -1") == "");
   CHECK(refuses({.kind = Kind::cosine, .learning_rate = 1, .total = 5, .final_rate = 2}, "final_rate 2") ==
         "");
   for (const Schedule& good :

@@ -34,6 +34,16 @@ TEST_CASE("the encoder and decoder with attention learn to write backwards, and 
   CHECK(2 * on_diagonal > length);
 }
 
+TEST_CASE("the operation of one's own is told from one whose gradient is wrong") {
+  const Folder folder;
+  const ProgramRun run = run_program(program_named("own_operation"), {}, folder.path());
+  CHECK_MESSAGE(run.code == 0, run.out, run.err);
+  const auto lines = lines_of(run.out);
+  REQUIRE(lines.size() > 1);
+  CHECK_MESSAGE(lines[0].starts_with("tanh(d):  worst relative error"), run.out);
+  CHECK_MESSAGE(lines[1].starts_with("d:        log_cosh: input 0"), run.out);
+}
+
 TEST_CASE("step by step, a model of PyTorch is as surprised by each word as it was there") {
   const std::filesystem::path folder = std::filesystem::absolute("tests/fixtures/language_model");
   const auto reading = [&](const std::string& words) {

@@ -5,7 +5,7 @@
 
 #include "framework/ops.h"
 #include "layers/stepper.h"
-#include "tests/gradcheck.h"
+#include "framework/gradcheck.h"
 #include "tests/lstm_cases.h"
 
 using namespace unroll;

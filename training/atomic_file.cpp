@@ -34,7 +34,7 @@ bool rename_to_new(const char* from, const char* to) {
 }  // namespace
 
 AtomicFile::AtomicFile(const std::filesystem::path& path)
-    : path_(path.string()), temporary_(path_ + ".partial") {
+    : path_(path.string()), temporary_(path_ + ".unroll-partial") {
   // A fixed name, so that what a killed process left behind is used again. The lock tells a process that is
   // still at work from one that is gone; it goes with the process.
   for (;;) {
@@ -103,7 +103,7 @@ void AtomicFile::discard() noexcept {
 
 void remove_partial(const std::filesystem::path& path) {
   std::error_code error;
-  if (std::filesystem::exists(path.string() + ".partial", error)) AtomicFile{path};
+  if (std::filesystem::exists(path.string() + ".unroll-partial", error)) AtomicFile{path};
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view contents) {

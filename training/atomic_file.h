@@ -13,7 +13,7 @@ namespace unroll {
 
 class AtomicFile {
  public:
-  // Opens "<path>.partial". Throws Error if that cannot be done, or another process is writing it.
+  // Opens "<path>.unroll-partial". Throws Error if that cannot be done, or another process is writing it.
   explicit AtomicFile(const std::filesystem::path& path);
   ~AtomicFile();  // without commit(): removes the temporary file
   AtomicFile(const AtomicFile&) = delete;

@@ -104,7 +104,7 @@ void declare_schedule_keys(RecipeReader& reader, ScheduleSection& schedule) {
       .at_most(1);
   reader
       .key("warmup", schedule.warmup,
-           "cosine: the learning rate rises evenly, from just above 0, for so long")
+           "the learning rate rises evenly to what it would be, from just above 0, for so long")
       .at_least(0)
       .unit("epochs");
   reader.key("minimum", schedule.minimum, "cosine: what the learning rate falls to").at_least(0);
@@ -127,7 +127,6 @@ UnreadKeys unread_training_keys(const TrainingSections& sections) {
   unread.add_unless(step, "schedule.kind = \"step\"", {"schedule.after"});
   unread.add_unless(step || schedule.kind == ScheduleKind::plateau, "schedule.kind = \"step\" or \"plateau\"",
                     {"schedule.factor"});
-  unread.add_unless(cosine, "schedule.kind = \"cosine\"", {"schedule.warmup"}, schedule.warmup != 0);
   unread.add_unless(cosine, "schedule.kind = \"cosine\"", {"schedule.minimum"}, schedule.minimum != 0);
   return unread;
 }
@@ -143,10 +142,9 @@ void check_training_keys(const RecipeReader& reader, const TrainingSections& sec
   if (optimizer.average_from > training.epochs)
     reader.refuse("optimizer.average_from",
                   fmt::format("must be an epoch of the {} (training.epochs)", training.epochs));
-  if (schedule.kind != ScheduleKind::cosine) return;
-  if (schedule.warmup >= training.epochs)
+  if (schedule.warmup > 0 && schedule.warmup >= training.epochs)
     reader.refuse("schedule.warmup", fmt::format("must be less than training.epochs ({})", training.epochs));
-  if (schedule.minimum > optimizer.learning_rate)
+  if (schedule.kind == ScheduleKind::cosine && schedule.minimum > optimizer.learning_rate)
     reader.refuse("schedule.minimum", "must not be above optimizer.learning_rate");
 }
 
@@ -193,7 +191,10 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainingSections& sections, Para
 
 Schedule make_schedule(const TrainingSections& sections, const EpochWindows& windows) {
   const auto& s = sections.schedule;
+  const int64_t total = std::max<int64_t>(steps_of_epochs(sections, windows, sections.training.epochs), 1);
   Schedule schedule{.learning_rate = sections.optimizer.learning_rate};
+  schedule.warmup = std::min<int64_t>(
+      std::llround(s.warmup * static_cast<double>(steps_of_epoch(sections, windows, 1))), total - 1);
   switch (s.kind) {
     case ScheduleKind::constant:
       break;
@@ -208,10 +209,7 @@ Schedule make_schedule(const TrainingSections& sections, const EpochWindows& win
       break;
     case ScheduleKind::cosine:
       schedule.kind = Schedule::Kind::cosine;
-      schedule.total = std::max<int64_t>(steps_of_epochs(sections, windows, sections.training.epochs), 1);
-      schedule.warmup = std::min<int64_t>(
-          std::llround(s.warmup * static_cast<double>(steps_of_epoch(sections, windows, 1))),
-          schedule.total - 1);
+      schedule.total = total;
       schedule.final_rate = s.minimum;
       break;
   }

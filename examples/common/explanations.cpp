@@ -42,13 +42,15 @@ void print_products() {
 
 void print_learning_rate(const TrainingSections& sections, const EpochWindows& windows) {
   const Schedule schedule = make_schedule(sections, windows);
+  const std::string warmup =
+      schedule.warmup > 0 ? fmt::format(", after a warm-up of {} steps", schedule.warmup) : "";
   if (schedule.kind == Schedule::Kind::plateau) {
-    fmt::print("  learning rate {:g}, times {:g} when the valid score does not improve\n",
-               schedule.learning_rate, sections.schedule.factor);
+    fmt::print("  learning rate {:g}, times {:g} when the valid score does not improve{}\n",
+               schedule.learning_rate, sections.schedule.factor, warmup);
     return;
   }
   if (schedule.kind == Schedule::Kind::constant) {
-    fmt::print("  learning rate {:g}\n", schedule.learning_rate);
+    fmt::print("  learning rate {:g}{}\n", schedule.learning_rate, warmup);
     return;
   }
   fmt::print("  learning rate as epochs begin:");

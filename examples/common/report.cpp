@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "examples/common/run_commands.h"
+#include "examples/common/run_start.h"
 
 namespace unroll {
 
@@ -16,6 +17,9 @@ void report_command(Command& command) {
                   fmt::format("then open {}/report.html", command.first_run()));
   if (!command.parse()) return;
   const std::filesystem::path folder = command.positional();
+  std::error_code error;
+  if (std::filesystem::exists(folder / "start.json", error))
+    (void)read_run_start(folder, command.program());  // or it is another program's
   write_report(folder);
   fmt::print("{}\n", (folder / "report.html").string());
 }

@@ -1,6 +1,8 @@
-// The one oracle for gradients: central differences in double precision.
+// The one oracle for gradients: central differences in double precision. In the core in double only (-DUNROLL_DOUBLE).
 //
-//   CHECK(gradcheck("linear", {{3, 4}, {5, 4}, {5}}, [](auto& v) { return linear(v[0], v[1], v[2]); }));
+//   const GradcheckResult result =
+//       gradcheck("linear", {{3, 4}, {5, 4}, {5}}, [](auto& v) { return linear(v[0], v[1], v[2]); });
+//   if (!result) std::cerr << result << '\n';
 //
 // The outputs y are contracted with fixed random numbers into one, L = Σ r·y, so every output is tested. For
 // every element x of every input the tape's gradient g is compared with D(h) = (L(x+h) - L(x-h)) / 2h, h =

@@ -1,4 +1,4 @@
-#include "tests/gradcheck.h"
+#include "framework/gradcheck.h"
 
 #include <cmath>
 #include <limits>
