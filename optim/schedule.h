@@ -32,8 +32,8 @@ struct Schedule {
   double learning_rate = 1;  // the first one; for cosine the largest
   int after = 0;             // step: epochs
   double factor = 0.5;       // step: multiplies; plateau: divides
-  int64_t warmup =
-      0;  // optimizer steps before the full rate: the first ones have (step + 1) / (warmup + 1) of it
+  // Any kind: optimizer steps on the way to the rate that it says, of which they have (step + 1) / (warmup + 1).
+  int64_t warmup = 0;
   int64_t total = 0;      // cosine: optimizer steps of the whole training, warm-up included
   double final_rate = 0;  // cosine
 
@@ -63,8 +63,7 @@ struct Schedule {
 
   // The rate of the optimizer step `step`, which is in `epoch`.
   double rate(int epoch, int64_t step) const {
-    if (kind == Kind::cosine)
-      check();  // without a total the rate would be that of the end, from the first step on
+    if (kind == Kind::cosine) check();  // without a total the rate would be that of the end from the start
     const double full = full_rate(epoch, step);
     return step < warmup ? full * static_cast<double>(step + 1) / static_cast<double>(warmup + 1) : full;
   }

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <thread>
 
+#include "framework/gradcheck.h"
 #include "framework/ops.h"
 #include "framework/parameters.h"
 #include "tests/decoder.h"
-#include "framework/gradcheck.h"
 
 using namespace unroll;
 

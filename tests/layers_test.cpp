@@ -2,6 +2,7 @@
 // a ParameterSet.
 #include <cmath>
 
+#include "framework/gradcheck.h"
 #include "layers/dense.h"
 #include "layers/dropout.h"
 #include "layers/embedding.h"
@@ -9,7 +10,6 @@
 #include "layers/layer_norm.h"
 #include "layers/lstm.h"
 #include "layers/regularization.h"
-#include "framework/gradcheck.h"
 #include "tests/support.h"
 
 using namespace unroll;

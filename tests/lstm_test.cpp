@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "framework/ops.h"
 #include "framework/gradcheck.h"
+#include "framework/ops.h"
 #include "tests/support.h"
 
 using namespace unroll;

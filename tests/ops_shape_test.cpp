@@ -1,8 +1,8 @@
 // Operations on shapes: gradients by central differences, places by hand.
 #include <limits>
 
-#include "framework/ops.h"
 #include "framework/gradcheck.h"
+#include "framework/ops.h"
 #include "tests/support.h"
 
 using namespace unroll;

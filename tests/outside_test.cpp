@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 
+#include "framework/gradcheck.h"
 #include "layers/cell.h"
 #include "layers/gru.h"
 #include "layers/lstm.h"
-#include "framework/gradcheck.h"
 #include "tests/support.h"
 
 using namespace unroll;

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
+#include "framework/gradcheck.h"
 #include "framework/ops.h"
 #include "layers/stepper.h"
-#include "framework/gradcheck.h"
 #include "tests/lstm_cases.h"
 
 using namespace unroll;

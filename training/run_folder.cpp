@@ -44,7 +44,8 @@ bool is_left_of_a_beginning(const fs::path& file) {
   std::error_code error;
   if (!fs::is_regular_file(fs::symlink_status(file, error))) return false;
   const std::string name = file.filename().string();
-  if (name != "start.json") return name == "start.json.unroll-partial" || name == "recipe.toml.unroll-partial";
+  if (name != "start.json")
+    return name == "start.json.unroll-partial" || name == "recipe.toml.unroll-partial";
   std::ifstream stream(file);
   const std::string text((std::istreambuf_iterator<char>(stream)), {});
   return text.find("\"recipe\"") != text.npos && text.find("\"threads\"") != text.npos;  // ours
