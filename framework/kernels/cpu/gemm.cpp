@@ -88,7 +88,9 @@ void multiply_unpacked(const Lines& a, const Lines& b, int64_t n, int64_t k, rea
 struct Float {
   using Element = real;
   static constexpr int64_t MR = tile_rows, AR = panel_rows, NR = tile_columns;
-  static constexpr int64_t KC = 384;  // a panel of b: 48 KiB
+  // A panel of b: 96 KiB with AVX-512, where c, which comes from memory, is then written once for 650 or 700 numbers along k;
+  // else 24 KiB.
+  static constexpr int64_t KC = registers == 32 ? 768 : 384;
   static constexpr int64_t worth_a_thread = 1 << 19;
   static constexpr int64_t near = 96 * 1024, few = 256 * 1024, room = 1536 * 1024;  // 384 KiB, 1 MiB, 6 MiB
 

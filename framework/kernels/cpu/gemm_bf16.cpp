@@ -105,9 +105,11 @@ void pack_by_steps(const Lines& x, int64_t count, int64_t height, int64_t depth,
 struct Pairs {
   using Element = Pair;
   static constexpr int64_t MR = 32, AR = 32, NR = 32;
-  static constexpr int64_t KC = 512;  // a panel of b: 32 KiB
+  // A panel of b: 48 KiB, as much as the first cache. Fewer numbers would stay in it, but c, which is written more slowly than
+  // the tiles multiply, would then be written twice for 650 or 700 of them.
+  static constexpr int64_t KC = 768;
   static constexpr int64_t worth_a_thread = 1 << 21;
-  static constexpr int64_t near = 96 * 1024, few = 256 * 1024, room = 1536 * 1024;  // 384 KiB, 1 MiB, 6 MiB
+  static constexpr int64_t near = 128 * 1024, few = 256 * 1024, room = 1536 * 1024;  // 512 KiB, 1 MiB, 6 MiB
 
   static int64_t depth(int64_t k) { return whole_groups(even(k, KC)); }
   static int64_t steps(int64_t depth) { return steps_of(depth); }
@@ -155,7 +157,6 @@ struct Pairs {
     const int64_t from_bytes = from.row * static_cast<int64_t>(sizeof(real));
     const Pair *a = t.a, *b = t.b;
     const Pair* const end = b + t.steps * NR;
-    const int64_t to_next = t.steps * NR;
     asm volatile("" ::: "memory");  // gcc's intrinsics do not say that they read memory
     if (from.data) {
       _tile_loadd(0, from.data, from_bytes);
@@ -170,8 +171,15 @@ struct Pairs {
       _tile_zero(2);
       _tile_zero(3);
     }
+    // Lines of c come while the sums form, some for each group: to wait for them at the end took as long as the sums.
+    const int64_t some = ceil_div(MR, t.steps / group_steps);
+    const real *line = c, *const last = c + t.rows * c_row;
     for (; b < end; a += AR * group_steps, b += group_steps * NR) {
-      for (int64_t step = 0; step < group_steps; ++step) __builtin_prefetch(b + to_next + step * NR, 0, 2);
+      for (int64_t row = 0; row < some && line < last; ++row, line += c_row)
+        __builtin_prefetch(line, 1), __builtin_prefetch(line + 16, 1);
+      if (t.ahead)
+        for (int64_t step = 0; step < group_steps; ++step)
+          __builtin_prefetch(t.ahead + (b - t.b) + step * NR, 0, 2);  // into the second cache
       _tile_loadd(4, a, 64);
       _tile_loadd(6, b, 128);
       _tile_loadd(7, b + 16, 128);

@@ -60,7 +60,7 @@ struct Tile {
   real* c;
   int64_t c_row, rows, columns;
   Addend addend;
-  bool fetch;  // b was packed whole, so the panel that comes next is far away, behind this one
+  const Element* ahead;  // what is read of b next, where it was packed beforehand and so is far; or null
 };
 
 // One thread's part of a product.
@@ -114,6 +114,12 @@ void compute(const Share<P>& s, typename P::Element* scratch) {
   const auto [height, kc, kept, rows, mc, nc, once] = Blocks<P>(s);
   const int64_t all_steps = P::steps(s.k), b_column = ceil_div(s.n, NR) * NR;  // elements at one step
   const P tiles(height);
+  // Weights that were packed beforehand pass by at each step of a recurrence: from the other end than last time, so that
+  // those come first that were read last and are still near.
+  thread_local bool backwards = false;
+  if (s.packed) backwards = !backwards;
+  const bool from_right = s.packed && nc == NR && backwards;
+  const int64_t last = (s.n - 1) / nc * nc;
   for (int64_t front = 0; front < s.k; front += kept)
     for (int64_t top = 0; top < s.m; top += rows) {
       const int64_t back = smaller(front + kept, s.k), bottom = smaller(top + rows, s.m);
@@ -125,12 +131,12 @@ void compute(const Share<P>& s, typename P::Element* scratch) {
       };
       for (int64_t l = front; l < back; l += kc)
         P::pack_a(s.a.at(top, l), bottom - top, height, smaller(kc, back - l), a_from(l));
-      for (int64_t left = 0; left < s.n; left += nc)
+      const bool packs_b = !s.packed && (top == 0 || !once);
+      for (int64_t passed = 0; passed < s.n; passed += nc) {
+        const int64_t left = from_right ? last - passed : passed, right = smaller(left + nc, s.n);
         for (int64_t l = front; l < back; l += kc) {
-          const int64_t right = smaller(left + nc, s.n), depth = smaller(kc, back - l),
-                        steps = P::steps(depth);
-          if (!s.packed && (top == 0 || !once))
-            P::pack_b(s.b.at(left, l), right - left, NR, depth, b_from(l));
+          const int64_t depth = smaller(kc, back - l), steps = P::steps(depth);
+          if (packs_b) P::pack_b(s.b.at(left, l), right - left, NR, depth, b_from(l));
           for (int64_t upper = top; upper < bottom; upper += mc)
             for (int64_t j = left; j < right; j += NR) {
               Tile<Element> t{.a = a_from(l) + (upper - top) / height * AR * steps,
@@ -142,16 +148,21 @@ void compute(const Share<P>& s, typename P::Element* scratch) {
                               .rows = 0,
                               .columns = smaller(NR, s.n - j),
                               .addend = l > 0 ? Addend{s.c, s.c_row} : s.addend,
-                              .fetch = s.packed != nullptr};
+                              .ahead = nullptr};
+              if (s.packed && l + kc < s.k)
+                t.ahead = t.b + steps * NR;
+              else if (s.packed && (from_right ? j > 0 : j + NR < s.n))
+                t.ahead = s.packed + (from_right ? j - NR : j + NR) * all_steps;
               t.addend = t.addend.at(upper, j);
               const int64_t lower = smaller(upper + mc, bottom);
               for (int64_t i = upper; i < lower; i += height, t.a += AR * steps, t.c += height * s.c_row,
-                           t.addend = t.addend.at(height, 0)) {
+                           t.addend = t.addend.at(height, 0), t.ahead = nullptr) {
                 t.rows = smaller(height, lower - i);
                 tiles.multiply(t);
               }
             }
         }
+      }
     }
 }
 

@@ -41,25 +41,33 @@ template <class Element>
 //
 // A number of a comes into a register for all vectors of its row, which is an instruction and a load, or each product takes it
 // from memory, which is no instruction and a load each. A core that computes for somebody else too, on its second thread,
-// decodes about two instructions a cycle, as many as it can multiply; and it has two loads a cycle. So half the rows are done in
-// each way. The compiler would load a number once for both products; that `again` is a is hidden from it.
+// decodes about two instructions a cycle, as many as it can multiply; and it has two loads a cycle. So half the rows of a high
+// tile are done in each way. The compiler would load a number once for both products; that `again` is a is hidden from it.
+//
+// Panels of a that come from the last cache are fetched ahead by instruction: what a processor fetches by itself ends with each
+// page, and a page of a panel is 64 steps.
 template <class Kind, int rows, int vectors>
 [[gnu::noinline]] void multiply(const Tile<typename Kind::Element>& t) {
   using Element = typename Kind::Element;
-  constexpr int in_place = Kind::in_place ? rows / 2 + 1 : 0;
+  constexpr int in_place = Kind::in_place && rows > 10 ? rows / 2 + 1 : 0;
+  constexpr int64_t line = 64 / sizeof(Element), a_ahead = 64;
   Vector sum[rows][vectors] = {};
   const Element *a = t.a, *b = t.b, *again = a;
   asm("" : "+r"(again));
-  const int64_t to_next = t.steps * tile_columns;
+  const Element* ahead = t.ahead;
   for (int i = 0; i < rows; ++i)
     for (int v = 0; v < vectors; ++v) __builtin_prefetch(t.c + i * t.c_row + v * W, 1);
   const auto advance = [&](int64_t steps) {
     a += steps * panel_rows, again += steps * panel_rows, b += steps * tile_columns;
+    if (ahead) ahead += steps * tile_columns;
   };
   const auto add_step = [&](int l) __attribute__((always_inline)) {
     Vector y[vectors];
     for (int v = 0; v < vectors; ++v) y[v] = Kind::load(b + l * tile_columns + v * W);
-    if (t.fetch) __builtin_prefetch(b + to_next + l * tile_columns, 0, 2);  // into the second cache
+    if (ahead)
+      for (int i = 0; i < tile_columns; i += line)
+        __builtin_prefetch(ahead + l * tile_columns + i, 0, 2);  // into the second cache
+    if (registers == 32) __builtin_prefetch(a + (l + a_ahead) * panel_rows);
 #pragma GCC unroll 16
     for (int i = 0; i < rows; ++i)
       for (int v = 0; v < vectors; ++v)
