@@ -250,8 +250,9 @@ TEST_CASE("products of several blocks along every dimension are right to roundin
   check({4100, 5, 800, true, false, true, 0});     // b stays near: a is packed rows after rows, all of k
   check({8200, 3, 380, false, true, false, 1});    // in one block of it
   check({620, 330, 800, true, false, true, 0});    // all columns of b at once, of a block of k
-  check({1700, 257, 768, true, false, true, 0});   // more of a than is packed at once: part of k after part
+  check({1700, 257, 768, true, false, true, 0});   // more of a than is packed at once: part of k after part, of 384
   check({3400, 257, 384, false, true, false, 1});  // and rows after rows
+  check({850, 129, 1536, true, false, true, 0});   // part of k after part where a block has 768 of it
 }
 
 TEST_CASE("the bits of a product do not depend on threads") {
