@@ -177,9 +177,9 @@ struct Pairs {
     for (; b < end; a += AR * group_steps, b += group_steps * NR) {
       for (int64_t row = 0; row < some && line < last; ++row, line += c_row)
         __builtin_prefetch(line, 1), __builtin_prefetch(line + 16, 1);
-      if (t.ahead)
+      if (t.to_next != 0)
         for (int64_t step = 0; step < group_steps; ++step)
-          __builtin_prefetch(t.ahead + (b - t.b) + step * NR, 0, 2);  // into the second cache
+          __builtin_prefetch(b + t.to_next + step * NR, 0, 2);  // into the second cache
       _tile_loadd(4, a, 64);
       _tile_loadd(6, b, 128);
       _tile_loadd(7, b + 16, 128);

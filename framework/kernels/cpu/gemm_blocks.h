@@ -9,8 +9,9 @@
 //        └───────────────────────┘             └─────┴──────┘          └────────────────────┘
 //
 // * A tile of c, up to MR rows by NR columns, is summed in registers over KC steps along k.
-// * It reads a panel of b, [KC, NR], from the first cache, where it stays for all tiles below one another, and
-//   panels of a, [KC, MR], that pass by from the second cache, where mc rows of them stay for nc columns.
+// * It reads a panel of b, [KC, NR], which stays for all tiles below one another in the first cache, or, where KC is large
+//   so that c is written less often, in the second, and panels of a, [KC, MR], that pass by from the second cache, where mc
+//   rows of them stay for nc columns.
 // * Both are packed: a panel lies in memory as it is read. Packing turns where k is not the slow dimension.
 // * All of a is packed once, as far as there is room, and b once, nc columns at a time, whose part of c stays near
 //   until all of k is summed. Where b has no more columns than that, a is packed piece by piece instead.
@@ -60,7 +61,7 @@ struct Tile {
   real* c;
   int64_t c_row, rows, columns;
   Addend addend;
-  const Element* ahead;  // what is read of b next, where it was packed beforehand and so is far; or null
+  int64_t to_next;  // from b to what is read of it next, where it was packed beforehand and so is far; or 0
 };
 
 // One thread's part of a product.
@@ -117,8 +118,9 @@ void compute(const Share<P>& s, typename P::Element* scratch) {
   // Weights that were packed beforehand pass by at each step of a recurrence: from the other end than last time, so that
   // those come first that were read last and are still near.
   thread_local bool backwards = false;
-  if (s.packed) backwards = !backwards;
-  const bool from_right = s.packed && nc == NR && backwards;
+  const bool in_turns = s.packed && nc == NR;
+  if (in_turns) backwards = !backwards;
+  const bool from_right = in_turns && backwards;
   const int64_t last = (s.n - 1) / nc * nc;
   for (int64_t front = 0; front < s.k; front += kept)
     for (int64_t top = 0; top < s.m; top += rows) {
@@ -148,15 +150,16 @@ void compute(const Share<P>& s, typename P::Element* scratch) {
                               .rows = 0,
                               .columns = smaller(NR, s.n - j),
                               .addend = l > 0 ? Addend{s.c, s.c_row} : s.addend,
-                              .ahead = nullptr};
-              if (s.packed && l + kc < s.k)
-                t.ahead = t.b + steps * NR;
-              else if (s.packed && (from_right ? j > 0 : j + NR < s.n))
-                t.ahead = s.packed + (from_right ? j - NR : j + NR) * all_steps;
+                              .to_next = 0};
+              // Behind this block lies the panel's next one, or the next panel; from the right that begins two panels before.
+              if (s.packed && (l + kc < s.k || (!from_right && j + NR < s.n)))
+                t.to_next = steps * NR;
+              else if (s.packed && from_right && j > 0)
+                t.to_next = (steps - 2 * all_steps) * NR;
               t.addend = t.addend.at(upper, j);
               const int64_t lower = smaller(upper + mc, bottom);
               for (int64_t i = upper; i < lower; i += height, t.a += AR * steps, t.c += height * s.c_row,
-                           t.addend = t.addend.at(height, 0), t.ahead = nullptr) {
+                           t.addend = t.addend.at(height, 0), t.to_next = 0) {
                 t.rows = smaller(height, lower - i);
                 tiles.multiply(t);
               }

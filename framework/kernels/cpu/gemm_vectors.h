@@ -54,19 +54,17 @@ template <class Kind, int rows, int vectors>
   Vector sum[rows][vectors] = {};
   const Element *a = t.a, *b = t.b, *again = a;
   asm("" : "+r"(again));
-  const Element* ahead = t.ahead;
   for (int i = 0; i < rows; ++i)
     for (int v = 0; v < vectors; ++v) __builtin_prefetch(t.c + i * t.c_row + v * W, 1);
   const auto advance = [&](int64_t steps) {
     a += steps * panel_rows, again += steps * panel_rows, b += steps * tile_columns;
-    if (ahead) ahead += steps * tile_columns;
   };
   const auto add_step = [&](int l) __attribute__((always_inline)) {
     Vector y[vectors];
     for (int v = 0; v < vectors; ++v) y[v] = Kind::load(b + l * tile_columns + v * W);
-    if (ahead)
+    if (t.to_next != 0)
       for (int i = 0; i < tile_columns; i += line)
-        __builtin_prefetch(ahead + l * tile_columns + i, 0, 2);  // into the second cache
+        __builtin_prefetch(b + t.to_next + l * tile_columns + i, 0, 2);  // into the second cache
     if (registers == 32) __builtin_prefetch(a + (l + a_ahead) * panel_rows);
 #pragma GCC unroll 16
     for (int i = 0; i < rows; ++i)
