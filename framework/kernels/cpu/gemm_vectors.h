@@ -36,29 +36,17 @@ template <class Element>
     }
 }
 
-// Kind::load(b) gives W columns of a panel; Kind::accumulate(sum, a, b) adds a's product with each. Kind::in_place: the
-// instruction for it can take a from memory.
-//
-// A number of a comes into a register for all vectors of its row, which is an instruction and a load, or each product takes it
-// from memory, which is no instruction and a load each. A core that computes for somebody else too, on its second thread,
-// decodes about two instructions a cycle, as many as it can multiply; and it has two loads a cycle. So half the rows of a high
-// tile are done in each way. The compiler would load a number once for both products; that `again` is a is hidden from it.
+// Kind::load(b) gives W columns of a panel; Kind::accumulate(sum, a, b) adds a's product with each.
 //
 // Panels of a that come from the last cache are fetched ahead by instruction: what a processor fetches by itself ends with each
-// page, and a page of a panel is 64 steps.
+// page, and a page of a panel is 64 steps. The rows of c are fetched in the first half of the steps, one after the other: a
+// core waits for some sixteen lines at a time, and a few of them are a's and b's.
 template <class Kind, int rows, int vectors>
 [[gnu::noinline]] void multiply(const Tile<typename Kind::Element>& t) {
   using Element = typename Kind::Element;
-  constexpr int in_place = Kind::in_place && rows > 10 ? rows / 2 + 1 : 0;
   constexpr int64_t line = 64 / sizeof(Element), a_ahead = 64;
   Vector sum[rows][vectors] = {};
-  const Element *a = t.a, *b = t.b, *again = a;
-  asm("" : "+r"(again));
-  for (int i = 0; i < rows; ++i)
-    for (int v = 0; v < vectors; ++v) __builtin_prefetch(t.c + i * t.c_row + v * W, 1);
-  const auto advance = [&](int64_t steps) {
-    a += steps * panel_rows, again += steps * panel_rows, b += steps * tile_columns;
-  };
+  const Element *a = t.a, *b = t.b;
   const auto add_step = [&](int l) __attribute__((always_inline)) {
     Vector y[vectors];
     for (int v = 0; v < vectors; ++v) y[v] = Kind::load(b + l * tile_columns + v * W);
@@ -68,11 +56,20 @@ template <class Kind, int rows, int vectors>
     if (registers == 32) __builtin_prefetch(a + (l + a_ahead) * panel_rows);
 #pragma GCC unroll 16
     for (int i = 0; i < rows; ++i)
-      for (int v = 0; v < vectors; ++v)
-        Kind::accumulate(sum[i][v], (v > 0 && i < in_place ? again : a)[l * panel_rows + i], y[v]);
+      for (int v = 0; v < vectors; ++v) Kind::accumulate(sum[i][v], a[l * panel_rows + i], y[v]);
   };
   int64_t left = t.steps;
-  for (; left >= 2; left -= 2, advance(2)) add_step(0), add_step(1);
+  const real *coming = t.c, *const last = t.c + rows * t.c_row;  // rows of c
+  const int64_t pairs_a_row = left / (4 * rows) + 1;
+  for (int64_t wait = 1; left >= 2; left -= 2) {
+    if (--wait == 0 && coming < last) {
+      for (int v = 0; v < vectors; ++v) __builtin_prefetch(coming + v * W, 1);
+      __builtin_prefetch(coming + vectors * W - 1, 1);  // where it does not begin with a line, it ends with one more
+      coming += t.c_row, wait = pairs_a_row;
+    }
+    add_step(0), add_step(1);
+    a += 2 * panel_rows, b += 2 * tile_columns;
+  }
   if (left > 0) add_step(0);
   real edge[rows * tile_columns];
   const bool whole = t.columns == vectors * W;
