@@ -92,13 +92,12 @@ struct Float {
   // else 24 KiB.
   static constexpr int64_t KC = registers == 32 ? 768 : 384;
   static constexpr int64_t worth_a_thread = 1 << 19;
-  static constexpr int64_t near = 96 * 1024, few = 256 * 1024, room = 1536 * 1024;  // 384 KiB, 1 MiB, 6 MiB
+  static constexpr int64_t near = 96 * 1024, few = 256 * 1024, most = 512 * 1024, halves = 544 * 1024;
 
   static int64_t depth(int64_t k) { return even(k, KC); }
   static int64_t steps(int64_t depth) { return depth; }
   static constexpr auto pack_a = pack<AR>, pack_b = pack<NR>;
 
-  static constexpr bool in_place = registers == 32;  // AVX-512
   UNROLL_FORMULA static Vector load(const real* b) { return cpu::load(b); }
   UNROLL_FORMULA static void accumulate(Vector& sum, real a, Vector b) { sum += a * b; }
 

@@ -109,7 +109,7 @@ struct Pairs {
   // the tiles multiply, would then be written twice for 650 or 700 of them.
   static constexpr int64_t KC = 768;
   static constexpr int64_t worth_a_thread = 1 << 21;
-  static constexpr int64_t near = 128 * 1024, few = 256 * 1024, room = 1536 * 1024;  // 512 KiB, 1 MiB, 6 MiB
+  static constexpr int64_t near = 128 * 1024, few = 256 * 1024, most = 512 * 1024, halves = 544 * 1024;
 
   static int64_t depth(int64_t k) { return whole_groups(even(k, KC)); }
   static int64_t steps(int64_t depth) { return steps_of(depth); }
@@ -213,13 +213,12 @@ struct Pairs {
   static constexpr int64_t MR = tile_rows, AR = panel_rows, NR = tile_columns;
   static constexpr int64_t KC = 512;  // a panel of b: 32 KiB
   static constexpr int64_t worth_a_thread = 1 << 19;
-  static constexpr int64_t near = 96 * 1024, few = 256 * 1024, room = 1536 * 1024;  // 384 KiB, 1 MiB, 6 MiB
+  static constexpr int64_t near = 96 * 1024, few = 256 * 1024, most = 512 * 1024, halves = 544 * 1024;
 
   static int64_t depth(int64_t k) { return whole_groups(even(k, KC)); }
   static int64_t steps(int64_t depth) { return steps_of(depth); }
   static constexpr auto pack_a = pack_by_steps<AR>, pack_b = pack_by_steps<NR>;
 
-  static constexpr bool in_place = false;  // gcc 12 loads them by themselves all the same
   UNROLL_FORMULA static Vector load(const Pair* b) {
     return __builtin_bit_cast(Vector, _mm512_load_si512(b));
   }

@@ -13,20 +13,23 @@
 //   so that c is written less often, in the second, and panels of a, [KC, MR], that pass by from the second cache, where mc
 //   rows of them stay for nc columns.
 // * Both are packed: a panel lies in memory as it is read. Packing turns where k is not the slow dimension.
-// * All of a is packed once, as far as there is room, and b once, nc columns at a time, whose part of c stays near
-//   until all of k is summed. Where b has no more columns than that, a is packed piece by piece instead.
-// * Threads get shares of c, columns or rows, and pack what they need themselves: they meet once, at the end.
+// * All of a is packed, as far as there is room, and b nc columns at a time, whose part of c stays near until all that was
+//   packed of a is summed. Where b is small, all of it is packed, and a piece by piece.
+// * Threads get shares of c, columns or rows, and pack what they need themselves: they meet once, at the end. Where k is long
+//   beside c, two of them share its halves instead: then neither packs what the other does.
 //
-// An element of c is a sum of sums over KC numbers, each in order along k. KC depends on k alone, so the bits
-// of c do not depend on threads, tiles or packing. (A way to do without packing may have an order of its own.)
+// An element of c is a sum of sums over KC numbers, each in order along k, or two such sums, one for each half. KC depends on k
+// alone, and whether k is halved on the sizes of the product, so the bits of c do not depend on threads, tiles or packing.
+// (A way to do without packing may have an order of its own.)
 //
 // What a tile is made of is the parameter P: float numbers, or pairs of bfloat16. It brings
 //   Element         what a packed panel holds: a number, or two that are neighbours along k
 //   MR, AR, NR      rows of a tile and of a packed panel of a; columns of both
 //   worth_a_thread  multiply-adds for which waking another thread pays
 //   near            elements of a, and of b, that stay in the second cache while they are used
-//   few             elements of a that may stay there alone
-//   room            elements that may be packed at once, of a and b together
+//   few             elements of one of them that may stay there beside that
+//   most            elements of a that are packed at once
+//   halves          elements of c, at most, for which k may be halved
 //   depth(k)        numbers along k in a block
 //   steps(depth)    elements that they become
 //   pack_a, pack_b(lines, count, height, depth, out)
@@ -75,6 +78,12 @@ struct Share {
   Addend addend;
 };
 
+// Elements of scratch for one thread: packed operands, and behind them, where k is halved, sums of a second half.
+template <class P>
+constexpr int64_t operands = P::near + P::most;
+template <class P>
+constexpr int64_t room = operands<P> + P::halves;
+
 // How a share is cut, so that what was packed stays near while it is read.
 template <class P>
 struct Blocks {
@@ -83,27 +92,30 @@ struct Blocks {
   int64_t kept, rows;  // so much of a is packed at once: `rows` of it and, of k, `kept`
   int64_t mc, nc;      // so many rows meet so many columns of b, before others come
   bool once;           // all columns at once, and for the other rows they stay packed
+  int64_t b_room;      // elements of scratch for b; behind them a is packed
 
   explicit Blocks(const Share<P>& s) : height(even(s.m, P::MR)), depth(P::depth(s.k)) {
-    constexpr int64_t AR = P::AR, NR = P::NR, space = P::room - P::near;
-    const auto at_least_one = [](int64_t n) { return n < 1 ? int64_t{1} : n; };
-    const int64_t steps = P::steps(depth), all_tiles = ceil_div(s.m, height);
-    const int64_t all_panels = ceil_div(s.n, NR),
-                  panels = even(all_panels, at_least_one(P::near / (NR * steps)));
+    constexpr int64_t AR = P::AR, NR = P::NR;
+    const int64_t steps = P::steps(depth), all_tiles = ceil_div(s.m, height), all_panels = ceil_div(s.n, NR);
+    // So many pieces, of `size` elements each, fit.
+    const auto fitting = [](int64_t space, int64_t size) { return space < size ? 1 : space / size; };
     // All rows; where one block of k is too much of them, fewer.
-    kept = smaller(s.k, at_least_one(space / (all_tiles * AR * steps)) * depth);
-    int64_t tiles = smaller(all_tiles, space / (AR * P::steps(kept)));
+    kept = smaller(s.k, fitting(P::most, all_tiles * AR * steps) * depth);
+    int64_t tiles = even(all_tiles, fitting(P::most, AR * P::steps(kept)));
+    int64_t panels = even(all_panels, fitting(P::near, NR * steps));
     const bool few = tiles * AR * P::steps(kept) <= P::few;
     // What is read once is packed shortly before, no more of it than stays near, beside a b that does.
-    once = !few && panels == all_panels;
+    once = !few && all_panels * NR * steps <= P::few;
     if (once) {
-      kept = panels * NR * P::steps(s.k) <= P::near ? s.k : depth;
-      tiles = smaller(all_tiles, at_least_one(P::near / (AR * P::steps(kept))));
+      kept = all_panels * NR * P::steps(s.k) <= P::few ? s.k : depth;
+      tiles = even(all_tiles, fitting(P::near, AR * P::steps(kept)));
+      panels = all_panels;
     }
+    b_room = once ? panels * NR * P::steps(kept) : P::near;
     rows = tiles * height;
     // Where it is few rows in all, these stay, and weights that were packed beforehand pass by in the order in
     // which they lie in memory, since a batch of few rows meets them while they come from there.
-    mc = few ? rows : at_least_one(P::near / (AR * steps)) * height;
+    mc = few ? rows : fitting(P::near, AR * steps) * height;
     nc = few && s.packed ? NR : panels * NR;
   }
 };
@@ -112,7 +124,7 @@ template <class P>
 void compute(const Share<P>& s, typename P::Element* scratch) {
   using Element = typename P::Element;
   constexpr int64_t AR = P::AR, NR = P::NR;
-  const auto [height, kc, kept, rows, mc, nc, once] = Blocks<P>(s);
+  const auto [height, kc, kept, rows, mc, nc, once, b_room] = Blocks<P>(s);
   const int64_t all_steps = P::steps(s.k), b_column = ceil_div(s.n, NR) * NR;  // elements at one step
   const P tiles(height);
   // Weights that were packed beforehand pass by at each step of a recurrence: from the other end than last time, so that
@@ -126,7 +138,9 @@ void compute(const Share<P>& s, typename P::Element* scratch) {
     for (int64_t top = 0; top < s.m; top += rows) {
       const int64_t back = smaller(front + kept, s.k), bottom = smaller(top + rows, s.m);
       const int64_t a_column = ceil_div(bottom - top, height) * AR;
-      const auto a_from = [&](int64_t l) { return scratch + P::near + a_column * P::steps(l - front); };
+      const auto a_from = [&, b_room = b_room](int64_t l) {
+        return scratch + b_room + a_column * P::steps(l - front);
+      };
       // `once` by name: clang before 16 captures no structured binding.
       const auto b_from = [&, once = once](int64_t l) {
         return scratch + (once ? b_column * P::steps(l - front) : 0);
@@ -169,29 +183,49 @@ void compute(const Share<P>& s, typename P::Element* scratch) {
     }
 }
 
-// The shares side by side, or below one another where c is tall.
+constexpr int64_t long_k = 4096;  // as it is where the gradient of logits meets their weights
+
+// The shares side by side, or below one another where c is tall; for each half of k, where there are two.
 template <class P>
 void share_out(const Share<P>& all, void* scratch, int threads) {
-  const int64_t panels = ceil_div(all.n, P::NR);
+  using Element = typename P::Element;
+  static_assert(sizeof(Element) == sizeof(real) && P::few <= P::most);
+  const int64_t panels = ceil_div(all.n, P::NR), c_size = all.m * all.n;
   const bool by_rows = all.m > all.n;
-  const int64_t most =
-      smaller(by_rows ? ceil_div(all.m, P::MR) : panels, all.m * all.n * all.k / P::worth_a_thread);
-  const int64_t shares = smaller(threads, most < 1 ? 1 : most);
-  spread(shares, shares * worth_threads, [=](int64_t i) {
+  const bool halved = !all.packed && all.k >= long_k && all.k >= 8 * smaller(all.m, all.n) &&
+                      c_size <= P::halves && c_size * all.k >= 2 * P::worth_a_thread;
+  const int64_t halves = halved ? 2 : 1, middle = ceil_div(all.k, 64) * 32;
+  const int64_t worth = c_size * all.k / P::worth_a_thread / halves;
+  const int64_t most = smaller(by_rows ? ceil_div(all.m, P::MR) : panels, worth < 1 ? 1 : worth);
+  const int64_t shares = smaller(threads < halves ? 1 : threads / halves, most);
+  Element* const first_scratch = static_cast<Element*>(scratch);
+  real* const second_sums = reinterpret_cast<real*>(first_scratch + operands<P>);
+  // One thread does both halves, one after the other, with one thread's scratch.
+  spread(halves * shares, threads > 1 ? halves * shares * worth_threads : 0, [=](int64_t task) {
     Share<P> s = all;
+    if (halved && task < shares) s.k = middle;
+    if (task >= shares) {
+      s.a = all.a.at(0, middle), s.b = all.b.at(0, middle), s.k = all.k - middle;
+      s.c = second_sums, s.c_row = all.n, s.addend = {};
+    }
+    const int64_t i = task % shares;
     if (by_rows) {
       const int64_t begin = all.m * i / shares, end = all.m * (i + 1) / shares;
-      s.a = all.a.at(begin, 0), s.m = end - begin, s.c += begin * s.c_row, s.addend = s.addend.at(begin, 0);
+      s.a = s.a.at(begin, 0), s.m = end - begin, s.c += begin * s.c_row, s.addend = s.addend.at(begin, 0);
     } else {
       const int64_t begin = panels * i / shares * P::NR,
                     end = smaller(panels * (i + 1) / shares * P::NR, all.n);
-      s.b = all.b.at(begin, 0), s.n = end - begin, s.c += begin, s.addend = s.addend.at(0, begin);
+      s.b = s.b.at(begin, 0), s.n = end - begin, s.c += begin, s.addend = s.addend.at(0, begin);
       if (s.packed) s.packed += begin * P::steps(all.k);
     }
     if constexpr (requires { P::without_packing(s); })
       if (P::without_packing(s)) return;
-    compute(s, static_cast<typename P::Element*>(scratch) + i * P::room);
+    compute(s, first_scratch + task % threads * room<P>);
   });
+  if (halved)
+    each_row(all.m, all.n, 1, [=](int64_t i) {
+      for (int64_t j = 0; j < all.n; ++j) all.c[i * all.c_row + j] += second_sums[i * all.n + j];
+    });
 }
 
 // The kernels for the table.
@@ -224,7 +258,7 @@ Products products_of() {
           [](int64_t k, int64_t n) {
             return ceil_div(n, P::NR) * P::NR * P::steps(k) * static_cast<int64_t>(sizeof(Element));
           },
-      .scratch_bytes = P::room * static_cast<int64_t>(sizeof(Element)),
+      .scratch_bytes = room<P> * static_cast<int64_t>(sizeof(Element)),
   };
 }
 
