@@ -19,7 +19,8 @@
 
 namespace unroll {
 
-// Free blocks by size class. Classes are 2^k · {1, 1.25, 1.5, 1.75} bytes, so that at most a fifth is wasted.
+// Free blocks by size class. Classes are 2^k · {1, 1.25, 1.5, 1.75} bytes, so that at most a fifth is wasted; of the host's
+// large blocks, where a free one is of one of the next two classes, half.
 class Pool {
  public:
   using Block = Memory::Block;
@@ -54,12 +55,12 @@ class Pool {
     std::lock_guard lock(mutex_);
     touched_ = touched_ || for_tensor;
     Free& free = free_[size_class];
-    Block* block = nullptr;
-    if (!free.blocks.empty()) {
-      std::ranges::pop_heap(free.blocks, older_first);
-      block = free.blocks.back();
-      free.blocks.pop_back();
-    } else {
+    Block* block = free_block(size_class);
+    // What is packed for a product of a layer and what is computed in the loss, both large, take turns in one block.
+    if (home_ == Block::Home::host && size >= huge)
+      for (int larger = size_class + 1; !block && larger <= size_class + 2; ++larger)
+        block = free_block(larger);
+    if (!block) {
       if (static_cast<std::size_t>(free.count) == free.blocks.capacity())
         free.blocks.reserve(2 * free.blocks.capacity() + 4);
       block = home_ == Block::Home::host ? from_host(size, bytes) : from_gpu(size);
@@ -70,7 +71,7 @@ class Pool {
       statistics_.reserved += static_cast<int64_t>(size);
     }
     block->users.store(1, std::memory_order_relaxed);
-    statistics_.in_use += static_cast<int64_t>(size);
+    statistics_.in_use += static_cast<int64_t>(size_of(block->size_class));
     statistics_.peak = std::max(statistics_.peak, statistics_.in_use);
     return block;
   }
@@ -117,6 +118,17 @@ class Pool {
  private:
   explicit Pool(Block::Home home) : home_(home) {}
 
+  Block* free_block(int size_class) {
+    std::vector<Block*>& blocks = free_[size_class].blocks;
+    if (blocks.empty()) return nullptr;
+    std::ranges::pop_heap(blocks, older_first);
+    Block* block = blocks.back();
+    blocks.pop_back();
+    return block;
+  }
+
+  static constexpr std::size_t huge = std::size_t{2} << 20;  // a large page
+
   static Block* from_host(std::size_t size, std::size_t asked) {
     void* raw = from_system(sizeof(Block) + size, sizeof(Block) + asked);
     if (!raw) return nullptr;
@@ -155,7 +167,6 @@ class Pool {
   // rows, and with pages of 4 KiB waits for their addresses. But only for those that the first use fills: a page of
   // which a corner is used takes all its memory.
   static void* from_system(std::size_t bytes, std::size_t used) {
-    constexpr std::size_t huge = std::size_t{2} << 20;
     if (bytes < huge) return std::aligned_alloc(alignof(Block), bytes);
     void* raw = nullptr;
     if (posix_memalign(&raw, huge, bytes) != 0) return nullptr;

@@ -1,8 +1,8 @@
 // The caching pools behind every tensor: the host's, and with a GPU that of its memory.
 //
-// A block that is released is kept and handed out again, the oldest of its size first. A training step that asks
-// for the same sizes in the same order therefore gets the same addresses as the step before, and asks the
-// system for nothing.
+// A block that is released is kept and handed out again, the oldest of its size first; a large one of the host's also where
+// a little less is asked for. A training step that asks for the same sizes in the same order therefore gets the same
+// addresses as the step before, and asks the system for nothing.
 #pragma once
 
 #include <atomic>

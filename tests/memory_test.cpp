@@ -219,6 +219,26 @@ TEST_CASE("the counters count") {
   CHECK(counted(odd) == "");
 }
 
+TEST_CASE("a large block that is free serves what is a little smaller, and nothing else does") {
+  constexpr std::size_t mib = std::size_t{1} << 20;
+  const auto calls = [] { return memory_statistics().system_calls; };
+  const auto place = [](std::size_t bytes) { return Memory(bytes, Place::host).data(); };
+  const void* const large = place(37 * mib);  // of a class of 40 MiB
+  const int64_t before = calls();
+  CHECK(place(33 * mib) == large);
+  CHECK(place(27 * mib) == large);  // whose class, of 28 MiB, is the next but one below
+  CHECK(calls() == before);
+  CHECK(place(23 * mib) != large);
+  {
+    const Memory taken(30 * mib, Place::host);
+    CHECK(taken.data() == large);
+    const int64_t in_use = memory_statistics().in_use;
+    CHECK(place(37 * mib) != large);
+    CHECK(memory_statistics().in_use == in_use);
+  }
+  CHECK(place(37 * mib) == large);
+}
+
 TEST_CASE("after the third step a training step asks the system for no memory") {
   for (int thread_count : {1, 2})
     for (const Size& size : {small, large})
