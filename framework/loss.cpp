@@ -164,10 +164,8 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
   const double norm = normalizer(target, options), scaled = scale_of_products(norm, options);
   const KernelIds targets(target);
 
-  // Memory for 32 MiB of logits at once. Less would stay in the last-level cache of more processors between their product,
-  // softmax and gradients, but pass by the weights and their gradient, which are as large, once more.
-  const int fitting =
-      std::max(1, static_cast<int>((32 << 20) / (sizeof(real) * static_cast<size_t>(classes))));
+  const int64_t row = classes * static_cast<int64_t>(sizeof(real));
+  const int fitting = static_cast<int>(std::max<int64_t>(1, logits_at_once / row));
   const int even =
       rows == 0 ? 1 : (rows + (rows + fitting - 1) / fitting - 1) / ((rows + fitting - 1) / fitting);
   const int chunk = std::clamp(options.chunk_rows > 0 ? options.chunk_rows : even, 1, std::max(rows, 1));

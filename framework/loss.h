@@ -19,8 +19,12 @@ struct CrossEntropyOptions {
   int32_t ignore_index = -1;  // targets that are not scored
   Tensor weights = {};        // one per target, shape of the targets; empty: all 1
   Tensor class_weights = {};  // [classes], that of each target's class beside its own; empty: all 1
-  int chunk_rows = 0;         // rows of logits in memory at a time; 0: chosen by the size of a row
+  int chunk_rows = 0;         // rows of logits in memory at a time; 0: as many as logits_at_once allows
 };
+
+// Bytes. Less would stay in the last-level cache of more processors between the logits' product, their softmax and their
+// gradients, but pass by the weights and their gradient, which are as large, once more.
+constexpr int64_t logits_at_once = int64_t{32} << 20;
 
 // -log softmax(logits)[target] in nats.  logits [..., classes], target [...]
 Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const CrossEntropyOptions& options = {});

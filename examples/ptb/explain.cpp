@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "examples/common/explanations.h"
 #include "examples/common/machine.h"
+#include "framework/loss.h"
 #include "framework/threads.h"
 #include "layer_costs.h"
 #include "model.h"
@@ -120,7 +121,7 @@ void print_memory(const Recipe& r, const LanguageModel& model, double vocab, con
   // What is dropped between the layers is among the options' costs.
   const double masked = (input_rate > 0 ? r.model.embedding : 0) + (output_rate > 0 ? out : 0);
   const double of_options = costs.options.empty() ? 0 : costs.options.back().held;
-  const double chunk = std::min(rows * vocab, 16.0 * (1 << 20) / sizeof(real));
+  const double chunk = std::min(rows * vocab, static_cast<double>(logits_at_once) / sizeof(real));
   fmt::print("Memory, estimated (ptb train --dry-run measures it)\n");
   print_table({{"weights", "", weights},
                {"gradients", "", weights},
