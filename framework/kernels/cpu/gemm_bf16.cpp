@@ -109,7 +109,7 @@ struct Pairs {
   // the tiles multiply, would then be written twice for 650 or 700 of them.
   static constexpr int64_t KC = 768;
   static constexpr int64_t worth_a_thread = 1 << 21;
-  static constexpr int64_t near = 128 * 1024, few = 256 * 1024, most = 512 * 1024, halves = 544 * 1024;
+  static constexpr int64_t near = 128 * 1024, few = 256 * 1024, most = 576 * 1024, halves = 544 * 1024;
 
   static int64_t depth(int64_t k) { return whole_groups(even(k, KC)); }
   static int64_t steps(int64_t depth) { return steps_of(depth); }
@@ -213,7 +213,7 @@ struct Pairs {
   static constexpr int64_t MR = tile_rows, AR = panel_rows, NR = tile_columns;
   static constexpr int64_t KC = 512;  // a panel of b: 32 KiB
   static constexpr int64_t worth_a_thread = 1 << 19;
-  static constexpr int64_t near = 96 * 1024, few = 256 * 1024, most = 512 * 1024, halves = 544 * 1024;
+  static constexpr int64_t near = 96 * 1024, few = 256 * 1024, most = 576 * 1024, halves = 544 * 1024;
 
   static int64_t depth(int64_t k) { return whole_groups(even(k, KC)); }
   static int64_t steps(int64_t depth) { return steps_of(depth); }
