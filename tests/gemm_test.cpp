@@ -249,15 +249,16 @@ TEST_CASE("products of several blocks along every dimension are right to roundin
     check({161, 1100, 20, turn_a, turn_b, true, 0});  // blocks of rows and of columns
     check({1, 1, 10007, turn_a, turn_b, false, 5});
   }
-  check({60, 75, 4999, false, false, true, 1});  // halves of k: c is wide
-  check({75, 60, 4097, true, true, false, 0});   // and tall
-  check({4100, 5, 800, true, false, true, 0});   // b stays near: a is packed rows after rows, all of k
-  check({8200, 3, 380, false, true, false, 1});  // in one block of it
-  check({620, 330, 800, true, false, true, 0});  // all columns of b at once, of a block of k
-  check({1700, 257, 768, true, false, true,
-         0});  // more of a than is packed at once: part of k after part, of 384
-  check({3400, 257, 384, false, true, false, 1});  // and rows after rows
-  check({850, 129, 1536, true, false, true, 0});   // part of k after part where a block has 768 of it
+  check({60, 75, 4999, false, false, true, 1});   // halves of k: c is wide
+  check({75, 60, 4097, true, true, false, 0});    // and tall
+  check({4100, 5, 800, true, false, true, 0});    // b stays near: a is packed rows after rows, all of k
+  check({8200, 3, 380, false, true, false, 1});   // in one block of it
+  check({620, 330, 800, true, false, true, 0});   // all columns of b at once, of a block of k
+  check({660, 690, 800, false, true, true, 1});   // also of AMX's, which hold two numbers an element
+  check({1700, 257, 768, true, false, true, 0});  // b stays, of one block of k or two: rows after rows
+  check({3400, 257, 384, false, true, false, 1});
+  check({850, 129, 1536, true, false, true, 0});  // or of two or four
+  check({800, 690, 1536, true, false, true, 0});  // neither stays: part of k after part, with AVX-512 rows after rows
 }
 
 TEST_CASE("the bits of a product do not depend on threads") {

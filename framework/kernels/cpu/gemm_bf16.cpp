@@ -109,7 +109,8 @@ struct Pairs {
   // the tiles multiply, would then be written twice for 650 or 700 of them.
   static constexpr int64_t KC = 768;
   static constexpr int64_t worth_a_thread = 1 << 21;
-  static constexpr int64_t near = 128 * 1024, few = 256 * 1024, most = 576 * 1024, halves = 544 * 1024;
+  static constexpr int64_t near = 128 * 1024, few = 256 * 1024, most = 576 * 1024;  // 512 KiB, 1 and 2.25 MiB
+  static constexpr int64_t second_sums = 544 * 1024;
 
   static int64_t depth(int64_t k) { return whole_groups(even(k, KC)); }
   static int64_t steps(int64_t depth) { return steps_of(depth); }
@@ -175,8 +176,7 @@ struct Pairs {
     const int64_t some = ceil_div(MR, t.steps / group_steps);
     const real *line = c, *const last = c + t.rows * c_row;
     for (; b < end; a += AR * group_steps, b += group_steps * NR) {
-      for (int64_t row = 0; row < some && line < last; ++row, line += c_row)
-        __builtin_prefetch(line, 1), __builtin_prefetch(line + 16, 1);
+      for (int64_t row = 0; row < some && line < last; ++row, line += c_row) fetch_row<NR>(line);
       if (t.to_next != 0)
         for (int64_t step = 0; step < group_steps; ++step)
           __builtin_prefetch(b + t.to_next + step * NR, 0, 2);  // into the second cache
@@ -213,7 +213,8 @@ struct Pairs {
   static constexpr int64_t MR = tile_rows, AR = panel_rows, NR = tile_columns;
   static constexpr int64_t KC = 512;  // a panel of b: 32 KiB
   static constexpr int64_t worth_a_thread = 1 << 19;
-  static constexpr int64_t near = 96 * 1024, few = 256 * 1024, most = 576 * 1024, halves = 544 * 1024;
+  static constexpr int64_t near = 96 * 1024, few = 256 * 1024, most = 576 * 1024;  // 384 KiB, 1 and 2.25 MiB
+  static constexpr int64_t second_sums = 544 * 1024;
 
   static int64_t depth(int64_t k) { return whole_groups(even(k, KC)); }
   static int64_t steps(int64_t depth) { return steps_of(depth); }

@@ -19,8 +19,9 @@
 //   beside c, two of them share its halves instead: then neither packs what the other does.
 //
 // An element of c is a sum of sums over KC numbers, each in order along k, or two such sums, one for each half. KC depends on k
-// alone, and whether k is halved on the sizes of the product, so the bits of c do not depend on threads, tiles or packing.
-// (A way to do without packing may have an order of its own.)
+// alone, and whether k is halved on the sizes of the product, so the bits of c do not depend on threads or tiles; nor on whether
+// b was packed beforehand, but where k is halved, which is not done then. (A way to do without packing may have an order of its
+// own.)
 //
 // What a tile is made of is the parameter P: float numbers, or pairs of bfloat16. It brings
 //   Element         what a packed panel holds: a number, or two that are neighbours along k
@@ -29,7 +30,7 @@
 //   near            elements of a, and of b, that stay in the second cache while they are used
 //   few             elements of one of them that may stay there beside that
 //   most            elements of a that are packed at once
-//   halves          elements of c, at most, for which k may be halved
+//   second_sums     elements of c, at most, for which k may be halved
 //   depth(k)        numbers along k in a block
 //   steps(depth)    elements that they become
 //   pack_a, pack_b(lines, count, height, depth, out)
@@ -55,6 +56,15 @@ struct Lines {
 };
 inline Lines rows_of(const Operand& a) { return {a.data, a.row, a.col}; }
 inline Lines columns_of(const Operand& b) { return {b.data, b.col, b.row}; }
+
+// Asks for the lines of so many numbers of c, which is about to be written. Where the first does not begin with a line, the last
+// is on one more.
+template <int columns>
+UNROLL_FORMULA void fetch_row(const real* c) {
+  constexpr int line = 64 / sizeof(real);
+  for (int j = 0; j < columns; j += line) __builtin_prefetch(c + j, 1);
+  __builtin_prefetch(c + columns - 1, 1);
+}
 
 // What a tile reads and writes.
 template <class Element>
@@ -82,7 +92,7 @@ struct Share {
 template <class P>
 constexpr int64_t operands = P::near + P::most;
 template <class P>
-constexpr int64_t room = operands<P> + P::halves;
+constexpr int64_t room = operands<P> + P::second_sums;
 
 // How a share is cut, so that what was packed stays near while it is read.
 template <class P>
@@ -193,11 +203,12 @@ void share_out(const Share<P>& all, void* scratch, int threads) {
   const int64_t panels = ceil_div(all.n, P::NR), c_size = all.m * all.n;
   const bool by_rows = all.m > all.n;
   const bool halved = !all.packed && all.k >= long_k && all.k >= 8 * smaller(all.m, all.n) &&
-                      c_size <= P::halves && c_size * all.k >= 2 * P::worth_a_thread;
+                      c_size <= P::second_sums && c_size * all.k >= 2 * P::worth_a_thread;
   const int64_t halves = halved ? 2 : 1, middle = ceil_div(all.k, 64) * 32;
-  const int64_t worth = c_size * all.k / P::worth_a_thread / halves;
-  const int64_t most = smaller(by_rows ? ceil_div(all.m, P::MR) : panels, worth < 1 ? 1 : worth);
-  const int64_t shares = smaller(threads < halves ? 1 : threads / halves, most);
+  const auto at_least_one = [](int64_t n) { return n < 1 ? int64_t{1} : n; };
+  const int64_t pieces = by_rows ? ceil_div(all.m, P::MR) : panels,
+                worth = c_size * all.k / P::worth_a_thread;
+  const int64_t shares = smaller(pieces, at_least_one(smaller(threads, worth) / halves));  // of each half
   Element* const first_scratch = static_cast<Element*>(scratch);
   real* const second_sums = reinterpret_cast<real*>(first_scratch + operands<P>);
   // One thread does both halves, one after the other, with one thread's scratch.

@@ -63,9 +63,7 @@ template <class Kind, int rows, int vectors>
   const int64_t pairs_a_row = left / (4 * rows) + 1;
   for (int64_t wait = 1; left >= 2; left -= 2) {
     if (--wait == 0 && coming < last) {
-      for (int v = 0; v < vectors; ++v) __builtin_prefetch(coming + v * W, 1);
-      __builtin_prefetch(coming + vectors * W - 1,
-                         1);  // where it does not begin with a line, it ends with one more
+      fetch_row<vectors * W>(coming);
       coming += t.c_row, wait = pairs_a_row;
     }
     add_step(0), add_step(1);
