@@ -54,8 +54,10 @@ class PackedMatrix {
 int64_t packed_bytes(int64_t rows, int64_t cols);
 
 // c = a b, or c += a b.   a [m, k], b [k, n], c [m, n]. Throws if the sizes do not fit. On a CPU an element's bits
-// depend on its row of a and its column of b alone: not on threads, on m and n, or on b being packed; but for one or two
-// rows in float that meet an unpacked transposed b, whose sums have an order of their own. On a GPU they depend on the sizes
+// depend on its row of a and its column of b alone: not on threads, on m and n, or on b being packed; with two exceptions in fp32,
+// whose sums have an order of their own: one or two rows that meet an unpacked transposed b, and with AMX whatever has 64 rows, 32
+// columns and a k of 32 at least and meets an unpacked b. There each number is the sum of three in bfloat16 (gemm_amx.cpp), which
+// is as exact, but a sum with an infinite number is NaN. On a GPU bits depend on the sizes
 // too, by which cuBLAS chooses among its kernels; the same product has the same bits each time.
 void gemm(const Matrix& a, const Matrix& b, const Into& c);
 void gemm(const Matrix& a, const PackedMatrix& b, const Into& c);

@@ -128,6 +128,9 @@ struct Kernels {
   // bf16's numbers by the instructions of fp32 and about as slow as these; what bf16 is under
   // UNROLL_ISA=emulated_bf16. The CPU's, in float.
   Products emulated_bf16;
+  // fp32's numbers by the instructions of bf16, each as the sum of three, as exact as by its own. Where there is AMX, all but
+  // small products of fp32 are these.
+  Products split_fp32;
 
   // --- elements -------------------------------------------------------------------------------------------
   void (*fill)(real* y, real value, int64_t n);

@@ -92,7 +92,8 @@ struct Float {
   // else 24 KiB.
   static constexpr int64_t KC = registers == 32 ? 768 : 384;
   static constexpr int64_t worth_a_thread = 1 << 19;
-  static constexpr int64_t near = 96 * 1024, few = 256 * 1024, most = 576 * 1024;  // 384 KiB, 1 and 2.25 MiB
+  static constexpr int64_t near = 96 * 1024, a_at_once = near;   // 384 KiB
+  static constexpr int64_t few = 256 * 1024, most = 576 * 1024;  // 1 and 2.25 MiB
   static constexpr int64_t second_sums = 544 * 1024;
 
   static int64_t depth(int64_t k) { return even(k, KC); }

@@ -27,7 +27,8 @@
 //   Element         what a packed panel holds: a number, or two that are neighbours along k
 //   MR, AR, NR      rows of a tile and of a packed panel of a; columns of both
 //   worth_a_thread  multiply-adds for which waking another thread pays
-//   near            elements of a, and of b, that stay in the second cache while they are used
+//   near            elements of b, or of a piece of a beside a small b, that stay in the second cache while they are used
+//   a_at_once       elements of a that meet those of b before others come
 //   few             elements of one of them that may stay there beside that
 //   most            elements of a that are packed at once
 //   second_sums     elements of c, at most, for which k may be halved
@@ -125,7 +126,7 @@ struct Blocks {
     rows = tiles * height;
     // Where it is few rows in all, these stay, and weights that were packed beforehand pass by in the order in
     // which they lie in memory, since a batch of few rows meets them while they come from there.
-    mc = few ? rows : fitting(P::near, AR * steps) * height;
+    mc = few ? rows : fitting(P::a_at_once, AR * steps) * height;
     nc = few && s.packed ? NR : panels * NR;
   }
 };

@@ -1,0 +1,130 @@
+// Operands of products in bfloat16, packed: two numbers to an element, a panel of a or b in the layout that it is read in.
+//
+// What becomes of float numbers on their way is the parameter Numbers:
+//   parts            bfloat16 numbers for each float number
+//   low, high(step)  which numbers of a group of 32 along k make a pair
+//   along(x, y, put), across(x, y, put)
+//                    pairs of 16 numbers x and the next 16, y, of one line, or of x and y of 16 lines: put(part, pairs)
+#pragma once
+
+#include <immintrin.h>
+
+#include "framework/kernels/cpu/gemm_vectors.h"
+
+namespace unroll::inline UNROLL_REAL::cpu {
+
+inline namespace avx512 {
+const Kernels& table();
+}
+
+inline namespace UNROLL_ISA {
+
+using Pair = uint32_t;  // the first number in the low half
+
+// Numbers are packed 32 along k at once.
+constexpr int64_t group = 32, group_steps = 16;
+constexpr int64_t whole_groups(int64_t depth) { return ceil_div(depth, group) * group; }
+
+// To the nearest bfloat16, ties to even. Pairs are neighbours.
+struct Rounded {
+  static constexpr int parts = 1;
+  static constexpr int64_t low(int64_t step) { return 2 * step; }
+  static constexpr int64_t high(int64_t step) { return 2 * step + 1; }
+
+  template <class Put>
+  UNROLL_FORMULA static void along(__m512 x, __m512 y, Put put) {
+    put(0, __builtin_bit_cast(__m512i, _mm512_cvtne2ps_pbh(y, x)));
+  }
+  template <class Put>
+  UNROLL_FORMULA static void across(__m512 x, __m512 y, Put put) {
+    using Halves [[gnu::vector_size(64)]] = uint16_t;
+    const auto n = __builtin_bit_cast(Halves, _mm512_cvtne2ps_pbh(y, x));
+    put(0, __builtin_bit_cast(__m512i, __builtin_shufflevector(n, n, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21,
+                                                               6, 22, 7, 23, 8, 24, 9, 25, 10, 26, 11, 27, 12,
+                                                               28, 13, 29, 14, 30, 15, 31)));
+  }
+};
+
+UNROLL_FORMULA __mmask16 first(int64_t count) {
+  return static_cast<__mmask16>(count >= 16 ? 0xffff : count <= 0 ? 0 : (1 << count) - 1);
+}
+UNROLL_FORMULA void store(Pair* p, __m512i v) { _mm512_storeu_si512(p, v); }
+
+// The pairs of lines i … i+15 over a group: by lines, v[part][line][step], or by steps, v[part][step][line].
+template <class Numbers, bool by_lines>
+UNROLL_FORMULA void read(const Lines& x, int64_t i, int64_t count, int64_t l, int64_t depth,
+                         __m512i (&v)[Numbers::parts][16]) {
+  const bool lies_by_lines = x.step == 1;
+  if (lies_by_lines) {
+    for (int64_t line = 0; line < 16; ++line) {
+      const real* p = x.data + (i + line) * x.line + l;
+      const int64_t left = i + line < count ? depth - l : 0;
+      __builtin_prefetch(p + 2 * group), __builtin_prefetch(p + 2 * group + 16);
+      Numbers::along(_mm512_maskz_loadu_ps(first(left), p), _mm512_maskz_loadu_ps(first(left - 16), p + 16),
+                     [&](int part, __m512i pairs) { v[part][line] = pairs; });
+    }
+  } else {
+    const auto lines = [&](int64_t number) {
+      __builtin_prefetch(x.data + i + (l + number + group) * x.step);
+      return _mm512_maskz_loadu_ps(first(l + number < depth ? count - i : 0),
+                                   x.data + i + (l + number) * x.step);
+    };
+    for (int64_t step = 0; step < 16; ++step)
+      Numbers::across(lines(Numbers::low(step)), lines(Numbers::high(step)),
+                      [&](int part, __m512i pairs) { v[part][step] = pairs; });
+  }
+  if (lies_by_lines == by_lines) return;
+  for (auto& part : v) {
+    Vector turned[W];
+    for (int k = 0; k < W; ++k) turned[k] = __builtin_bit_cast(Vector, part[k]);
+    turn(turned);
+    for (int k = 0; k < W; ++k) part[k] = __builtin_bit_cast(__m512i, turned[k]);
+  }
+}
+
+// Calls pack_group(begin, l, out) for the panels of a block and the groups of each: along k where memory
+// runs, else a group for all panels first.
+template <class P, int width, class PackGroup>
+void each_group(const Lines& x, int64_t count, int64_t height, int64_t depth, Pair* out,
+                PackGroup pack_group) {
+  constexpr int64_t parts = P::Numbers::parts;
+  const int64_t panel = width * P::steps(depth);
+  if (x.step == 1) {
+    for (int64_t begin = 0; begin < count; begin += height, out += panel)
+      for (int64_t l = 0; l < depth; l += group) pack_group(begin, l, out + l / 2 * parts * width);
+  } else {
+    for (int64_t l = 0; l < depth; l += group)
+      for (int64_t begin = 0; begin < count; begin += height)
+        pack_group(begin, l, out + begin / height * panel + l / 2 * parts * width);
+  }
+}
+
+// `count` lines, `height` to a panel [groups, parts, steps, width].
+template <class P, int width>
+void pack_by_steps(const Lines& x, int64_t count, int64_t height, int64_t depth, Pair* out) {
+  using Numbers = typename P::Numbers;
+  each_group<P, width>(x, count, height, depth, out, [&](int64_t begin, int64_t l, Pair* to) {
+    const int64_t steps = smaller(group_steps, P::steps(depth) / Numbers::parts - l / 2);
+    for (int64_t beside = 0; beside < width; beside += 16) {
+      __m512i v[Numbers::parts][16];
+      read<Numbers, false>(x, begin + beside, count, l, depth, v);
+      for (int64_t part = 0; part < Numbers::parts; ++part)
+        for (int64_t step = 0; step < steps; ++step)
+          store(to + (part * group_steps + step) * width + beside, v[part][step]);
+    }
+  });
+}
+
+// The table of this instruction set, whose products in bfloat16 these are; AVX-512's in everything else.
+#define UNROLL_TEXT(name) #name
+#define UNROLL_NAME(name) UNROLL_TEXT(name)
+template <class P>
+Kernels with_bf16() {
+  Kernels k = avx512::table();
+  k.name = UNROLL_NAME(UNROLL_ISA);
+  k.bf16 = products_of<P>();
+  return k;
+}
+
+}  // namespace UNROLL_ISA
+}  // namespace unroll::inline UNROLL_REAL::cpu
