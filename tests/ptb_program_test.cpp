@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "data/vocabulary.h"
+#include "framework/kernels/kernels.h"
 #include "tests/environment.h"
 #include "tests/ptb.h"
 #include "tests/support.h"
@@ -466,6 +467,9 @@ TEST_CASE("explain: parameters, work, memory and engine, without the text and wi
   for (const std::string part : {"lstm.weight_hh_l1", "[800, 200]", "4651600", "FLOP per token", "5.28M",
                                  "Traffic", "Memory", "Engine: lstm: fused", "0.5 0.25"})
     CHECK_MESSAGE(out.find(part) != std::string::npos, part);
+  const bool on_tiles =
+      out.find("by the kernels for amx; of large ones each number is the sum of three") != std::string::npos;
+  CHECK(on_tiles == (kernels().split_fp32.gemm != nullptr));
   const auto explained =
       [&](const std::string& recipe) {  // what dropout costs would be measured, and take its time
         return ptb_out({"explain", recipe, "--set", "model.dropout=0"}, folder.path());

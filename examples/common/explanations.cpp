@@ -34,10 +34,13 @@ void print_products() {
   fmt::print("Device: {}\n", on_gpu()      ? fmt::format("{}, {}", name_of(device()), device_facts().name)
                              : why.empty() ? "cpu, since that was asked for: there is a GPU"
                                            : "cpu, since " + why);
-  fmt::print("Products: {}, by the kernels for {}{}\n\n", name_of(precision()), kernels().name,
-             precision() == Precision::fp16
-                 ? fmt::format("; the loss is scaled, at first by {:g}", LossScale().scale)
-                 : "");
+  const std::string more =
+      precision() == Precision::fp16
+          ? fmt::format("; the loss is scaled, at first by {:g}", LossScale().scale)
+      : precision() == Precision::fp32 && kernels().split_fp32.gemm
+          ? "; of large ones each number is the sum of three in bfloat16, which is as exact"
+          : "";
+  fmt::print("Products: {}, by the kernels for {}{}\n\n", name_of(precision()), kernels().name, more);
 }
 
 void print_learning_rate(const TrainingSections& sections, const EpochWindows& windows) {

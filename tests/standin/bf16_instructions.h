@@ -1,4 +1,4 @@
-// Stand-ins for the instructions of AMX and AVX512-BF16 that gemm_bf16.cpp calls, so that it is tested on processors with
+// Stand-ins for the instructions of AMX and AVX512-BF16 that gemm_bf16.cpp and gemm_amx.cpp call, so that it is tested on processors with
 // AVX-512 alone: included before it on the compiler's command line. As in Intel's manual, and stricter: a register is used
 // with the sizes that it was configured for, they fit one another, and all are released in the end, or the process ends.
 #pragma once

@@ -131,7 +131,7 @@ void pack_rounded(const Lines& x, int64_t count, int64_t height, int64_t k, real
     out[i] = __builtin_bit_cast(real, rounded_to_bf16(__builtin_bit_cast(uint32_t, out[i])));
 }
 
-// A product of two such numbers is exact in float, so only the order of the sums differs from gemm_bf16.cpp's. All are
+// A product of two such numbers is exact in float, so only the order of the sums differs from gemm_bf16.cpp's and gemm_amx.cpp's. All are
 // packed: to leave that out is a way of Float's own.
 struct Rounded : Float {
   using Float::Float;
