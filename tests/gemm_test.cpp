@@ -265,8 +265,8 @@ TEST_CASE("products of several blocks along every dimension are right to roundin
   check({1700, 257, 768, true, false, true, 0});  // b stays, of one block of k or two: rows after rows
   check({3400, 257, 384, false, true, false, 1});
   check({850, 129, 1536, true, false, true, 0});  // or of two or four
-  check({800, 690, 1536, true, false, true,
-         0});  // neither stays: part of k after part, with AVX-512 rows after rows
+  // Neither stays: part of k after part, with AVX-512 rows after rows.
+  check({800, 690, 1536, true, false, true, 0});
 }
 
 TEST_CASE("the bits of a product do not depend on threads") {
