@@ -56,14 +56,18 @@ const std::vector<Cycle>& cycles() {
   return all;
 }
 
-double years_since(const CalendarTime& first, const CalendarTime& now) {
-  return (now.year - first.year) + (now.day_of_year - first.day_of_year) / 365.25 +
-         (now.hour - first.hour) / 8766.0;
+double years_since(const CalendarTime& zero, const CalendarTime& now) {
+  return (now.year - zero.year) + (now.day_of_year - zero.day_of_year) / 365.25 +
+         (now.hour - zero.hour) / 8766.0;
 }
 
 }  // namespace
 
 void add_calendar(Series& series, const std::vector<std::string>& features) {
+  if (!features.empty()) add_calendar(series, features, series.times.time(0));
+}
+
+void add_calendar(Series& series, const std::vector<std::string>& features, const Time& trend_zero) {
   if (features.empty()) return;
   require_input(series.times.form != TimeForm::number, "{}: there are no dates to take the {} from",
                 series.origin, features.front());
@@ -79,8 +83,8 @@ void add_calendar(Series& series, const std::vector<std::string>& features) {
   const int before = series.width();
   for (const std::string& feature : features) {
     if (feature == "trend") {
-      const CalendarTime first = series.times.calendar(0);
-      add("trend", [&](const CalendarTime& now) { return years_since(first, now); });
+      const CalendarTime zero = calendar_of(trend_zero);
+      add("trend", [&](const CalendarTime& now) { return years_since(zero, now); });
       continue;
     }
     const auto cycle =

@@ -76,8 +76,10 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
 
 // Appends channels that tell the time: "minute" (of the hour), "hour" (of the day), "weekday", "day" (of the
 // month), "day_of_year", "month"; each a sine and a cosine, so that the end of a day lies beside its
-// beginning, and "trend": years since the first row. InputError: an unknown name (with the nearest), a series
+// beginning, and "trend": years since `trend_zero`. InputError: an unknown name (with the nearest), a series
 // without dates.
+void add_calendar(Series& series, const std::vector<std::string>& features, const Time& trend_zero);
+// The trend counts from the first row.
 void add_calendar(Series& series, const std::vector<std::string>& features);
 
 }  // namespace unroll

@@ -106,8 +106,6 @@ std::optional<Time> parse_time(std::string_view text) {
   return Time{TimeForm::date_time, moment};
 }
 
-namespace {
-
 CalendarTime calendar_of(const Time& time) {
   using namespace std::chrono;
   require(time.form != TimeForm::number, "calendar: rows are numbered, not dated");
@@ -133,8 +131,6 @@ CalendarTime calendar_of(const Time& time) {
   result.second = static_cast<int>(rest % 60);
   return result;
 }
-
-}  // namespace
 
 bool looks_like_a_date(std::string_view text) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };

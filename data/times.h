@@ -35,6 +35,8 @@ struct CalendarTime {
   int day_of_year = 1;               // from 1
   int hour = 0, minute = 0, second = 0;
 };
+// Error for numbers, which no calendar knows.
+CalendarTime calendar_of(const Time& time);
 
 struct Times {
   TimeForm form = TimeForm::number;

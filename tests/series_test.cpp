@@ -156,6 +156,10 @@ TEST_CASE("calendar features are points of a circle, and not scaled") {
   CHECK(series.at(1, 3) == doctest::Approx(0.5));  // February: a twelfth of the year
   CHECK(series.at(0, 5) == 0);
   CHECK(series.at(1, 5) == doctest::Approx(1 / 8766.0).epsilon(0.01));
+  Series later = parse_series("t,x\n2021-01-01,5\n2021-01-02,7\n", "x.csv");
+  add_calendar(later, {"trend"}, *parse_time("2020-01-01"));
+  CHECK(later.at(0, 1) == 1);  // a year, and a day's part of one
+  CHECK(later.at(1, 1) == 1 + 1 / 365.25);
   std::vector<std::string> notes;
   const Scaling scaling = fit_scaling(series, whole_series(series), ScalingKind::standard, notes);
   CHECK(scaling.apply(0.25, 1) == 0.25);

@@ -119,11 +119,11 @@ void backtest(Command& command) {
   std::vector<Judged> first, second;  // RMSE, or scaled MSE of several channels; accuracy, balanced accuracy
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   const std::vector<SeriesSplit> splits = folds_of(recipe, series, folds, test_rows);
-  const SeriesData first_fold(recipe, csv, splits.front());
+  const SeriesData first_fold(recipe, csv, {.fold = splits.front()});
   tell_notes(voice, first_fold);
   const bool several = !recipe.detects() && first_fold.targets().size() > 1;
   for (const SeriesSplit& split : splits) {
-    SeriesTraining training(run, recipe, split);
+    SeriesTraining training(run, recipe, {.fold = split});
     recipe.model.algorithm = training.recipe().model.algorithm;  // one for all folds
     const Evaluation evaluation = training.score_fold();
     names.push_back(fmt::format("{} to {}", series.times.text(split.test.front().begin),

@@ -54,7 +54,7 @@ void detect(Command& command) {
   require_input(series.rows() >= recipe.data.window,
                 "{}: it has {} row{}; the model of {} reads {} for each probability", csv, series.rows(),
                 series.rows() == 1 ? "" : "s", command.positional(), recipe.data.window);
-  SeriesWindows windows = make_windows(recipe, series, saved.scaling, {{0, series.rows(), 0}}, csv);
+  SeriesWindows windows = make_windows(recipe, series, saved.facts.scaling, {{0, series.rows(), 0}}, csv);
   const auto model = saved.make_model(windows);
   const std::vector<double> probabilities = detect(*model, windows, recipe.data.eval_batch);
   const std::string text = csv_of(windows, probabilities);

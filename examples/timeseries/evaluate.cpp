@@ -26,7 +26,7 @@ void tell(const Voice& voice, const Evaluation& evaluation, bool with_model) {
 std::vector<TestPart> parts_of(const Recipe& recipe, const SeriesData& data, const std::string& split) {
   if (split == "test") return data.tests;
   if (split == "train")  // every window, though training may take each so many rows alone
-    return {{split, make_windows(recipe, data.series(), data.scaling, data.split.train, split)}};
+    return {{split, make_windows(recipe, data.series(), data.facts.scaling, data.split.train, split)}};
   require_input(data.valid.has_value(), "there are no rows that validate");
   return {{split, *data.valid}};
 }
@@ -36,15 +36,15 @@ std::vector<TestPart> parts_of(const Recipe& recipe, const SeriesData& data, con
 std::vector<std::string> warnings_of_training(const SavedModel& saved, const SeriesData& data,
                                               const std::string& split) {
   const Part& part = split == "valid" ? data.split.valid : data.split.test;
-  if (saved.trained_to.empty() || split == "train" || part.empty() ||
+  if (saved.facts.trained_to.empty() || split == "train" || part.empty() ||
       saved.recipe.data.split == SplitKind::shuffled)
     return {};
-  const auto after_training = saved.first_after_training(data.series());
+  const auto after_training = saved.facts.first_after_training(data.series());
   if (!after_training)
     return {
         fmt::format("training ended with {}, and the rows begin with {}: whether some of {} trained "
                     "cannot be told",
-                    saved.trained_to, data.series().times.text(0), split)};
+                    saved.facts.trained_to, data.series().times.text(0), split)};
   int64_t trained = 0;
   for (const Span& span : part)
     trained += std::clamp<int64_t>(*after_training - span.begin, 0, span.end - span.begin);
@@ -53,7 +53,7 @@ std::vector<std::string> warnings_of_training(const SavedModel& saved, const Ser
   return {fmt::format(
       "{} of the {} rows of {} are not after {}{}, where training ended: if the series is the same, "
       "the model has trained on them",
-      trained, rows_of(part), split, numbered ? "row " : "", saved.trained_to)};
+      trained, rows_of(part), split, numbered ? "row " : "", saved.facts.trained_to)};
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ void evaluate(Command& command) {
   machine.use(command);
   const Voice voice{.out = json ? stderr : stdout};
   const SavedModel saved = read_saved_model(command.positional());
-  SeriesData data(saved.recipe, csv, {}, &saved);
+  SeriesData data(saved.recipe, csv, {.model = &saved, .trains = false});
   for (std::string& warning : warnings_of_training(saved, data, split))
     data.warnings.push_back(std::move(warning));
   const auto model = saved.make_model(*data.train);

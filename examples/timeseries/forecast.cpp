@@ -112,7 +112,7 @@ void forecast(Command& command) {
   require_input(target.empty() || !plot.empty() || ascii,
                 "forecast: --target is for a picture: --plot or --ascii");
   const Forecast found = forecaster.forecast(forecaster.rows());
-  const std::string text = csv_of(forecaster, found, saved.scaling);
+  const std::string text = csv_of(forecaster, found, saved.facts.scaling);
   if (out.empty())
     fmt::print("{}", text);
   else

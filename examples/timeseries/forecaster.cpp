@@ -18,7 +18,7 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
                 "{}: it has {} row{}; the model of {} reads the last {} to forecast", series_.origin, rows_,
                 rows_ == 1 ? "" : "s", saved.path.string(), recipe.data.window);
   windows_ = std::make_unique<SeriesWindows>(
-      make_windows(recipe, series_, saved_.scaling, {{rows_, series_.rows(), 0}}, "forecast"));
+      make_windows(recipe, series_, saved_.facts.scaling, {{rows_, series_.rows(), 0}}, "forecast"));
   model_ = saved_.make_model(*windows_);
   const auto& inputs = windows_->options().inputs;
   for (const int input : inputs)
@@ -27,13 +27,13 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
                   "forecast: {} steps are more than the model's horizon of {}, and to go on it would have to "
                   "know '{}', which it does not forecast",
                   steps, horizon, series_.channels[static_cast<size_t>(input)]);
-  const auto after_training = saved_.first_after_training(series_);
+  const auto after_training = saved_.facts.first_after_training(series_);
   held_out_ = after_training.value_or(first_held_out(recipe, series_, rows_));
-  if (!after_training && !saved_.trained_to.empty())
+  if (!after_training && !saved_.facts.trained_to.empty())
     series_.notes.push_back(
         fmt::format("which rows are held out is by the recipe's split: training ended with {}, and the rows "
                     "begin with {}",
-                    saved_.trained_to, series_.times.text(0)));
+                    saved_.facts.trained_to, series_.times.text(0)));
 }
 
 std::vector<double> Forecaster::go_on(int64_t origin) {
@@ -49,7 +49,7 @@ std::vector<double> Forecaster::go_on(int64_t origin) {
       for (int k = 0; k < std::min(horizon, steps_ - first); ++k)
         for (size_t t = 0; t < count; ++t) {
           const size_t at = static_cast<size_t>(q * horizon + k) * count + t;
-          const double value = saved_.scaling.undo(static_cast<double>(found[at]), targets()[t]);
+          const double value = saved_.facts.scaling.undo(static_cast<double>(found[at]), targets()[t]);
           require(std::isfinite(value),
                   "forecast: step {} is not finite: the model cannot go on from its own forecasts so far",
                   first + k + 1);

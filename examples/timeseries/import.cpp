@@ -87,7 +87,9 @@ void import_model(Command& command) {
   const SeriesData data(recipe, csv);
   SeriesModel model(recipe, columns_of(*data.train));
   fill_from_torch(model.params, file, names);
-  save_model(options.out, recipe, data.series(), data.scaling, model);
+  ModelFacts facts = data.facts;
+  facts.trained_to.clear();  // which rows trained, nobody knows
+  save_model(options.out, recipe, facts, model);
 
   tell_notes({.out = stdout}, data);
   fmt::print("{}", table_of_names(model.params, names));

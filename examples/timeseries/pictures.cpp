@@ -57,7 +57,7 @@ Chart forecast_chart(const Recipe& recipe, const SeriesData& data, TestPart& par
     for (int step = 0; step < horizon; ++step) {
       const size_t at = static_cast<size_t>(step) * forecast.size() / static_cast<size_t>(horizon);
       const auto undone = [&](real scaled) {
-        return data.scaling.undo(static_cast<double>(scaled), channel);
+        return data.facts.scaling.undo(static_cast<double>(scaled), channel);
       };
       const double value = undone(forecast[at]);
       const auto x = static_cast<double>(from + step - first);

@@ -85,7 +85,10 @@ void declare_data(RecipeReader& reader, Recipe& r) {
   reader.key("time", d.time, "the column of times; \"\": the first one, if it holds dates");
   reader.key("channels", d.channels, "the columns that are read; none named: all but time and label");
   reader.key("targets", d.targets, "the channels that are forecast; none named: all");
-  reader.key("calendar", d.calendar, "what is read of the time besides, as sines and cosines; trend: years")
+  reader
+      .key("calendar", d.calendar,
+           "what is read of the time besides, as sines and cosines; trend: years since the first row of the "
+           "file that it was trained on")
       .one_of({"minute", "hour", "weekday", "day", "day_of_year", "month", "trend"});
   reader.key("label", d.label, "a column of 0 and 1 that is to be detected; \"\": the task is to forecast");
   reader.key("separator", d.separator, "between the cells of a row").one_of({",", ";", "\t"});

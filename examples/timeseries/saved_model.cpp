@@ -1,7 +1,9 @@
 #include "saved_model.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -31,59 +33,73 @@ std::string torch_modules(const ParameterSet& params) {
   return fmt::format("{}", fmt::join(modules, "; "));
 }
 
-Metadata model_metadata(const Recipe& recipe, const Series& series, const Scaling& scaling,
-                        const SeriesModel& model) {
+// Those facts that are one text each, by their names in the metadata.
+template <class Facts>
+static auto texts_of(Facts& facts) {
+  return std::array{std::pair{"time", &facts.time}, std::pair{"trend_zero", &facts.trend_zero},
+                    std::pair{"trained_to", &facts.trained_to}};
+}
+
+Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const SeriesModel& model) {
   const nlohmann::ordered_json channels{
-      {"names", series.channels}, {"shift", scaling.shift}, {"scale", scaling.scale}};
+      {"names", facts.channels}, {"shift", facts.scaling.shift}, {"scale", facts.scaling.scale}};
   Metadata metadata{{"program", "unroll timeseries"},
                     {"recipe_name", recipe.name},
                     {"recipe", resolved(recipe)},
                     {"pytorch", torch_modules(model.params)},
                     {"channels", channels.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)}};
-  if (!series.time_name.empty()) metadata["time"] = series.time_name;
+  for (const auto& [key, text] : texts_of(facts))
+    if (!text->empty()) metadata[key] = *text;
   return metadata;
 }
 
-void save_model(const std::filesystem::path& path, const Recipe& recipe, const Series& series,
-                const Scaling& scaling, const SeriesModel& model) {
-  Metadata metadata = model_metadata(recipe, series, scaling, model);
+void save_model(const std::filesystem::path& path, const Recipe& recipe, const ModelFacts& facts,
+                const SeriesModel& model) {
+  Metadata metadata = model_metadata(recipe, facts, model);
   metadata["format"] = "pt";
   write_safetensors(path, state_dict(model.params), metadata);
+}
+
+static ModelFacts facts_of(const SafetensorsFile& file) {
+  ModelFacts facts;
+  const auto channels = nlohmann::json::parse(metadata_of(file, "timeseries", "channels"), nullptr, false);
+  try {
+    facts.channels = channels.at("names");
+    facts.scaling.shift = channels.at("shift").get<std::vector<double>>();
+    facts.scaling.scale = channels.at("scale").get<std::vector<double>>();
+  } catch (const nlohmann::json::exception&) {
+    throw InputError(
+        fmt::format("{}: the channels in its metadata are no JSON of names, shift and scale", file.path()));
+  }
+  const auto& [shift, scale] = facts.scaling;
+  require_input(shift.size() == facts.channels.size() && scale.size() == shift.size(),
+                "{}: {} channels in its metadata, {} shifts and {} scales", file.path(),
+                facts.channels.size(), shift.size(), scale.size());
+  for (const double value : shift)
+    require_input(std::isfinite(value), "{}: a shift in its metadata is {}", file.path(), value);
+  for (const double value : scale)
+    require_input(std::isfinite(value) && value > 0, "{}: a scale in its metadata is {}", file.path(), value);
+  for (const auto& [key, text] : texts_of(facts))
+    if (const auto found = file.metadata().find(key); found != file.metadata().end()) *text = found->second;
+  require_input(facts.trained_to.empty() || parse_time(facts.trained_to),
+                "{}: training ended with '{}' in its metadata, which is no time", file.path(),
+                one_line(facts.trained_to));
+  const auto zero = parse_time(facts.trend_zero);
+  require_input(facts.trend_zero.empty() || (zero && zero->form != TimeForm::number),
+                "{}: the trend counts from '{}' in its metadata, which is no date", file.path(),
+                one_line(facts.trend_zero));
+  return facts;
 }
 
 SavedModel read_saved_model(const std::filesystem::path& path) {
   const SafetensorsFile file(path);
   check_checkpoint_version(file);
-  SavedModel saved;
-  saved.path = path;
-  saved.recipe = load_recipe(recipe_of(file, "timeseries"), for_this_machine());
-  const auto channels = nlohmann::json::parse(metadata_of(file, "timeseries", "channels"), nullptr, false);
-  try {
-    saved.channels = channels.at("names");
-    saved.scaling.shift = channels.at("shift").get<std::vector<double>>();
-    saved.scaling.scale = channels.at("scale").get<std::vector<double>>();
-  } catch (const nlohmann::json::exception&) {
-    throw InputError(
-        fmt::format("{}: the channels in its metadata are no JSON of names, shift and scale", file.path()));
-  }
-  const auto& [shift, scale] = saved.scaling;
-  require_input(shift.size() == saved.channels.size() && scale.size() == shift.size(),
-                "{}: {} channels in its metadata, {} shifts and {} scales", file.path(),
-                saved.channels.size(), shift.size(), scale.size());
-  for (const double value : scale)
-    require_input(std::isfinite(value) && value > 0, "{}: a scale in its metadata is {}", file.path(), value);
-  if (const auto time = file.metadata().find("time"); time != file.metadata().end())
-    saved.time = time->second;
-  if (const auto end = file.metadata().find("trained_to"); end != file.metadata().end()) {
-    require_input(parse_time(end->second).has_value(),
-                  "{}: training ended with '{}' in its metadata, which is no time", file.path(),
-                  one_line(end->second));
-    saved.trained_to = end->second;
-  }
-  return saved;
+  return {.path = path,
+          .recipe = load_recipe(recipe_of(file, "timeseries"), for_this_machine()),
+          .facts = facts_of(file)};
 }
 
-std::optional<int64_t> SavedModel::first_after_training(const Series& series) const {
+std::optional<int64_t> ModelFacts::first_after_training(const Series& series) const {
   if (trained_to.empty()) return {};
   const Time end = *parse_time(trained_to);
   const Times& times = series.times;
@@ -102,9 +118,10 @@ std::vector<std::string> SavedModel::columns() const {
   // A sine and a cosine for each feature, but for the trend.
   size_t calendar = 0;
   for (const std::string& feature : recipe.data.calendar) calendar += feature == "trend" ? 1 : 2;
-  require_input(calendar <= channels.size(), "{}: {} channels in its metadata, {} of the calendar",
-                path.string(), channels.size(), calendar);
-  return {channels.begin(), channels.end() - static_cast<std::ptrdiff_t>(calendar)};
+  const auto& all = facts.channels;
+  require_input(calendar <= all.size(), "{}: {} channels in its metadata, {} of the calendar", path.string(),
+                all.size(), calendar);
+  return {all.begin(), all.end() - static_cast<std::ptrdiff_t>(calendar)};
 }
 
 std::unique_ptr<SeriesModel> SavedModel::make_model(const SeriesWindows& windows) const {

@@ -132,7 +132,7 @@ void add_model(const Recipe& recipe, const SeriesData& data, TestPart& part, con
     for (size_t i = 0; i < truth.size(); ++i) {
       const size_t target = i % targets.size(), step = i / targets.size() / windows;
       const double error = static_cast<double>(forecast[i] - truth[i]) *
-                           data.scaling.scale[static_cast<size_t>(targets[target])];
+                           data.facts.scaling.scale[static_cast<size_t>(targets[target])];
       within += by_quantiles ? low[i] <= truth[i] && truth[i] <= high[i]
                              : std::abs(error) <= evaluation.interval->half[step * targets.size() + target];
     }

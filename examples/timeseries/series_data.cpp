@@ -11,7 +11,6 @@
 #include "data/text_file.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
-#include "saved_model.h"
 
 namespace timeseries {
 
@@ -31,7 +30,7 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved = nul
                         .separator = d.separator[0]};
   if (saved) {
     options.channels = saved->columns();
-    options.usual_time = saved->time;
+    options.usual_time = saved->facts.time;
     options.model = saved->path.string();
     return options;
   }
@@ -75,9 +74,26 @@ void add_rows(Series& series, int64_t rows) {
   }
 }
 
-Series with_calendar(const Recipe& recipe, Series series) {
-  add_calendar(series, recipe.data.calendar);
+bool has_trend(const Recipe& recipe) {
+  return std::ranges::find(recipe.data.calendar, "trend") != recipe.data.calendar.end();
+}
+
+// The trend counts from `trend_zero`; empty: from the first row.
+Series with_calendar(const Recipe& recipe, Series series, const std::string& trend_zero = {}) {
+  if (const auto zero = parse_time(trend_zero))
+    add_calendar(series, recipe.data.calendar, *zero);
+  else
+    add_calendar(series, recipe.data.calendar);
   return series;
+}
+
+// Of a saved model's series. A model of an earlier version does not know its zero.
+Series with_calendar(const SavedModel& saved, Series series) {
+  if (has_trend(saved.recipe) && saved.facts.trend_zero.empty())
+    series.notes.push_back(
+        fmt::format("{} does not say from when its trend counts: taken from the first row of {}, {}",
+                    saved.path.string(), series.origin, series.times.text(0)));
+  return with_calendar(saved.recipe, std::move(series), saved.facts.trend_zero);
 }
 
 Part rows_between(int64_t begin, int64_t end) { return {{begin, end, 0}}; }
@@ -163,6 +179,17 @@ std::vector<std::string> warnings_of(const Recipe& recipe, bool fold) {
   return warnings;
 }
 
+// Those of a model that is trained on these rows.
+ModelFacts measured_facts(const Recipe& recipe, const Series& series, const Part& train,
+                          std::vector<std::string>& notes) {
+  const Part measured = recipe.scaling.fit == ScalingFit::all ? whole_series(series) : train;
+  return {.channels = series.channels,
+          .scaling = fit_scaling(series, measured, recipe.scaling.kind, notes),
+          .time = series.time_name,
+          .trend_zero = {},
+          .trained_to = series.times.text(train.back().end - 1)};
+}
+
 void warn_of_one_class(const Series& series, const Part& train, std::vector<std::string>& warnings) {
   int64_t ones = 0;
   for (const Span& span : train)
@@ -184,7 +211,7 @@ Series load_series(const Recipe& recipe, const fs::path& csv, int64_t rows_beyon
 Series load_series(const SavedModel& saved, const fs::path& csv, int64_t rows_beyond) {
   Series series = read(saved.recipe, csv, &saved);
   add_rows(series, rows_beyond);
-  return with_calendar(saved.recipe, std::move(series));
+  return with_calendar(saved, std::move(series));
 }
 
 bool has_column(const fs::path& csv, char separator, const std::string& name) {
@@ -209,7 +236,7 @@ Series load_unlabelled(const SavedModel& saved, const fs::path& csv) {
   series.channels = std::move(channels);
   series.values = std::move(values);
   series.label = static_cast<int>(label);
-  return with_calendar(recipe, std::move(series));
+  return with_calendar(saved, std::move(series));
 }
 
 std::string describe(const Recipe& recipe, const fs::path& csv) {
@@ -241,22 +268,23 @@ int64_t first_held_out(const Recipe& recipe, const Series& series, int64_t rows)
   } catch (const InputError&) { return rows; }
 }
 
-SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const std::optional<SeriesSplit>& fold,
-                       const SavedModel* saved)
-    : warnings(warnings_of(recipe, fold.has_value())) {
+SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose& purpose)
+    : warnings(warnings_of(recipe, purpose.fold.has_value())) {
+  const auto& [saved, trains, fold] = purpose;
   if (!csv.empty() || !is_name(recipe.data.file)) file = csv.empty() ? fs::path(recipe.data.file) : csv;
   all.push_back(saved ? load_series(*saved, csv) : load_series(recipe, csv));
   notes = series().notes;
   split = fold ? *fold : make_split(recipe, series(), series().rows());
-  if (!saved) require_valid_rows(recipe, series(), split);
-  if (recipe.detects() && !saved) warn_of_one_class(series(), split.train, warnings);
-  if (const int order = recipe.data.autoregression; !recipe.detects() && !saved)
+  if (trains) require_valid_rows(recipe, series(), split);
+  if (recipe.detects() && trains) warn_of_one_class(series(), split.train, warnings);
+  if (const int order = recipe.data.autoregression; !recipe.detects() && trains)
     require_input(order == 0 || can_fit_autoregression(split.train, order),
                   "{}: data.autoregression = {} needs {} rows side by side that train, and there are {}",
                   series().origin, order, 2 * order + 1, longest_span(split.train));
   if (recipe.data.drop_last_pairs > 0) split = without_history(split);
-  const Part measured = recipe.scaling.fit == ScalingFit::all ? whole_series(series()) : split.train;
-  scaling = saved ? saved->scaling : fit_scaling(series(), measured, recipe.scaling.kind, notes);
+  facts = saved ? saved->facts : measured_facts(recipe, series(), split.train, notes);
+  if (facts.trend_zero.empty() && has_trend(recipe)) facts.trend_zero = series().times.text(0);
+  const Scaling& scaling = facts.scaling;
   train.emplace(make_windows(recipe, series(), scaling, split.train, "train", recipe.data.stride));
   if (rows_of(split.valid) > 0) valid.emplace(make_windows(recipe, series(), scaling, split.valid, "valid"));
   if (rows_of(split.test) > 0)
@@ -268,7 +296,7 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const std::opt
     const fs::path path = file.parent_path() / name;
     const auto same_stem = [&](const std::string& other) { return fs::path(other).stem() == path.stem(); };
     const bool alone = std::ranges::count_if(recipe.data.test_files, same_stem) == 1;
-    all.push_back(with_calendar(recipe, unroll::load_series(path, of_test)));
+    all.push_back(with_calendar(recipe, unroll::load_series(path, of_test), facts.trend_zero));
     for (const std::string& note : all.back().notes)
       notes.push_back(fmt::format("{}: {}", path.filename().string(), note));
     tests.push_back(

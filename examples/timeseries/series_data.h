@@ -11,10 +11,9 @@
 #include "data/split.h"
 #include "examples/common/voice.h"
 #include "recipe.h"
+#include "saved_model.h"
 
 namespace timeseries {
-
-struct SavedModel;
 
 // The series of a recipe with its calendar: from `csv`, or where that is empty from data.file. `rows_beyond`
 // more rows stand at its end with values 0, only their times being known. Throws InputError.
@@ -42,11 +41,16 @@ struct TestPart {
   SeriesWindows windows;
 };
 
+// What a series is read for.
+struct Purpose {
+  const SavedModel* model = nullptr;     // whose facts count; nullptr: they are measured here
+  bool trains = true;                    // else rows that training needs may be missing
+  std::optional<SeriesSplit> fold = {};  // in place of the recipe's split
+};
+
 struct SeriesData {
-  // As the recipe says; or with the split of a fold, or for a saved model, with its columns and
-  // scaling. Throws InputError.
-  SeriesData(const Recipe& recipe, const std::filesystem::path& csv,
-             const std::optional<SeriesSplit>& split = {}, const SavedModel* saved = nullptr);
+  // Throws InputError.
+  SeriesData(const Recipe& recipe, const std::filesystem::path& csv, const Purpose& purpose = {});
   SeriesData(const SeriesData&) = delete;  // windows refer to the series
   SeriesData& operator=(const SeriesData&) = delete;
 
@@ -58,7 +62,7 @@ struct SeriesData {
   std::filesystem::path file;         // that was read, but for a bundled series
   std::deque<Series> all;             // the one to train on, then the test files
   SeriesSplit split;
-  Scaling scaling;
+  ModelFacts facts;  // of a saved model its own; else of the model that is to be trained
   std::optional<SeriesWindows> train, valid;
   std::vector<TestPart> tests;
   std::vector<double> mase_scale;  // by target; empty to detect

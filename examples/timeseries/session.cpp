@@ -7,13 +7,12 @@
 
 namespace timeseries {
 
-SeriesTraining::SeriesTraining(RunOptions options, const Recipe& recipe,
-                               const std::optional<SeriesSplit>& fold)
+SeriesTraining::SeriesTraining(RunOptions options, const Recipe& recipe, const Purpose& purpose)
     : options_(std::move(options)),
       recipe_(recipe),
       voice_(options_.voice()),
-      data_(recipe_, options_.data, fold),
-      algorithm_(settled(!options_.dry_run && !fold)),
+      data_(recipe_, options_.data, purpose),
+      algorithm_(settled(!options_.dry_run && !purpose.fold)),
       model_(recipe_, columns_of(*data_.train)),
       session_(options_, trainee()) {}
 
@@ -157,9 +156,8 @@ std::vector<std::string> SeriesTraining::next_words() const {
 
 // Of a checkpoint: what resuming it compares, and what a later file of the series is compared with.
 Metadata SeriesTraining::metadata() const {
-  Metadata metadata = model_metadata(recipe_, data_.series(), data_.scaling, model_);
+  Metadata metadata = model_metadata(recipe_, data_.facts, model_);
   metadata["engine"] = model_.recurrent() ? name_of(model_.recurrent()->choice().engine) : "none";
-  metadata["trained_to"] = data_.series().times.text(data_.split.train.back().end - 1);
   const std::vector<double>& values = data_.series().values;
   metadata["series"] = fmt::format(
       "{:016x}", place_of({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double)}));

@@ -13,8 +13,8 @@ namespace timeseries {
 
 class SeriesTraining {
  public:
-  // Reads the series, and splits it as the recipe says, or as a fold of a backtest. Throws InputError.
-  SeriesTraining(RunOptions options, const Recipe& recipe, const std::optional<SeriesSplit>& fold = {});
+  // Reads the series, for a fold of a backtest or to go on with a model. Throws InputError.
+  SeriesTraining(RunOptions options, const Recipe& recipe, const Purpose& purpose = {});
   SeriesTraining(const SeriesTraining&) = delete;  // the session refers to it
   SeriesTraining& operator=(const SeriesTraining&) = delete;
 
