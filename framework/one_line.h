@@ -1,18 +1,39 @@
-// Text from a file, made fit to stand in a message.
+// Text from a file, a name or a path, made fit to be shown: in a message, on a terminal, on a page.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace unroll {
 
-// Without control characters, and not longer than `at_most` bytes and an ellipsis.
-inline std::string one_line(std::string_view text, std::size_t at_most = 60) {
-  std::string result(text.substr(0, at_most));
-  for (char& c : result) {
-    if (static_cast<unsigned char>(c) < 32 || c == 127) c = '?';
+// Bytes of the UTF-8 code point that `text` begins with; 0 if it begins with none.
+std::size_t code_point_size(std::string_view text);
+bool is_utf8(std::string_view text);
+
+// The longest beginning of `text` that has at most `at_most` bytes and does not end inside a code point.
+std::string_view beginning(std::string_view text, std::size_t at_most);
+
+// Whether a code point acts on a terminal, or on the order of reading, instead of standing in the text: control characters
+// (U+0080 to U+009F too), marks and overrides of the direction of writing, separators of lines and paragraphs.
+bool acts_on_terminal(std::string_view code_point);
+
+// Calls use(part, shown) for each code point of the text and for each byte that belongs to none. The latter are not to be shown
+// as they are, nor is what acts on a terminal.
+template <class Use>
+void for_each_character(std::string_view text, Use use) {
+  while (!text.empty()) {
+    const std::size_t size = code_point_size(text);
+    const std::string_view part = text.substr(0, size == 0 ? 1 : size);
+    use(part, size > 0 && !acts_on_terminal(part));
+    text.remove_prefix(part.size());
   }
-  return text.size() > at_most ? result + "..." : result;
 }
+
+// The text with '?' for whatever is not to be shown, but for the characters in `keep` ("\n").
+std::string printable(std::string_view text, std::string_view keep = {});
+
+// printable, and not longer than `at_most` bytes and an ellipsis.
+std::string one_line(std::string_view text, std::size_t at_most = 60);
 
 }  // namespace unroll

@@ -244,7 +244,7 @@ TEST_CASE("recipe: values set from outside") {
         "--set model.hidden=8#x: 'model.hidden' expects a whole number, got '8#x'");
   CHECK(p.set_error("model.hidden=8, layers=2") ==
         "--set model.hidden=8, layers=2: 'model.hidden' expects a whole number, got '8, layers=2'");
-  CHECK(p.set_error("data.path=\xff") == "--set data.path=\xff: the value is not TOML");
+  CHECK(p.set_error("data.path=\xff") == "--set data.path=?: the value is not TOML");
   CHECK(p.settings.hidden == 300);
 }
 

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "training/json_text.h"
+
 namespace unroll {
 
 namespace {
@@ -266,7 +268,7 @@ std::string html_escaped(std::string_view text) {
   constexpr std::string_view special = "&<>\"'";
   constexpr std::string_view entities[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
   std::string result;
-  for (const char c : text) {
+  for (const char c : printable(text, "\n\t")) {
     const std::size_t k = special.find(c);
     if (k == special.npos)
       result += c;
@@ -281,9 +283,7 @@ std::string chart_svg(const Chart& chart, int width, int height, const std::stri
 }
 
 std::string chart_json(const Chart& chart) {
-  const auto string = [](const std::string& text) {
-    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  };
+  const auto string = [](const std::string& text) { return json_text(nlohmann::json(text)); };
   const auto numbers = [](const std::vector<double>& values, int digits) {
     std::string list;
     for (const double value : values)

@@ -11,6 +11,7 @@
 
 #include "framework/kernels/kernels.h"
 #include "framework/one_line.h"
+#include "training/json_text.h"
 #include "training/state_dict.h"
 
 namespace unroll::inline UNROLL_REAL {
@@ -276,7 +277,7 @@ Contents::Contents(Optimizer& optimizer, const TrainerState& state, std::span<co
                       {"state", to_json(state)}};
   for (const auto& [key, value] : {std::pair<std::string, std::string>{"format", "pt"},
                                    {version_key, std::to_string(version)},
-                                   {state_key, training.dump()}})
+                                   {state_key, json_text(training)}})
     require(metadata.emplace(key, value).second,
             "checkpoint: metadata '{}' is its own, and none of the program's", key);
 }

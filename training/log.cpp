@@ -10,6 +10,7 @@
 
 #include "framework/check.h"
 #include "training/atomic_file.h"
+#include "training/json_text.h"
 
 namespace unroll {
 
@@ -140,7 +141,7 @@ RunLog::RunLog(const std::filesystem::path& folder, LogNames names)
       events_(folder, wall_time()) {}
 
 void RunLog::write(const LogRecord& record) {
-  file_.append(to_json(record, names_).dump() + '\n');
+  file_.append(json_text(to_json(record, names_)) + '\n');
   events_.write(record.step, scalars_of(record, names_), wall_time());
 }
 

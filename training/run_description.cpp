@@ -8,6 +8,7 @@
 
 #include "framework/check.h"
 #include "training/atomic_file.h"
+#include "training/json_text.h"
 #include "training/progress.h"
 
 namespace unroll {
@@ -112,9 +113,7 @@ void write_run_description(const std::filesystem::path& folder, const RunDescrip
       {"title", d.title},  {"summary", d.summary}, {"unit", d.names.unit}, {"perplexity", d.names.perplexity},
       {"facts", d.facts},  {"results", d.results}, {"levels", d.levels},   {"tables", d.tables},
       {"charts", d.charts}};
-  // A path or a name may hold bytes that are no UTF-8: they are replaced.
-  write_file_atomically(folder / "report.json",
-                        json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
+  write_file_atomically(folder / "report.json", json_text(json, 1) + '\n');
 }
 
 RunDescription read_run_description(const std::filesystem::path& folder) {
@@ -207,7 +206,11 @@ std::vector<bool> Table::numeric() const {
   return result;
 }
 
-std::string table_text(const Table& table) {
+std::string table_text(const Table& original) {
+  Table table = original;
+  for (std::string& name : table.columns) name = printable(name);
+  for (auto& row : table.rows)
+    for (std::string& cell : row) cell = printable(cell);
   std::vector<std::size_t> widths;
   for (const std::string& name : table.columns) widths.push_back(name.size());
   for (const auto& row : table.rows)

@@ -252,7 +252,9 @@ static std::string header_of(const std::filesystem::path& path, const std::vecto
       header[named.name] = {{"dtype", native_type}, {"shape", shape}, {"data_offsets", {offset, end}}};
       offset = end;
     }
-    text = header.dump();
+    text =
+        header
+            .dump();  // not json_text(): what is no UTF-8 is refused, since in its place there would be another name
   } catch (const nlohmann::json::exception&) {
     throw Error(fmt::format("{}: names and metadata must be UTF-8", path.string()));
   }

@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "data/text_file.h"
+#include "framework/check.h"
 #include "framework/one_line.h"
+#include "training/json_text.h"
 
 namespace unroll {
 
@@ -50,7 +52,9 @@ Vocabulary vocabulary_of(const SafetensorsFile& file) {
 }
 
 std::string vocabulary_metadata(const Vocabulary& vocabulary) {
-  return nlohmann::json(vocabulary.words()).dump();
+  for (const std::string& word : vocabulary.words())
+    require_input(is_utf8(word), "vocabulary: the word '{}' is not UTF-8", one_line(word));
+  return json_text(nlohmann::json(vocabulary.words()));
 }
 
 Vocabulary load_vocabulary(const std::filesystem::path& path) {

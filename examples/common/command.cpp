@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "examples/common/pages.h"
+#include "examples/common/voice.h"
 #include "framework/check.h"
 #include "framework/nearest.h"
 #include "framework/one_line.h"
@@ -87,7 +88,7 @@ bool Command::parse() {
   if (only_declare_) return false;
   for (const char* help : {"--help", "-h"}) {
     if (std::ranges::find(arguments_, help) == arguments_.end()) continue;
-    fmt::print("{}", help_page(*this, page_columns()));
+    show("{}", help_page(*this, page_columns()));
     return false;
   }
   po::options_description known;

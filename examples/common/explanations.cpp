@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "examples/common/machine.h"
+#include "examples/common/voice.h"
 #include "framework/device.h"
 #include "framework/gemm.h"
 #include "framework/kernels/kernels.h"
@@ -22,7 +23,7 @@ RunDescription::Table engine_table(const LstmChoice& choice) {
 void print_engine(const LstmChoice& choice) {
   RunDescription::Table table = engine_table(choice);
   table.note.clear();  // it stands above
-  fmt::print("Engine: {}\n{}\n", choice.text, table_text(table));
+  show("Engine: {}\n{}\n", choice.text, table_text(table));
 }
 
 std::string describe_computing(const TrainingSection& training) {
@@ -31,16 +32,16 @@ std::string describe_computing(const TrainingSection& training) {
 
 void print_products() {
   const std::string why = why_no_gpu();
-  fmt::print("Device: {}\n", on_gpu()      ? fmt::format("{}, {}", name_of(device()), device_facts().name)
-                             : why.empty() ? "cpu, since that was asked for: there is a GPU"
-                                           : "cpu, since " + why);
+  show("Device: {}\n", on_gpu()      ? fmt::format("{}, {}", name_of(device()), device_facts().name)
+                       : why.empty() ? "cpu, since that was asked for: there is a GPU"
+                                     : "cpu, since " + why);
   const std::string more =
       precision() == Precision::fp16
           ? fmt::format("; the loss is scaled, at first by {:g}", LossScale().scale)
       : precision() == Precision::fp32 && kernels().split_fp32.gemm
           ? "; of large ones each number is the sum of three in bfloat16, which is as exact"
           : "";
-  fmt::print("Products: {}, by the kernels for {}{}\n\n", name_of(precision()), kernels().name, more);
+  show("Products: {}, by the kernels for {}{}\n\n", name_of(precision()), kernels().name, more);
 }
 
 void print_learning_rate(const TrainingSections& sections, const EpochWindows& windows) {
@@ -48,21 +49,21 @@ void print_learning_rate(const TrainingSections& sections, const EpochWindows& w
   const std::string warmup =
       schedule.warmup > 0 ? fmt::format(", after a warm-up of {} steps", schedule.warmup) : "";
   if (schedule.kind == Schedule::Kind::plateau) {
-    fmt::print("  learning rate {:g}, times {:g} when the valid score does not improve{}\n",
-               schedule.learning_rate, sections.schedule.factor, warmup);
+    show("  learning rate {:g}, times {:g} when the valid score does not improve{}\n", schedule.learning_rate,
+         sections.schedule.factor, warmup);
     return;
   }
   if (schedule.kind == Schedule::Kind::constant) {
-    fmt::print("  learning rate {:g}{}\n", schedule.learning_rate, warmup);
+    show("  learning rate {:g}{}\n", schedule.learning_rate, warmup);
     return;
   }
-  fmt::print("  learning rate as epochs begin:");
+  show("  learning rate as epochs begin:");
   int64_t step = 0;
   for (int epoch = 0; epoch < sections.training.epochs; ++epoch) {
-    fmt::print(" {:.3g}", schedule.rate(epoch, step));
+    show(" {:.3g}", schedule.rate(epoch, step));
     step += steps_of_epoch(sections, windows, epoch + 1);
   }
-  fmt::print("\n");
+  show("\n");
 }
 
 }  // namespace unroll

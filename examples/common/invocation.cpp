@@ -5,6 +5,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <fmt/format.h>
+
+#include "framework/one_line.h"
+
 namespace unroll {
 
 namespace {
@@ -23,6 +27,18 @@ std::string shell_word(const std::string& text) {
   const auto is_plain = [](unsigned char c) {
     return c >= 128 || std::isalnum(c) || std::strchr("_-+=./:,@%", c) != nullptr;
   };
+  if (printable(text) != text) {  // bash reads it back; a terminal shows it
+    std::string word = "$'";
+    for_each_character(text, [&](std::string_view part, bool shown) {
+      if (part == "'" || part == "\\")
+        word += fmt::format("\\{}", part);
+      else if (shown)
+        word += part;
+      else
+        for (const char c : part) word += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    });
+    return word + "'";
+  }
   if (!text.empty() && std::ranges::all_of(text, is_plain)) return text;
   std::string word = "'";
   for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);

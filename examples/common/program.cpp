@@ -5,6 +5,7 @@
 #include <exception>
 #include <filesystem>
 #include <new>
+#include <system_error>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "data/text_file.h"
 #include "examples/common/invocation.h"
 #include "examples/common/pages.h"
+#include "examples/common/voice.h"
 #include "framework/check.h"
 #include "framework/nearest.h"
 #include "framework/one_line.h"
@@ -53,12 +55,12 @@ Program::Listed help_command(const Program& program) {
             if (!command.parse()) return;
             require_input(int{man} + !shell.empty() + !command.positional().empty() <= 1,
                           "help: only one of COMMAND, --man and --completion");
-            if (man) return fmt::print("{}", manual_page(program));
-            if (!shell.empty()) return fmt::print("{}", bash_completion(program));
-            if (command.positional().empty()) return fmt::print("{}", help_page(program, page_columns()));
+            if (man) return show("{}", manual_page(program));
+            if (!shell.empty()) return show("{}", bash_completion(program));
+            if (command.positional().empty()) return show("{}", help_page(program, page_columns()));
             std::vector<std::string> names;
             for (const Command& one : declared_commands(program)) {
-              if (one.name() == command.positional()) return fmt::print("{}", help_page(one, page_columns()));
+              if (one.name() == command.positional()) return show("{}", help_page(one, page_columns()));
               names.push_back(one.name());
             }
             throw no_command(command.positional(), names);
@@ -76,8 +78,8 @@ void carry_out(const Program& program, std::vector<std::string> arguments) {
     require_input(is_utf8(argument), "'{}': this is not UTF-8; words and paths must be", one_line(argument));
   if (arguments.empty()) arguments = program.without_arguments;
   const std::string word = arguments.front();
-  if (word == "--help" || word == "-h") return fmt::print("{}", help_page(program, page_columns()));
-  if (word == "--version") return fmt::print("{} {}\n", program.name, UNROLL_VERSION);
+  if (word == "--help" || word == "-h") return show("{}", help_page(program, page_columns()));
+  if (word == "--version") return show("{} {}\n", program.name, UNROLL_VERSION);
   arguments.erase(arguments.begin());
   std::vector<std::string> names;
   for (const Program::Listed& listed : all_commands(program)) {
@@ -147,8 +149,12 @@ int run(const Program& program, int argc, char** argv) {
     return fail(3, error.what());
   } catch (const std::filesystem::filesystem_error& error) {
     return fail(1, fmt::format("{}: {}", error.path1().string(), error.code().message()));
-  } catch (const std::bad_alloc&) { return fail(3, "out of memory"); } catch (const std::exception& error) {
+  } catch (const std::bad_alloc&) { return fail(3, "out of memory"); } catch (const Error& error) {
     return fail(1, error.what());
+  } catch (const std::system_error& error) {
+    return fail(1, error.code().message());
+  } catch (const std::exception& error) {  // not in words of ours: nothing of the user's is wrong
+    return fail(1, fmt::format("a fault of the program itself, which is worth a report ({})", error.what()));
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "examples/common/run_commands.h"
 #include "examples/common/run_start.h"
+#include "examples/common/voice.h"
 
 namespace unroll {
 
@@ -21,7 +22,7 @@ void report_command(Command& command) {
   if (std::filesystem::exists(folder / "start.json", error))
     (void)read_run_start(folder, command.program());  // or it is another program's
   write_report(folder);
-  fmt::print("{}\n", (folder / "report.html").string());
+  show("{}\n", (folder / "report.html").string());
 }
 
 }  // namespace unroll

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "examples/common/voice.h"
 #include "framework/memory.h"
+#include "training/json_text.h"
 
 namespace unroll {
 
@@ -22,7 +24,7 @@ void RunResult::print_json(const std::string& count_name, const std::string& rat
                               {"seconds_logging", or_null(seconds_logging)},
                               {"peak_memory", peak_memory_of_process()}};
   json.update(scores);
-  fmt::print("{}\n", json.dump());
+  show("{}\n", json_text(json));
 }
 
 nlohmann::ordered_json or_null(const std::optional<int>& value) {

@@ -7,18 +7,31 @@
 #include "framework/check.h"
 #include "framework/one_line.h"
 #include "training/atomic_file.h"
+#include "training/json_text.h"
 
 namespace unroll {
 
 namespace fs = std::filesystem;
 
+// A path is bytes, and JSON is UTF-8: a path that is not stands there as a list of its bytes.
+static nlohmann::ordered_json json_of(const std::string& path) {
+  if (is_utf8(path)) return path;
+  return std::vector<uint8_t>(path.begin(), path.end());
+}
+static std::string path_in(const nlohmann::json& json) {
+  if (json.is_string()) return json;
+  const std::vector<uint8_t> bytes = json;
+  return {bytes.begin(), bytes.end()};
+}
+
 void write_run_start(const fs::path& folder, const RunStart& start, const std::string& recipe) {
-  const nlohmann::ordered_json json{{"program", start.program},
-                                    {"recipe", start.recipe_name},
-                                    {"data", start.data.empty() ? "" : fs::absolute(start.data).string()},
-                                    {"threads", start.threads},
-                                    {"device", start.device}};
-  write_file_atomically(folder / "start.json", json.dump(2) + '\n');
+  const nlohmann::ordered_json json{
+      {"program", start.program},
+      {"recipe", start.recipe_name},
+      {"data", json_of(start.data.empty() ? "" : fs::absolute(start.data).string())},
+      {"threads", start.threads},
+      {"device", start.device}};
+  write_file_atomically(folder / "start.json", json_text(json, 2) + '\n');
   write_file_atomically(folder / "recipe.toml", recipe);
 }
 
@@ -35,8 +48,8 @@ RunStart read_run_start(const fs::path& folder, const std::string& program) {
   const auto json = nlohmann::json::parse(file, nullptr, false);
   RunStart start;
   try {
-    start = {json.value("program", program), json.at("recipe"), json.at("data").get<std::string>(),
-             json.at("threads"), json.value("device", "cpu")};
+    start = {json.value("program", program), json.at("recipe"), path_in(json.at("data")), json.at("threads"),
+             json.value("device", "cpu")};
   } catch (const nlohmann::json::exception&) {
     throw InputError(fmt::format("{}: damaged: recipe, data and threads are to be in it", path.string()));
   }

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "examples/common/voice.h"
+
 namespace unroll {
 
 std::string settle_algorithm(const std::string& program, std::string& key,
@@ -13,7 +15,7 @@ std::string settle_algorithm(const std::string& program, std::string& key,
   set_precision(precision_named(training.precision));
   const SettledAlgorithm settled =
       settle_algorithm(layers, training.deterministic, {.file = algorithm_cache_file(), .keep = keep});
-  if (!settled.complaint.empty()) fmt::print(stderr, "{}: {}\n", program, settled.complaint);
+  if (!settled.complaint.empty()) show(stderr, "{}: {}\n", program, settled.complaint);
   key = name_of(settled.algorithm);
   return settled.text.empty() ? "" : "algorithm " + settled.text;
 }

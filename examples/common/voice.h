@@ -3,11 +3,28 @@
 
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "framework/one_line.h"
+
 namespace unroll {
+
+// Prints for people to read: no name out of a file, a folder or a model acts on their terminal.
+template <class... Args>
+void show(std::FILE* out, fmt::format_string<Args...> format, Args&&... args) {
+  const std::string text = printable(fmt::format(format, std::forward<Args>(args)...), "\n\t");
+  std::fwrite(text.data(), 1, text.size(), out);  // std::ferror(out) remembers that words were lost
+}
+template <class... Args>
+void show(fmt::format_string<Args...> format, Args&&... args) {
+  show(stdout, format, std::forward<Args>(args)...);
+}
+
+// Prints what is data for another program or a file: to them as it is, and on a terminal as show() does.
+void show_data(std::string_view text);
 
 struct Voice {
   std::FILE* out = stdout;
@@ -16,8 +33,7 @@ struct Voice {
   // A result. A terminal or a pipe that is gone ends nothing: std::ferror(out) remembers that words were lost.
   template <class... Args>
   void tell(fmt::format_string<Args...> format, Args&&... args) const {
-    const std::string text = fmt::format(format, std::forward<Args>(args)...);
-    std::fwrite(text.data(), 1, text.size(), out);
+    show(out, format, std::forward<Args>(args)...);
     std::fflush(out);
   }
   // The rest.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "commands.h"
+#include "examples/common/voice.h"
 #include "framework/threads.h"
 #include "options.h"
 #include "saved_model.h"
@@ -38,9 +39,9 @@ void generate(Command& command) {
   const std::string text =
       write_text(*saved.model, saved.vocabulary, saved.recipe.data.level, writing, &unknown);
   if (unknown > 0)
-    fmt::print(stderr, "{}: --prompt: {} not in the model's vocabulary, read as {}\n", command.program(),
-               unknown == 1 ? "a word is" : fmt::format("{} words are", unknown), Vocabulary::unknown);
-  fmt::print("{}", text);
+    show(stderr, "{}: --prompt: {} not in the model's vocabulary, read as {}\n", command.program(),
+         unknown == 1 ? "a word is" : fmt::format("{} words are", unknown), Vocabulary::unknown);
+  show_data(text);
 }
 
 }  // namespace ptb

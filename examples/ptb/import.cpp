@@ -5,6 +5,7 @@
 
 #include "commands.h"
 #include "examples/common/invocation.h"
+#include "examples/common/voice.h"
 #include "options.h"
 #include "recipe_layers.h"
 #include "saved_model.h"
@@ -99,12 +100,11 @@ void import_model(Command& command) {
   fill_from_torch(model.params, file, torch.names);
   save_model(options.out, recipe, words, model);
 
-  fmt::print("{}", table_of_names(model.params, torch.names));
-  fmt::print("{} words of {}{}\n", words.size(), origin,
-             data.empty() ? "" : ", numbered as they first appear");
-  fmt::print("embedding {}, {}, decoder {}\n", torch.layers.input, describe_layers(recipe),
-             torch.tied ? "tied to the embedding" : "with weights of its own");
-  fmt::print("{}: written\nnext    {} {}\n", options.out, invocation("ptb"), next(recipe, options.out, data));
+  show("{}", table_of_names(model.params, torch.names));
+  show("{} words of {}{}\n", words.size(), origin, data.empty() ? "" : ", numbered as they first appear");
+  show("embedding {}, {}, decoder {}\n", torch.layers.input, describe_layers(recipe),
+       torch.tied ? "tied to the embedding" : "with weights of its own");
+  show("{}: written\nnext    {} {}\n", options.out, invocation("ptb"), next(recipe, options.out, data));
 }
 
 }  // namespace ptb

@@ -4,8 +4,10 @@
 
 #include "commands.h"
 #include "examples/common/machine.h"
+#include "examples/common/voice.h"
 #include "options.h"
 #include "session.h"
+#include "training/json_text.h"
 
 namespace timeseries {
 
@@ -142,7 +144,7 @@ void backtest(Command& command) {
                                                           : "RMSE",
                                          first, names)));
   if (recipe.detects()) voice.tell("\n{}", table_text(table_of("balanced accuracy", second, names)));
-  if (run.json) fmt::print("{}\n", json.dump());
+  if (run.json) show("{}\n", json_text(json));
 }
 
 }  // namespace timeseries

@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "data/baselines.h"
 #include "examples/common/machine.h"
+#include "examples/common/voice.h"
 #include "options.h"
 #include "saved_model.h"
 #include "scores.h"
@@ -59,17 +60,17 @@ void detect(Command& command) {
   const std::vector<double> probabilities = detect(*model, windows, recipe.data.eval_batch);
   const std::string text = csv_of(windows, probabilities);
   if (out.empty())
-    fmt::print("{}", text);
+    show_data(text);
   else
     write_new_file(out, text);
-  for (const std::string& note : series.notes) fmt::print(stderr, "note: {}\n", note);
+  for (const std::string& note : series.notes) show(stderr, "note: {}\n", note);
   if (!labelled) return;
   const DetectionScores scores = score_detection(probabilities, window_labels(windows));
   if (const auto only = only_label(scores))
-    return fmt::print(stderr, "{} rows with a label, all of them {}: accuracy {:.4f}\n", scores.count, *only,
-                      scores.accuracy);
-  fmt::print(stderr, "{} rows with a label: accuracy {:.4f}, balanced {:.4f}, ROC-AUC {:.4f}\n", scores.count,
-             scores.accuracy, scores.balanced_accuracy, scores.roc_auc);
+    return show(stderr, "{} rows with a label, all of them {}: accuracy {:.4f}\n", scores.count, *only,
+                scores.accuracy);
+  show(stderr, "{} rows with a label: accuracy {:.4f}, balanced {:.4f}, ROC-AUC {:.4f}\n", scores.count,
+       scores.accuracy, scores.balanced_accuracy, scores.roc_auc);
 }
 
 }  // namespace timeseries

@@ -3,11 +3,13 @@
 
 #include "commands.h"
 #include "examples/common/machine.h"
+#include "examples/common/voice.h"
 #include "framework/clock.h"
 #include "framework/gemm.h"
 #include "options.h"
 #include "saved_model.h"
 #include "scores.h"
+#include "training/json_text.h"
 
 namespace timeseries {
 
@@ -138,7 +140,7 @@ void baselines(Command& command) {
     tell(voice, evaluation, false);
     scores[part.name] = json_of(evaluation);
   }
-  if (json) fmt::print("{}\n", scores.dump());
+  if (json) show("{}\n", json_text(scores));
 }
 
 }  // namespace timeseries

@@ -4,6 +4,7 @@
 #include "commands.h"
 #include "examples/common/explanations.h"
 #include "examples/common/machine.h"
+#include "examples/common/voice.h"
 #include "options.h"
 #include "scores.h"
 
@@ -63,22 +64,21 @@ void explain(Command& command) {
   const SeriesModel model(recipe, columns_of(*data.train));
   const auto& windows = data.train->options();
 
-  fmt::print("{}: {}\n", recipe.name, describe(recipe, csv));
-  fmt::print("reads {} rows of {}\n", windows.window, names_of(data.series(), windows.inputs));
-  fmt::print("{} {} of {}\n", recipe.detects() ? "detects" : "forecasts",
-             recipe.detects() ? "the last row's" : fmt::format("{} rows", windows.horizon),
-             names_of(data.series(), windows.targets));
-  for (const std::string& note : data.notes) fmt::print("note: {}\n", note);
-  for (const std::string& warning : data.warnings) fmt::print("warning: {}\n", warning);
-  fmt::print("\n{}\nParameters\n{}\n", table_text(table_of_parts(data)),
-             table_text(parameter_table(model.params)));
+  show("{}: {}\n", recipe.name, describe(recipe, csv));
+  show("reads {} rows of {}\n", windows.window, names_of(data.series(), windows.inputs));
+  show("{} {} of {}\n", recipe.detects() ? "detects" : "forecasts",
+       recipe.detects() ? "the last row's" : fmt::format("{} rows", windows.horizon),
+       names_of(data.series(), windows.targets));
+  for (const std::string& note : data.notes) show("note: {}\n", note);
+  for (const std::string& warning : data.warnings) show("warning: {}\n", warning);
+  show("\n{}\nParameters\n{}\n", table_text(table_of_parts(data)), table_text(parameter_table(model.params)));
   print_products();
   if (model.recurrent())
     print_engine(model.recurrent()->choice_for(
         {.steps = recipe.data.window / recipe.model.segment, .batch = recipe.data.batch}));
   const int64_t batches = data.train->batches(recipe.data.batch);
-  fmt::print("Training: {} epochs of {} batches of {} windows\n", recipe.training.epochs, batches,
-             recipe.data.batch);
+  show("Training: {} epochs of {} batches of {} windows\n", recipe.training.epochs, batches,
+       recipe.data.batch);
   print_learning_rate(recipe.sections(), batches);
 }
 

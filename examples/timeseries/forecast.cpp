@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "examples/common/machine.h"
 #include "examples/common/pages.h"
+#include "examples/common/voice.h"
 #include "forecaster.h"
 #include "options.h"
 #include "training/atomic_file.h"
@@ -114,14 +115,14 @@ void forecast(Command& command) {
   const Forecast found = forecaster.forecast(forecaster.rows());
   const std::string text = csv_of(forecaster, found, saved.facts.scaling);
   if (out.empty())
-    fmt::print("{}", text);
+    show_data(text);
   else
     write_new_file(out, text);
-  for (const std::string& note : series.notes) fmt::print(stderr, "note: {}\n", note);
-  fmt::print(stderr, "interval: {}\n", found.interval);
+  for (const std::string& note : series.notes) show(stderr, "note: {}\n", note);
+  show(stderr, "interval: {}\n", found.interval);
   const Chart chart = chart_of(forecaster, found, drawn);
   if (!plot.empty()) write_new_file(plot, chart_file(chart, 900, 420));
-  if (ascii) fmt::print("{}", chart_text(chart, page_columns(), 20));
+  if (ascii) show("{}", chart_text(chart, page_columns(), 20));
 }
 
 }  // namespace timeseries

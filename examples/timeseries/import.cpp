@@ -5,6 +5,7 @@
 
 #include "commands.h"
 #include "examples/common/invocation.h"
+#include "examples/common/voice.h"
 #include "options.h"
 #include "saved_model.h"
 #include "series_data.h"
@@ -92,12 +93,12 @@ void import_model(Command& command) {
   save_model(options.out, recipe, facts, model);
 
   tell_notes({.out = stdout}, data);
-  fmt::print("{}", table_of_names(model.params, names));
-  fmt::print("{}\n", torch_modules(model.params));
-  fmt::print("reads {} rows of {}, scaled as the training rows of {} say\n", recipe.data.window,
-             fmt::join(data.series().channels, ", "), describe(recipe, csv));
-  fmt::print("{}: written\nnext    {} evaluate {}{}\n", options.out, invocation("timeseries"),
-             shell_word(options.out), csv.empty() ? "" : " --csv " + shell_word(csv));
+  show("{}", table_of_names(model.params, names));
+  show("{}\n", torch_modules(model.params));
+  show("reads {} rows of {}, scaled as the training rows of {} say\n", recipe.data.window,
+       fmt::join(data.series().channels, ", "), describe(recipe, csv));
+  show("{}: written\nnext    {} evaluate {}{}\n", options.out, invocation("timeseries"),
+       shell_word(options.out), csv.empty() ? "" : " --csv " + shell_word(csv));
 }
 
 }  // namespace timeseries

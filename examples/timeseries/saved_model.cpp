@@ -11,6 +11,7 @@
 #include "examples/common/model_file.h"
 #include "framework/one_line.h"
 #include "training/checkpoint.h"
+#include "training/json_text.h"
 #include "training/state_dict.h"
 
 namespace timeseries {
@@ -47,7 +48,7 @@ Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const Ser
                     {"recipe_name", recipe.name},
                     {"recipe", resolved(recipe)},
                     {"pytorch", torch_modules(model.params)},
-                    {"channels", channels.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)}};
+                    {"channels", json_text(channels)}};
   for (const auto& [key, text] : texts_of(facts))
     if (!text->empty()) metadata[key] = *text;
   return metadata;

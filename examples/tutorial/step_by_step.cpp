@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "data/corpus.h"
+#include "framework/one_line.h"
 #include "framework/unroll.h"
 #include "training/state_dict.h"
 #include "training/vocabulary_file.h"
@@ -65,7 +66,7 @@ int main(int argc, char** argv) try {
   for (const int32_t id : ids) {
     double sum = 0;
     for (const real x : logits) sum += std::exp(x - logits[id]);
-    std::printf("%6.2f  %s\n", std::log2(sum), words.word(id).c_str());
+    std::printf("%6.2f  %s\n", std::log2(sum), printable(words.word(id)).c_str());
     bits += std::log2(sum);
     logits = step(id);
   }
@@ -77,7 +78,7 @@ int main(int argc, char** argv) try {
   std::partial_sort(order.begin(), likeliest, order.end(),
                     [&](int32_t a, int32_t b) { return logits[a] > logits[b]; });
   std::printf("next:");
-  for (auto id = order.begin(); id != likeliest; ++id) std::printf(" %s", words.word(*id).c_str());
+  for (auto id = order.begin(); id != likeliest; ++id) std::printf(" %s", printable(words.word(*id)).c_str());
   std::printf("\n");
 } catch (const Error& error) {
   std::fprintf(stderr, "%s\n", error.what());

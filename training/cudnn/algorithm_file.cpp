@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "training/atomic_file.h"
+#include "training/json_text.h"
 
 namespace unroll {
 
@@ -77,9 +78,7 @@ std::optional<std::vector<MeasuredAlgorithm>> find_measured(const Json& entries,
 
 void write_algorithm_file(const fs::path& path, const Json& entries) {
   std::string text = fmt::format("{{\"version\": {}, \"measured\": [", version);
-  for (const Json& entry : entries)
-    text += (&entry == &entries.front() ? "\n" : ",\n") +
-            entry.dump(-1, ' ', false, Json::error_handler_t::replace);
+  for (const Json& entry : entries) text += (&entry == &entries.front() ? "\n" : ",\n") + json_text(entry);
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
   require(!error, "{}: {}", path.parent_path().string(), error.message());
