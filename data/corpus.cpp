@@ -1,6 +1,8 @@
 // See corpus.h.
 #include "data/corpus.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "data/text_file.h"
@@ -14,27 +16,63 @@ namespace fs = std::filesystem;
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
 
-// Calls symbol(text of the symbol, its line) for each word or character and for each newline.
-template <class F>
-void for_each_symbol(std::string_view text, Level level, std::string_view origin, F symbol) {
-  int64_t line = 1;
-  std::size_t word_begin = 0;
-  for (std::size_t i = 0; i < text.size();) {
-    const std::size_t size = code_point_size(text.substr(i));
-    require_input(size > 0, "{}:{}: this is not UTF-8 text (byte {:#04x})", origin, line,
-                  static_cast<unsigned char>(text[i]));
-    const bool newline = text[i] == '\n';
-    const bool line_end = newline || (text[i] == '\r' && text.substr(i + 1).starts_with('\n'));
-    if (level == Level::word && (newline || is_blank(text[i]))) {
-      if (word_begin < i) symbol(text.substr(word_begin, i - word_begin), line);
-      word_begin = i + 1;
-    } else if (level == Level::character && !line_end) {
-      symbol(text.substr(i, size), line);
-    }
-    if (newline) symbol(Vocabulary::end_of_sentence, line++);
-    i += size;
+// Where the word `<eos>` stands first; npos if nowhere.
+std::size_t find_end(std::string_view line) {
+  constexpr std::string_view end = Vocabulary::end_of_sentence;
+  for (std::size_t at = line.find(end); at != line.npos; at = line.find(end, at + 1)) {
+    const std::size_t after = at + end.size();
+    if ((at == 0 || is_blank(line[at - 1])) && (after == line.size() || is_blank(line[after]))) return at;
   }
-  if (level == Level::word && word_begin < text.size()) symbol(text.substr(word_begin), line);
+  return line.npos;
+}
+
+std::string_view without_blanks_before(std::string_view text) {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  return text;
+}
+std::string_view without_blanks_after(std::string_view text) {
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+// Calls symbol(text of the symbol, its line) for each word or character and for each end of a line. Returns how many of the
+// latter are an `<eos>` of the text.
+template <class F>
+int64_t for_each_symbol(std::string_view text, Level level, std::string_view origin, F symbol) {
+  int64_t line = 1, written_ends = 0;
+  const auto add = [&](std::string_view part) {
+    std::size_t word_begin = 0;
+    for (std::size_t i = 0; i < part.size();) {
+      const std::size_t size = code_point_size(part.substr(i));
+      require_input(size > 0, "{}:{}: this is not UTF-8 text (byte {:#04x})", origin, line,
+                    static_cast<unsigned char>(part[i]));
+      if (level == Level::character) {
+        symbol(part.substr(i, size), line);
+      } else if (is_blank(part[i])) {
+        if (word_begin < i) symbol(part.substr(word_begin, i - word_begin), line);
+        word_begin = i + 1;
+      }
+      i += size;
+    }
+    if (level == Level::word && word_begin < part.size()) symbol(part.substr(word_begin), line);
+  };
+  for (; !text.empty(); ++line) {
+    const std::size_t newline = text.find('\n');
+    std::string_view rest = text.substr(0, newline);
+    text.remove_prefix(newline == text.npos ? text.size() : newline + 1);
+    if (newline != text.npos && rest.ends_with('\r')) rest.remove_suffix(1);
+    bool has_ended = false;  // by an `<eos>` with nothing but blanks after it
+    for (std::size_t end = find_end(rest); end != rest.npos; end = find_end(rest)) {
+      add(without_blanks_after(rest.substr(0, end)));
+      symbol(Vocabulary::end_of_sentence, line);
+      rest = without_blanks_before(rest.substr(end + Vocabulary::end_of_sentence.size()));
+      has_ended = rest.empty();
+      ++written_ends;
+    }
+    add(rest);
+    if (newline != text.npos && !has_ended) symbol(Vocabulary::end_of_sentence, line);
+  }
+  return written_ends;
 }
 
 // The file's text, its last line ended. Never without a word.
@@ -47,19 +85,38 @@ std::string read_split(const fs::path& path) {
   return text;
 }
 
+// Sentences' marks of other toolkits: words, for us.
+bool is_mark(std::string_view word) { return word == "<s>" || word == "</s>"; }
+
+void require_words(const fs::path& path, std::span<const int32_t> ids, const Vocabulary& vocabulary) {
+  const auto eos = vocabulary.find(Vocabulary::end_of_sentence);
+  require_input(std::ranges::any_of(ids, [&](int32_t id) { return id != eos; }), "{}: the file has no words",
+                path.string());
+}
+
 using FileOf = fs::path (*)(const fs::path&, Split);
+
+std::vector<int32_t> load_split(const fs::path& path, const Vocabulary& vocabulary, Level level,
+                                Reading* reading) {
+  std::vector<int32_t> ids = encode(read_split(path), vocabulary, level, path.string(), reading);
+  require_words(path, ids, vocabulary);
+  return ids;
+}
 
 Corpus load(const fs::path& directory, FileOf file_of, Level level) {
   Corpus corpus;
   const fs::path train = file_of(directory, Split::train);
-  for_each_symbol(read_split(train), level, train.string(), [&](std::string_view word, int64_t) {
-    corpus.train.push_back(corpus.vocabulary.add(word));
-  });
-  for (const Split split : {Split::valid, Split::test}) {
-    const fs::path path = file_of(directory, split);
+  Reading& of_train = corpus.readings[0];
+  of_train.written_ends =
+      for_each_symbol(read_split(train), level, train.string(), [&](std::string_view word, int64_t) {
+        corpus.train.push_back(corpus.vocabulary.add(word));
+        of_train.sentence_marks += is_mark(word);
+      });
+  require_words(train, corpus.train, corpus.vocabulary);
+  for (const Split split : {Split::valid, Split::test})
     (split == Split::valid ? corpus.valid : corpus.test) =
-        encode(read_split(path), corpus.vocabulary, level, path.string());
-  }
+        load_split(file_of(directory, split), corpus.vocabulary, level,
+                   &corpus.readings[static_cast<std::size_t>(split)]);
   return corpus;
 }
 
@@ -87,6 +144,7 @@ std::string_view name(Split split) {
   return split == Split::train ? "train" : split == Split::valid ? "valid" : "test";
 }
 
+const Reading& Corpus::reading(Split split) const { return readings[static_cast<std::size_t>(split)]; }
 const std::vector<int32_t>& Corpus::split(Split split) const {
   return split == Split::train ? train : split == Split::valid ? valid : test;
 }
@@ -109,29 +167,30 @@ Corpus load_text(const fs::path& directory, Level level) {
 }
 
 std::vector<int32_t> load_ptb_split(const fs::path& directory, Split split, const Vocabulary& vocabulary,
-                                    Level level, std::vector<int64_t>* unknown) {
+                                    Level level, Reading* reading) {
   require_ptb(directory, {split});
-  const fs::path path = ptb_file(directory, split);
-  return encode(read_split(path), vocabulary, level, path.string(), unknown);
+  return load_split(ptb_file(directory, split), vocabulary, level, reading);
 }
 
 std::vector<int32_t> load_text_split(const fs::path& directory, Split split, const Vocabulary& vocabulary,
-                                     Level level, std::vector<int64_t>* unknown) {
+                                     Level level, Reading* reading) {
   require_folder(directory);
-  const fs::path path = text_file(directory, split);
-  return encode(read_split(path), vocabulary, level, path.string(), unknown);
+  return load_split(text_file(directory, split), vocabulary, level, reading);
 }
 
 std::vector<int32_t> encode(std::string_view text, const Vocabulary& vocabulary, Level level,
-                            std::string_view origin, std::vector<int64_t>* unknown) {
+                            std::string_view origin, Reading* reading) {
   std::vector<int32_t> ids;
-  for_each_symbol(text, level, origin, [&](std::string_view word, int64_t line) {
+  Reading own;
+  Reading& r = reading ? *reading : own;
+  r.written_ends = for_each_symbol(text, level, origin, [&](std::string_view word, int64_t line) {
     const auto known = vocabulary.find(word);
     const auto id = known ? known : vocabulary.find(Vocabulary::unknown);
     require_input(id.has_value(),
                   "{}:{}: '{}' is not in the vocabulary of the training split, which has no {} for it",
                   origin, line, one_line(word), Vocabulary::unknown);
-    if (!known && unknown) unknown->push_back(std::ssize(ids));
+    if (!known) r.unknown.push_back(std::ssize(ids));
+    r.sentence_marks += is_mark(word);
     ids.push_back(*id);
   });
   return ids;

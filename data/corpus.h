@@ -4,8 +4,12 @@
 // too). At both levels every line, an empty one as well, ends with `<eos>`, also the last one where the file
 // lacks its newline; a carriage return before a newline belongs to the line's end. A byte order mark that a
 // file begins with is no part of its text.
+//
+// A word `<eos>` in the text is the end of a line, wherever it stands. Blanks around it and a newline right after it belong to
+// it, so "a cat <eos>\n", "a cat <eos>" and "a cat\n" are the same text.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <span>
@@ -21,9 +25,20 @@ enum class Level { word, character };
 enum class Split { train, valid, test };
 std::string_view name(Split split);  // "train", "valid", "test"
 
+// What is to be said about a split beside its tokens.
+struct Reading {
+  std::vector<int64_t>
+      unknown;                 // places of what the vocabulary lacks, of no `<unk>` that the text itself has
+  int64_t written_ends = 0;    // ends of lines that the text writes as `<eos>`
+  int64_t sentence_marks = 0;  // words `<s>` and `</s>`, which are words like any other
+};
+
 struct Corpus {
   Vocabulary vocabulary;
   std::vector<int32_t> train, valid, test;
+  std::array<Reading, 3> readings;  // of train, valid, test
+
+  const Reading& reading(Split split) const;
 
   const std::vector<int32_t>& split(Split split) const;
 };
@@ -39,19 +54,18 @@ std::filesystem::path text_file(const std::filesystem::path& directory, Split sp
 Corpus load_ptb(const std::filesystem::path& directory, Level level = Level::word);
 Corpus load_text(const std::filesystem::path& directory, Level level = Level::word);
 
-// One split under a vocabulary that is there already (a checkpoint's). `unknown`, where it is given, gets the
-// places of what the vocabulary lacks, of an `<unk>` that the text itself has not. Errors as above.
+// One split under a vocabulary that is there already (a checkpoint's). Errors as above.
 std::vector<int32_t> load_ptb_split(const std::filesystem::path& directory, Split split,
                                     const Vocabulary& vocabulary, Level level = Level::word,
-                                    std::vector<int64_t>* unknown = nullptr);
+                                    Reading* reading = nullptr);
 std::vector<int32_t> load_text_split(const std::filesystem::path& directory, Split split,
                                      const Vocabulary& vocabulary, Level level = Level::word,
-                                     std::vector<int64_t>* unknown = nullptr);
+                                     Reading* reading = nullptr);
 
-// Text as ids, `<eos>` for each newline and only there: a prompt need not end its line. InputError as above,
+// Text as ids, `<eos>` for each end of a line that stands there: a prompt need not end its line. InputError as above,
 // with `origin` in the place of the file's name.
 std::vector<int32_t> encode(std::string_view text, const Vocabulary& vocabulary, Level level,
-                            std::string_view origin, std::vector<int64_t>* unknown = nullptr);
+                            std::string_view origin, Reading* reading = nullptr);
 // The reverse: blanks between words (none at character level), a newline for `<eos>`.
 std::string decode(std::span<const int32_t> ids, const Vocabulary& vocabulary, Level level);
 

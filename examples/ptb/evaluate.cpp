@@ -5,6 +5,7 @@
 #include "cached_score.h"
 #include "commands.h"
 #include "examples/common/machine.h"
+#include "examples/common/voice.h"
 #include "framework/clock.h"
 #include "options.h"
 #include "result.h"
@@ -91,23 +92,20 @@ void evaluate(Command& command) {
   if (split == Split::test) result.source_test_perplexity = text.source;
 
   std::FILE* out = json ? stderr : stdout;
-  fmt::print(out, "{}: perplexity {:.4f}, {} tokens of {}", split_name, scored.perplexity(), scored.tokens,
-             text.tokens.size());
+  show(out, "{}: perplexity {:.4f}, {} tokens of {}", split_name, scored.perplexity(), scored.tokens,
+       text.tokens.size());
   if (text.source)
-    fmt::print(out, ", the source itself {:.4f}: {:.1f} % above the best possible", *text.source,
-               100 * (scored.perplexity() / *text.source - 1));
-  fmt::print(out, "\n");
+    show(out, ", the source itself {:.4f}: {:.1f} % above the best possible", *text.source,
+         100 * (scored.perplexity() / *text.source - 1));
+  show(out, "\n");
   if (text.unknown > 0)
-    fmt::print(out,
-               "{: >{}}  {} of them, {:.1f} %, are not in the model's vocabulary and were scored as {}\n", "",
-               split_name.size() - 1, text.unknown,
-               100 * static_cast<double>(text.unknown) / static_cast<double>(text.tokens.size()),
-               Vocabulary::unknown);
+    show(out, "{: >{}}  {}\n", "", split_name.size() - 1,
+         describe_unknown(text.unknown, std::ssize(text.tokens)));
   if (result.cache)
-    fmt::print(out,
-               "{: >{}}  perplexity {:.4f} with the cache of the last {} steps, theta {:g}, lambda {:g}\n",
-               "", split_name.size() - 1, result.cache->perplexity, cache_config->window, cache_config->theta,
-               cache_config->lambda);
+    show(out, "{: >{}}  perplexity {:.4f} with the cache of the last {} steps, theta {:g}, lambda {:g}\n", "",
+         split_name.size() - 1, result.cache->perplexity, cache_config->window, cache_config->theta,
+         cache_config->lambda);
+  for (const std::string& note : text.notes) show(out, "note: {}\n", note);
   if (json) result.print_json();
 }
 

@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "examples/common/explanations.h"
 #include "examples/common/machine.h"
+#include "examples/common/voice.h"
 #include "framework/loss.h"
 #include "framework/threads.h"
 #include "layer_costs.h"
@@ -27,18 +28,18 @@ struct Line {
 void print_table(const std::vector<Line>& lines, const std::string& unit, const std::string& total_name) {
   double total = 0;
   for (const Line& line : lines) {
-    fmt::print("  {:<28}{:>9}{}   {}\n", line.what, format_number(line.amount), unit, line.how);
+    show("  {:<28}{:>9}{}   {}\n", line.what, format_number(line.amount), unit, line.how);
     total += line.amount;
   }
-  fmt::print("  {:<28}{:>9}{}\n\n", total_name, format_number(total), unit);
+  show("  {:<28}{:>9}{}\n\n", total_name, format_number(total), unit);
 }
 
 void print_parameters(const LanguageModel& model) {
-  fmt::print("Parameters\n");
+  show("Parameters\n");
   for (const auto& p : model.params.all())
-    fmt::print("  {:<28}{:>14}{:>12}\n", p->name, p->shape.text(), p->size());
-  fmt::print("  {:<28}{:>26}   ({}B in float32)\n\n", "together", model.params.count(),
-             format_number(4.0 * static_cast<double>(model.params.count())));
+    show("  {:<28}{:>14}{:>12}\n", p->name, p->shape.text(), p->size());
+  show("  {:<28}{:>26}   ({}B in float32)\n\n", "together", model.params.count(),
+       format_number(4.0 * static_cast<double>(model.params.count())));
 }
 
 // Of all layers together: elements of the weights, and units; and the bytes of the largest recurrent ones, packed.
@@ -62,7 +63,7 @@ struct LayerSizes {
 // Products only: what the rest computes is small beside them, and is bound by memory.
 void print_work(const LanguageModel& model, double vocab) {
   const LayerSizes layers(model);
-  fmt::print("Products, FLOP per token (forward; training does three times as many)\n");
+  show("Products, FLOP per token (forward; training does three times as many)\n");
   std::vector<Line> lines = {{"inputs of the layers", "one product over all steps", 2 * layers.inputs},
                              {"recurrent", "a product for each step", 2 * layers.recurrent}};
   if (layers.projection > 0)
@@ -81,7 +82,7 @@ void print_traffic(const Recipe& r, const LanguageModel& model, double vocab) {
       r.model.tied ? 0 : vocab * r.model.embedding;  // a few rows; tied, the decoder reads all
   const double others = static_cast<double>(model.params.count()) - recurrent - looked_up;
   const double kept = r.model.embedding + 7 * layers.units;
-  fmt::print("Traffic, bytes per token in training (at least)\n");
+  show("Traffic, bytes per token in training (at least)\n");
   print_table({{"recurrent weights", "forward and back, for each step of the batch",
                 2 * recurrent * real_size / batch},
                {"other weights", "forward and back, once a window", 2 * others * real_size / window},
@@ -122,7 +123,7 @@ void print_memory(const Recipe& r, const LanguageModel& model, double vocab, con
   const double masked = (input_rate > 0 ? r.model.embedding : 0) + (output_rate > 0 ? out : 0);
   const double of_options = costs.options.empty() ? 0 : costs.options.back().held;
   const double chunk = std::min(rows * vocab, static_cast<double>(logits_at_once) / sizeof(real));
-  fmt::print("Memory, estimated (ptb train --dry-run measures it)\n");
+  show("Memory, estimated (ptb train --dry-run measures it)\n");
   print_table({{"weights", "", weights},
                {"gradients", "", weights},
                {"optimizer", kept[slabs], weights * slabs},
@@ -137,16 +138,16 @@ void print_memory(const Recipe& r, const LanguageModel& model, double vocab, con
 }
 
 void print_options(const Recipe& r, const LayerCosts& costs) {
-  fmt::print("Options of the recurrent layers\n");
+  show("Options of the recurrent layers\n");
   if (costs.options.empty()) {
-    fmt::print("  none: the plain {}\n\n", cell_name(r));
+    show("  none: the plain {}\n\n", cell_name(r));
     return;
   }
-  fmt::print("  {:<18}{:<15}{:>11}{:>9}{:>9}\n", "", "", "operations", "held", "time");
+  show("  {:<18}{:<15}{:>11}{:>9}{:>9}\n", "", "", "operations", "held", "time");
   for (const OptionCost& cost : costs.options)
-    fmt::print("  {:<18}{:<15}{:>11}{:>8}B{:>9.2f}   {}\n", cost.option, cost.value,
-               format_number(cost.operations), format_number(cost.held), cost.time, cost.how);
-  fmt::print(
+    show("  {:<18}{:<15}{:>11}{:>8}B{:>9.2f}   {}\n", cost.option, cost.value, format_number(cost.operations),
+         format_number(cost.held), cost.time, cost.how);
+  show(
       "  Operations on single numbers: forward, per token. Held: from forward to backward, of a window. Time "
       "of the\n"
       "  layers forward and backward, the plain {} being 1: measured here and now, {} layer{}, windows of {} "
@@ -157,17 +158,16 @@ void print_options(const Recipe& r, const LayerCosts& costs) {
 }
 
 void print_course(const Recipe& r, std::optional<int64_t> tokens) {
-  fmt::print("Training: {} epochs, windows of {} x {} tokens, {}", r.training.epochs, r.data.batch,
-             r.data.bptt,
-             r.training.reduction == Reduction::mean ? "mean over tokens"
-                                                     : "sum over steps of the mean over the batch");
+  show("Training: {} epochs, windows of {} x {} tokens, {}", r.training.epochs, r.data.batch, r.data.bptt,
+       r.training.reduction == Reduction::mean ? "mean over tokens"
+                                               : "sum over steps of the mean over the batch");
   if (!tokens) {
-    fmt::print("\n");
+    show("\n");
     return;
   }
   const int64_t length = (*tokens - 1) / r.data.batch;
-  fmt::print(", {} windows {}\n", windows_of_epoch(r, length, 1),
-             r.data.variable_bptt ? "in the first epoch, of lengths that are drawn" : "an epoch");
+  show(", {} windows {}\n", windows_of_epoch(r, length, 1),
+       r.data.variable_bptt ? "in the first epoch, of lengths that are drawn" : "an epoch");
   print_learning_rate(r.sections(),
                       EpochWindows([&](int epoch) { return windows_of_epoch(r, length, epoch); }));
 }
@@ -176,6 +176,7 @@ void print_course(const Recipe& r, std::optional<int64_t> tokens) {
 struct Sizes {
   int vocab;
   std::optional<int64_t> tokens;
+  std::vector<std::string> notes = {};  // what to know about the text
 };
 Sizes sizes_of(const Recipe& recipe, const std::filesystem::path& data) {
   const bool known =
@@ -184,7 +185,7 @@ Sizes sizes_of(const Recipe& recipe, const std::filesystem::path& data) {
   if (known && !std::filesystem::exists(ptb_file("data/ptb", Split::train), error))
     return {10'000, recipe.data.limit ? std::min<int64_t>(recipe.data.limit, 929'589) : 929'589};
   const Text text = load_text(recipe, data);
-  return {text.corpus.vocabulary.size(), std::ssize(text.corpus.train)};
+  return {text.corpus.vocabulary.size(), std::ssize(text.corpus.train), text.notes};
 }
 
 }  // namespace
@@ -211,8 +212,10 @@ void explain(Command& command) {
   const Sizes sizes = sizes_of(recipe, data);
   const LanguageModel model(recipe, sizes.vocab);
 
-  fmt::print("{}: {}, {} {}\n\n", recipe.name, describe(recipe, data), sizes.vocab,
-             recipe.data.level == Level::word ? "words" : "characters");
+  show("{}: {}, {} {}\n", recipe.name, describe(recipe, data), sizes.vocab,
+       recipe.data.level == Level::word ? "words" : "characters");
+  for (const std::string& note : sizes.notes) show("note: {}\n", note);
+  show("\n");
   print_parameters(model);
   print_work(model, sizes.vocab);
   print_traffic(recipe, model, sizes.vocab);

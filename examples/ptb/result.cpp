@@ -27,6 +27,8 @@ void Result::print_json() const {
     scores["source_test_perplexity"] = or_null(source_test_perplexity);
   }
   if (unknown_tokens) scores["unknown_tokens"] = *unknown_tokens;
+  if (unknown_valid_tokens) scores["unknown_valid_tokens"] = *unknown_valid_tokens;
+  if (unknown_test_tokens) scores["unknown_test_tokens"] = *unknown_test_tokens;
   if (cache)
     scores["cache"] = {{"window", cache->config.window},
                        {"theta", cache->config.theta},

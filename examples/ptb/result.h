@@ -22,7 +22,8 @@ struct Result {
     double perplexity;  // of the model's mixture with it
   };
   std::optional<Cache> cache;
-  std::optional<int64_t> unknown_tokens;  // of the scored text, not in the vocabulary
+  // Not in the vocabulary: of the text that `evaluate` scored, and of those that `train` did.
+  std::optional<int64_t> unknown_tokens, unknown_valid_tokens, unknown_test_tokens;
 
   Result(const Recipe& recipe, const LanguageModel& model);
   // One line on standard output.

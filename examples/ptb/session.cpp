@@ -27,6 +27,8 @@ TextTraining::TextTraining(RunOptions options, Recipe recipe)
       session_(options_, trainee()) {
   result_.source_valid_perplexity = text_.source_valid;
   result_.source_test_perplexity = text_.source_test;
+  result_.unknown_valid_tokens = text_.unknown_valid;
+  result_.unknown_test_tokens = text_.unknown_test;
 }
 
 std::vector<RunDescription::Figure> TextTraining::facts() const {
@@ -47,6 +49,7 @@ std::vector<RunDescription::Figure> TextTraining::facts() const {
       {"engine", model_.recurrent.choice().text},
       {"", describe_computing(recipe_.training)}};
   if (!options_.algorithm.empty()) facts.insert(facts.end() - 1, {"", options_.algorithm});
+  for (const std::string& note : text_.notes) facts.push_back({"note", note});
   return facts;
 }
 

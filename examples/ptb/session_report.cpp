@@ -59,9 +59,9 @@ void TextTraining::report(double valid, RunDescription& description) {
   const Score test = score_split(Split::test);
   tell_score(Split::valid, valid, std::ssize(text_.corpus.valid), text_.source_valid, description);
   tell_score(Split::test, test.perplexity(), test.tokens, text_.source_test, description);
-  const std::string of_source =
-      text_.source_test ? fmt::format("the source's own: {:.2f}", *text_.source_test) : "";
-  description.results = {{"test perplexity", fmt::format("{:.2f}", test.perplexity()), of_source}};
+  const std::string note = text_.source_test ? fmt::format("the source's own: {:.2f}", *text_.source_test)
+                                             : describe_unknown(text_.unknown_test, test.tokens);
+  description.results = {{"test perplexity", fmt::format("{:.2f}", test.perplexity()), note}};
   result_.valid_perplexity = valid;
   result_.test_perplexity = test.perplexity();
 }
@@ -75,6 +75,8 @@ void TextTraining::tell_score(Split split, double perplexity, int64_t tokens, st
   if (source)
     voice_.tell("        the source's own is {:.2f}: {:.1f} % above the best possible\n", *source,
                 100 * (perplexity / *source - 1));
+  if (const int64_t unknown = split == Split::valid ? text_.unknown_valid : text_.unknown_test; unknown > 0)
+    voice_.tell("        {}\n", describe_unknown(unknown, std::ssize(corpus.split(split))));
   if (recipe_.data.level != Level::word) return;
   const auto counted = [&](int order) {
     return NgramModel(order, corpus.train, corpus.vocabulary.size(), corpus.vocabulary.eos())

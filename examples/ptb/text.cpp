@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "data/grammar.h"
 #include "data/windows.h"
 #include "framework/check.h"
+#include "training/run_description.h"
 
 namespace ptb {
 
@@ -41,18 +44,49 @@ void cut(std::vector<int32_t>& tokens, int64_t limit) {
   if (limit > 0 && std::ssize(tokens) > limit) tokens.resize(static_cast<size_t>(limit));
 }
 
+// Of so many tokens, the first of a split.
+int64_t count_unknown(const Reading& reading, int64_t tokens) {
+  return std::ranges::lower_bound(reading.unknown, tokens) - reading.unknown.begin();
+}
+
+void add_notes(const Reading& reading, Split split, std::vector<std::string>& notes) {
+  if (reading.written_ends > 0)
+    notes.push_back(fmt::format(
+        "the {} text writes {} {} times: each ends a line, and the line break right after it is that same end",
+        unroll::name(split), Vocabulary::end_of_sentence, with_commas(reading.written_ends)));
+  if (reading.sentence_marks > 0)
+    notes.push_back(fmt::format(
+        "the {} text has <s> or </s> {} times: each is scored like a word, and easy to predict where every "
+        "line has it",
+        unroll::name(split), with_commas(reading.sentence_marks)));
+}
+
 }  // namespace
 
 Text load_text(const Recipe& recipe, const fs::path& data) {
   const fs::path folder = text_folder(recipe, data);
   if (recipe.data.corpus == CorpusKind::grammar) {
     GrammarCorpus made = generate(recipe);
-    return {std::move(made.corpus), made.source_valid_perplexity, made.source_test_perplexity};
+    return {.corpus = std::move(made.corpus),
+            .source_valid = made.source_valid_perplexity,
+            .source_test = made.source_test_perplexity};
   }
   Corpus corpus = recipe.data.corpus == CorpusKind::ptb ? load_ptb(folder, recipe.data.level)
                                                         : unroll::load_text(folder, recipe.data.level);
   for (auto* split : {&corpus.train, &corpus.valid, &corpus.test}) cut(*split, recipe.data.limit);
-  return {std::move(corpus), {}, {}};
+  Text text;
+  for (const Split split : {Split::train, Split::valid, Split::test}) {
+    add_notes(corpus.reading(split), split, text.notes);
+    if (split == Split::train) continue;
+    const int64_t tokens = std::ssize(corpus.split(split)),
+                  unknown = count_unknown(corpus.reading(split), tokens);
+    (split == Split::valid ? text.unknown_valid : text.unknown_test) = unknown;
+    if (unknown > 0)
+      text.notes.push_back(
+          fmt::format("of the {} text {}", unroll::name(split), describe_unknown(unknown, tokens)));
+  }
+  text.corpus = std::move(corpus);
+  return text;
 }
 
 SplitText load_split(const Recipe& recipe, const fs::path& data, Split split, const Vocabulary& vocabulary) {
@@ -68,11 +102,19 @@ SplitText load_split(const Recipe& recipe, const fs::path& data, Split split, co
     return {.tokens = made.corpus.split(split), .source = source};
   }
   const auto load = recipe.data.corpus == CorpusKind::ptb ? load_ptb_split : load_text_split;
-  std::vector<int64_t> unknown;
-  auto tokens = load(folder, split, vocabulary, recipe.data.level, &unknown);
-  cut(tokens, recipe.data.limit);
-  const auto after = std::ranges::lower_bound(unknown, std::ssize(tokens));
-  return {.tokens = std::move(tokens), .unknown = after - unknown.begin(), .source = {}};
+  Reading reading;
+  SplitText text{.tokens = load(folder, split, vocabulary, recipe.data.level, &reading)};
+  cut(text.tokens, recipe.data.limit);
+  text.unknown = count_unknown(reading, std::ssize(text.tokens));
+  add_notes(reading, split, text.notes);
+  return text;
+}
+
+std::string describe_unknown(int64_t unknown, int64_t tokens) {
+  if (unknown == 0) return "";
+  return fmt::format("{} of {} tokens, {:.1f} %, are not in the model's vocabulary and count as {}", unknown,
+                     tokens, 100 * static_cast<double>(unknown) / static_cast<double>(tokens),
+                     Vocabulary::unknown);
 }
 
 int steps_of_window(const Recipe& recipe, int epoch, int64_t window) {

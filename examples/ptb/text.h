@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "data/corpus.h"
 #include "recipe.h"
@@ -12,8 +14,14 @@ namespace ptb {
 struct Text {
   Corpus corpus;
   // Of the built-in grammar: the perplexity of each split under the source itself, the floor of every model.
-  std::optional<double> source_valid, source_test;
+  std::optional<double> source_valid = {}, source_test = {};
+  int64_t unknown_valid = 0,
+          unknown_test = 0;             // tokens that are not in the vocabulary: `<unk>` stands for them
+  std::vector<std::string> notes = {};  // what to know about the text, a line each
 };
+
+// "12 of 40 tokens, 30.0 %, are not in the model's vocabulary and count as <unk>"; "" where there are none.
+std::string describe_unknown(int64_t unknown, int64_t tokens);
 
 // The folder that a recipe's text is in: `data`, or where that is empty data/ptb; empty for the grammar. Throws InputError
 // where `data` is wanted, or would not be read.
@@ -25,8 +33,9 @@ Text load_text(const Recipe& recipe, const std::filesystem::path& data);
 // One split under the vocabulary of a saved model.
 struct SplitText {
   std::vector<int32_t> tokens;
-  int64_t unknown = 0;           // of them are not in the vocabulary: `<unk>` stands for them
-  std::optional<double> source;  // perplexity under the source
+  int64_t unknown = 0;                // of them are not in the vocabulary: `<unk>` stands for them
+  std::optional<double> source = {};  // perplexity under the source
+  std::vector<std::string> notes = {};
 };
 SplitText load_split(const Recipe& recipe, const std::filesystem::path& data, Split split,
                      const Vocabulary& vocabulary);

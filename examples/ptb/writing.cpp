@@ -49,9 +49,9 @@ class Sampler {
 std::string write_text(const LanguageModel& model, const Vocabulary& vocabulary, Level level,
                        const WritingOptions& options, int64_t* unknown) {
   const int32_t eos = vocabulary.eos();
-  std::vector<int64_t> unknown_places;
-  std::vector<int32_t> text = encode(options.prompt, vocabulary, level, "--prompt", &unknown_places);
-  if (unknown) *unknown = std::ssize(unknown_places);
+  Reading reading;
+  std::vector<int32_t> text = encode(options.prompt, vocabulary, level, "--prompt", &reading);
+  if (unknown) *unknown = std::ssize(reading.unknown);
   TokenStepper step(model.embedding, model.recurrent, model.decoder);
   std::span<const real> logits = step(eos);
   for (const int32_t word : text) logits = step(word);
