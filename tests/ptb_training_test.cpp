@@ -27,11 +27,21 @@ std::string text_of(const std::vector<int32_t>& ids) {
   return text;
 }
 
+struct Variant {
+  std::string recipe;           // keys of [training] and [data], and what they mean for the loop:
+  bool sum_over_steps = false;  // the steps' mean losses are added up
+  bool regularized =
+      false;  // half of what leaves the layers is dropped; 2 mean(dropped²) + 1 mean(change²) is added
+  bool variable = false;     // windows of lengths that are drawn, each with its share of the learning rate
+  bool keeps_state = false;  // a mistake: an epoch begins with the state that the last one ended with
+};
+
 struct Model {
   Model() { params.initialize(Init::uniform(-1, 1)); }
   ParameterSet params{5};
   Embedding embed{params / "embedding", {.vocab = 8, .dim = width}};
   Lstm lstm{params / "lstm", {.input = width, .hidden = hidden, .layers = 2}};
+  Dropout output_dropout{params / "output_dropout", {.rate = 0.5f}};
   Dense decoder{params / "decoder", {.in = hidden, .out = 8}};
 };
 
@@ -54,19 +64,21 @@ double perplexity(const Model& model, const std::vector<int32_t>& text) {
   return std::exp(nats / static_cast<double>(text.size()));
 }
 
-// Stream i of L = (tokens - 1) / batch tokens begins at token i L; the state is empty as an epoch begins, unless `keeps_state`.
+// Stream i of L = (tokens - 1) / batch tokens begins at token i L; the state is empty as an epoch begins.
 std::vector<Epoch> train(const std::vector<int32_t>& text, const std::vector<int32_t>& valid,
-                         bool sum_over_steps, bool keeps_state) {
+                         const Variant& variant) {
   Model model;
   Sgd optimizer(model.params, {.learning_rate = 0.5});
   const int length = (static_cast<int>(text.size()) - 1) / batch;
   LstmState state = model.lstm.zero_state(batch);
   std::vector<Epoch> result;
   for (int epoch = 0; epoch < epochs; ++epoch) {
-    if (!keeps_state) state = model.lstm.zero_state(batch);
+    if (!variant.keeps_state) state = model.lstm.zero_state(batch);
     double nats = 0;
-    for (int begin = 0; begin < length; begin += bptt) {
-      const int steps = std::min(bptt, length - begin);
+    int64_t window = 0;
+    for (int begin = 0, steps = 0; begin < length; begin += steps) {
+      steps = variant.variable ? variable_steps(bptt, 5, epoch + 1, window++) : bptt;
+      steps = std::min(steps, length - begin);
       std::vector<int32_t> input, target;
       for (int t = 0; t < steps; ++t)
         for (int i = 0; i < batch; ++i) {
@@ -75,10 +87,16 @@ std::vector<Epoch> train(const std::vector<int32_t>& text, const std::vector<int
         }
       Tape tape;
       const auto out = model.lstm(model.embed(ids({steps, batch}, input)), state);
-      const Var loss = softmax_cross_entropy(model.decoder, out.y, ids({steps, batch}, target));
+      const Var dropped = variant.regularized ? model.output_dropout(out.y) : out.y;
+      const Var loss = softmax_cross_entropy(model.decoder, dropped, ids({steps, batch}, target));
       nats += static_cast<double>(loss.item()) * steps * batch;
-      tape.backward(loss * static_cast<real>(sum_over_steps ? steps : 1));
-      optimizer.step({.max_norm = most_norm});
+      Var objective = loss;
+      if (variant.regularized) {
+        const Var change = slice(out.y, 0, 1, steps) - slice(out.y, 0, 0, steps - 1);
+        objective = loss + mean(dropped * dropped) * 2 + mean(change * change);
+      }
+      tape.backward(objective * static_cast<real>(variant.sum_over_steps ? steps : 1));
+      optimizer.step({.max_norm = most_norm, .rate_factor = variant.variable ? steps / double{bptt} : 1});
       state = out.state;
     }
     result.push_back({nats / (length * batch), perplexity(model, valid)});
@@ -89,31 +107,38 @@ std::vector<Epoch> train(const std::vector<int32_t>& text, const std::vector<int
 }  // namespace
 
 TEST_CASE("the figures of a training are those of a loop that is spelled out") {
-  // 39 predictions in 3 streams of 13: windows of 5, 5 and 3 steps. A split that is scored takes more than the 1000 steps that one
-  // window of scoring has.
+  // 39 predictions in 3 streams of 13: windows of 5, 5 and 3 steps. A split that is scored takes more than the 1000 steps that
+  // one window of scoring has.
   const std::vector<int32_t> text = draw(40, 1), valid = draw(1500, 2);
   const Folder folder;
   folder.write("text/train.txt", text_of(text));
   for (const char* split : {"valid", "test"}) folder.write(fmt::format("text/{}.txt", split), text_of(valid));
-  for (const bool sum_over_steps : {false, true}) {
-    CAPTURE(sum_over_steps);
+  for (const Variant& variant :
+       {Variant{.recipe = "training.reduction=mean"},
+        {.recipe = "training.reduction=sum-over-steps", .sum_over_steps = true},
+        {.recipe = "training.reduction=mean data.variable_bptt=true", .variable = true},
+        {.recipe = "training.reduction=mean model.output_dropout=0.5 training.activation_regularization=2 "
+                   "training.temporal_activation_regularization=1",
+        .regularized = true}}) {
+    CAPTURE(variant.recipe);
     folder.write(
         "plain.toml",
         fmt::format(
             "[model]\nembedding = {}\nhidden = {}\nlayers = 2\ninit = 1.0\n[data]\ncorpus = \"text\"\n"
-            "batch = {}\nbptt = {}\n[training]\nepochs = {}\nclip = {}\nseed = 5\nreduction = \"{}\"\n"
+            "batch = {}\nbptt = {}\n[training]\nepochs = {}\nclip = {}\nseed = 5\n"
             "[optimizer]\nkind = \"sgd\"\nlearning_rate = 0.5\n",
-            width, hidden, batch, bptt, epochs, most_norm, sum_over_steps ? "sum-over-steps" : "mean"));
-    const std::string out = sum_over_steps ? "sum" : "mean";
-    const auto json =
-        ptb_json({"train", "plain.toml", "--data", "text", "--threads", "1", "--out", out}, folder.path());
+            width, hidden, batch, bptt, epochs, most_norm));
+    Words command = {"train", "plain.toml", "--data", "text", "--threads", "1", "--out", variant.recipe};
+    std::istringstream keys(variant.recipe);
+    for (std::string key; keys >> key;) command = command + Words{"--set", key};
+    const auto json = ptb_json(command, folder.path());
 
-    // What differs is rounding, of 2^-24 a number: some 10 operations deep, in 18 steps one after the other, is 1e-5 at most. A state
-    // that an epoch does not begin anew makes 100 times as much.
+    // What differs is rounding, of 2^-24 a number: some 10 operations deep, in 18 steps one after the other, is 1e-5 at most. A
+    // state that an epoch does not begin anew makes 100 times as much.
     constexpr double tolerance = 1e-5;
-    const std::vector<Epoch> by_hand = train(text, valid, sum_over_steps, false);
+    const std::vector<Epoch> by_hand = train(text, valid, variant);
     std::vector<Epoch> found;
-    for (const std::string& line : lines_of(read_text(folder / out / "log.jsonl")))
+    for (const std::string& line : lines_of(read_text(folder / variant.recipe / "log.jsonl")))
       if (const auto record = nlohmann::json::parse(line); record["kind"] == "epoch")
         found.push_back({record["loss"], record["valid_perplexity"]});
     REQUIRE(found.size() == epochs);
@@ -124,7 +149,9 @@ TEST_CASE("the figures of a training are those of a loop that is spelled out") {
     }
     CHECK(json["test_perplexity"].get<double>() == doctest::Approx(found.back().valid).epsilon(1e-12));
 
-    const std::vector<Epoch> carried_on = train(text, valid, sum_over_steps, true);
+    Variant mistaken = variant;
+    mistaken.keeps_state = true;
+    const std::vector<Epoch> carried_on = train(text, valid, mistaken);
     CHECK(carried_on[0].loss == by_hand[0].loss);
     CHECK(std::abs(carried_on[1].loss - by_hand[1].loss) > 20 * tolerance * by_hand[1].loss);
   }

@@ -252,9 +252,7 @@ static std::string header_of(const std::filesystem::path& path, const std::vecto
       header[named.name] = {{"dtype", native_type}, {"shape", shape}, {"data_offsets", {offset, end}}};
       offset = end;
     }
-    text =
-        header
-            .dump();  // not json_text(): what is no UTF-8 is refused, since in its place there would be another name
+    text = header.dump();  // json_text() would replace what is not UTF-8, and so make another name of it
   } catch (const nlohmann::json::exception&) {
     throw Error(fmt::format("{}: names and metadata must be UTF-8", path.string()));
   }
