@@ -1,5 +1,6 @@
 // What the pages and --help promise in passing, and no other suite would miss.
 #include <csignal>
+#include <functional>
 
 #include "tests/ptb.h"
 #include "tests/support.h"
@@ -13,6 +14,37 @@ const Words train = {"train", "tiny.toml", "--data", "text", "--set", "data.corp
 void write_inputs(const Folder& folder) {
   folder.write("tiny.toml", tiny);
   write_text(folder, "text");
+}
+
+bool log_has(const Folder& folder, const std::string& part) {
+  const std::filesystem::path log = folder / "run/log.jsonl";
+  return std::filesystem::exists(log) && read_text(log).find(part) != std::string::npos;
+}
+
+// Runs ptb, and ends it with SIGTERM as soon as `when` says so. Its exit code.
+int terminate(const Words& words, const Folder& folder, const std::function<bool()>& when) {
+  const std::string program = program_named("ptb");
+  std::vector<char*> arguments = {const_cast<char*>(program.c_str())};
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (chdir(folder.path().c_str()) == 0) execv(program.c_str(), arguments.data());
+    _exit(127);
+  }
+  int status = 0;
+  pid_t ended = 0;
+  while (!ended && !when()) {
+    usleep(1000);
+    ended = waitpid(child, &status, WNOHANG);
+  }
+  if (!ended) {
+    kill(child, SIGTERM);
+    REQUIRE(waitpid(child, &status, 0) == child);
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 }  // namespace
@@ -71,27 +103,33 @@ TEST_CASE("one window is learnt by heart without the dropout of the recipe") {
 TEST_CASE("the page of a run is there after its first epoch") {
   const Folder folder;
   write_inputs(folder);
-  const std::filesystem::path page = folder / "run/report.html";
-  const std::string program = program_named("ptb");
-  std::vector<char*> arguments = {const_cast<char*>(program.c_str())};
-  const Words words = train + Words{"--out", "run", "--quiet", "--set", "training.epochs=100000"};
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  const pid_t child = fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (chdir(folder.path().c_str()) == 0) execv(program.c_str(), arguments.data());
-    _exit(127);
-  }
-  int status = 0;
-  const auto epochs_of_log = [&] {
-    const std::filesystem::path log = folder / "run/log.jsonl";
-    return std::filesystem::exists(log) ? read_text(log).find("\"kind\":\"epoch\"") != std::string::npos
-                                        : false;
-  };
-  while (!epochs_of_log() && waitpid(child, &status, WNOHANG) == 0) usleep(10'000);
-  kill(child, SIGTERM);  // the epoch's page comes before the next step, at whose end the signal is looked at
-  REQUIRE(waitpid(child, &status, 0) == child);
-  CHECK(std::filesystem::exists(page));
+  terminate(train + Words{"--out", "run", "--quiet", "--set", "training.epochs=100000"}, folder,
+            [&] { return log_has(folder, "\"kind\":\"epoch\""); });
+  // The epoch's page comes before the next step, at whose end the signal is looked at.
+  CHECK(std::filesystem::exists(folder / "run/report.html"));
+}
+
+TEST_CASE("in the middle of a validation a signal gives it up") {
+  const Folder folder;
+  write_inputs(folder);
+  folder.write("text/valid.txt",
+               sentences(30'000));  // 200,000 tokens: some 200 windows, after each of which is looked
+  // 200 lines of 7 and 8 tokens, of which 10 streams predict 149 each: 15 windows of 10 steps.
+  CHECK(terminate(train + Words{"--out", "run", "--quiet", "--log-every", "1"}, folder,
+                  [&] { return log_has(folder, "\"step\":15,"); }) == 143);
+  CHECK(!log_has(folder, "\"kind\":\"epoch\""));
+}
+
+TEST_CASE("a run does not go on with a text of other words") {
+  const Folder folder;
+  write_inputs(folder);
+  ptb_out(train + Words{"--out", "run"}, folder.path());
+  const std::string before = read_text(folder / "run/last.safetensors");
+  for (const char* split : {"train", "valid", "test"})  // as many words as before, one of them another
+    folder.write(fmt::format("text/{}.txt", split), sentences(40, "the dog sat on a mat"));
+  const ProgramRun resumed = ptb({"resume", "run", "--set", "training.epochs=2"}, folder.path());
+  CHECK(resumed.code == 2);
+  CHECK(lacks(resumed.err.substr(0, resumed.err.size() - 1),
+              {"run/last.safetensors: its vocabulary is not that of text in"}) == "");
+  CHECK(read_text(folder / "run/last.safetensors") == before);
 }
