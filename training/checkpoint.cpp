@@ -177,7 +177,7 @@ bool is_average(const Optimizer& optimizer, const Tensor& slab) {
 
 void load_slab(const SafetensorsFile& file, std::string_view kind, const ParameterSet& params,
                const Tensor& slab) {
-  for (const auto& p : params.all()) file.load_into(tensor_name(kind, p->name), segment(slab, *p));
+  for (const auto& p : params.all()) load_finite_into(file, tensor_name(kind, p->name), segment(slab, *p));
 }
 
 // A model of fewer layers would leave weights in the file without a word.
@@ -322,7 +322,7 @@ Differences read_checkpoint(const std::filesystem::path& path, Optimizer& optimi
   read_optimizer(file, training.object("optimizer"), optimizer);
   read_state(training.object("state"), state);
   for (const NamedTensor& tensor : carried)
-    file.load_into(tensor_name("carried", tensor.name), tensor.tensor);
+    load_finite_into(file, tensor_name("carried", tensor.name), tensor.tensor);
   int64_t step = 0;
   training.whole("step", step);
   require_input(step <= std::numeric_limits<uint32_t>::max(), "{}: its training state is damaged: 'step'",

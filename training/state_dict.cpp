@@ -1,7 +1,11 @@
 #include "training/state_dict.h"
 
+#include <cmath>
 #include <set>
 #include <string_view>
+
+#include "framework/kernels/kernels.h"
+#include "framework/one_line.h"
 
 namespace unroll::inline UNROLL_REAL {
 
@@ -68,6 +72,12 @@ std::vector<NamedTensor> state_dict(const ParameterSet& params) {
   return tensors;
 }
 
+void load_finite_into(const SafetensorsFile& file, const std::string& name, const Tensor& into) {
+  file.load_into(name, into);
+  require_input(std::isfinite(kernels().sum_of_squares(into.data(), into.size())),
+                "{}: '{}' {} has numbers that are not finite", file.path(), one_line(name), into.shape());
+}
+
 std::vector<std::string> load_state_dict(const SafetensorsFile& file, ParameterSet& params) {
   // All is checked before there is memory for any: a wrong file cannot ask for much.
   for (const auto& p : params.all()) {
@@ -78,7 +88,7 @@ std::vector<std::string> load_state_dict(const SafetensorsFile& file, ParameterS
   std::set<std::string> read;
   load_state_dict(
       [&](const std::string& name, const Tensor& into) {
-        file.load_into(name, into);
+        load_finite_into(file, name, into);
         read.insert(name);
       },
       params);

@@ -19,9 +19,14 @@ namespace unroll::inline UNROLL_REAL {
 // Every parameter, sharing its memory where it is a tensor of its own there.
 std::vector<NamedTensor> state_dict(const ParameterSet& params);
 
+// Fills a tensor as SafetensorsFile::load_into. Throws InputError naming it if a number in the file is not finite: no model
+// can compute with that.
+void load_finite_into(const SafetensorsFile& file, const std::string& name, const Tensor& into);
+
 // Fills every parameter from a file, which may hold other tensors too: returns their names, but those of a checkpoint that
 // begin with "training/". (A file of more layers has such.) Throws InputError naming the tensor, and both shapes where they
-// differ; nothing was changed then, unless the file could not be read to its end.
+// differ, or one with numbers that are not finite; nothing was changed then, unless it is because of the numbers, or the file
+// could not be read to its end.
 std::vector<std::string> load_state_dict(const SafetensorsFile& file, ParameterSet& params);
 // The same from anywhere: `load` fills the tensor of a name, and is called for each that state_dict would
 // give. What it does not fill stays as it is, so it may take a part of another model, or other names:

@@ -1,7 +1,6 @@
 #include "examples/common/torch_tensors.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <string_view>
 
@@ -257,10 +256,7 @@ void fill_from_torch(ParameterSet& params, const SafetensorsFile& file,
   const auto load = [&](const std::string& ours, const Tensor& into) {
     const auto theirs = names.find(ours);
     if (theirs == names.end()) return into.fill(0);
-    file.load_into(theirs->second, into);
-    for (const real number : into.on_host())
-      require_input(std::isfinite(number), "{}: '{}' has numbers that are not finite", file.path(),
-                    theirs->second);
+    load_finite_into(file, theirs->second, into);
   };
   load_state_dict(load, params);
 }

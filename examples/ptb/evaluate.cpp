@@ -1,4 +1,5 @@
 // ptb evaluate: the perplexity of a saved model on a split of its text.
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -82,6 +83,9 @@ void evaluate(Command& command) {
     scored = score(*saved.model, text.tokens, eos, batch);
   }
   result.run.seconds = clock_seconds() - begin;
+  require_input(std::isfinite(scored.perplexity()),
+                "{}: the perplexity of the {} split is {}: the model's weights are too large to compute with",
+                command.positional(), split_name, scored.perplexity());
   result.unknown_tokens = text.unknown;
   result.run.count = scored.tokens;
   result.run.rate = static_cast<double>(scored.tokens) / result.run.seconds;

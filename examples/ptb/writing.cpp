@@ -20,6 +20,9 @@ class Sampler {
         random_(options.seed, "generate") {}
 
   int32_t draw(std::span<const real> logits) {
+    require_input(
+        std::ranges::all_of(logits, [](real x) { return std::isfinite(x); }),
+        "the scores of the next word are not finite: the model's weights are too large to compute with");
     std::iota(order_.begin(), order_.end(), 0);
     const auto likelier = [&](int32_t a, int32_t b) {
       return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "data/baselines.h"
+#include "framework/kernels/kernels.h"
 #include "training/signals.h"
 
 namespace timeseries {
@@ -85,6 +87,13 @@ void add_detections(const SeriesData& data, const SeriesWindows& windows, Evalua
   evaluation.detections.push_back({previous.name, score(previous, windows), true});
 }
 
+void require_finite(const Tensor& found, const SeriesWindows& windows, int64_t origin) {
+  require_input(
+      std::isfinite(kernels().sum_of_squares(found.data(), found.size())),
+      "{}: the model's values from {} on are not finite: these rows, or its weights, are too large to compute with",
+      windows.series().origin, windows.series().times.text(origin));
+}
+
 // Errors of the model (of its middle quantile) on all windows; `see` is called with each batch and all that was
 // forecast, [quantiles, horizon, windows * targets].
 template <class See>
@@ -96,6 +105,7 @@ ForecastScores score_model(const Recipe& recipe, const SeriesModel& model, Serie
     stop_if_signalled();
     const SeriesBatch batch = windows.batch(k, recipe.data.eval_batch);
     const Tensor found = model.predict(batch.input);
+    require_finite(found, windows, batch.origins.front());
     scores.add_scaled(batch.origins, found[recipe.middle_output()].to_host());
     see(batch, found);
   }
@@ -165,8 +175,10 @@ std::vector<double> detect(const SeriesModel& model, SeriesWindows& windows, int
   std::vector<double> probabilities;
   for (int64_t k = 0; k < windows.batches(size); ++k) {
     stop_if_signalled();
-    const std::vector<real> found = model.predict(windows.batch(k, size).input).to_host();
-    probabilities.insert(probabilities.end(), found.begin(), found.end());
+    const SeriesBatch batch = windows.batch(k, size);
+    const Tensor found = model.predict(batch.input);
+    require_finite(found, windows, batch.origins.front());
+    std::ranges::copy(found.to_host(), std::back_inserter(probabilities));
   }
   return probabilities;
 }
