@@ -141,3 +141,51 @@ TEST_CASE("recipe: the rates of dropout are one, but for those that have their o
   CHECK(rates({{"model.hidden_dropout=0.25"}}) == std::vector{0.5f, 0.25f, 0.5f});
   CHECK(rates({{"model.input_dropout=0"}, {"model.output_dropout=0.1"}}) == std::vector{0.f, 0.5f, 0.1f});
 }
+
+// Which keys may change the numbers of a resumed run is decided for each key: a new one that is not in this list has to say
+// what it means (RecipeReader::on_resume), or be added here.
+TEST_CASE("every key says what another value means for a run that is resumed") {
+  ptb::Recipe recipe;
+  RecipeReader reader;
+  declare_keys(reader, recipe);
+  std::vector<std::string> go_on;
+  for (const RecipeKey& key : reader.keys())
+    if (key.on_resume == OnResume::goes_on) go_on.push_back(key.path());
+  CHECK(go_on == std::vector<std::string>{"model.dropout",
+                                          "model.input_dropout",
+                                          "model.hidden_dropout",
+                                          "model.output_dropout",
+                                          "model.locked_dropout",
+                                          "model.embedding_dropout",
+                                          "model.recurrent_dropout",
+                                          "model.weight_drop",
+                                          "model.algorithm",
+                                          "data.corpus",
+                                          "data.bptt",
+                                          "data.variable_bptt",
+                                          "data.limit",
+                                          "data.train_tokens",
+                                          "data.valid_tokens",
+                                          "data.test_tokens",
+                                          "data.seed",
+                                          "training.accumulate",
+                                          "training.clip",
+                                          "training.seed",
+                                          "training.deterministic",
+                                          "training.reduction",
+                                          "training.activation_regularization",
+                                          "training.temporal_activation_regularization",
+                                          "optimizer.learning_rate",
+                                          "optimizer.momentum",
+                                          "optimizer.nesterov",
+                                          "optimizer.beta1",
+                                          "optimizer.beta2",
+                                          "optimizer.epsilon",
+                                          "optimizer.weight_decay",
+                                          "optimizer.non_monotone",
+                                          "schedule.kind",
+                                          "schedule.after",
+                                          "schedule.factor",
+                                          "schedule.warmup",
+                                          "schedule.minimum"});
+}

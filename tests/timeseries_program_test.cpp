@@ -442,3 +442,48 @@ TEST_CASE("explain: parts, windows, parameters and engine, without writing") {
     CHECK_MESSAGE(out.find(part) != std::string::npos, out);
   CHECK(folder.listing().empty());
 }
+
+// Which keys may change the numbers of a resumed run is decided for each key: a new one that is not in this list has to say
+// what it means (RecipeReader::on_resume), or be added here.
+TEST_CASE("every key says what another value means for a run that is resumed") {
+  timeseries::Recipe recipe;
+  RecipeReader reader;
+  declare_keys(reader, recipe);
+  std::vector<std::string> go_on;
+  for (const RecipeKey& key : reader.keys())
+    if (key.on_resume == OnResume::goes_on) go_on.push_back(key.path());
+  CHECK(go_on == std::vector<std::string>{"model.dropout",
+                                          "model.algorithm",
+                                          "data.time",
+                                          "data.separator",
+                                          "data.missing",
+                                          "data.gaps",
+                                          "data.stride",
+                                          "data.batch",
+                                          "data.split",
+                                          "data.train",
+                                          "data.valid",
+                                          "data.train_rows",
+                                          "data.valid_rows",
+                                          "data.test_rows",
+                                          "data.valid_from",
+                                          "data.test_from",
+                                          "data.drop_last_pairs",
+                                          "training.accumulate",
+                                          "training.clip",
+                                          "training.seed",
+                                          "training.deterministic",
+                                          "optimizer.learning_rate",
+                                          "optimizer.momentum",
+                                          "optimizer.nesterov",
+                                          "optimizer.beta1",
+                                          "optimizer.beta2",
+                                          "optimizer.epsilon",
+                                          "optimizer.weight_decay",
+                                          "optimizer.non_monotone",
+                                          "schedule.kind",
+                                          "schedule.after",
+                                          "schedule.factor",
+                                          "schedule.warmup",
+                                          "schedule.minimum"});
+}

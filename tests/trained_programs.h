@@ -70,12 +70,10 @@ eval_batch = 4
      {"--set", "model.dropout=0.1", "--set", "schedule.kind=plateau"},
      {"model.dropout = 0.1, was 0.2", "schedule.kind = \"plateau\", was \"constant\""},
      {"test", "perplexity"},
-     {{{"--set", "model.hidden=9"}, {"[32, 8]", "[36, 8]"}},
-      {{"--set", "model.embedding=9"}, {"embedding.weight", "8]", "9]"}},
-      {{"--set", "model.layers=1"}, {"lstm.weight_ih_l1", "not in the model"}},
+     {{{"--set", "model.hidden=9"}, {"'model.hidden' is 8 in it", "with 9"}},
       {{"--set", "model.tied=true"}, {"model.tied", "true"}},
       {{"--set", "optimizer.kind=sgd"}, {"optimizer.kind", "adam", "sgd"}},
-      {{"--set", "data.batch=5"}, {"carried/h", "[2, 4, 8]", "[2, 5, 8]"}}}},
+      {{"--set", "data.batch=5"}, {"'data.batch' is 4 in it", "with 5"}}}},
     {"timeseries",
      R"([model]
 hidden = 6
@@ -94,10 +92,9 @@ calendar = ["hour"]
      {"--set", "model.dropout=0.1", "--set", "schedule.kind=plateau"},
      {"model.dropout = 0.1, was 0.2", "schedule.kind = \"plateau\", was \"constant\""},
      {"test", "RMSE", "last value"},
-     {{{"--set", "model.hidden=9"}, {"[24, 4]", "[36, 4]"}},
-      {{"--set", "model.layers=1"}, {"lstm.weight_ih_l1", "not in the model"}},
+     {{{"--set", "model.layers=1"}, {"'model.layers' is 2 in it", "with 1"}},
       {{"--set", "model.cell=gru"}, {"model.cell", "lstm", "gru"}},
-      {{"--set", "data.horizon=4"}, {"head.weight", "[6, 6]", "[8, 6]"}},
+      {{"--set", "data.horizon=4"}, {"'data.horizon' is 3 in it", "with 4"}},
       {{"--set", "optimizer.kind=sgd"}, {"optimizer.kind", "adam", "sgd"}}}}};
 
 inline ProgramRun run(const Subject& subject, const Words& words, const Folder& folder) {

@@ -56,7 +56,7 @@ void each_field(State& state, F f) {
   f("scores", state.trigger.history);
 }
 
-Json to_json(const TrainerState& state) {
+Json to_json(const TrainerState& state, int64_t step) {
   Json json;
   each_field(state, [&](const char* name, const auto& field) {
     if constexpr (std::is_same_v<decltype(field), const std::optional<double>&>)
@@ -70,7 +70,9 @@ Json to_json(const TrainerState& state) {
                           {"skipped", loss->skipped},
                           {"skipped_in_epoch", loss->skipped_in_epoch}};
   if (state.schedule)
-    json["schedule"] = {{"best", or_null(state.schedule->best)}, {"divisions", state.schedule->divisions}};
+    json["schedule"] = {{"best", or_null(state.schedule->best)},
+                        {"divisions", state.schedule->divisions},
+                        {"next_rate", state.next_rate(step)}};
   return json;
 }
 
@@ -152,6 +154,7 @@ void read_state(const Reader& json, TrainerState& state) {
         std::frexp(loss.scale, &exponent) != 0.5)
       object.damaged("scale");
   }
+  state.rate_expected.reset();
   // A schedule that was not there before begins with what it knows of scores: nothing.
   if (!state.schedule || !json.has("schedule")) return;
   const Reader schedule = json.object("schedule");
@@ -159,6 +162,7 @@ void read_state(const Reader& json, TrainerState& state) {
   schedule.number("best", best);
   state.schedule->best = best.value_or(std::numeric_limits<double>::infinity());
   schedule.whole("divisions", state.schedule->divisions);
+  if (schedule.has("next_rate")) schedule.number("next_rate", state.rate_expected);
 }
 
 // A slab's part that belongs to a parameter.
@@ -274,7 +278,7 @@ Contents::Contents(Optimizer& optimizer, const TrainerState& state, std::span<co
                        {{"name", optimizer.name()},
                         {"learning_rate", optimizer.learning_rate()},
                         {"counters", to_json(optimizer_state)}}},
-                      {"state", to_json(state)}};
+                      {"state", to_json(state, params.step())}};
   for (const auto& [key, value] : {std::pair<std::string, std::string>{"format", "pt"},
                                    {version_key, std::to_string(version)},
                                    {state_key, json_text(training)}})

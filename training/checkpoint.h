@@ -68,6 +68,12 @@ struct TrainerState {
   std::optional<LossScale> loss_scale;  // of a training in fp16
   std::optional<Schedule> schedule;
   NonMonotoneTrigger trigger;
+
+  // Read from a checkpoint: the learning rate of the next step by the schedule that the run had. None: an earlier version.
+  std::optional<double> rate_expected;
+
+  // The learning rate of the optimizer step `step`. There must be a schedule.
+  double next_rate(int64_t step) const { return schedule->rate(epoch, step) * rate_factor; }
 };
 
 // Throws Error: disk full, a name that the format has no place for, …; Diverged naming a tensor that is not finite. The old file is then left as it

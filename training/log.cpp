@@ -1,10 +1,13 @@
 #include "training/log.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <fstream>
 #include <functional>
 #include <sstream>
+#include <string_view>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -24,15 +27,20 @@ double wall_time() {
 
 std::string valid_name(const LogNames& names) { return names.perplexity ? "valid_perplexity" : "valid_loss"; }
 
+constexpr std::pair<LogRecord::Kind, std::string_view> kinds[] = {{LogRecord::Kind::interval, "interval"},
+                                                                  {LogRecord::Kind::epoch, "epoch"},
+                                                                  {LogRecord::Kind::anew, "anew"}};
+
 // Not finite: null, which JSON has for it.
 Json to_json(const LogRecord& record, const LogNames& names) {
-  const bool epoch = record.kind == LogRecord::Kind::epoch;
-  Json json{{"kind", epoch ? "epoch" : "interval"},
-            {"step", record.step},
-            {"epoch", record.epoch},
-            {names.unit, record.count},
-            {"loss", record.loss}};
-  if (names.perplexity) json["perplexity"] = std::exp(record.loss);
+  const auto kind =
+      std::ranges::find(kinds, record.kind, &std::pair<LogRecord::Kind, std::string_view>::first);
+  Json json{
+      {"kind", kind->second}, {"step", record.step}, {"epoch", record.epoch}, {names.unit, record.count}};
+  if (record.kind != LogRecord::Kind::anew) {
+    json["loss"] = record.loss;
+    if (names.perplexity) json["perplexity"] = std::exp(record.loss);
+  }
   json["learning_rate"] = record.learning_rate;
   if (record.gradient_norm) json["gradient_norm"] = *record.gradient_norm;
   if (record.valid) {
@@ -55,14 +63,16 @@ const Json& figure(const Json& json, const std::string& name) {
 }
 
 LogRecord from_json(const Json& json, const LogNames& names) {
-  const std::string kind = figure(json, "kind");
-  require(kind == "epoch" || kind == "interval", "'{}' is no kind of record", kind);
+  const std::string name = figure(json, "kind");
+  const auto kind = std::ranges::find(kinds, name, &std::pair<LogRecord::Kind, std::string_view>::second);
+  require(kind != std::end(kinds), "'{}' is no kind of record", name);
+  const bool anew = kind->first == LogRecord::Kind::anew;
   const Json& time = figure(json, "time");
-  LogRecord record{.kind = kind == "epoch" ? LogRecord::Kind::epoch : LogRecord::Kind::interval,
+  LogRecord record{.kind = kind->first,
                    .step = figure(json, "step"),
                    .epoch = figure(json, "epoch"),
                    .count = figure(json, names.unit),
-                   .loss = number(figure(json, "loss")),
+                   .loss = anew ? 0 : number(figure(json, "loss")),
                    .learning_rate = number(figure(json, "learning_rate")),
                    .seconds = number(figure(time, "seconds")),
                    .rate = number(figure(time, names.unit + "_per_second"))};
@@ -116,6 +126,7 @@ void drop_torn_line(const std::filesystem::path& path) {
 std::vector<Scalar> scalars_of(const LogRecord& record, const LogNames& names) {
   const auto shown = [&](double loss) { return names.perplexity ? std::exp(loss) : loss; };
   const std::string score = names.perplexity ? "perplexity" : "loss";
+  if (record.kind == LogRecord::Kind::anew) return {};
   if (record.kind == LogRecord::Kind::epoch) {
     std::vector<Scalar> scalars{{"epoch/train_" + score, shown(record.loss)}};
     if (record.valid) scalars.push_back({"epoch/valid_" + score, *record.valid});
@@ -142,7 +153,8 @@ RunLog::RunLog(const std::filesystem::path& folder, LogNames names)
 
 void RunLog::write(const LogRecord& record) {
   file_.append(json_text(to_json(record, names_)) + '\n');
-  events_.write(record.step, scalars_of(record, names_), wall_time());
+  if (const auto scalars = scalars_of(record, names_); !scalars.empty())
+    events_.write(record.step, scalars, wall_time());
 }
 
 void RunLog::cut_after(int64_t step, int epochs) {
@@ -150,7 +162,8 @@ void RunLog::cut_after(int64_t step, int epochs) {
   std::string kept;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const bool stays = parse(path_, i, lines[i], [&](const Json& json) {
-      return figure(json, "kind") == "epoch" ? figure(json, "epoch") <= epochs : figure(json, "step") <= step;
+      return figure(json, "kind") == "interval" ? figure(json, "step") <= step
+                                                : figure(json, "epoch") <= epochs;
     });
     if (stays) kept += lines[i] + '\n';
   }

@@ -8,6 +8,12 @@
 //
 // In fp16 "loss_scale":65536.0,"skipped_steps":3 stand before "time" in both.
 //
+// A run that goes on with other data to validate on, or another way to score, says what its best weights score then. Held-out
+// scores before that record do not compare with later ones. "epoch" is that of the weights; there is no score where nothing
+// is validated any more:
+//
+//   {"kind":"anew","step":2323,"epoch":1,"words":929200,"learning_rate":1.0,"valid_perplexity":190.2,"best":true,"time":…}
+//
 // Keys and their order are fixed, numbers are written so that they read back as they were, and all that
 // depends on the clock stands under "time", the last key: two runs that computed the same differ in nothing
 // else.
@@ -33,15 +39,15 @@ namespace unroll {
 constexpr const char* log_file = "log.jsonl";  // in a run's folder
 
 struct LogRecord {
-  enum class Kind : uint8_t { interval, epoch };
+  enum class Kind : uint8_t { interval, epoch, anew };
   Kind kind = Kind::interval;
-  int64_t step = 0;                          // of the optimizer, complete
-  int epoch = 0;                             // counted from 1: the one that is trained, or that is complete
-  int64_t count = 0;                         // predictions in training since its beginning
-  double loss = 0;                           // mean per prediction, of the interval or the epoch
-  double learning_rate = 0;                  // of the last step
+  int64_t step = 0;          // of the optimizer, complete
+  int epoch = 0;             // counted from 1: the one that is trained, or is complete, or is the best
+  int64_t count = 0;         // predictions in training since its beginning
+  double loss = 0;           // mean per prediction, of the interval or the epoch; not anew
+  double learning_rate = 0;  // of the last step
   std::optional<double> gradient_norm = {};  // of an interval's last step, before clipping
-  std::optional<double> valid = {};          // of an epoch: the held-out score …
+  std::optional<double> valid = {};          // of an epoch, and anew: the held-out score …
   bool best = false;                         // … and whether it is the best so far
   std::optional<double> loss_scale = {};     // in fp16 (loss_scale.h): by what the loss is multiplied …
   int64_t skipped = 0;                       // … and steps left out since training began

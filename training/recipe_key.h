@@ -22,6 +22,14 @@ struct RecipeChoice {
   std::function<void(std::size_t)> set;
 };
 
+// What it means that a run is resumed with another value of a key.
+enum class OnResume : uint8_t {
+  goes_on,   // it trains otherwise from there on
+  harmless,  // no number depends on it
+  rescores,  // validation scores of before and after do not compare
+  refused    // what was trained so far has the old value in it
+};
+
 // One declared key. The functions narrow what is accepted and return the key, to be chained.
 struct RecipeKey {
   using Field =
@@ -50,6 +58,7 @@ struct RecipeKey {
   Field field;
   std::vector<std::string> words;  // accepted ones; empty: any
   double low = 0, high = 0;
+  OnResume on_resume = OnResume::goes_on;
   enum class Bound : uint8_t { none, closed, open } low_bound = Bound::none, high_bound = Bound::none;
 };
 

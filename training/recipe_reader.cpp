@@ -70,6 +70,14 @@ std::string RecipeReader::unknown_key(const std::string& section, const std::str
 
 // --- reading -----------------------------------------------------------------------------------------------
 
+void RecipeReader::on_resume(OnResume meaning, std::initializer_list<const char*> paths) {
+  for (const char* path : paths) {
+    RecipeKey* const key = find(path);
+    require(key, "recipe: there is no key '{}'", path);
+    key->on_resume = meaning;
+  }
+}
+
 void RecipeReader::read(const RecipeFile& file) {
   std::vector<std::function<void()>> assignments;
   std::map<std::string, std::string> origins;
@@ -231,7 +239,7 @@ std::vector<DifferingKey> differing_keys(const RecipeReader& before, const Recip
   std::vector<DifferingKey> result;
   for (size_t i = 0; i < before.keys().size(); ++i) {
     const RecipeKey &was = before.keys()[i], &is = after.keys()[i];
-    if (was.value() != is.value()) result.push_back({was.path(), was.value(), is.value()});
+    if (was.value() != is.value()) result.push_back({was.path(), was.value(), is.value(), is.on_resume});
   }
   return result;
 }

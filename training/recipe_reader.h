@@ -56,6 +56,9 @@ class RecipeReader {
   RecipeKey& choice(const std::string& name, E& field, std::vector<std::pair<std::string, E>> values,
                     const std::string& description);
 
+  // What another value of these keys ("model.hidden") means for a run that is resumed. Throws Error if one is not declared.
+  void on_resume(OnResume meaning, std::initializer_list<const char*> paths);
+
   // Reads a recipe into the fields; keys that it does not name keep their values. Throws InputError, one
   // line: "recipes/x.toml:7: unknown key 'model.hiden'; did you mean 'model.hidden'?"; the fields are then
   // unchanged.
@@ -110,6 +113,7 @@ struct Override {
 // The keys whose values differ between two recipes of one program, the values as TOML.
 struct DifferingKey {
   std::string path, before, after;
+  OnResume on_resume = OnResume::goes_on;
 };
 std::vector<DifferingKey> differing_keys(const RecipeReader& before, const RecipeReader& after);
 

@@ -53,6 +53,10 @@ void declare_training_keys(RecipeReader& reader, TrainingSection& training) {
            "a record of the log, and a point of the report's curves, for so many steps")
       .at_least(1)
       .unit("steps");
+  reader.on_resume(OnResume::harmless,
+                   {"training.epochs", "training.keep", "training.patience", "training.on_divergence",
+                    "training.save_every_steps", "training.save_every_minutes", "training.log_every"});
+  reader.on_resume(OnResume::rescores, {"training.precision"});
 }
 
 void declare_optimizer_keys(RecipeReader& reader, OptimizerSection& optimizer) {
@@ -86,6 +90,7 @@ void declare_optimizer_keys(RecipeReader& reader, OptimizerSection& optimizer) {
       .at_least(1)
       .unit("epochs")
       .source("Merity, Keskar, Socher 2018");
+  reader.on_resume(OnResume::refused, {"optimizer.kind", "optimizer.average_from"});
 }
 
 void declare_schedule_keys(RecipeReader& reader, ScheduleSection& schedule) {

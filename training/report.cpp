@@ -25,12 +25,26 @@ using Table = RunDescription::Table;
 struct Course {
   std::vector<LogRecord> intervals, epochs;
   const LogRecord* best = nullptr;
+  int scored_otherwise = 0;  // epochs up to this one, of which only the best was scored anew
 };
+
+// What comes after does not compare with the scores so far.
+void score_anew(Course& course, const LogRecord& anew) {
+  for (LogRecord& record : course.epochs) {
+    record.best = record.epoch == anew.epoch && anew.valid;
+    record.valid = record.best ? anew.valid : std::nullopt;
+    course.scored_otherwise = record.epoch;
+  }
+}
 
 Course read_course(const std::filesystem::path& folder, const LogNames& names) {
   Course course;
-  for (const LogRecord& record : read_log(folder / log_file, names))
-    (record.kind == LogRecord::Kind::epoch ? course.epochs : course.intervals).push_back(record);
+  for (const LogRecord& record : read_log(folder / log_file, names)) {
+    if (record.kind == LogRecord::Kind::anew)
+      score_anew(course, record);
+    else
+      (record.kind == LogRecord::Kind::epoch ? course.epochs : course.intervals).push_back(record);
+  }
   for (const LogRecord& record : course.epochs)
     if (record.best) course.best = &record;
   return course;
@@ -243,7 +257,12 @@ std::string epoch_section(const RunDescription& run, const Course& course) {
          format_score(perplexity ? std::exp(r.loss) : r.loss), r.valid ? format_score(*r.valid) : "",
          format_number(r.rate), format_duration(r.seconds)});
   }
-  const std::string html = table_html(table, best);
+  std::string html = table_html(table, best);
+  if (course.scored_otherwise > 0)
+    html += fmt::format(
+        "<p class=\"soft\">Held-out scores up to epoch {} do not compare with later ones, since the data or the way of "
+        "scoring changed. They are left out; the best weights were scored anew.</p>\n",
+        course.scored_otherwise);
   // A long table would push away what stands below it.
   const bool folded = table.rows.size() > 30;
   return "<section>\n<h2>Epochs</h2>\n" +

@@ -284,9 +284,7 @@ std::pair<int64_t, std::string> Trainer::trace(const TrainingTask& task, int64_t
 }
 
 StepOptions Trainer::next_step(int64_t windows, double rate_factor) {
-  if (state_.schedule)
-    optimizer_.set_learning_rate(state_.schedule->rate(state_.epoch, optimizer_.parameters().step()) *
-                                 state_.rate_factor);
+  if (state_.schedule) optimizer_.set_learning_rate(state_.next_rate(optimizer_.parameters().step()));
   state_.learning_rate = optimizer_.learning_rate();
   const LossScale* const loss = loss_scale();
   const auto n = static_cast<double>(windows);
@@ -365,64 +363,6 @@ void Trainer::open_log() {
   if (log_ || options_.folder.empty()) return;
   create_folder(options_.folder);
   log_.emplace(options_.folder, log_names());
-}
-
-std::optional<Differences> Trainer::resume(const TrainingTask& task) {
-  require(!options_.folder.empty(), "trainer: nothing can be resumed without a folder");
-  const std::filesystem::path path = options_.folder / last_checkpoint;
-  std::optional<Differences> differences;
-  if (has_last_checkpoint(options_.folder, log_names())) {
-    differences = read_checkpoint(path, optimizer_, state_, task.carried, options_.checkpoints);
-    const int64_t windows = state_.window > 0 ? windows_of(task) : 0;
-    require_input(
-        windows == 0 || state_.windows == windows,
-        "{}: it stands at window {} of {} in epoch {}; an epoch of {} windows cannot go on from there",
-        path.string(), state_.window, state_.windows, state_.epoch + 1, windows);
-    require_input(
-        windows == 0 || state_.epoch < options_.epochs,
-        "{}: it stands at window {} of {} in epoch {}, with training.epochs = {}: that epoch must be "
-        "among them",
-        path.string(), state_.window, state_.windows, state_.epoch + 1, options_.epochs);
-  }
-  if (finished()) return differences;
-  for (const char* name : {last_checkpoint, best_checkpoint}) remove_partial(options_.folder / name);
-  open_log();
-  log_->cut_after(optimizer_.parameters().step(), state_.epoch);
-  const auto records = read_log(options_.folder / log_file, log_names());
-  if (!records.empty()) seconds_before_ = records.back().seconds;
-  return differences;
-}
-
-bool has_last_checkpoint(const std::filesystem::path& folder, const LogNames& names,
-                         const std::function<std::string(bool has_best)>& advice) {
-  const std::filesystem::path last = folder / last_checkpoint, best = folder / best_checkpoint,
-                              log = folder / log_file;
-  const auto exists = [](const std::filesystem::path& path) {
-    std::error_code error;
-    const bool there = std::filesystem::exists(path, error);
-    require_input(!error, "{}: {}", path.string(), error.message());
-    return there;
-  };
-  if (exists(last)) return true;
-  const bool has_best = exists(best);
-  int64_t epochs = 0;
-  if (exists(log))
-    epochs = std::ranges::count(read_log(log, names), LogRecord::Kind::epoch, &LogRecord::kind);
-  if (epochs <= 1 && !has_best) return false;
-  if (epochs == 1) {
-    (void)SafetensorsFile(best);  // throws if it is damaged
-    write_file_atomically(last, read_file(best));
-    return true;
-  }
-  const std::string complete = epochs > 0 ? fmt::format("a log of {} epochs", epochs) : "",
-                    there = !has_best    ? complete
-                            : epochs > 0 ? fmt::format("{} and {}", best_checkpoint, complete)
-                                         : best_checkpoint;
-  throw InputError(fmt::format("{}: is missing, and the run is not begun again over {}; {}", last.string(),
-                               there,
-                               advice     ? advice(has_best)
-                               : has_best ? "a copy of the best one in its place lets it go on from there"
-                                          : "choose another folder"));
 }
 
 bool Trainer::is_log_due() const { return optimizer_.parameters().step() % options_.log_every == 0; }

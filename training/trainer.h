@@ -152,8 +152,15 @@ class Trainer {
 
   // Goes on where the folder's last checkpoint stands: run() then trains what is left. Nothing if there is no
   // checkpoint yet. The log is cut to what the checkpoint has seen. Throws InputError as read_checkpoint and
-  // has_last_checkpoint, and where the epoch it stands in has other windows than the task, or is beyond the last one.
+  // has_last_checkpoint, and where the epoch it stands in has other windows than the task, or is beyond the last one. Among the
+  // differences is a learning rate of the next step that is not the one of the run so far.
   std::optional<Differences> resume(const TrainingTask& task);
+
+  // After resume(), where the data or the way of scoring changed: held-out scores of before and after do not compare. Scores
+  // the best and the last weights by `task.validate` and keeps the better ones as the best; what looks at scores
+  // (plateau, averaging) knows none but theirs from here on; patience counts from the best epoch. Without `validate` no
+  // epoch is the best. Both checkpoints are written anew. Throws as run().
+  void score_anew(const TrainingTask& task);
 
   // Trains until finished(). Throws Error where the folder has a run that resume() was not asked for, and where a checkpoint
   // or the log cannot be written; Diverged; Interrupted after a signal, once the step is complete and saved.
@@ -214,6 +221,8 @@ class Trainer {
 
   LogNames log_names() const { return {options_.unit, options_.perplexity}; }
   void open_log();
+  void reopen_log();
+  void tell_rate(Differences& differences) const;
   void log_interval();
   void write(LogRecord record);
   void print(const EpochReport& report) const;

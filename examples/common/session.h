@@ -34,6 +34,12 @@ struct RunOptions {
   Voice voice() const { return {.out = json ? stderr : stdout, .quiet = quiet}; }
 };
 
+// What of the data is not as it was when a checkpoint was written.
+struct DataDifferences {
+  Differences notes = {};  // a line for each
+  bool scores = false;     // validation scores of then and now do not compare
+};
+
 // What a program brings to be trained. Everything that it refers to must outlive the session.
 struct Trainee {
   std::string recipe_name, recipe;  // the latter with every key
@@ -48,15 +54,13 @@ struct Trainee {
   std::function<std::vector<DifferingKey>(const RecipeFile& before)> differing_keys;
   // Of the recipe's, where no option named any: kept with the run, which may be resumed from elsewhere.
   std::filesystem::path own_data = {};
-  std::vector<std::string> harmless_keys = {};  // that decide no number, beside those of [training]
-  std::vector<std::string> fixed_keys = {};     // that a run cannot go on with, beside those of [optimizer]
-  WindowSizes window_sizes = {};                // for the advice where memory runs out
-  std::vector<std::string> window_keys =
-      {};              // the same in the middle of an epoch: they decide where windows begin
+  WindowSizes window_sizes = {};  // for the advice where memory runs out
+  // Keys that decide where windows begin: in the middle of an epoch a run cannot go on with another value.
+  std::vector<std::string> window_keys = {};
   bool graph = false;  // TrainerOptions::graph
-  // What of the data is not as it was when the checkpoint with this metadata was written. Throws InputError
-  // where training cannot go on: `path` begins the message.
-  std::function<Differences(const Metadata& then, const std::string& path)> data_differences;
+  // Compares the data with those of the checkpoint that has this metadata. Throws InputError where training cannot go on:
+  // `path` begins the message.
+  std::function<DataDifferences(const Metadata& then, const std::string& path)> data_differences;
 
   std::function<void(int epoch)> after_epoch = {};  // when its line was said
   std::function<void()> score_a_little;             // for a dry run; says what came out
@@ -67,6 +71,12 @@ struct Trainee {
   std::string next;                          // what to do with the model: the command that takes it
   std::vector<std::string> next_words = {};  // which follow the model's file there
 };
+
+// The checkpoint that a run goes on from: the latest, or that of its first epoch if it was killed just then. None: it
+// begins anew. Throws InputError as reading it does.
+std::optional<SafetensorsFile> checkpoint_to_resume(const std::filesystem::path& folder);
+// Throws InputError if there is a key among these that no run can go on with: before data are read as it says.
+void refuse_fixed_keys(const std::string& path, const std::vector<DifferingKey>& keys);
 
 class Session {
  public:
@@ -88,6 +98,7 @@ class Session {
   TrainingTask one_window_task() const;
   TrainerOptions one_window_options(int steps) const;  // that window again and again, without a word
   void resume(Trainer& trainer, const std::filesystem::path& folder) const;
+  void score_anew(Trainer& trainer) const;
   void describe_run(const std::filesystem::path& folder);
   void keep_what_was_measured(const std::filesystem::path& folder);  // while the finished run in it trained
   void train(Trainer& trainer, const TrainingTask& task);            // measured, if that was asked for

@@ -1,6 +1,5 @@
 // How a session goes on from the checkpoint of an earlier one.
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
@@ -13,21 +12,26 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Keys that decide how long and how safely is trained, and no number; and the engine, of which it counts what it became.
-constexpr std::array harmless = {"training.epochs",
-                                 "training.patience",
-                                 "training.keep",
-                                 "training.on_divergence",
-                                 "training.save_every_steps",
-                                 "training.save_every_minutes",
-                                 "training.log_every",
-                                 "model.engine"};
-// Keys whose effect on what was trained so far cannot be taken back.
-constexpr std::array fixed = {"optimizer.kind", "optimizer.average_from"};
-
 bool one_of(const auto& keys, const std::string& key) { return std::ranges::find(keys, key) != keys.end(); }
 
 }  // namespace
+
+std::optional<SafetensorsFile> checkpoint_to_resume(const fs::path& folder) {
+  std::error_code error;
+  for (const char* name : {last_checkpoint, best_checkpoint})
+    if (fs::exists(folder / name, error)) {
+      std::optional<SafetensorsFile> file(std::in_place, folder / name);
+      check_checkpoint_version(*file);
+      return file;
+    }
+  return {};
+}
+
+void refuse_fixed_keys(const std::string& path, const std::vector<DifferingKey>& keys) {
+  for (const auto& [key, was, is, on_resume] : keys)
+    require_input(on_resume != OnResume::refused, "{}: '{}' is {} in it; a run cannot go on with {}", path,
+                  key, was, is);
+}
 
 void Session::resume(Trainer& trainer, const fs::path& folder) const {
   const fs::path path = folder / last_checkpoint;
@@ -46,17 +50,17 @@ void Session::resume(Trainer& trainer, const fs::path& folder) const {
   }
   const SafetensorsFile file(path);
   Metadata then = file.metadata();  // what is missing is empty
-  const Differences of_data = trainee_.data_differences(then, path.string());
+  const DataDifferences of_data = trainee_.data_differences(then, path.string());
+  const std::vector<DifferingKey> keys =
+      trainee_.differing_keys({trainee_.recipe_name, path.string() + ": recipe", then["recipe"]});
+  refuse_fixed_keys(path.string(), keys);
   std::vector<std::string> notes, of_windows;
-  bool differs = false;
-  for (const auto& [key, was, is] :
-       trainee_.differing_keys({trainee_.recipe_name, path.string() + ": recipe", then["recipe"]})) {
-    require_input(!one_of(fixed, key) && !one_of(trainee_.fixed_keys, key),
-                  "{}: '{}' is {} in it; a run cannot go on with {}", path.string(), key, was, is);
+  bool differs = false, rescores = of_data.scores;
+  for (const auto& [key, was, is, on_resume] : keys) {
     notes.push_back(fmt::format("{} = {}, was {}", key, is, was));
     if (one_of(trainee_.window_keys, key)) of_windows.push_back(notes.back());
-    const bool of_no_number = one_of(harmless, key) || one_of(trainee_.harmless_keys, key);
-    differs |= !of_no_number ||
+    rescores |= on_resume == OnResume::rescores;
+    differs |= on_resume != OnResume::harmless ||
                (key == "training.epochs" && trainee_.sections.schedule.kind == ScheduleKind::cosine);
   }
   Differences others = *trainer.resume(trainee_.task);
@@ -69,7 +73,7 @@ void Session::resume(Trainer& trainer, const fs::path& folder) const {
   const std::string& engine = trainee_.metadata.at("engine");
   if (then["engine"] != engine)
     others.push_back(fmt::format("engine {} then, {} now", then["engine"], engine));
-  others.insert(others.end(), of_data.begin(), of_data.end());
+  others.insert(others.end(), of_data.notes.begin(), of_data.notes.end());
   notes.insert(notes.end(), others.begin(), others.end());
 
   voice_.say("resumed after step {}, {} of {} epochs complete\n", optimizer_->parameters().step(),
@@ -77,7 +81,28 @@ void Session::resume(Trainer& trainer, const fs::path& folder) const {
   for (const std::string& note : notes) voice_.say("        {}\n", note);
   if (differs || !others.empty())
     voice_.say("        the bits will differ from those of a run without that change\n");
+  if (rescores) score_anew(trainer);
   if (trainer.finished()) voice_.say("        nothing is left to train\n");
+}
+
+// Which weights are the best is decided by scores of today's data alone.
+void Session::score_anew(Trainer& trainer) const {
+  const TrainerState before = trainer.state();
+  trainer.score_anew(trainee_.task);
+  const TrainerState& now = trainer.state();
+  if (!before.best && !now.best) return;
+  const auto score_of = [](const TrainerState& state) {
+    return fmt::format("{} of epoch {}", format_score(*state.best), state.best_epoch);
+  };
+  std::string line =
+      now.best ? fmt::format("valid scores are measured anew: the best is {}", score_of(now))
+      : trainee_.task.validate
+          ? fmt::format(
+                "valid scores so far do not count, and there is no {} to score: the next epoch is the best",
+                best_checkpoint)
+          : "valid scores so far do not count: there is nothing to validate on now";
+  if (before.best) line += fmt::format("{} {}", now.best ? ", was" : "; the best was", score_of(before));
+  voice_.say("        {}\n", line);
 }
 
 }  // namespace unroll

@@ -154,6 +154,18 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
       .unit("words");
   declare_optimizer_keys(reader, r.optimizer);
   declare_schedule_keys(reader, r.schedule);
+
+  // First values are drawn once. Zoneout acts in scoring too, by its expectation.
+  reader.on_resume(
+      OnResume::refused,
+      {"model.embedding", "model.hidden", "model.last_hidden", "model.layers", "model.cell",
+       "model.projection", "model.layer_norm", "model.peepholes", "model.gate_activation",
+       "model.cell_activation", "model.residual", "model.zoneout_h", "model.zoneout_c", "model.tied",
+       "model.init", "model.init_scheme", "model.forget_bias", "data.level", "data.batch"});
+  reader.on_resume(OnResume::rescores, {"data.eval_batch"});
+  // Of the engine counts what it became.
+  reader.on_resume(OnResume::harmless, {"model.engine", "training.graph", "training.sample_every_epochs",
+                                        "training.sample_words"});
 }
 
 namespace {

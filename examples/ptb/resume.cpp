@@ -1,5 +1,6 @@
 // ptb resume: goes on with a run that was interrupted, killed, or is to have more epochs.
 #include "commands.h"
+#include "examples/common/model_file.h"
 #include "options.h"
 #include "session.h"
 
@@ -9,6 +10,8 @@ void resume(Command& command) {
   TrainRequest request;
   if (!parse_resume(command, text_option(), recipe_options(), request)) return;
   const Recipe recipe = load_recipe(request.recipe, request.overrides);
+  if (const auto file = checkpoint_to_resume(request.run.out))
+    refuse_fixed_keys(file->path(), differing_keys(load_recipe(recipe_of(*file, "ptb")), recipe));
   set_precision(
       precision_named(recipe.training.precision));  // before there is a model: its engine depends on it
   TextTraining(request.run, recipe).run();

@@ -105,7 +105,7 @@ WindowLoss TextTraining::loss() {
 }
 
 Trainee TextTraining::trainee() {
-  std::vector<std::string> window_keys = {"data.batch", "data.bptt", "data.variable_bptt"};
+  std::vector<std::string> window_keys = {"data.bptt", "data.variable_bptt"};
   if (recipe_.data.variable_bptt) window_keys.push_back("training.seed");
   return {.recipe_name = recipe_.name,
           .recipe = resolved(recipe_),
@@ -117,8 +117,6 @@ Trainee TextTraining::trainee() {
           .description = description(),
           .differing_keys =
               [this](const RecipeFile& before) { return ptb::differing_keys(load_recipe(before), recipe_); },
-          .harmless_keys = {"training.graph", "training.sample_every_epochs", "training.sample_words"},
-          .fixed_keys = {"model.cell", "model.tied"},
           .window_sizes = {{"data.batch", recipe_.data.batch}, {"data.bptt", recipe_.data.bptt}},
           .window_keys = window_keys,
           .graph = recipe_.training.graph,
@@ -151,16 +149,15 @@ Metadata TextTraining::metadata() const {
   return metadata;
 }
 
-Differences TextTraining::differences(const Metadata& then, const std::string& path) const {
+DataDifferences TextTraining::differences(const Metadata& then, const std::string& path) const {
   const Metadata now = metadata();
   const auto same = [&](const char* key) { return then.contains(key) && then.at(key) == now.at(key); };
   require_input(same("vocabulary"), "{}: its vocabulary is not that of {}", path,
                 describe(recipe_, options_.data));
-  Differences differences;
-  if (!same("text")) differences.push_back("the text to train on is another");
-  // Scores of another text do not compare with the best so far. Earlier checkpoints do not name it.
+  DataDifferences differences{.scores = !same("valid_text")};
+  if (!same("text")) differences.notes.push_back("the text to train on is another");
   if (then.contains("valid_text") && !same("valid_text"))
-    differences.push_back("the text to validate on is another, and so the scores so far are of that");
+    differences.notes.push_back("the text to validate on is another");
   return differences;
 }
 

@@ -30,7 +30,7 @@ class TextTraining {
   TrainingTask task();
   WindowLoss loss();
   Metadata metadata() const;
-  Differences differences(const Metadata& then, const std::string& path) const;
+  DataDifferences differences(const Metadata& then, const std::string& path) const;
   Trainee trainee();
   Score score_split(Split split) const;
   void score_a_little() const;

@@ -54,8 +54,6 @@ void TextTraining::overfit_one_batch() {
 }
 
 void TextTraining::report(double valid, RunDescription& description) {
-  // What was resumed may have been scored on another text, or in other streams.
-  if (options_.resume) valid = score_split(Split::valid).perplexity();
   const Score test = score_split(Split::test);
   tell_score(Split::valid, valid, std::ssize(text_.corpus.valid), text_.source_valid, description);
   tell_score(Split::test, test.perplexity(), test.tokens, text_.source_test, description);

@@ -33,31 +33,6 @@ std::vector<TestPart> parts_of(const Recipe& recipe, const SeriesData& data, con
   return {{split, *data.valid}};
 }
 
-// What evaluating a shorter file than was trained on does: its split is another. Rows by lot have a warning of their
-// own, and files of data.test_files a time of their own.
-std::vector<std::string> warnings_of_training(const SavedModel& saved, const SeriesData& data,
-                                              const std::string& split) {
-  const Part& part = split == "valid" ? data.split.valid : data.split.test;
-  if (saved.facts.trained_to.empty() || split == "train" || part.empty() ||
-      saved.recipe.data.split == SplitKind::shuffled)
-    return {};
-  const auto after_training = saved.facts.first_after_training(data.series());
-  if (!after_training)
-    return {
-        fmt::format("training ended with {}, and the rows begin with {}: whether some of {} trained "
-                    "cannot be told",
-                    saved.facts.trained_to, data.series().times.text(0), split)};
-  int64_t trained = 0;
-  for (const Span& span : part)
-    trained += std::clamp<int64_t>(*after_training - span.begin, 0, span.end - span.begin);
-  if (trained == 0) return {};
-  const bool numbered = data.series().times.form == TimeForm::number;
-  return {fmt::format(
-      "{} of the {} rows of {} are not after {}{}, where training ended: if the series is the same, "
-      "the model has trained on them",
-      trained, rows_of(part), split, numbered ? "row " : "", saved.facts.trained_to)};
-}
-
 }  // namespace
 
 void evaluate(Command& command) {
@@ -79,7 +54,7 @@ void evaluate(Command& command) {
   const Voice voice{.out = json ? stderr : stdout};
   const SavedModel saved = read_saved_model(command.positional());
   SeriesData data(saved.recipe, csv, {.model = &saved, .trains = false});
-  for (std::string& warning : warnings_of_training(saved, data, split))
+  for (std::string& warning : warnings_of_training(saved.recipe, data, split))
     data.warnings.push_back(std::move(warning));
   const auto model = saved.make_model(*data.train);
   tell_notes(voice, data);

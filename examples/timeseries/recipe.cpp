@@ -186,6 +186,18 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
   reader.key("pos_weight", r.training.pos_weight, "factor of the loss where the label is 1").above(0);
   declare_optimizer_keys(reader, r.optimizer);
   declare_schedule_keys(reader, r.schedule);
+
+  // Which rows train and validate may change; what a model reads and predicts, and in which units, may not.
+  reader.on_resume(
+      OnResume::refused,
+      {"model.architecture",  "model.cell",        "model.hidden",  "model.layers",  "model.shared_channels",
+       "model.normalization", "model.forget_bias", "model.segment", "model.highway", "model.moving_average",
+       "data.channels",       "data.targets",      "data.calendar", "data.label",    "data.window",
+       "data.horizon",        "scaling.kind",      "scaling.fit",   "training.loss", "training.quantiles"});
+  reader.on_resume(OnResume::rescores, {"data.eval_batch", "training.pos_weight"});
+  // Of the engine counts what it became; of the files their rows.
+  reader.on_resume(OnResume::harmless, {"model.engine", "data.file", "data.test_files", "data.period",
+                                        "data.autoregression", "data.score"});
 }
 
 namespace {

@@ -1,5 +1,6 @@
 // timeseries resume: goes on with a run that was interrupted, killed, or is to have more epochs.
 #include "commands.h"
+#include "examples/common/model_file.h"
 #include "options.h"
 #include "session.h"
 
@@ -9,9 +10,15 @@ void resume(Command& command) {
   TrainRequest request;
   if (!parse_resume(command, csv_option(), recipe_options(), request)) return;
   const Recipe recipe = load_recipe(request.recipe, request.overrides);
+  // Its own facts count, whatever the series says today.
+  std::optional<SavedModel> model;
+  if (const auto file = checkpoint_to_resume(request.run.out)) {
+    refuse_fixed_keys(file->path(), differing_keys(load_recipe(recipe_of(*file, "timeseries")), recipe));
+    model = read_saved_model(file->path());
+  }
   set_precision(
       precision_named(recipe.training.precision));  // before there is a model: its engine depends on it
-  SeriesTraining(request.run, recipe).run();
+  SeriesTraining(request.run, recipe, {.model = model ? &*model : nullptr}).run();
 }
 
 }  // namespace timeseries

@@ -1,6 +1,7 @@
 #include "series_data.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -268,6 +269,29 @@ int64_t first_held_out(const Recipe& recipe, const Series& series, int64_t rows)
   } catch (const InputError&) { return rows; }
 }
 
+std::vector<std::string> warnings_of_training(const Recipe& recipe, const SeriesData& data,
+                                              const std::string& split) {
+  const std::string& trained_to = data.facts.trained_to;
+  const Part& part = split == "valid" ? data.split.valid : data.split.test;
+  if (trained_to.empty() || split == "train" || part.empty() || recipe.data.split == SplitKind::shuffled)
+    return {};
+  const auto after_training = data.facts.first_after_training(data.series());
+  if (!after_training)
+    return {
+        fmt::format("training ended with {}, and the rows begin with {}: whether some of {} trained cannot "
+                    "be told",
+                    trained_to, data.series().times.text(0), split)};
+  int64_t trained = 0;
+  for (const Span& span : part)
+    trained += std::clamp<int64_t>(*after_training - span.begin, 0, span.end - span.begin);
+  if (trained == 0) return {};
+  const bool numbered = data.series().times.form == TimeForm::number;
+  return {fmt::format(
+      "{} of the {} rows of {} are not after {}{}, where training ended: if the series is the same, "
+      "the model has trained on them",
+      trained, rows_of(part), split, numbered ? "row " : "", trained_to)};
+}
+
 SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose& purpose)
     : warnings(warnings_of(recipe, purpose.fold.has_value())) {
   const auto& [saved, trains, fold] = purpose;
@@ -284,6 +308,13 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
   if (recipe.data.drop_last_pairs > 0) split = without_history(split);
   facts = saved ? saved->facts : measured_facts(recipe, series(), split.train, notes);
   if (facts.trend_zero.empty() && has_trend(recipe)) facts.trend_zero = series().times.text(0);
+  if (saved && trains) {
+    for (const char* part : {"valid", "test"})
+      std::ranges::copy(warnings_of_training(recipe, *this, part), std::back_inserter(warnings));
+    const int64_t end = split.train.back().end;
+    if (facts.first_after_training(series()).value_or(0) < end)
+      facts.trained_to = series().times.text(end - 1);
+  }
   const Scaling& scaling = facts.scaling;
   train.emplace(make_windows(recipe, series(), scaling, split.train, "train", recipe.data.stride));
   if (rows_of(split.valid) > 0) valid.emplace(make_windows(recipe, series(), scaling, split.valid, "valid"));

@@ -67,6 +67,11 @@ struct SeriesData {
   std::vector<TestPart> tests;
   std::vector<double> mase_scale;  // by target; empty to detect
 };
+// Warnings that rows of the part "valid" or "test" are not after those that trained the model, whose facts the data have: in
+// a file that is shorter than the one of training the split is another. Rows by lot have a warning of their own, and files
+// of data.test_files times of their own.
+std::vector<std::string> warnings_of_training(const Recipe& recipe, const SeriesData& data,
+                                              const std::string& split);
 // Says the notes and warnings, a line for each.
 void tell_notes(const Voice& voice, const SeriesData& data);
 

@@ -118,33 +118,28 @@ TrainingTask SeriesTraining::task() {
 }
 
 Trainee SeriesTraining::trainee() {
-  return {
-      .recipe_name = recipe_.name,
-      .recipe = resolved(recipe_),
-      .sections = recipe_.sections(),
-      .params = model_.params,
-      .task = task(),
-      .metadata = metadata(),
-      .description = description(),
-      .differing_keys =
-          [this](const RecipeFile& before) {
-            return timeseries::differing_keys(load_recipe(before), recipe_);
-          },
-      .own_data = data_.file,
-      .harmless_keys = {"data.period", "data.autoregression", "data.score", "data.file", "data.test_files"},
-      .fixed_keys = {"model.cell", "data.label"},
-      .window_sizes = {{"data.batch", recipe_.data.batch}},
-      .window_keys = {"training.seed", "data.window", "data.horizon", "data.stride", "data.batch",
-                      "data.split", "data.train", "data.train_rows", "data.valid_from",
-                      "data.drop_last_pairs"},
-      .data_differences = [this](const Metadata& then,
-                                 const std::string& path) { return differences(then, path); },
-      .score_a_little = [this] { score_a_little(); },
-      .report = [this](std::optional<double> valid,
-                       RunDescription& description) { report(valid, description); },
-      .print_json = [this](const RunResult& run) { print_json(run); },
-      .next = recipe_.detects() ? "detect" : "forecast",
-      .next_words = next_words()};
+  return {.recipe_name = recipe_.name,
+          .recipe = resolved(recipe_),
+          .sections = recipe_.sections(),
+          .params = model_.params,
+          .task = task(),
+          .metadata = metadata(),
+          .description = description(),
+          .differing_keys =
+              [this](const RecipeFile& before) {
+                return timeseries::differing_keys(load_recipe(before), recipe_);
+              },
+          .own_data = data_.file,
+          .window_sizes = {{"data.batch", recipe_.data.batch}},
+          .window_keys = {"training.seed", "data.stride", "data.batch", "data.split", "data.train",
+                          "data.train_rows", "data.valid_from", "data.drop_last_pairs", "data.test_files"},
+          .data_differences = [this](const Metadata& then, const std::string&) { return differences(then); },
+          .score_a_little = [this] { score_a_little(); },
+          .report = [this](std::optional<double> valid,
+                           RunDescription& description) { report(valid, description); },
+          .print_json = [this](const RunResult& run) { print_json(run); },
+          .next = recipe_.detects() ? "detect" : "forecast",
+          .next_words = next_words()};
 }
 
 // A forecast finds the recipe's own series by itself; to detect, there is none to begin with.
@@ -154,23 +149,30 @@ std::vector<std::string> SeriesTraining::next_words() const {
   return csv.empty() ? std::vector<std::string>{} : std::vector<std::string>{"--csv", csv};
 }
 
+static std::string fingerprint(auto numbers) {
+  return fmt::format("{:016x}",
+                     place_of({reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()}));
+}
+
 // Of a checkpoint: what resuming it compares, and what a later file of the series is compared with.
 Metadata SeriesTraining::metadata() const {
   Metadata metadata = model_metadata(recipe_, data_.facts, model_);
   metadata["engine"] = model_.recurrent() ? name_of(model_.recurrent()->choice().engine) : "none";
-  const std::vector<double>& values = data_.series().values;
-  metadata["series"] = fmt::format(
-      "{:016x}", place_of({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double)}));
+  metadata["series"] = fingerprint(std::span(data_.series().values));
+  if (data_.valid) metadata["valid_rows"] = metadata["series"] + fingerprint(data_.valid->origins());
   return metadata;
 }
 
-Differences SeriesTraining::differences(const Metadata& then, const std::string& path) const {
+DataDifferences SeriesTraining::differences(const Metadata& then) const {
   const Metadata now = metadata();
-  const auto same = [&](const char* key) { return then.contains(key) && then.at(key) == now.at(key); };
-  if (same("series")) return {};
-  require_input(then.contains("channels"), "{}: not a model of timeseries: its metadata has no 'channels'",
-                path);
-  return {"the series is another"};
+  const auto same = [&](const char* key) {
+    const auto before = then.find(key), after = now.find(key);
+    return (before == then.end()) == (after == now.end()) &&
+           (before == then.end() || before->second == after->second);
+  };
+  DataDifferences differences{.scores = !same("valid_rows")};
+  if (!same("series")) differences.notes.push_back("the series is another");
+  return differences;
 }
 
 Evaluation SeriesTraining::score_fold() {

@@ -31,7 +31,7 @@ class SeriesTraining {
   RunDescription description() const;
   TrainingTask task();
   Metadata metadata() const;
-  Differences differences(const Metadata& then, const std::string& path) const;
+  DataDifferences differences(const Metadata& then) const;
   Trainee trainee();
   std::vector<std::string> next_words() const;
   void score_a_little();

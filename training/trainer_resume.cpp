@@ -1,0 +1,141 @@
+// How a trainer goes on from a checkpoint, and what it remembers there.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "data/text_file.h"
+#include "training/atomic_file.h"
+#include "training/trainer.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+std::optional<Differences> Trainer::resume(const TrainingTask& task) {
+  require(!options_.folder.empty(), "trainer: nothing can be resumed without a folder");
+  const std::filesystem::path path = options_.folder / last_checkpoint;
+  std::optional<Differences> differences;
+  if (has_last_checkpoint(options_.folder, log_names())) {
+    differences = read_checkpoint(path, optimizer_, state_, task.carried, options_.checkpoints);
+    const int64_t windows = state_.window > 0 ? windows_of(task) : 0;
+    require_input(
+        windows == 0 || state_.windows == windows,
+        "{}: it stands at window {} of {} in epoch {}; an epoch of {} windows cannot go on from there",
+        path.string(), state_.window, state_.windows, state_.epoch + 1, windows);
+    require_input(
+        windows == 0 || state_.epoch < options_.epochs,
+        "{}: it stands at window {} of {} in epoch {}, with training.epochs = {}: that epoch must be "
+        "among them",
+        path.string(), state_.window, state_.windows, state_.epoch + 1, options_.epochs);
+  }
+  if (finished()) return differences;
+  if (differences) tell_rate(*differences);
+  for (const char* name : {last_checkpoint, best_checkpoint}) remove_partial(options_.folder / name);
+  reopen_log();
+  return differences;
+}
+
+// Without the records that the checkpoint has not seen.
+void Trainer::reopen_log() {
+  open_log();
+  log_->cut_after(optimizer_.parameters().step(), state_.epoch);
+  const auto records = read_log(options_.folder / log_file, log_names());
+  if (!records.empty()) seconds_before_ = records.back().seconds;
+}
+
+// A schedule that reckons with more epochs, or another one, may say another rate for the next step than that of the run so
+// far. Checkpoints of earlier versions do not know what that would have been: of those a rise is told, which no schedule
+// has after its warm-up.
+void Trainer::tell_rate(Differences& differences) const {
+  if (!state_.schedule) return;
+  const int64_t step = optimizer_.parameters().step();
+  const double before = state_.learning_rate, next = state_.next_rate(step);
+  const auto same = [](double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(a, b); };
+  const bool expected = state_.rate_expected ? same(next, *state_.rate_expected)
+                                             : next < 1.1 * before || step < state_.schedule->warmup;
+  if (step == 0 || expected || same(next, before)) return;
+  std::string line = fmt::format("the learning rate goes on from {:.3g} to {:.3g}", before, next);
+  if (state_.schedule->kind == Schedule::Kind::cosine)
+    line += fmt::format(", then down to {:.3g} by step {}", state_.schedule->final_rate * state_.rate_factor,
+                        state_.schedule->total);
+  differences.push_back(line);
+}
+
+void Trainer::score_anew(const TrainingTask& task) {
+  require(!options_.folder.empty(), "trainer: there are no checkpoints to score without a folder");
+  const std::filesystem::path last = options_.folder / last_checkpoint,
+                              best = options_.folder / best_checkpoint;
+  const auto read = [&](const std::filesystem::path& path) {
+    read_checkpoint(path, optimizer_, state_, task.carried, options_.checkpoints);
+  };
+  const auto score = [&]() -> std::optional<double> {
+    if (!task.validate) return {};
+    const AveragedWeights averaged(optimizer_);
+    const double value = task.validate();
+    if (!std::isfinite(value)) throw diverged(0, fmt::format("the held-out score is {}", value), "");
+    return value;
+  };
+  const int epochs = state_.epoch, best_epoch = state_.best_epoch;
+  // In the middle of an epoch these weights have no score, and get none before its end.
+  const std::optional<double> of_last = state_.window == 0 && epochs > 0 ? score() : std::nullopt;
+  std::optional<double> of_best;
+  if (best_epoch > 0 && std::filesystem::exists(best)) {
+    read(best);
+    of_best = score();
+  }
+  const bool last_is_best = of_last && (!of_best || *of_last < *of_best);
+  const auto remember = [&](const std::optional<double>& of_these) {
+    state_.valid = of_these;
+    state_.best = last_is_best ? of_last : of_best;
+    state_.best_epoch = !state_.best ? 0 : last_is_best ? epochs : best_epoch;
+    state_.trigger.history.clear();
+    if (state_.schedule)
+      state_.schedule->best = state_.best.value_or(std::numeric_limits<double>::infinity());
+  };
+  // The best first: whoever was killed between the two comes here again.
+  if (last_is_best) read(last);
+  remember(last_is_best ? of_last : of_best);
+  if (state_.best) save(task, best_checkpoint);
+  read(last);
+  remember(of_last);
+  save(task, last_checkpoint);
+  if (!log_) reopen_log();
+  write({.kind = LogRecord::Kind::anew,
+         .epoch = state_.best_epoch,
+         .valid = state_.best,
+         .best = state_.best.has_value()});
+}
+
+bool has_last_checkpoint(const std::filesystem::path& folder, const LogNames& names,
+                         const std::function<std::string(bool has_best)>& advice) {
+  const std::filesystem::path last = folder / last_checkpoint, best = folder / best_checkpoint,
+                              log = folder / log_file;
+  const auto exists = [](const std::filesystem::path& path) {
+    std::error_code error;
+    const bool there = std::filesystem::exists(path, error);
+    require_input(!error, "{}: {}", path.string(), error.message());
+    return there;
+  };
+  if (exists(last)) return true;
+  const bool has_best = exists(best);
+  int64_t epochs = 0;
+  if (exists(log))
+    epochs = std::ranges::count(read_log(log, names), LogRecord::Kind::epoch, &LogRecord::kind);
+  if (epochs <= 1 && !has_best) return false;
+  if (epochs == 1) {
+    (void)SafetensorsFile(best);  // throws if it is damaged
+    write_file_atomically(last, read_file(best));
+    return true;
+  }
+  const std::string complete = epochs > 0 ? fmt::format("a log of {} epochs", epochs) : "",
+                    there = !has_best    ? complete
+                            : epochs > 0 ? fmt::format("{} and {}", best_checkpoint, complete)
+                                         : best_checkpoint;
+  throw InputError(fmt::format("{}: is missing, and the run is not begun again over {}; {}", last.string(),
+                               there,
+                               advice     ? advice(has_best)
+                               : has_best ? "a copy of the best one in its place lets it go on from there"
+                                          : "choose another folder"));
+}
+
+}  // namespace unroll::inline UNROLL_REAL
