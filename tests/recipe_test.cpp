@@ -213,6 +213,14 @@ TEST_CASE("recipe: values set from outside") {
   CHECK(p.settings.tied);
   CHECK(p.settings.path == "/data/penn tree = bank");
   CHECK(p.settings.targets == std::vector<std::string>{"a", "b"});
+  p.reader.set("data.targets=load");  // a list of one word
+  CHECK(p.settings.targets == std::vector<std::string>{"load"});
+  p.reader.set("data.targets=\"a, b\"");
+  CHECK(p.settings.targets == std::vector<std::string>{"a, b"});
+  p.reader.set("data.targets=2020");
+  CHECK(p.settings.targets == std::vector<std::string>{"2020"});
+  CHECK(p.set_error("data.targets=a,b") ==
+        "--set data.targets=a,b: a list of several words stands in brackets: data.targets=[a,b]");
   p.reader.set("data.targets=[room 1, 7]");  // a shell takes quotes away
   CHECK(p.settings.targets == std::vector<std::string>{"room 1", "7"});
   for (const char* path :

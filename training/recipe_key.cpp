@@ -182,6 +182,18 @@ bool RecipeKey::takes_string() const {
   return std::holds_alternative<std::string*>(field) || std::holds_alternative<RecipeChoice>(field);
 }
 
+bool RecipeKey::takes_words() const { return std::holds_alternative<std::vector<std::string>*>(field); }
+
+bool RecipeKey::takes_list() const {
+  return std::visit(
+      [](const auto& f) {
+        using F = std::decay_t<decltype(f)>;
+        return std::is_pointer_v<F> && requires { f->front(); }
+        &&!std::is_same_v<F, std::string*>;
+      },
+      field);
+}
+
 std::function<void()> RecipeKey::assignment(const TomlValue& value) const {
   return std::visit(
       [&](const auto& f) -> std::function<void()> {

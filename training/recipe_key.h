@@ -53,6 +53,8 @@ struct RecipeKey {
   std::string range() const;  // "at least 1", "in [0, 1)", ""
   std::string value() const;  // as TOML
   bool takes_string() const;
+  bool takes_list() const;
+  bool takes_words() const;   // a list of strings
   std::string default_value;  // as TOML
   std::string section, name, description, unit_text, source_text;
   Field field;

@@ -157,14 +157,22 @@ void RecipeReader::set(std::string_view text, const std::string& said) {
   if (bare || (parsed && !parsed->as<std::string>() && key->takes_string()))
     parsed = parse_toml_value(toml_string(value));
   // So do the words of a list whose quotes the shell took away: [a, b].
-  if (!parsed && std::holds_alternative<std::vector<std::string>*>(key->field) && value.starts_with('[') &&
-      value.ends_with(']') && value.find_first_of("\"'[]{}", 1) == value.size() - 1) {
+  if (!parsed && key->takes_words() && value.starts_with('[') && value.ends_with(']') &&
+      value.find_first_of("\"'[]{}", 1) == value.size() - 1) {
     std::string quoted;
     for (std::size_t begin = 1; begin < value.size(); begin = value.find_first_of(",]", begin) + 1) {
       const std::string_view all = value;
       quoted += toml_string(trimmed(all.substr(begin, value.find_first_of(",]", begin) - begin))) + ", ";
     }
     parsed = parse_toml_value("[" + quoted + "]");
+  }
+  // And a list of one word needs no brackets; several words do, since a comma may be a part of one.
+  if (parsed && key->takes_list() && !parsed->as<std::vector<TomlValue>>()) {
+    require_input(!bare || value.find(',') == std::string::npos,
+                  "{}: a list of several words stands in brackets: {}=[{}]", place, path, value);
+    const bool number_as_word = key->takes_words() && !parsed->as<std::string>();
+    parsed = TomlValue{
+        std::vector<TomlValue>{number_as_word ? *parse_toml_value(toml_string(value)) : *parsed}, 1};
   }
   require_input(parsed.has_value(), "{}: the value is not TOML", place);
   try {
