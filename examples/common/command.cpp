@@ -8,6 +8,7 @@
 #include <boost/program_options.hpp>
 #include <fmt/format.h>
 
+#include "examples/common/misplaced.h"
 #include "examples/common/pages.h"
 #include "examples/common/voice.h"
 #include "framework/check.h"
@@ -129,6 +130,7 @@ bool Command::parse() {
     throw InputError(fmt::format("{}: {}", name(), one_line(error.what(), 200)));
   }
   take(words);
+  check_kind_of_word(*this);
   check_words();
   return true;
 }
