@@ -1,6 +1,7 @@
 // See csv.h.
 #include "data/csv.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "data/text_file.h"
@@ -69,24 +70,23 @@ bool CsvReader::next() {
   if (at_ >= text_.size()) return false;
   line_ = next_line_;
   quoted_.clear();
-  for (std::size_t column = 0;; ++column) {
-    if (column == cells_.size()) cells_.emplace_back();
-    cells_[column].clear();
+  std::size_t column = 0;
+  for (bool goes_on = true; goes_on; ++column) {
+    const bool kept = column < kept_;
+    if (kept && column == cells_.size()) cells_.emplace_back();
+    std::string& cell = kept ? cells_[column] : beyond_;
+    cell.clear();
     skip_blanks();
-    quoted_.push_back(at_ < text_.size() && text_[at_] == '"');
-    if (quoted_.back()) {
-      read_quoted(cells_[column], column + 1);
-    } else {
-      read_plain(cells_[column], column + 1);
-    }
-    const bool goes_on = at_ < text_.size() && text_[at_] == separator_;
+    const bool quoted = at_ < text_.size() && text_[at_] == '"';
+    if (kept) quoted_.push_back(quoted);
+    quoted ? read_quoted(cell, column + 1) : read_plain(cell, column + 1);
+    goes_on = at_ < text_.size() && text_[at_] == separator_;
     next_line_ += at_ < text_.size() && text_[at_] == '\n';
     ++at_;
-    if (!goes_on) {
-      cells_.resize(column + 1);
-      return true;
-    }
   }
+  cells_.resize(std::min(column, kept_));
+  count_ = static_cast<int64_t>(column);
+  return true;
 }
 
 }  // namespace unroll

@@ -14,17 +14,24 @@ namespace unroll {
 
 class CsvReader {
  public:
+  // A row may have more cells than that: they are counted, and the header of a series is refused.
+  static constexpr std::size_t most_columns = 1 << 20;
+
   // The text must outlive the reader; `origin` names it in errors. InputError: nothing but blanks, not UTF-8.
   CsvReader(std::string_view text, std::string origin, char separator = ',');
 
   // The next row into cells() and line(); false at the end. InputError with line and column (a cell's number,
   // from 1): a quote that is not closed, stands inside a cell without quotes, or is followed by text.
   bool next();
-  const std::vector<std::string>& cells() const { return cells_; }
-  const std::vector<bool>& quoted() const { return quoted_; }  // by cell: it stands in quotes
-  int64_t line() const { return line_; }  // the row's first, from 1
+  const std::vector<std::string>& cells() const { return cells_; }  // those that are kept
+  const std::vector<bool>& quoted() const { return quoted_; }       // by cell: it stands in quotes
+  int64_t count() const { return count_; }  // of the row's cells, also of those that are not kept
+  int64_t line() const { return line_; }    // the row's first, from 1
+  // From the next row on so many cells of each are kept, and those beyond only counted.
+  void keep(std::size_t cells) { kept_ = cells; }
 
   const std::string& origin() const { return origin_; }
+  char separator() const { return separator_; }
 
  private:
   void skip_blanks();
@@ -34,7 +41,10 @@ class CsvReader {
   std::string origin_;
   char separator_;
   std::vector<std::string> cells_;
-  std::vector<bool> quoted_;
+  std::vector<bool> quoted_;  // by cell: it stands in quotes
+  std::string beyond_;        // a cell that is not kept
+  std::size_t kept_ = most_columns + 1;
+  int64_t count_ = 0;
   std::size_t at_ = 0;     // the next byte
   int64_t line_ = 0;       // of the row in cells_
   int64_t next_line_ = 1;  // of the next byte

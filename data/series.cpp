@@ -17,7 +17,7 @@ namespace unroll {
 int Series::channel(std::string_view name) const {
   const auto found = std::find(channels.begin(), channels.end(), name);
   require_input(found != channels.end(), "{}: there is no channel '{}'{}", origin, one_line(name),
-                did_you_mean(nearest(name, channels)));
+                which_was_meant(name, channels));
   return static_cast<int>(found - channels.begin());
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,11 +18,12 @@ enum class Missing : uint8_t {
   previous,    // the last value before it
   interpolate  // on the line between its neighbours: looks ahead, so a forecast from there knows too much
 };
-// What to do about times further apart than one and a half steps.
+// What to do about times that are not a step apart: further than one and a half, or nearer than two thirds.
 enum class Gaps : uint8_t { error, allow /* rows are taken as if evenly spaced; a note says where */ };
 
 struct SeriesOptions {
-  // The column of times; "": the first one if it holds dates, else none.
+  // The column of times; "": the first column if it holds dates or whole numbers that are dates (form_of_numbers), else
+  // the only one that holds dates, else none.
   std::string time = {};
   std::string usual_time = {};  // with no `time`: the column of times where the file has one of this name
   // In this order; none named: every other column, as the file has them.
@@ -32,9 +34,12 @@ struct SeriesOptions {
   std::vector<std::string> known = {};
   // A column of 0 and 1 to be detected, taken in addition to `channels`.
   std::string label = {};
+  // "column=word": the rows that have the word in that column; "": all.
+  std::string only = {};
   Missing missing = Missing::error;
   Gaps gaps = Gaps::error;
   char separator = ',';
+  std::optional<TimeStep> step = {};  // that the rows must be apart, where there are times
   // The file of a trained model, if the options are its own: messages name it, and advise none to be changed.
   std::string model = {};
 };
@@ -70,7 +75,9 @@ Series make_series(std::vector<std::string> names, std::vector<double> values);
 // header, that end with a separator; numbers of rows that are not whole or do not ascend; a name that is
 // empty, repeated, or has a control character; an unknown channel (with the nearest); a row with more or
 // fewer cells than the header; a cell that is no number, infinite or missing; a label other than 0 and 1;
-// times that cannot be read, descend, repeat themselves or leave gaps.
+// times that cannot be read, descend, repeat themselves, are not a step apart, or are apart by another step than asked
+// for; rows of several series; more than 1,048,576 columns; a first column of whole numbers that ascend, of which it is
+// not sure whether it is the time, unless the options name it.
 Series load_series(const std::filesystem::path& path, const SeriesOptions& options = {});
 Series parse_series(std::string_view text, const std::string& origin, const SeriesOptions& options = {});
 

@@ -2,7 +2,7 @@
 #include "data/series_columns.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -49,24 +49,21 @@ bool count_up(const std::vector<std::string>& names) {
 // above one without. `below` are the cells of the next row, of which the first `unnamed` have no name.
 void require_names(const CsvReader& csv, const Row& names, const Row& below, std::size_t unnamed,
                    const SeriesOptions& options) {
-  const auto is_named = [&](const std::string& name) {
-    const auto is_in = [&](const std::vector<std::string>& all) {
-      return std::find(all.begin(), all.end(), name) != all.end();
-    };
-    return name == options.time || name == options.label || is_in(options.channels) || is_in(options.known);
-  };
+  std::unordered_set<std::string> named(options.channels.begin(), options.channels.end());
+  named.insert(options.known.begin(), options.known.end());
+  named.insert({options.time, options.label});
   const auto is_quoted_alone = [&](std::size_t i) {
     const std::size_t under = i + unnamed;
     return names.quoted[i] && !says_missing(names.cells[i]) && under < below.cells.size() &&
            !below.quoted[under] && !says_missing(below.cells[under]);
   };
   for (std::size_t i = 0; i < names.cells.size(); ++i) {
-    if (!reads_as_value(names.cells[i]) || is_named(names.cells[i]) || is_quoted_alone(i)) return;
+    if (!reads_as_value(names.cells[i]) || named.contains(names.cells[i]) || is_quoted_alone(i)) return;
   }
   throw InputError(
       fmt::format("{}:1: the first line must name the columns; '{}' is a value, as are all in it{}",
                   csv.origin(), one_line(names.cells[0]),
-                  options.model.empty() ? "; if they are names, naming one in channels says so" : ""));
+                  options.model.empty() ? "; if they are names, naming one in data.channels says so" : ""));
 }
 
 // A first column without a name holds dates, and is called "time", or numbers the rows.
@@ -87,7 +84,7 @@ void name_first_column(SeriesColumns& columns, const CsvReader& csv, const Row& 
 
 // The header is the reader's first row; `first` the row after it, without cells if there is none.
 SeriesColumns read_header(const CsvReader& csv, Row header, const Row& first, const SeriesOptions& options) {
-  const bool one_short = first.cells.size() == header.cells.size() + 1;
+  const bool one_short = csv.count() == static_cast<int64_t>(header.cells.size()) + 1 && !first.cells.empty();
   require_input(!one_short || !first.cells.back().empty() || first.quoted.back(),
                 "{}:{}: the row ends with a separator and the header does not: the row has {} cells, the "
                 "header {}",
@@ -102,27 +99,76 @@ SeriesColumns read_header(const CsvReader& csv, Row header, const Row& first, co
   SeriesColumns columns;
   columns.names = std::move(header.cells);
   if (unnamed) name_first_column(columns, csv, first);
-  std::unordered_map<std::string, std::size_t> seen;
   for (std::size_t i = 0; i < columns.names.size(); ++i) {
     const std::size_t place = i + 1 + static_cast<std::size_t>(columns.skipped);
     require_input(!columns.names[i].empty(), "{}:1: column {} has no name", csv.origin(), place);
-    const auto [first, is_new] = seen.emplace(columns.names[i], place);
+    const auto [same, is_new] = columns.places.emplace(columns.names[i], static_cast<int>(i));
     require_input(is_new, "{}:1: column {} is named '{}', as column {} is", csv.origin(), place,
-                  one_line(columns.names[i]), first->second);
+                  one_line(columns.names[i]), same->second + 1 + columns.skipped);
   }
   return columns;
 }
 
-int find_column(const CsvReader& csv, const SeriesColumns& columns, std::string_view name,
+int find_column(const CsvReader& csv, const SeriesColumns& columns, const std::string& name,
                 const SeriesOptions& options) {
-  const auto found = std::find(columns.names.begin(), columns.names.end(), name);
-  if (found != columns.names.end()) return static_cast<int>(found - columns.names.begin());
+  if (const auto found = columns.places.find(name); found != columns.places.end()) return found->second;
   if (!options.model.empty() && name != options.time)
     throw InputError(fmt::format("{}: its columns are {}; the model of {} was trained on {}", csv.origin(),
                                  one_line(fmt::format("{}", fmt::join(columns.names, ", "))), options.model,
                                  one_line(fmt::format("{}", fmt::join(options.channels, ", ")))));
   throw InputError(fmt::format("{}: there is no column '{}'{}", csv.origin(), one_line(name),
-                               did_you_mean(nearest(name, columns.names))));
+                               which_was_meant(name, columns.names)));
+}
+
+// The column of times, where no option names it: the first one, or else the only one, that holds dates and is read for
+// nothing else. `first` are the cells of the first row.
+void find_times(SeriesColumns& columns, const CsvReader& csv, const std::vector<std::string>& first,
+                const SeriesOptions& options) {
+  const auto skipped = static_cast<std::size_t>(columns.skipped);
+  const auto is_asked_for = [&](const std::string& name) {
+    return name == options.label ||
+           std::find(options.channels.begin(), options.channels.end(), name) != options.channels.end();
+  };
+  std::vector<int> dated;
+  for (std::size_t i = 0; i < columns.names.size() && i + skipped < first.size(); ++i)
+    if (is_date(first[i + skipped]) && (i == 0 || !is_asked_for(columns.names[i])))
+      dated.push_back(static_cast<int>(i));
+  for (std::size_t i = 0; dated.empty() && i < columns.names.size() && i + skipped < first.size(); ++i) {
+    const std::string& cell = first[i + skipped];
+    if (parse_number(cell) || !looks_like_a_date(cell) || is_asked_for(columns.names[i])) continue;
+    columns.notes.push_back(
+        fmt::format("column {} ('{}') may hold times, but '{}' is not read as one: rows are numbered",
+                    i + skipped + 1, one_line(columns.names[i]), one_line(cell)));
+    return;
+  }
+  if (dated.empty()) return;
+  const auto name = [&](std::size_t k) {
+    return one_line(columns.names[static_cast<std::size_t>(dated[k])]);
+  };
+  columns.time = dated[0];
+  // A model without times may be given a file that has some.
+  if (dated[0] == 0) return;
+  if (!options.model.empty()) return void(columns.time = -1);
+  if (dated.size() > 1)
+    throw InputError(
+        fmt::format("{}: columns '{}' and '{}' hold dates: data.time = \"{}\" makes one the time",
+                    csv.origin(), name(0), name(1), name(0)));
+  columns.notes.push_back(fmt::format("column {} ('{}') holds dates, and is taken as the time (data.time)",
+                                      dated[0] + columns.skipped + 1, name(0)));
+}
+
+// The column and the word of options.only.
+void find_rows(SeriesColumns& columns, const CsvReader& csv, const SeriesOptions& options) {
+  if (options.only.empty()) return;
+  const std::size_t equals = std::min(options.only.find('='), options.only.size());
+  const std::string name = options.only.substr(0, equals);
+  require_input(equals < options.only.size(), "data.only = \"{}\": write column=word",
+                one_line(options.only));
+  const auto found = columns.places.find(name);
+  require_input(found != columns.places.end(), "{}: there is no column '{}' for data.only = \"{}\"{}",
+                csv.origin(), one_line(name), one_line(options.only), which_was_meant(name, columns.names));
+  columns.only = found->second;
+  columns.only_word = options.only.substr(equals + 1);
 }
 
 // One column whose cells all hold another separator: that is meant.
@@ -137,7 +183,7 @@ void require_separated(const SeriesColumns& columns, const CsvReader& csv,
     throw InputError(
         fmt::format("{}:1: one column, '{}'; {}", csv.origin(), one_line(name),
                     options.model.empty()
-                        ? fmt::format("separator = \"{}\" makes several of it", text(other))
+                        ? fmt::format("data.separator = \"{}\" makes several of it", text(other))
                         : fmt::format("the model of {} reads files with '{}' between the cells, not '{}'",
                                       options.model, text(options.separator), text(other))));
   }
@@ -147,28 +193,30 @@ void require_separated(const SeriesColumns& columns, const CsvReader& csv,
 void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std::string>& first,
             const SeriesOptions& options) {
   require_separated(columns, csv, first, options);
+  find_rows(columns, csv, options);
   if (!options.time.empty()) {
     columns.time = find_column(csv, columns, options.time, options);
-  } else if (const auto usual = std::find(columns.names.begin(), columns.names.end(), options.usual_time);
-             usual != columns.names.end()) {
-    columns.time = static_cast<int>(usual - columns.names.begin());
-  } else if (static_cast<int>(first.size()) > columns.skipped) {
-    if (is_date(first[static_cast<std::size_t>(columns.skipped)])) columns.time = 0;
+  } else if (const auto usual = columns.places.find(options.usual_time); usual != columns.places.end()) {
+    columns.time = usual->second;
+  } else {
+    find_times(columns, csv, first, options);
   }
   const int label = options.label.empty() ? -1 : find_column(csv, columns, options.label, options);
   require_input(label < 0 || label != columns.time, "{}: column '{}' cannot be both the times and the label",
                 csv.origin(), one_line(options.label));
+  std::vector<bool> is_chosen(columns.names.size());
   for (const std::string& name : options.channels) {
     const int column = find_column(csv, columns, name, options);
     require_input(column != columns.time, "{}: column '{}' holds the times, not a channel", csv.origin(),
                   one_line(name));
-    require_input(std::find(columns.chosen.begin(), columns.chosen.end(), column) == columns.chosen.end(),
-                  "{}: channel '{}' is asked for twice", csv.origin(), one_line(name));
+    require_input(!is_chosen[static_cast<std::size_t>(column)], "{}: channel '{}' is asked for twice",
+                  csv.origin(), one_line(name));
+    is_chosen[static_cast<std::size_t>(column)] = true;
     columns.chosen.push_back(column);
   }
   const bool every = options.channels.empty() && !options.times_alone;
   for (int i = 0; every && i < static_cast<int>(columns.names.size()); ++i) {
-    if (i != columns.time) columns.chosen.push_back(i);
+    if (i != columns.time && i != columns.only) columns.chosen.push_back(i);
   }
   if (label >= 0) {
     const auto found = std::find(columns.chosen.begin(), columns.chosen.end(), label);
@@ -189,9 +237,20 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
 
 }  // namespace
 
+std::string toml_list(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 12;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, names.size()); ++i)
+    text += fmt::format("{}\"{}\"", i ? ", " : "", one_line(names[i]));
+  return "[" + text + (names.size() > most ? ", ...]" : "]");
+}
+
 SeriesColumns read_columns(CsvReader& csv, const SeriesOptions& options) {
   csv.next();
+  require_input(csv.count() <= static_cast<int64_t>(CsvReader::most_columns),
+                "{}:1: {} columns; at most {} are read", csv.origin(), csv.count(), CsvReader::most_columns);
   const Row header{csv.cells(), csv.quoted()};
+  csv.keep(header.cells.size() + 1);  // one more than the header has may be one without a name
   const bool has_rows = csv.next();
   const Row first = has_rows ? Row{csv.cells(), csv.quoted()} : Row{};
   SeriesColumns columns = read_header(csv, header, first, options);

@@ -1,7 +1,10 @@
 // Which columns the file of a series has, and which of them are read.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "data/csv.h"
@@ -10,12 +13,15 @@
 namespace unroll {
 
 struct SeriesColumns {
-  std::vector<std::string> names;  // of the file's columns, without the row numbers
-  int skipped = 0;                 // 1 if row numbers stand before them
-  int time = -1;                   // indices into `names`; -1: none
-  std::vector<int> chosen;         // by channel of the series
-  int label = -1;                  // the channel that is the label; -1: none
-  std::vector<std::string> notes;  // on a first column without a name
+  std::vector<std::string> names;               // of the file's columns, without the row numbers
+  int skipped = 0;                              // 1 if row numbers stand before them
+  int time = -1;                                // indices into `names`; -1: none
+  std::vector<int> chosen;                      // by channel of the series
+  int label = -1;                               // the channel that is the label; -1: none
+  int only = -1;                                // the column that says which rows are read; -1: all are
+  std::string only_word;                        // which it must hold
+  std::unordered_map<std::string, int> places;  // of `names`
+  std::vector<std::string> notes;               // on a first column without a name
 
   // The place of that column in the reader's row, for messages: file, line, column and name.
   std::string where(const CsvReader& csv, int column) const;
@@ -24,5 +30,13 @@ struct SeriesColumns {
 // Reads the header, and leaves the reader at the row below it, which says what the header means. InputError,
 // as load_series has it: no header, no rows, names that are empty, repeated or unknown.
 SeriesColumns read_columns(CsvReader& csv, const SeriesOptions& options);
+
+// Names as a recipe lists them, of a long list the first ones: ["load", "noise"]
+std::string toml_list(const std::vector<std::string>& names);
+
+// The rows of several series, in one file: which column names them, and how to read one of them. None if the times
+// ascend, or no column makes them.
+std::optional<std::string> several_series(std::string_view text, const SeriesColumns& columns,
+                                          const CsvReader& csv, const SeriesOptions& options);
 
 }  // namespace unroll

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -13,41 +12,53 @@
 namespace unroll {
 namespace {
 
-std::string duration(TimeForm form, int64_t count) {
-  if (form == TimeForm::number) return fmt::format("{}", count);
-  if (form != TimeForm::date_time)
-    return fmt::format("{} {}{}", count, form == TimeForm::month ? "month" : "day", count == 1 ? "" : "s");
-  constexpr int64_t second = 1'000'000;
-  if (count % (3600 * second) == 0) return fmt::format("{} h", count / (3600 * second));
-  if (count % (60 * second) == 0) return fmt::format("{} min", count / (60 * second));
-  return fmt::format("{} s", static_cast<double>(count) / static_cast<double>(second));
+// A model's rows and those of a file are a step apart, the same one.
+void take_step_of_model(Series& series, const SeriesOptions& options) {
+  Times& times = series.times;
+  const TimeStep& model = *options.step;
+  const auto step = same_step(times.form, times.at, model, times.step);
+  require_input(step.has_value(), "{}{} rows are {}, those of {} {}", options.model,
+                options.model.empty() ? "the first file's" : ": the model's", apart_text(model),
+                series.origin, apart_text(times.step));
+  times.step = *step;
 }
 
 }  // namespace
 
-void find_step(Series& series, const SeriesOptions& options) {
+void settle_step(Series& series, const SeriesOptions& options) {
   Times& times = series.times;
-  if (times.at.size() < 2) return;
-  std::map<int64_t, int64_t> counts;
-  for (std::size_t i = 1; i < times.at.size(); ++i) ++counts[times.at[i] - times.at[i - 1]];
-  times.step = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
-                 return a.second < b.second;
-               })->first;
-  times.find_months();
-  int64_t found = 0;
+  if (series.time_name.empty()) return;
+  const FoundStep found = find_step(times.form, times.at);
+  times.step = found.step;
+  if (options.step && options.step->unit != TimeStep::Unit::unknown) {
+    take_step_of_model(series, options);
+  } else if (!options.step && !options.model.empty() && times.step.unit != TimeStep::Unit::unknown) {
+    series.notes.push_back(fmt::format("{} does not say how far apart its rows are: taken from {}, {}",
+                                       options.model, series.origin, to_text(times.step)));
+  }
+  if (times.step == found.step)
+    series.notes.insert(series.notes.end(), found.notes.begin(), found.notes.end());
+  int64_t uneven = 0;
   std::string first;
   for (std::size_t i = 1; i < times.at.size(); ++i) {
-    const int64_t difference = times.at[i] - times.at[i - 1];
-    if (2 * difference <= 3 * times.step || ++found > 1) continue;
-    first = fmt::format("{} after {}, where rows are {} apart", duration(times.form, difference),
-                        series.times.text(static_cast<int64_t>(i) - 1), duration(times.form, times.step));
-    require_input(options.gaps == Gaps::allow, "{}:{}: a gap of {}{}", series.origin, series.lines[i], first,
-                  options.model.empty() ? "; gaps = \"allow\" takes the rows as they come" : "");
+    const int64_t before = times.at[i - 1], now = times.at[i];
+    const double steps = steps_between(times.form, before, now, times.step);
+    if ((3 * steps >= 2 && 2 * steps <= 3) || ++uneven > 1) continue;
+    constexpr int64_t hour = 3'600'000'000;
+    const bool clock = times.form == TimeForm::date_time && !times.utc && times.step.count <= hour &&
+                       now - before == times.step.count + hour;
+    first =
+        fmt::format("{} after {}, where rows are {}{}", difference_text(times.form, before, now, times.step),
+                    to_text({times.form, before}), apart_text(times.step),
+                    clock ? "; where clocks are set forward, times with an offset (+01:00) have no gap" : "");
+    require_input(options.gaps == Gaps::allow, "{}:{}: {}{}{}", series.origin, series.lines[i],
+                  steps > 1 ? "a gap of " : "", first,
+                  options.model.empty() ? "; data.gaps = \"allow\" takes the rows as they come" : "");
     first = fmt::format("line {}: {}", series.lines[i], first);
   }
-  if (found > 0)
+  if (uneven > 0)
     series.notes.push_back(
-        fmt::format("{} gap{} in the times; the first, {}", found, found == 1 ? "" : "s", first));
+        fmt::format("{} gap{} in the times; the first, {}", uneven, uneven == 1 ? "" : "s", first));
 }
 
 void fill_in(Series& series, Missing missing) {

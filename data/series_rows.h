@@ -5,8 +5,9 @@
 
 namespace unroll {
 
-// Measures the step between rows, and looks for gaps: an InputError with the line, or a note.
-void find_step(Series& series, const SeriesOptions& options);
+// Finds the step between rows, and looks for rows that are not a step apart: an InputError with the line, or a note.
+// InputError, naming both, if it is not the step that the options ask for.
+void settle_step(Series& series, const SeriesOptions& options);
 
 // Fills in the values that are NaN, with a note. InputError with the line where there is nothing to fill one
 // in from.

@@ -50,11 +50,12 @@ SeriesWindows::SeriesWindows(const Series& series, const Scaling& scaling, const
   fill_in_channels(series, options_);
   require(static_cast<int>(scaling.scale.size()) == series.width(),
           "windows: a scaling of {} channels for {}", scaling.scale.size(), series.width());
+  std::vector<bool> is_read(static_cast<std::size_t>(series.width()));
+  for (const int input : options_.inputs) is_read[static_cast<std::size_t>(input)] = true;
   for (const int target : options_.targets) {
-    const bool read = std::count(options_.inputs.begin(), options_.inputs.end(), target) > 0;
-    require(options_.lead > 0 || !read,
-            "windows: with a lead of 0, channel '{}' would be read and predicted at once",
-            one_line(series.channels[static_cast<std::size_t>(target)]));
+    if (options_.lead == 0 && is_read[static_cast<std::size_t>(target)])
+      throw Error(fmt::format("windows: with a lead of 0, channel '{}' would be read and predicted at once",
+                              one_line(series.channels[static_cast<std::size_t>(target)])));
   }
   for (const Span& span : part) {
     require(0 <= span.history && span.history <= span.begin && span.end <= series.rows(),

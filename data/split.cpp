@@ -49,15 +49,12 @@ void require_shares(double train, double valid) {
 // The time as a count of the series' form; a coarser one stands for its first moment.
 int64_t count_in(const Series& series, std::string_view text) {
   const TimeForm form = series.times.form;
-  const auto time = parse_time(text);
+  const auto time = parse_time(text, form);
   require_input(time.has_value(), "'{}' is not a time, as '{}' is", one_line(text), series.times.text(0));
-  if (time->form == form) return time->count;
-  require_input(form != TimeForm::number && time->form != TimeForm::number && time->form < form,
-                "'{}' is not written as the series' times are: '{}'", one_line(text), series.times.text(0));
-  std::string finer = to_text(*time);
-  if (time->form == TimeForm::month) finer += "-01";
-  if (form == TimeForm::date_time) finer += " 00:00";
-  return parse_time(finer)->count;
+  require_input(
+      time->form == form || (form != TimeForm::number && time->form != TimeForm::number && time->form < form),
+      "'{}' is not written as the series' times are: '{}'", one_line(text), series.times.text(0));
+  return time->form == form ? time->count : in_form(*time, form).count;
 }
 
 }  // namespace

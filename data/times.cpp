@@ -6,33 +6,14 @@
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
-#include <map>
 
 #include <fmt/format.h>
 
+#include "data/calendar.h"
 #include "framework/check.h"
 
 namespace unroll {
 namespace {
-
-constexpr int64_t second = 1'000'000, day = 86'400 * second;  // in microseconds
-
-int64_t days_of(int64_t year, unsigned month, unsigned of_month) {
-  using namespace std::chrono;
-  return sys_days(std::chrono::year(static_cast<int>(year)) / std::chrono::month(month) /
-                  std::chrono::day(of_month))
-      .time_since_epoch()
-      .count();
-}
-
-int days_in_month(int64_t year, unsigned month) {
-  using namespace std::chrono;
-  const year_month_day_last last(std::chrono::year(static_cast<int>(year)),
-                                 month_day_last(std::chrono::month(month)));
-  return static_cast<int>(static_cast<unsigned>(last.day()));
-}
-
-int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
 // What is left of a text that is read from the left. A failed step makes all later ones fail.
 struct Scanner {
@@ -69,6 +50,34 @@ std::optional<Time> number(std::string_view text) {
   return Time{TimeForm::number, value};
 }
 
+// The digits 20170331 or 201703.
+std::optional<Time> from_digits(int64_t number, TimeForm form) {
+  const int64_t of_month = form == TimeForm::date ? number % 100 : 1;
+  const int64_t months = form == TimeForm::date ? number / 100 : number;
+  const int64_t year = months / 100, month = months % 100;
+  if (year < 1500 || year > 2200 || month < 1 || month > 12 || of_month < 1 ||
+      of_month > days_in_month(year, static_cast<int>(month)))
+    return std::nullopt;
+  if (form == TimeForm::month) return Time{TimeForm::month, 12 * year + month - 1, true};
+  return Time{TimeForm::date, days_of(year, static_cast<int>(month), static_cast<int>(of_month)), true};
+}
+
+bool is_year(int64_t number) { return 1500 <= number && number <= 2200; }
+
+// Microseconds east of UTC, of what is left: Z, +02:00, +0200 or +02.
+std::optional<int64_t> read_offset(Scanner& scan) {
+  if (scan.accept('Z')) return 0;
+  const bool west = scan.left.starts_with('-');
+  if (!west && !scan.left.starts_with('+')) return std::nullopt;
+  scan.left.remove_prefix(1);
+  int64_t offset = scan.digits(2, 0, 23) * one_hour;
+  if (!scan.left.empty()) {
+    scan.accept(':');
+    offset += scan.digits(2, 0, 59) * 60 * one_second;
+  }
+  return west ? -offset : offset;
+}
+
 }  // namespace
 
 std::optional<Time> parse_time(std::string_view text) {
@@ -80,30 +89,69 @@ std::optional<Time> parse_time(std::string_view text) {
   if (scan.done()) return Time{TimeForm::month, 12 * year + month - 1};
   scan.expect('-');
   const int64_t of_month = scan.digits(2, 1, 31);
-  if (!scan.good) return std::nullopt;
-  const auto date = std::chrono::year(static_cast<int>(year)) /
-                    std::chrono::month(static_cast<unsigned>(month)) /
-                    std::chrono::day(static_cast<unsigned>(of_month));
-  if (!date.ok()) return std::nullopt;
-  const int64_t days = days_of(year, static_cast<unsigned>(month), static_cast<unsigned>(of_month));
+  if (!scan.good || of_month > days_in_month(year, static_cast<int>(month))) return std::nullopt;
+  const int64_t days = days_of(year, static_cast<int>(month), static_cast<int>(of_month));
   if (scan.done()) return Time{TimeForm::date, days};
 
   if (!scan.accept('T')) scan.expect(' ');
-  int64_t moment = days * day + scan.digits(2, 0, 23) * 3600 * second;
+  int64_t moment = days * one_day + scan.digits(2, 0, 23) * one_hour;
   scan.expect(':');
-  moment += scan.digits(2, 0, 59) * 60 * second;
+  moment += scan.digits(2, 0, 59) * 60 * one_second;
   if (scan.accept(':')) {
-    moment += scan.digits(2, 0, 59) * second;
+    moment += scan.digits(2, 0, 59) * one_second;
     if (scan.accept('.')) {
-      scan.good = scan.good && !scan.left.empty();
-      for (int64_t unit = second / 10; unit > 0 && scan.good && !scan.left.empty() && scan.left != "Z";
-           unit /= 10)
+      const auto is_digit = [&] { return !scan.left.empty() && scan.left[0] >= '0' && scan.left[0] <= '9'; };
+      scan.good = scan.good && is_digit();
+      for (int64_t unit = one_second / 10; unit > 0 && scan.good && is_digit(); unit /= 10)
         moment += unit * scan.digits(1, 0, 9);
     }
   }
-  scan.accept('Z');
-  if (!scan.done()) return std::nullopt;
-  return Time{TimeForm::date_time, moment};
+  const auto offset = read_offset(scan);
+  moment -= offset.value_or(0);
+  if (!scan.done() || moment < days_of(1, 1, 1) * one_day || moment >= days_of(10'000, 1, 1) * one_day)
+    return std::nullopt;
+  return Time{.form = TimeForm::date_time,
+              .count = moment,
+              .utc = offset.has_value(),
+              .offset = offset.value_or(0) != 0};
+}
+
+std::optional<Time> parse_time(std::string_view text, TimeForm beside) {
+  const auto time = parse_time(text);
+  if (!time || time->form != TimeForm::number || beside == TimeForm::number) return time;
+  if (is_year(time->count)) return Time{TimeForm::year, 12 * time->count};
+  if (const auto date = from_digits(time->count, TimeForm::date)) return date;
+  if (const auto month = from_digits(time->count, TimeForm::month)) return month;
+  return time;
+}
+
+TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string_view name) {
+  std::string word(name);
+  for (char& c : word)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
+  const auto says = [&](std::initializer_list<const char*> parts) {
+    return std::any_of(parts.begin(), parts.end(),
+                       [&](const char* part) { return word.find(part) != std::string::npos; });
+  };
+  const auto each_is = [&](TimeForm form) {
+    return std::all_of(numbers.begin(), numbers.end(),
+                       [&](int64_t number) { return from_digits(number, form).has_value(); });
+  };
+  if (numbers.empty()) return TimeForm::number;
+  if (each_is(TimeForm::date)) return TimeForm::date;
+  if (each_is(TimeForm::month)) {
+    bool passes = false;
+    for (std::size_t i = 1; i < numbers.size(); ++i)
+      passes = passes || (numbers[i - 1] % 100 == 12 && numbers[i] == numbers[i - 1] + 89);
+    if (passes || says({"month", "date", "period", "yyyymm"})) return TimeForm::month;
+  }
+  if (!std::all_of(numbers.begin(), numbers.end(), is_year)) return TimeForm::number;
+  bool even = numbers.size() > 1;
+  for (std::size_t i = 2; i < numbers.size(); ++i)
+    even = even && numbers[i] - numbers[i - 1] == numbers[1] - numbers[0];
+  const bool is_named = says({"year"}) || word == "yr" ||
+                        (even && (says({"date", "time", "period"}) || word == "ds" || word == "t"));
+  return is_named ? TimeForm::year : TimeForm::number;
 }
 
 CalendarTime calendar_of(const Time& time) {
@@ -111,24 +159,43 @@ CalendarTime calendar_of(const Time& time) {
   require(time.form != TimeForm::number, "calendar: rows are numbered, not dated");
   CalendarTime result;
   int64_t days = time.count, rest = 0;
-  if (time.form == TimeForm::month) {
-    days = days_of(floor_div(time.count, 12),
-                   static_cast<unsigned>(time.count - 12 * floor_div(time.count, 12)) + 1, 1);
+  if (time.form == TimeForm::month || time.form == TimeForm::year) {
+    require(std::abs(time.count) < 12 * 30'000, "calendar: a time beyond the year 30000");
+    days = days_of({time.count, 1});
   } else if (time.form == TimeForm::date_time) {
-    days = floor_div(time.count, day);
-    rest = (time.count - days * day) / second;
+    days = floor_div(time.count, one_day);
+    rest = (time.count - days * one_day) / one_second;
   }
   require(std::abs(days) < 11'000'000, "calendar: a time beyond the year 30000");
-  const sys_days date{std::chrono::days(days)};
-  const year_month_day ymd(date);
+  const year_month_day ymd{sys_days{std::chrono::days{days}}};
   result.year = static_cast<int>(ymd.year());
   result.month = static_cast<int>(static_cast<unsigned>(ymd.month()));
   result.day = static_cast<int>(static_cast<unsigned>(ymd.day()));
-  result.weekday = static_cast<int>(std::chrono::weekday(date).iso_encoding()) - 1;
+  result.weekday = weekday_of(days);
   result.day_of_year = static_cast<int>(days - days_of(result.year, 1, 1)) + 1;
   result.hour = static_cast<int>(rest / 3600);
   result.minute = static_cast<int>(rest / 60 % 60);
   result.second = static_cast<int>(rest % 60);
+  return result;
+}
+
+Time in_form(const Time& time, TimeForm form) {
+  require((form == TimeForm::number) == (time.form == TimeForm::number), "times: a number is no date");
+  Time result = time;
+  result.form = form;
+  if (time.form == form) return result;
+  const auto months = [](TimeForm f) { return f == TimeForm::year || f == TimeForm::month; };
+  int64_t days = time.count;  // of dates
+  if (time.form == TimeForm::date_time) days = floor_div(time.count, one_day);
+  if (months(time.form)) {
+    result.count = months(form) ? time.count : days = days_of({time.count, 1});
+  } else if (months(form)) {
+    result.count = month_day(days).month;
+  } else {
+    result.count = days;
+  }
+  if (form == TimeForm::year) result.count = 12 * floor_div(result.count, 12);
+  if (form == TimeForm::date_time) result.count = days * one_day;
   return result;
 }
 
@@ -159,56 +226,25 @@ bool looks_like_a_date(std::string_view text) {
 std::string to_text(const Time& time) {
   if (time.form == TimeForm::number) return fmt::format("{}", time.count);
   const CalendarTime c = calendar_of(time);
-  std::string text = fmt::format("{:04}-{:02}", c.year, c.month);
+  const char* dash = time.compact ? "" : "-";
+  std::string text = fmt::format("{:04}", c.year);
+  if (time.form == TimeForm::year) return text;
+  text += fmt::format("{}{:02}", dash, c.month);
   if (time.form == TimeForm::month) return text;
-  text += fmt::format("-{:02}", c.day);
+  text += fmt::format("{}{:02}", dash, c.day);
   if (time.form == TimeForm::date) return text;
   text += fmt::format(" {:02}:{:02}:{:02}", c.hour, c.minute, c.second);
-  const int64_t fraction = time.count - floor_div(time.count, second) * second;
-  return fraction ? text + fmt::format(".{:06}", fraction) : text;
-}
-
-void Times::find_months() {
-  months = 0;
-  month_ends = false;
-  const bool has_days = form == TimeForm::date || form == TimeForm::date_time;
-  if (!has_days || at.size() < 2) return;
-  const int64_t unit = form == TimeForm::date ? 1 : day;
-  const auto time_of_day = [&](int64_t count) { return count - floor_div(count, unit) * unit; };
-  const CalendarTime first = calendar(0);
-  bool same_day = first.day <= 28, last_day = true;
-  int64_t before = 0;
-  std::map<int64_t, int64_t> counts;
-  for (std::size_t row = 0; row < at.size(); ++row) {
-    const CalendarTime now = calendar(static_cast<int64_t>(row));
-    same_day = same_day && now.day == first.day;
-    last_day = last_day && now.day == days_in_month(now.year, static_cast<unsigned>(now.month));
-    if ((!same_day && !last_day) || time_of_day(at[row]) != time_of_day(at[0])) return;
-    const int64_t month = 12 * now.year + now.month - 1;
-    if (row > 0) ++counts[month - before];
-    before = month;
-  }
-  months = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
-             return a.second < b.second;
-           })->first;
-  month_ends = last_day;
+  const int64_t fraction = time.count - floor_div(time.count, one_second) * one_second;
+  if (fraction) text += fmt::format(".{:06}", fraction);
+  return time.utc ? text + "Z" : text;
 }
 
 Time Times::time(int64_t row) const {
   const int64_t rows = static_cast<int64_t>(at.size()), ahead = row - (rows - 1);
   require(row >= 0 && rows > 0, "times: no row {}", row);
-  if (ahead <= 0) return {form, at[static_cast<std::size_t>(row)]};
-  require(step == 0 || ahead <= (int64_t{1} << 62) / step, "times: row {} is too far ahead", row);
-  if (months == 0) return {form, at.back() + ahead * step};
-  const CalendarTime last = calendar_of({form, at.back()});
-  const int64_t from = 12 * last.year + last.month - 1;
-  require(ahead <= (12 * 30'000 - from) / months, "times: row {} is beyond the year 30000", row);
-  const int64_t count = from + ahead * months, year = count / 12;
-  const unsigned month = static_cast<unsigned>(count % 12) + 1;
-  const int64_t days =
-      days_of(year, month, static_cast<unsigned>(month_ends ? days_in_month(year, month) : last.day));
-  if (form == TimeForm::date) return {form, days};
-  return {form, days * day + at.back() - floor_div(at.back(), day) * day};
+  Time result{.form = form, .count = 0, .compact = compact, .utc = utc};
+  result.count = ahead <= 0 ? at[static_cast<std::size_t>(row)] : time_after(form, at.back(), step, ahead);
+  return result;
 }
 
 CalendarTime Times::calendar(int64_t row) const { return calendar_of(time(row)); }

@@ -1,8 +1,8 @@
 // The times of a series' rows: read from text, checked for order, continued beyond the last row.
 //
-// A column of times has one form throughout: whole numbers, months (2017-03), dates (2017-03-31), or
-// date-times (2017-03-31 14:05, 2017-03-31T14:05:59.25Z). A time is a count of its form's unit. No zone but Z
-// is read, and no calendar but the Gregorian.
+// A column of times has one form throughout: whole numbers, years (1749), months (2017-03), dates (2017-03-31), or
+// date-times (2017-03-31 14:05, 2017-03-31T14:05:59.25Z, 2017-03-31T14:05+02:00). A time is a count of its form's
+// unit. What has an offset from UTC is read and written in UTC. No calendar but the Gregorian is read.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,35 @@
 #include <string_view>
 #include <vector>
 
-namespace unroll {
+#include "data/time_step.h"
 
-enum class TimeForm : uint8_t { number, month, date, date_time };
+namespace unroll {
 
 struct Time {
   TimeForm form = TimeForm::number;
-  int64_t count = 0;  // as it is written; months since year 0; days, microseconds since 1970
+  int64_t count = 0;  // as it is written; months since year 0 (also of a year); days, microseconds since 1970
+  bool compact = false;  // months and dates are written 201703 and 20170331
+  bool utc = false;      // a date-time had an offset from UTC, or Z
+  bool offset = false;   // that was not 0
 };
 
-// The time that the text says in one of the forms; none if it says none, or a day that no calendar has.
+// The time that the text says in one of the forms; none if it says none, or a day that no calendar has. Whole numbers
+// are numbers, also 1749 and 20170331.
 std::optional<Time> parse_time(std::string_view text);
+// The same beside times of that form: unless they are numbers, 1749 is a year, 201703 a month and 20170331 a date.
+std::optional<Time> parse_time(std::string_view text, TimeForm beside);
 std::string to_text(const Time& time);
+// The time in another form: its first moment in a finer one, what it lies in of a coarser one. Error for numbers.
+Time in_form(const Time& time, TimeForm form);
+
+// What a column of whole numbers that ascend stands for: dates, if each is one (20170331); months, if each is one and
+// they pass from a December to a January, or the name says so; years from 1500 to 2200, if the name says so and they
+// are evenly spaced, or it says "year". Else numbers.
+TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string_view name);
+
 // Those forms but for whole numbers, for messages.
-constexpr const char* forms_of_time = "2017-03, 2017-03-31 and 2017-03-31 14:05:59";
+constexpr const char* forms_of_time =
+    "2017-03, 2017-03-31, 2017-03-31 14:05:59 and 2017-03-31T14:05:59+02:00";
 // A date or a time of day in whatever form, also one that is not read: 01/31/2020, 31.1.2020, 14:05, 31 Jan 2020.
 bool looks_like_a_date(std::string_view text);
 
@@ -40,16 +55,11 @@ CalendarTime calendar_of(const Time& time);
 
 struct Times {
   TimeForm form = TimeForm::number;
+  bool compact = false, utc = false;  // as in Time
   std::vector<int64_t> at;  // by row, ascending; a series without a column of times counts its rows from 0
-  int64_t step = 1;         // the most common difference of neighbours
-  int64_t months = 0;       // the same in months, of times that keep to a day of the month; 0: of no others
-  bool month_ends = false;  // that day is the last of each month
+  TimeStep step = {.unit = TimeStep::Unit::number, .count = 1};
 
-  // Sets `months` and `month_ends` from `at`: they are of dates and date-times that all have one time of day
-  // and lie on the same day of their months, the 28th or before, or each on the last.
-  void find_months();
-  // The row's time; beyond the last row, `step` (or `months`, if it is not 0) further for each. Error: a time
-  // too far ahead.
+  // The row's time; beyond the last row, a step further for each. Error: a time too far ahead, or no step is known.
   Time time(int64_t row) const;
   std::string text(int64_t row) const { return to_text(time(row)); }
   // Error for numbers, which no calendar knows.

@@ -63,4 +63,15 @@ std::string did_you_mean(const std::string& what) {
   return what.empty() ? "" : fmt::format("; did you mean '{}'?", one_line(what));
 }
 
+std::string which_was_meant(std::string_view word, const std::vector<std::string>& candidates) {
+  if (const std::string meant = nearest(word, candidates); !meant.empty()) return did_you_mean(meant);
+  constexpr std::size_t most = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, candidates.size()); ++i)
+    text += fmt::format("{}'{}'", i ? ", " : "", one_line(candidates[i]));
+  if (text.empty()) return "";
+  return fmt::format("; there {} {}{}", candidates.size() == 1 ? "is" : "are", text,
+                     candidates.size() > most ? fmt::format(" and {} others", candidates.size() - most) : "");
+}
+
 }  // namespace unroll

@@ -19,4 +19,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 // "; did you mean 'what'?" on one line, or "" for "".
 std::string did_you_mean(const std::string& what);
 
+// "; did you mean 'count'?", or where none is near "; there are 'date', 'cnt'", of many the first ones.
+std::string which_was_meant(std::string_view word, const std::vector<std::string>& candidates);
+
 }  // namespace unroll

@@ -99,8 +99,8 @@ TEST_CASE("a series has its channels, times and lines from the file") {
 TEST_CASE("channels are chosen by name, in the order named") {
   const std::string text = "date,a,note,b\n2020-01-01,1,fine,2\n2020-01-02,3,\"so, so\",4\n";
   CHECK(parse(text, {.channels = {"b", "a"}}).values == Values{2, 1, 4, 3});
-  CHECK(lacks(refusal(text),
-              {"x.csv:2: column 3 ('note')", "'fine' is not a number", "naming the channels"}) == "");
+  CHECK(lacks(refusal(text), {"x.csv:2: column 3 ('note')", "'fine' is not a number",
+                              "naming the channels: data.channels = [\"a\", \"b\"]"}) == "");
   CHECK(lacks(refusal(text, {.channels = {"aa"}}), {"no column 'aa'", "did you mean 'a'?"}) == "");
   CHECK(lacks(refusal(text, {.time = "dat", .channels = {"a"}}), {"no column 'dat'", "'date'"}) == "");
   CHECK(lacks(refusal(text, {.channels = {"a", "a"}}), {"'a' is asked for twice"}) == "");
@@ -165,7 +165,8 @@ TEST_CASE("what stands below no name must number the rows: values there would be
   CHECK(refusal(",x\n7,5\n3,6\n") == said(3, "3") + ": it comes after 7");
   CHECK(refusal(",x\n31/01/2020,5\n") ==
         said(2, "31/01/2020") +
-            "; if it is a time: read are 2017-03, 2017-03-31 and 2017-03-31 14:05:59 alone");
+            "; if it is a time: read are 2017-03, 2017-03-31, 2017-03-31 14:05:59 and "
+            "2017-03-31T14:05:59+02:00 alone");
   CHECK(parse(",x\n-1,5\n0,6\n8,7\n").values == Values{5, 6, 7});  // a part of a table keeps its numbers
 }
 
@@ -213,7 +214,7 @@ TEST_CASE("dates in a first column without a name are the time") {
 TEST_CASE("a file without a header is refused: its first row would be lost") {
   CHECK(refusal("10.000\n11\n12\n") ==
         "x.csv:1: the first line must name the columns; '10.000' is a value, as are all in it; if they are "
-        "names, naming one in channels says so");
+        "names, naming one in data.channels says so");
   CHECK(refusal("1\n2\n", {.channels = {"x"}, .model = "best.safetensors"}) ==
         "x.csv:1: the first line must name the columns; '1' is a value, as are all in it");
   for (const std::string text :
@@ -256,8 +257,9 @@ TEST_CASE("numbers in quotes above numbers without are names") {
   for (const std::string text :
        {"\"1\",\"2\"\n\"5\",\"6\"\n", "\"1\",\"2\"\n\"5\",NA\n", "\"1\",\"2\"\n,\n", "\"1\",2\n\"5\",6\n",
         "1,2\n5,6\n", "1,2\n\"5\",\"6\"\n", "\"1\",\"2\"\n", "\"2019\",\"2020\"\n1,\"5\",\"6\"\n"}) {
-    CHECK_MESSAGE(lacks(refusal(text), {"x.csv:1: the first line must name", "naming one in channels"}) == "",
-                  text);
+    CHECK_MESSAGE(
+        lacks(refusal(text), {"x.csv:1: the first line must name", "naming one in data.channels"}) == "",
+        text);
   }
   CHECK(parse("\"1\",\"2\"\n\"5\",\"6\"\n", {.channels = {"1", "2"}}).values == Values{5, 6});
   CHECK(parse("1,2\n5,6\n", {.known = {"x", "2"}}).channels == Names{"1", "2"});
@@ -280,10 +282,10 @@ TEST_CASE("text, NaN, infinity and overflow are no values") {
 }
 
 TEST_CASE("a file whose cells are separated otherwise is refused with what separates them") {
-  CHECK(lacks(refusal("a;b\n1;2\n"), {"x.csv:1: one column, 'a;b'", "separator = \";\""}) == "");
-  CHECK(lacks(refusal("a\tb\n1\t2\n"), {"x.csv:1: one column", "separator = \"\\t\""}) == "");
+  CHECK(lacks(refusal("a;b\n1;2\n"), {"x.csv:1: one column, 'a;b'", "data.separator = \";\""}) == "");
+  CHECK(lacks(refusal("a\tb\n1\t2\n"), {"x.csv:1: one column", "data.separator = \"\\t\""}) == "");
   CHECK(lacks(refusal("a,b\n1,2\n", {.separator = ';'}),
-              {"x.csv:1: one column, 'a,b'", "separator = \",\""}) == "");
+              {"x.csv:1: one column, 'a,b'", "data.separator = \",\""}) == "");
 }
 
 TEST_CASE("missing values are filled in as asked, never with zero") {
@@ -332,13 +334,15 @@ TEST_CASE("times must be read, ascend, be different, and leave no gaps") {
   CHECK(lacks(refusal("t,x\n1,1\n2.5,2\n", {.time = "t"}),
               {"x.csv:3: column 1 ('t')", "'2.5' is not a time"}) == "");
   const std::string gap =
-      "date,x\n2020-01-01,1\n2020-01-02,2\n2020-01-03,2\n2020-01-06,3\n2020-01-07,3\n2020-01-09,3\n";
-  CHECK(lacks(refusal(gap),
-              {"x.csv:5", "a gap of 3 days after 2020-01-03", "1 day apart", "gaps = \"allow\""}) == "");
+      "date,x\n2020-01-03,1\n2020-01-04,2\n2020-01-05,2\n2020-01-08,3\n2020-01-09,3\n2020-01-11,3\n";
+  CHECK(
+      refusal(gap) ==
+      "x.csv:5: a gap of 3 days after 2020-01-05, where rows are a day apart; data.gaps = \"allow\" takes the "
+      "rows as they come");
   const Series allowed = parse(gap, {.gaps = Gaps::allow});
   CHECK(allowed.rows() == 6);
   REQUIRE(allowed.notes.size() == 1);
-  CHECK(lacks(allowed.notes[0], {"2 gaps", "line 5: 3 days after 2020-01-03"}) == "");
+  CHECK(lacks(allowed.notes[0], {"2 gaps", "line 5: 3 days after 2020-01-05"}) == "");
 }
 
 TEST_CASE("a date of another form is refused with the forms that are read") {
@@ -346,7 +350,8 @@ TEST_CASE("a date of another form is refused with the forms that are read") {
                                  "Jan-20", "14:05", "1/31/20 2:05 PM", "20200131 14:05"}) {
     CHECK(refusal("date,x\n" + date + ",1\n") == "x.csv:2: column 1 ('date'): '" + date +
                                                      "' is not a number; if it is a time: read are 2017-03, "
-                                                     "2017-03-31 and 2017-03-31 14:05:59 alone");
+                                                     "2017-03-31, 2017-03-31 14:05:59 and "
+                                                     "2017-03-31T14:05:59+02:00 alone");
     CHECK(lacks(refusal("date,x\n" + date + ",1\n", {.time = "date"}),
                 {"x.csv:2: column 1 ('date')", "'" + date + "' is not a time", "2017-03-31 14:05:59"}) == "");
   }
@@ -356,18 +361,54 @@ TEST_CASE("a date of another form is refused with the forms that are read") {
   CHECK(refusal("a,x\n4 kW,1\n", {.channels = {"a"}}) == "x.csv:2: column 1 ('a'): '4 kW' is not a number");
 }
 
+TEST_CASE("business days without a holiday have a gap there") {
+  // 2020-04-10, a Friday, was a holiday: from Thursday to Monday are two business days.
+  CHECK(
+      lacks(refusal(
+                "date,x\n2020-04-02,1\n2020-04-03,1\n2020-04-06,1\n2020-04-07,1\n2020-04-08,1\n2020-04-09,1\n"
+                "2020-04-13,1\n2020-04-14,1\n"),
+            {"x.csv:8: a gap of 2 business days after 2020-04-09", "a business day apart"}) == "");
+}
+
 TEST_CASE("a step need not be exact: jitter and months of different lengths are no gaps") {
   std::string text = "t,x\n";
   for (const char* time : {"14:17:00", "14:18:00", "14:19:00", "14:19:59", "14:21:00", "14:22:00"})
     text += fmt::format("2015-02-02 {},1\n", time);
   const Series jitter = parse(text);
-  CHECK(jitter.times.step == 60'000'000);
+  CHECK(jitter.times.step.count == 60'000'000);
   CHECK(jitter.times.text(6) == "2015-02-02 14:23:00");
   const Series months = parse("t,x\n2019-12-01,1\n2020-01-01,2\n2020-02-01,3\n2020-03-01,4\n");
-  CHECK(months.times.months == 1);
+  CHECK(to_text(months.times.step) == "a month");
   CHECK(months.times.text(4) == "2020-04-01");
   CHECK(months.times.text(13) == "2021-01-01");
-  CHECK(lacks(refusal("t,x\n2019-12-01,1\n2020-01-01,2\n2020-03-01,4\n"), {"x.csv:4", "60 days"}) == "");
+  CHECK(lacks(refusal("t,x\n2019-12-01,1\n2020-01-01,2\n2020-03-01,4\n"),
+              {"x.csv:4", "2 months", "a month apart"}) == "");
+}
+
+TEST_CASE(
+    "a row's cells beyond those of the header are counted, and not kept; a header has a million at most") {
+  CsvReader csv("a,b\n1,2,3,\"4\n5\",6\n7,8\n", "x.csv");
+  csv.next();
+  csv.keep(3);
+  csv.next();
+  CHECK(csv.cells() == Names{"1", "2", "3"});
+  CHECK(csv.quoted().size() == 3);
+  CHECK(csv.count() == 5);
+  csv.next();
+  CHECK(csv.cells() == Names{"7", "8"});
+  CHECK(csv.count() == 2);
+  CHECK(csv.line() == 4);
+  CHECK(refusal("a,b\n1,2\n" + std::string(999, ',') + "\n") ==
+        "x.csv:3: column 3 is one too many; the row has 1000 cells, the header 2");
+  const auto columns = [](std::size_t count) {
+    std::string header = "c0";
+    for (std::size_t i = 1; i < count; ++i) header += fmt::format(",c{}", i);
+    return header + "\n";
+  };
+  constexpr std::size_t most = CsvReader::most_columns;
+  CHECK(most == 1'048'576);
+  CHECK(refusal(columns(most)) == "x.csv: there are no rows below the header");
+  CHECK(refusal(columns(most + 1)) == "x.csv:1: 1048577 columns; at most 1048576 are read");
 }
 
 TEST_CASE("ten thousand columns are read, and one fault among them is found") {
@@ -421,7 +462,8 @@ TEST_CASE("the files that data/get-series.sh fetches are read whole") {
     int64_t count = 0;
     for (int64_t row = 0; row < series.rows(); ++row) count += series.at(row, series.label) == 1;
     CHECK(count == occupied);
-    CHECK(series.notes.size() == 1);  // the row numbers; no gap
+    REQUIRE(series.notes.size() == 2);  // the row numbers; no gap
+    CHECK(series.notes[1] == "rows are 60 s apart, give or take 1 s");
   }
   if (const auto path = file("eeg-eye-state.csv"); !path.empty()) {
     const Series series = load_series(path, {.label = "Class"});

@@ -52,7 +52,10 @@ TEST_CASE("splits by row, fraction and time") {
       parse_series("t,x\n2020-01-30,1\n2020-01-31,2\n2020-02-01,3\n2020-02-02,4\n", "x.csv");
   CHECK(text_of(split_by_time(series, "2020-01-31", "2020-02")) == "[0,1)<0 | [1,2)<0 | [2,4)<0 ");
   CHECK(text_of(split_by_time(series, "2020-02", "2020-02")) == "[0,2)<0 | | [2,4)<0 ");
-  CHECK(lacks(input_error_of([&] { split_by_time(series, "2020-02", "2021"); }), {"'2021'"}) == "");
+  CHECK(lacks(input_error_of([&] { split_by_time(series, "2020-02", "17"); }),
+              {"'17' is not written as the series' times are: '2020-01-30'"}) == "");
+  CHECK(lacks(input_error_of([&] { split_by_time(series, "2020-02", "2021"); }), {"2, 4 and 4"}) ==
+        "");  // a year is its first day
   CHECK(lacks(input_error_of([&] { split_by_time(series, "2020-02", "2021-01"); }),
               {"2, 4 and 4", "4 rows"}) == "");
   CHECK(lacks(input_error_of([&] { split_by_time(series, "soon", "2021-01"); }), {"'soon' is not a time"}) ==

@@ -59,11 +59,11 @@ Columns columns_of(const SeriesWindows& windows) {
   Columns columns{.inputs = static_cast<int>(options.inputs.size()), .calendar = 0, .targets = {}};
   const int first_of_calendar = windows.series().width() - windows.series().calendar;
   for (const int channel : options.inputs) columns.calendar += channel >= first_of_calendar;
-  for (const int target : options.targets) {
-    const auto found = std::ranges::find(options.inputs, target);
-    columns.targets.push_back(
-        found == options.inputs.end() ? -1 : static_cast<int>(found - options.inputs.begin()));
-  }
+  std::vector<int> place(static_cast<size_t>(windows.series().width()),
+                         -1);  // of each channel among the inputs
+  for (int k = columns.inputs; k-- > 0;)
+    place[static_cast<size_t>(options.inputs[static_cast<size_t>(k)])] = k;
+  for (const int target : options.targets) columns.targets.push_back(place[static_cast<size_t>(target)]);
   return columns;
 }
 

@@ -82,7 +82,10 @@ void declare_data(RecipeReader& reader, Recipe& r) {
              "a CSV file with a header, or the name of a bundled series; --csv goes before it");
   reader.key("test_files", d.test_files,
              "CSV files that are the test split, each scored by itself; looked for beside the first");
-  reader.key("time", d.time, "the column of times; \"\": the first one, if it holds dates");
+  reader.key("time", d.time,
+             "the column of times; \"\": the first column, if it holds dates, or the only one that does");
+  reader.key("only", d.only,
+             "of a file of several series: the rows of one of them, as in \"symbol=AAPL\"; \"\": all rows");
   reader.key("channels", d.channels, "the columns that are read; none named: all but time and label");
   reader.key("targets", d.targets, "the channels that are forecast; none named: all");
   reader
@@ -98,7 +101,7 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       "a cell without a value: an error; the value before it; the line between its neighbours, which looks "
       "ahead");
   reader.choice("gaps", d.gaps, {{"error", Gaps::error}, {"allow", Gaps::allow}},
-                "times further apart than the others: an error; taken as if evenly spaced");
+                "times that are not a step apart: an error; taken as if evenly spaced");
   reader.key("window", d.window, "rows that are read").at_least(1).at_most(1'000'000).unit("rows");
   reader.key("horizon", d.horizon, "rows that are forecast").at_least(1).at_most(1'000'000).unit("rows");
   reader.key("stride", d.stride, "rows from a window to the next in training; every window is scored")

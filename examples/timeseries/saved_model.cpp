@@ -38,7 +38,7 @@ std::string torch_modules(const ParameterSet& params) {
 template <class Facts>
 static auto texts_of(Facts& facts) {
   return std::array{std::pair{"time", &facts.time}, std::pair{"trend_zero", &facts.trend_zero},
-                    std::pair{"trained_to", &facts.trained_to}};
+                    std::pair{"step", &facts.step}, std::pair{"trained_to", &facts.trained_to}};
 }
 
 Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const SeriesModel& model) {
@@ -85,7 +85,10 @@ static ModelFacts facts_of(const SafetensorsFile& file) {
   require_input(facts.trained_to.empty() || parse_time(facts.trained_to),
                 "{}: training ended with '{}' in its metadata, which is no time", file.path(),
                 one_line(facts.trained_to));
-  const auto zero = parse_time(facts.trend_zero);
+  require_input(facts.step.empty() || parse_step(facts.step),
+                "{}: the time between rows is '{}' in its metadata, which says none", file.path(),
+                one_line(facts.step));
+  const auto zero = parse_time(facts.trend_zero, TimeForm::date);
   require_input(facts.trend_zero.empty() || (zero && zero->form != TimeForm::number),
                 "{}: the trend counts from '{}' in its metadata, which is no date", file.path(),
                 one_line(facts.trend_zero));
@@ -102,15 +105,14 @@ SavedModel read_saved_model(const std::filesystem::path& path) {
 
 std::optional<int64_t> ModelFacts::first_after_training(const Series& series) const {
   if (trained_to.empty()) return {};
-  const Time end = *parse_time(trained_to);
   const Times& times = series.times;
+  const Time end = *parse_time(trained_to, times.form);
   if ((times.form == TimeForm::number) != (end.form == TimeForm::number)) return {};
   // Months, dates and times of day compare as far as both are written.
+  const TimeForm coarser = std::min(times.form, end.form);
   const auto trained = [&](int64_t count) {
     if (times.form == end.form) return count <= end.count;
-    const std::string text = to_text({times.form, count});
-    const size_t length = std::min(text.size(), trained_to.size());
-    return text.substr(0, length) <= trained_to.substr(0, length);
+    return in_form({times.form, count}, coarser).count <= in_form(end, coarser).count;
   };
   return std::ranges::partition_point(times.at, trained) - times.at.begin();
 }

@@ -22,7 +22,8 @@ struct ModelFacts {
   Scaling scaling = {};   // by channel
   std::string time = {};  // the column of its times; empty: it had none, or is of an earlier version
   std::string trend_zero =
-      {};  // the time from which its trend counts; empty: no trend, or an earlier version
+      {};                 // the time from which its trend counts; empty: no trend, or an earlier version
+  std::string step = {};  // from row to row (step_code); empty: an earlier version
   // The time of the last row that trained, or its number where rows have no times. Empty: not known, as of models of
   // earlier versions and imported ones.
   std::string trained_to = {};

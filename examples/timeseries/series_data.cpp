@@ -26,6 +26,7 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved = nul
                         .channels = d.channels,
                         .known = d.targets,
                         .label = d.label,
+                        .only = d.only,
                         .missing = d.missing,
                         .gaps = d.gaps,
                         .separator = d.separator[0]};
@@ -33,6 +34,7 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved = nul
     options.channels = saved->columns();
     options.usual_time = saved->facts.time;
     options.model = saved->path.string();
+    options.step = parse_step(saved->facts.step);
     return options;
   }
   if (!options.channels.empty())
@@ -81,7 +83,7 @@ bool has_trend(const Recipe& recipe) {
 
 // The trend counts from `trend_zero`; empty: from the first row.
 Series with_calendar(const Recipe& recipe, Series series, const std::string& trend_zero = {}) {
-  if (const auto zero = parse_time(trend_zero))
+  if (const auto zero = parse_time(trend_zero, series.times.form))
     add_calendar(series, recipe.data.calendar, *zero);
   else
     add_calendar(series, recipe.data.calendar);
@@ -188,6 +190,7 @@ ModelFacts measured_facts(const Recipe& recipe, const Series& series, const Part
           .scaling = fit_scaling(series, measured, recipe.scaling.kind, notes),
           .time = series.time_name,
           .trend_zero = {},
+          .step = {},
           .trained_to = series.times.text(train.back().end - 1)};
 }
 
@@ -315,6 +318,8 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
     if (facts.first_after_training(series()).value_or(0) < end)
       facts.trained_to = series().times.text(end - 1);
   }
+  if (facts.step.empty())
+    facts.step = step_code(series().time_name.empty() ? TimeStep{} : series().times.step);
   const Scaling& scaling = facts.scaling;
   train.emplace(make_windows(recipe, series(), scaling, split.train, "train", recipe.data.stride));
   if (rows_of(split.valid) > 0) valid.emplace(make_windows(recipe, series(), scaling, split.valid, "valid"));
@@ -323,6 +328,8 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
   SeriesOptions of_test = series_options(recipe, saved);
   // In the order of the first file, to which inputs and scaling refer.
   of_test.channels.assign(series().channels.begin(), series().channels.end() - series().calendar);
+  of_test.usual_time = series().time_name;
+  if (!saved && !series().time_name.empty()) of_test.step = series().times.step;
   for (const std::string& name : recipe.data.test_files) {
     const fs::path path = file.parent_path() / name;
     const auto same_stem = [&](const std::string& other) { return fs::path(other).stem() == path.stem(); };

@@ -1,0 +1,61 @@
+// The time from one row of a series to the next: found from the times that a file has, or known from a model.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace unroll {
+
+enum class TimeForm : uint8_t { number, year, month, date, date_time };  // but for numbers, finer and finer
+
+struct TimeStep {
+  enum class Unit : uint8_t { unknown, number, microsecond, business_day, month };
+  // Where in its month a row lies: on the day `of_month`, or on the last one of a month that is shorter; on the last
+  // day; on the last, or first, day from Monday to Friday.
+  enum class Day : uint8_t { of_month, last, last_business, first_business };
+
+  Unit unit = Unit::unknown;
+  int64_t count = 0;  // so many units; days and weeks are microseconds too
+  Day day = Day::of_month;
+  int of_month = 0;  // 0: the form of the times has no days
+  int64_t jitter =
+      0;  // of numbers and microseconds: nine in ten differences are not further than that from `count`
+  // Date-times whose clock goes by an hour with the season: rows at this time of day are written an hour early
+  // (22:00 where others have 23:00: midnight in UTC, of a zone with summer time). Microseconds; -1: there are none.
+  int64_t summer = -1;
+
+  bool operator==(const TimeStep&) const = default;
+};
+
+// "a month", "a business day", "an hour", "60 s"
+std::string to_text(const TimeStep& step);
+// "a month apart", "60 s apart, give or take 5 s"
+std::string apart_text(const TimeStep& step);
+// For a file, and back: "month 1 last", "microsecond 3600000000 0". None: it says no step.
+std::string step_code(const TimeStep& step);
+std::optional<TimeStep> parse_step(std::string_view code);
+
+// The time so many steps after one. Error: the step is not known, or that is too far ahead.
+int64_t time_after(TimeForm form, int64_t at, const TimeStep& step, int64_t steps);
+// How many steps lie between two times; 1 between neighbours without a gap.
+double steps_between(TimeForm form, int64_t from, int64_t to, const TimeStep& step);
+// Differences of neighbours, beside a step: "2 months", "3 days", "an hour".
+std::string difference_text(TimeForm form, int64_t from, int64_t to, const TimeStep& step);
+
+// The step of times that ascend, and what of it could not be decided. Of fewer than two times it is unknown.
+struct FoundStep {
+  TimeStep step;
+  std::vector<std::string> notes = {};
+};
+FoundStep find_step(TimeForm form, const std::vector<int64_t>& at);
+
+// How the rows of a file go on, of which a model knows the step and the file has another: as the model's do, if that
+// explains as many of the file's differences; as the file's do, if both are equally long (the 1st and the last of each
+// month). None: they are different steps.
+std::optional<TimeStep> same_step(TimeForm form, const std::vector<int64_t>& at, const TimeStep& model,
+                                  const TimeStep& file);
+
+}  // namespace unroll
