@@ -293,3 +293,18 @@ TEST_CASE("progress: numbers for people") {
   CHECK(format_number(1e20) == "1.00e+20");
   CHECK(format_number(HUGE_VAL) == "inf");
 }
+
+TEST_CASE("scores keep their digits in every unit") {
+  // Four digits behind the point where a score is about 1; four of its own where these would be zeros; five in all above 1000.
+  CHECK(format_score(4.12344) == "4.1234");
+  CHECK(format_score(0.5) == "0.5000");
+  CHECK(format_score(87.314) == "87.31");
+  CHECK(format_score(1234.56) == "1234.6");
+  CHECK(format_score(0.0512) == "0.05120");
+  CHECK(format_score(0.00031416) == "0.0003142");
+  CHECK(format_score(3.14159e-7) == "3.142e-07");
+  CHECK(format_score(2e8) == "2.0000e+08");
+  CHECK(format_score(0) == "0");
+  CHECK(format_score(0.123456, 5) == "0.12346");
+  CHECK(format_score(std::nan("")) == "nan");
+}

@@ -342,6 +342,104 @@ TEST_CASE("a table on a terminal: numbers to the right, words to the left, no bl
         "A note.\n");
 }
 
+TEST_CASE("a table wider than its page goes on below, and breaks no number") {
+  // "name" is 4 wide and each number 6, three blanks between: two of them end at 4 + 9 + 9 = 22, a third would at 31.
+  const RunDescription::Table table{"t",
+                                    "A note.",
+                                    {"name", "a", "b", "c"},
+                                    {{"one", "1.2345", "6.7891", "2.3456"}, {"two", "", "7.8912", "3"}}};
+  CHECK(table_text(table, 22) ==
+        "name        a        b\n"
+        "one    1.2345   6.7891\n"
+        "two             7.8912\n"
+        "\n"
+        "name        c\n"
+        "one    2.3456\n"
+        "two         3\n"
+        "A note.\n");
+  CHECK(table_text(table, 31) == table_text(table));
+  for (const int columns : {1, 5, 13, 21})  // a name and a number stand together, whatever room there is
+    CHECK(lines_of(table_text(table, columns))[1] == "one    1.2345");
+}
+
+namespace {
+// What stands below an axis: the middle and the text of each, left to right.
+std::vector<std::pair<double, std::string>> x_labels(const std::string& svg, int height) {
+  std::vector<std::pair<double, std::string>> labels;
+  const std::regex label(fmt::format(
+      "<text x=\"([0-9.]+)\" y=\"{}.0\" text-anchor=\"middle\" class=\"tick\">([^<]*)<", height - 38 + 18));
+  for (std::sregex_iterator match(svg.begin(), svg.end(), label), end; match != end; ++match)
+    labels.emplace_back(std::stod((*match)[1]), (*match)[2]);
+  return labels;
+}
+}  // namespace
+
+TEST_CASE(
+    "times with hours below an axis neither overlap nor are cut, in a wide picture and in a narrow one") {
+  for (const int rows : {2, 7, 24, 60, 120})
+    for (const int width : {200, 320, 360, 600, 876, 980})
+      for (const bool seconds : {false, true}) {
+        CAPTURE(rows);
+        CAPTURE(width);
+        CAPTURE(seconds);
+        Chart chart{
+            .title = "t", .x_name = "time", .y_name = "y", .from_zero = false, .series = {{.name = "s"}}};
+        for (int i = 0; i < rows; ++i) {
+          chart.x_texts.push_back(
+              fmt::format("2020-01-{:02} {:02}:00:{:02}", 1 + i / 24, i % 24, seconds ? i % 60 : 0));
+          chart.series[0].x.push_back(i), chart.series[0].y.push_back(i % 5);
+        }
+        const auto labels = x_labels(chart_svg(chart, width, 300, "a"), 300);
+        REQUIRE(!labels.empty());
+        CHECK(labels[0].second == (seconds ? "2020-01-01 00:00:00" : "2020-01-01 00:00"));
+        // A digit of 12 pixels is 0.636 * 12 = 7.64 wide in the widest of the usual fonts, DejaVu Sans and Verdana.
+        const double half = 7.64 / 2 * static_cast<double>(labels[0].second.size());
+        for (size_t k = 0; k < labels.size(); ++k) {
+          CHECK(labels[k].first - half >= -0.06);  // places are rounded to a tenth
+          CHECK(labels[k].first + half <= width + 0.06);
+          if (k > 0) CHECK(labels[k].first - labels[k - 1].first >= 2 * half + 5);
+        }
+        if (width >= 600 && rows >= 24) CHECK(labels.size() >= 3);
+      }
+}
+
+TEST_CASE("what stands beside the y axis has room, and tells its ticks apart, in tiny and in huge units") {
+  for (const auto& [low, high] :
+       {std::pair{5.1e-7, 5.9e-7}, {1e-9, 3e-9}, {5.1e9, 5.9e9}, {123456787.0, 123456792.0}}) {
+    CAPTURE(low);
+    const Chart chart{.title = "t",
+                      .x_name = "x",
+                      .y_name = "y",
+                      .from_zero = false,
+                      .series = {{.name = "s", .x = {0, 1}, .y = {low, high}}}};
+    const std::string svg = chart_svg(chart, 600, 300, "a"), text = chart_text(chart, 60, 9);
+    const std::regex label("<text x=\"([0-9.]+)\" y=\"[0-9.]+\" text-anchor=\"end\" class=\"tick\">([^<]*)<");
+    std::vector<std::string> found;
+    for (std::sregex_iterator match(svg.begin(), svg.end(), label), end; match != end; ++match) {
+      found.push_back((*match)[2]);
+      CHECK(std::stod((*match)[1]) >= 7.64 * static_cast<double>(found.back().size()) - 1);
+    }
+    REQUIRE(found.size() >= 3);
+    CHECK(std::ranges::adjacent_find(found) == found.end());
+    // In a terminal: the first, the middle and the last line.
+    std::vector<std::string> values;
+    for (const std::string& line : lines_of(text))
+      if (const size_t bar = line.find(" |"); bar != line.npos && line.find_first_not_of(' ') < bar)
+        values.push_back(line.substr(0, bar));
+    REQUIRE(values.size() == 3);
+    CHECK(std::ranges::adjacent_find(values) == values.end());
+  }
+}
+
+TEST_CASE("a point between two gaps is drawn") {
+  const double gap = std::nan("");
+  const Chart chart{.title = "t",
+                    .x_name = "x",
+                    .y_name = "y",
+                    .series = {{.name = "s", .x = {0, 1, 2, 3, 4}, .y = {1, gap, 3, gap, gap}}}};
+  CHECK(count(chart_svg(chart, 600, 300, "a"), "<circle") == 2);
+}
+
 TEST_CASE("a profile's note says what options took of the recurrent layers' time, where there are any") {
   Profile profile;
   const auto layer = [](const char* op, const char* option) {

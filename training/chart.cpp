@@ -70,11 +70,29 @@ Axis x_axis(const Chart& chart, double left, double right) {
   return {.low = 0, .high = std::max(range.high, 1.0), .from = left, .to = right};
 }
 
-// "0.05", "250", "1.5k", "40M".
-std::string tick_text(double value) {
-  const double size = std::abs(value);
-  if (size >= 1e6) return fmt::format("{:g}M", value / 1e6);
-  return size >= 1e3 ? fmt::format("{:g}k", value / 1e3) : fmt::format("{:g}", value);
+// What font there is, is not known: a digit of the widest usual ones, DejaVu Sans and Verdana, is 0.636 of 12 units.
+double width_of_tick(std::string_view words) { return 7.7 * static_cast<double>(words.size()); }
+
+struct Tick {
+  double value;
+  std::string text;
+};
+std::vector<Tick> with_texts(const std::vector<double>& values) {
+  const double apart = values.size() > 1 ? values[1] - values[0] : 0;
+  std::vector<Tick> ticks;
+  for (const double value : values) ticks.push_back({value, tick_text(value, apart)});
+  return ticks;
+}
+std::vector<Tick> ticks_of(const Axis& axis, int about) {
+  return with_texts(axis.logarithmic ? round_log_ticks(axis.low, axis.high, about)
+                                     : round_ticks(axis.low, axis.high, about));
+}
+
+// Where the frame begins: what stands at the ticks has room beside it.
+double left_of(const std::vector<Tick>& ticks) {
+  double left = 46;
+  for (const Tick& tick : ticks) left = std::max(left, std::ceil(7 + width_of_tick(tick.text)));
+  return left;
 }
 
 std::string text(double x, double y, const char* anchor, const char* style, std::string_view words) {
@@ -102,18 +120,21 @@ class Drawing {
         id_(std::move(id)),
         right_(width - (chart.right_name.empty() ? 12 : 40)),
         bottom_(height - 38),
-        x_(x_axis(chart, left, right_)),
-        y_(y_axis(chart, bottom_, top)) {}
+        y_(y_axis(chart, bottom_, top)),
+        y_ticks_(ticks_of(y_, std::max(3, height_ / 55))),
+        left_(left_of(y_ticks_)),
+        x_(x_axis(chart, left_, right_)),
+        x_texts_(short_texts(chart.x_texts)) {}
 
   std::string svg() {
     add_axes();
     for (const Chart::Level& level : chart_.levels) {
-      svg_ += line(left, y_(level.y), right_, y_(level.y), "level");
-      occupy({left, y_(level.y)}, {right_, y_(level.y)});
+      svg_ += line(left_, y_(level.y), right_, y_(level.y), "level");
+      occupy({left_, y_(level.y)}, {right_, y_(level.y)});
     }
     svg_ += fmt::format(
         "<clipPath id=\"{}-c\"><path d=\"M{} {}H{}V{}H{}Z\"/></clipPath><g clip-path=\"url(#{}-c)\">\n", id_,
-        left, top, width_, bottom_ + 4, left, id_);
+        left_, top, width_, bottom_ + 4, left_, id_);
     if (chart_.band) add_band(*chart_.band);
     for (std::size_t i = 0; i < chart_.series.size(); ++i) add_curve(chart_.series[i], i);
     svg_ += "</g>\n";
@@ -122,43 +143,60 @@ class Drawing {
     return fmt::format(
         "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-labelledby=\"{}-t {}-d\" data-plot=\"{},{},{},{}\" "
         "data-range=\"{},{},{},{}\"{}>\n<title id=\"{}-t\">{}</title><desc id=\"{}-d\">{}</desc>\n{}</svg>\n",
-        width_, height_, id_, id_, left, top, right_, bottom_, x_.low, x_.high, y_.low, y_.high,
+        width_, height_, id_, id_, left_, top, right_, bottom_, x_.low, x_.high, y_.low, y_.high,
         y_.logarithmic ? " data-log" : "", id_, html_escaped(chart_.title), id_,
         html_escaped(chart_.description), svg_);
   }
 
  private:
-  static constexpr double left = 46, top = 26;
+  static constexpr double top = 26;
 
   void add_axes() {
-    const int rows = std::max(3, height_ / 55), columns = std::max(3, width_ / 110);
-    for (const double value :
-         y_.logarithmic ? round_log_ticks(y_.low, y_.high, rows) : round_ticks(y_.low, y_.high, rows)) {
-      svg_ += line(left, y_(value), right_, y_(value), "grid");
-      svg_ += text(left - 7, y_(value) + 4, "end", "tick", tick_text(value));
+    const int columns = std::max(3, width_ / 110);
+    for (const auto& [value, words] : y_ticks_) {
+      svg_ += line(left_, y_(value), right_, y_(value), "grid");
+      svg_ += text(left_ - 7, y_(value) + 4, "end", "tick", words);
     }
     if (!chart_.right_name.empty() && y_.logarithmic) {
-      for (const double value : round_ticks(std::log(y_.low), std::log(y_.high), rows)) {
+      for (const double value : round_ticks(std::log(y_.low), std::log(y_.high), std::max(3, height_ / 55))) {
         const double at = y_(std::exp(value));
         svg_ += line(right_, at, right_ + 4, at, "axis");
         svg_ += text(right_ + 8, at + 4, "start", "tick", tick_text(value));
       }
       svg_ += text(width_, 13, "end", "name", chart_.right_name);
     }
-    for (const double value : round_ticks(x_.low, x_.high, columns)) {
-      if (!chart_.x_texts.empty() && value != std::round(value)) continue;  // between two that have names
+    for (const auto& [value, words] : x_ticks(columns)) {
       svg_ += line(x_(value), bottom_, x_(value), bottom_ + 4, "axis");
-      svg_ +=
-          text(x_(value), bottom_ + 18, x_(value) > right_ - 12 ? "end" : "middle", "tick", x_text(value));
+      svg_ += text(middle_of({value, words}), bottom_ + 18, "middle", "tick", words);
     }
-    svg_ += line(left, bottom_, right_, bottom_, "axis");
+    svg_ += line(left_, bottom_, right_, bottom_, "axis");
     svg_ += text(0, 13, "start", "name", chart_.y_name);
     svg_ += text(right_, height_ - 4, "end", "name", chart_.x_name);
   }
 
-  std::string x_text(double value) const {
-    const auto k = static_cast<std::size_t>(std::llround(value));
-    return k < chart_.x_texts.size() ? chart_.x_texts[k] : tick_text(value);
+  // As many ticks as have room for what stands at them, about so many at most.
+  std::vector<Tick> x_ticks(int about) const {
+    std::vector<Tick> ticks = with_texts(round_ticks(x_.low, x_.high, about));
+    if (!x_texts_.empty()) {
+      std::erase_if(ticks, [](const Tick& tick) {  // between two that have names
+        return tick.value != std::round(tick.value);
+      });
+      for (auto& [value, words] : ticks)
+        if (const auto k = static_cast<std::size_t>(value); k < x_texts_.size()) words = x_texts_[k];
+    }
+    constexpr double between = 8;
+    const auto overlap = [&](const Tick& a, const Tick& b) {
+      return middle_of(b) - middle_of(a) < (width_of_tick(a.text) + width_of_tick(b.text)) / 2 + between;
+    };
+    if (std::ranges::adjacent_find(ticks, overlap) == ticks.end()) return ticks;
+    if (about > 1) return x_ticks(about - 1);
+    ticks.resize(1);
+    return ticks;
+  }
+  // Of what stands at a tick of x: below it, and within the picture.
+  double middle_of(const Tick& tick) const {
+    const double half = width_of_tick(tick.text) / 2;
+    return std::clamp(x_(tick.value), half, std::max(half, width_ - half));
   }
 
   void add_band(const Chart::Band& band) {
@@ -182,8 +220,10 @@ class Drawing {
       }
       const Point at{x_(series.x[i]), y_(series.y[i])};
       path += fmt::format("{}{:.1f} {:.1f}", joined ? 'L' : 'M', at.x, at.y);
-      if (series.points || series.x.size() == 1)
-        dots += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"/>", at.x, at.y);
+      const bool alone = !joined && (i + 1 == series.x.size() || !std::isfinite(series.y[i + 1]));
+      if (series.points || alone)
+        dots += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"/>", at.x, at.y,
+                            series.points || series.x.size() == 1 ? 3 : 2);
       occupy(joined ? last : at, at);
       last = at;
       joined = true;
@@ -211,14 +251,14 @@ class Drawing {
     std::vector<Point> places;
     for (const double above : {-11.0, 11.0})
       for (const double part : {0.0, 0.25, 0.5, 0.75, 1.0})
-        places.push_back({left + part * (right_ - left), y_(level.y) + above});
+        places.push_back({left_ + part * (right_ - left_), y_(level.y) + above});
     add_name(best_place(places, level.name), level.name, "level-name halo");
   }
 
   // Centred; moved inside the frame.
   Point inside(Point middle, std::string_view words) const {
     const double half = width_of(words) / 2;
-    return {std::clamp(middle.x, left + 4 + half, std::max(left + 4 + half, right_ - 4 - half)),
+    return {std::clamp(middle.x, left_ + 4 + half, std::max(left_ + 4 + half, right_ - 4 - half)),
             std::clamp(middle.y, top + 6, bottom_ - 8)};
   }
 
@@ -257,7 +297,11 @@ class Drawing {
   const int width_, height_;
   const std::string id_;
   const double right_, bottom_;
-  const Axis x_, y_;
+  const Axis y_;
+  const std::vector<Tick> y_ticks_;
+  const double left_;
+  const Axis x_;
+  const std::vector<std::string> x_texts_;
   std::string svg_;
   std::vector<Point> occupied_;
 };
@@ -291,10 +335,15 @@ std::string chart_json(const Chart& chart) {
           (list.empty() ? "" : ",") + (std::isfinite(value) ? fmt::format("{:.{}g}", value, digits) : "null");
     return "[" + list + "]";
   };
+  Range range;
+  for (const ChartSeries& s : chart.series)
+    for (const double y : s.y) range.add(y);
+  const int digits =
+      digits_for(std::max(std::abs(range.low), std::abs(range.high)), (range.high - range.low) / 1e5, 6);
   std::string series, result;
   for (const ChartSeries& s : chart.series)
     series += fmt::format("{}{{\"name\":{},\"x\":{},\"y\":{}}}", series.empty() ? "" : ",", string(s.name),
-                          numbers(s.x, 15), numbers(s.y, 6));  // x may be a step among millions
+                          numbers(s.x, 15), numbers(s.y, digits));  // x may be a step among millions
   // "</script>" in a name does not end the script that it stands in.
   std::string texts;
   for (const std::string& text : chart.x_texts) texts += (texts.empty() ? "" : ",") + string(text);

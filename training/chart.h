@@ -59,6 +59,13 @@ std::string chart_json(const Chart& chart);
 // A series in at most so many points: neighbours are replaced by their means.
 ChartSeries thinned(ChartSeries series, std::size_t at_most);
 
+// Digits by which numbers of that size are told apart that lie `apart` from each other; at least `least`.
+int digits_for(double size, double apart, int least);
+// What stands at an axis: "0.05", "250", "1.5k", "40M", "123.456789M"; neighbours that lie `apart` can be told apart.
+std::string tick_text(double value, double apart = 0);
+// Names of x as they stand at an axis: without the seconds, where they are 0 in all of them.
+std::vector<std::string> short_texts(std::vector<std::string> texts);
+
 // About so many round numbers (1, 2 or 5 times a power of ten apart) in [low, high].
 std::vector<double> round_ticks(double low, double high, int about);
 // The same for a logarithmic axis; 0 < low < high.

@@ -50,7 +50,6 @@ std::string chart_file(const Chart& chart, int width, int height) {
 
 std::string chart_text(const Chart& chart, int columns, int lines) {
   constexpr std::string_view marks = "o*x+#%";
-  constexpr int left = 10;  // of a value and the axis
   double low = std::numeric_limits<double>::infinity(), high = -low, last = 0;
   const auto add = [&](double x, double y) {
     if (std::isfinite(y)) low = std::min(low, y), high = std::max(high, y);
@@ -63,6 +62,16 @@ std::string chart_text(const Chart& chart, int columns, int lines) {
       add(chart.band->x[i], chart.band->low[i]), add(chart.band->x[i], chart.band->high[i]);
   if (chart.from_zero) low = std::min(low, 0.0);
   if (!(low < high)) high = low + 1;
+  const int digits = digits_for(std::max(std::abs(low), std::abs(high)), (high - low) / 10, 4);
+  const auto y_text = [&](std::size_t k) {
+    const bool labelled =
+        k == 0 || k + 1 == static_cast<std::size_t>(lines) || k == static_cast<std::size_t>(lines) / 2;
+    const double value = high - (high - low) * static_cast<double>(k) / (lines - 1);
+    return labelled ? fmt::format("{:.{}g}", value, digits) : std::string();
+  };
+  int left = 10;  // of a value and the axis
+  for (std::size_t k = 0; k < static_cast<std::size_t>(lines); ++k)
+    left = std::max(left, static_cast<int>(y_text(k).size()) + 2);
   const int width = std::max(columns - left, 10);
   const auto column = [&](double x) {
     return static_cast<std::size_t>(std::lround(x / std::max(last, 1e-12) * (width - 1)));
@@ -83,20 +92,21 @@ std::string chart_text(const Chart& chart, int columns, int lines) {
         grid[line(chart.series[s].y[i])][column(chart.series[s].x[i])] = marks[s % marks.size()];
 
   std::string text = chart.title + "\n";
-  for (std::size_t k = 0; k < grid.size(); ++k) {
-    const bool labelled = k == 0 || k + 1 == grid.size() || k == grid.size() / 2;
-    const double value = high - (high - low) * static_cast<double>(k) / (lines - 1);
-    const std::string label = labelled ? fmt::format("{:.4g}", value) : "";
-    text +=
-        fmt::format("{:>{}} |{}\n", label, left - 2, grid[k].substr(0, grid[k].find_last_not_of(' ') + 1));
-  }
+  for (std::size_t k = 0; k < grid.size(); ++k)
+    text += fmt::format("{:>{}} |{}\n", y_text(k), left - 2,
+                        grid[k].substr(0, grid[k].find_last_not_of(' ') + 1));
+  const std::vector<std::string> x_texts = short_texts(chart.x_texts);
   const auto name_of = [&](double x) {
     const auto k = static_cast<std::size_t>(std::llround(x));
-    return k < chart.x_texts.size() ? chart.x_texts[k] : fmt::format("{:.4g}", x);
+    return k < x_texts.size() ? x_texts[k] : fmt::format("{:.4g}", x);
   };
+  // Where there is no room for both, the end stands in a line of its own.
   const std::string first = name_of(0), end = name_of(last);
-  const int between = std::max(1, width - static_cast<int>(first.size()));
-  text += fmt::format("{:>{}}{}{:>{}}\n", "", left, first, end, between);
+  const bool in_one_line = static_cast<int>(first.size() + end.size()) < width;
+  const int between = in_one_line ? width - static_cast<int>(first.size()) : width;
+  text += fmt::format("{:>{}}{}", "", left, first);
+  if (!in_one_line) text += fmt::format("\n{:>{}}", "", left);
+  text += fmt::format("{:>{}}\n", end, between);
   std::string names;
   for (std::size_t s = 0; s < chart.series.size(); ++s)
     names +=

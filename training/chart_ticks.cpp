@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "training/chart.h"
 
 namespace unroll {
@@ -35,6 +37,33 @@ std::vector<double> round_log_ticks(double low, double high, int about) {
   }
   // Within a fraction of a decade a logarithm is nearly straight.
   return ticks.size() < 4 ? round_ticks(low, high, about) : ticks;
+}
+
+int digits_for(double size, double apart, int least) {
+  const auto place = [](double x) { return static_cast<int>(std::floor(std::log10(x))); };
+  if (!(size > 0) || !(apart > 0) || !std::isfinite(size)) return least;
+  return std::clamp(place(size) - place(apart) + 1, least, 15);
+}
+
+std::string tick_text(double value, double apart) {
+  const double size = std::abs(value);
+  const int digits = digits_for(size, apart, 6);
+  struct Unit {
+    double size;
+    const char* name;
+  };
+  for (const auto& [unit, name] : {Unit{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}})
+    if (size >= unit && size < 1e15) return fmt::format("{:.{}g}{}", value / unit, digits, name);
+  return fmt::format("{:.{}g}", value, digits);
+}
+
+std::vector<std::string> short_texts(std::vector<std::string> texts) {
+  const auto has_no_seconds = [](const std::string& text) {
+    return std::ranges::count(text, ':') == 2 && text.ends_with(":00");
+  };
+  if (std::ranges::all_of(texts, has_no_seconds))
+    for (std::string& text : texts) text.resize(text.size() - 3);
+  return texts;
 }
 
 ChartSeries thinned(ChartSeries series, std::size_t at_most) {

@@ -48,6 +48,7 @@ void add_duration(Line& line, double seconds) {
 void add_digits(Line& line, double value) {
   const double size = std::abs(value);
   if (size != 0 && size < 1e-3) return line.add("{:.2e}", value);
+  if (size != 0 && size < 0.1) return line.add("{:#.3g}", value);
   if (size < 1) return line.add("{:.4f}", value);
   if (size < 9.995) return line.add("{:.2f}", value);
   if (size < 99.95) return line.add("{:.1f}", value);
@@ -104,10 +105,19 @@ std::string format_number(double value) {
   add_number(line, value);
   return std::string(line.text());
 }
-std::string format_score(double score) {
-  return score < 10     ? fmt::format("{:.4f}", score)
-         : score < 1000 ? fmt::format("{:.2f}", score)
-                        : fmt::format("{:.5g}", score);
+std::string format_score(double score, int digits) {
+  const double size = std::abs(score);
+  return size == 0     ? "0"
+         : size < 0.1  ? fmt::format("{:#.{}g}", score, digits)
+         : size < 10   ? fmt::format("{:.{}f}", score, digits)
+         : size < 1000 ? fmt::format("{:.{}f}", score, digits - 2)
+         : size < 1e5  ? fmt::format("{:.{}g}", score, digits + 1)
+                       : fmt::format("{:#.{}g}", score, digits + 1);
+}
+
+int terminal_columns(std::FILE* stream, int otherwise) {
+  winsize size{};
+  return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : otherwise;
 }
 
 Progress::Progress(std::string label, int64_t total, ProgressOptions options)
@@ -128,10 +138,7 @@ Progress::~Progress() { clear(); }
 double Progress::now() const { return options_.clock ? options_.clock() : clock_seconds(); }
 
 int Progress::columns() const {
-  if (options_.width > 0) return options_.width;
-  winsize size{};
-  if (ioctl(fileno(options_.stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return 80;
+  return options_.width > 0 ? options_.width : terminal_columns(options_.stream, 80);
 }
 
 bool Progress::due(int64_t done) const {

@@ -67,7 +67,11 @@ class Progress {
 std::string format_duration(double seconds);
 // Three significant digits: "7.31", "842", "11.7k", "4.65M", "1.20G".
 std::string format_number(double value);
-// A loss or a perplexity: "4.1234", "87.31", "1234.5".
-std::string format_score(double score);
+// A loss, an error or a perplexity, whatever its unit: so many digits behind the point below 10, two fewer up to 1000, and
+// where these would show less than `digits` of the number, so many of its own: "4.1234", "87.31", "1234.5", "2.0000e+09",
+// "0.05123", "3.142e-07"; "0" for 0 alone.
+std::string format_score(double score, int digits = 4);
+// Columns of the terminal that a stream is; `otherwise` where it is none.
+int terminal_columns(std::FILE* stream, int otherwise);
 
 }  // namespace unroll

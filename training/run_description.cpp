@@ -206,7 +206,7 @@ std::vector<bool> Table::numeric() const {
   return result;
 }
 
-std::string table_text(const Table& original) {
+std::string table_text(const Table& original, int columns) {
   Table table = original;
   for (std::string& name : table.columns) name = printable(name);
   for (auto& row : table.rows)
@@ -217,15 +217,28 @@ std::string table_text(const Table& original) {
     for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
   std::string text;
   const std::vector<bool> numeric = table.numeric();
-  const auto add_line = [&](const std::vector<std::string>& cells) {
-    std::string line;
-    for (std::size_t c = 0; c < cells.size(); ++c)
-      line += numeric[c] ? fmt::format("{:>{}}   ", cells[c], widths[c])
-                         : fmt::format("{:<{}}   ", cells[c], widths[c]);
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
-  };
-  add_line(table.columns);
-  for (const auto& row : table.rows) add_line(row);
+  constexpr std::size_t between = 3;  // blanks
+  const auto room = static_cast<std::size_t>(std::max(columns, 1));
+  for (std::size_t begin = 0, end = 0; end < widths.size(); begin = end) {
+    std::size_t width = begin > 0 ? widths[0] + between : 0;
+    for (end = begin; end < widths.size() && (end == begin || width + widths[end] <= room); ++end)
+      width += widths[end] + between;
+    if (begin == 0 && end == 1 && widths.size() > 1) ++end;  // a name never stands alone
+    const auto add_line = [&](const std::vector<std::string>& cells) {
+      std::string line;
+      const auto add = [&](std::size_t c) {
+        line += numeric[c] ? fmt::format("{:>{}}", cells[c], widths[c])
+                           : fmt::format("{:<{}}", cells[c], widths[c]);
+        line.append(between, ' ');
+      };
+      if (begin > 0) add(0);
+      for (std::size_t c = begin; c < end; ++c) add(c);
+      text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+    };
+    if (begin > 0) text += '\n';
+    add_line(table.columns);
+    for (const auto& row : table.rows) add_line(row);
+  }
   return table.note.empty() ? text : text + table.note + '\n';
 }
 

@@ -51,8 +51,10 @@ void write_run_description(const std::filesystem::path& folder, const RunDescrip
 // Throws InputError: there is none, or it is not one.
 RunDescription read_run_description(const std::filesystem::path& folder);
 
-// For a terminal: columns aligned, the note below.
-std::string table_text(const RunDescription::Table& table);
+// For a terminal: columns aligned, the note below. Lines longer than so many characters go on in a further block of columns
+// below, that begins with the first column again: a terminal breaks no line, and no number in it.
+constexpr int table_columns = 100;  // where there is no terminal
+std::string table_text(const RunDescription::Table& table, int columns = table_columns);
 
 // Tables that every program can give. The profile's has a share of the time for each row.
 RunDescription::Table parameter_table(const ParameterSet& params);

@@ -23,7 +23,8 @@ RunDescription::Table engine_table(const LstmChoice& choice) {
 void print_engine(const LstmChoice& choice) {
   RunDescription::Table table = engine_table(choice);
   table.note.clear();  // it stands above
-  show("Engine: {}\n{}\n", choice.text, table_text(table));
+  const Voice voice;
+  voice.tell("Engine: {}\n", choice.text), voice.tell(table), voice.tell("\n");
 }
 
 std::string describe_computing(const TrainingSection& training) {

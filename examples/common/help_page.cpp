@@ -2,10 +2,9 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "examples/common/pages.h"
+#include "training/progress.h"
 
 namespace unroll {
 
@@ -69,11 +68,7 @@ std::string examples(const Command& command, size_t columns) {
 
 }  // namespace
 
-int page_columns() {
-  winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
-  return std::clamp<int>(size.ws_col, 40, 100);
-}
+int page_columns() { return std::clamp(terminal_columns(stdout, 80), 40, 100); }
 
 Entry as_entry(const Option& option) {
   Entry entry{"--" + option.name, option.description};

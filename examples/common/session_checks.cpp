@@ -30,8 +30,8 @@ void Session::dry_run() {
   train(trainer, task);
   tell_profile();
   const LogNames& names = trainee_.description.names;
-  voice_.tell("\none step: {} {:.{}f} of {} {}, {:.3f} s\n", names.perplexity ? "perplexity" : "loss",
-              trainer.epochs().back().train, names.perplexity ? 2 : 4, with_commas(trainer.count()),
+  voice_.tell("\none step: {} {} of {} {}, {:.3f} s\n", names.perplexity ? "perplexity" : "loss",
+              format_score(trainer.epochs().back().train), with_commas(trainer.count()),
               names.perplexity ? "tokens" : names.unit, trainer.times().training);
   trainee_.score_a_little();
   tell_memory();

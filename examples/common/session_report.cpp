@@ -63,7 +63,7 @@ void Session::tell_profile() {
   const RunDescription::Table table = profile_table(*profile_);
   profile_.reset();
   if (!description_.tables.empty()) description_.tables.back() = table;
-  voice_.tell("\n{}\n", table_text(table));
+  voice_.tell("\n"), voice_.tell(table), voice_.tell("\n");
 }
 
 // No part of what the process had: a block counts whole, and the system only what was written to of it; and a

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 
 #include "framework/one_line.h"
+#include "training/progress.h"
+#include "training/run_description.h"
 
 namespace unroll {
 
@@ -35,6 +37,10 @@ struct Voice {
   void tell(fmt::format_string<Args...> format, Args&&... args) const {
     show(out, format, std::forward<Args>(args)...);
     std::fflush(out);
+  }
+  // Fitted to the terminal, where there is one.
+  void tell(const RunDescription::Table& table) const {
+    tell("{}", table_text(table, terminal_columns(out, table_columns)));
   }
   // The rest.
   template <class... Args>
