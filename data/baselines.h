@@ -1,4 +1,5 @@
-// The rules that a model has to beat, on the same windows and scored by the same code.
+// The baselines that a model has to beat, on the same windows and scored by the same code. They read values that were
+// filled in, as a model does, and learn from no such target.
 #pragma once
 
 #include <cstdint>
@@ -31,15 +32,16 @@ ForecastBaseline seasonal_naive(int64_t period);
 // The same, times the growth over a period: the sum of the last g values over that of the g values one period
 // before them, g the smaller of horizon and period. Growth over a sum of 0 is 1.
 ForecastBaseline seasonal_growth(int64_t period);
-// The mean of the training part.
+// The mean of what is observed of the training part; NaN for a channel of which nothing is.
 ForecastBaseline training_mean(const Series& series, const Part& train);
 // y[t] = a0 + Σ a_k y[t - k], k = 1 … order, by least squares on the training part, each channel for itself;
-// iterated over the horizon. InputError if the part has too few rows.
+// iterated over the horizon. Rows whose y[t] was filled in are left out. InputError if the part has too few others.
 ForecastBaseline autoregression(const Series& series, const Part& train, int order,
                                 std::span<const int> targets);
 
-// Whether more rows have `order` rows before them in their span than there are coefficients to find.
-bool can_fit_autoregression(const Part& train, int order);
+// Whether, of each target, more observed rows have `order` rows before them in their span than there are coefficients to
+// find.
+bool can_fit_autoregression(const Series& series, const Part& train, int order, std::span<const int> targets);
 
 // From the last row that a window reads. None where one has fewer rows up to there than the baseline needs.
 std::optional<ForecastScores> score(const ForecastBaseline& baseline, const SeriesWindows& windows,

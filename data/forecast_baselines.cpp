@@ -29,28 +29,38 @@ void repeat_season(const Series& series, int64_t origin, int channel, int64_t pe
     forecast[h] = series.at(origin - period + static_cast<int64_t>(h) % period, channel);
 }
 
+// Calls use(row) for each row of which an autoregression is fitted.
+template <class Use>
+void for_each_equation(const Series& series, const Part& train, int order, int channel, Use use) {
+  for (const Span& span : train)
+    for (int64_t row = span.begin + order; row < span.end; ++row)
+      if (!series.is_filled(row, channel)) use(row);
+}
+
 // Of one channel: y[t] = coefficients[0] + Σ coefficients[k] y[t - k].
 std::vector<double> fit_autoregression(const Series& series, const Part& train, int order, int channel) {
   std::vector<double> x, y;
-  for (const Span& span : train) {
-    for (int64_t row = span.begin + order; row < span.end; ++row) {
-      x.push_back(1);
-      for (int k = 1; k <= order; ++k) x.push_back(series.at(row - k, channel));
-      y.push_back(series.at(row, channel));
-    }
-  }
-  require_input(can_fit_autoregression(train, order),
-                "baselines: an autoregression of order {} needs {} training rows in a span, not {}", order,
-                2 * order + 1, longest_span(train));
+  for_each_equation(series, train, order, channel, [&](int64_t row) {
+    x.push_back(1);
+    for (int k = 1; k <= order; ++k) x.push_back(series.at(row - k, channel));
+    y.push_back(series.at(row, channel));
+  });
+  require_input(can_fit_autoregression(series, train, order, {&channel, 1}),
+                "baselines: an autoregression of order {} needs {} training rows in a span, not {}{}", order,
+                2 * order + 1, longest_span(train),
+                series.filled.empty() ? "" : "; values that were filled in do not count");
   return least_squares(x, y, order + 1);
 }
 
 }  // namespace
 
-bool can_fit_autoregression(const Part& train, int order) {
-  int64_t equations = 0;
-  for (const Span& span : train) equations += std::max<int64_t>(span.end - span.begin - order, 0);
-  return equations > order;
+bool can_fit_autoregression(const Series& series, const Part& train, int order,
+                            std::span<const int> targets) {
+  return std::ranges::all_of(targets, [&](int channel) {
+    int64_t equations = 0;
+    for_each_equation(series, train, order, channel, [&](int64_t) { ++equations; });
+    return equations > order;
+  });
 }
 
 ForecastBaseline last_value() {
@@ -82,9 +92,11 @@ ForecastBaseline seasonal_growth(int64_t period) {
 ForecastBaseline training_mean(const Series& series, const Part& train) {
   std::vector<double> means;
   for (int channel = 0; channel < series.width(); ++channel) {
-    double sum = 0;
-    for (const Span& span : train) sum += sum_of(series, span.begin, span.end, channel);
-    means.push_back(sum / static_cast<double>(rows_of(train)));
+    double sum = 0, count = 0;
+    for (const Span& span : train)
+      for (int64_t row = span.begin; row < span.end; ++row)
+        if (!series.is_filled(row, channel)) sum += series.at(row, channel), ++count;
+    means.push_back(sum / count);
   }
   return {"mean of training", 0, [=](const Series&, int64_t, int channel, std::span<double> forecast) {
             std::fill(forecast.begin(), forecast.end(), means[static_cast<std::size_t>(channel)]);

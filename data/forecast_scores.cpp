@@ -52,6 +52,7 @@ void ForecastScores::add_all(std::span<const int64_t> origins, Value value) {
               origin + step);
       for (std::size_t t = 0; t < targets.size(); ++t, ++i) {
         const int channel = targets[t];
+        if (series.is_filled(origin + step, channel)) continue;
         const double truth = series.at(origin + step, channel), forecast = value(i, channel);
         const double error = forecast - truth;
         const double scaled = error / scaling.scale[static_cast<std::size_t>(channel)];
@@ -111,6 +112,7 @@ std::vector<double> mase_scale(const Series& series, const Part& train, int64_t 
     double sum = 0, count = 0;
     for (const Span& span : train) {
       for (int64_t row = span.begin + period; row < span.end; ++row) {
+        if (series.is_filled(row, channel) || series.is_filled(row - period, channel)) continue;
         sum += std::abs(series.at(row, channel) - series.at(row - period, channel));
         ++count;
       }

@@ -1,6 +1,6 @@
 // How good forecasts are: errors of all windows, by step of the horizon, by channel, and overall.
 //
-// A window counts as often as it is added, each of its predictions once. "Scaled" errors are in units of the
+// A window counts as often as it is added, each of its predictions once, but none of a value that was filled in. "Scaled" errors are in units of the
 // scaling, the others in those of the file. What is not defined is NaN.
 #pragma once
 
@@ -57,8 +57,8 @@ class ForecastScores {
   int64_t windows_ = 0;
 };
 
-// Mean |y[t] - y[t - period]| over the rows of a part, by target, in original units; 0 where it is constant,
-// NaN where it has no two such rows.
+// Mean |y[t] - y[t - period]| over the rows of a part where both are observed, by target, in original units; 0 where it is
+// constant, NaN where it has no two such rows.
 std::vector<double> mase_scale(const Series& series, const Part& train, int64_t period,
                                std::span<const int> targets);
 

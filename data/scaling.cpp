@@ -16,8 +16,7 @@ Part whole_series(const Series& series) { return {{0, series.rows(), 0}}; }
 
 Scaling fit_scaling(const Series& series, const Part& part, ScalingKind kind,
                     std::vector<std::string>& notes) {
-  const double rows = static_cast<double>(rows_of(part));
-  require(rows > 0, "scaling: no rows to measure");
+  require(rows_of(part) > 0, "scaling: no rows to measure");
   Scaling scaling;
   scaling.shift.assign(static_cast<std::size_t>(series.width()), 0);
   scaling.scale.assign(static_cast<std::size_t>(series.width()), 1);
@@ -28,9 +27,14 @@ Scaling fit_scaling(const Series& series, const Part& part, ScalingKind kind,
     double least = std::numeric_limits<double>::infinity(), most = -least, sum = 0;
     const auto each = [&](auto use) {
       for (const Span& span : part) {
-        for (int64_t row = span.begin; row < span.end; ++row) use(series.at(row, channel));
+        for (int64_t row = span.begin; row < span.end; ++row)
+          if (!series.is_filled(row, channel)) use(series.at(row, channel));
       }
     };
+    double rows = 0;
+    each([&](double) { ++rows; });
+    require_input(rows > 0, "{}: channel '{}': all values to measure its scale on are missing", series.origin,
+                  one_line(series.channels[static_cast<std::size_t>(channel)]));
     each([&](double x) { least = std::min(least, x), most = std::max(most, x), sum += x / rows; });
     double squares = 0;
     each([&](double x) { squares += (x - sum) * (x - sum) / rows; });

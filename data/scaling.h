@@ -26,8 +26,9 @@ struct Scaling {
   static std::size_t at(int channel) { return static_cast<std::size_t>(channel); }
 };
 
-// Measured on the rows of `part` (the training part; whole_series() is a leak). A channel that is constant
-// there keeps its scale (1), and a line in `notes` says so.
+// Measured on the observed values of `part` (the training part; whole_series() is a leak): those that were filled in do
+// not count. A channel that is constant there keeps its scale (1), and a line in `notes` says so. InputError: a channel
+// without an observed value there.
 Scaling fit_scaling(const Series& series, const Part& part, ScalingKind kind,
                     std::vector<std::string>& notes);
 Part whole_series(const Series& series);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,6 +20,32 @@ int Series::channel(std::string_view name) const {
   require_input(found != channels.end(), "{}: there is no channel '{}'{}", origin, one_line(name),
                 which_was_meant(name, channels));
   return static_cast<int>(found - channels.begin());
+}
+
+void Series::insert_channels(int at, const std::vector<std::string>& names,
+                             const std::vector<std::vector<double>>& columns) {
+  const int before = width(), more = static_cast<int>(names.size());
+  require(0 <= at && at <= before && columns.size() == names.size(),
+          "series: {} columns of {} channels before channel {} of {}", columns.size(), more, at, before);
+  for (const auto& column : columns)
+    require(static_cast<int64_t>(column.size()) == rows(), "series: a column of {} values for {} rows",
+            column.size(), rows());
+  // [rows, before] -> [rows, before + more], `value(k, row)` that of new channel k
+  const auto widened = [&](const auto& old, auto value) {
+    std::remove_cvref_t<decltype(old)> result;
+    result.reserve(static_cast<std::size_t>(rows() * (before + more)));
+    for (int64_t row = 0; row < rows(); ++row) {
+      const auto first = old.begin() + row * before;
+      result.insert(result.end(), first, first + at);
+      for (std::size_t k = 0; k < columns.size(); ++k)
+        result.push_back(value(k, static_cast<std::size_t>(row)));
+      result.insert(result.end(), first + at, first + before);
+    }
+    return result;
+  };
+  values = widened(values, [&](std::size_t k, std::size_t row) { return columns[k][row]; });
+  if (!filled.empty()) filled = widened(filled, [](std::size_t, std::size_t) { return uint8_t{0}; });
+  channels.insert(channels.begin() + at, names.begin(), names.end());
 }
 
 Series make_series(std::vector<std::string> names, std::vector<double> values) {
@@ -72,15 +99,18 @@ void add_calendar(Series& series, const std::vector<std::string>& features, cons
   require_input(series.times.form != TimeForm::number, "{}: there are no dates to take the {} from",
                 series.origin, features.front());
   const int64_t rows = series.rows();
+  std::vector<std::string> added;
   std::vector<std::vector<double>> columns;
   const auto add = [&](const std::string& name, auto value) {
-    require_input(std::find(series.channels.begin(), series.channels.end(), name) == series.channels.end(),
-                  "{}: there is a channel '{}' already", series.origin, name);
-    series.channels.push_back(name);
+    const auto is_there = [&](const std::vector<std::string>& all) {
+      return std::find(all.begin(), all.end(), name) != all.end();
+    };
+    require_input(!is_there(series.channels) && !is_there(added), "{}: there is a channel '{}' already",
+                  series.origin, name);
+    added.push_back(name);
     columns.emplace_back();
     for (int64_t row = 0; row < rows; ++row) columns.back().push_back(value(series.times.calendar(row)));
   };
-  const int before = series.width();
   for (const std::string& feature : features) {
     if (feature == "trend") {
       const CalendarTime zero = calendar_of(trend_zero);
@@ -101,16 +131,8 @@ void add_calendar(Series& series, const std::vector<std::string>& features, cons
     add(feature + "_sin", [&](const CalendarTime& t) { return std::sin(angle(t)); });
     add(feature + "_cos", [&](const CalendarTime& t) { return std::cos(angle(t)); });
   }
-
-  std::vector<double> values;
-  values.reserve(static_cast<std::size_t>(rows * series.width()));
-  for (int64_t row = 0; row < rows; ++row) {
-    for (int c = 0; c < before; ++c)
-      values.push_back(series.values[static_cast<std::size_t>(row * before + c)]);
-    for (const auto& column : columns) values.push_back(column[static_cast<std::size_t>(row)]);
-  }
-  series.values = std::move(values);
-  series.calendar += series.width() - before;
+  series.insert_channels(series.width(), added, columns);
+  series.calendar += static_cast<int>(added.size());
 }
 
 }  // namespace unroll

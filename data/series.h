@@ -50,16 +50,25 @@ struct Series {
   std::string time_name;              // of their column; "": none, the rows are numbered
   std::vector<std::string> channels;  // names; calendar features stand last
   std::vector<double> values;         // [rows, channels], in original units, finite
-  std::vector<int64_t> lines;         // of the file, by row; empty where there was no file
-  int label = -1;                     // the channel that is a label, -1: none. Never scaled.
-  int calendar = 0;                   // the last so many channels are calendar features. Never scaled.
-  std::vector<std::string> notes;     // what a user should know: a column left out, values filled, gaps
+  // [rows, channels]: 1 where the file had no value and one was filled in; empty: there is none. A filled value may be
+  // read, but nobody saw it: it is never a target, and no score, scale or baseline is measured on it.
+  std::vector<uint8_t> filled;
+  std::vector<int64_t> lines;      // of the file, by row; empty where there was no file
+  int label = -1;                  // the channel that is a label, -1: none. Never scaled.
+  int calendar = 0;                // the last so many channels are calendar features. Never scaled.
+  std::vector<std::string> notes;  // what a user should know: a column left out, values filled, gaps
 
   int width() const { return static_cast<int>(channels.size()); }
   int64_t rows() const { return static_cast<int64_t>(times.at.size()); }
   double at(int64_t row, int channel) const {
     return values[static_cast<std::size_t>(row * width() + channel)];
   }
+  bool is_filled(int64_t row, int channel) const {
+    return !filled.empty() && filled[static_cast<std::size_t>(row * width() + channel)] != 0;
+  }
+  // Inserts channels before channel `at`: their names, and a column of rows() observed values for each.
+  void insert_channels(int at, const std::vector<std::string>& names,
+                       const std::vector<std::vector<double>>& columns);
   // The channel of that name. InputError, with the nearest name, if there is none.
   int channel(std::string_view name) const;
 };

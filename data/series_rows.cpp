@@ -86,6 +86,8 @@ void fill_in(Series& series, Missing missing) {
         const double share = static_cast<double>(i - row + 1) / static_cast<double>(next - row + 1);
         value(i, channel) =
             missing == Missing::previous ? before : (1 - share) * before + share * value(next, channel);
+        series.filled.resize(series.values.size());
+        series.filled[static_cast<std::size_t>(i * width + channel)] = 1;
       }
       first_row = std::min(first_row, row);
       filled += next - row;

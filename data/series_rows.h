@@ -9,8 +9,8 @@ namespace unroll {
 // InputError, naming both, if it is not the step that the options ask for.
 void settle_step(Series& series, const SeriesOptions& options);
 
-// Fills in the values that are NaN, with a note. InputError with the line where there is nothing to fill one
-// in from.
+// Fills in the values that are NaN, marks them in `filled`, and adds a note. InputError with the line where there is
+// nothing to fill one in from.
 void fill_in(Series& series, Missing missing);
 
 }  // namespace unroll

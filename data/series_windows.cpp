@@ -69,7 +69,6 @@ SeriesWindows::SeriesWindows(const Series& series, const Scaling& scaling, const
         before, origins_.size() -
                     std::min<std::size_t>(origins_.size(), static_cast<std::size_t>(options_.drop_last))));
   }
-  order_ = origins_;
   const int64_t needed = int64_t{options_.window} + options_.lead - 1 + options_.horizon + options_.drop_last;
   const int64_t history = part.empty() ? 0 : part.front().begin - part.front().history;
   require_input(
@@ -79,6 +78,24 @@ SeriesWindows::SeriesWindows(const Series& series, const Scaling& scaling, const
       series.origin, part_name, rows_of(part),
       part.size() > 1 ? fmt::format(", at most {} side by side", longest_span(part)) : "", history,
       options_.window, options_.horizon, needed);
+  if (!series.filled.empty()) {
+    const int targets = options_.horizon * static_cast<int>(options_.targets.size());
+    std::erase_if(origins_, [&](int64_t origin) {
+      const int filled = filled_targets(origin);
+      targets_left_out_ += filled;
+      return filled == targets;
+    });
+    require_input(!origins_.empty(), "{}: the {} part has nothing to predict: all its values are missing",
+                  series.origin, part_name);
+  }
+  order_ = origins_;
+}
+
+int SeriesWindows::filled_targets(int64_t origin) const {
+  int filled = 0;
+  for (int64_t row = origin; row < origin + options_.horizon; ++row)
+    for (const int channel : options_.targets) filled += series_->is_filled(row, channel);
+  return filled;
 }
 
 void SeriesWindows::shuffle(uint64_t seed, uint32_t epoch) {
@@ -113,14 +130,20 @@ SeriesBatch SeriesWindows::batch(int64_t k, int size) {
       return Tensor({static_cast<int>(elements)});
     };
     input_ = flat(options_.window, inputs), target_ = flat(options_.horizon, targets);
+    if (targets_left_out_ > 0) weights_ = flat(options_.horizon, targets);
     size_ = size;
   }
   const int64_t begin = k * size;
   const int rows = static_cast<int>(std::min<int64_t>(size, count() - begin));
+  const auto of_targets = [&](const Tensor& all) {
+    return all.slice(0, options_.horizon * rows * targets).reshape({options_.horizon, rows, targets});
+  };
   SeriesBatch batch{
-      input_.slice(0, options_.window * rows * inputs).reshape({options_.window, rows, inputs}),
-      target_.slice(0, options_.horizon * rows * targets).reshape({options_.horizon, rows, targets}),
-      origins().subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(rows))};
+      .input = input_.slice(0, options_.window * rows * inputs).reshape({options_.window, rows, inputs}),
+      .target = of_targets(target_),
+      .weights = {},
+      .observed = int64_t{options_.horizon} * rows * targets,
+      .origins = origins().subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(rows))};
   const auto input = batch.input.on_host(Access::overwrite), target = batch.target.on_host(Access::overwrite);
   for (int b = 0; b < rows; ++b) {
     const int64_t origin = batch.origins[static_cast<std::size_t>(b)];
@@ -133,6 +156,20 @@ SeriesBatch SeriesWindows::batch(int64_t k, int size) {
       }
     }
   }
+  if (targets_left_out_ == 0) return batch;
+  const Tensor weights = of_targets(weights_);
+  const auto weight = weights.on_host(Access::overwrite);
+  int64_t i = 0, filled = 0;
+  for (int h = 0; h < options_.horizon; ++h) {
+    for (const int64_t origin : batch.origins) {
+      for (const int channel : options_.targets) {
+        const bool is_filled = series_->is_filled(origin + h, channel);
+        weight[i++] = is_filled ? real(0) : real(1);
+        filled += is_filled;
+      }
+    }
+  }
+  if (filled > 0) batch.weights = weights, batch.observed -= filled;
   return batch;
 }
 

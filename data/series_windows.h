@@ -5,7 +5,8 @@
 //
 // A window's origin is its first predicted row. All it predicts lies in one span of the part, all it reads is
 // not before the span's `history`; so nothing of another part is ever a target, and every row of the part
-// that has enough history is predicted. To detect, `lead` is 0: the label is that of the last row read.
+// that has enough history is predicted. A value that was filled in (Series::filled) is no target: its weight is 0, and a
+// window all of whose targets were filled in is left out. To detect, `lead` is 0: the label is that of the last row read.
 #pragma once
 
 #include <cstdint>
@@ -32,15 +33,17 @@ struct SeriesWindowOptions {
 };
 
 struct SeriesBatch {
-  Tensor input;                      // [window, batch, inputs], scaled
-  Tensor target;                     // [horizon, batch, targets], scaled
+  Tensor input;          // [window, batch, inputs], scaled
+  Tensor target;         // [horizon, batch, targets], scaled
+  Tensor weights;        // of the target's shape: 0 where it was filled in, else 1; undefined: all are 1
+  int64_t observed = 0;  // targets of weight 1
   std::span<const int64_t> origins;  // [batch]
 };
 
 class SeriesWindows {
  public:
-  // InputError if there is no window, naming the part and how many rows it would take; or an option below its
-  // least value. The series must outlive the windows.
+  // InputError if there is no window, naming the part and how many rows it would take, or that all its targets are missing;
+  // or an option below its least value. The series must outlive the windows.
   SeriesWindows(const Series& series, const Scaling& scaling, const Part& part, std::string_view part_name,
                 const SeriesWindowOptions& options);
 
@@ -49,6 +52,8 @@ class SeriesWindows {
   const SeriesWindowOptions& options() const { return options_; }  // channels filled in
   int64_t count() const { return static_cast<int64_t>(origins_.size()); }
   std::span<const int64_t> origins() const { return order_; }  // in the present order
+  // How many targets are none because they were filled in; those of windows that are left out too.
+  int64_t targets_left_out() const { return targets_left_out_; }
 
   // Puts the windows in the order of (seed, epoch), whatever their order was; or back into that of time.
   void shuffle(uint64_t seed, uint32_t epoch);
@@ -65,11 +70,13 @@ class SeriesWindows {
 
  private:
   void read(int64_t origin, real* to, int64_t step) const;
+  int filled_targets(int64_t origin) const;
   const Series* series_;
   Scaling scaling_;
   SeriesWindowOptions options_;
   std::vector<int64_t> origins_, order_;
-  Tensor input_, target_;  // for batches of size_
+  int64_t targets_left_out_ = 0;
+  Tensor input_, target_, weights_;  // for batches of size_
   int size_ = 0;
 };
 

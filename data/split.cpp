@@ -19,6 +19,15 @@ int64_t share_of(int64_t rows, double share) {
   return static_cast<int64_t>(static_cast<double>(rows) * share * (1 + 1e-12));
 }
 
+Part from_row(const Part& part, int64_t row) {
+  Part result;
+  for (Span span : part) {
+    span.begin = std::max(span.begin, row);
+    if (span.begin < span.end) result.push_back(span);
+  }
+  return result;
+}
+
 int64_t longest_span(const Part& part) {
   int64_t longest = 0;
   for (const Span& span : part) longest = std::max(longest, span.end - span.begin);

@@ -19,6 +19,8 @@ using Part = std::vector<Span>;  // ascending, without overlap
 int64_t rows_of(const Part& part);
 // int(rows · share), but not one less where share is the double just below what was meant (0.7 · 10).
 int64_t share_of(int64_t rows, double share);
+// What of a part lies at `row` and after it, with the same history.
+Part from_row(const Part& part, int64_t row);
 // Rows of the longest span; 0 if there is none.
 int64_t longest_span(const Part& part);
 

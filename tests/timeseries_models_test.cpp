@@ -67,9 +67,9 @@ TEST_CASE("a highway follows a level that the recurrent layers never met") {
                            folder.path())["scores"]["test"];
   };
   const auto without = scores({}), with = scores({"model.highway=12"});
-  const double rule = without["last value"]["rmse"];
-  CHECK(without["the model"]["rmse"].get<double>() > rule);
-  CHECK(with["the model"]["rmse"].get<double>() < rule);
+  const double baseline = without["last value"]["rmse"];
+  CHECK(without["the model"]["rmse"].get<double>() > baseline);
+  CHECK(with["the model"]["rmse"].get<double>() < baseline);
 }
 
 TEST_CASE("quantiles of an untrained kind of noise lie where they should") {
@@ -137,10 +137,17 @@ TEST_CASE("the summary says in words whether the model loses") {
   const Words train = {"train", "tiny.toml", "--csv", "wave.csv", "--set", "data.channels=[\"load\"]"};
   const std::string bad =
       timeseries_out(train + set({"training.epochs=1", "optimizer.learning_rate=1e-7"}), folder.path());
-  CHECK_MESSAGE(bad.find("the model loses to seasonal naive (24): RMSE ") != std::string::npos, bad);
+  const auto by_rmse = [](const std::string& out) {  // what is said of RMSE
+    for (const std::string& line : lines_of(out))
+      if (line.starts_with("the model is") && line.find(" RMSE") != line.npos) return line;
+    return std::string();
+  };
+  CHECK_MESSAGE(
+      lacks(by_rmse(bad), {"the model is not the best by RMSE: ", ", where ", "seasonal naive (24) "}) == "",
+      bad);
   const std::string good =
       timeseries_out(train + set({"training.epochs=60", "model.normalization=last"}), folder.path());
-  CHECK_MESSAGE(good.find("the model loses to last value") == std::string::npos, good);
+  CHECK_MESSAGE(by_rmse(good).find("last value") == std::string::npos, good);
 }
 
 TEST_CASE("a tutorial's faults are two keys, and both warn") {
@@ -306,7 +313,7 @@ TEST_CASE("labels of one class: a warning where they train, and no praise by a s
   for (const char* part : {"warning 'state' is 1 in all rows that train", "what 0 looks like",
                            "all labels here are 0: there is no balanced accuracy to compare"})
     CHECK_MESSAGE(other.find(part) != other.npos, other);
-  CHECK_MESSAGE(other.find("better than every rule: balanced") == other.npos, other);
+  CHECK_MESSAGE(other.find("balanced (") == other.npos, other);
   CHECK_MESSAGE(same.find("warning 'state' is 0 in all rows that train") != same.npos, same);
   const ProgramRun found =
       started({"detect", "same.csv-run/best.safetensors", "--csv", "same.csv"}, folder.path());

@@ -10,7 +10,7 @@
 using namespace unroll;
 namespace fs = std::filesystem;
 
-TEST_CASE("a run writes its model, log and page, and prints the rules beside the model") {
+TEST_CASE("a run writes its model, log and page, and prints the baselines beside the model") {
   const Folder folder;
   folder.write("tiny.toml", tiny);
   folder.write("wave.csv", wave(600));
@@ -87,7 +87,7 @@ TEST_CASE("evaluate gives what training reported, from the model's file and the 
   CHECK(again["parameters"] == json["parameters"]);
   CHECK(json["values"] == 4 * 406 * 6);  // windows of the training part, of 3 rows and 2 channels
   CHECK(json["valid_loss"].get<double>() > 0);
-  // The rules' rows are those that `baselines` prints.
+  // The baselines' rows are those that `baselines` prints.
   folder.write("tiny.toml", tiny);
   auto rules = timeseries_json({"baselines", "tiny.toml", "--csv", "wave.csv"}, folder.path())["test"];
   for (const auto& [name, row] : rules.items()) CHECK(json["scores"]["test"][name] == row);
@@ -120,7 +120,7 @@ TEST_CASE("forecast: rows beyond the end, also beyond the horizon; as CSV and as
   const std::string drawn = timeseries_out(words, out.path());
   CHECK(lines_of(read_text(out / "next.csv")).size() == 25);
   CHECK(read_text(out / "next.svg").starts_with("<svg xmlns"));
-  for (const char* part : {"Forecast of load", "* forecast", ". interval", "2020-01-26 23:00:00"})
+  for (const char* part : {"Forecast of load", "* forecast", ". interval", "2020-01-26 23:00"})
     CHECK_MESSAGE(drawn.find(part) != std::string::npos, drawn);
   const ProgramRun twice = started(words, out.path());
   CHECK(twice.code == 2);
@@ -232,7 +232,8 @@ TEST_CASE("rows that trained are told from held-out ones, also in a file that en
     CHECK(said({"evaluate", file, "--csv", csv, "--split", "train"}).find("warning") == std::string::npos);
     CHECK(said({"evaluate", file, "--csv", fmt::format("{}.csv", name)}).find("warning") ==
           std::string::npos);
-    CHECK(said({"forecast", file, "--csv", csv}).find("errors of 58 forecasts") != std::string::npos);
+    CHECK(said({"forecast", file, "--csv", csv})
+              .find("errors of 58 forecasts of all rows that did not train") != std::string::npos);
   }
   const std::string untimed = said({"evaluate", "wave/best.safetensors", "--csv", "bare-480.csv"});
   CHECK_MESSAGE(
@@ -249,8 +250,8 @@ TEST_CASE("rows that trained are told from held-out ones, also in a file that en
   CHECK(metadata.erase("trained_to") == 1);
   write_safetensors(folder / "old.safetensors", tensors, metadata);
   CHECK(said({"evaluate", "old.safetensors", "--csv", "wave-480.csv"}).find("warning") == std::string::npos);
-  CHECK(said({"forecast", "old.safetensors", "--csv", "wave-480.csv"}).find("errors of 142 forecasts") !=
-        std::string::npos);
+  CHECK(said({"forecast", "old.safetensors", "--csv", "wave-480.csv"})
+            .find("errors of 46 forecasts of the validation split") != std::string::npos);
 }
 
 TEST_CASE("every command that reads a file says what was done to it, and what its scores are worth") {
@@ -311,8 +312,9 @@ TEST_CASE("an interval says how many values it holds, on rows that did not choos
   CHECK(timeseries_out(train, folder.path()).find(part) != std::string::npos);
   const ProgramRun run = started({"forecast", "run/best.safetensors", "--csv", "noise.csv"}, folder.path());
   CHECK_MESSAGE(
-      run.err.find("interval: 80 %, from the errors of 180 forecasts of held-out rows; of the values of 180 "
-                   "such forecasts ") != std::string::npos,
+      run.err.find("interval: 80 %, by the errors of 60 forecasts of the validation split; of the test's 120 "
+                   "values " +
+                   part) != std::string::npos,
       run.err);
 }
 

@@ -13,15 +13,23 @@ namespace timeseries {
 
 namespace {
 
-// What a fold is judged by, for the model and each rule.
+// What is found of the model, or of a baseline.
 struct Judged {
   std::string name;
-  std::vector<double> values;  // by fold
+  bool knows_labels = false;
+  std::vector<std::vector<double>> folds = {};  // by fold: its scores by measure
+
+  std::vector<double> of(size_t measure) const {
+    std::vector<double> values;
+    for (const auto& fold : folds) values.push_back(fold[measure]);
+    return values;
+  }
 };
 
-void add(std::vector<Judged>& all, const std::string& name, double value) {
+void add(std::vector<Judged>& all, const JudgedRow& row, const std::string& name) {
   const auto found = std::ranges::find(all, name, &Judged::name);
-  (found == all.end() ? all.emplace_back(Judged{name, {}}) : *found).values.push_back(value);
+  (found == all.end() ? all.emplace_back(Judged{name, row.knows_labels}) : *found)
+      .folds.push_back(row.values);
 }
 
 // Of the folds in which it is defined.
@@ -32,30 +40,40 @@ double mean_of(const std::vector<double>& values) {
   return sum / count;
 }
 
-std::string figure(double value) { return std::isnan(value) ? "" : fmt::format("{:.4f}", value); }
-
-RunDescription::Table table_of(const std::string& measure, const std::vector<Judged>& all,
+RunDescription::Table table_of(const std::string& name, size_t measure, const std::vector<Judged>& all,
                                const std::vector<std::string>& folds) {
-  RunDescription::Table table{.title = measure, .note = {}, .columns = {measure}};
+  RunDescription::Table table{.title = name, .note = {}, .columns = {name}};
   for (const Judged& judged : all) {
-    // A rule for which a fold has too little history has fewer values.
-    if (judged.values.size() != folds.size()) {
+    // A baseline for which a fold has too little history has fewer values.
+    if (judged.folds.size() != folds.size()) {
       table.note +=
           fmt::format("{}{}: too little history in a fold.", table.note.empty() ? "" : " ", judged.name);
       continue;
     }
     table.columns.push_back(judged.name);
     table.rows.resize(folds.size() + 1);
-    for (size_t k = 0; k < folds.size(); ++k) table.rows[k].push_back(figure(judged.values[k]));
-    table.rows.back().push_back(figure(mean_of(judged.values)));
+    const std::vector<double> values = judged.of(measure);
+    for (size_t k = 0; k < folds.size(); ++k) table.rows[k].push_back(figure(values[k]));
+    table.rows.back().push_back(figure(mean_of(values)));
   }
   for (size_t k = 0; k <= folds.size(); ++k)
     table.rows[k].insert(table.rows[k].begin(), k < folds.size() ? folds[k] : "mean");
   return table;
 }
 
+// The means over folds, of those that have a score in each.
+std::vector<JudgedRow> means_of(const std::vector<Judged>& all, size_t folds) {
+  std::vector<JudgedRow> rows;
+  for (const Judged& judged : all) {
+    if (judged.folds.size() != folds) continue;
+    rows.push_back({.name = judged.name, .knows_labels = judged.knows_labels});
+    for (size_t k = 0; k < judged.folds[0].size(); ++k) rows.back().values.push_back(mean_of(judged.of(k)));
+  }
+  return rows;
+}
+
 // A threshold is another in each fold.
-std::string name_of_rule(const std::string& name) {
+std::string name_of_baseline(const std::string& name) {
   return name.starts_with("rule ") ? "threshold rule" : name;
 }
 
@@ -79,7 +97,7 @@ void backtest(Command& command) {
   RecipeOptions options = recipe_options();
   command.describe(
       "Trains a recipe's model anew for each of several folds, and scores it on each fold's test beside the "
-      "naive rules. To forecast, the origin rolls: each fold tests the rows after those of the fold before, "
+      "baselines. To forecast, the origin rolls: each fold tests the rows after those of the fold before, "
       "and trains on all that precede its valid rows. To detect, each fold tests one contiguous block, "
       "validates on the one before it and trains on the others: training windows look across no border of "
       "the two, windows that are scored look back into the rows before theirs. The recipe's own split is not "
@@ -118,7 +136,7 @@ void backtest(Command& command) {
   const Voice voice = run.voice();
   const Series series = load_series(recipe, csv);
   std::vector<std::string> names;
-  std::vector<Judged> first, second;  // RMSE, or scaled MSE of several channels; accuracy, balanced accuracy
+  std::vector<Judged> judged;
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   const std::vector<SeriesSplit> splits = folds_of(recipe, series, folds, test_rows);
   const SeriesData first_fold(recipe, csv, {.fold = splits.front()});
@@ -131,19 +149,19 @@ void backtest(Command& command) {
     names.push_back(fmt::format("{} to {}", series.times.text(split.test.front().begin),
                                 series.times.text(split.test.back().end - 1)));
     voice.say("fold {}/{}: {}\n", names.size(), folds, names.back());
-    for (const ForecastRow& row : evaluation.forecasts)
-      add(first, row.name, several ? row.scores.overall().scaled_mse : row.scores.overall().rmse);
-    for (const DetectionRow& row : evaluation.detections) {
-      add(first, name_of_rule(row.name), row.scores.accuracy);
-      add(second, name_of_rule(row.name), row.scores.balanced_accuracy);
-    }
+    for (const JudgedRow& row : judged_rows(evaluation)) add(judged, row, name_of_baseline(row.name));
     json.push_back({{"test", names.back()}, {"scores", json_of(evaluation)}});
   }
-  voice.tell("\n{}", table_text(table_of(recipe.detects() ? "accuracy"
-                                         : several        ? "MSE scaled"
-                                                          : "RMSE",
-                                         first, names)));
-  if (recipe.detects()) voice.tell("\n{}", table_text(table_of("balanced accuracy", second, names)));
+  const Comparison comparison = compare(means_of(judged, splits.size()), recipe.detects());
+  for (const char* key : recipe.detects() ? std::vector{"accuracy", "balanced_accuracy"}
+                                          : std::vector{several ? "scaled_mse" : "rmse"}) {
+    const auto measure = std::ranges::find(comparison.measures, key, &Comparison::Measure::key);
+    voice.tell("\n");
+    voice.tell(
+        table_of(measure->name, static_cast<size_t>(measure - comparison.measures.begin()), judged, names));
+  }
+  voice.tell("\nBy the means over all folds:\n");
+  for (const std::string& line : verdicts(comparison)) voice.tell("{}\n", line);
   if (run.json) show("{}\n", json_text(json));
 }
 

@@ -1,4 +1,4 @@
-// timeseries evaluate: the scores of a saved model on a split of its series, beside the naive rules.
+// timeseries evaluate: the scores of a saved model on a split of its series, beside the baselines.
 #include <algorithm>
 
 #include "commands.h"
@@ -17,11 +17,11 @@ namespace {
 
 // Says what came out, as a table and in words.
 void tell(const Voice& voice, const Evaluation& evaluation, bool with_model) {
-  voice.tell("{}\n{}", evaluation.part, table_text(table_of(evaluation)));
+  voice.tell("{}\n", evaluation.part), voice.tell(table_of(evaluation));
   if (with_model)
     for (const std::string& line : verdicts(evaluation)) voice.tell("{}\n", line);
   if (const auto by_step = table_by_step(evaluation))
-    voice.tell("\n{}\n{}", by_step->title, table_text(*by_step));
+    voice.tell("\n{}\n", by_step->title), voice.tell(*by_step);
 }
 
 // The parts of a split by its name; of "test" there may be several, by file.
@@ -40,7 +40,7 @@ void evaluate(Command& command) {
   Machine machine;
   bool json = false;
   command.describe(
-      "Scores a trained model on a split of its series, every window of it, beside the naive rules on the "
+      "Scores a trained model on a split of its series, every window of it, beside the baselines on the "
       "same windows. The series is scaled as it was in training; products are of fp32, whatever training had.");
   add_checkpoint(command);
   add_csv_option(command, csv);
@@ -92,7 +92,7 @@ void baselines(Command& command) {
   bool json = false;
   RecipeOptions options = recipe_options();
   command.describe(
-      "Scores the naive rules on the windows that a recipe's model would be scored on: last value, seasonal "
+      "Scores the baselines on the windows that a recipe's model would be scored on: last value, seasonal "
       "naive, the same times the growth over a season, mean, autoregression; to detect, the majority class, "
       "a threshold of one channel, logistic regression. What does not beat them has learnt nothing.");
   options.add_with_recipe(command, {.engine = false});

@@ -71,7 +71,9 @@ void explain(Command& command) {
        names_of(data.series(), windows.targets));
   for (const std::string& note : data.notes) show("note: {}\n", note);
   for (const std::string& warning : data.warnings) show("warning: {}\n", warning);
-  show("\n{}\nParameters\n{}\n", table_text(table_of_parts(data)), table_text(parameter_table(model.params)));
+  const Voice voice;
+  voice.tell("\n"), voice.tell(table_of_parts(data));
+  voice.tell("\nParameters\n"), voice.tell(parameter_table(model.params)), voice.tell("\n");
   print_products();
   if (model.recurrent())
     print_engine(model.recurrent()->choice_for(

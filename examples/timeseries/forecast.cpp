@@ -78,8 +78,8 @@ void forecast(Command& command) {
   bool ascii = false;
   command.describe(
       "Forecasts the rows after the last one of a series. Further than its horizon a model goes on from its "
-      "own forecasts. An interval comes from its quantiles, or from how far forecasts of the rows that did "
-      "not train were off.");
+      "own forecasts. Its interval lies between its quantiles, or is measured by the errors of its "
+      "forecasts of the validation split; with it stands how many values of the test it holds.");
   add_checkpoint(command);
   add_csv_option(command, csv);
   command.option("steps", steps, "N", "rows to forecast").otherwise("the model's horizon");

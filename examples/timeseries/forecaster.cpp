@@ -6,7 +6,7 @@
 namespace timeseries {
 
 Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv, int steps)
-    : saved_(saved), steps_(steps), rows_(0), held_out_(0) {
+    : saved_(saved), steps_(steps), rows_(0), untrained_(0) {
   const Recipe& recipe = saved_.recipe;
   require_input(!recipe.detects(), "{}: a detector; 'timeseries detect' is the command for it",
                 saved.path.string());
@@ -28,7 +28,12 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
                   "know '{}', which it does not forecast",
                   steps, horizon, series_.channels[static_cast<size_t>(input)]);
   const auto after_training = saved_.facts.first_after_training(series_);
-  held_out_ = after_training.value_or(first_held_out(recipe, series_, rows_));
+  const auto split = split_if_any(recipe, series_, rows_);
+  untrained_ = after_training.value_or(split ? split->train.back().end : rows_);
+  const bool by_lot = recipe.data.split == SplitKind::shuffled;  // its rows stand among those that trained
+  if (split) valid_ = by_lot ? split->valid : from_row(split->valid, untrained_);
+  if (split) test_ = by_lot ? split->test : from_row(split->test, untrained_);
+  for (Span& span : test_) span.end = std::min(span.end, rows_);
   if (!after_training && !saved_.facts.trained_to.empty())
     series_.notes.push_back(
         fmt::format("which rows are held out is by the recipe's split: training ended with {}, and the rows "
@@ -64,67 +69,72 @@ std::vector<double> Forecaster::go_on(int64_t origin) {
   return result;
 }
 
-std::vector<double> Forecaster::held_out_errors(int64_t origin) {
-  constexpr int64_t most = 200;
-  const int64_t first = std::max<int64_t>(held_out_, saved_.recipe.data.window), end = origin - steps_ + 1;
-  count_ = std::max<int64_t>(0, std::min(most, end - first));
+std::optional<SeriesWindows> Forecaster::windows_of(const Part& part) const {
+  Recipe recipe = saved_.recipe;
+  recipe.data.horizon = std::max(steps_, recipe.data.horizon);
+  return windows_if_any(recipe, series_, saved_.facts.scaling, part);
+}
+
+ForecastScores Forecaster::errors(SeriesWindows& windows, ForecastInterval* counting) {
+  if (steps_ <= saved_.recipe.data.horizon)  // whole horizons, as evaluate() has them
+    return score_model(saved_.recipe, *model_, windows, {}, counting);
+  constexpr int64_t most = 200;  // they are made one by one
+  ForecastScores scores(windows);
   const size_t values = static_cast<size_t>(steps_) * targets().size();
-  std::vector<double> errors;
-  for (int64_t k = 0; k < count_; ++k) {
-    const int64_t from = first + k * (end - first) / count_;
-    const std::vector<double> found = go_on(from);
-    for (size_t i = 0; i < found.size(); ++i) {
-      const size_t at = i % values;
-      errors.push_back(found[i] - series_.at(from + static_cast<int64_t>(at / targets().size()),
-                                             targets()[at % targets().size()]));
-    }
+  const int64_t count = std::min(most, windows.count());
+  for (int64_t k = 0; k < count; ++k) {
+    const int64_t origin = windows.origins()[static_cast<size_t>(k * windows.count() / count)];
+    const std::vector<double> found = go_on(origin);
+    const auto output = [&](size_t q) { return std::span(found).subspan(q * values, values); };
+    const auto middle = output(static_cast<size_t>(saved_.recipe.middle_output()));
+    scores.add({&origin, 1}, middle);
+    if (counting)
+      counting->count(series_, origin, targets(), middle, output(0), output(found.size() / values - 1));
   }
-  return errors;
+  return scores;
+}
+
+std::optional<ForecastInterval> Forecaster::interval() {
+  std::optional<ForecastInterval> interval;
+  if (has_quantile_interval(saved_.recipe, steps_))
+    interval.emplace();
+  else if (auto windows = windows_of(valid_))
+    interval = interval_of(errors(*windows), "the validation split");
+  if (interval) {
+    if (auto windows = windows_of(test_)) errors(*windows, &*interval);
+    return interval;
+  }
+  // A longer forecast, or a short file: whatever did not train sets the width, and nothing is left to be counted.
+  if (auto windows = windows_of({{untrained_, rows_, 0}}))
+    interval = interval_of(errors(*windows), "all rows that did not train");
+  return interval;
 }
 
 Forecast Forecaster::forecast(int64_t origin) {
-  constexpr int64_t least = 8;
-  constexpr double of_80_percent = 1.2816;  // standard deviations of a normal distribution
   const Recipe& recipe = saved_.recipe;
   const std::vector<double> found = go_on(origin);
   const size_t values = static_cast<size_t>(steps_) * targets().size(), outputs = found.size() / values;
-  const auto middle = static_cast<size_t>(recipe.middle_output());
   const auto output = [&](size_t q) {
     const auto begin = found.begin() + static_cast<int64_t>(q * values);
     return std::vector<double>(begin, begin + static_cast<int64_t>(values));
   };
-  Forecast forecast{origin, output(middle), {}, {}, {}};
-  const std::vector<double> errors = held_out_errors(origin);
-  const bool by_quantiles = outputs > 1 && steps_ <= recipe.data.horizon;
-  if (!by_quantiles && count_ < least) {
-    forecast.interval =
-        fmt::format("no interval: only {} forecasts of held-out rows to take errors from", count_);
+  Forecast forecast{origin, output(static_cast<size_t>(recipe.middle_output())), {}, {}, {}};
+  const auto interval = this->interval();
+  if (!interval) {
+    forecast.interval = fmt::format(
+        "none: fewer than 8 forecasts of {} step{} lie in the rows that did not train, to measure its width by",
+        steps_, steps_ == 1 ? "" : "s");
     return forecast;
   }
-  // Error i of output q of held-out forecast k.
-  const auto error = [&](size_t k, size_t q, size_t i) { return errors[(k * outputs + q) * values + i]; };
-  const auto count = static_cast<size_t>(count_);
-  size_t within = 0;
-  if (by_quantiles) {
+  forecast.interval = describe(*interval, recipe);
+  if (interval->half.empty()) {
     forecast.low = output(0), forecast.high = output(outputs - 1);
-    for (size_t k = 0; k < count; ++k)
-      for (size_t i = 0; i < values; ++i) within += error(k, 0, i) <= 0 && error(k, outputs - 1, i) >= 0;
-    forecast.interval = fmt::format("quantiles {:g} to {:g}", recipe.training.quantiles.front(),
-                                    recipe.training.quantiles.back());
-  } else {
-    for (size_t i = 0; i < values; ++i) {
-      double squares = 0;
-      for (size_t k = 0; k < count; ++k) squares += error(k, middle, i) * error(k, middle, i);
-      const double half = of_80_percent * std::sqrt(squares / static_cast<double>(count_));
-      for (size_t k = 0; k < count; ++k) within += std::abs(error(k, middle, i)) <= half;
-      forecast.low.push_back(forecast.values[i] - half);
-      forecast.high.push_back(forecast.values[i] + half);
-    }
-    forecast.interval = fmt::format("80 %, from the errors of {} forecasts of held-out rows", count_);
+    return forecast;
   }
-  if (count_ > 0)
-    forecast.interval += fmt::format("; of the values of {} such forecasts {:.0f} % lay within", count_,
-                                     100 * static_cast<double>(within) / static_cast<double>(count * values));
+  for (size_t i = 0; i < values; ++i) {
+    forecast.low.push_back(forecast.values[i] - interval->half[i]);
+    forecast.high.push_back(forecast.values[i] + interval->half[i]);
+  }
   return forecast;
 }
 
@@ -134,6 +144,10 @@ Chart chart_of(const Forecaster& forecaster, const Forecast& forecast, int targe
   const int64_t history = std::min<int64_t>(std::max(2 * forecaster.steps(), 48), forecast.origin),
                 first = forecast.origin - history;
   const auto count = forecaster.targets().size();
+  // What was filled in is a gap in the line.
+  const auto observed = [&](int64_t row) {
+    return series.is_filled(row, channel) ? std::nan("") : series.at(row, channel);
+  };
   Chart chart{.title = "Forecast of " + series.channels[static_cast<size_t>(channel)],
               .description = forecast.interval,
               .x_name = "time",
@@ -144,7 +158,7 @@ Chart chart_of(const Forecaster& forecaster, const Forecast& forecast, int targe
     chart.x_texts.push_back(series.times.text(row));
     if (row >= std::min(forecast.origin, forecaster.rows())) continue;
     chart.series[0].x.push_back(static_cast<double>(row - first));
-    chart.series[0].y.push_back(series.at(row, channel));
+    chart.series[0].y.push_back(observed(row));
   }
   if (!forecast.low.empty()) chart.band = {.name = "interval"};
   for (int step = 0; step < forecaster.steps(); ++step) {
@@ -163,7 +177,7 @@ Chart chart_of(const Forecaster& forecaster, const Forecast& forecast, int targe
   for (int64_t row = forecast.origin;
        row < std::min<int64_t>(forecast.origin + forecaster.steps(), forecaster.rows()); ++row) {
     truth.x.push_back(static_cast<double>(row - first));
-    truth.y.push_back(series.at(row, channel));
+    truth.y.push_back(observed(row));
   }
   chart.series.insert(chart.series.begin() + 1, truth);
   return chart;

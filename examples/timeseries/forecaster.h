@@ -1,5 +1,4 @@
-// Forecasts from any row of a series, also further than the model's horizon; and how far such forecasts have
-// been off.
+// Forecasts from any row of a series, also further than the model's horizon; and their interval (interval.h).
 #pragma once
 
 #include <filesystem>
@@ -7,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "interval.h"
 #include "saved_model.h"
 #include "series_data.h"
 #include "training/chart.h"
@@ -18,9 +18,7 @@ struct Forecast {
   int64_t origin = 0;             // the row of the first step
   std::vector<double> values;     // [steps, targets]
   std::vector<double> low, high;  // an interval around them; empty: not known
-  // What it is, and how many values of held-out rows lay within such intervals; or why there is none:
-  // "80 %, from the errors of 120 forecasts of held-out rows; of the values of 120 such forecasts 84 % lay within"
-  std::string interval;
+  std::string interval;  // what it is, and how many values of the test lie within; or why there is none
 };
 
 class Forecaster {
@@ -43,17 +41,20 @@ class Forecaster {
  private:
   // Predictions [outputs, steps, targets]. What was forecast is read where the horizon is not enough.
   std::vector<double> go_on(int64_t origin);
-  // How far forecasts of held-out rows before `origin` were off, [count_, outputs, steps, targets]. Sets
-  // `count_`, which is 200 at most.
-  std::vector<double> held_out_errors(int64_t origin);
+  // Of a part that did not train, of a horizon or as many steps as are asked for; none: there is no such window.
+  std::optional<SeriesWindows> windows_of(const Part& part) const;
+  // Their errors. What an interval holds is counted, if there is one.
+  ForecastScores errors(SeriesWindows& windows, ForecastInterval* counting = nullptr);
+  std::optional<ForecastInterval> interval();
 
   SavedModel saved_;
   int steps_;
-  int64_t rows_, held_out_;  // rows from the latter on did not train
+  int64_t rows_;
+  int64_t untrained_;  // rows from here on did not train
+  Part valid_, test_;  // what did not, of these splits
   Series series_;
   std::unique_ptr<SeriesWindows> windows_;
   std::unique_ptr<SeriesModel> model_;
-  int64_t count_ = 0;
 };
 
 // The rows before a forecast, it, its interval, and what came, if that is known. One target.

@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
       .purpose = "trains recurrent models of time series",
       .description = fmt::format("Trains recurrent and linear models of time series in CSV files, to "
                                  "forecast values or to detect a state, and "
-                                 "scores them beside naive rules on the same windows. A recipe says "
+                                 "scores them beside baselines on the same windows. A recipe says "
                                  "everything about a run: series, windows, "
                                  "model, training; it is a TOML file or the name of a bundled one ({}). A "
                                  "run leaves a folder of its own, and "
@@ -32,12 +32,11 @@ int main(int argc, char** argv) {
       .commands = {{"train", "trains a model from a recipe and a series", timeseries::train},
                    {"resume", "goes on with a run that was interrupted, killed, or is to have more epochs",
                     timeseries::resume},
-                   {"evaluate", "scores a trained model, and the naive rules beside it",
-                    timeseries::evaluate},
+                   {"evaluate", "scores a trained model, and the baselines beside it", timeseries::evaluate},
                    {"forecast", "forecasts the rows after the last one", timeseries::forecast},
                    {"detect", "gives each row of a series the probability of its label", timeseries::detect},
                    {"backtest", "trains and scores anew on several parts of a series", timeseries::backtest},
-                   {"baselines", "scores the naive rules alone", timeseries::baselines},
+                   {"baselines", "scores the baselines alone", timeseries::baselines},
                    {"report", "makes the page of a run's folder again", unroll::report_command},
                    {"explain", "windows, parameters and engine of a recipe's model", timeseries::explain},
                    {"import", "makes a model's file of one trained in PyTorch", timeseries::import_model}},

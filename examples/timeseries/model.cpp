@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "framework/kernels/kernels.h"
+
 namespace timeseries {
 
 namespace {
@@ -310,11 +312,13 @@ Tensor SeriesModel::moving_average(const Tensor& x) const {
 
 Var SeriesModel::loss(const SeriesBatch& batch) const {
   const Vars y = outputs(prepare(batch.input));
-  const Tensor target = in_rows(batch.target);
+  const Tensor target = in_rows(batch.target),
+               weights = batch.weights.defined() ? in_rows(batch.weights) : Tensor();
   if (recipe_.detects())
-    return binary_cross_entropy(y[0], target, {.pos_weight = static_cast<real>(recipe_.training.pos_weight)});
-  return recipe_.has_quantiles() ? quantile_loss(y, target, recipe_.training.quantiles)
-                                 : mean_squared_error(y[0], target);
+    return binary_cross_entropy(
+        y[0], target, {.pos_weight = static_cast<real>(recipe_.training.pos_weight), .weights = weights});
+  return recipe_.has_quantiles() ? quantile_loss(y, target, recipe_.training.quantiles, {.weights = weights})
+                                 : mean_squared_error(y[0], target, {.weights = weights});
 }
 
 Tensor SeriesModel::predict(const Tensor& input) const {
@@ -343,6 +347,13 @@ Tensor SeriesModel::predict(const Tensor& input) const {
   if (recipe_.detects())
     for (real& v : all) v = static_cast<real>(1 / (1 + std::exp(-static_cast<double>(v))));
   return result;
+}
+
+void require_finite(const Tensor& found, const SeriesWindows& windows, int64_t origin) {
+  require_input(
+      std::isfinite(kernels().sum_of_squares(found.data(), found.size())),
+      "{}: the model's values from {} on are not finite: these rows, or its weights, are too large to compute with",
+      windows.series().origin, windows.series().times.text(origin));
 }
 
 }  // namespace timeseries

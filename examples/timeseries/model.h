@@ -31,7 +31,7 @@ class SeriesModel {
   // Throws InputError if normalization or shared weights need a target that is not among the inputs.
   SeriesModel(const Recipe& recipe, const Columns& columns);
 
-  // The loss of a batch, as the recipe has it, mean over its predictions.
+  // The loss of a batch, as the recipe has it, mean over its observed targets.
   Var loss(const SeriesBatch& batch) const;
   // Forecasts [outputs, horizon, batch, targets], scaled as the batch; outputs: by quantile. Of a detector
   // probabilities [1, 1, batch, 1]. Nothing is recorded.
@@ -72,5 +72,8 @@ class SeriesModel {
   std::optional<Dense> head_, trend_head_;
   std::optional<Highway> highway_;
 };
+
+// InputError, naming the row, unless all that a model made of windows is finite; `origin` is that of the first of them.
+void require_finite(const Tensor& found, const SeriesWindows& windows, int64_t origin);
 
 }  // namespace timeseries

@@ -30,7 +30,8 @@ Chart forecast_chart(const Recipe& recipe, const SeriesData& data, TestPart& par
       .title = fmt::format("Forecasts of {}: {}", name, part.name),
       .description =
           horizon == 1
-              ? fmt::format("The last {} rows of the part, each forecast from the rows before it.", shown)
+              ? fmt::format("The last {} forecasts of the part, each of a row from the rows before it.",
+                            shown)
               : "The last window, and the rows before it.",
       .x_name = "time",
       .y_name = name,
@@ -39,15 +40,12 @@ Chart forecast_chart(const Recipe& recipe, const SeriesData& data, TestPart& par
   for (int64_t row = first; row < windows.origins().back() + horizon; ++row) {
     chart.x_texts.push_back(series.times.text(row));
     chart.series[0].x.push_back(static_cast<double>(row - first));
-    chart.series[0].y.push_back(series.at(row, channel));
+    const bool filled = series.is_filled(row, channel);  // then it is a gap in the line
+    chart.series[0].y.push_back(filled ? std::nan("") : series.at(row, channel));
   }
   if (interval) {
-    chart.band = {.name = recipe.has_quantiles()
-                              ? fmt::format("quantiles {:g} to {:g}", recipe.training.quantiles.front(),
-                                            recipe.training.quantiles.back())
-                              : "80 %, from the errors of the valid split"};
-    chart.description += fmt::format(" Of all values of this part {:.0f} % lie within such an interval.",
-                                     100 * interval->coverage);
+    chart.band = {.name = name_of(*interval, recipe)};
+    chart.description += fmt::format(" The interval: {}.", describe(*interval, recipe));
   }
   for (int64_t k = first_window; k < windows.count(); ++k) {
     const int64_t from = windows.origins()[static_cast<size_t>(k)];
@@ -76,7 +74,7 @@ Chart forecast_chart(const Recipe& recipe, const SeriesData& data, TestPart& par
 
 Chart error_chart(const Evaluation& evaluation) {
   Chart chart{.title = "Error by step: " + evaluation.part,
-              .description = "Root of the mean square, in the file's units; the model and the rules.",
+              .description = "Root of the mean square, in the file's units; the model and the baselines.",
               .x_name = "step",
               .y_name = "RMSE"};
   for (const ForecastRow& row : evaluation.forecasts) {

@@ -151,11 +151,11 @@ void declare_data(RecipeReader& reader, Recipe& r) {
            "leaves so many pairs of window and target out at the end of each part, and lets no window look "
            "back across a border, as a tutorial does; a test without them is no full test")
       .at_least(0);
-  reader.key("period", d.period, "rows of a season: for the seasonal rules, and for MASE")
+  reader.key("period", d.period, "rows of a season: for the seasonal baselines, and for MASE")
       .at_least(1)
       .at_most(1'000'000)
       .unit("rows");
-  reader.key("autoregression", d.autoregression, "order of the autoregression among the rules; 0: none")
+  reader.key("autoregression", d.autoregression, "order of the autoregression among the baselines; 0: none")
       .at_least(0)
       .at_most(1000);
   reader.choice(

@@ -5,7 +5,6 @@
 #include <iterator>
 
 #include "data/baselines.h"
-#include "framework/kernels/kernels.h"
 #include "training/signals.h"
 
 namespace timeseries {
@@ -14,25 +13,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// "0.4213", "18.73", "1.2e+04"; empty: not defined.
-std::string figure(double value) {
-  if (std::isnan(value)) return "";
-  const double size = std::abs(value);
-  return size < 10    ? fmt::format("{:.4f}", value)
-         : size < 1e5 ? fmt::format("{:.2f}", value)
-                      : fmt::format("{:.4g}", value);
-}
-
-struct Measure {
+struct ForecastMeasure {
   const char *name, *key;
   double ForecastErrors::*value;
 };
-constexpr Measure measures[] = {{"MSE scaled", "scaled_mse", &ForecastErrors::scaled_mse},
-                                {"MAE scaled", "scaled_mae", &ForecastErrors::scaled_mae},
-                                {"RMSE", "rmse", &ForecastErrors::rmse},
-                                {"MAE", "mae", &ForecastErrors::mae},
-                                {"sMAPE", "smape", &ForecastErrors::smape},
-                                {"MASE", "mase", &ForecastErrors::mase}};
+constexpr ForecastMeasure forecast_measures[] = {{"MSE scaled", "scaled_mse", &ForecastErrors::scaled_mse},
+                                                 {"MAE scaled", "scaled_mae", &ForecastErrors::scaled_mae},
+                                                 {"RMSE", "rmse", &ForecastErrors::rmse},
+                                                 {"MAE", "mae", &ForecastErrors::mae},
+                                                 {"sMAPE", "smape", &ForecastErrors::smape},
+                                                 {"MASE", "mase", &ForecastErrors::mase}};
 struct DetectionMeasure {
   const char *name, *key;
   double DetectionScores::*value;
@@ -58,100 +48,47 @@ bool is_positive(const Series& series, const std::vector<int>& channels) {
 
 void add_forecasts(const Recipe& recipe, const SeriesData& data, const SeriesWindows& windows,
                    Evaluation& evaluation) {
-  std::vector<ForecastBaseline> rules = {last_value()};
+  std::vector<ForecastBaseline> baselines = {last_value()};
   if (recipe.data.period > 1) {
-    rules.push_back(seasonal_naive(recipe.data.period));
-    if (is_positive(data.series(), data.targets())) rules.push_back(seasonal_growth(recipe.data.period));
+    baselines.push_back(seasonal_naive(recipe.data.period));
+    if (is_positive(data.series(), data.targets())) baselines.push_back(seasonal_growth(recipe.data.period));
   }
-  rules.push_back(training_mean(data.series(), data.split.train));
+  baselines.push_back(training_mean(data.series(), data.split.train));
   if (const int order = recipe.data.autoregression; order > 0) {
-    if (can_fit_autoregression(data.split.train, order))
-      rules.push_back(autoregression(data.series(), data.split.train, order, data.targets()));
+    if (can_fit_autoregression(data.series(), data.split.train, order, data.targets()))
+      baselines.push_back(autoregression(data.series(), data.split.train, order, data.targets()));
     else  // of a shorter file than the model's own
       evaluation.left_out.push_back(fmt::format("autoregression ({})", order));
   }
-  for (const ForecastBaseline& rule : rules) {
-    const auto scores = score(rule, windows, data.mase_scale);
+  for (const ForecastBaseline& baseline : baselines) {
+    const auto scores = score(baseline, windows, data.mase_scale);
     if (scores)
-      evaluation.forecasts.push_back({rule.name, *scores});
+      evaluation.forecasts.push_back({baseline.name, *scores});
     else
-      evaluation.left_out.push_back(rule.name);
+      evaluation.left_out.push_back(baseline.name);
   }
 }
 
 void add_detections(const SeriesData& data, const SeriesWindows& windows, Evaluation& evaluation) {
-  for (const DetectionBaseline& rule :
+  for (const DetectionBaseline& baseline :
        {majority_class(*data.train), threshold_rule(*data.train), logistic_regression(*data.train)})
-    evaluation.detections.push_back({rule.name, score(rule, windows)});
+    evaluation.detections.push_back({baseline.name, score(baseline, windows)});
   const DetectionBaseline previous = previous_label(*data.train);
   evaluation.detections.push_back({previous.name, score(previous, windows), true});
 }
 
-void require_finite(const Tensor& found, const SeriesWindows& windows, int64_t origin) {
-  require_input(
-      std::isfinite(kernels().sum_of_squares(found.data(), found.size())),
-      "{}: the model's values from {} on are not finite: these rows, or its weights, are too large to compute with",
-      windows.series().origin, windows.series().times.text(origin));
-}
-
-// Errors of the model (of its middle quantile) on all windows; `see` is called with each batch and all that was
-// forecast, [quantiles, horizon, windows * targets].
-template <class See>
-ForecastScores score_model(const Recipe& recipe, const SeriesModel& model, SeriesWindows& windows,
-                           const std::vector<double>& mase_scale, See see) {
-  ForecastScores scores(windows, mase_scale);
-  windows.in_order();
-  for (int64_t k = 0; k < windows.batches(recipe.data.eval_batch); ++k) {
-    stop_if_signalled();
-    const SeriesBatch batch = windows.batch(k, recipe.data.eval_batch);
-    const Tensor found = model.predict(batch.input);
-    require_finite(found, windows, batch.origins.front());
-    scores.add_scaled(batch.origins, found[recipe.middle_output()].to_host());
-    see(batch, found);
-  }
-  return scores;
-}
-
-std::vector<double> half_widths(const ForecastScores& errors) {
-  constexpr double of_80_percent = 1.2816;  // standard deviations of a normal distribution
-  std::vector<double> half;
-  for (int step = 0; step < errors.horizon(); ++step)
-    for (int target = 0; target < errors.targets(); ++target)
-      half.push_back(of_80_percent * errors.at(step, target).rmse);
-  return half;
-}
-
 void add_model(const Recipe& recipe, const SeriesData& data, TestPart& part, const SeriesModel& model,
                Evaluation& evaluation) {
-  const bool by_quantiles = recipe.has_quantiles(),
-             by_valid = !by_quantiles && data.valid && part.name != "valid";
-  if (by_quantiles) evaluation.interval.emplace();
-  if (by_valid) {
-    SeriesWindows valid = *data.valid;
-    evaluation.interval = {
-        half_widths(score_model(recipe, model, valid, {}, [](const SeriesBatch&, const Tensor&) {}))};
+  if (has_quantile_interval(recipe, recipe.data.horizon)) {
+    evaluation.interval.emplace();
+  } else if (auto valid = windows_if_any(recipe, data.series(), data.facts.scaling,
+                                         from_row(data.split.valid, data.first_untrained))) {
+    evaluation.interval = interval_of(score_model(recipe, model, *valid), "the validation split");
   }
-  int64_t within = 0;
-  const std::vector<int>& targets = data.targets();
-  const auto count = [&](const SeriesBatch& batch, const Tensor& found) {
-    if (!evaluation.interval) return;
-    const size_t windows = batch.origins.size();
-    const std::vector<real> truth = batch.target.to_host(),
-                            forecast = found[recipe.middle_output()].to_host(), low = found[0].to_host(),
-                            high = found[found.dim(0) - 1].to_host();
-    for (size_t i = 0; i < truth.size(); ++i) {
-      const size_t target = i % targets.size(), step = i / targets.size() / windows;
-      const double error = static_cast<double>(forecast[i] - truth[i]) *
-                           data.facts.scaling.scale[static_cast<size_t>(targets[target])];
-      within += by_quantiles ? low[i] <= truth[i] && truth[i] <= high[i]
-                             : std::abs(error) <= evaluation.interval->half[step * targets.size() + target];
-    }
-  };
-  evaluation.forecasts.push_back(
-      {"the model", score_model(recipe, model, part.windows, data.mase_scale, count)});
-  if (evaluation.interval)
-    evaluation.interval->coverage =
-        static_cast<double>(within) / static_cast<double>(evaluation.forecasts[0].scores.overall().count);
+  const bool is_test = part.name != "train" && part.name != "valid";
+  ForecastInterval* counting = is_test && evaluation.interval ? &*evaluation.interval : nullptr;
+  evaluation.forecasts.push_back({"the model", score_model(recipe, model, part.windows, data.mase_scale,
+                                                           counting, data.first_untrained)});
 }
 
 }  // namespace
@@ -164,8 +101,8 @@ double mean_loss(const SeriesModel& model, SeriesWindows& windows, int size) {
   for (int64_t k = 0; k < windows.batches(size); ++k) {
     stop_if_signalled();
     const SeriesBatch batch = windows.batch(k, size);
-    total += static_cast<double>(model.loss(batch).item()) * static_cast<double>(batch.target.size());
-    count += batch.target.size();
+    total += static_cast<double>(model.loss(batch).item()) * static_cast<double>(batch.observed);
+    count += batch.observed;
   }
   return total / static_cast<double>(count);
 }
@@ -185,10 +122,12 @@ std::vector<double> detect(const SeriesModel& model, SeriesWindows& windows, int
 
 Evaluation evaluate(const Recipe& recipe, const SeriesData& data, TestPart& part, const SeriesModel* model) {
   Evaluation evaluation{.part = part.name,
+                        .recipe = &recipe,
                         .horizon = recipe.horizon(),
                         .targets = static_cast<int>(data.targets().size()),
                         .full = recipe.data.drop_last_pairs == 0};
   part.windows.in_order();
+  evaluation.targets_left_out = part.windows.targets_left_out();
   if (recipe.detects()) {
     if (model)
       evaluation.detections.push_back(
@@ -210,20 +149,23 @@ std::optional<int> only_label(const DetectionScores& scores) {
 RunDescription::Table table_of(const Evaluation& evaluation) {
   RunDescription::Table table{.title = "Scores: " + evaluation.part, .note = {}, .columns = {""}};
   if (evaluation.detections.empty()) {
-    for (const Measure& measure : measures) table.columns.push_back(measure.name);
+    for (const ForecastMeasure& measure : forecast_measures) table.columns.push_back(measure.name);
     for (const ForecastRow& row : evaluation.forecasts) {
       table.rows.push_back({row.name});
       const ForecastErrors errors = row.scores.overall();
-      for (const Measure& measure : measures) table.rows.back().push_back(figure(errors.*measure.value));
+      for (const ForecastMeasure& measure : forecast_measures)
+        table.rows.back().push_back(figure(errors.*measure.value));
     }
     table.note = fmt::format("{} windows{}.", with_commas(evaluation.forecasts[0].scores.windows()),
-                             evaluation.full ? ", none left out" : "");
-    if (const auto& interval = evaluation.interval)
+                             evaluation.full && evaluation.targets_left_out == 0 ? ", none left out" : "");
+    if (evaluation.targets_left_out > 0)
+      table.note += fmt::format(
+          " {} value{} that {} filled in {} not scored.", with_commas(evaluation.targets_left_out),
+          evaluation.targets_left_out == 1 ? "" : "s", evaluation.targets_left_out == 1 ? "was" : "were",
+          evaluation.targets_left_out == 1 ? "is" : "are");
+    if (evaluation.interval)
       table.note +=
-          fmt::format(" Of their values {:.0f} % lie {}.", 100 * interval->coverage,
-                      interval->half.empty()
-                          ? "between the model's outer quantiles"
-                          : "within the interval of 80 %, which is taken from the errors of the valid split");
+          fmt::format(" The model's interval: {}.", describe(*evaluation.interval, *evaluation.recipe));
   } else {
     for (const auto& measure : detection_measures) table.columns.push_back(measure.name);
     for (const DetectionRow& row : evaluation.detections) {
@@ -258,64 +200,79 @@ std::optional<RunDescription::Table> table_by_step(const Evaluation& evaluation)
   return table;
 }
 
-std::vector<std::string> verdicts(const Evaluation& evaluation) {
-  std::vector<std::string> words;
-  const auto compare = [&](const std::string& measure, bool less_is_better, auto value, const auto& rows) {
-    const double model = value(rows[0]);
-    if (std::isnan(model)) {
-      words.push_back(fmt::format("the model has no {} that a rule could be compared by", measure));
-      return;
-    }
-    bool loses = false;
-    for (size_t k = 1; k < rows.size(); ++k) {
-      const double rule = value(rows[k]);
-      if (std::isnan(rule) || (less_is_better ? model < rule : model > rule)) continue;
-      words.push_back(fmt::format("the model {} {}: {} {}, the rule {}",
-                                  model == rule ? "is no better than" : "loses to", rows[k].name, measure,
-                                  figure(model), figure(rule)));
-      loses = true;
-    }
-    if (!loses)
-      words.push_back(fmt::format("the model is better than every rule: {} {}", measure, figure(model)));
-  };
-  if (!evaluation.forecasts.empty()) {
-    // Several channels have units of their own: their errors add up scaled.
-    const bool several = evaluation.targets > 1;
-    compare(
-        several ? "MSE scaled" : "RMSE", true,
-        [&](const ForecastRow& row) {
-          const ForecastErrors errors = row.scores.overall();
-          return several ? errors.scaled_mse : errors.rmse;
-        },
-        evaluation.forecasts);
-    return words;
+std::vector<JudgedRow> judged_rows(const Evaluation& evaluation) {
+  std::vector<JudgedRow> rows;
+  for (const ForecastRow& row : evaluation.forecasts) {
+    rows.push_back({.name = row.name});
+    const ForecastErrors errors = row.scores.overall();
+    for (const ForecastMeasure& measure : forecast_measures)
+      rows.back().values.push_back(errors.*measure.value);
   }
-  std::vector<DetectionRow> rows = evaluation.detections;
-  std::erase_if(rows, [](const DetectionRow& row) { return row.knows_labels; });
-  compare(
-      "accuracy", false, [](const DetectionRow& row) { return row.scores.accuracy; }, rows);
-  if (const auto only = only_label(rows[0].scores))
-    words.push_back(fmt::format("all labels here are {}: there is no balanced accuracy to compare", *only));
+  for (const DetectionRow& row : evaluation.detections) {
+    rows.push_back({.name = row.name, .knows_labels = row.knows_labels});
+    for (const DetectionMeasure& measure : detection_measures)
+      rows.back().values.push_back(row.scores.*measure.value);
+  }
+  return rows;
+}
+
+Comparison compare(const std::vector<JudgedRow>& rows, bool detects) {
+  Comparison comparison{.baselines = {}};
+  if (detects)
+    for (const DetectionMeasure& measure : detection_measures)
+      comparison.measures.push_back({.name = measure.name,
+                                     .key = measure.key,
+                                     .less_is_better = measure.value == &DetectionScores::log_loss});
   else
-    compare(
-        "balanced accuracy", false, [](const DetectionRow& row) { return row.scores.balanced_accuracy; },
-        rows);
-  return words;
+    for (const ForecastMeasure& measure : forecast_measures)
+      comparison.measures.push_back({.name = measure.name, .key = measure.key});
+  for (const JudgedRow& row : rows) {
+    if (row.knows_labels) continue;
+    if (&row != rows.data()) comparison.baselines.push_back(row.name);
+    for (size_t k = 0; k < row.values.size(); ++k) comparison.measures[k].values.push_back(row.values[k]);
+  }
+  return comparison;
+}
+
+std::vector<std::string> verdicts(const Evaluation& evaluation) {
+  std::vector<std::string> lines = verdicts(compare(judged_rows(evaluation), !evaluation.detections.empty()));
+  if (!evaluation.detections.empty())
+    if (const auto only = only_label(evaluation.detections[0].scores))
+      lines.push_back(fmt::format("all labels here are {}: there is no balanced accuracy to compare", *only));
+  return lines;
+}
+
+RunDescription::Figure tile_of(const Evaluation& evaluation) {
+  const std::vector<JudgedRow> rows = judged_rows(evaluation);
+  const bool detects = !evaluation.detections.empty();
+  const Comparison comparison = compare(rows, detects);
+  // Several channels have units of their own: their errors add up scaled.
+  std::string key = evaluation.targets > 1 ? "scaled_mse" : "rmse";
+  if (detects) key = only_label(evaluation.detections[0].scores) ? "accuracy" : "balanced_accuracy";
+  const auto shown = std::ranges::find(comparison.measures, key, &Comparison::Measure::key);
+  return {fmt::format("{}: {}", evaluation.part, shown->name), figure(shown->values[0]),
+          verdict_beside(comparison, key)};
 }
 
 Json json_of(const Evaluation& evaluation) {
   Json json = Json::object();
   for (const ForecastRow& row : evaluation.forecasts) {
     const ForecastErrors errors = row.scores.overall();
-    for (const Measure& measure : measures) json[row.name][measure.key] = number(errors.*measure.value);
+    for (const ForecastMeasure& measure : forecast_measures)
+      json[row.name][measure.key] = number(errors.*measure.value);
     json[row.name]["windows"] = row.scores.windows();
+    json[row.name]["targets_left_out"] = evaluation.targets_left_out;
   }
-  if (evaluation.interval) json["the model"]["interval_coverage"] = evaluation.interval->coverage;
+  if (evaluation.interval)
+    if (const auto coverage = evaluation.interval->coverage())
+      json["the model"]["interval_coverage"] = *coverage;
   for (const DetectionRow& row : evaluation.detections) {
-    for (const auto& measure : detection_measures)
+    for (const DetectionMeasure& measure : detection_measures)
       json[row.name][measure.key] = number(row.scores.*measure.value);
     json[row.name]["rows"] = row.scores.count;
   }
+  if (json.contains("the model"))
+    json["the model"].update(json_of(compare(judged_rows(evaluation), !evaluation.detections.empty())));
   return json;
 }
 

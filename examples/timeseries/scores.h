@@ -1,4 +1,4 @@
-// A model and the naive rules on the same windows, in one table; and in words which of them is better.
+// A model and the baselines on the same windows, in one table; and in words by what it is better than they.
 #pragma once
 
 #include <optional>
@@ -9,22 +9,16 @@
 
 #include "data/detection_scores.h"
 #include "data/forecast_scores.h"
+#include "interval.h"
 #include "model.h"
 #include "series_data.h"
 #include "training/run_description.h"
+#include "verdict.h"
 
 namespace timeseries {
 
 // The mean of the recipe's loss over all windows. Throws Interrupted after a signal.
 double mean_loss(const SeriesModel& model, SeriesWindows& windows, int batch);
-
-// What values should lie within: between the outer quantiles of a model that has them; else, for 80 % of them, around their
-// forecasts, from the errors of the valid split, as if they were normal. The model was chosen on that split, so these may be
-// too small for any other.
-struct ForecastInterval {
-  std::vector<double> half = {};  // its half width in original units, [horizon, targets]; empty: by quantiles
-  double coverage = 0;            // the share of the part's values that do lie within
-};
 
 // Probabilities of a detector, in order of time.
 std::vector<double> detect(const SeriesModel& model, SeriesWindows& windows, int batch);
@@ -41,27 +35,39 @@ struct DetectionRow {
 // One of the two lists, as the task is; the model comes first, if there is one.
 struct Evaluation {
   std::string part;
+  const Recipe* recipe;
   int horizon = 1, targets = 1;
-  bool full = true;  // all windows of the part are scored
+  bool full = true;              // all windows of the part are scored
+  int64_t targets_left_out = 0;  // values of the part that were filled in, which nothing is scored on
   std::vector<ForecastRow> forecasts = {};
   std::optional<ForecastInterval> interval =
-      {};  // of the model; none: it has no quantiles, and there is no valid split, or that is the part
+      {};  // of the model; none: no quantiles, and too few forecasts to measure it by
   std::vector<DetectionRow> detections = {};
-  std::vector<std::string> left_out = {};  // rules for which there is too little history here
+  std::vector<std::string> left_out = {};  // baselines for which there is too little history here
 };
-// The rules and, unless it is nullptr, the model. The data must outlive what is returned.
+// The baselines and, unless it is nullptr, the model. Recipe and data must outlive what is returned.
 Evaluation evaluate(const Recipe& recipe, const SeriesData& data, TestPart& part, const SeriesModel* model);
 
 // The label that all rows have that were scored; none: they differ.
 std::optional<int> only_label(const DetectionScores& scores);
 
 RunDescription::Table table_of(const Evaluation& evaluation);
-// By step of the horizon: the model and the rules. Of at most 12 steps.
+// By step of the horizon: the model and the baselines. Of at most 12 steps.
 std::optional<RunDescription::Table> table_by_step(const Evaluation& evaluation);
-// "the model loses to seasonal naive (12): RMSE 25.3, the rule 15.6", or that it is better than all of them;
-// or that there is no such score.
+// One of the table's rows: the scores of the model, which comes first, or of a baseline, by measure.
+struct JudgedRow {
+  std::string name;
+  bool knows_labels = false;
+  std::vector<double> values = {};
+};
+std::vector<JudgedRow> judged_rows(const Evaluation& evaluation);
+// Baselines that know labels do not count.
+Comparison compare(const std::vector<JudgedRow>& rows, bool detects);
+// Of an evaluation with a model: what it wins and loses by.
 std::vector<std::string> verdicts(const Evaluation& evaluation);
-// {"last value": {"rmse": …}, …}
+// The score that stands for all on the page, and the verdict.
+RunDescription::Figure tile_of(const Evaluation& evaluation);
+// {"last value": {"rmse": …}, …}, with the model's verdict
 nlohmann::ordered_json json_of(const Evaluation& evaluation);
 
 }  // namespace timeseries

@@ -12,6 +12,7 @@
 #include "data/text_file.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
+#include "training/run_description.h"
 
 namespace timeseries {
 
@@ -75,6 +76,7 @@ void add_rows(Series& series, int64_t rows) {
     series.times.at.push_back(series.times.time(series.rows()).count);
     series.values.insert(series.values.end(), static_cast<size_t>(series.width()), 0.0);
   }
+  if (!series.filled.empty()) series.filled.resize(series.values.size());
 }
 
 bool has_trend(const Recipe& recipe) {
@@ -178,7 +180,9 @@ std::vector<std::string> warnings_of(const Recipe& recipe, bool fold) {
     warnings.push_back(
         "data.split = \"shuffled\": neighbours of each test row were trained on; the scores leak");
   if (recipe.data.missing == Missing::interpolate)
-    warnings.push_back("data.missing = \"interpolate\": a filled value has seen the value after it");
+    warnings.push_back(
+        "data.missing = \"interpolate\": a filled-in value that is read has seen the value after it, which may be the one "
+        "that is forecast: the scores leak");
   return warnings;
 }
 
@@ -227,18 +231,13 @@ bool has_column(const fs::path& csv, char separator, const std::string& name) {
 Series load_unlabelled(const SavedModel& saved, const fs::path& csv) {
   const Recipe& recipe = saved.recipe;
   SeriesOptions options = series_options(recipe, &saved);
-  std::vector<std::string> channels = options.channels;
-  const auto label = std::ranges::find(channels, recipe.data.label) - channels.begin();
+  const auto label = std::ranges::find(options.channels, recipe.data.label) - options.channels.begin();
   std::erase(options.channels, recipe.data.label);
   options.times_alone = options.channels.empty();  // it reads the calendar
   options.label.clear();
   Series series = unroll::load_series(csv, options);
-  std::vector<double> values;
-  for (int64_t row = 0; row < series.rows(); ++row)
-    for (int channel = 0; channel <= series.width(); ++channel)
-      values.push_back(channel == label ? 0 : series.at(row, channel - (channel > label)));
-  series.channels = std::move(channels);
-  series.values = std::move(values);
+  series.insert_channels(static_cast<int>(label), {recipe.data.label},
+                         {std::vector<double>(static_cast<size_t>(series.rows()))});
   series.label = static_cast<int>(label);
   return with_calendar(saved, std::move(series));
 }
@@ -266,10 +265,18 @@ SeriesWindows make_windows(const Recipe& recipe, const Series& series, const Sca
   return SeriesWindows(series, scaling, part, part_name, options);
 }
 
-int64_t first_held_out(const Recipe& recipe, const Series& series, int64_t rows) {
+std::optional<SeriesWindows> windows_if_any(const Recipe& recipe, const Series& series,
+                                            const Scaling& scaling, const Part& part) {
   try {
-    return make_split(recipe, series, rows).train.back().end;
-  } catch (const InputError&) { return rows; }
+    if (!part.empty()) return make_windows(recipe, series, scaling, part, "valid");
+  } catch (const InputError&) {}  // it is too short
+  return {};
+}
+
+std::optional<SeriesSplit> split_if_any(const Recipe& recipe, const Series& series, int64_t rows) {
+  try {
+    return make_split(recipe, series, rows);
+  } catch (const InputError&) { return {}; }
 }
 
 std::vector<std::string> warnings_of_training(const Recipe& recipe, const SeriesData& data,
@@ -304,10 +311,6 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
   split = fold ? *fold : make_split(recipe, series(), series().rows());
   if (trains) require_valid_rows(recipe, series(), split);
   if (recipe.detects() && trains) warn_of_one_class(series(), split.train, warnings);
-  if (const int order = recipe.data.autoregression; !recipe.detects() && trains)
-    require_input(order == 0 || can_fit_autoregression(split.train, order),
-                  "{}: data.autoregression = {} needs {} rows side by side that train, and there are {}",
-                  series().origin, order, 2 * order + 1, longest_span(split.train));
   if (recipe.data.drop_last_pairs > 0) split = without_history(split);
   facts = saved ? saved->facts : measured_facts(recipe, series(), split.train, notes);
   if (facts.trend_zero.empty() && has_trend(recipe)) facts.trend_zero = series().times.text(0);
@@ -322,6 +325,11 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
     facts.step = step_code(series().time_name.empty() ? TimeStep{} : series().times.step);
   const Scaling& scaling = facts.scaling;
   train.emplace(make_windows(recipe, series(), scaling, split.train, "train", recipe.data.stride));
+  if (const int order = recipe.data.autoregression; !recipe.detects() && trains)
+    require_input(order == 0 || can_fit_autoregression(series(), split.train, order, targets()),
+                  "{}: data.autoregression = {} needs {} rows side by side that train, and there are {}{}",
+                  series().origin, order, 2 * order + 1, longest_span(split.train),
+                  series().filled.empty() ? "" : "; values that were filled in do not count");
   if (rows_of(split.valid) > 0) valid.emplace(make_windows(recipe, series(), scaling, split.valid, "valid"));
   if (rows_of(split.test) > 0)
     tests.push_back({"test", make_windows(recipe, series(), scaling, split.test, "test")});
@@ -343,6 +351,23 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
   }
   if (!recipe.detects())
     mase_scale = unroll::mase_scale(series(), split.train, recipe.data.period, targets());
+  if (saved && recipe.data.split != SplitKind::shuffled)
+    first_untrained = facts.first_after_training(series()).value_or(0);
+  note_targets_left_out();
+}
+
+void SeriesData::note_targets_left_out() {
+  std::vector<std::string> counts;
+  const auto add = [&](const std::string& part, const SeriesWindows& windows) {
+    if (const int64_t left_out = windows.targets_left_out())
+      counts.push_back(fmt::format("{} of {}", with_commas(left_out), part));
+  };
+  add("train", *train);
+  if (valid) add("valid", *valid);
+  for (const TestPart& test : tests) add(test.name, test.windows);
+  if (!counts.empty())
+    notes.push_back(fmt::format("filled-in values are read but are no targets: left out are {}",
+                                fmt::join(counts, ", ")));
 }
 
 void tell_notes(const Voice& voice, const SeriesData& data) {

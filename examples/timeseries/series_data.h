@@ -31,9 +31,11 @@ std::string describe(const Recipe& recipe, const std::filesystem::path& csv);
 SeriesWindows make_windows(const Recipe& recipe, const Series& series, const Scaling& scaling,
                            const Part& part, const std::string& part_name, int stride = 1);
 
-// The first row that does not train, of a series with so many rows; all of them if it is too short to be
-// split as the recipe says.
-int64_t first_held_out(const Recipe& recipe, const Series& series, int64_t rows);
+// The same, or none if the part has no window.
+std::optional<SeriesWindows> windows_if_any(const Recipe& recipe, const Series& series,
+                                            const Scaling& scaling, const Part& part);
+// As the recipe says, of the first so many rows of a series; none if they are too few for it.
+std::optional<SeriesSplit> split_if_any(const Recipe& recipe, const Series& series, int64_t rows);
 
 // What is scored by itself: the test split, or one of the files of data.test_files.
 struct TestPart {
@@ -66,6 +68,10 @@ struct SeriesData {
   std::optional<SeriesWindows> train, valid;
   std::vector<TestPart> tests;
   std::vector<double> mase_scale;  // by target; empty to detect
+  int64_t first_untrained = 0;  // of a saved model, rows before it may have trained: they are in no interval
+
+ private:
+  void note_targets_left_out();
 };
 // Warnings that rows of the part "valid" or "test" are not after those that trained the model, whose facts the data have: in
 // a file that is shorter than the one of training the split is another. Rows by lot have a warning of their own, and files

@@ -111,7 +111,7 @@ TrainingTask SeriesTraining::task() {
                     .loss =
                         [this, &windows, size](int64_t k) {
                           const SeriesBatch batch = windows.batch(k, size);
-                          return mean_loss(model_.loss(batch), batch.target.size());
+                          return mean_loss(model_.loss(batch), batch.observed);
                         }};
   if (data_.valid)
     task.validate = [this] { return timeseries::mean_loss(model_, *data_.valid, recipe_.data.eval_batch); };
@@ -185,27 +185,30 @@ void SeriesTraining::score_a_little() {
   SeriesWindows& windows = data_.valid ? *data_.valid : *data_.train;
   const SeriesBatch batch = windows.batch(0, recipe_.data.eval_batch);
   const NoTape guard;
-  voice_.tell("scoring: loss {:.4f} of {} values of the {} split\n", model_.loss(batch).item(),
-              with_commas(batch.target.size()), data_.valid ? "valid" : "training");
+  voice_.tell("scoring: loss {} of {} values of the {} split\n",
+              format_score(static_cast<double>(model_.loss(batch).item())), with_commas(batch.observed),
+              data_.valid ? "valid" : "training");
 }
 
 void SeriesTraining::report(std::optional<double> valid, RunDescription& description) {
   valid_ = valid;
   if (valid)
-    voice_.tell("valid   loss {:.5f}, {} windows scored\n", *valid, with_commas(data_.valid->count()));
+    voice_.tell("valid   loss {}, {} windows scored\n", format_score(*valid, 5),
+                with_commas(data_.valid->count()));
   std::vector<TestPart> parts = data_.tests;
   if (recipe_.data.score == Scored::valid) parts = {{"valid", *data_.valid}};
   for (TestPart& part : parts) {
     const Evaluation evaluation = evaluate(recipe_, data_, part, &model_);
-    const RunDescription::Table table = table_of(evaluation);
-    voice_.tell("\n{}\n{}", part.name, table_text(table));
-    const std::vector<std::string> words = verdicts(evaluation);
-    for (const std::string& line : words) voice_.tell("{}\n", line);
-    description.results.push_back({fmt::format("{}: {}", part.name, table.columns[recipe_.detects() ? 2 : 3]),
-                                   table.rows[0][recipe_.detects() ? 2 : 3], words.front()});
+    RunDescription::Table table = table_of(evaluation);
+    voice_.tell("\n{}\n", part.name), voice_.tell(table);
+    for (const std::string& line : verdicts(evaluation)) {
+      voice_.tell("{}\n", line);
+      table.note += fmt::format(" On these windows {}.", line);
+    }
+    description.results.push_back(tile_of(evaluation));
     description.tables.insert(description.tables.end() - 1, table);
     if (const auto by_step = table_by_step(evaluation)) {
-      voice_.tell("\n{}\n{}", by_step->title, table_text(*by_step));
+      voice_.tell("\n{}\n", by_step->title), voice_.tell(*by_step);
       description.tables.insert(description.tables.end() - 1, *by_step);
     }
     for (Chart& chart : pictures_of(recipe_, data_, part, model_, evaluation))

@@ -15,7 +15,7 @@ void train(Command& command) {
   TrainOutput output;
   command.describe(
       "Trains a model from a recipe and a series, scores it on the valid split after each epoch, and at the "
-      "end on the test split, beside the naive rules on the same windows. The run gets a folder of its own, "
+      "end on the test split, beside the baselines on the same windows. The run gets a folder of its own, "
       "with all that it leaves; a folder that has something in it is never written to.");
   options.add_with_recipe(command, {.seed = true});
   command.group(csv_option().heading);
