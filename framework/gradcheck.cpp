@@ -80,7 +80,13 @@ class Check {
   }
 
   GradcheckResult run() {
-    const Gradients gradients = analytic(1, all_inputs);
+    Gradients gradients;
+    try {
+      gradients = analytic(1, all_inputs);
+    } catch (const Error& error) {
+      add_failure(fmt::format("{}: {}", name_, error.what()));
+      return result_;
+    }
     compare_with_differences(gradients);
     compare_unrecorded();
     if (inputs_ > 1)
@@ -127,7 +133,7 @@ class Check {
   // Gradients of every point; of two calls, the second counts half.
   Gradients analytic(int calls, int only) {
     if (parameters_) parameters_->spend_gradients();
-    Tape tape({.dropout = options_.dropout});
+    Tape tape({.dropout = options_.dropout, .check_inputs = true});
     std::vector<Var> vars;
     for (int k = 0; k < inputs_; ++k) {
       const bool watched = !points_[k].skip && (only == all_inputs || only == k);

@@ -15,9 +15,10 @@
 // |g - D(h)| must stay below their sum. If that sum exceeds 1e-4 of the numbers at hand, nothing would be
 // checked, and this is a failure too: the function has a kink nearby, or is too steep for h.
 //
-// Three more properties come with it. The values are those of a run that nothing records; the gradient of an
-// input is the same when the others are constants; and calling the function twice on the same inputs adds up
-// (the second contribution to a gradient adds, where the first overwrites).
+// Four more properties come with it. The values are those of a run that nothing records; the gradient of an
+// input is the same when the others are constants; calling the function twice on the same inputs adds up
+// (the second contribution to a gradient adds, where the first overwrites); and a backward contributes to
+// nothing that its operation's inputs(…) leave out.
 #pragma once
 
 #include <functional>

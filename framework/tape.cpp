@@ -118,6 +118,8 @@ struct Arena {
 
 struct ThreadState {
   Tape* tape = nullptr;
+  const char* checked_op = nullptr;  // whose backward runs, with check_inputs
+  std::span<Node* const> its_inputs;
   int suspended = 0;
   Arena arena;
   std::unordered_map<uint64_t, uint64_t> calls;
@@ -128,6 +130,12 @@ std::atomic<uint64_t> tapes{0};
 }  // namespace
 
 void* Tape::allocate(std::size_t bytes) { return state.arena.allocate(bytes); }
+
+std::span<Node* const> Tape::nodes_of(std::span<const Var* const> inputs) {
+  Node** const nodes = static_cast<Node**>(allocate(inputs.size() * sizeof(Node*)));
+  std::ranges::transform(inputs, nodes, [](const Var* input) { return input->node(); });
+  return {nodes, inputs.size()};
+}
 
 void Tape::measure(const char* op) { profile_->recorded(op); }
 
@@ -160,7 +168,7 @@ Tape* Tape::recording() { return state.suspended ? nullptr : state.tape; }
 uint64_t Tape::call_of(uint64_t place) { return (uint64_t{options_.part} << 32) + state.calls[place]++; }
 
 Var Tape::watch(Tensor value) {
-  return add<1>("watch", nullptr, {std::move(value)}, [](const Var&) {})[0];
+  return add<1>("watch", nullptr, {std::move(value)}, [](const Var&) {}, {})[0];
 }
 
 void Tape::backward(const Var& loss, real scale) {
@@ -174,7 +182,13 @@ void Tape::backward(const Var& loss, real scale) {
   played_ = true;
   NoTape guard;
   loss.gradient().tensor.fill(scale);
-  for (Record* record = last_; record; record = record->previous) finish(record);
+  struct Checking {
+    ~Checking() { state.checked_op = nullptr; }
+  } checking;
+  for (Record* record = last_; record; record = record->previous) {
+    if (options_.check_inputs) state.checked_op = record->op, state.its_inputs = record->inputs;
+    finish(record);
+  }
 }
 
 void Tape::finish(Record* record) {
@@ -251,6 +265,14 @@ Node& Var::checked_node() const {
   require(tape_ == 0 || (state.tape && state.tape->id() == tape_),
           "gradient: the tape of this variable is gone");
   return *node_;
+}
+
+Node& Var::input_node() const {
+  if (state.checked_op) [[unlikely]]
+    require(std::ranges::find(state.its_inputs, node_) != state.its_inputs.end(),
+            "{}: its backward contributes to a variable {} that its inputs(…) leave out{}", state.checked_op,
+            shape(), of_leaf(*this));
+  return checked_node();
 }
 
 const Tensor& Var::grad() const {

@@ -109,9 +109,9 @@ class Var {
 
   bool wants_grad() const { return node_ != nullptr && !(leaf_ && leaf_->leaf_frozen()); }
   // Where a backward puts its contribution: overwriting when it is the first, else adding.
-  Into gradient() const { return checked_node().gradient.into(shape()); }
+  Into gradient() const { return input_node().gradient.into(shape()); }
   Into gradient_rows(std::span<const int32_t> ids) const {
-    return checked_node().gradient.into_rows(shape(), ids);
+    return input_node().gradient.into_rows(shape(), ids);
   }
   // What was contributed; zeros if nothing was.
   const Tensor& grad() const;
@@ -123,6 +123,7 @@ class Var {
 
  private:
   Node& checked_node() const;  // throws if the tape is gone
+  Node& input_node() const;  // and, with check_inputs, if the operation whose backward runs did not name this
   Tensor value_;
   Leaf* leaf_ = nullptr;
   Node* node_ = nullptr;
@@ -135,6 +136,9 @@ struct TapeOptions {
   bool dropout = true;          // false: record, but drop nothing (gradient checks, saliency)
   bool keep_gradients = false;  // gradients of intermediate results stay readable after backward
   uint32_t part = 0;  // which of several tapes whose gradients make one step: each has masks of its own
+  // Throw Error where an operation's backward contributes to a variable that its inputs(…) leave out, and which would get
+  // nothing if all others were frozen. For tests; gradcheck does.
+  bool check_inputs = false;
 };
 
 // While one is alive, this thread's operations are recorded, and dropout is on. It ends on the thread that began it. What an
@@ -184,6 +188,7 @@ class Tape {
     std::span<Node> nodes;
     std::span<Var> outputs;
     std::span<const Shape> shapes;  // of the outputs, which do not outlive backward
+    std::span<Node* const> inputs;  // with check_inputs
     void (*play)(Record*) = nullptr;
     void (*forget)(Record*) = nullptr;
     void (*destroy)(Record*) = nullptr;
@@ -197,12 +202,14 @@ class Tape {
     std::optional<F> backward;  // emptied after it ran, with all that it holds
   };
   template <size_t N, class F>
-  std::array<Var, N> add(const char* op, const Leaf* leaf, std::array<Tensor, N> values, F&& backward);
+  std::array<Var, N> add(const char* op, const Leaf* leaf, std::array<Tensor, N> values, F&& backward,
+                         std::span<const Var* const> inputs);
   template <size_t N, class Inputs, class F>
   friend std::array<Var, N> record(const char* op, std::array<Tensor, N> values, const Inputs& inputs,
                                    F backward);
 
   static void* allocate(std::size_t bytes);
+  static std::span<Node* const> nodes_of(std::span<const Var* const> inputs);
   void measure(const char* op);
   void finish(Record* record);
 
@@ -233,10 +240,12 @@ template <std::same_as<Var>... V>
 std::array<const Var*, sizeof...(V)> inputs(const V&... vars) {
   return {&vars...};
 }
-inline std::vector<const Var*, PoolAllocator<const Var*>> inputs(const Vars& vars) {
+template <std::same_as<Var>... V>
+std::vector<const Var*, PoolAllocator<const Var*>> inputs(const Vars& vars, const V&... others) {
   std::vector<const Var*, PoolAllocator<const Var*>> result;
-  result.reserve(vars.size());
+  result.reserve(vars.size() + sizeof...(V));
   for (const Var& var : vars) result.push_back(&var);
+  (result.push_back(&others), ...);
   return result;
 }
 
@@ -256,7 +265,7 @@ std::string of_leaf(const Var& x);
 template <size_t N, class Inputs, class F>
 std::array<Var, N> record(const char* op, std::array<Tensor, N> values, const Inputs& inputs, F backward) {
   if (recorded(op, inputs))
-    return Tape::recording()->add<N>(op, first_leaf(inputs), std::move(values), std::move(backward));
+    return Tape::recording()->add<N>(op, first_leaf(inputs), std::move(values), std::move(backward), inputs);
   std::array<Var, N> constants;
   for (size_t i = 0; i < N; ++i) constants[i] = Var(std::move(values[i]));
   return constants;
@@ -267,7 +276,8 @@ Var record(const char* op, Tensor value, const Inputs& inputs, F backward) {
 }
 
 template <size_t N, class F>
-std::array<Var, N> Tape::add(const char* op, const Leaf* leaf, std::array<Tensor, N> values, F&& backward) {
+std::array<Var, N> Tape::add(const char* op, const Leaf* leaf, std::array<Tensor, N> values, F&& backward,
+                             std::span<const Var* const> inputs) {
   using R = RecordOf<N, std::remove_cvref_t<F>>;
   static_assert(alignof(R) <= alignof(std::max_align_t));
   R* record = new (allocate(sizeof(R))) R(std::move(backward));
@@ -289,6 +299,8 @@ std::array<Var, N> Tape::add(const char* op, const Leaf* leaf, std::array<Tensor
     record->shape_of[i] = values[i].shape();
     record->output_of[i] = Var(std::move(values[i]), record->node_of[i], id_);
   }
+  if (options_.check_inputs) [[unlikely]]
+    record->inputs = nodes_of(inputs);
   ++size_;
   if (profile_) [[unlikely]]
     measure(op);

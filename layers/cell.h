@@ -75,7 +75,11 @@ requires std::constructible_from<Cell, const LayerScope&>
 class Recurrent {
  public:
   Recurrent(const Scope& scope, const RecurrentConfig& c) : config_(c), stack_(scope, stack_config(c)) {
-    for (int k = 0; k < stack_.count(); ++k) cells_.emplace_back(stack_.scope_of(k));
+    for (int k = 0; k < stack_.count(); ++k) {
+      const LayerScope layer = stack_.scope_of(k);
+      cells_.emplace_back(layer);
+      weights_.push_back(layer.weights);
+    }
   }
 
   struct Output {
@@ -104,6 +108,7 @@ class Recurrent {
   }
   const RecurrentConfig& config() const { return config_; }
   const std::vector<Cell>& cells() const { return cells_; }  // forwards, backwards, forwards, …
+  const Vars& weights(int cell) const { return *weights_[static_cast<size_t>(cell)]; }  // all that it added
 
  private:
   static StackConfig stack_config(const RecurrentConfig& config) {
@@ -116,6 +121,7 @@ class Recurrent {
   RecurrentConfig config_;
   RecurrentStack stack_;
   std::vector<Cell> cells_;
+  std::vector<std::shared_ptr<const Vars>> weights_;  // by cell
 };
 
 }  // namespace unroll::inline UNROLL_REAL

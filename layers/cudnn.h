@@ -16,6 +16,7 @@ namespace unroll::inline UNROLL_REAL {
 
 // One layer in one direction: the parameters of an Lstm::Layer or a Gru::Layer.
 struct CudnnWeights {
+  Vars all;  // the layer's weights(); one that has no place in cuDNN's weight space is an Error
   Var weight_ih, weight_hh, bias;
   Var bias_hn = {};    // of a GRU
   Var weight_hr = {};  // of an LSTM's projection

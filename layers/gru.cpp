@@ -30,8 +30,11 @@ Gru::Gru(Scope scope, const GruConfig& c)
   if (choice_.engine != LstmEngine::cudnn) return;
   std::vector<CudnnWeights> weights;
   for (const Layer& l : layers_)
-    weights.push_back(
-        {.weight_ih = l.weight_ih, .weight_hh = l.weight_hh, .bias = l.bias, .bias_hn = l.bias_hn});
+    weights.push_back({.all = l.weights(),
+                       .weight_ih = l.weight_ih,
+                       .weight_hh = l.weight_hh,
+                       .bias = l.bias,
+                       .bias_hn = l.bias_hn});
   cudnn_ = CudnnStack(scope, stack_, std::move(weights), c.algorithm);
 }
 
@@ -39,7 +42,8 @@ Gru::Layer::Layer(const LayerScope& scope)
     : weight_ih(scope.add("weight_ih", {3 * scope.hidden, scope.input}).var()),
       weight_hh(scope.add("weight_hh", {3 * scope.hidden, scope.hidden}).var()),
       bias(scope.add("bias", {3 * scope.hidden}).var()),
-      bias_hn(scope.add("bias_hn", {scope.hidden}).var()) {}
+      bias_hn(scope.add("bias_hn", {scope.hidden}).var()),
+      weights_(scope.weights) {}
 
 GruState Gru::zero_state(int batch) const {
   return {Tensor::zeros({stack_.count(), batch, config_.hidden}), {}};

@@ -6,6 +6,7 @@
 // whose bias_hh is bias_hn.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "framework/parameters.h"
@@ -70,8 +71,12 @@ class Gru {
     static constexpr bool has_c = false;
     explicit Layer(const LayerScope& scope);
     RecurrentVars step(const Var& x, const Var& h_in, const RecurrentVars& before) const;
+    const Vars& weights() const { return *weights_; }
 
     Var weight_ih, weight_hh, bias, bias_hn;
+
+   private:
+    std::shared_ptr<const Vars> weights_;
   };
   const std::vector<Layer>& layers() const { return layers_; }  // forwards, backwards, forwards, …
 

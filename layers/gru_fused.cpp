@@ -33,8 +33,7 @@ GruLayerOutput gru_layer_fused(const Var& x, const Var& h0, const Gru::Layer& la
   }
 
   auto [y_out, h_out] = record<2>(
-      "gru_layer_fused", std::array{h.slice(1, steps + 1), h[steps].clone()},
-      inputs(x, h0, layer.weight_ih, layer.weight_hh, layer.bias, layer.bias_hn),
+      "gru_layer_fused", std::array{h.slice(1, steps + 1), h[steps].clone()}, inputs(layer.weights(), x, h0),
       [=](const Var& y, const Var& h_last) {
         Tensor dh = h_last.grad().clone();
         const Tensor kept({batch, hidden});  // z dh

@@ -62,13 +62,16 @@ Lstm::Lstm(Scope scope, const LstmConfig& config)
   if (choice_.engine != LstmEngine::cudnn) return;
   std::vector<CudnnWeights> weights;
   for (const Layer& l : layers_)
-    weights.push_back(
-        {.weight_ih = l.weight_ih, .weight_hh = l.weight_hh, .bias = l.bias, .weight_hr = l.weight_hr});
+    weights.push_back({.all = l.weights(),
+                       .weight_ih = l.weight_ih,
+                       .weight_hh = l.weight_hh,
+                       .bias = l.bias,
+                       .weight_hr = l.weight_hr});
   cudnn_ = CudnnStack(scope, stack_, std::move(weights), config.algorithm);
 }
 
 Lstm::Layer::Layer(const LayerScope& scope, const LstmConfig& config)
-    : gate(config.gate_activation), cell(config.cell_activation) {
+    : gate(config.gate_activation), cell(config.cell_activation), weights_(scope.weights) {
   const int hidden = scope.hidden, gates = 4 * hidden;
   const auto constant = [&](const char* name, int size, float value) {
     return scope.add(name, {size}, Init::around(value, size)).var();

@@ -5,6 +5,7 @@
 // it. What an option adds has a name of its own, so a checkpoint says what it is.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "framework/parameters.h"
@@ -82,6 +83,9 @@ class Lstm {
     explicit Layer(const LayerScope& scope, const LstmConfig& config = {});
     // One step in elementary operations, as layers/cell.h has it.
     LstmVars step(const Var& x, const Var& h_in, const LstmVars& before) const;
+    const Vars& weights() const {
+      return *weights_;
+    }  // all that it has, and those of a cell that derives from it
 
     Var weight_ih = {}, weight_hh = {}, bias = {};
     Unary gate = Unary::sigmoid, cell = Unary::tanh;
@@ -89,6 +93,9 @@ class Lstm {
     Var peepholes = {};                 // [3, hidden], of i, f and o
     Var norm_ih = {}, norm_hh = {};     // gains of the two products [4*hidden]; bias shifts both
     Var norm_c = {}, norm_c_bias = {};  // of c [hidden]
+
+   private:
+    std::shared_ptr<const Vars> weights_;
   };
   const std::vector<Layer>& layers() const { return layers_; }  // forwards, backwards, forwards, …
 

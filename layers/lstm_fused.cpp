@@ -70,8 +70,7 @@ LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, con
 
   auto [y_out, h_out, c_out] = record<3>(
       "lstm_layer_fused", std::array{h.slice(1, steps + 1), h[steps].clone(), c[steps].clone()},
-      inputs(x, h0, c0, layer.weight_ih, layer.weight_hh, layer.bias),
-      [=](const Var& y, const Var& h_last, const Var& c_last) {
+      inputs(layer.weights(), x, h0, c0), [=](const Var& y, const Var& h_last, const Var& c_last) {
         Tensor dh = h_last.grad().clone(), dout = dh;
         const Tensor dc = c_last.grad().clone();
         const Tensor projected = projects ? Tensor({steps, batch, width}) : Tensor();  // gradients of

@@ -50,6 +50,7 @@ Parameter& LayerScope::add(const std::string& name, const Shape& shape) const {
 Parameter& LayerScope::add(const std::string& name, const Shape& shape, const Init& init) const {
   Parameter& p = scope.add(name + suffix, shape, init);
   p.decay = shape.rank() > 1;
+  weights->push_back(p.var());
   return p;
 }
 

@@ -2,6 +2,7 @@
 // other.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -71,6 +72,8 @@ struct LayerScope {
   Scope scope;
   std::string suffix;  // of their names: "_l0", "_l0_reverse"
   int input, hidden;   // input: width of the layer's x
+  // All that add() made, in its order: what an engine differentiates with respect to, so that it forgets none.
+  std::shared_ptr<Vars> weights = std::make_shared<Vars>();
 
   // Uniform in ±1/√hidden, as PyTorch's recurrent layers; a vector is not decayed.
   Parameter& add(const std::string& name, const Shape& shape) const;

@@ -25,11 +25,12 @@ Var square_with(const Var& x, Slope slope) {
 }
 
 // y = a b, which forgets to say something, or says it twice.
-enum class Fault { none, one_input_missing, always_overwrites, always_adds };
+enum class Fault { none, one_input_missing, one_input_unnamed, always_overwrites, always_adds };
 Var product_with(Fault fault, const Var& a, const Var& b) {
   Tensor y = a.value().clone();
   for (int64_t i = 0; i < y.size(); ++i) y.data()[i] *= b.value().data()[i];
-  return record("product", y, inputs(a, b), [=](const Var& out) {
+  const Vars named = fault == Fault::one_input_unnamed ? Vars{a} : Vars{a, b};
+  return record("product", y, inputs(named), [=](const Var& out) {
     const auto contribute = [&](const Var& x, const Var& other) {
       if (!x.wants_grad()) return;
       const Into dx = x.gradient();
@@ -85,6 +86,13 @@ TEST_CASE("the checker refuses a missing term, a missing input, and a gradient t
   CHECK_FALSE(gradcheck("square", {{4}}, [](auto& v) {
     return square_with(v[0], [](int64_t, double) { return std::numeric_limits<double>::quiet_NaN(); });
   }));
+}
+
+// Right while both collect gradients; were `a` frozen, nothing would be recorded, and b would get none.
+TEST_CASE("the checker refuses a contribution to what inputs(…) leave out, and names the operation") {
+  const auto unnamed = gradcheck("product", {{4}, {4}},
+                                 [](auto& v) { return product_with(Fault::one_input_unnamed, v[0], v[1]); });
+  CHECK(lacks(unnamed.failure, {"product", "inputs(…) leave out", "[4]"}) == "");
 }
 
 TEST_CASE("the checker refuses a backward that always overwrites or always adds") {

@@ -8,6 +8,7 @@
 #include "layers/cell.h"
 #include "layers/gru.h"
 #include "layers/lstm.h"
+#include "tests/frozen.h"
 #include "tests/support.h"
 
 using namespace unroll;
@@ -157,6 +158,34 @@ TEST_CASE("an option from outside is differentiated on a cell from outside and o
   check_gradients<Mogrified<MinimalGatedUnit>>();
   check_gradients<Mogrified<Lstm::Layer>>();
   check_gradients<Mogrified<Gru::Layer>>();
+}
+
+template <class Cell>
+static void check_weights_frozen(bool bidirectional, size_t weights) {
+  ParameterSet params(17);
+  const Recurrent<Cell> layers(params / "cell",
+                               {.input = 3, .hidden = 3, .layers = 2, .bidirectional = bidirectional});
+  size_t listed = 0;
+  for (size_t k = 0; k < layers.cells().size(); ++k) listed += layers.weights(static_cast<int>(k)).size();
+  CHECK(layers.weights(0).size() == weights);
+  CHECK(listed == params.all().size());
+  const RecurrentState zero = layers.zero_state(batch);
+  std::vector<Shape> shapes = {{steps, batch, 3}, zero.h.shape()};
+  if (Cell::has_c) shapes.push_back(zero.c.shape());
+  check_frozen(Cell::name, params, shapes, [&](auto& v) {
+    const auto out = layers(v[0], {v[1], Cell::has_c ? v[2] : Var()});
+    return all_of(out.y, out.state, Cell::has_c);
+  });
+}
+TEST_CASE("the weights of a cell from outside are listed, and collect gradients whatever else is frozen") {
+  check_weights_frozen<MinimalGatedUnit>(true, 3);
+  check_weights_frozen<Mogrified<MinimalGatedUnit>>(false, 5);
+  check_weights_frozen<Mogrified<Lstm::Layer>>(false, 5);
+  check_weights_frozen<Mogrified<Gru::Layer>>(false, 6);
+
+  ParameterSet params(1);  // a cell that derives from ours lists all of its weights, too
+  const Recurrent<Mogrified<Lstm::Layer>> layers(params / "cell", {.input = 3, .hidden = 3});
+  CHECK(layers.cells()[0].weights().size() == 5);
 }
 
 TEST_CASE("a cell from outside computes its equations") {

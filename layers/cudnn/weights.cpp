@@ -41,11 +41,15 @@ CudnnWeightSpace::CudnnWeightSpace(const CudnnConfig& config, const CudnnNumbers
   const char* const start = reinterpret_cast<const char*>(weights.front().weight_ih.value().data());
   for (size_t k = 0; k < weights.size(); ++k) {
     const CudnnWeights& w = weights[k];
-    const size_t ih = parameters_.size(), hh = ih + 1, bias = ih + 2,
-                 last = ih + 3;  // last: bias_hn, or weight_hr
-    for (const Var* v : {&w.weight_ih, &w.weight_hh, &w.bias}) parameters_.push_back(*v);
-    if (has(w.bias_hn)) parameters_.push_back(w.bias_hn);
-    if (has(w.weight_hr)) parameters_.push_back(w.weight_hr);
+    const size_t first = parameters_.size();
+    parameters_.insert(parameters_.end(), w.all.begin(), w.all.end());
+    const auto place_of = [&](const Var& weight) {
+      size_t i = first;
+      while (i < parameters_.size() && parameters_[i].leaf() != weight.leaf()) ++i;
+      return i;
+    };
+    const size_t ih = place_of(w.weight_ih), hh = place_of(w.weight_hh), bias = place_of(w.bias),
+                 last = place_of(has(w.weight_hr) ? w.weight_hr : w.bias_hn);
     for (int linear = 0; linear < 2 * gates + (has(w.weight_hr) ? 1 : 0); ++linear) {
       void *matrix = nullptr, *vector = nullptr;
       check(cudnn().weight_params(gpu::cudnn_handle(), rnn, static_cast<int>(k), bytes_, start, linear,
@@ -130,10 +134,11 @@ const void* CudnnWeightSpace::renewed() const {
   return copy_.data();
 }
 
+// In place only if all are to have a gradient: cuDNN adds to the whole space, and what is frozen collects none.
 CudnnWeightSpace::Gathering CudnnWeightSpace::begin() const {
   Gathering result;
-  for (const Var& v : parameters_) result.gradients.push_back(v.gradient());
-  if (in_place())
+  for (const Var& v : parameters_) result.gradients.push_back(v.wants_grad() ? v.gradient() : Into());
+  if (std::ranges::all_of(parameters_, &Var::wants_grad) && in_place())
     result.space = common_start(segments_, bytes_, [&](size_t i) { return result.gradients[i].tensor; });
   if (result.space) {
     for (const Into& d : result.gradients)
@@ -150,6 +155,7 @@ void CudnnWeightSpace::finish(const Gathering& from) const {
   if (!from.copy.data()) return;
   for (const Segment& s : segments_) {
     const Into& d = from.gradients[s.parameter];
+    if (!d.tensor.defined()) continue;
     numbers_.bring(at(from.copy, s), d.tensor.data() + s.first, s.count, d.add);
   }
 }

@@ -1,6 +1,7 @@
 // Where cuDNN wants a network's weights: asked of the library, never assumed.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "layers/cudnn.h"
@@ -24,10 +25,11 @@ class CudnnWeightSpace {
   // since nobody says there when weights have changed.
   const void* renewed() const;
 
-  // Calls add_gradients(space) for cuDNN to add to a weight space, and brings what it added to the parameters'
-  // gradients.
+  // Calls add_gradients(space) for cuDNN to add to a weight space, and brings what it added to the gradients of those
+  // parameters that want one. Does nothing if none does.
   template <class F>
   void gather(F add_gradients) const {
+    if (std::ranges::none_of(parameters_, &Var::wants_grad)) return;
     const Gathering into = begin();
     add_gradients(into.space);
     finish(into);
@@ -42,7 +44,7 @@ class CudnnWeightSpace {
   struct Gathering {
     void* space = nullptr;
     Memory copy = {};                  // none: the gradients themselves are the space
-    std::vector<Into> gradients = {};  // by parameter
+    std::vector<Into> gradients = {};  // by parameter; none where it wants none
   };
   real* place() const;  // of the weight space in the parameters; nullptr if they are not in place
   Gathering begin() const;
