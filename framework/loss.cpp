@@ -97,19 +97,24 @@ double normalizer(const IdTensor& target, const CrossEntropyOptions& options) {
   return total != 0 ? 1 / total : 0;  // advantages may be weights too, with a negative sum
 }
 
+// The weight of each target, 0 where it is not scored. The rows of those that have none may hold anything.
+Tensor share_of_each(const IdTensor& target, const CrossEntropyOptions& options) {
+  const Tensor result = options.weights.defined() ? options.weights.clone() : Tensor::full(target.shape(), 1);
+  const auto shares = result.on_host(Access::change);
+  for (int64_t r = 0; r < target.size(); ++r)
+    if (target.data()[r] == options.ignore_index) shares[r] = 0;
+  return result;
+}
+
 // Each target's loss, w_r (log Σ_k exp x[r,k] - x[r,t_r]), in operations whose gradients are known.
-Var each_cross_entropy(const Var& logits, const IdTensor& target, const CrossEntropyOptions& options) {
+Var each_cross_entropy(const Var& logits, const IdTensor& target, const Tensor& shares) {
   const IdTensor classes = target.clone();
-  const Tensor scored(target.shape());  // rows that are not may hold anything
   {
-    const auto kept = scored.on_host(Access::overwrite);
-    for (int64_t r = 0; r < target.size(); ++r) {
-      kept[r] = target.data()[r] != options.ignore_index;
-      if (kept[r] == 0) classes.data()[r] = 0;
-    }
+    const auto share = shares.on_host();
+    for (int64_t r = 0; r < target.size(); ++r)
+      if (share[r] == 0) classes.data()[r] = 0;
   }
-  const Var each = -gather(log_softmax(mask_rows(logits, scored)), classes) * scored;
-  return options.weights.defined() ? each * options.weights : each;
+  return -gather(log_softmax(mask_rows(logits, shares)), classes) * shares;
 }
 
 }  // namespace
@@ -120,7 +125,8 @@ Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const Cross
           logits.shape());
   require_targets(logits.shape(), logits.dim(-1), target, given);
   const CrossEntropyOptions options = with_weights_of_targets(target, given);
-  if (options.reduction == Reduction::none) return each_cross_entropy(logits, target, options);
+  if (options.reduction == Reduction::none)
+    return each_cross_entropy(logits, target, share_of_each(target, options));
   const double norm = normalizer(target, options);
   const bool gradient = recorded("softmax_cross_entropy", inputs(logits));
   const EarlyGradient dx = gradient ? EarlyGradient(logits) : EarlyGradient();
@@ -128,7 +134,7 @@ Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const Cross
   d.copy_from(logits.value());
   const Tensor losses(target.shape());
   kernels().cross_entropy(d.data(), KernelIds(target).data(), options.weights.data(), options.ignore_index,
-                          d.rows(), d.cols(), losses.data(), gradient, static_cast<real>(norm));
+                          d.rows(), d.cols(), losses.data(), gradient, static_cast<real>(norm), nullptr);
   const Tensor loss = total(losses, norm);
   return record("softmax_cross_entropy", loss, inputs(logits),
                 [=](const Var& y) { dx.contribute(logits, y.grad()); });
@@ -159,7 +165,10 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
   const int in = w.dim(1), classes = w.dim(0), rows = static_cast<int>(target.size());
   require_targets(x.shape().with(-1, classes), classes, target, given);
   const CrossEntropyOptions options = with_weights_of_targets(target, given);
-  if (options.reduction == Reduction::none) return each_cross_entropy(linear(x, w, b), target, options);
+  if (options.reduction == Reduction::none) {
+    const Tensor shares = share_of_each(target, options);
+    return each_cross_entropy(linear(mask_rows(x, shares), w, b), target, shares);
+  }
   const bool gradient = recorded("softmax_cross_entropy", inputs(x, w, b));
   const double norm = normalizer(target, options), scaled = scale_of_products(norm, options);
   const KernelIds targets(target);
@@ -174,16 +183,28 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
     return gradient && v.wants_grad() ? EarlyGradient(v) : EarlyGradient();
   };
   const EarlyGradient dx = early(x), dw = early(w), db = early(b);
+  // A row of x that is not scored may hold anything, and would reach dw: 0 · NaN is NaN.
+  const bool all_scored =
+      !options.weights.defined() && std::ranges::count(target.span(), options.ignore_index) == 0;
+  const Tensor scored = dw && !all_scored ? Tensor({chunk}) : Tensor();
+  const Tensor scored_rows = scored.defined() ? Tensor({chunk, in}) : Tensor();
   if (dw && rows == 0) (*dw).fill(0);
   if (db && rows == 0) (*db).fill(0);
   for (int begin = 0; begin < rows; begin += chunk) {
     const int end = std::min(rows, begin + chunk);
-    const Tensor part = x_rows.slice(begin, end), d = logits.slice(0, end - begin);
+    const Tensor d = logits.slice(0, end - begin);
+    Tensor part = x_rows.slice(begin, end);
     gemm(part, transposed(w.value()), b.value(), d);
     const real* weights = options.weights.defined() ? options.weights.data() + begin : nullptr;
     kernels().cross_entropy(d.data(), targets.data() + begin, weights, options.ignore_index, d.rows(),
-                            d.cols(), losses.data() + begin, gradient, static_cast<real>(scaled));
+                            d.cols(), losses.data() + begin, gradient, static_cast<real>(scaled),
+                            scored.data());
     if (dx) gemm(d, w.value(), overwrite((*dx).reshape({rows, in}).slice(begin, end)));
+    if (scored.defined()) {
+      const Tensor kept = scored_rows.slice(0, end - begin);
+      kernels().keep_rows(part.data(), scored.data(), kept.rows(), in, kept.data(), false);
+      part = kept;
+    }
     if (dw) gemm(transposed(d), part, {*dw, begin > 0});
     if (db) kernels().sum_rows(d.data(), d.rows(), d.cols(), (*db).data(), begin > 0);
   }
@@ -209,11 +230,28 @@ static double weight_of(const char* name, const Shape& targets, const Tensor& we
   return weights.defined() ? total : static_cast<double>(targets.size());
 }
 
+namespace {
+// x where a target has a weight, 0 where it has none: what x holds there must reach neither the loss nor its gradients, and
+// 0 · NaN is NaN. All of x where there are no weights.
+//   y[i] = x[i] or 0        dx[i] = dy[i] or 0
+Tensor counted(const Tensor& x, const Tensor& weights) {
+  if (!weights.defined()) return x;
+  const Tensor y(x.shape());
+  kernels().keep_rows(x.data(), weights.data(), y.size(), 1, y.data(), false);
+  return y;
+}
+Var counted(const Var& x, const Tensor& weights) {
+  if (!weights.defined()) return x;
+  return record("counted", counted(x.value(), weights), inputs(x), [=](const Var& y) {
+    const Into dx = x.gradient();
+    kernels().keep_rows(y.grad().data(), weights.data(), dx.tensor.size(), 1, dx.tensor.data(), dx.add);
+  });
+}
+}  // namespace
+
 // The sum of losses, or their mean: Σ w loss / Σ w, 0 where all weights are. Or all of them.
 static Var reduced(const char* name, const Var& losses, const ElementLossOptions& options) {
   const Tensor& weights = options.weights;
-  require(!weights.defined() || weights.shape() == losses.shape(),
-          "{}: weights {} must have the shape of the targets {}", name, weights.shape(), losses.shape());
   if (options.reduction != Reduction::mean) {
     const Var weighted = weights.defined() ? losses * weights : losses;
     return options.reduction == Reduction::sum ? sum(weighted) : weighted;
@@ -223,15 +261,21 @@ static Var reduced(const char* name, const Var& losses, const ElementLossOptions
                            : mean(losses);
 }
 
-static void require_target(const char* name, const char* what, const Var& x, const Tensor& target) {
+static void require_target(const char* name, const char* what, const Var& x, const Tensor& target,
+                           const Tensor& weights) {
   require(target.defined(), "{}: the targets are empty: nothing was assigned to them", name);
   require(x.shape() == target.shape(), "{}: {} {} and target {} differ in shape", name, what, x.shape(),
           target.shape());
+  require(!weights.defined() || weights.shape() == target.shape(),
+          "{}: weights {} must have the shape of the targets {}", name, weights.shape(), target.shape());
 }
 
 // loss = mean of p t softplus(-x) + (1-t) softplus(x)        dx = (1-t) σ(x) - p t σ(-x), over n for the mean
-Var binary_cross_entropy(const Var& logits, const Tensor& target, const BinaryCrossEntropyOptions& options) {
-  require_target("binary_cross_entropy", "logits", logits, target);
+Var binary_cross_entropy(const Var& all_logits, const Tensor& all_targets,
+                         const BinaryCrossEntropyOptions& options) {
+  require_target("binary_cross_entropy", "logits", all_logits, all_targets, options.weights);
+  const Var logits = counted(all_logits, options.weights);
+  const Tensor target = counted(all_targets, options.weights);
   const real p = options.pos_weight;
   require(p > 0 && std::isfinite(p), "binary_cross_entropy: pos_weight {} is not a positive number", p);
   Tensor y(logits.shape());
@@ -245,16 +289,18 @@ Var binary_cross_entropy(const Var& logits, const Tensor& target, const BinaryCr
 }
 
 // loss = mean of q d + relu(-d), d = t - x        dx = 1 - q where x is above t, else -q; over n for the mean
-Var quantile_loss(const Vars& predictions, const Tensor& target, std::span<const double> quantiles,
+Var quantile_loss(const Vars& predictions, const Tensor& all_targets, std::span<const double> quantiles,
                   const ElementLossOptions& options) {
   require(!predictions.empty() && predictions.size() == quantiles.size(),
           "quantile_loss: {} predictions for {} quantiles", predictions.size(), quantiles.size());
+  for (const Var& prediction : predictions)
+    require_target("quantile_loss", "prediction", prediction, all_targets, options.weights);
+  const Tensor target = counted(all_targets, options.weights);
   Vars losses;
   for (size_t k = 0; k < predictions.size(); ++k) {
-    require_target("quantile_loss", "prediction", predictions[k], target);
     require(quantiles[k] > 0 && quantiles[k] < 1, "quantile_loss: quantile {} is not in (0, 1)",
             quantiles[k]);
-    const Var d = sub(target, predictions[k]);
+    const Var d = sub(target, counted(predictions[k], options.weights));
     const Var each = scale(d, static_cast<real>(quantiles[k])) + relu(-d);
     const Reduction first = options.reduction == Reduction::none ? Reduction::none : Reduction::sum;
     losses.push_back(reduced("quantile_loss", each, {first, options.weights}));
@@ -268,17 +314,21 @@ Var quantile_loss(const Vars& predictions, const Tensor& target, std::span<const
 
 // loss = mean of (x - t)²        dx = 2 (x - t), over n for the mean
 Var mean_squared_error(const Var& prediction, const Tensor& target, const ElementLossOptions& options) {
-  require_target("mean_squared_error", "prediction", prediction, target);
-  const Var difference = sub(prediction, target);
+  require_target("mean_squared_error", "prediction", prediction, target, options.weights);
+  const Var difference = sub(counted(prediction, options.weights), counted(target, options.weights));
   return reduced("mean_squared_error", mul(difference, difference), options);
 }
 
 // loss = mean of z² / 2 + log s + log(2π) / 2, z = (t - m) / s        dm = -z / s      ds = (1 - z²) / s
-Var gaussian_loss(const Var& mean, const Var& deviation, const Tensor& target,
+Var gaussian_loss(const Var& mean, const Var& all_deviations, const Tensor& target,
                   const ElementLossOptions& options) {
-  require_target("gaussian_loss", "mean", mean, target);
-  require_target("gaussian_loss", "deviation", deviation, target);
-  const Var z = sub(target, mean) / deviation;
+  const Tensor& weights = options.weights;
+  require_target("gaussian_loss", "mean", mean, target, weights);
+  require_target("gaussian_loss", "deviation", all_deviations, target, weights);
+  Var deviation = counted(all_deviations, weights);
+  if (weights.defined())  // and 1, of which there is a logarithm, where there is no weight
+    deviation = deviation + (1 - Var(counted(Tensor::full(target.shape(), 1), weights)));
+  const Var z = sub(counted(target, weights), counted(mean, weights)) / deviation;
   const real half_log_two_pi = real(0.91893853320467274);
   return reduced("gaussian_loss", z * z * real(0.5) + log(deviation) + half_log_two_pi, options);
 }

@@ -1,4 +1,5 @@
-// The losses: single numbers to minimise, or each target's own; stable for extreme logits.
+// The losses: single numbers to minimise, or each target's own; stable for extreme logits. A target that is not scored, or
+// whose weight is 0, takes no part: it and its prediction may hold anything, NaN too.
 #pragma once
 
 #include <optional>

@@ -93,7 +93,7 @@ Tensor softmax_cross_entropies(const Dense& layer, const Tensor& x, const IdTens
     const Tensor part = logits.slice(0, end - begin);
     layer.compute(x_rows.slice(begin, end), part);
     kernels().cross_entropy(part.data(), targets.data() + begin, nullptr, -1, part.rows(), classes,
-                            losses.data() + begin, false, 1);
+                            losses.data() + begin, false, 1, nullptr);
   }
   return losses;
 }

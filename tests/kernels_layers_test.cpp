@@ -92,9 +92,9 @@ TEST_CASE("cross-entropy, its gradient, weights, ignored and extreme rows") {
         CAPTURE(cols);
         Reals same(x), dx(x), loss(static_cast<size_t>(rows)), again(loss);
         const real* w = weighted ? weights.data() : nullptr;
-        k.cross_entropy(same.data(), target.data(), w, -1, rows, cols, loss.data(), false, 3);
+        k.cross_entropy(same.data(), target.data(), w, -1, rows, cols, loss.data(), false, 3, nullptr);
         CHECK(std::memcmp(same.data(), x.data(), x.size() * sizeof(real)) == 0);
-        k.cross_entropy(dx.data(), target.data(), w, -1, rows, cols, again.data(), true, 3);
+        k.cross_entropy(dx.data(), target.data(), w, -1, rows, cols, again.data(), true, 3, nullptr);
         std::vector<double> want(x.size()), losses(loss.size());
         for (int64_t r = 0; r < rows; ++r) {
           const size_t at = static_cast<size_t>(r * cols), n = static_cast<size_t>(cols),
@@ -120,8 +120,35 @@ TEST_CASE("cross-entropy, its gradient, weights, ignored and extreme rows") {
     Reals x(100, 1), loss(1);
     x[70] = not_a_number;
     const Ids target(1, 3);
-    k.cross_entropy(x.data(), target.data(), nullptr, -1, 1, 100, loss.data(), false, 1);
+    k.cross_entropy(x.data(), target.data(), nullptr, -1, 1, 100, loss.data(), false, 1, nullptr);
     CHECK(std::isnan(loss[0]));
+  });
+}
+
+TEST_CASE("a row of a cross-entropy that is not scored, or has the weight 0, may hold anything") {
+  constexpr int64_t rows = 5, cols = 33;
+  Numbers numbers("cross_entropy left out");
+  const Reals usual = numbers.reals(rows * cols, -6, 6), weights = {1, 0, real(0.5), real(-0.0), 2};
+  const Ids target = {3, 1, -1, 30, 32};
+  const Reals share = {1, 0, 0, 0, 1};
+  each_variant([&](const Kernels& k) {
+    const auto run = [&](Reals& x, Reals& loss) {
+      Reals scored(rows, 7);
+      k.cross_entropy(x.data(), target.data(), weights.data(), -1, rows, cols, loss.data(), true, 3,
+                      scored.data());
+      CHECK(scored == share);
+    };
+    Reals dx = usual, loss(rows, 7);
+    run(dx, loss);
+    for (const real poison : {not_a_number, infinity, -infinity}) {
+      Reals x = usual, losses(rows, 7);
+      std::fill(x.begin() + cols, x.begin() + 4 * cols, poison);
+      run(x, losses);
+      CHECK(x == dx);
+      CHECK(losses == loss);
+    }
+    for (int64_t i = cols; i < 4 * cols; ++i) CHECK(dx[static_cast<size_t>(i)] == 0);
+    CHECK((loss[0] > 0 && loss[1] == 0 && loss[2] == 0 && loss[3] == 0 && loss[4] > 0));
   });
 }
 

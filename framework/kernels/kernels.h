@@ -205,10 +205,11 @@ struct Kernels {
                             int64_t hidden, real* kept);
 
   // --- losses ---------------------------------------------------------------------------------------------------
-  // loss[r] = weight_r · (log Σ_k exp x[r,k] - x[r,target]), 0 where target is `ignore`. If `gradient`, x is
-  // overwritten with weight_r · scale · (softmax(x) - onehot(target)). weights [rows] may be null.
+  // loss[r] = weight_r · (log Σ_k exp x[r,k] - x[r,target]). If `gradient`, x is overwritten with
+  // weight_r · scale · (softmax(x) - onehot(target)). Where target is `ignore` or the weight 0 both are 0, whatever x holds.
+  // weights [rows] may be null, and so may scored [rows]: it becomes 1, or 0 in those rows.
   void (*cross_entropy)(real* x, const int32_t* target, const real* weights, int32_t ignore, int64_t rows,
-                        int64_t cols, real* loss, bool gradient, real scale);
+                        int64_t cols, real* loss, bool gradient, real scale, real* scored);
   // y[i] = pos_weight·t·softplus(-x) + (1-t)·softplus(x)
   void (*binary_cross_entropy)(const real* x, const real* t, real pos_weight, real* y, int64_t n);
   void (*binary_cross_entropy_gradient)(const real* x, const real* t, real pos_weight, const real* dy,

@@ -30,14 +30,14 @@ void cross_entropy_row(real* x, int32_t target, real weight, int64_t cols, real&
 }
 
 void cross_entropy(real* x, const int32_t* target, const real* weights, int32_t ignore, int64_t rows,
-                   int64_t cols, real* loss, bool gradient, real scale) {
+                   int64_t cols, real* loss, bool gradient, real scale, real* scored) {
   with_flag(gradient, [=](auto with_gradient) {
     each_row(rows, cols, 6, [=](int64_t r) {
       real* row = x + r * cols;
-      if (target[r] != ignore) {
-        return cross_entropy_row<with_gradient>(row, target[r], weights ? weights[r] : 1, cols, loss[r],
-                                                scale);
-      }
+      const real weight = weights ? weights[r] : 1;
+      const bool counts = target[r] != ignore && weight != 0;
+      if (scored) scored[r] = counts;
+      if (counts) return cross_entropy_row<with_gradient>(row, target[r], weight, cols, loss[r], scale);
       loss[r] = 0;
       if constexpr (with_gradient) {
         for (int64_t k = 0; k < cols; ++k) row[k] = 0;

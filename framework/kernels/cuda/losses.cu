@@ -15,15 +15,18 @@ struct CrossEntropy {
   real* loss;
   bool gradient;
   real scale;
+  real* scored;
   UNROLL_KERNEL void operator()(const Team& team, int64_t r) const {
     real* row = x + r * cols;
     const int32_t chosen = target[r];
-    if (chosen == ignore) {
+    const real weight = weights ? weights[r] : 1;
+    const bool counts = chosen != ignore && weight != 0;
+    if (scored) team.each(1, [=, this](int64_t) { scored[r] = counts; });
+    if (!counts) {
       team.each(1, [=, this](int64_t) { loss[r] = 0; });
       if (gradient) team.each(cols, [=](int64_t k) { row[k] = 0; });
       return;
     }
-    const real weight = weights ? weights[r] : 1;
     const real largest = team.max(cols, [=](int64_t k) { return row[k]; });
     const real of_target = row[chosen] - largest;
     team.each(0, [](int64_t) {});  // all have read it before any writes
@@ -39,9 +42,9 @@ struct CrossEntropy {
   }
 };
 void cross_entropy(real* x, const int32_t* target, const real* weights, int32_t ignore, int64_t rows,
-                   int64_t cols, real* loss, bool gradient, real scale) {
+                   int64_t cols, real* loss, bool gradient, real scale, real* scored) {
   each_row(rows, CrossEntropy{given(x, rows * cols), given(target, rows), given(weights, rows), ignore, cols,
-                              given(loss, rows), gradient, scale});
+                              given(loss, rows), gradient, scale, given(scored, rows)});
 }
 
 struct BceValue {
