@@ -12,8 +12,10 @@
 
 namespace unroll::inline UNROLL_REAL {
 
-// What a ParameterSet owns; parameters and scopes point here, so that the set itself can be moved.
-struct Slabs {
+// What a ParameterSet owns; parameters and scopes point here, so that the set itself can be moved. Names and places of the
+// parameters stay as long as anyone points here; their memory only as long as the set.
+struct Slabs : std::enable_shared_from_this<Slabs> {
+  bool gone = false;  // the set has ended
   uint64_t seed = 1;
   uint32_t step = 0;
   std::vector<std::unique_ptr<Parameter>> parameters;
@@ -24,8 +26,9 @@ struct Slabs {
   // Of threads that use a model together, one makes its memory, and the others wait until all is drawn.
   std::atomic<bool> ready = false;
   std::mutex first_use;
-  void materialize() {
+  void materialize(const Parameter* wanted = nullptr) {
     if (ready.load(std::memory_order_acquire)) return;
+    require_alive(wanted ? fmt::format("'{}'", wanted->name) : "parameters");
     const std::lock_guard lock(first_use);
     if (ready.load(std::memory_order_relaxed)) return;
     constexpr int64_t alignment = 256 / sizeof(real);
@@ -54,6 +57,20 @@ struct Slabs {
       throw;
     }
     ready.store(true, std::memory_order_release);
+  }
+  void end() {
+    for (auto& p : parameters) p->value = {}, p->node.gradient.release();
+    values = {}, gradients = {};
+    ready.store(false, std::memory_order_release);
+    gone = true;
+  }
+  void require_alive(std::string_view user) const {
+    if (!gone) [[likely]]
+      return;
+    throw Error(fmt::format(
+        "{}: the ParameterSet {} is gone: its model was replaced or has ended; make what uses it anew, "
+        "after the model",
+        user, parameters.empty() ? "" : fmt::format("of '{}'", parameters.front()->name)));
   }
   // For passes over the slab: what lies between the parameters is 0. A model that nobody trains never touches this memory.
   const Tensor& whole_gradients() {
@@ -146,25 +163,64 @@ void Init::fill(const Tensor& values, RandomKey key) const {
 }
 
 const Tensor& Parameter::leaf_value() {
-  owner->materialize();
+  owner->materialize(this);
   return value;
 }
+Var Parameter::var() { return Var(std::shared_ptr<Leaf>(owner->shared_from_this(), this), node); }
 
-ParameterSet::ParameterSet(uint64_t seed) : slabs_(std::make_unique<Slabs>()) { slabs_->seed = seed; }
-ParameterSet::~ParameterSet() = default;
-ParameterSet::ParameterSet(ParameterSet&&) noexcept = default;
-ParameterSet& ParameterSet::operator=(ParameterSet&&) noexcept = default;
-
-Scope ParameterSet::operator/(std::string_view name) { return Scope(*slabs_, std::string(name)); }
-
-Parameter& ParameterSet::add(const std::string& name, const Shape& shape, const Init& init) {
-  return slabs_->add(name, shape, init);
+ParameterSet::ParameterSet(std::shared_ptr<Slabs> slabs, bool owner)
+    : slabs_(std::move(slabs)), owner_(owner), self_(this) {}
+ParameterSet::ParameterSet(uint64_t seed) : ParameterSet(std::make_shared<Slabs>(), true) {
+  slabs_->seed = seed;
+}
+ParameterSet::~ParameterSet() {
+  end();
+  self_ = nullptr;
+}
+ParameterSet::ParameterSet(ParameterSet&& other) noexcept
+    : ParameterSet(std::exchange(other.slabs_, {}), other.owner_) {}
+ParameterSet& ParameterSet::operator=(ParameterSet&& other) noexcept {
+  if (this == &other) return *this;
+  end();
+  slabs_ = std::exchange(other.slabs_, {}), owner_ = other.owner_;
+  return *this;
+}
+void ParameterSet::end() {
+  if (slabs_ && owner_) slabs_->end();
+}
+ParameterSet ParameterSet::shared() const {
+  slabs();  // which checks it
+  return {slabs_, false};
 }
 
-const std::vector<std::unique_ptr<Parameter>>& ParameterSet::all() const { return slabs_->parameters; }
+void ParameterSet::require_alive(std::string_view user) const {
+  require(slabs_ != nullptr, "{}: this ParameterSet is empty: its parameters were moved to another", user);
+  slabs_->require_alive(user);
+}
+void ParameterSet::require_constructed(std::string_view user) const {
+  require(self_ == this,
+          "{}: the ParameterSet does not live yet; declare it before the layers that register in it", user);
+}
+Slabs& ParameterSet::slabs() const {
+  require_constructed("parameters");
+  require_alive("parameters");
+  return *slabs_;
+}
+
+Scope ParameterSet::operator/(std::string_view name) {
+  require_constructed(fmt::format("'{}'", name));
+  require_alive(name);
+  return Scope(slabs_, std::string(name));
+}
+
+Parameter& ParameterSet::add(const std::string& name, const Shape& shape, const Init& init) {
+  return slabs().add(name, shape, init);
+}
+
+const std::vector<std::unique_ptr<Parameter>>& ParameterSet::all() const { return slabs().parameters; }
 Parameter* ParameterSet::find(std::string_view name) const {
-  const auto found = slabs_->by_name.find(name);
-  return found == slabs_->by_name.end() ? nullptr : found->second;
+  const auto found = slabs().by_name.find(name);
+  return found == slabs().by_name.end() ? nullptr : found->second;
 }
 static std::vector<std::string> names_of(const ParameterSet& params) {
   std::vector<std::string> names;
@@ -193,49 +249,51 @@ int64_t ParameterSet::count() const {
 }
 
 void ParameterSet::initialize(const Init& init) {
-  for (auto& p : slabs_->parameters) {
+  for (auto& p : slabs().parameters) {
     const auto offset = p->init.offset;
     p->init = init;
     p->init.offset = offset;
-    if (p->value.defined()) slabs_->draw(*p);
+    if (p->value.defined()) slabs().draw(*p);
   }
 }
 const Tensor& ParameterSet::values() const {
-  slabs_->materialize();
-  return slabs_->values;
+  slabs().materialize();
+  return slabs().values;
 }
-const Tensor& ParameterSet::gradients() const { return slabs_->whole_gradients(); }
+const Tensor& ParameterSet::gradients() const { return slabs().whole_gradients(); }
 void ParameterSet::complete_gradients() {
-  slabs_->whole_gradients();
-  for (auto& p : slabs_->parameters) p->node.gradient.value(p->shape);
+  slabs().whole_gradients();
+  for (auto& p : slabs().parameters) p->node.gradient.value(p->shape);
 }
 void ParameterSet::spend_gradients() {
-  for (auto& p : slabs_->parameters) p->node.gradient.spend();
+  for (auto& p : slabs().parameters) p->node.gradient.spend();
 }
 
-uint64_t ParameterSet::seed() const { return slabs_->seed; }
-uint32_t ParameterSet::step() const { return slabs_->step; }
+uint64_t ParameterSet::seed() const { return slabs().seed; }
+uint32_t ParameterSet::step() const { return slabs().step; }
 void ParameterSet::set_seed(uint64_t seed) {
-  require(!slabs_->values.defined(), "parameters: the seed is set after the first values were drawn");
-  slabs_->seed = seed;
+  require(!slabs().values.defined(), "parameters: the seed is set after the first values were drawn");
+  slabs().seed = seed;
 }
-void ParameterSet::set_step(uint32_t step) { slabs_->step = step; }
+void ParameterSet::set_step(uint32_t step) { slabs().step = step; }
 
-Scope Scope::operator/(std::string_view name) const {
-  return Scope(*slabs_, path_ + "." + std::string(name));
+Slabs& Scope::slabs() const {
+  slabs_->require_alive(path_);
+  return *slabs_;
 }
+Scope Scope::operator/(std::string_view name) const { return Scope(slabs_, path_ + "." + std::string(name)); }
 
 Parameter& Scope::add(std::string_view name, const Shape& shape, const Init& init) const {
-  return slabs_->add((*this / name).path(), shape, init);
+  return slabs().add((*this / name).path(), shape, init);
 }
 
-void Scope::join(std::span<const Var> parameters) const { slabs_->join(parameters); }
+void Scope::join(std::span<const Var> parameters) const { slabs().join(parameters); }
 
 RandomKey Scope::next_key() const {
   const uint64_t place = place_of(path_);
   Tape* tape = Tape::recording();
   return {
-      .seed = slabs_->seed, .place = place_of(path_, tape ? tape->call_of(place) : 0), .step = slabs_->step};
+      .seed = slabs().seed, .place = place_of(path_, tape ? tape->call_of(place) : 0), .step = slabs().step};
 }
 
 }  // namespace unroll::inline UNROLL_REAL

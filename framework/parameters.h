@@ -38,7 +38,8 @@ struct Init {
 
 struct Slabs;
 
-// One named tensor of a model. Lives as long as its ParameterSet.
+// One named tensor of a model. Lives as long as its ParameterSet. What layers have of it, var(), may live longer: whoever uses
+// that then gets an Error.
 struct Parameter final : Leaf {
   std::string name;  // "lstm.weight_ih_l0"
   Shape shape;
@@ -54,7 +55,7 @@ struct Parameter final : Leaf {
   const Tensor& leaf_value() override;
   const std::string& leaf_name() const override { return name; }
   bool leaf_frozen() const override { return frozen; }
-  Var var() { return Var(*this, node); }
+  Var var();
   int64_t size() const { return shape.size(); }
 
  private:
@@ -66,6 +67,8 @@ struct Parameter final : Leaf {
 
 class Scope;
 
+// May be moved, and its layers and optimizers with it or not: all follow the parameters. When it ends, or another set is
+// assigned to it, the parameters are gone, and all that uses them throws Error, naming one of them.
 class ParameterSet {
  public:
   explicit ParameterSet(uint64_t seed = 1);
@@ -73,6 +76,7 @@ class ParameterSet {
   ParameterSet(ParameterSet&&) noexcept;
   ParameterSet& operator=(ParameterSet&&) noexcept;
 
+  // Throws Error where the set is declared after the layer that it is asked for, and so does not live yet.
   Scope operator/(std::string_view name);
 
   // Registers a parameter. Throws if the name is taken or the memory is there already.
@@ -101,14 +105,27 @@ class ParameterSet {
   void set_seed(uint64_t seed);  // before first use
   void set_step(uint32_t step);
 
+  // The same parameters for someone who uses them (an optimizer): when this ends they stay.
+  ParameterSet shared() const;
+  // Throws Error that begins with `user` if the parameters are gone.
+  void require_alive(std::string_view user) const;
+
  private:
-  std::unique_ptr<Slabs> slabs_;
+  ParameterSet(std::shared_ptr<Slabs> slabs, bool owner);
+  void require_constructed(std::string_view user) const;
+  Slabs& slabs() const;  // throws Error if they are gone, or were moved elsewhere
+  void end();
+  std::shared_ptr<Slabs> slabs_;
+  bool owner_ = true;
+  // `this` while it lives: what lies there before and after is another number. volatile, so that a compiler that knows that
+  // nobody may look writes and reads it all the same.
+  const void* volatile self_;
 };
 
 // A path in a ParameterSet.
 class Scope {
  public:
-  Scope(Slabs& slabs, std::string path) : slabs_(&slabs), path_(std::move(path)) {}
+  Scope(std::shared_ptr<Slabs> slabs, std::string path) : slabs_(std::move(slabs)), path_(std::move(path)) {}
   Scope operator/(std::string_view name) const;
   // Registers "path.name".
   Parameter& add(std::string_view name, const Shape& shape, const Init& init) const;
@@ -120,7 +137,8 @@ class Scope {
   RandomKey next_key() const;
 
  private:
-  Slabs* slabs_;
+  Slabs& slabs() const;  // throws Error if the set is gone
+  std::shared_ptr<Slabs> slabs_;
   std::string path_;
 };
 

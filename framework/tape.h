@@ -81,7 +81,7 @@ struct Node {
 
 // A parameter's value is found through this, so that it may be placed in a slab late.
 struct Leaf {
-  virtual const Tensor& leaf_value() = 0;
+  virtual const Tensor& leaf_value() = 0;  // throws Error if the set that held it is gone
   virtual const std::string& leaf_name() const = 0;
   virtual bool leaf_frozen() const = 0;
 
@@ -94,7 +94,7 @@ class Var {
  public:
   Var() = default;
   Var(Tensor value) : value_(std::move(value)) {}  // a constant
-  Var(Leaf& leaf, Node& node) : leaf_(&leaf), node_(&node) {}
+  Var(std::shared_ptr<Leaf> leaf, Node& node) : leaf_(std::move(leaf)), node_(&node) {}
   Var(Tensor value, Node& node, uint64_t tape) : value_(std::move(value)), node_(&node), tape_(tape) {}
 
   const Tensor& value() const { return leaf_ ? leaf_->leaf_value() : value_; }
@@ -117,15 +117,15 @@ class Var {
   const Tensor& grad() const;
   bool has_grad() const { return node_ && checked_node().gradient.written(); }
 
-  uint64_t tape() const { return tape_; }     // 0: of no tape
-  const Leaf* leaf() const { return leaf_; }  // of a parameter
+  uint64_t tape() const { return tape_; }           // 0: of no tape
+  const Leaf* leaf() const { return leaf_.get(); }  // of a parameter
   Node* node() const { return node_; }
 
  private:
   Node& checked_node() const;  // throws if the tape is gone
   Node& input_node() const;  // and, with check_inputs, if the operation whose backward runs did not name this
   Tensor value_;
-  Leaf* leaf_ = nullptr;
+  std::shared_ptr<Leaf> leaf_;  // which outlives its set, to say that this is gone
   Node* node_ = nullptr;
   uint64_t tape_ = 0;
 };

@@ -91,7 +91,7 @@ double clip_grad_norm(ParameterSet& params, double max_norm) {
 // --- what all have in common ---------------------------------------------------------------------
 
 Optimizer::Optimizer(ParameterSet& params, double learning_rate, double weight_decay)
-    : params_(params), weight_decay_(weight_decay), step_values_(sizeof(StepValues)) {
+    : params_(params.shared()), weight_decay_(weight_decay), step_values_(sizeof(StepValues)) {
   const StepValues none;
   copy_to_device(step_values_.data(), &none, sizeof none);
   set_learning_rate(learning_rate);
@@ -105,6 +105,7 @@ void Optimizer::set_learning_rate(double rate) {
 }
 
 void Optimizer::check(const StepOptions& options) const {
+  params_.require_alive(name());
   require(!averaged_in_,
           "step: the model's weights are the averaged ones as long as an AveragedWeights lives");
   require(options.max_norm >= 0, "step: max_norm {} is negative", options.max_norm);
@@ -150,12 +151,12 @@ void Optimizer::order_step(const StepOptions& options) {
 }
 
 void Optimizer::order_window() {
-  const uint32_t step = params_.step();
+  const uint32_t step = parameters().step();
   copy_to_device(&step_values()->orders.step, &step, sizeof step);
 }
 
 void Optimizer::enqueue_step() {
-  const real* g = params_.gradients().data();
+  const real* g = parameters().gradients().data();
   for_each_contribution(params_, false, [&](int64_t begin, int64_t size, double) {
     kernels().add_squares(g + begin, size, step_values());
   });
@@ -166,13 +167,13 @@ void Optimizer::enqueue_step() {
 // Which parameters are frozen, which decay, and their rates.
 uint64_t Optimizer::form() const {
   uint64_t hash = hash_of_nothing;
-  for (const auto& p : params_.all())
+  for (const auto& p : parameters().all())
     hash = hash_with(hash_with(hash, p->frozen ? 1 : p->decay ? 2 : 3), std::bit_cast<uint32_t>(p->rate));
   return hash;
 }
 
 void Optimizer::finish_step() {
-  params_.spend_gradients();
+  parameters().spend_gradients();
   params_.set_step(params_.step() + 1);
 }
 
@@ -198,7 +199,7 @@ const std::vector<Optimizer::Range>& Optimizer::complete_ranges() {
 }
 
 Tensor& Optimizer::slab(Tensor& tensor) const {
-  if (!tensor.defined()) tensor = Tensor::zeros(params_.values().shape());
+  if (!tensor.defined()) tensor = Tensor::zeros(parameters().values().shape());
   return tensor;
 }
 

@@ -71,7 +71,8 @@ struct OptimizerState {
   double* learning_rate;
 };
 
-// What all have in common. The ParameterSet must outlive the optimizer and stay where it is.
+// What all have in common. It follows the parameters where their model is moved. Throws Error naming itself and a parameter
+// where they are gone: their model was replaced, or has ended.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -102,7 +103,10 @@ class Optimizer {
   double learning_rate() const { return learning_rate_; }
   void set_learning_rate(double rate);  // for the next steps
 
-  ParameterSet& parameters() const { return params_; }
+  ParameterSet& parameters() const {
+    params_.require_alive(name());
+    return params_;
+  }
   virtual std::string_view name() const = 0;  // as in recipes: "sgd"
   virtual OptimizerState state() = 0;
   // Averaged weights, laid out as ParameterSet::values(); nullptr if there are none (yet).
@@ -130,7 +134,7 @@ class Optimizer {
   // A slab for moments: `tensor`, which gets its memory now if it has none, zero at first.
   Tensor& slab(Tensor& tensor) const;
 
-  ParameterSet& params_;
+  mutable ParameterSet params_;  // shared with the model's
   double learning_rate_, weight_decay_;
 
  private:
