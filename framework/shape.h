@@ -1,6 +1,7 @@
 // The extents of a tensor: up to four dimensions, the last one contiguous in memory.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <initializer_list>
@@ -84,6 +85,6 @@ template <>
 struct fmt::formatter<unroll::Shape> {
   constexpr auto parse(fmt::format_parse_context& context) const { return context.begin(); }  // no options
   auto format(const unroll::Shape& shape, fmt::format_context& context) const {
-    return fmt::format_to(context.out(), "{}", shape.text());
+    return std::ranges::copy(shape.text(), context.out()).out;  // of fmt this needs <fmt/core.h> alone
   }
 };

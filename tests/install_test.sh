@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Installs into an empty folder, then does what docs/library.md tells a stranger to do: builds a program with the compiler
-# and pkg-config alone, in a folder that knows nothing of this one.
+# Installs into an empty folder, then does what docs/library.md tells a stranger to do: builds a program with a compiler
+# and pkg-config alone, in a folder that knows nothing of this one. The compiler need not be the library's own.
 set -euo pipefail
 source=$PWD build=$1 compiler=$2 flags=$3
+command -v "$compiler" >/dev/null || { echo "skipped: there is no $compiler"; exit 77; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 fail() { echo "$*"; exit 1; }
@@ -22,8 +23,16 @@ foreign=$(grep -rE '#include <[a-z0-9_]+[./]' "$prefix/include/unroll" | grep -v
 [ -z "$foreign" ] || fail "installed headers include what unroll.pc does not require: $foreign"
 [ -s "$(find "$prefix" -path '*/licenses/unroll/LICENSE')" ] || fail "no licence"
 
-cp "$source/examples/tutorial/first_model.cpp" "$folder"
+# Each header can be read alone.
 cd "$folder"
+for header in $installed; do
+  echo "#include \"$header\"" >alone.cpp
+  # shellcheck disable=SC2046,SC2086 # flags are words
+  "$compiler" -std=c++20 -Wall -Wextra -Werror -fsyntax-only $flags $(pkg-config --cflags unroll) alone.cpp ||
+    fail "$header cannot be read alone"
+done
+
+cp "$source/examples/tutorial/first_model.cpp" .
 includes=()
 for header in $installed; do includes+=(-include "$header"); done     # that they all can be read, in any program
 # shellcheck disable=SC2046,SC2086 # flags are words
@@ -34,6 +43,22 @@ for header in $installed; do includes+=(-include "$header"); done     # that the
 "$compiler" -std=c++20 $flags $(pkg-config --cflags unroll) first_model.cpp -Wl,--whole-archive "$(find "$prefix" -name libunroll.a)" \
   -Wl,--no-whole-archive $(pkg-config --libs unroll) -o with_all
 ./first_model >output || { cat output; fail "the tutorial built outside does not learn"; }
+# Layers that are declared before their set: the compiler may use that members begin to live in their order.
+cat >layers_first.cpp <<'END'
+#include <cstdio>
+#include "framework/unroll.h"
+struct Model {
+  unroll::Dense out{params / "out", {.in = 2, .out = 2}};
+  unroll::ParameterSet params;
+};
+int main() try {
+  { Model model; }
+  return 1;
+} catch (const unroll::Error& error) { return std::puts(error.what()) < 0; }
+END
+# shellcheck disable=SC2046,SC2086
+"$compiler" -std=c++20 -O2 $flags layers_first.cpp $(pkg-config --cflags --libs unroll) -o layers_first
+./layers_first | grep -q "'out': the ParameterSet does not live yet" || fail "layers that are declared before their set"
 # The core in double, with the gradient check.
 # shellcheck disable=SC2046,SC2086
 "$compiler" -std=c++20 -Wall -Wextra -Werror $flags "$source/examples/tutorial/own_operation.cpp" \
