@@ -131,7 +131,7 @@ void run(const po::variables_map& options) {
   set_threads(options["threads"].as<int>());
   RandomStream random(1, "x");
   const Tensor x({steps, batch, hidden});
-  for (real& v : x.span()) v = static_cast<real>(2 * random.uniform() - 1);
+  for (real& v : x.on_host(Access::overwrite)) v = static_cast<real>(2 * random.uniform() - 1);
 
   nlohmann::ordered_json cases;
   for (const Case& c : cases_of(hidden))

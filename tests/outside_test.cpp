@@ -21,14 +21,19 @@ namespace {
 Var scaled_tanh(const Var& x) {
   constexpr real height = 1.7159, width = real{2} / 3;
   const Tensor y(x.shape());
-  for (int64_t i = 0; i < y.size(); ++i) y.data()[i] = height * std::tanh(width * x.value().data()[i]);
+  {
+    const auto from = x.value().on_host();
+    const auto to = y.on_host(Access::overwrite);
+    for (int64_t i = 0; i < y.size(); ++i) to[i] = height * std::tanh(width * from[i]);
+  }
   return record("scaled_tanh", y, inputs(x), [=](const Var& y) {
-    const Into dx = x.gradient();
-    for (int64_t i = 0; i < y.value().size(); ++i) {
-      const real value = y.value().data()[i];
-      const real d = y.grad().data()[i] * width * (height - value * value / height);
-      dx.tensor.data()[i] = dx.add ? dx.tensor.data()[i] + d : d;
+    const Tensor dx(x.shape());
+    const auto value = y.value().on_host(), dy = y.grad().on_host();
+    {
+      const auto to = dx.on_host(Access::overwrite);
+      for (int64_t i = 0; i < dx.size(); ++i) to[i] = dy[i] * width * (height - value[i] * value[i] / height);
     }
+    contribute(dx, x);
   });
 }
 

@@ -3,6 +3,7 @@
 // It learns to add (Hochreiter and Schmidhuber 1997): of twenty numbers in [0, 1) two are marked, and their
 // sum is wanted at the end. Who always answers 1 has a mean squared error of 0.167.
 #include <cstdio>
+#include <vector>
 
 #include "framework/unroll.h"
 
@@ -37,15 +38,17 @@ int main() {
 
   double error = 1;  // mean of late batches, each scored before it is learned from
   for (int step = 1; step <= 400; ++step) {
-    Tensor x({steps, batch, 2}), sum({batch, 1});
+    std::vector<real> numbers(steps * batch * 2), sums(batch);
     for (int i = 0; i < batch; ++i) {
       const int first = static_cast<int>(random.below(10)), second = 10 + static_cast<int>(random.below(10));
       for (int t = 0; t < steps; ++t) {
-        x[t][i].data()[0] = static_cast<real>(random.uniform());
-        x[t][i].data()[1] = t == first || t == second ? 1 : 0;
+        real* const at = &numbers[static_cast<size_t>((t * batch + i) * 2)];
+        at[0] = static_cast<real>(random.uniform());
+        at[1] = t == first || t == second ? 1 : 0;
+        if (at[1] == 1) sums[static_cast<size_t>(i)] += at[0];
       }
-      sum.data()[i] = x[first][i].data()[0] + x[second][i].data()[0];
     }
+    const Tensor x = Tensor::from({steps, batch, 2}, numbers), sum = Tensor::from({batch, 1}, sums);
 
     Tape tape;
     LstmVars state{Tensor::zeros({batch, hidden}), Tensor::zeros({batch, hidden})};

@@ -3,6 +3,7 @@
 // A sequence is 20 steps of 100 features, all noise. At one step, no one says which, a faint pattern is added
 // or subtracted: that is the class. The LSTM has to notice it and to remember it to the end.
 #include <cstdio>
+#include <vector>
 
 #include "framework/unroll.h"
 
@@ -22,13 +23,15 @@ struct Classifier {
 struct Sequences {
   Tensor x{{20, 50, 100}}, label{{50, 1}};
 
+  // on_host(): with a GPU the numbers are in its memory, and what is written here goes there when draw() ends.
   void draw(RandomStream& random) {
-    for (real& value : x.span()) value = static_cast<real>(random.uniform() - 0.5);
+    const auto values = x.on_host(Access::overwrite), labels = label.on_host(Access::overwrite);
+    for (real& value : values) value = static_cast<real>(random.uniform() - 0.5);
     for (int i = 0; i < 50; ++i) {
       const bool positive = random.below(2);
       const int step = static_cast<int>(random.below(20));
-      label.data()[i] = positive ? 1 : 0;
-      for (int k = 0; k < 100; k += 3) x[step][i].data()[k] += positive ? 0.5f : -0.5f;
+      labels[i] = positive ? 1 : 0;
+      for (int k = 0; k < 100; k += 3) values[(step * 50 + i) * 100 + k] += positive ? 0.5f : -0.5f;
     }
   }
 };
@@ -50,8 +53,8 @@ int main() {
   int right = 0;  // on sequences that it has not seen; no tape, so nothing is recorded
   for (int i = 0; i < 20; ++i) {
     batch.draw(random);
-    const Var logits = model(batch.x);
-    for (int k = 0; k < 50; ++k) right += (logits.value().data()[k] > 0) == (batch.label.data()[k] > 0);
+    const std::vector<real> logits = model(batch.x).value().to_host(), labels = batch.label.to_host();
+    for (size_t k = 0; k < logits.size(); ++k) right += (logits[k] > 0) == (labels[k] > 0);
   }
   std::printf("%.1f %% of 1000 new sequences are told apart\n", right / 10.0);
   return right >= 950 ? 0 : 1;

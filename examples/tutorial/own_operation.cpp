@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 #include <iostream>
+#include <vector>
 
 #include "framework/gradcheck.h"
 #include "framework/unroll.h"
@@ -17,22 +18,19 @@ using namespace unroll;
 Var log_cosh(const Var& prediction, const Tensor& target, real (*slope)(real)) {
   require(prediction.shape() == target.shape(), "log_cosh: prediction {} and target {} differ in shape",
           prediction.shape(), target.shape());
-  // Values. |d| + log1p(e^-2|d|) - log 2 is log cosh d without cosh, which overflows.
-  const Tensor y(prediction.shape()), d(prediction.shape());
-  const auto x = prediction.value().on_host(), t = target.on_host();
-  const auto ys = y.on_host(Access::overwrite), ds = d.on_host(Access::overwrite);
-  for (int64_t i = 0; i < y.size(); ++i) {
-    ds[i] = x[i] - t[i];
-    const real size = std::abs(ds[i]);
-    ys[i] = size + std::log1p(std::exp(-2 * size)) - std::log(real(2));
+  // Values. |d| + log1p(e^-2|d|) - log 2 is log cosh d without cosh, which overflows. to_host() and from(): a GPU's numbers
+  // are in memory of its own.
+  std::vector<real> d = prediction.value().to_host(), y = target.to_host();
+  for (size_t i = 0; i < d.size(); ++i) {
+    d[i] -= y[i];
+    const real size = std::abs(d[i]);
+    y[i] = size + std::log1p(std::exp(-2 * size)) - std::log(real(2));
   }
   // The gradient: called by the backward pass if prediction collects one. What it needs is captured.
-  return record("log_cosh", y, inputs(prediction), [=](const Var& y) {
-    const Tensor dx(d.shape());
-    const auto dy = y.grad().on_host(), from = d.on_host();
-    const auto to = dx.on_host(Access::overwrite);
-    for (int64_t i = 0; i < dx.size(); ++i) to[i] = dy[i] * slope(from[i]);
-    contribute(dx, prediction);
+  return record("log_cosh", Tensor::from(target.shape(), y), inputs(prediction), [=](const Var& y) {
+    std::vector<real> dx = y.grad().to_host();
+    for (size_t i = 0; i < dx.size(); ++i) dx[i] *= slope(d[i]);
+    contribute(Tensor::from(prediction.shape(), dx), prediction);
   });
 }
 
