@@ -128,6 +128,8 @@ TEST_CASE(
     CHECK(lacks(refusal(folder, {command, model, "--csv", "weekly.csv"}),
                 {"a day apart", "weekly.csv a week apart"}) == "");
   }
+  CHECK(refusal(folder, {"resume", model.substr(0, model.find('/')), "--csv", "hourly.csv"}) ==
+        "timeseries: " + model + ": " + said);
   // A detector, in `detect` with labels and without, and for its test files.
   const auto labelled = [&](const std::string& name, const std::vector<std::string>& times) {
     std::string csv = "time,y,on\n", bare = "time,y\n";

@@ -195,8 +195,9 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
       OnResume::refused,
       {"model.architecture",  "model.cell",        "model.hidden",  "model.layers",  "model.shared_channels",
        "model.normalization", "model.forget_bias", "model.segment", "model.highway", "model.moving_average",
-       "data.channels",       "data.targets",      "data.calendar", "data.label",    "data.window",
-       "data.horizon",        "scaling.kind",      "scaling.fit",   "training.loss", "training.quantiles"});
+       "data.only",           "data.channels",     "data.targets",  "data.calendar", "data.label",
+       "data.window",         "data.horizon",      "scaling.kind",  "scaling.fit",   "training.loss",
+       "training.quantiles"});
   reader.on_resume(OnResume::rescores, {"data.eval_batch", "training.pos_weight"});
   // Of the engine counts what it became; of the files their rows.
   reader.on_resume(OnResume::harmless, {"model.engine", "data.file", "data.test_files", "data.period",
