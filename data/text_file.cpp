@@ -2,31 +2,109 @@
 #include "data/text_file.h"
 
 #include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
-#include <system_error>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "framework/check.h"
 
 namespace unroll {
 
-std::string read_file(const std::filesystem::path& path) {
-  const auto fail = [&](int error) {
-    throw InputError(fmt::format("{}: {}", path.string(), std::strerror(error)));
+namespace {
+
+// What a path names, where that is no file; nullptr: it is one.
+const char* other_kind(mode_t mode) {
+  return S_ISREG(mode)    ? nullptr
+         : S_ISDIR(mode)  ? "a folder"
+         : S_ISFIFO(mode) ? "a pipe"
+         : S_ISSOCK(mode) ? "a socket"
+         : S_ISLNK(mode)  ? "a link"
+                          : "a device";
+}
+
+constexpr const char* own_file_rule = "a run's own files are not looked for behind links";
+
+// The first byte of a named pipe, "" where it ends at once. Reading says "the end" too as long as nobody has opened it for
+// writing: then it is given two seconds.
+std::string first_byte(int descriptor, const std::string& path) {
+  char byte = 0;
+  const auto try_to_read = [&] { return retried([&] { return read(descriptor, &byte, 1); }); };
+  ssize_t count = try_to_read();
+  if (count == 0) {
+    pollfd pipe{.fd = descriptor, .events = POLLIN, .revents = 0};
+    constexpr int two_seconds = 2000;
+    const bool came = retried([&] { return poll(&pipe, 1, two_seconds); }) > 0;
+    count = try_to_read();
+    require_input(came || count != 0, "{}: a pipe that nobody writes to", path);
+  }
+  if (count < 0 && errno != EAGAIN) throw_system_error(errno, path);  // EAGAIN: a writer is there
+  return count == 1 ? std::string(1, byte) : "";
+}
+
+std::string read_all(const Descriptor& file, const std::string& path, std::size_t at_most) {
+  const auto too_long = [&] {
+    throw InputError(fmt::format("{}: longer than the {} bytes that are read of such a file", path, at_most));
   };
-  std::error_code unreadable;  // which opening it says
-  if (std::filesystem::is_directory(path, unreadable)) fail(EISDIR);
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
-  if (!file) fail(errno);
+  struct stat status;
+  if (fstat(file.number(), &status) != 0) throw_system_error(errno, path);
   std::string text;
+  if (S_ISREG(status.st_mode)) {
+    if (static_cast<std::size_t>(status.st_size) > at_most) too_long();
+    text.reserve(static_cast<std::size_t>(status.st_size));
+  } else if (S_ISFIFO(status.st_mode)) {
+    text = first_byte(file.number(), path);
+  }
+  // What was opened without waiting is waited for now that somebody writes.
+  fcntl(file.number(), F_SETFL, fcntl(file.number(), F_GETFL) & ~O_NONBLOCK);
   char buffer[1 << 16];
-  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, file.get()))
-    text.append(buffer, count);
-  if (std::ferror(file.get())) fail(errno);
-  return text;
+  for (;;) {
+    const ssize_t count = retried([&] { return read(file.number(), buffer, sizeof buffer); });
+    if (count < 0) throw_system_error(errno, path);
+    if (count == 0) return text;
+    if (static_cast<std::size_t>(count) > at_most - text.size()) too_long();
+    text.append(buffer, static_cast<std::size_t>(count));
+  }
+}
+
+}  // namespace
+
+Descriptor open_file(const std::filesystem::path& path, Links links, bool pipes) {
+  const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (links == Links::refused ? O_NOFOLLOW : 0);
+  Descriptor file(retried([&] { return open(path.c_str(), flags); }));
+  const int error = errno;
+  require_input(file || error != ENOENT, "{}: there is no such file", path.string());
+  require_input(file || error != ELOOP || links != Links::refused, "{}: a link; {}", path.string(),
+                own_file_rule);
+  if (!file) throw_system_error(error, path.string());
+  struct stat status;
+  if (fstat(file.number(), &status) != 0) throw_system_error(errno, path.string());
+  const char* const kind = other_kind(status.st_mode);
+  const bool readable = kind == nullptr || (pipes && (S_ISFIFO(status.st_mode) || isatty(file.number())));
+  require_input(readable, "{}: {}, not a file", path.string(), kind ? kind : "");
+  return file;
+}
+
+bool has_own_file(const std::filesystem::path& path) {
+  struct stat status;
+  if (lstat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT) return false;
+    throw_system_error(errno, path.string());
+  }
+  const char* const kind = other_kind(status.st_mode);
+  require_input(kind == nullptr, "{}: {}, not a file{}{}", path.string(), kind ? kind : "",
+                S_ISLNK(status.st_mode) ? "; " : "", S_ISLNK(status.st_mode) ? own_file_rule : "");
+  return true;
+}
+
+std::string read_file(const std::filesystem::path& path, std::size_t at_most) {
+  return read_all(open_file(path, Links::followed, true), path.string(), at_most);
+}
+
+std::string read_own_file(const std::filesystem::path& path, std::size_t at_most) {
+  return read_all(open_file(path, Links::refused), path.string(), at_most);
 }
 
 std::string_view without_byte_order_mark(std::string_view text) {

@@ -1,14 +1,33 @@
 // Files of text: their bytes.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
 
+#include "framework/system_call.h"
+
 namespace unroll {
 
-// The file's bytes. InputError, naming it, if it cannot be read.
-std::string read_file(const std::filesystem::path& path);
+// Whether a link is followed. A run's own files are none: what lies outside of its folder is nobody's to read or change.
+enum class Links : uint8_t { followed, refused };
+
+// A file that is open for reading: a regular one, or, where its reader asks for `pipes`, a pipe or a terminal. Does not wait.
+// Throws with its name: there is none, it may not be read, it is of another kind (a folder, a device, a link).
+Descriptor open_file(const std::filesystem::path& path, Links links, bool pipes = false);
+
+// Whether there is such a file of a run's own. InputError: it is a link, a folder, a pipe, a device.
+bool has_own_file(const std::filesystem::path& path);
+
+// More than that is no text that would fit into memory as numbers.
+constexpr std::size_t most_bytes_of_text = std::size_t{16} << 30;
+
+// The file's bytes. A pipe is read to its end, as long as somebody has it open for writing; a named one that nobody opens for
+// two seconds is an error. InputError, naming the file, if it cannot be read or is longer than `at_most`.
+std::string read_file(const std::filesystem::path& path, std::size_t at_most = most_bytes_of_text);
+// The same of a run's own file: no link, no pipe.
+std::string read_own_file(const std::filesystem::path& path, std::size_t at_most);
 
 // Without the mark that some editors begin UTF-8 with.
 std::string_view without_byte_order_mark(std::string_view text);

@@ -190,9 +190,8 @@ class Pool {
     int64_t in_use = statistics_.in_use;
     if (home_ == Block::Home::host)
       throw MemoryRefused(
-          fmt::format("out of memory: {} MiB asked for, {} MiB in use; a smaller batch or bptt needs less",
-                      asked >> 20, in_use >> 20),
-          asked, in_use, 0);
+          fmt::format("out of memory: {} MiB asked for, {} MiB in use", asked >> 20, in_use >> 20), asked,
+          in_use, 0);
     const DeviceFacts facts = cuda_backend()->facts();
     // What is recorded stands beside the weights and all else that is not.
     const bool recorded = home_ == Block::Home::graphs;

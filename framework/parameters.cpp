@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "framework/nearest.h"
+#include "framework/out_of_memory.h"
 #include "framework/threads.h"
 
 namespace unroll::inline UNROLL_REAL {
@@ -41,9 +42,14 @@ struct Slabs : std::enable_shared_from_this<Slabs> {
     total = (total + alignment - 1) / alignment * alignment;
     require_input(total <= INT32_MAX, "{} parameters are more than can be trained: at most {}", total,
                   INT32_MAX);
-    Tensor zeros = Tensor::zeros({static_cast<int>(total)});
-    gradients = Tensor(zeros.shape());
-    values = std::move(zeros);  // only now: what asks whether there are values needs both
+    try {
+      Tensor zeros = Tensor::zeros({static_cast<int>(total)});
+      gradients = Tensor(zeros.shape());
+      values = std::move(zeros);  // only now: what asks whether there are values needs both
+    } catch (const MemoryRefused& refusal) {
+      throw MemoryRefused(std::string(refusal.what()) + less_for_weights, refusal.asked, refusal.in_use,
+                          refusal.room);
+    }
     for (auto& p : parameters) {
       const int begin = static_cast<int>(p->offset), end = begin + static_cast<int>(p->size());
       p->value = values.slice(begin, end).reshape(p->shape);

@@ -8,7 +8,9 @@
 #include <system_error>
 #include <thread>
 
+#include <pthread.h>
 #include <sched.h>
+#include <sys/mman.h>
 
 #include "framework/check.h"
 
@@ -32,6 +34,21 @@ void pause_a_little() {
 #ifdef __x86_64__
   __builtin_ia32_pause();
 #endif
+}
+
+// Why a thread could not be made the system does not say. One needs a stack.
+bool has_memory_for_thread() {
+  pthread_attr_t attributes;
+  std::size_t bytes = std::size_t{8} << 20;
+  if (pthread_attr_init(&attributes) == 0) {
+    pthread_attr_getstacksize(&attributes, &bytes);
+    pthread_attr_destroy(&attributes);
+  }
+  void* const stack =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+  if (stack == MAP_FAILED) return false;
+  munmap(stack, bytes);
+  return true;
 }
 
 // Returns when value is no longer `old`, or after a time that is short beside what it costs to sleep and be
@@ -59,8 +76,11 @@ class Pool {
         std::thread([this, number = helpers_ + 1] { help(number); }).detach();
     } catch (const std::system_error& error) {
       taken_.clear(std::memory_order_release);
-      throw Error(fmt::format("threads: {} wanted, and after {} the system gives no more: {}", count,
-                              helpers_ + 1, error.what()));
+      const std::string text =
+          fmt::format("threads: {} wanted, and after {} the system gives no more", count, helpers_ + 1);
+      if (!has_memory_for_thread())
+        throw OutOfMemory(text + ": there is no memory for another one; --threads 1 needs none");
+      throw Error(fmt::format("{}: {}", text, error.what()));
     }
     task_ = task, context_ = context;
     active_.store(count, std::memory_order_relaxed);

@@ -155,7 +155,7 @@ TEST_CASE("files that are no text are refused by name") {
   const Folder folder;
   const auto error = [&] { return input_error_of([&] { load_text(folder.path()); }); };
   CHECK(lacks(input_error_of([&] { load_text(folder.path() / "none"); }), {"none", "no such folder"}) == "");
-  CHECK(lacks(error(), {"train.txt", "No such file"}) == "");
+  CHECK(lacks(error(), {"train.txt", "no such file"}) == "");
   write_splits(folder, "a\n", "", "a\n");
   CHECK(lacks(error(), {"valid.txt", "is empty"}) == "");
   folder.write("valid.txt", " \n\n");
@@ -169,7 +169,7 @@ TEST_CASE("files that are no text are refused by name") {
   }
   fs::remove(folder.path() / "valid.txt");
   fs::create_directory(folder.path() / "valid.txt");
-  CHECK(lacks(error(), {"valid.txt", "directory"}) == "");
+  CHECK(lacks(error(), {"valid.txt", "a folder, not a file"}) == "");
 }
 
 // --- the Penn Treebank -------------------------------------------------------------------------------------

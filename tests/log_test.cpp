@@ -162,17 +162,25 @@ TEST_CASE("a run that is cut and repeated leaves the bytes of one that was not")
   CHECK(read_text(once / "log.jsonl") == read_text(twice / "log.jsonl"));
 }
 
-TEST_CASE("a line in the middle that is no record is named, and nothing is cut") {
+TEST_CASE("a line in the middle that is no record is named, and kept in a copy of the log as it was") {
   const Folder folder;
   RunLog log(folder.path(), words);
   log.write(interval(1));
-  const std::string text = read_text(folder / "log.jsonl") + "{\"step\": 2}\n";
-  for (const std::string& wrong : {text, read_text(folder / "log.jsonl") + "what?\n"}) {
-    folder.write("log.jsonl", wrong);
-    CHECK(lacks(error_of([&] { log.cut_after(0, 0); }), {"log.jsonl:2: no record of a log"}) == "");
+  const std::string text = read_text(folder / "log.jsonl");
+  const std::vector<std::string> wrong = {text + "{\"step\": 2}\n" + text, text + "what?\n" + text};
+  const std::vector<std::string> copies = {"log.jsonl.damaged", "log.jsonl.damaged-2"};
+  for (size_t i = 0; i < wrong.size(); ++i) {
+    folder.write("log.jsonl", wrong[i]);
     CHECK(lacks(error_of([&] { read_log(folder / "log.jsonl", words); }), {"log.jsonl:2: "}) == "");
-    CHECK(error_of([&] { log.cut_after(0, 0); }).find("exception") == std::string::npos);
-    CHECK(read_text(folder / "log.jsonl") == wrong);
+    std::vector<std::string> damaged;
+    CHECK(read_log(folder / "log.jsonl", words, &damaged).size() == 2);
+    CHECK(damaged.size() == 1);
+    log.cut_after(1, 0);
+    REQUIRE(log.damaged().size() == i + 1);
+    CHECK(lacks(log.damaged()[i], {"log.jsonl:2: no record of a log", copies[i]}) == "");
+    CHECK(log.damaged()[i].find("exception") == std::string::npos);
+    CHECK(read_text(folder / copies[i]) == wrong[i]);
+    CHECK(read_text(folder / "log.jsonl") == text + text);
   }
   folder.write("log.jsonl", "what?\n");
   CHECK(error_of([&] { read_log(folder / "log.jsonl", words); }) ==

@@ -300,11 +300,9 @@ TEST_CASE("the page is made from the folder alone, and a run that has just begun
 
 TEST_CASE("a folder that is no run's, or damaged, is an error that names the file; the old page stays") {
   const Folder empty;
-  CHECK(lacks(error_of([&] { write_report(empty.path()); }), {"report.json: cannot be read"}) == "");
+  CHECK(lacks(error_of([&] { write_report(empty.path()); }), {"report.json: is missing"}) == "");
   const Run run;
   const std::string page = run.page();
-  run.folder.write("log.jsonl", "{}\n");
-  CHECK(lacks(error_of([&] { write_report(run.folder.path()); }), {"log.jsonl:1: no record of a log"}) == "");
   for (const char* damaged : {"{\"title\": 3}", "{\"title\""}) {
     run.folder.write("report.json", damaged);
     const std::string error = error_of([&] { write_report(run.folder.path()); });
@@ -312,6 +310,15 @@ TEST_CASE("a folder that is no run's, or damaged, is an error that names the fil
     CHECK(!has(error, "exception"));
   }
   CHECK(read_text(run.folder / "report.html") == page);
+}
+
+TEST_CASE("a page is made from what can be read of a log, and the other lines are told") {
+  const Run run;
+  (void)run.page();
+  run.folder.write("log.jsonl", read_text(run.folder / "log.jsonl") + "{}\n");
+  const std::vector<std::string> damaged = write_report(run.folder.path());
+  REQUIRE(damaged.size() == 1);
+  CHECK(lacks(damaged[0], {"log.jsonl:", "no record of a log: 'kind' is missing"}) == "");
 }
 
 TEST_CASE("a description reads back as it was written; bytes that are no UTF-8 are replaced") {

@@ -2,43 +2,42 @@
 
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "data/text_file.h"
 #include "framework/check.h"
 #include "training/file_size_signal.h"
 
 namespace unroll {
 
-AppendFile::AppendFile(const std::filesystem::path& path)
-    : path_(path.string()), descriptor_(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
-  require(descriptor_ >= 0, "{}: cannot be written: {}", path_, std::strerror(errno));
+static int open_at_end(const std::string& path, int flags) {
+  constexpr int always = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  return retried([&] { return open(path.c_str(), always | flags, 0666); });
 }
 
-AppendFile::~AppendFile() {
-  if (descriptor_ >= 0) close(descriptor_);
+AppendFile::AppendFile(const std::filesystem::path& path) : path_(path.string()) {
+  (void)has_own_file(path);  // throws where something else has its name
+  file_ = Descriptor(open_at_end(path_, 0));
+  if (!file_) throw_system_error(errno, path_ + ": cannot be written");
 }
 
-AppendFile::AppendFile(AppendFile&& other) noexcept
-    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-AppendFile& AppendFile::operator=(AppendFile&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(descriptor_, other.descriptor_);
-  return *this;
+std::optional<AppendFile> AppendFile::create(const std::filesystem::path& path) {
+  Descriptor file(open_at_end(path.string(), O_EXCL));
+  if (!file && errno == EEXIST) return {};
+  if (!file) throw_system_error(errno, path.string() + ": cannot be written");
+  return AppendFile(path.string(), std::move(file));
 }
 
 void AppendFile::append(std::string_view bytes) {
-  const off_t end = lseek(descriptor_, 0, SEEK_END);
+  const off_t end = lseek(file_.number(), 0, SEEK_END);
   const HoldFileSizeSignal hold;
   while (!bytes.empty()) {
-    const ssize_t written = write(descriptor_, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
+    const ssize_t written = retried([&] { return write(file_.number(), bytes.data(), bytes.size()); });
     if (written <= 0) {
       const int error = written < 0 ? errno : ENOSPC;
-      const bool whole = end >= 0 && ftruncate(descriptor_, end) == 0;
+      const bool whole = end >= 0 && retried([&] { return ftruncate(file_.number(), end); }) == 0;
       throw Error(fmt::format("{}: cannot be written: {}{}", path_, std::strerror(error),
                               whole ? "; what stood in it before is whole" : ""));
     }

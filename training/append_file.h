@@ -2,26 +2,30 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "framework/system_call.h"
 
 namespace unroll {
 
 class AppendFile {
  public:
-  // Opens the file at its end; creates it if there is none. Throws Error.
+  // Opens the file at its end; creates it if there is none. A link is not followed. Throws InputError or Error.
   explicit AppendFile(const std::filesystem::path& path);
-  ~AppendFile();
-  AppendFile(AppendFile&& other) noexcept;
-  AppendFile& operator=(AppendFile&& other) noexcept;
+  // The same of a file that must not be there; none if it is.
+  static std::optional<AppendFile> create(const std::filesystem::path& path);
 
   // Handed to the system at once, without a buffer between: a process that is killed loses nothing, and a
   // reader sees whole records. Throws Error: disk full, … What was written by half is then taken back.
   void append(std::string_view bytes);
 
  private:
+  AppendFile(std::string path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
   std::string path_;
-  int descriptor_ = -1;
+  Descriptor file_;
 };
 
 }  // namespace unroll

@@ -5,15 +5,20 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
+
+#include "framework/system_call.h"
 
 namespace unroll {
 
 class AtomicFile {
  public:
-  // Opens "<path>.unroll-partial". Throws Error if that cannot be done, or another process is writing it.
+  // Opens "<path>.unroll-partial". Waits for another process that is writing it, half a second at most, and then takes
+  // another name ("…-2"): of two writers each has its file whole, and the last to finish has its own in place. Throws
+  // InputError or Error if it cannot be opened.
   explicit AtomicFile(const std::filesystem::path& path);
   ~AtomicFile();  // without commit(): removes the temporary file
   AtomicFile(const AtomicFile&) = delete;
@@ -30,11 +35,14 @@ class AtomicFile {
   [[noreturn]] void fail(int error);
   void discard() noexcept;
   std::string path_, temporary_;
-  int descriptor_ = -1;
+  Descriptor file_;
 };
 
-// Removes what a process that was killed while it wrote `path` has left. Throws Error if that cannot be done, or another is
-// writing it now.
+// A lock for this process alone, which goes with the descriptor, without waiting. Some file systems have none.
+enum class LockResult : uint8_t { taken, held, unsupported };
+LockResult lock_file(int descriptor);
+
+// Removes what processes that were killed while they wrote `path` have left, but not what another is writing now.
 void remove_partial(const std::filesystem::path& path);
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view contents);

@@ -7,10 +7,9 @@
 #include <type_traits>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "framework/kernels/kernels.h"
 #include "framework/one_line.h"
+#include "training/json/read_json.h"
 #include "training/json_text.h"
 #include "training/state_dict.h"
 
@@ -82,17 +81,14 @@ class Reader {
   Reader(const Json& json, const std::string& path) : json_(json), path_(path) {
     if (!json.is_object()) damaged("it is no object");
   }
-  void whole(const char* key, int64_t& value) const {
-    const Json& member = at(key);
-    if (!member.is_number_integer() || member < 0 || member > std::numeric_limits<int64_t>::max())
-      damaged(key);
-    value = member.get<int64_t>();
-  }
-  void whole(const char* key, int& value) const {
-    int64_t wide = 0;
-    whole(key, wide);
-    if (wide > std::numeric_limits<int>::max()) damaged(key);
-    value = static_cast<int>(wide);
+  void whole(const char* key, int64_t& value) const { whole_number(key, value); }
+  void whole(const char* key, int& value) const { whole_number(key, value); }
+  // A count, or what never comes to be: then nothing is added to it.
+  void counter(const char* key, int64_t& value) const {
+    if (key == std::string_view("average_after") && at(key) == AsgdConfig::never)
+      value = AsgdConfig::never;
+    else
+      whole(key, value);
   }
   void number(const char* key, double& value) const { value = number(at(key), key); }
   void number(const char* key, std::optional<double>& value) const {
@@ -123,6 +119,14 @@ class Reader {
     if (found == json_.end()) damaged(key);
     return *found;
   }
+  template <class T>
+  void whole_number(const char* key, T& value) const {
+    try {
+      value = count_in<T>(at(key));
+    } catch (const InputError&) { throw; } catch (const Error&) {
+      damaged(key);
+    }
+  }
   double number(const Json& json, const char* key) const {
     if (!json.is_number()) damaged(key);
     return json.get<double>();
@@ -141,6 +145,7 @@ void read_state(const Reader& json, TrainerState& state) {
     else
       json.number(name, field);
   });
+  if (state.window > state.windows) json.damaged("window");
   state.loss_scale.reset();
   if (json.has("loss_scale")) {  // of a training in fp16; another one has no use for it
     const Reader object = json.object("loss_scale");
@@ -208,7 +213,7 @@ void read_optimizer(const SafetensorsFile& file, const Reader& json, Optimizer& 
     if (counter.may_lack && !counters.has(key.c_str()))
       *counter.value = 0;
     else
-      counters.whole(key.c_str(), *counter.value);
+      counters.counter(key.c_str(), *counter.value);
   }
   ParameterSet& params = optimizer.parameters();
   load_state_dict(file, params);
@@ -313,12 +318,12 @@ void check_checkpoint_version(const SafetensorsFile& file) {
 
 Differences read_checkpoint(const std::filesystem::path& path, Optimizer& optimizer, TrainerState& state,
                             std::span<const NamedTensor> carried, const CheckpointOptions& options) {
-  const SafetensorsFile file(path);
+  const SafetensorsFile file(path, Links::refused);
   check_checkpoint_version(file);
   const auto found = file.metadata().find(state_key);
   require_input(found != file.metadata().end(),
                 "{}: weights alone; there is no training state in it to go on from", file.path());
-  const Json json = Json::parse(found->second, nullptr, false);
+  const Json json = parse_json(found->second);
   const Reader training(json, file.path());
 
   ParameterSet& params = optimizer.parameters();

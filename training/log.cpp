@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <fstream>
 #include <functional>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
+#include "data/text_file.h"
 #include "framework/check.h"
 #include "training/atomic_file.h"
+#include "training/json/read_json.h"
 #include "training/json_text.h"
+#include "training/run_files.h"
 
 namespace unroll {
 
@@ -62,6 +61,13 @@ const Json& figure(const Json& json, const std::string& name) {
   return json[name];
 }
 
+template <class T>
+T whole(const Json& json, const std::string& name) {
+  try {
+    return count_in<T>(figure(json, name));
+  } catch (const Error& error) { throw Error(fmt::format("'{}' is {}", name, error.what())); }
+}
+
 LogRecord from_json(const Json& json, const LogNames& names) {
   const std::string name = figure(json, "kind");
   const auto kind = std::ranges::find(kinds, name, &std::pair<LogRecord::Kind, std::string_view>::second);
@@ -69,9 +75,9 @@ LogRecord from_json(const Json& json, const LogNames& names) {
   const bool anew = kind->first == LogRecord::Kind::anew;
   const Json& time = figure(json, "time");
   LogRecord record{.kind = kind->first,
-                   .step = figure(json, "step"),
-                   .epoch = figure(json, "epoch"),
-                   .count = figure(json, names.unit),
+                   .step = whole<int64_t>(json, "step"),
+                   .epoch = whole<int>(json, "epoch"),
+                   .count = whole<int64_t>(json, names.unit),
                    .loss = anew ? 0 : number(figure(json, "loss")),
                    .learning_rate = number(figure(json, "learning_rate")),
                    .seconds = number(figure(time, "seconds")),
@@ -79,7 +85,7 @@ LogRecord from_json(const Json& json, const LogNames& names) {
   if (json.contains("gradient_norm")) record.gradient_norm = number(figure(json, "gradient_norm"));
   if (json.contains("loss_scale")) {
     record.loss_scale = number(figure(json, "loss_scale"));
-    record.skipped = figure(json, "skipped_steps");
+    record.skipped = whole<int64_t>(json, "skipped_steps");
   }
   if (json.contains(valid_name(names))) {
     record.valid = number(figure(json, valid_name(names)));
@@ -88,39 +94,53 @@ LogRecord from_json(const Json& json, const LogNames& names) {
   return record;
 }
 
-// The lines that are whole; the last may lack its end.
-std::vector<std::string> whole_lines(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  require_input(file.good(), "{}: cannot be read", path.string());
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line) && !file.eof();) lines.push_back(std::move(line));
-  return lines;
+struct LogText {
+  std::vector<std::string> lines;  // that are whole
+  std::string rest;                // after the last of them: one that is being written, or was torn
+};
+
+LogText lines_of(const std::filesystem::path& path) {
+  const std::string text = read_own_file(path, most_bytes_of_log);
+  LogText result;
+  std::size_t begin = 0;
+  for (std::size_t end; (end = text.find('\n', begin)) != text.npos; begin = end + 1)
+    result.lines.push_back(text.substr(begin, end - begin));
+  result.rest = text.substr(begin);
+  return result;
 }
 
-// What `f` makes of a line; where it throws, the line's number, in our words.
-template <class F>
-auto parse(const std::filesystem::path& path, std::size_t index, const std::string& line, F&& f) {
-  const auto refused = [&](std::string_view why) {
-    return InputError(fmt::format("{}:{}: no record of a log: {}", path.string(), index + 1, why));
-  };
-  const Json json = Json::parse(line, nullptr, false);
-  if (json.is_discarded()) throw refused("the line is damaged");
+// Whether a process that was killed while it wrote a record can have left this.
+bool is_torn_record(const std::string& text) {
+  constexpr std::string_view begin = "{\"kind\":\"";
+  return text.starts_with(begin) || begin.starts_with(text);
+}
+
+InputError no_record(const std::filesystem::path& path, std::size_t index, std::string_view why) {
+  return InputError(fmt::format("{}:{}: no record of a log: {}", path.string(), index + 1, why));
+}
+
+// A line's record. Throws InputError with the line's number.
+LogRecord record_in(const std::filesystem::path& path, std::size_t index, const std::string& line,
+                    const LogNames& names) {
+  const Json json = parse_json(line);
+  if (json.is_discarded()) throw no_record(path, index, "the line is damaged");
   try {
-    return f(json);
-  } catch (const Error& error) { throw refused(error.what()); } catch (const Json::exception&) {
-    throw refused("a figure in it is no number");
-  }
+    return from_json(json, names);
+  } catch (const Error& error) {
+    throw no_record(path, index, error.what());
+  } catch (const Json::exception&) { throw no_record(path, index, "a figure in it is no number"); }
 }
 
-// A process that was killed while it wrote leaves half a line.
-void drop_torn_line(const std::filesystem::path& path) {
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return;
-  std::uintmax_t whole = 0;
-  for (const std::string& line : whole_lines(path)) whole += line.size() + 1;
-  if (whole != std::filesystem::file_size(path, error) && !error)
-    std::filesystem::resize_file(path, whole, error);
-  require(!error, "{}: cannot be written: {}", path.string(), error.message());
+// The first of log.jsonl.damaged, log.jsonl.damaged-2 and so on that is free takes the file's bytes.
+std::filesystem::path keep_copy(const std::filesystem::path& path) {
+  for (int number = 1;; ++number) {
+    const std::filesystem::path copy =
+        path.string() + ".damaged" + (number > 1 ? fmt::format("-{}", number) : "");
+    if (auto file = AppendFile::create(copy)) {
+      file->append(read_own_file(path, most_bytes_of_log));
+      return copy;
+    }
+  }
 }
 
 std::vector<Scalar> scalars_of(const LogRecord& record, const LogNames& names) {
@@ -148,8 +168,29 @@ std::vector<Scalar> scalars_of(const LogRecord& record, const LogNames& names) {
 RunLog::RunLog(const std::filesystem::path& folder, LogNames names)
     : names_(std::move(names)),
       path_(folder / log_file),
-      file_((drop_torn_line(path_), path_)),
+      file_((has_own_file(path_) ? keep([](const LogRecord&) { return true; }) : void(), path_)),
       events_(folder, wall_time()) {}
+
+// The file is never cut in place: what it was is seen first, and what is no record stays in a copy. A file that has another
+// name elsewhere keeps what it holds there.
+void RunLog::keep(const std::function<bool(const LogRecord&)>& stays) {
+  const LogText text = lines_of(path_);
+  std::string kept;
+  std::vector<std::string> damaged;
+  for (std::size_t i = 0; i < text.lines.size(); ++i) {
+    try {
+      if (stays(record_in(path_, i, text.lines[i], names_))) kept += text.lines[i] + '\n';
+    } catch (const InputError& error) { damaged.push_back(error.what()); }
+  }
+  if (!is_torn_record(text.rest))
+    damaged.push_back(no_record(path_, text.lines.size(), "the line is damaged").what());
+  if (!damaged.empty()) {
+    damaged_.push_back(fmt::format("{}{}; left out of the log, which is kept as it was in {}", damaged[0],
+                                   damaged.size() > 1 ? fmt::format(", and {} more", damaged.size() - 1) : "",
+                                   keep_copy(path_).string()));
+  }
+  write_file_atomically(path_, kept);
+}
 
 void RunLog::write(const LogRecord& record) {
   file_.append(json_text(to_json(record, names_)) + '\n');
@@ -158,25 +199,25 @@ void RunLog::write(const LogRecord& record) {
 }
 
 void RunLog::cut_after(int64_t step, int epochs) {
-  const std::vector<std::string> lines = whole_lines(path_);
-  std::string kept;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const bool stays = parse(path_, i, lines[i], [&](const Json& json) {
-      return figure(json, "kind") == "interval" ? figure(json, "step") <= step
-                                                : figure(json, "epoch") <= epochs;
-    });
-    if (stays) kept += lines[i] + '\n';
-  }
-  write_file_atomically(path_, kept);
+  keep([&](const LogRecord& record) {
+    return record.kind == LogRecord::Kind::interval ? record.step <= step : record.epoch <= epochs;
+  });
   file_ = AppendFile(path_);
   events_.restart(step + 1, wall_time());
 }
 
-std::vector<LogRecord> read_log(const std::filesystem::path& path, const LogNames& names) {
-  const std::vector<std::string> lines = whole_lines(path);
+std::vector<LogRecord> read_log(const std::filesystem::path& path, const LogNames& names,
+                                std::vector<std::string>* damaged) {
+  const LogText text = lines_of(path);
   std::vector<LogRecord> records;
-  for (std::size_t i = 0; i < lines.size(); ++i)
-    records.push_back(parse(path, i, lines[i], [&](const Json& json) { return from_json(json, names); }));
+  for (std::size_t i = 0; i < text.lines.size(); ++i) {
+    try {
+      records.push_back(record_in(path, i, text.lines[i], names));
+    } catch (const InputError& error) {
+      if (!damaged) throw;
+      damaged->push_back(error.what());
+    }
+  }
   return records;
 }
 

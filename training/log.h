@@ -27,6 +27,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -64,25 +65,32 @@ struct LogNames {
 class RunLog {
  public:
   // Goes on at the end of the folder's log, where there is one: a last line that was torn when a process was
-  // killed is dropped. Throws Error if it cannot be written.
+  // killed is dropped. Lines that are no records are left out too; then the file as it was stays beside it
+  // (damaged()). Throws InputError if something else than a file has its name, Error if it cannot be written.
   explicit RunLog(const std::filesystem::path& folder, LogNames names = {});
 
   // Throws Error: disk full, …
   void write(const LogRecord& record);
 
+  // What was left out because it is no record, and where it still stands; a line for each time.
+  const std::vector<std::string>& damaged() const { return damaged_; }
+
   // Drops intervals beyond `step` and epochs beyond `epochs` (complete ones), as if they had never been. The
-  // file is replaced whole or not at all. Throws InputError if a line is no record.
+  // file is replaced whole or not at all.
   void cut_after(int64_t step, int epochs);
 
  private:
+  void keep(const std::function<bool(const LogRecord&)>& stays);
   LogNames names_;
   std::filesystem::path path_;
+  std::vector<std::string> damaged_;
   AppendFile file_;
   EventFile events_;
 };
 
 // The records of a log, in their order; a torn last line is left out. Throws InputError "log.jsonl:7: …": a
-// line is no record, or its figures have other names.
-std::vector<LogRecord> read_log(const std::filesystem::path& path, const LogNames& names = {});
+// line is no record, or its figures have other names. With `damaged` such lines are left out, and said there.
+std::vector<LogRecord> read_log(const std::filesystem::path& path, const LogNames& names = {},
+                                std::vector<std::string>* damaged = nullptr);
 
 }  // namespace unroll

@@ -42,14 +42,19 @@ std::string memory_advice(const MemoryRefused& refusal, const Tape& tape, int64_
   if (!largest.empty()) text += fmt::format("; largest on the tape: {}", fmt::join(largest, "; "));
   const double needed = static_cast<double>(refusal.in_use + refusal.asked - kept),
                room = static_cast<double>(refusal.room - kept);
-  if (refusal.room == 0 || needed <= 0) return text;
-  std::vector<std::string> fitting;
-  for (const auto& [key, size] : sizes)
+  const bool of_windows =
+      needed > static_cast<double>(kept);  // more than the weights and all that is as large
+  std::vector<std::string> keys;
+  for (const auto& [key, size] : sizes) {
+    // Where the system does not say how much there is, no figure can be given.
+    if (refusal.room == 0 && of_windows && size > 1) keys.push_back(fmt::format("{} = {}", key, size));
+    if (refusal.room == 0 || needed <= 0) continue;
     if (const auto most = static_cast<int>(std::min(1.0, room / needed) * size); most >= 1 && most < size)
-      fitting.push_back(fmt::format("{} = {} in place of {}", key, most, size));
-  text += fitting.empty() ? "; a smaller model needs less"
-                          : fmt::format("; what can fit at most: {}", fmt::join(fitting, ", or "));
-  return text;
+      keys.push_back(fmt::format("{} = {} in place of {}", key, most, size));
+  }
+  if (keys.empty()) return text + less_for_weights;
+  return text + (refusal.room == 0 ? fmt::format("; less than {} needs less", fmt::join(keys, ", or "))
+                                   : fmt::format("; what can fit at most: {}", fmt::join(keys, ", or ")));
 }
 
 }  // namespace unroll::inline UNROLL_REAL

@@ -1,15 +1,16 @@
 #include "training/recipe_file.h"
 
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "data/text_file.h"
 #include "framework/check.h"
 #include "framework/nearest.h"
 #include "framework/one_line.h"
 #include "training/bundled_recipes.h"
+#include "training/run_files.h"
 
 namespace unroll {
 
@@ -34,17 +35,11 @@ RecipeFile find_recipe(std::string_view name_or_path, std::string_view program) 
     throw InputError(fmt::format("there is no recipe '{}'; bundled are {}; a file of yours ends in .toml{}",
                                  one_line(name), fmt::join(names, ", "), did_you_mean(nearest(name, names))));
   }
-  constexpr std::size_t at_most = 1 << 20;
   std::error_code error;
   const auto status = std::filesystem::status(name, error);
-  require_input(std::filesystem::exists(status), "{}: there is no such recipe", name);
+  require_input(status.type() != std::filesystem::file_type::not_found, "{}: there is no such recipe", name);
   require_input(!std::filesystem::is_directory(status), "{}: a folder, not a recipe", name);
-  std::ifstream file(name, std::ios::binary);
-  std::string text(at_most + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  require_input(!file.bad() && (file || file.eof()), "{}: cannot be read", name);
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  require_input(text.size() <= at_most, "{}: more than a megabyte: not a recipe", name);
+  std::string text = read_file(name, most_bytes_of_recipe);
   return {std::filesystem::path(name).stem().string(), name, std::move(text)};
 }
 

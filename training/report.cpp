@@ -2,17 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
 
+#include "data/text_file.h"
 #include "framework/check.h"
 #include "training/atomic_file.h"
 #include "training/chart.h"
 #include "training/progress.h"
 #include "training/report_template.h"
 #include "training/run_description.h"
+#include "training/run_files.h"
 
 namespace unroll {
 
@@ -24,6 +24,7 @@ using Table = RunDescription::Table;
 // The log, as the page needs it.
 struct Course {
   std::vector<LogRecord> intervals, epochs;
+  std::vector<std::string> damaged;  // lines of the log
   const LogRecord* best = nullptr;
   int scored_otherwise = 0;  // epochs up to this one, of which only the best was scored anew
 };
@@ -39,7 +40,7 @@ void score_anew(Course& course, const LogRecord& anew) {
 
 Course read_course(const std::filesystem::path& folder, const LogNames& names) {
   Course course;
-  for (const LogRecord& record : read_log(folder / log_file, names)) {
+  for (const LogRecord& record : read_log(folder / log_file, names, &course.damaged)) {
     if (record.kind == LogRecord::Kind::anew)
       score_anew(course, record);
     else
@@ -273,14 +274,12 @@ std::string epoch_section(const RunDescription& run, const Course& course) {
 }
 
 std::string recipe_section(const std::filesystem::path& folder) {
-  std::ifstream file(folder / "recipe.toml", std::ios::binary);
-  if (!file) return "";
-  std::ostringstream text;
-  text << file.rdbuf();
+  if (!has_own_file(folder / "recipe.toml")) return "";
+  const std::string text = read_own_file(folder / "recipe.toml", most_bytes_of_recipe);
   return "<section>\n<h2>Recipe</h2>\n<p class=\"soft\">With every default spelled out; the file "
          "<code>recipe.toml</code> "
          "repeats the run.</p>\n<pre tabindex=\"0\" aria-label=\"recipe.toml\">" +
-         html_escaped(text.str()) + "</pre>\n</section>\n";
+         html_escaped(text) + "</pre>\n</section>\n";
 }
 
 // What the log knows.
@@ -308,7 +307,11 @@ void replace(std::string& page, std::string_view place, const std::string& text)
 
 }  // namespace
 
-void write_report(const std::filesystem::path& folder) {
+std::vector<std::string> write_report(const std::filesystem::path& folder) {
+  if (!has_own_file(folder / "report.json"))
+    (void)read_run_description(folder);  // which says what is missing
+  // Opened before anything is read: who writes it last has read last too.
+  AtomicFile file(folder / "report.html");
   const RunDescription run = read_run_description(folder);
   const Course course = read_course(folder, run.names);
   std::string body = "<header>\n<h1>" + html_escaped(run.title) + "</h1>\n<p class=\"soft\">" +
@@ -326,7 +329,9 @@ void write_report(const std::filesystem::path& folder) {
   std::string page(report_template());
   replace(page, "[[body]]", body);  // first: a title may have any text
   replace(page, "[[title]]", html_escaped(run.title));
-  write_file_atomically(folder / "report.html", page);
+  file.write(page);
+  file.commit();
+  return course.damaged;
 }
 
 }  // namespace unroll

@@ -9,12 +9,15 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 namespace unroll {
 
 // Makes the page from what lies in the folder: report.json (training/run_description.h), log.jsonl, and
-// recipe.toml where there is one. Atomically. Throws InputError if one of them is missing or damaged, Error
-// if the page cannot be written.
-void write_report(const std::filesystem::path& folder);
+// recipe.toml where there is one. Atomically, and in turn with other processes that make it: the last one to write has read
+// last. Returns the lines of the log that are no records and so were left out ("log.jsonl:7: …"). Throws InputError if one
+// of the files is missing, or report.json is damaged; Error if the page cannot be written.
+std::vector<std::string> write_report(const std::filesystem::path& folder);
 
 }  // namespace unroll

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 
-#include <nlohmann/json.hpp>
-
+#include "data/text_file.h"
 #include "framework/check.h"
 #include "training/atomic_file.h"
+#include "training/json/read_json.h"
 #include "training/json_text.h"
 #include "training/progress.h"
+#include "training/run_files.h"
 
 namespace unroll {
 
@@ -120,10 +120,10 @@ RunDescription read_run_description(const std::filesystem::path& folder) {
   std::error_code error;
   require_input(std::filesystem::is_directory(folder, error), "{}: there is no such folder", folder.string());
   const std::string path = (folder / "report.json").string();
-  std::ifstream file(path, std::ios::binary);
-  require_input(file.good(), "{}: cannot be read; it is written as a run begins", path);
+  require_input(has_own_file(path), "{}: is missing; it is written as a run begins", path);
+  const Json json = parse_json(read_own_file(path, most_bytes_of_description));
+  require_input(!json.is_discarded(), "{}: no description of a run: the file is damaged", path);
   try {
-    const Json json = Json::parse(file);
     RunDescription d{.title = json.at("title"),
                      .summary = json.at("summary"),
                      .names = {.unit = json.at("unit"), .perplexity = json.at("perplexity")},
@@ -140,8 +140,6 @@ RunDescription read_run_description(const std::filesystem::path& folder) {
     return d;
   } catch (const Error& error) {
     throw InputError(fmt::format("{}: no description of a run: {}", path, error.what()));
-  } catch (const Json::parse_error&) {
-    throw InputError(fmt::format("{}: no description of a run: the file is damaged", path));
   } catch (const Json::exception&) {
     throw InputError(
         fmt::format("{}: no description of a run: something is missing in it, or of another kind", path));

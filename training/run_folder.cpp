@@ -3,23 +3,29 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <system_error>
 
 #include <fcntl.h>
-#include <sys/file.h>
+#include <signal.h>
 #include <unistd.h>
 
+#include "data/text_file.h"
 #include "framework/check.h"
+#include "framework/one_line.h"
+#include "training/append_file.h"
+#include "training/atomic_file.h"
+#include "training/checkpoint.h"
+#include "training/log.h"
+#include "training/run_files.h"
 
 namespace unroll {
 
 namespace fs = std::filesystem;
 
 namespace {
+
+constexpr const char* lock_name = "run.lock";
 
 // The number of "demo-7" among runs of "demo"; 0 if it is none.
 int run_number(const std::string& file, const std::string& prefix) {
@@ -45,9 +51,10 @@ bool is_left_of_a_beginning(const fs::path& file) {
   if (!fs::is_regular_file(fs::symlink_status(file, error))) return false;
   const std::string name = file.filename().string();
   if (name != "start.json")
-    return name == "start.json.unroll-partial" || name == "recipe.toml.unroll-partial";
-  std::ifstream stream(file);
-  const std::string text((std::istreambuf_iterator<char>(stream)), {});
+    return name.starts_with("start.json.unroll-partial") || name.starts_with("recipe.toml.unroll-partial") ||
+           name == lock_name;
+  if (fs::file_size(file, error) > most_bytes_of_start || error) return false;
+  const std::string text = read_own_file(file, most_bytes_of_start);
   return text.find("\"recipe\"") != text.npos && text.find("\"threads\"") != text.npos;  // ours
 }
 
@@ -62,7 +69,7 @@ bool no_run_has_begun(const fs::path& folder, std::error_code& error) {
 void create_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  require_input(!error, "{}: cannot be created: {}", folder.string(), error.message());
+  if (error) throw_system_error(error.value(), folder.string() + ": cannot be created");
 }
 
 void check_run_folder(const fs::path& out) {
@@ -79,17 +86,64 @@ void check_run_folder(const fs::path& out) {
       out.string());
 }
 
-RunFolderLock::RunFolderLock(const fs::path& folder)
-    : descriptor_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-  require_input(descriptor_ >= 0, "{}: {}", folder.string(), std::strerror(errno));
-  if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
-  const bool other = errno == EWOULDBLOCK;
-  const std::string message = other ? "another process is training in it" : std::strerror(errno);
-  close(descriptor_);
-  throw InputError(fmt::format("{}: {}", folder.string(), message));
+namespace {
+
+// "process 123 on host (pid:[4026531836])": where numbers of processes mean the same.
+std::string this_machine() {
+  char name[256] = {};
+  if (gethostname(name, sizeof name - 1) != 0) name[0] = '\0';
+  std::error_code error;
+  return fmt::format("{} ({})", name, fs::read_symlink("/proc/self/ns/pid", error).string());
+}
+std::string owner(pid_t process) { return fmt::format("process {} on {}", process, this_machine()); }
+
+// Whether the process that is named there ran here and is gone.
+bool is_abandoned(const std::string& text) {
+  constexpr std::string_view begin = "process ";
+  pid_t process = 0;
+  if (!text.starts_with(begin)) return false;
+  std::from_chars(text.data() + begin.size(), text.data() + text.size(), process);
+  return process > 0 && text == owner(process) && kill(process, 0) != 0 && errno == ESRCH;
 }
 
-RunFolderLock::~RunFolderLock() { close(descriptor_); }
+void take_lock_file(const fs::path& path) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    if (auto file = AppendFile::create(path)) return file->append(owner(getpid()));
+    const std::string text = read_own_file(path, 4096);
+    require_input(is_abandoned(text),
+                  "{}: {} is training in it. The file system has no locks, so {} stands for one: delete that "
+                  "file if this process is gone",
+                  path.parent_path().string(), text.empty() ? "another process" : one_line(text, 300),
+                  path.string());
+    fs::remove(path);
+  }
+  throw InputError(fmt::format("{}: another process is training in it", path.parent_path().string()));
+}
+
+}  // namespace
+
+RunFolderLock::RunFolderLock(const fs::path& folder)
+    : folder_(retried([&] { return open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); })) {
+  if (!folder_) throw_system_error(errno, folder.string());
+  const LockResult lock = lock_file(folder_.number());
+  require_input(lock != LockResult::held, "{}: another process is training in it", folder.string());
+  if (lock == LockResult::taken) return;
+  take_lock_file(folder / lock_name);
+  lock_file_ = folder / lock_name;
+}
+
+RunFolderLock::~RunFolderLock() {
+  std::error_code error;
+  if (!lock_file_.empty()) fs::remove(lock_file_, error);
+}
+
+void check_run_files(const fs::path& folder) {
+  for (const char* name : {"start.json", "recipe.toml", "report.json", "report.html", log_file,
+                           last_checkpoint, best_checkpoint, lock_name}) {
+    (void)has_own_file(folder / name);
+    (void)has_own_file(folder / (std::string(name) + ".unroll-partial"));
+  }
+}
 
 fs::path create_run_folder(const fs::path& out, std::string_view name, const fs::path& parent) {
   if (!out.empty()) {
@@ -103,7 +157,7 @@ fs::path create_run_folder(const fs::path& out, std::string_view name, const fs:
     const fs::path folder = parent / (prefix + std::to_string(number));
     std::error_code error;
     if (fs::create_directory(folder, error)) return folder;  // false if another process was faster
-    require_input(!error, "{}: cannot be created: {}", folder.string(), error.message());
+    if (error) throw_system_error(error.value(), folder.string() + ": cannot be created");
   }
 }
 

@@ -9,7 +9,6 @@
 #include <set>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
@@ -285,27 +284,19 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Name
 int64_t SafetensorsFile::Entry::size() const { return count(shape); }
 std::string SafetensorsFile::Entry::shape_text() const { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path.string()) {
-  descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe has no writer to wait for
-  require_input(descriptor_ >= 0, "{}: {}", path_,
-                errno == ENOENT ? "there is no such file" : std::strerror(errno));
-  try {
-    read_header();
-  } catch (...) {
-    close(descriptor_);
-    throw;
-  }
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, Links links)
+    : path_(path.string()), file_(open_file(path, links)) {
+  read_header();
 }
 
 void SafetensorsFile::read_header() {
   struct stat status;
-  require(fstat(descriptor_, &status) == 0, "{}: {}", path_, std::strerror(errno));
-  require_input(S_ISREG(status.st_mode), "{}: not a file", path_);
+  require(fstat(file_.number(), &status) == 0, "{}: {}", path_, std::strerror(errno));
   const uint64_t bytes = static_cast<uint64_t>(status.st_size);
   require_input(bytes > 0, "{}: the file is empty", path_);
   uint64_t length = 0;
   std::array<char, 16> start{};
-  read_exactly(descriptor_, start.data(), std::min<std::size_t>(bytes, start.size()), 0, path_);
+  read_exactly(file_.number(), start.data(), std::min<std::size_t>(bytes, start.size()), 0, path_);
   std::memcpy(&length, start.data(), sizeof length);
   const std::string_view magic(start.data(), 4);
   const bool zip = magic == std::string_view("PK\x03\x04", 4),
@@ -320,25 +311,12 @@ void SafetensorsFile::read_header() {
                 bytes - 8);
 
   std::string text(length, '\0');
-  read_exactly(descriptor_, text.data(), text.size(), 8, path_);
+  read_exactly(file_.number(), text.data(), text.size(), 8, path_);
   HeaderReader reader(entries_, metadata_);
   if (!nlohmann::json::sax_parse(text, &reader))
     throw InputError(fmt::format("{}: damaged header: {}", path_, reader.error));
   data_begin_ = 8 + length;
   check_places(path_, entries_, bytes - data_begin_);
-}
-
-SafetensorsFile::~SafetensorsFile() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-SafetensorsFile::SafetensorsFile(SafetensorsFile&& other) noexcept { *this = std::move(other); }
-SafetensorsFile& SafetensorsFile::operator=(SafetensorsFile&& other) noexcept {
-  path_.swap(other.path_);
-  std::swap(descriptor_, other.descriptor_);
-  std::swap(data_begin_, other.data_begin_);
-  entries_.swap(other.entries_);
-  metadata_.swap(other.metadata_);
-  return *this;
 }
 
 const Entry* SafetensorsFile::find(std::string_view name) const {
@@ -386,7 +364,7 @@ void SafetensorsFile::load_into(std::string_view name, const Tensor& target) con
 
   uint64_t at = data_begin_ + found.begin;
   if (found.type == native_type)
-    return read_exactly(descriptor_, target.on_host(Access::overwrite).data(), found.end - found.begin, at,
+    return read_exactly(file_.number(), target.on_host(Access::overwrite).data(), found.end - found.begin, at,
                         path_);
   const std::size_t width = bytes_of(found.type);
   std::array<char, 16384> buffer;
@@ -394,7 +372,7 @@ void SafetensorsFile::load_into(std::string_view name, const Tensor& target) con
   real* out = on_host.data();
   for (std::size_t left = static_cast<std::size_t>(target.size()); left > 0;) {
     const std::size_t some = std::min(left, buffer.size() / width);
-    read_exactly(descriptor_, buffer.data(), some * width, at, path_);
+    read_exactly(file_.number(), buffer.data(), some * width, at, path_);
     if (found.type == "F16") {
       convert<uint16_t>(buffer.data(), some, out, half_to_float);
     } else if (found.type == "BF16") {

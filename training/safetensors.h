@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/text_file.h"
 #include "framework/tensor.h"
 
 namespace unroll::inline UNROLL_REAL {
@@ -46,10 +47,7 @@ class SafetensorsFile {
 
   // Reads and checks the header. Throws InputError with the file's name: it is missing, cut off, of another
   // format, or contradicts itself.
-  explicit SafetensorsFile(const std::filesystem::path& path);
-  ~SafetensorsFile();
-  SafetensorsFile(SafetensorsFile&&) noexcept;
-  SafetensorsFile& operator=(SafetensorsFile&&) noexcept;
+  explicit SafetensorsFile(const std::filesystem::path& path, Links links = Links::followed);
 
   const std::vector<Entry>& entries() const { return entries_; }  // in the order of the file
   const Entry* find(std::string_view name) const;                 // nullptr if there is none
@@ -69,7 +67,7 @@ class SafetensorsFile {
  private:
   void read_header();
   std::string path_;
-  int descriptor_ = -1;
+  Descriptor file_;
   uint64_t data_begin_ = 0;
   std::vector<Entry> entries_;
   Metadata metadata_;

@@ -59,12 +59,11 @@ std::string event(double wall_time, int64_t step, int content, std::string_view 
 }
 constexpr int file_version = 3, summary = 5, session_log = 7;
 
-std::filesystem::path next_file(const std::filesystem::path& folder) {
-  std::error_code error;  // which writing says
-  for (int number = 1;; ++number) {
-    const auto path = folder / fmt::format("events.out.tfevents.{:04}", number);
-    if (!std::filesystem::exists(path, error)) return path;
-  }
+// Never one that is there, nor what a link names.
+AppendFile next_file(const std::filesystem::path& folder) {
+  for (int number = 1;; ++number)
+    if (auto file = AppendFile::create(folder / fmt::format("events.out.tfevents.{:04}", number)))
+      return std::move(*file);
 }
 
 }  // namespace

@@ -19,9 +19,58 @@ struct TakenForGranted {};
 
 #include "framework/check.h"
 #include "framework/one_line.h"
+#include "training/run_files.h"
 
 namespace unroll {
 namespace {
+
+// Goes over the text as toml++ does, but without recursion: strings, comments, brackets, and the dots of keys.
+class TomlDepth {
+ public:
+  explicit TomlDepth(std::string_view text) : text_(text) {
+    while (at_ < text_.size() && !too_deep()) step();
+  }
+  bool too_deep() const { return brackets_ > deepest_toml || parts_ > deepest_toml; }
+  int64_t line() const { return 1 + std::ranges::count(text_.substr(0, at_), '\n'); }  // where that is
+
+ private:
+  void step() {
+    const char c = text_[at_];
+    if (c == '"' || c == '\'') return pass_string(c);
+    if (c == '#') {
+      at_ = std::min(text_.find('\n', at_), text_.size());
+      return;
+    }
+    if (c == '.')
+      ++parts_;
+    else if (std::string_view("\n=,[]{}").find(c) != std::string_view::npos)
+      parts_ = 1;
+    if (c == '[' || c == '{') ++brackets_;
+    if (c == ']' || c == '}') --brackets_;
+    if (!too_deep()) ++at_;
+  }
+  void pass_string(char quote) {
+    const std::string three(3, quote);
+    const bool lines = text_.substr(at_).starts_with(three);
+    at_ += lines ? 3 : 1;
+    for (; at_ < text_.size(); ++at_) {
+      if (quote == '"' && text_[at_] == '\\') {
+        ++at_;
+      } else if (!lines && (text_[at_] == quote || text_[at_] == '\n')) {
+        at_ += text_[at_] == quote;
+        return;
+      } else if (lines && text_.substr(at_).starts_with(three)) {
+        at_ += 3;  // of up to five in a row the last three end it
+        for (int more = 0; more < 2 && at_ < text_.size() && text_[at_] == quote; ++more) ++at_;
+        return;
+      }
+    }
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  int brackets_ = 0, parts_ = 1;
+};
 
 TomlValue value_of(const toml::node& node);
 
@@ -87,6 +136,11 @@ std::string_view TomlValue::kind() const {
 }
 
 TomlTable parse_toml(std::string_view text, const std::string& origin) {
+  require_input(text.size() <= most_bytes_of_recipe, "{}: more than a megabyte: not a recipe", origin);
+  const TomlDepth depth(text);
+  require_input(!depth.too_deep(),
+                "{}:{}: lists, tables and parts of a key stand in one another {} deep at most", origin,
+                depth.line(), deepest_toml);
   try {
     return table_of(toml::parse(text));
   } catch (const TakenForGranted&) {
@@ -100,6 +154,7 @@ TomlTable parse_toml(std::string_view text, const std::string& origin) {
 }
 
 std::optional<TomlValue> parse_toml_value(std::string_view text) {
+  if (TomlDepth(text).too_deep()) return std::nullopt;
   try {
     // In braces, since a '#' would otherwise begin a comment, and a new line another key.
     const toml::table all = toml::parse(fmt::format("all = {{ value = {} }}", text));

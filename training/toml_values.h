@@ -30,10 +30,15 @@ struct TomlEntry {
   TomlValue value;
 };
 
-// A file's keys and sections. Throws InputError "<origin>:7:3: not TOML: ...", one line.
+// Lists, tables in braces and the parts of a key ("a.b.c" has three) in one another. Recipes have two; what is deeper could take
+// a program's whole stack.
+constexpr int deepest_toml = 32;
+
+// A file's keys and sections. Throws InputError, one line: "<origin>: more than a megabyte: not a recipe", "<origin>:7: … 32 deep at
+// most", "<origin>:7:3: not TOML: …".
 TomlTable parse_toml(std::string_view text, const std::string& origin);
 
-// What stands behind a key's '=', alone; none if it is not one value.
+// What stands behind a key's '=', alone; none if it is not one value, or is deeper than `deepest_toml`.
 std::optional<TomlValue> parse_toml_value(std::string_view text);
 
 // As a string in quotes.

@@ -75,10 +75,9 @@ bool Trainer::out_of_patience() const {
 // Anything that a run would write over.
 static bool has_run(const std::filesystem::path& folder) {
   namespace fs = std::filesystem;
-  std::error_code error;
   const fs::path log = folder / log_file;
-  return fs::exists(folder / last_checkpoint, error) || fs::exists(folder / best_checkpoint, error) ||
-         (fs::exists(log, error) && fs::file_size(log, error) > 0);
+  return has_own_file(folder / last_checkpoint) || has_own_file(folder / best_checkpoint) ||
+         (has_own_file(log) && fs::file_size(log) > 0);
 }
 
 static bool names_what_it_carries(const TrainingTask& task) { return !task.carry || !task.carried.empty(); }
@@ -124,7 +123,7 @@ void Trainer::run(const TrainingTask& task) {
   last_save_ = clock_seconds();
   // What a rollback in the first epoch goes back to.
   if (options_.on_divergence == OnDivergence::rollback && !finished() &&
-      !std::filesystem::exists(options_.folder / last_checkpoint))
+      !has_own_file(options_.folder / last_checkpoint))
     save(task, last_checkpoint);
   while (!finished() && !stopped_) {
     try {
@@ -402,7 +401,7 @@ void Trainer::roll_back(const TrainingTask& task, const Diverged& reason) {
     throw Diverged(fmt::format("{}; cutting the learning rate to {:g} of what it was did not help",
                                reason.what(), state_.rate_factor));
   // The best one is named before it is there: what diverges may be what keeps it from being written.
-  const bool best = state_.best_epoch > 0 && std::filesystem::exists(options_.folder / best_checkpoint);
+  const bool best = state_.best_epoch > 0 && has_own_file(options_.folder / best_checkpoint);
   const char* name = best ? best_checkpoint : last_checkpoint;
   read_checkpoint(options_.folder / name, optimizer_, state_, task.carried, options_.checkpoints);
   if (!state_.schedule)
@@ -412,6 +411,7 @@ void Trainer::roll_back(const TrainingTask& task, const Diverged& reason) {
   if (ahead_) ahead_->set_totals(state_);
   save(task, last_checkpoint);  // before the log forgets what was seen by the one that it replaces
   log_->cut_after(optimizer_.parameters().step(), state_.epoch);
+  for (const std::string& line : log_->damaged()) say(line);
   say(fmt::format("{}\nback to step {}, the learning rate times {:g}", reason.what(),
                   optimizer_.parameters().step(), factor));
 }

@@ -176,7 +176,9 @@ class Trainer {
   const TrainerState& state() const { return state_; }
   void set_state(const TrainerState& state) { state_ = state; }
   const std::vector<EpochReport>& epochs() const { return epochs_; }  // that this process completed
-  int64_t count() const { return state_.all_count; }                  // predictions of all complete epochs
+  // What resume() left out of a damaged log, a line each.
+  std::vector<std::string> damaged_log() const { return log_ ? log_->damaged() : std::vector<std::string>(); }
+  int64_t count() const { return state_.all_count; }  // predictions of all complete epochs
 
   // Wall time of this process.
   struct Times {

@@ -79,7 +79,7 @@ void Trainer::score_anew(const TrainingTask& task) {
   // In the middle of an epoch these weights have no score, and get none before its end.
   const std::optional<double> of_last = state_.window == 0 && epochs > 0 ? score() : std::nullopt;
   std::optional<double> of_best;
-  if (best_epoch > 0 && std::filesystem::exists(best)) {
+  if (best_epoch > 0 && has_own_file(best)) {
     read(best);
     of_best = score();
   }
@@ -110,21 +110,18 @@ bool has_last_checkpoint(const std::filesystem::path& folder, const LogNames& na
                          const std::function<std::string(bool has_best)>& advice) {
   const std::filesystem::path last = folder / last_checkpoint, best = folder / best_checkpoint,
                               log = folder / log_file;
-  const auto exists = [](const std::filesystem::path& path) {
-    std::error_code error;
-    const bool there = std::filesystem::exists(path, error);
-    require_input(!error, "{}: {}", path.string(), error.message());
-    return there;
-  };
-  if (exists(last)) return true;
-  const bool has_best = exists(best);
+  if (has_own_file(last)) return true;
+  const bool has_best = has_own_file(best);
   int64_t epochs = 0;
-  if (exists(log))
-    epochs = std::ranges::count(read_log(log, names), LogRecord::Kind::epoch, &LogRecord::kind);
+  if (has_own_file(log)) {
+    std::vector<std::string> damaged;  // each may have been an epoch's
+    epochs = std::ranges::count(read_log(log, names, &damaged), LogRecord::Kind::epoch, &LogRecord::kind) +
+             std::ssize(damaged);
+  }
   if (epochs <= 1 && !has_best) return false;
   if (epochs == 1) {
-    (void)SafetensorsFile(best);  // throws if it is damaged
-    write_file_atomically(last, read_file(best));
+    (void)SafetensorsFile(best, Links::refused);  // throws if it is damaged
+    write_file_atomically(last, read_own_file(best, most_bytes_of_text));
     return true;
   }
   const std::string complete = epochs > 0 ? fmt::format("a log of {} epochs", epochs) : "",

@@ -1,6 +1,7 @@
 #include "training/vocabulary_file.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -13,15 +14,40 @@ namespace unroll {
 
 namespace {
 
+// Takes an array of words piece by piece and nothing else, so that no text can build anything larger or deeper.
+class WordsReader final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  std::vector<std::string> words;
+  bool start_array(std::size_t) override { return !std::exchange(begun_, true); }
+  bool string(string_t& word) override {
+    if (begun_) words.push_back(std::move(word));
+    return begun_;
+  }
+  bool end_array() override { return true; }
+  bool start_object(std::size_t) override { return false; }
+  bool end_object() override { return false; }
+  bool key(string_t&) override { return false; }
+  bool null() override { return false; }
+  bool boolean(bool) override { return false; }
+  bool number_integer(number_integer_t) override { return false; }
+  bool number_unsigned(number_unsigned_t) override { return false; }
+  bool number_float(number_float_t, const string_t&) override { return false; }
+  bool binary(binary_t&) override { return false; }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
+    return false;
+  }
+
+ private:
+  bool begun_ = false;
+};
+
 // `what` is the file, or what is meant in it.
 Vocabulary from_json(const std::string& text, const std::string& what) {
-  const auto words = nlohmann::json::parse(text, nullptr, false);
-  const auto is_text = [](const auto& word) { return word.is_string(); };
-  require_input(words.is_array() && std::ranges::all_of(words, is_text), "{} is not a JSON array of words",
-                what);
-  require_input(!words.empty(), "{} is empty", what);
+  WordsReader reader;
+  require_input(nlohmann::json::sax_parse(text, &reader), "{} is not a JSON array of words", what);
+  require_input(!reader.words.empty(), "{} is empty", what);
   try {
-    return Vocabulary(words.get<std::vector<std::string>>());
+    return Vocabulary(std::move(reader.words));
   } catch (const InputError& error) { throw InputError(fmt::format("{}: {}", what, error.what())); }
 }
 
@@ -58,8 +84,6 @@ std::string vocabulary_metadata(const Vocabulary& vocabulary) {
 }
 
 Vocabulary load_vocabulary(const std::filesystem::path& path) {
-  std::error_code unreadable;  // which opening it says
-  require_input(!std::filesystem::is_directory(path, unreadable), "{}: a folder, not a file", path.string());
   const std::string bytes = read_file(path);
   const std::string text(without_byte_order_mark(bytes));
   return path.extension() == ".json" ? from_json(text, path.string()) : from_lines(text, path.string());

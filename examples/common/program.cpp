@@ -17,6 +17,7 @@
 #include "framework/check.h"
 #include "framework/nearest.h"
 #include "framework/one_line.h"
+#include "framework/system_call.h"
 #include "training/signals.h"
 
 namespace unroll {
@@ -148,7 +149,8 @@ int run(const Program& program, int argc, char** argv) {
   } catch (const InputError& error) { return fail(2, error.what()); } catch (const OutOfMemory& error) {
     return fail(3, error.what());
   } catch (const std::filesystem::filesystem_error& error) {
-    return fail(1, fmt::format("{}: {}", error.path1().string(), error.code().message()));
+    const int code = is_for_user(error.code().value()) ? 2 : error.code().value() == ENOMEM ? 3 : 1;
+    return fail(code, fmt::format("{}: {}", error.path1().string(), error.code().message()));
   } catch (const std::bad_alloc&) { return fail(3, "out of memory"); } catch (const Error& error) {
     return fail(1, error.what());
   } catch (const std::system_error& error) {

@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "data/text_file.h"
 #include "examples/common/run_commands.h"
 #include "examples/common/run_start.h"
 #include "examples/common/voice.h"
+#include "training/run_folder.h"
 
 namespace unroll {
 
@@ -18,10 +20,11 @@ void report_command(Command& command) {
                   fmt::format("then open {}/report.html", command.first_run()));
   if (!command.parse()) return;
   const std::filesystem::path folder = command.positional();
-  std::error_code error;
-  if (std::filesystem::exists(folder / "start.json", error))
+  check_run_files(folder);
+  if (has_own_file(folder / "start.json"))
     (void)read_run_start(folder, command.program());  // or it is another program's
-  write_report(folder);
+  for (const std::string& line : write_report(folder))
+    show(stderr, "{}: warning: {}; left out of the page\n", command.program(), line);
   show("{}\n", (folder / "report.html").string());
 }
 

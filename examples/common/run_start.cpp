@@ -1,13 +1,13 @@
 #include "examples/common/run_start.h"
 
-#include <fstream>
-
-#include <nlohmann/json.hpp>
-
+#include "data/text_file.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 #include "training/atomic_file.h"
+#include "training/json/read_json.h"
 #include "training/json_text.h"
+#include "training/run_files.h"
+#include "training/run_folder.h"
 
 namespace unroll {
 
@@ -41,17 +41,19 @@ RunStart read_run_start(const fs::path& folder, const std::string& program) {
   require_input(
       is_folder, "{}: {}", folder.string(),
       error && error != std::errc::no_such_file_or_directory ? error.message() : "there is no such folder");
+  check_run_files(folder);
   const fs::path path = folder / "start.json";
-  require_input(fs::exists(path, error) && fs::exists(folder / "recipe.toml", error),
+  require_input(has_own_file(path) && has_own_file(folder / "recipe.toml"),
                 "{}: no run has begun in it; start one with '{} train'", folder.string(), program);
-  std::ifstream file(path);
-  const auto json = nlohmann::json::parse(file, nullptr, false);
+  const auto json = parse_json(read_own_file(path, most_bytes_of_start));
+  const InputError damaged(
+      fmt::format("{}: damaged: recipe, data and threads are to be in it", path.string()));
   RunStart start;
   try {
-    start = {json.value("program", program), json.at("recipe"), path_in(json.at("data")), json.at("threads"),
-             json.value("device", "cpu")};
-  } catch (const nlohmann::json::exception&) {
-    throw InputError(fmt::format("{}: damaged: recipe, data and threads are to be in it", path.string()));
+    start = {json.value("program", program), json.at("recipe"), path_in(json.at("data")),
+             count_in<int>(json.at("threads")), json.value("device", "cpu")};
+  } catch (const nlohmann::json::exception&) { throw damaged; } catch (const Error&) {
+    throw damaged;
   }
   require_input(start.program == program, "{}: a run of 'unroll {}', not of 'unroll {}'", folder.string(),
                 one_line(start.program), program);

@@ -75,6 +75,10 @@ void Session::run() {
   const RunFolderLock lock(folder);
   if (!options_.resume) check_run_folder(folder);  // another process may have begun and ended in it just now
   introduce();
+  if (!lock.stand_in().empty())
+    voice_.tell(
+        "warning the file system of {} has no locks; the file {} stands for one while this process trains\n",
+        folder.string(), lock.stand_in().filename().string());
   voice_.say("folder  {}\n", folder.string());
   const RunStart start{options_.program, trainee_.recipe_name,
                        options_.data.empty() ? trainee_.own_data : options_.data, threads(),
@@ -101,12 +105,16 @@ void Session::run() {
   try {
     train(trainer, task);
     report(trainer, folder);
-  } catch (const InputError&) { throw; } catch (const Diverged&) {
-    throw;  // as the former: what is resumed would end there again
-  } catch (const Error&) {
-    std::error_code error;
-    if (fs::exists(folder / last_checkpoint, error))
+  } catch (const Diverged&) {
+    throw;  // what is resumed would end there again
+  } catch (const Error& error) {
+    const bool of_input = dynamic_cast<const InputError*>(&error) != nullptr;
+    // Once a step is made, all that the user gave has been read: what fails then are files of the run's own.
+    if (of_input && trainer.times().count == 0) throw;
+    std::error_code unreadable;
+    if (fs::exists(folder / last_checkpoint, unreadable))
       voice_.say("\nnext    {} resume {}\n", invocation(options_.program), shell_word(folder.string()));
+    if (of_input) throw Error(error.what());
     throw;
   }
   require(std::fflush(stdout) == 0 && !std::ferror(stdout),

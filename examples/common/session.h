@@ -99,6 +99,7 @@ class Session {
   TrainerOptions one_window_options(int steps) const;  // that window again and again, without a word
   void resume(Trainer& trainer, const std::filesystem::path& folder) const;
   void score_anew(Trainer& trainer) const;
+  void tell_damaged_log(const Trainer& trainer) const;
   void describe_run(const std::filesystem::path& folder);
   void keep_what_was_measured(const std::filesystem::path& folder);  // while the finished run in it trained
   void train(Trainer& trainer, const TrainingTask& task);            // measured, if that was asked for

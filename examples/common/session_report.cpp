@@ -83,7 +83,7 @@ void Session::report(const Trainer& trainer, const fs::path& folder) {
   const bool best = trainee_.sections.training.keep == Keep::best;
   const std::optional<double> valid = best ? trainer.state().best : trainer.state().valid;
   const fs::path file = folder / (best ? best_checkpoint : last_checkpoint);
-  load_state_dict(SafetensorsFile(file), trainee_.params);
+  load_state_dict(SafetensorsFile(file, Links::refused), trainee_.params);
   voice_.tell("\n");
   if (trainer.out_of_patience())
     voice_.tell("ended   {} epochs without a better valid score\n", trainee_.sections.training.patience);
@@ -100,7 +100,10 @@ void Session::report(const Trainer& trainer, const fs::path& folder) {
                                   bytes(parameters * static_cast<int64_t>(sizeof(real)))});
   description_.results.push_back(peak_memory_.value_or(
       RunDescription::Figure{peak_memory, bytes(peak_memory_of_process()), asked_for_tensors()}));
-  write_page(folder);
+  std::string no_page;  // which takes nothing of what is said below
+  try {
+    write_page(folder);
+  } catch (const Error& error) { no_page = error.what(); }
   const Trainer::Times& times = trainer.times();
   if (times.count > 0)
     voice_.tell("speed   {} {}/s, {} of training, {:.2f} s of saving and logging\n",
@@ -111,6 +114,7 @@ void Session::report(const Trainer& trainer, const fs::path& folder) {
               invocation(options_.program), trainee_.next, shell_word(file.string()));
   for (const std::string& word : trainee_.next_words) voice_.tell(" {}", shell_word(word));
   voice_.tell("\n");
+  require(no_page.empty(), "the run is complete and saved, but not its page: {}", no_page);
   print_json(trainer, trainer.state().epoch);
 }
 

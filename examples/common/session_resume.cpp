@@ -17,10 +17,9 @@ bool one_of(const auto& keys, const std::string& key) { return std::ranges::find
 }  // namespace
 
 std::optional<SafetensorsFile> checkpoint_to_resume(const fs::path& folder) {
-  std::error_code error;
   for (const char* name : {last_checkpoint, best_checkpoint})
-    if (fs::exists(folder / name, error)) {
-      std::optional<SafetensorsFile> file(std::in_place, folder / name);
+    if (has_own_file(folder / name)) {
+      std::optional<SafetensorsFile> file(std::in_place, folder / name, Links::refused);
       check_checkpoint_version(*file);
       return file;
     }
@@ -31,6 +30,10 @@ void refuse_fixed_keys(const std::string& path, const std::vector<DifferingKey>&
   for (const auto& [key, was, is, on_resume] : keys)
     require_input(on_resume != OnResume::refused, "{}: '{}' is {} in it; a run cannot go on with {}", path,
                   key, was, is);
+}
+
+void Session::tell_damaged_log(const Trainer& trainer) const {
+  for (const std::string& line : trainer.damaged_log()) voice_.tell("warning {}\n", line);
 }
 
 void Session::resume(Trainer& trainer, const fs::path& folder) const {
@@ -45,10 +48,11 @@ void Session::resume(Trainer& trainer, const fs::path& folder) const {
   };
   if (!has_last_checkpoint(folder, trainee_.description.names, advice)) {
     trainer.resume(trainee_.task);
+    tell_damaged_log(trainer);
     voice_.say("resumed from the beginning: there was no checkpoint yet\n");
     return;
   }
-  const SafetensorsFile file(path);
+  const SafetensorsFile file(path, Links::refused);
   Metadata then = file.metadata();  // what is missing is empty
   const DataDifferences of_data = trainee_.data_differences(then, path.string());
   const std::vector<DifferingKey> keys =
@@ -64,6 +68,7 @@ void Session::resume(Trainer& trainer, const fs::path& folder) const {
                (key == "training.epochs" && trainee_.sections.schedule.kind == ScheduleKind::cosine);
   }
   Differences others = *trainer.resume(trainee_.task);
+  tell_damaged_log(trainer);
   require_input(trainer.state().epoch <= trainee_.sections.training.epochs,
                 "{}: {} epochs are complete, more than training.epochs = {}", path.string(),
                 trainer.state().epoch, trainee_.sections.training.epochs);

@@ -11,6 +11,7 @@
 #include "examples/common/model_file.h"
 #include "framework/one_line.h"
 #include "training/checkpoint.h"
+#include "training/json/read_json.h"
 #include "training/json_text.h"
 #include "training/state_dict.h"
 
@@ -63,7 +64,7 @@ void save_model(const std::filesystem::path& path, const Recipe& recipe, const M
 
 static ModelFacts facts_of(const SafetensorsFile& file) {
   ModelFacts facts;
-  const auto channels = nlohmann::json::parse(metadata_of(file, "timeseries", "channels"), nullptr, false);
+  const auto channels = parse_json(metadata_of(file, "timeseries", "channels"));
   try {
     facts.channels = channels.at("names");
     facts.scaling.shift = channels.at("shift").get<std::vector<double>>();

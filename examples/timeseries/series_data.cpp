@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -47,9 +48,22 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved = nul
 // The name of a bundled series, as opposed to a path.
 bool is_name(const std::string& file) { return file.find_first_of("./") == std::string::npos; }
 
+// A command may look at its file twice, but a pipe has its text once: that is kept.
+std::string csv_text(const fs::path& csv) {
+  static std::map<fs::path, std::string> of_pipes;
+  std::error_code error;  // which reading says
+  if (fs::is_regular_file(csv, error)) return read_file(csv);
+  const auto known = of_pipes.find(csv);
+  return known != of_pipes.end() ? known->second : of_pipes.emplace(csv, read_file(csv)).first->second;
+}
+
+Series load_csv(const fs::path& csv, const SeriesOptions& options) {
+  return parse_series(csv_text(csv), csv.string(), options);
+}
+
 Series read(const Recipe& recipe, const fs::path& csv, const SavedModel* saved) {
   const SeriesOptions options = series_options(recipe, saved);
-  if (!csv.empty()) return unroll::load_series(csv, options);
+  if (!csv.empty()) return load_csv(csv, options);
   const std::string& file = recipe.data.file;
   require_input(!file.empty(), "{}: the recipe wants a series of yours; name its file with --csv",
                 recipe.name);
@@ -223,7 +237,7 @@ Series load_series(const SavedModel& saved, const fs::path& csv, int64_t rows_be
 }
 
 bool has_column(const fs::path& csv, char separator, const std::string& name) {
-  const std::string text = read_file(csv);
+  const std::string text = csv_text(csv);
   CsvReader reader(text, csv.string(), separator);
   return reader.next() && std::ranges::find(reader.cells(), name) != reader.cells().end();
 }
@@ -235,7 +249,7 @@ Series load_unlabelled(const SavedModel& saved, const fs::path& csv) {
   std::erase(options.channels, recipe.data.label);
   options.times_alone = options.channels.empty();  // it reads the calendar
   options.label.clear();
-  Series series = unroll::load_series(csv, options);
+  Series series = load_csv(csv, options);
   series.insert_channels(static_cast<int>(label), {recipe.data.label},
                          {std::vector<double>(static_cast<size_t>(series.rows()))});
   series.label = static_cast<int>(label);
@@ -342,7 +356,7 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
     const fs::path path = file.parent_path() / name;
     const auto same_stem = [&](const std::string& other) { return fs::path(other).stem() == path.stem(); };
     const bool alone = std::ranges::count_if(recipe.data.test_files, same_stem) == 1;
-    all.push_back(with_calendar(recipe, unroll::load_series(path, of_test), facts.trend_zero));
+    all.push_back(with_calendar(recipe, load_csv(path, of_test), facts.trend_zero));
     for (const std::string& note : all.back().notes)
       notes.push_back(fmt::format("{}: {}", path.filename().string(), note));
     tests.push_back(

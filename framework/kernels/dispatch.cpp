@@ -93,7 +93,7 @@ static const Kernels& emulated_bf16() {
 }
 
 const Kernels& choose(const char* name) {
-  if (!name) return fastest(true);
+  if (!name || !*name) return fastest(true);  // an empty variable is none
   if (std::string_view(name) == "emulated_bf16") return emulated_bf16();
   std::string known;
   for (const Variant& variant : variants()) {

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "data/text_file.h"
 #include "training/atomic_file.h"
+#include "training/json/read_json.h"
 #include "training/json_text.h"
+#include "training/run_files.h"
 
 namespace unroll {
 
@@ -43,15 +45,15 @@ std::vector<MeasuredAlgorithm> measured_in(const Json& entry) {
 }  // namespace
 
 AlgorithmFile read_algorithm_file(const fs::path& path) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (status.type() == fs::file_type::not_found) return {};
-  std::ifstream file(path, std::ios::binary);
-  if (error || !fs::is_regular_file(status) || !file)
-    return {.complaint = fmt::format("{}: cannot be read: measuring anew", path.string())};
-  const Json json = Json::parse(file, nullptr, false);
+  Json json;
   try {
-    require(json.at("version").get<int>() == version, "another version");
+    if (!has_own_file(path)) return {};
+    json = parse_json(read_own_file(path, most_bytes_of_algorithms));
+  } catch (const Error&) {
+    return {.complaint = fmt::format("{}: cannot be read: measuring anew", path.string())};
+  }
+  try {
+    require(json.at("version") == version, "another version");
     const Json& entries = json.at("measured");
     require(entries.is_array(), "no list");
     for (const Json& entry : entries) measured_in(entry);

@@ -1,0 +1,14 @@
+// How long the files of a run are at most: what is longer is none of ours, and is not read.
+#pragma once
+
+#include <cstddef>
+
+namespace unroll {
+
+constexpr std::size_t most_bytes_of_start = std::size_t{1} << 20;         // start.json
+constexpr std::size_t most_bytes_of_recipe = std::size_t{1} << 20;        // in a file or in a model's
+constexpr std::size_t most_bytes_of_description = std::size_t{32} << 20;  // report.json
+constexpr std::size_t most_bytes_of_log = std::size_t{1} << 30;           // log.jsonl
+constexpr std::size_t most_bytes_of_algorithms = std::size_t{16} << 20;   // cudnn-algorithms.json
+
+}  // namespace unroll
