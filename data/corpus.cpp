@@ -145,7 +145,7 @@ std::string_view name(Split split) {
 }
 
 const Reading& Corpus::reading(Split split) const { return readings[static_cast<std::size_t>(split)]; }
-const std::vector<int32_t>& Corpus::split(Split split) const {
+const std::vector<int32_t>& Corpus::split(Split split) const& {
   return split == Split::train ? train : split == Split::valid ? valid : test;
 }
 

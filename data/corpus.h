@@ -40,7 +40,8 @@ struct Corpus {
 
   const Reading& reading(Split split) const;
 
-  const std::vector<int32_t>& split(Split split) const;
+  const std::vector<int32_t>& split(Split split) const&;
+  const std::vector<int32_t>& split(Split split) const&& = delete;
 };
 
 // Where a split lies: ptb.train.txt, ptb.valid.txt, ptb.test.txt, and train.txt, valid.txt, test.txt.

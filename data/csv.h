@@ -23,14 +23,17 @@ class CsvReader {
   // The next row into cells() and line(); false at the end. InputError with line and column (a cell's number,
   // from 1): a quote that is not closed, stands inside a cell without quotes, or is followed by text.
   bool next();
-  const std::vector<std::string>& cells() const { return cells_; }  // those that are kept
-  const std::vector<bool>& quoted() const { return quoted_; }       // by cell: it stands in quotes
+  const std::vector<std::string>& cells() const& { return cells_; }  // those that are kept
+  std::vector<std::string> cells() const&& { return cells_; }
+  const std::vector<bool>& quoted() const& { return quoted_; }  // by cell: it stands in quotes
+  std::vector<bool> quoted() const&& { return quoted_; }
   int64_t count() const { return count_; }  // of the row's cells, also of those that are not kept
   int64_t line() const { return line_; }    // the row's first, from 1
   // From the next row on so many cells of each are kept, and those beyond only counted.
   void keep(std::size_t cells) { kept_ = cells; }
 
-  const std::string& origin() const { return origin_; }
+  const std::string& origin() const& { return origin_; }
+  std::string origin() const&& { return origin_; }
   char separator() const { return separator_; }
 
  private:

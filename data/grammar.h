@@ -38,9 +38,11 @@ class Grammar {
 
   static constexpr int start = 0;
   int symbols() const { return static_cast<int>(names_.size()); }
-  const std::string& name(int symbol) const { return names_[static_cast<std::size_t>(symbol)]; }
+  const std::string& name(int symbol) const& { return names_[static_cast<std::size_t>(symbol)]; }
+  std::string name(int symbol) const&& { return names_[static_cast<std::size_t>(symbol)]; }
   bool is_word(int symbol) const { return rules_of(symbol).empty(); }
-  std::span<const Rule> rules_of(int symbol) const { return rules_[static_cast<std::size_t>(symbol)]; }
+  std::span<const Rule> rules_of(int symbol) const& { return rules_[static_cast<std::size_t>(symbol)]; }
+  std::span<const Rule> rules_of(int symbol) const&& = delete;
   std::optional<int> symbol(std::string_view name) const;
 
   Sentence sample(RandomStream& random) const;

@@ -180,7 +180,8 @@ Tensor SeriesWindows::input_before(int64_t origin) const {
                 options_.window, origin, series_->rows());
   const int inputs = static_cast<int>(options_.inputs.size());
   Tensor input({options_.window, 1, inputs});
-  read(origin, input.on_host(Access::overwrite).data(), inputs);
+  const auto on_host = input.on_host(Access::overwrite);
+  read(origin, on_host.data(), inputs);
   return input;
 }
 

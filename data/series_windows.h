@@ -48,8 +48,10 @@ class SeriesWindows {
                 const SeriesWindowOptions& options);
 
   const Series& series() const { return *series_; }
-  const Scaling& scaling() const { return scaling_; }
-  const SeriesWindowOptions& options() const { return options_; }  // channels filled in
+  const Scaling& scaling() const& { return scaling_; }
+  Scaling scaling() const&& { return scaling_; }
+  const SeriesWindowOptions& options() const& { return options_; }  // channels filled in
+  SeriesWindowOptions options() const&& { return options_; }
   int64_t count() const { return static_cast<int64_t>(origins_.size()); }
   std::span<const int64_t> origins() const { return order_; }  // in the present order
   // How many targets are none because they were filled in; those of windows that are left out too.

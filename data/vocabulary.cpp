@@ -45,7 +45,7 @@ int32_t Vocabulary::eos() const {
   return *found;
 }
 
-const std::string& Vocabulary::word(int32_t id) const {
+const std::string& Vocabulary::word(int32_t id) const& {
   require(id >= 0 && id < size(), "vocabulary: no word {}, there are {}", id, size());
   return words_[static_cast<std::size_t>(id)];
 }

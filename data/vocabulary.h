@@ -30,8 +30,10 @@ class Vocabulary {
   // The id of `<eos>`. InputError if there is none.
   int32_t eos() const;
   // Error unless 0 <= id < size().
-  const std::string& word(int32_t id) const;
-  const std::vector<std::string>& words() const { return words_; }
+  const std::string& word(int32_t id) const&;
+  std::string word(int32_t id) const&& { return word(id); }
+  const std::vector<std::string>& words() const& { return words_; }
+  std::vector<std::string> words() const&& { return words_; }
 
  private:
   struct Hash {

@@ -102,7 +102,7 @@ void gemm(const Matrix& a, const Matrix& b, const Into& c) {
   });
 }
 
-void gemm(const Matrix& a, const Matrix& b, const Tensor& bias, const Tensor& c) {
+void gemm(const Matrix& a, const Matrix& b, const Tensor& bias, Tensor c) {
   require(bias.size() == b.cols(), "gemm: a bias {} for {} columns", bias.shape(), b.cols());
   const Products& p = available(current);
   checked(a, b, overwrite(c), p, [&](void* scratch, int threads) {

@@ -29,7 +29,7 @@ struct Matrix {
   Matrix(const Tensor& t, bool transpose) : tensor(t), transposed(transpose) {}
   int64_t rows() const { return transposed ? tensor.cols() : tensor.rows(); }
   int64_t cols() const { return transposed ? tensor.rows() : tensor.cols(); }
-  const Tensor& tensor;
+  const Tensor tensor;
   bool transposed = false;
 };
 inline Matrix transposed(const Tensor& t) { return {t, true}; }
@@ -62,6 +62,6 @@ int64_t packed_bytes(int64_t rows, int64_t cols);
 void gemm(const Matrix& a, const Matrix& b, const Into& c);
 void gemm(const Matrix& a, const PackedMatrix& b, const Into& c);
 // c = a b + bias, the same in every row.   bias [n]
-void gemm(const Matrix& a, const Matrix& b, const Tensor& bias, const Tensor& c);
+void gemm(const Matrix& a, const Matrix& b, const Tensor& bias, Tensor c);
 
 }  // namespace unroll::inline UNROLL_REAL

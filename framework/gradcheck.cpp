@@ -172,7 +172,8 @@ class Check {
     }
   }
   double difference(size_t k, int64_t i, double h) const {
-    double* const x = points_[k].values.data() + i;
+    Tensor values = points_[k].values;
+    double* const x = values.data() + i;
     const auto put = [x](double value) { copy_to_device(x, &value, sizeof value); };
     double middle;
     copy_to_host(&middle, x, sizeof middle);

@@ -14,7 +14,7 @@ namespace {
 
 // factor Σ losses, where the losses are
 Tensor total(const Tensor& losses, double factor) {
-  const Tensor result(Shape{});
+  Tensor result(Shape{});
   kernels().sum_middle(losses.data(), 1, losses.size(), 1, static_cast<real>(factor), result.data());
   return result;
 }
@@ -27,11 +27,11 @@ class EarlyGradient {
   explicit EarlyGradient(const Var& x) : tensor_(x.node()->gradient.lend(x.shape())) {}
 
   explicit operator bool() const { return tensor_ != nullptr; }
-  const Tensor& operator*() const { return *tensor_; }
+  Tensor& operator*() const { return *tensor_; }
   // Into the gradient of the same x, times factor: a tensor of one number, which need not be known to the host.
   void contribute(const Var& x, const Tensor& factor) const {
     if (!tensor_) return;
-    const Tensor& d = *tensor_;
+    Tensor& d = *tensor_;
     if (!x.node()->gradient.accept(tensor_)) {
       const Into dx = x.gradient();
       kernels().binary_gradient(Binary::mul, false, d.data(), d.size(), factor.data(), 1, d.data(),
@@ -108,7 +108,7 @@ Tensor share_of_each(const IdTensor& target, const CrossEntropyOptions& options)
 
 // Each target's loss, w_r (log Σ_k exp x[r,k] - x[r,t_r]), in operations whose gradients are known.
 Var each_cross_entropy(const Var& logits, const IdTensor& target, const Tensor& shares) {
-  const IdTensor classes = target.clone();
+  IdTensor classes = target.clone();
   {
     const auto share = shares.on_host();
     for (int64_t r = 0; r < target.size(); ++r)
@@ -130,9 +130,9 @@ Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const Cross
   const double norm = normalizer(target, options);
   const bool gradient = recorded("softmax_cross_entropy", inputs(logits));
   const EarlyGradient dx = gradient ? EarlyGradient(logits) : EarlyGradient();
-  const Tensor d = gradient ? *dx : Tensor(logits.shape());  // the logits, then their gradient
+  Tensor d = gradient ? *dx : Tensor(logits.shape());  // the logits, then their gradient
   d.copy_from(logits.value());
-  const Tensor losses(target.shape());
+  Tensor losses(target.shape());
   kernels().cross_entropy(d.data(), KernelIds(target).data(), options.weights.data(), options.ignore_index,
                           d.rows(), d.cols(), losses.data(), gradient, static_cast<real>(norm), nullptr);
   const Tensor loss = total(losses, norm);
@@ -178,7 +178,8 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
   const int even =
       rows == 0 ? 1 : (rows + (rows + fitting - 1) / fitting - 1) / ((rows + fitting - 1) / fitting);
   const int chunk = std::clamp(options.chunk_rows > 0 ? options.chunk_rows : even, 1, std::max(rows, 1));
-  const Tensor logits({chunk, classes}), losses({rows}), x_rows = x.value().reshape({rows, in});
+  const Tensor x_rows = x.value().reshape({rows, in});
+  Tensor logits({chunk, classes}), losses({rows});
   const auto early = [&](const Var& v) {
     return gradient && v.wants_grad() ? EarlyGradient(v) : EarlyGradient();
   };
@@ -186,14 +187,13 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
   // A row of x that is not scored may hold anything, and would reach dw: 0 · NaN is NaN.
   const bool all_scored =
       !options.weights.defined() && std::ranges::count(target.span(), options.ignore_index) == 0;
-  const Tensor scored = dw && !all_scored ? Tensor({chunk}) : Tensor();
-  const Tensor scored_rows = scored.defined() ? Tensor({chunk, in}) : Tensor();
+  Tensor scored = dw && !all_scored ? Tensor({chunk}) : Tensor();
+  Tensor scored_rows = scored.defined() ? Tensor({chunk, in}) : Tensor();
   if (dw && rows == 0) (*dw).fill(0);
   if (db && rows == 0) (*db).fill(0);
   for (int begin = 0; begin < rows; begin += chunk) {
     const int end = std::min(rows, begin + chunk);
-    const Tensor d = logits.slice(0, end - begin);
-    Tensor part = x_rows.slice(begin, end);
+    Tensor d = logits.slice(0, end - begin), part = x_rows.slice(begin, end);
     gemm(part, transposed(w.value()), b.value(), d);
     const real* weights = options.weights.defined() ? options.weights.data() + begin : nullptr;
     kernels().cross_entropy(d.data(), targets.data() + begin, weights, options.ignore_index, d.rows(),
@@ -201,8 +201,8 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
                             scored.data());
     if (dx) gemm(d, w.value(), overwrite((*dx).reshape({rows, in}).slice(begin, end)));
     if (scored.defined()) {
-      const Tensor kept = scored_rows.slice(0, end - begin);
-      kernels().keep_rows(part.data(), scored.data(), kept.rows(), in, kept.data(), false);
+      Tensor kept = scored_rows.slice(0, end - begin);
+      kernels().keep_rows(std::as_const(part).data(), scored.data(), kept.rows(), in, kept.data(), false);
       part = kept;
     }
     if (dw) gemm(transposed(d), part, {*dw, begin > 0});
@@ -236,7 +236,7 @@ namespace {
 //   y[i] = x[i] or 0        dx[i] = dy[i] or 0
 Tensor counted(const Tensor& x, const Tensor& weights) {
   if (!weights.defined()) return x;
-  const Tensor y(x.shape());
+  Tensor y(x.shape());
   kernels().keep_rows(x.data(), weights.data(), y.size(), 1, y.data(), false);
   return y;
 }

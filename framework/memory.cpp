@@ -19,6 +19,15 @@
 
 namespace unroll {
 
+struct WriteTime::Parts {
+  std::vector<std::string> names;
+  std::vector<WriteTime> times;
+};
+
+void WriteTime::set_parts(uint64_t now) {
+  for (WriteTime& part : parts_->times) part.last_.store(now, std::memory_order_relaxed);
+}
+
 // Free blocks by size class. Classes are 2^k · {1, 1.25, 1.5, 1.75} bytes, so that at most a fifth is wasted; of the host's
 // large blocks, where a free one is of one of the next two classes, half.
 class Pool {
@@ -71,12 +80,14 @@ class Pool {
       statistics_.reserved += static_cast<int64_t>(size);
     }
     block->users.store(1, std::memory_order_relaxed);
+    block->written.forget();
     statistics_.in_use += static_cast<int64_t>(size_of(block->size_class));
     statistics_.peak = std::max(statistics_.peak, statistics_.in_use);
     return block;
   }
 
   void give_back(Block* block) {
+    delete std::exchange(block->written.parts_, nullptr);
     std::lock_guard lock(mutex_);
     statistics_.in_use -= static_cast<int64_t>(size_of(block->size_class));
     std::vector<Block*>& blocks = free_[block->size_class].blocks;
@@ -220,6 +231,13 @@ class Pool {
 
 Memory::Memory(std::size_t bytes, Place place)
     : block_(Pool::of(place).take(bytes, place == Place::device)) {}
+void Memory::divide(std::vector<std::string> names) const {
+  auto* const parts = new WriteTime::Parts{std::move(names), {}};
+  parts->times = std::vector<WriteTime>(parts->names.size());
+  for (size_t i = 0; i < parts->names.size(); ++i) parts->times[i].name_ = parts->names[i].c_str();
+  delete std::exchange(block_->written.parts_, parts);
+}
+WriteTime* Memory::write_time_of(size_t part) const { return &block_->written.parts_->times[part]; }
 void Memory::release() { Pool::of(*block_).give_back(block_); }
 
 // A block's header stands before its data.

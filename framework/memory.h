@@ -5,10 +5,13 @@
 // addresses as the step before, and asks the system for nothing.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace unroll {
 
@@ -41,6 +44,37 @@ void give_back_failed_recording();
 void* pool_allocate(std::size_t bytes);
 void pool_release(void* memory);
 
+// When memory was last written. The clock goes on with each operation that a tape records, so a backward pass sees what was
+// written after its operation (tape.h). What is written in a backward pass counts as written when its operation was recorded.
+class WriteTime {
+ public:
+  static uint64_t next() { return clock_.fetch_add(1, std::memory_order_relaxed); }
+  // Of the operation whose backward runs on this thread: nothing that it reads may be newer. Else no bound.
+  static constexpr uint64_t no_bound = UINT64_MAX;
+  static inline constinit thread_local uint64_t bound = no_bound;
+
+  uint64_t last() const { return last_.load(std::memory_order_relaxed); }
+  bool is_newer() const { return last() > bound; }
+  void set() {
+    const uint64_t now = std::min(clock_.load(std::memory_order_relaxed), bound);
+    last_.store(now, std::memory_order_relaxed);
+    if (parts_) [[unlikely]]
+      set_parts(now);
+  }
+  void forget() { last_.store(0, std::memory_order_relaxed); }
+  const char* name() const { return name_; }  // of the parameter that lies there; else ""
+
+ private:
+  friend class Memory;
+  friend class Pool;
+  struct Parts;
+  void set_parts(uint64_t now);
+  static inline constinit std::atomic<uint64_t> clock_ = 1;
+  std::atomic<uint64_t> last_ = 0;
+  Parts* parts_ = nullptr;  // what is written as a whole is written in each part
+  const char* name_ = "";
+};
+
 // A counted reference to a block of memory, aligned to 64 bytes, its contents left as they were.
 class Memory {
  public:
@@ -59,6 +93,10 @@ class Memory {
   }
 
   void* data() const { return block_ ? block_->data : nullptr; }
+  WriteTime* write_time() const { return block_ ? &block_->written : nullptr; }
+  // Gives parts of the block times of their own, by name; they live as long as the block is in use.
+  void divide(std::vector<std::string> names) const;
+  WriteTime* write_time_of(size_t part) const;
 
  private:
   // What is known of a block; the host's stand before their data, those of a GPU's memory are elsewhere.
@@ -68,6 +106,7 @@ class Memory {
     int number;  // among the blocks of its class, in order of creation
     enum class Home : uint8_t { host, gpu, graphs } home;  // the pool that it goes back to
     void* data;
+    WriteTime written;
   };
   friend class Pool;
   void release();

@@ -98,14 +98,19 @@ Var linear(const Var& x, const Var& w) {
 
 // --- elements -----------------------------------------------------------------------------------------------------
 
+// For kernels that are given more than they look at: what they do not may be written before the backward.
+static Tensor read_if(bool reads, const Tensor& x) { return reads ? x : x.telling(nullptr); }
+
 // y = f(x)            dx = dy f'(x);  formulas and slopes: kernels/pointwise.h
 Var unary(Unary f, const Var& x) {
   Tensor y(x.shape());
   kernels().unary(f, x.value().data(), y.data(), y.size());
   return record(name_of(f), y, inputs(x), [=](const Var& y) {
     const Into dx = x.gradient();
-    kernels().unary_gradient(f, x.value().data(), y.value().data(), y.grad().data(), dx.tensor.data(),
-                             y.value().size(), dx.add);
+    const bool of_x = f == Unary::log || f == Unary::softplus || f == Unary::abs;  // its slope; else of y
+    const Tensor x_read = read_if(of_x, x.value()), y_read = read_if(!of_x, y.value());
+    kernels().unary_gradient(f, x_read.data(), y_read.data(), y.grad().data(), dx.tensor.data(),
+                             y_read.size(), dx.add);
   });
 }
 Var exp(const Var& x) { return unary(Unary::exp, x); }
@@ -139,6 +144,13 @@ static bool is_end_of(const Shape& x, const Shape& whole) {
   return true;
 }
 
+// Whether ∂f/∂b, or with !of_b ∂f/∂a, depends on the operand b, or with !operand_b on a.
+static bool slope_reads(Binary f, bool of_b, bool operand_b) {
+  if (f == Binary::add || f == Binary::sub) return false;
+  if (f == Binary::mul) return of_b != operand_b;
+  return f != Binary::div || of_b || operand_b;
+}
+
 // y = a ∘ b           da = dy ∂f/∂a, summed over repeats;  db alike
 static Var binary(const char* name, Binary f, const Var& a, const Var& b) {
   const Shape shape = common_shape(name, a.shape(), b.shape());
@@ -151,11 +163,12 @@ static Var binary(const char* name, Binary f, const Var& a, const Var& b) {
     const auto contribute = [&](const Var& x, bool of_b) {
       if (!x.wants_grad()) return;
       const int64_t nx = x.value().size();
-      const Tensor repeated = nx == n ? Tensor() : Tensor(y.value().shape());
       const Into dx = x.gradient();
-      const Tensor& all = nx == n ? dx.tensor : repeated;
-      kernels().binary_gradient(f, of_b, a.value().data(), a.value().size(), b.value().data(),
-                                b.value().size(), y.grad().data(), all.data(), n, nx == n && dx.add);
+      Tensor all = nx == n ? dx.tensor : Tensor(y.shape());
+      const Tensor a_read = read_if(slope_reads(f, of_b, false), a.value()),
+                   b_read = read_if(slope_reads(f, of_b, true), b.value());
+      kernels().binary_gradient(f, of_b, a_read.data(), a_read.size(), b_read.data(), b_read.size(),
+                                y.grad().data(), all.data(), n, nx == n && dx.add);
       if (nx != n) kernels().sum_rows(all.data(), n / nx, nx, dx.tensor.data(), dx.add);
     };
     contribute(a, false);
@@ -286,7 +299,7 @@ Var max(const Var& x, int axis) {
   kernels().max_middle(x.value().data(), a.outer, a.n, a.inner, y.data(), where());
   return record("max", y, inputs(x), [=](const Var& y) {
     const Into dx = x.gradient();
-    const Tensor all = dx.add ? Tensor(x.shape()) : dx.tensor;  // the kernel overwrites all of it
+    Tensor all = dx.add ? Tensor(x.shape()) : dx.tensor;  // the kernel overwrites all of it
     kernels().max_middle_gradient(y.grad().data(), where(), a.outer, a.n, a.inner, all.data());
     if (dx.add) kernels().affine(all.data(), 1, 0, dx.tensor.data(), all.size(), true);
   });
@@ -302,7 +315,7 @@ Var layer_norm(const Var& x, const Var& gain, const Var& bias, real eps) {
   Tensor y(x.shape());
   require(y.rows() <= INT_MAX, "layer_norm: x {} has more than {} rows", x.shape(), INT_MAX);
   const int rows = static_cast<int>(y.rows());
-  const Tensor average({rows}), rstd({rows});
+  Tensor average({rows}), rstd({rows});
   kernels().layer_norm(x.value().data(), gain.value().data(), bias.value().data(), eps, y.rows(), y.cols(),
                        y.data(), false, average.data(), rstd.data());
   return record("layer_norm", y, inputs(x, gain, bias), [=](const Var& y) {
@@ -354,8 +367,7 @@ LstmCellOutput lstm_cell(const Var& gates, const Var& c_prev) {
               gates.dim(1) % 4 == 0,
           "lstm_cell: gates {} must be [batch, 4*hidden] for c_prev {}", gates.shape(), c_prev.shape());
   const int batch = c_prev.dim(0), hidden = c_prev.dim(1);
-  const Tensor activated = gates.value().clone();
-  Tensor h(c_prev.shape()), c(c_prev.shape());
+  Tensor activated = gates.value().clone(), h(c_prev.shape()), c(c_prev.shape());
   const LstmStep step{.batch = batch,
                       .hidden = hidden,
                       .gates = activated.data(),
@@ -365,7 +377,8 @@ LstmCellOutput lstm_cell(const Var& gates, const Var& c_prev) {
   kernels().lstm_cell(step);
   auto [h_out, c_out] =
       record<2>("lstm_cell", std::array{h, c}, inputs(gates, c_prev), [=](const Var& h, const Var& c) {
-        const Tensor dc_prev(c_prev.shape());
+        Tensor dc_prev(c_prev.shape());
+        for (const Var* read : {&c_prev, &c}) read->value().data();  // throws if it was written since
         kernels().lstm_cell_gradient(step, h.grad().data(), c.grad().data(), dc_prev.data());
         contribute(activated, gates);
         contribute(dc_prev, c_prev);

@@ -28,7 +28,7 @@ Var dropout(const Var& x, real rate, const RandomKey& key, bool locked) {
 
 Tensor dropout_mask(const Shape& shape, real rate, const RandomKey& key) {
   require_rate(rate, shape);
-  const Tensor mask = Tensor::full(shape, 1);
+  Tensor mask = Tensor::full(shape, 1);
   kernels().dropout(mask.data(), rate, key, mask.size(), mask.data(), mask.size(), false);
   return mask;
 }

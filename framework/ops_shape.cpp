@@ -61,7 +61,7 @@ static void exchange_axes(const Tensor& x, int i, int j, const Into& y) {
   const int64_t outer = elements_from(s, 0, i), between = elements_from(s, i + 1, j),
                 inner = elements_from(s, j + 1);
   if (between == 1) return kernels().transpose(x.data(), outer, s[i], s[j], inner, y.tensor.data(), y.add);
-  const Tensor first(s);
+  Tensor first(s);
   kernels().transpose(x.data(), outer, s[i] * between, s[j], inner, first.data(), false);
   kernels().transpose(first.data(), outer * s[j], s[i], between, inner, y.tensor.data(), y.add);
 }
@@ -115,15 +115,15 @@ Var broadcast_to(const Var& x, const Shape& shape) {
   Tensor y = x.value();
   for (size_t k = 0; k < repeats.size(); ++k) {
     const auto& [before, outer, n, inner] = repeats[k];
-    const Tensor repeated(k + 1 < repeats.size() ? repeats[k + 1].before : shape);
-    kernels().sum_middle_gradient(y.data(), outer, n, inner, 1, repeated.data(), false);
+    Tensor repeated(k + 1 < repeats.size() ? repeats[k + 1].before : shape);
+    kernels().sum_middle_gradient(std::as_const(y).data(), outer, n, inner, 1, repeated.data(), false);
     y = repeated;
   }
   return record("broadcast_to", y, inputs(x), [=](const Var& y) {
     Tensor d = y.grad();
     for (size_t k = repeats.size(); k-- > 0;) {
       const auto& [before, outer, n, inner] = repeats[k];
-      const Tensor summed(before);
+      Tensor summed(before);
       kernels().sum_middle(d.data(), outer, n, inner, 1, summed.data());
       d = summed;
     }
@@ -218,7 +218,7 @@ Var gather(const Var& x, const IdTensor& ids) {
   require(ids.defined(), "gather: the ids are empty: nothing was assigned to them");
   const int cols = x.dim(-1);
   require(x.value().size() <= INT32_MAX, "gather: x {} has more elements than an id can count", x.shape());
-  const IdTensor places(ids.shape());  // as if x were a column
+  IdTensor places(ids.shape());  // as if x were a column
   for (int64_t r = 0; r < ids.size(); ++r) {
     const int32_t id = ids.data()[r];
     require(id >= 0 && id < cols, "gather: id {} is not in 0 … {} of x {}", id, cols - 1, x.shape());

@@ -22,6 +22,7 @@ struct Slabs : std::enable_shared_from_this<Slabs> {
   std::vector<std::unique_ptr<Parameter>> parameters;
   std::unordered_map<std::string_view, Parameter*> by_name;  // keys point into Parameter::name
   Tensor values, gradients;
+  Tensor shown_gradients;      // the same, and knows when a program writes there
   bool gaps_are_zero = false;  // of the gradients
 
   // Of threads that use a model together, one makes its memory, and the others wait until all is drawn.
@@ -44,29 +45,37 @@ struct Slabs : std::enable_shared_from_this<Slabs> {
                   INT32_MAX);
     try {
       Tensor zeros = Tensor::zeros({static_cast<int>(total)});
-      gradients = Tensor(zeros.shape());
+      shown_gradients = Tensor(zeros.shape());
+      gradients = shown_gradients.telling(nullptr);
       values = std::move(zeros);  // only now: what asks whether there are values needs both
     } catch (const MemoryRefused& refusal) {
       throw MemoryRefused(std::string(refusal.what()) + less_for_weights, refusal.asked, refusal.in_use,
                           refusal.room);
     }
-    for (auto& p : parameters) {
-      const int begin = static_cast<int>(p->offset), end = begin + static_cast<int>(p->size());
-      p->value = values.slice(begin, end).reshape(p->shape);
-      p->node.gradient.bind(gradients.slice(begin, end).reshape(p->shape));
+    for (const Tensor* slab : {&values, &shown_gradients}) {
+      std::vector<std::string> names;
+      for (auto& p : parameters) names.push_back(p->name);
+      slab->memory().divide(std::move(names));
+    }
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      Parameter& p = *parameters[i];
+      const int begin = static_cast<int>(p.offset), end = begin + static_cast<int>(p.size());
+      const auto part = [&](const Tensor& slab) { return slab.slice(begin, end).reshape(p.shape); };
+      p.value = part(values).telling(values.memory().write_time_of(i));
+      p.node.gradient.bind(part(gradients), gradients.memory().write_time_of(i));
     }
     try {
       for (auto& p : parameters) draw(*p);
     } catch (...) {  // all or nothing: the next use begins anew
-      for (auto& p : parameters) p->value = {}, p->node.gradient.bind({});
-      values = {}, gradients = {};
+      for (auto& p : parameters) p->value = {}, p->node.gradient.release();
+      values = gradients = shown_gradients = {};
       throw;
     }
     ready.store(true, std::memory_order_release);
   }
   void end() {
     for (auto& p : parameters) p->value = {}, p->node.gradient.release();
-    values = {}, gradients = {};
+    values = gradients = shown_gradients = {};
     ready.store(false, std::memory_order_release);
     gone = true;
   }
@@ -81,7 +90,9 @@ struct Slabs : std::enable_shared_from_this<Slabs> {
   // For passes over the slab: what lies between the parameters is 0. A model that nobody trains never touches this memory.
   const Tensor& whole_gradients() {
     materialize();
-    if (!gaps_are_zero) {
+    WriteTime& written = *gradients.memory().write_time();  // as a whole: into the gaps too
+    if (!gaps_are_zero || written.last() != 0) {
+      written.forget();
       for (size_t i = 0; i < parameters.size(); ++i) {
         const int64_t end = parameters[i]->offset + parameters[i]->size();
         const int64_t next = i + 1 < parameters.size() ? parameters[i + 1]->offset : gradients.size();
@@ -223,8 +234,8 @@ Parameter& ParameterSet::add(const std::string& name, const Shape& shape, const 
   return slabs().add(name, shape, init);
 }
 
-const std::vector<std::unique_ptr<Parameter>>& ParameterSet::all() const { return slabs().parameters; }
-Parameter* ParameterSet::find(std::string_view name) const {
+const std::vector<std::unique_ptr<Parameter>>& ParameterSet::all() const& { return slabs().parameters; }
+Parameter* ParameterSet::find(std::string_view name) const& {
   const auto found = slabs().by_name.find(name);
   return found == slabs().by_name.end() ? nullptr : found->second;
 }
@@ -233,13 +244,13 @@ static std::vector<std::string> names_of(const ParameterSet& params) {
   for (const auto& p : params.all()) names.push_back(p->name);
   return names;
 }
-Parameter& ParameterSet::at(std::string_view name) const {
+Parameter& ParameterSet::at(std::string_view name) const& {
   Parameter* const found = find(name);
   require(found, "parameters: there is no '{}'{}", name,
           found ? "" : did_you_mean(nearest(name, names_of(*this))));
   return *found;
 }
-std::vector<Parameter*> ParameterSet::under(std::string_view path) const {
+std::vector<Parameter*> ParameterSet::under(std::string_view path) const& {
   std::vector<Parameter*> found;
   for (const auto& p : all())
     if (p->name.starts_with(path) && (p->name.size() == path.size() || p->name[path.size()] == '.'))
@@ -262,11 +273,29 @@ void ParameterSet::initialize(const Init& init) {
     if (p->value.defined()) slabs().draw(*p);
   }
 }
-const Tensor& ParameterSet::values() const {
+const Tensor& ParameterSet::values() const& {
   slabs().materialize();
   return slabs().values;
 }
-const Tensor& ParameterSet::gradients() const { return slabs().whole_gradients(); }
+Tensor ParameterSet::changed_values() {
+  slabs().materialize();
+  for (auto& p : slabs().parameters)
+    if (!p->frozen) p->value.data();
+  return slabs().values.telling(nullptr);
+}
+const Tensor& ParameterSet::gradients() const& {
+  slabs().whole_gradients();
+  for (auto& p : slabs().parameters) p->node.gradient.shown(p->shape);
+  return slabs().shown_gradients;
+}
+std::span<real> ParameterSet::gradients_to_change() {
+  Tensor slab = slabs().whole_gradients();
+  for (auto& p : slabs().parameters)
+    p->frozen ? void(p->node.gradient.value(p->shape)) : p->node.gradient.contribute_all(p->shape);
+  slabs().gaps_are_zero = false;
+  return {slab.data(), static_cast<size_t>(slab.size())};
+}
+const Tensor& ParameterSet::contributed_gradients() const { return slabs().whole_gradients(); }
 void ParameterSet::complete_gradients() {
   slabs().whole_gradients();
   for (auto& p : slabs().parameters) p->node.gradient.value(p->shape);

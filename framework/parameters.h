@@ -5,6 +5,7 @@
 // them joined; the padding between them is zero and stays zero.
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <memory>
 #include <span>
@@ -82,22 +83,40 @@ class ParameterSet {
   // Registers a parameter. Throws if the name is taken or the memory is there already.
   Parameter& add(const std::string& name, const Shape& shape, const Init& init);
 
-  const std::vector<std::unique_ptr<Parameter>>& all() const;
-  Parameter* find(std::string_view name) const;  // nullptr if there is none
-  Parameter& at(std::string_view name) const;    // throws Error, with the nearest name
+  const std::vector<std::unique_ptr<Parameter>>& all() const&;
+  const std::vector<std::unique_ptr<Parameter>>& all() const&& = delete;
+  Parameter* find(std::string_view name) const&;  // nullptr if there is none
+  Parameter* find(std::string_view name) const&& = delete;
+  Parameter& at(std::string_view name) const&;  // throws Error, with the nearest name
+  Parameter& at(std::string_view name) const&& = delete;
   // Those of a layer or a part of the model: "encoder" and all "encoder.…". Throws Error if there are none.
-  std::vector<Parameter*> under(std::string_view path) const;
+  std::vector<Parameter*> under(std::string_view path) const&;
+  std::vector<Parameter*> under(std::string_view path) const&& = delete;
   int64_t count() const;  // numbers in all parameters, padding not counted
 
   // Draws first values of every parameter anew from one distribution; offsets stay.
   void initialize(const Init& init);
-  // The slabs: [elements], padding included.
-  const Tensor& values() const;
-  const Tensor& gradients() const;
+  // The slabs: [elements], padding included. Gradients are complete: zeros where nothing was contributed. What is written
+  // into a copy of that tensor counts as contributed.
+  const Tensor& values() const&;
+  const Tensor& gradients() const&;
+  const Tensor& values() const&& = delete;
+  const Tensor& gradients() const&& = delete;
+  // Has change(std::span<real>) work on all gradients at once, between backward and the optimizer's step: a sum over the
+  // replicas of a data-parallel training, say. They are complete, and every parameter that is not frozen counts as
+  // contributed to afterwards. On a GPU the span is of the device's memory.
+  template <std::invocable<std::span<real>> F>
+  void reduce_gradients(F&& change) {
+    std::forward<F>(change)(gradients_to_change());
+  }
+  // For optimizers. Gradients as operations left them: valid where Gradient::written() says so; the padding is zero.
+  const Tensor& contributed_gradients() const;
   // Puts zeros into segments that nothing contributed to, so that the whole slab can be read.
   void complete_gradients();
   // Forgets all gradients, after an optimizer has used them.
   void spend_gradients();
+  // The values, to be changed: counts as a write of every parameter that is not frozen.
+  Tensor changed_values();
 
   // Seed of first values and masks, and the number of optimizer steps so far: the masks of a step depend on both.
   uint64_t seed() const;
@@ -114,6 +133,7 @@ class ParameterSet {
   ParameterSet(std::shared_ptr<Slabs> slabs, bool owner);
   void require_constructed(std::string_view user) const;
   Slabs& slabs() const;  // throws Error if they are gone, or were moved elsewhere
+  std::span<real> gradients_to_change();
   void end();
   std::shared_ptr<Slabs> slabs_;
   bool owner_ = true;
@@ -132,7 +152,8 @@ class Scope {
   // Has these parameters lie one behind the other, in this order and without padding: a library's weight space. Throws
   // if one of them is no parameter of this set, or the memory is there already.
   void join(std::span<const Var> parameters) const;
-  const std::string& path() const { return path_; }
+  const std::string& path() const& { return path_; }
+  std::string path() const&& { return path_; }
   // The random numbers of the next call at this place: of the tape's count of calls and the current step.
   RandomKey next_key() const;
 

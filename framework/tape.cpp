@@ -16,8 +16,46 @@ namespace unroll::inline UNROLL_REAL {
 
 // --- Gradient -------------------------------------------------------------------------------------------------
 
+void Gradient::ensure(const Shape& shape) {
+  if (tensor_.defined()) return;
+  const Tensor tensor(shape);
+  bind(tensor, tensor.memory().write_time());
+}
+
+void Gradient::bind(const Tensor& tensor, WriteTime* written) {
+  tensor_ = tensor.telling(nullptr), shown_written_ = written;
+  state_ = State::empty, stale_rows_ = shown_ = false;
+}
+
+bool Gradient::changed() const {
+  if (!shown_written_ || shown_written_->last() == 0) return false;
+  require(shown_ || state_ == State::all,
+          "gradient: {} was written through a tensor that was taken before the last step; take grad() or "
+          "gradients() again after each step, or use reduce_gradients()",
+          tensor_.shape());
+  return true;
+}
+
+void Gradient::settle() {
+  if (!changed()) return;
+  shown_written_->forget();
+  state_ = State::all, stale_rows_ = false;
+}
+
+Tensor Gradient::shown(const Shape& shape) {
+  value(shape);
+  shown_ = true;
+  return tensor_.telling(shown_written_);
+}
+
+void Gradient::contribute_all(const Shape& shape) {
+  value(shape);
+  state_ = State::all, stale_rows_ = false;
+}
+
 Into Gradient::into(const Shape& shape) {
   ensure(shape);
+  settle();
   take_back();
   const bool add = written();
   state_ = State::all;
@@ -26,6 +64,7 @@ Into Gradient::into(const Shape& shape) {
 
 Into Gradient::into_rows(const Shape& shape, std::span<const int32_t> ids) {
   ensure(shape);
+  settle();
   take_back();
   if (on_gpu()) {  // where one pass over all of them costs less than a call for each
     const bool add = written();
@@ -56,7 +95,7 @@ std::shared_ptr<Tensor> Gradient::lend(const Shape& shape) {
   const std::lock_guard lock(forward_passes);
   if (written() || !lent_.expired()) return std::allocate_shared<Tensor>(pool, shape);
   ensure(shape);
-  stale_rows_ = false;
+  stale_rows_ = shown_ = false;
   std::shared_ptr<Tensor> tensor = std::allocate_shared<Tensor>(pool, tensor_);
   lent_ = tensor;
   return tensor;
@@ -64,6 +103,7 @@ std::shared_ptr<Tensor> Gradient::lend(const Shape& shape) {
 
 bool Gradient::accept(const std::shared_ptr<Tensor>& lent) {
   if (lent_.lock() != lent) return false;
+  settle();
   lent_.reset();
   state_ = State::all;
   return true;
@@ -76,6 +116,7 @@ void Gradient::take_back() {
 
 const Tensor& Gradient::value(const Shape& shape) {
   ensure(shape);
+  settle();
   take_back();
   if (!written()) {
     if (stale_rows_)
@@ -87,15 +128,14 @@ const Tensor& Gradient::value(const Shape& shape) {
 }
 
 void Gradient::spend() {
-  stale_rows_ = state_ == State::rows || (state_ == State::empty && stale_rows_);
+  const bool changed = shown_written_ && shown_written_->last() != 0;  // in whatever rows
+  stale_rows_ = !changed && (state_ == State::rows || (state_ == State::empty && stale_rows_));
+  if (changed) shown_written_->forget();
   state_ = State::empty;
+  shown_ = false;
 }
 
-void Gradient::release() {
-  tensor_ = Tensor();
-  state_ = State::empty;
-  stale_rows_ = false;
-}
+void Gradient::release() { bind({}, nullptr); }
 
 // --- memory of records ------------------------------------------------------------------------------------------
 
@@ -121,6 +161,7 @@ struct ThreadState {
   const char* checked_op = nullptr;  // whose backward runs, with check_inputs
   std::span<Node* const> its_inputs;
   int suspended = 0;
+  const char* playing = "";  // the operation whose backward runs
   Arena arena;
   std::unordered_map<uint64_t, uint64_t> calls;
 };
@@ -182,13 +223,24 @@ void Tape::backward(const Var& loss, real scale) {
   played_ = true;
   NoTape guard;
   loss.gradient().tensor.fill(scale);
-  struct Checking {
-    ~Checking() { state.checked_op = nullptr; }
-  } checking;
+  const struct Played {
+    ~Played() { WriteTime::bound = WriteTime::no_bound, state.checked_op = nullptr; }
+  } ends_here;
   for (Record* record = last_; record; record = record->previous) {
+    WriteTime::bound = record->time;
+    state.playing = record->op;
     if (options_.check_inputs) state.checked_op = record->op, state.its_inputs = record->inputs;
     finish(record);
   }
+}
+
+void throw_written(const Shape& shape, const WriteTime& written) {
+  const std::string name = written.name();
+  throw Error(fmt::format(
+      "{}: {} {} was written after this was recorded, and its backward reads it; write it before the forward pass or "
+      "after backward(), or give the operation a clone(). What writes: fill, copy_from, on_host(Access), data() "
+      "and span() of a tensor that is not const, an optimizer's step",
+      state.playing, name.empty() ? "a tensor" : "'" + name + "'", shape));
 }
 
 void Tape::finish(Record* record) {
@@ -275,12 +327,13 @@ Node& Var::input_node() const {
   return checked_node();
 }
 
-const Tensor& Var::grad() const {
+const Tensor Var::grad() const {
   Node& node = checked_node();
   require(!node.released,
           "grad: the gradient of this {} was given back after use; Tape({{.keep_gradients = true}}) keeps it",
           node.op);
-  return node.gradient.value(shape());
+  return WriteTime::bound != WriteTime::no_bound ? node.gradient.value(shape())
+                                                 : node.gradient.shown(shape());
 }
 
 std::string of_leaf(const Var& x) { return x.leaf() ? fmt::format(", '{}'", x.leaf()->leaf_name()) : ""; }

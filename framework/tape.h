@@ -44,27 +44,34 @@ class Gradient {
   // Whether that is still the gradient's own memory. Then it is the gradient from now on, and marked as written.
   bool accept(const std::shared_ptr<Tensor>& lent);
 
-  bool written() const { return state_ != State::empty; }
+  bool written() const { return state_ != State::empty || changed(); }
   // Rows that may differ from zero, if that is known to be fewer than all; in order of first contribution.
-  bool only_some_rows() const { return state_ == State::rows; }
-  std::span<const int32_t> rows() const { return rows_; }
+  bool only_some_rows() const { return state_ == State::rows && !changed(); }
+  std::span<const int32_t> rows() const& { return rows_; }
+  std::span<const int32_t> rows() const&& = delete;
 
   // Zeros where nothing was written.
   const Tensor& value(const Shape& shape);
+  // The same for a program: what it writes there counts as contributed.
+  Tensor shown(const Shape& shape);
+  // The whole of it counts as contributed from now on.
+  void contribute_all(const Shape& shape);
   // Forgets what was contributed; the memory stays.
   void spend();
 
   // Uses this memory from now on (a segment of a slab). Its contents do not matter.
-  void bind(const Tensor& tensor) { tensor_ = tensor, state_ = State::empty, stale_rows_ = false; }
+  void bind(const Tensor& tensor, WriteTime* written);
   void release();
 
  private:
   enum class State : uint8_t { empty, rows, all };
-  void ensure(const Shape& shape) {
-    if (!tensor_.defined()) tensor_ = Tensor(shape);
-  }
-  void take_back();  // before others write: who was lent the memory keeps a copy
-  Tensor tensor_;
+  void ensure(const Shape& shape);
+  void take_back();      // before others write: who was lent the memory keeps a copy
+  bool changed() const;  // by a program. Throws Error if that had no way to know what it changed
+  void settle();         // that counts as contributed
+  Tensor tensor_;        // tells nobody when it is written
+  WriteTime* shown_written_ = nullptr;  // when a program did so
+  bool shown_ = false;                  // it was complete when it was shown, and is since
   std::weak_ptr<Tensor> lent_;
   State state_ = State::empty;
   bool stale_rows_ = false;      // while empty: only rows_ may differ from zero
@@ -97,13 +104,16 @@ class Var {
   Var(std::shared_ptr<Leaf> leaf, Node& node) : leaf_(std::move(leaf)), node_(&node) {}
   Var(Tensor value, Node& node, uint64_t tape) : value_(std::move(value)), node_(&node), tape_(tape) {}
 
-  const Tensor& value() const { return leaf_ ? leaf_->leaf_value() : value_; }
+  // A variable that ends with the line gives its value away, so a reference to it is good.
+  const Tensor& value() const& { return leaf_ ? leaf_->leaf_value() : value_; }
+  const Tensor value() const&& { return value(); }
   // Throws Error if nothing was assigned: every operation asks for a shape before it touches numbers.
-  const Shape& shape() const {
+  const Shape& shape() const& {
     const Tensor& tensor = value();
     require(tensor.defined(), "this variable is empty: nothing was assigned to it");
     return tensor.shape();
   }
+  Shape shape() const&& { return shape(); }
   int dim(int i) const { return shape()[i]; }
   real item() const { return value().item(); }
 
@@ -114,7 +124,7 @@ class Var {
     return input_node().gradient.into_rows(shape(), ids);
   }
   // What was contributed; zeros if nothing was.
-  const Tensor& grad() const;
+  const Tensor grad() const;
   bool has_grad() const { return node_ && checked_node().gradient.written(); }
 
   uint64_t tape() const { return tape_; }           // 0: of no tape
@@ -141,9 +151,11 @@ struct TapeOptions {
   bool check_inputs = false;
 };
 
-// While one is alive, this thread's operations are recorded, and dropout is on. It ends on the thread that began it. What an
-// operation was given (constants, masks, targets) it may read again in the backward: until then it stays as it is. (Ids of
-// an embedding are kept.)
+// While one is alive, this thread's operations are recorded, and dropout is on. It ends on the thread that began it.
+//
+// Many operations read what they were given again in the backward: parameters, constants, masks, targets. If it was written
+// since, backward() throws Error, which names the operation and the parameter or the shape. What it does not read may be
+// written. What is written through a pointer or a span that was taken before is not seen.
 class Tape {
  public:
   explicit Tape(TapeOptions options = {});
@@ -183,6 +195,7 @@ class Tape {
  private:
   struct Record {
     Record* previous = nullptr;
+    uint64_t time = 0;  // what its backward reads must have been written before
     const char* op = "";
     const Leaf* leaf = nullptr;  // the first parameter among its inputs
     std::span<Node> nodes;
@@ -282,6 +295,7 @@ std::array<Var, N> Tape::add(const char* op, const Leaf* leaf, std::array<Tensor
   static_assert(alignof(R) <= alignof(std::max_align_t));
   R* record = new (allocate(sizeof(R))) R(std::move(backward));
   record->previous = std::exchange(last_, record);
+  record->time = WriteTime::next();
   record->op = op;
   record->leaf = leaf;
   record->nodes = record->node_of;

@@ -2,11 +2,16 @@
 //
 // Real numbers are in the memory of the device that computes (device.h), where the host may be unable to reach them:
 // data() is for kernels, on_host() for everyone else. Tokens are in the host's memory; kernels get a copy, KernelIds.
+//
+// data() and span() of a const tensor, and of views of one, are read-only. Those of another count as a write, as do fill(),
+// copy_from() and on_host(Access): a backward pass that reads what was written since its operation throws Error (tape.h).
 #pragma once
 
 #include <algorithm>
+#include <compare>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -21,13 +26,16 @@ namespace unroll::inline UNROLL_REAL {
 
 // A kernel's work, for tensor.h's own use.
 void fill_on_device(real* y, real value, int64_t n);
+// Throws Error: a backward pass was to read what was written since its operation was recorded.
+[[noreturn]] void throw_written(const Shape& shape, const WriteTime& written);
 
 // A tensor's elements where code on the host can reach them: the tensor itself if that is possible, else a copy. It goes
-// back when this ends, unless the elements are const.
+// back when this ends, unless the elements are const. Holds the tensor's memory.
 template <class T>
 class OnHost {
  public:
-  OnHost(T* elements, int64_t size, bool elsewhere, bool read) : data_(elements), size_(size) {
+  OnHost(Memory memory, T* elements, int64_t size, bool elsewhere, bool read)
+      : memory_(std::move(memory)), data_(elements), size_(size) {
     if (!elsewhere) return;
     original_ = elements;
     copy_ = Memory(bytes(), Place::host);
@@ -41,14 +49,51 @@ class OnHost {
   OnHost(const OnHost&) = delete;
   OnHost& operator=(const OnHost&) = delete;
 
-  T* data() const { return data_; }
   int64_t size() const { return size_; }
   T& operator[](int64_t i) const { return data_[i]; }
-  T* begin() const { return data_; }
-  T* end() const { return data_ + size_; }
+  // What points into this is there for one that has a name, and not for a temporary.
+  T* data() const& { return data_; }
+  T* data() const&& = delete;
+  operator std::span<T>() const& { return {data_, static_cast<std::size_t>(size_)}; }
+  operator std::span<const T>() const& requires(!std::is_const_v<T>) { return std::span<T>(*this); }
+  operator std::span<T>() const&& = delete;
+  operator std::span<const T>() const&& requires(!std::is_const_v<T>) = delete;
+
+  // Not pointers, which would make any OnHost a span.
+  class Iterator {
+   public:
+    using iterator_category = std::random_access_iterator_tag;
+    using value_type = std::remove_const_t<T>;
+    using difference_type = std::ptrdiff_t;
+    using pointer = T*;
+    using reference = T&;
+    Iterator() = default;
+    explicit Iterator(T* at) : at_(at) {}
+    T& operator*() const { return *at_; }
+    T* operator->() const { return at_; }
+    T& operator[](difference_type n) const { return at_[n]; }
+    Iterator& operator++() { return ++at_, *this; }
+    Iterator& operator--() { return --at_, *this; }
+    Iterator operator++(int) { return Iterator(at_++); }
+    Iterator operator--(int) { return Iterator(at_--); }
+    Iterator& operator+=(difference_type n) { return at_ += n, *this; }
+    Iterator& operator-=(difference_type n) { return at_ -= n, *this; }
+    friend Iterator operator+(Iterator i, difference_type n) { return i += n; }
+    friend Iterator operator+(difference_type n, Iterator i) { return i += n; }
+    friend Iterator operator-(Iterator i, difference_type n) { return i -= n; }
+    friend difference_type operator-(Iterator a, Iterator b) { return a.at_ - b.at_; }
+    auto operator<=>(const Iterator&) const = default;
+
+   private:
+    T* at_ = nullptr;
+  };
+  Iterator begin() const& { return Iterator(data_); }
+  Iterator begin() const&& = delete;
+  Iterator end() const { return Iterator(data_ + size_); }
 
  private:
   std::size_t bytes() const { return static_cast<std::size_t>(size_) * sizeof(T); }
+  Memory memory_;
   T* data_;
   int64_t size_;
   T* original_ = nullptr;  // on the device
@@ -67,6 +112,7 @@ class BasicTensor {
   // Memory from the pool, contents undefined.
   explicit BasicTensor(const Shape& shape)
       : memory_(static_cast<std::size_t>(shape.size()) * sizeof(T), travels ? Place::device : Place::host),
+        written_(memory_.write_time()),
         data_(static_cast<T*>(memory_.data())),
         shape_(shape) {}
 
@@ -91,7 +137,8 @@ class BasicTensor {
   }
 
   bool defined() const { return data_ != nullptr; }
-  const Shape& shape() const { return shape_; }
+  const Shape& shape() const& { return shape_; }
+  Shape shape() const&& { return shape_; }
   int rank() const { return shape_.rank(); }
   int dim(int i) const { return shape_[i]; }  // dim(-1) is the last
   int64_t size() const { return shape_.size(); }
@@ -103,48 +150,57 @@ class BasicTensor {
     return product;
   }
 
-  T* data() const {
+  // For kernels; nullptr if there is no memory, where all that follows throws Error.
+  const T* data() const {
+    check_read();
     return data_;
-  }  // for kernels; nullptr if there is no memory, where all that follows throws Error
-  // The elements themselves. Throws Error where they are out of the host's reach.
-  std::span<T> span() const {
-    require_defined();
-    require(!elsewhere(), "span: the elements of {} are on {}; on_host() and to_host() copy them", shape_,
-            name_of(device()));
-    return {data_, static_cast<std::size_t>(size())};
   }
+  T* data() {
+    note_write();
+    return data_;
+  }
+  // The elements themselves. Throws Error where they are out of the host's reach. Of a temporary it holds the memory.
+  std::span<const T> span() const& { return {elements_on_host(data()), static_cast<std::size_t>(size())}; }
+  std::span<T> span() & { return {elements_on_host(data()), static_cast<std::size_t>(size())}; }
+  OnHost<const T> span() const&& { return {memory_, elements_on_host(data()), size(), false, true}; }
+  OnHost<T> span() && { return {memory_, elements_on_host(data()), size(), false, true}; }
   // For the host to read, or to write.
   OnHost<const T> on_host() const {
     require_defined();
-    return {data_, size(), elsewhere(), true};
+    return {memory_, data(), size(), elsewhere(), true};
   }
   OnHost<T> on_host(Access access) const {
     require_defined();
-    return {data_, size(), elsewhere(), access == Access::change};
+    note_write();
+    return {memory_, data_, size(), elsewhere(), access == Access::change};
   }
 
   // View of row i of the first dimension.
-  BasicTensor operator[](int i) const {
+  const BasicTensor operator[](int i) const {
     require(i >= 0 && i < dim(0), "tensor: no row {} in shape {}", i, shape_);
     const Shape row = shape_.row();
-    return BasicTensor(memory_, data_ + i * row.size(), row);
+    return view(i * row.size(), row);
   }
+  BasicTensor operator[](int i) { return std::as_const(*this)[i]; }
   // View of rows begin … end-1 of the first dimension.
-  BasicTensor slice(int begin, int end) const {
+  const BasicTensor slice(int begin, int end) const {
     require(0 <= begin && begin <= end && end <= dim(0), "tensor: no rows {} to {} in shape {}", begin, end,
             shape_);
-    return BasicTensor(memory_, data_ + begin * shape_.row().size(), shape_.with(0, end - begin));
+    return view(begin * shape_.row().size(), shape_.with(0, end - begin));
   }
+  BasicTensor slice(int begin, int end) { return std::as_const(*this).slice(begin, end); }
   // The same elements in the same memory under another shape.
-  BasicTensor reshape(const Shape& shape) const {
+  const BasicTensor reshape(const Shape& shape) const {
     require_defined();
     require(shape.size() == size(), "reshape: {} has {} elements, {} has {}", shape_, size(), shape,
             shape.size());
-    return BasicTensor(memory_, data_, shape);
+    return view(0, shape);
   }
+  BasicTensor reshape(const Shape& shape) { return std::as_const(*this).reshape(shape); }
 
   void fill(T value) const {
     require_defined();
+    note_write();
     if constexpr (travels)
       if (on_gpu()) [[unlikely]]
         return fill_on_device(data_, value, size());
@@ -154,6 +210,7 @@ class BasicTensor {
     require_defined(), source.require_defined();
     require(source.shape() == shape_, "copy: shape {} into shape {}", source.shape(), shape_);
     if (data_ == source.data_) return;
+    source.check_read(), note_write();
     if (elsewhere()) [[unlikely]]
       return copy_on_device(data_, source.data_, bytes());
     std::copy_n(source.data_, size(), data_);
@@ -165,7 +222,7 @@ class BasicTensor {
     return result;
   }
   std::vector<T> to_host() const {
-    require_defined();
+    require_defined(), check_read();
     if (!elsewhere()) return std::vector<T>(data_, data_ + size());
     std::vector<T> result(static_cast<std::size_t>(size()));
     copy_to_host(result.data(), data_, bytes());
@@ -174,18 +231,41 @@ class BasicTensor {
   T item() const {  // the only element
     require_defined();
     require(size() == 1, "item: shape {} has {} elements, not one", shape_, size());
+    check_read();
     if (!elsewhere()) return *data_;
     T result;
     copy_to_host(&result, data_, sizeof result);
     return result;
   }
 
+  // The same memory, where `written` is told of writes: nullptr for nobody. It must live as long as the memory.
+  BasicTensor telling(WriteTime* written) const { return {memory_, written, data_, shape_}; }
+  const Memory& memory() const& { return memory_; }
+
  private:
-  BasicTensor(Memory memory, T* data, const Shape& shape)
-      : memory_(std::move(memory)), data_(data), shape_(shape) {}
+  BasicTensor(Memory memory, WriteTime* written, T* data, const Shape& shape)
+      : memory_(std::move(memory)), written_(written), data_(data), shape_(shape) {}
+  BasicTensor view(int64_t begin, const Shape& shape) const {
+    return {memory_, written_, data_ + begin, shape};
+  }
+  void check_read() const {
+    if (written_ && written_->is_newer()) [[unlikely]]
+      throw_written(shape_, *written_);
+  }
+  void note_write() const {
+    if (written_) written_->set();
+  }
+  template <class U>
+  U* elements_on_host(U* elements) const {
+    require_defined();
+    require(!elsewhere(), "span: the elements of {} are on {}; on_host() and to_host() copy them", shape_,
+            name_of(device()));
+    return elements;
+  }
   void require_defined() const { require(defined(), "tensor: it is empty: nothing was assigned to it"); }
   std::size_t bytes() const { return static_cast<std::size_t>(size()) * sizeof(T); }
   Memory memory_;
+  WriteTime* written_ = nullptr;  // of the memory, or of the parameter that it is part of
   T* data_ = nullptr;
   Shape shape_;
 };
@@ -240,7 +320,7 @@ class KernelIds {
 
 // Where a kernel puts its result: over what is there, or added to it.
 struct Into {
-  Tensor tensor;
+  mutable Tensor tensor;  // a place to write, whoever holds it
   bool add = false;
 };
 inline Into overwrite(const Tensor& tensor) { return {tensor, false}; }

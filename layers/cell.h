@@ -106,9 +106,13 @@ class Recurrent {
     const Tensor h = Tensor::zeros({stack_.count(), batch, config_.hidden});
     return {h, Cell::has_c ? Tensor::zeros(h.shape()) : Tensor()};
   }
-  const RecurrentConfig& config() const { return config_; }
-  const std::vector<Cell>& cells() const { return cells_; }  // forwards, backwards, forwards, …
-  const Vars& weights(int cell) const { return *weights_[static_cast<size_t>(cell)]; }  // all that it added
+  const RecurrentConfig& config() const& { return config_; }
+  RecurrentConfig config() const&& { return config_; }
+  const std::vector<Cell>& cells() const& { return cells_; }  // forwards, backwards, forwards, …
+  std::vector<Cell> cells() const&& { return cells_; }
+  // All that a cell added.
+  const Vars& weights(int cell) const& { return *weights_[static_cast<size_t>(cell)]; }
+  Vars weights(int cell) const&& { return weights(cell); }
 
  private:
   static StackConfig stack_config(const RecurrentConfig& config) {

@@ -56,7 +56,7 @@ Var Dense::operator()(const Var& x) const {
   return y;
 }
 
-void Dense::compute(const Tensor& x, const Tensor& y) const {
+void Dense::compute(const Tensor& x, Tensor y) const {
   const Matrix w = transposed(weight_of(*this).value());
   config.bias ? gemm(x, w, bias.value(), y) : gemm(x, w, overwrite(y));
   if (config.activation == Activation::none) return;
@@ -86,11 +86,12 @@ Tensor softmax_cross_entropies(const Dense& layer, const Tensor& x, const IdTens
     require(id >= -1 && id < classes, "softmax_cross_entropies: target {} is not in 0 … {}, nor -1 for none",
             id, classes - 1);
   const int chunk = std::clamp((1 << 20) / classes, 1, std::max(rows, 1));  // logits that stay in a cache
-  const Tensor losses(target.shape()), logits({chunk, classes}), x_rows = x.reshape({rows, layer.config.in});
+  const Tensor x_rows = x.reshape({rows, layer.config.in});
+  Tensor losses(target.shape()), logits({chunk, classes});
   const KernelIds targets(target);
   for (int begin = 0; begin < rows; begin += chunk) {
     const int end = std::min(rows, begin + chunk);
-    const Tensor part = logits.slice(0, end - begin);
+    Tensor part = logits.slice(0, end - begin);
     layer.compute(x_rows.slice(begin, end), part);
     kernels().cross_entropy(part.data(), targets.data() + begin, nullptr, -1, part.rows(), classes,
                             losses.data() + begin, false, 1, nullptr);

@@ -25,7 +25,7 @@ struct Dense {
   Dense(Scope scope, const DenseConfig& config, const Var& shared_weight);
   Var operator()(const Var& x) const;
   // The same into memory that is there: y [..., out]. Nothing is recorded.
-  void compute(const Tensor& x, const Tensor& y) const;
+  void compute(const Tensor& x, Tensor y) const;
 
   DenseConfig config;
   Var weight, bias;

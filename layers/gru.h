@@ -63,22 +63,26 @@ class Gru {
   Output operator()(const Var& x, const Var& h, const Lengths& lengths = {}) const;
 
   GruState zero_state(int batch) const;
-  const GruConfig& config() const { return config_; }
-  const LstmChoice& choice() const { return choice_; }
+  const GruConfig& config() const& { return config_; }
+  GruConfig config() const&& { return config_; }
+  const LstmChoice& choice() const& { return choice_; }
+  LstmChoice choice() const&& { return choice_; }
 
   struct Layer {  // as Lstm::Layer
     static constexpr const char* name = "gru";
     static constexpr bool has_c = false;
     explicit Layer(const LayerScope& scope);
     RecurrentVars step(const Var& x, const Var& h_in, const RecurrentVars& before) const;
-    const Vars& weights() const { return *weights_; }
+    const Vars& weights() const& { return *weights_; }
+    Vars weights() const&& { return *weights_; }
 
     Var weight_ih, weight_hh, bias, bias_hn;
 
    private:
     std::shared_ptr<const Vars> weights_;
   };
-  const std::vector<Layer>& layers() const { return layers_; }  // forwards, backwards, forwards, …
+  const std::vector<Layer>& layers() const& { return layers_; }  // forwards, backwards, forwards, …
+  std::vector<Layer> layers() const&& { return layers_; }
 
  private:
   GruConfig config_;

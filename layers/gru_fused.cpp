@@ -34,9 +34,9 @@ GruLayerOutput gru_layer_fused(const Var& x, const Var& h0, const Gru::Layer& la
 
   auto [y_out, h_out] = record<2>(
       "gru_layer_fused", std::array{h.slice(1, steps + 1), h[steps].clone()}, inputs(layer.weights(), x, h0),
-      [=](const Var& y, const Var& h_last) {
+      [=](const Var& y, const Var& h_last) mutable {
         Tensor dh = h_last.grad().clone();
-        const Tensor kept({batch, hidden});  // z dh
+        Tensor kept({batch, hidden});  // z dh
         Carried carried_h{masks.new_h};
         const StepWeights recurrent(dropped(layer.weight_hh.value(), masks.weight_hh), steps);
         for (int t = steps - 1; t >= 0; --t) {
@@ -53,7 +53,7 @@ GruLayerOutput gru_layer_fused(const Var& x, const Var& h0, const Gru::Layer& la
         contribute_product(gates, x.value(), layer.weight_ih);
         contribute_product(sums, masked(h.slice(0, steps), masks.h), layer.weight_hh, masks.weight_hh);
         contribute_rows(gates, layer.bias);
-        const Tensor dn({steps, batch, hidden});
+        Tensor dn({steps, batch, hidden});
         kernels().copy_blocks(sums.data() + 2 * hidden, 3 * hidden, dn.data(), hidden, dn.rows(), hidden,
                               false);
         contribute_rows(dn, layer.bias_hn);

@@ -73,8 +73,10 @@ class Lstm {
   Output operator()(const Var& x, const LstmVars& state, const Lengths& lengths = {}) const;
 
   LstmState zero_state(int batch) const;
-  const LstmConfig& config() const { return config_; }
-  const LstmChoice& choice() const { return choice_; }
+  const LstmConfig& config() const& { return config_; }
+  LstmConfig config() const&& { return config_; }
+  const LstmChoice& choice() const& { return choice_; }
+  LstmChoice choice() const&& { return choice_; }
 
   // One layer in one direction. What an option does not ask for is empty.
   struct Layer {
@@ -83,9 +85,9 @@ class Lstm {
     explicit Layer(const LayerScope& scope, const LstmConfig& config = {});
     // One step in elementary operations, as layers/cell.h has it.
     LstmVars step(const Var& x, const Var& h_in, const LstmVars& before) const;
-    const Vars& weights() const {
-      return *weights_;
-    }  // all that it has, and those of a cell that derives from it
+    // All that it has, and those of a cell that derives from it.
+    const Vars& weights() const& { return *weights_; }
+    Vars weights() const&& { return *weights_; }
 
     Var weight_ih = {}, weight_hh = {}, bias = {};
     Unary gate = Unary::sigmoid, cell = Unary::tanh;
@@ -97,7 +99,8 @@ class Lstm {
    private:
     std::shared_ptr<const Vars> weights_;
   };
-  const std::vector<Layer>& layers() const { return layers_; }  // forwards, backwards, forwards, …
+  const std::vector<Layer>& layers() const& { return layers_; }  // forwards, backwards, forwards, …
+  std::vector<Layer> layers() const&& { return layers_; }
 
  private:
   LstmConfig config_;

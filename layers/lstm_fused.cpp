@@ -27,13 +27,13 @@ LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, con
   c[0].copy_from(c0.value());
   // What the cell computes, where that is not yet the state.
   const bool projects = has(layer.weight_hr);
-  const Tensor cell = masks.new_c.defined() ? Tensor({steps, batch, hidden}) : c.slice(1, steps + 1);
-  const Tensor out = projects ? Tensor({steps, batch, hidden}) : h.slice(1, steps + 1);
-  const NormedProduct of_x(layer.norm_ih, layer.bias, gates.shape()), of_h(layer.norm_hh, {}, gates.shape());
-  const NormedState of_c(layer.norm_c, layer.norm_c_bias, cell.shape());
-  const Tensor dpeepholes = has(layer.peepholes) ? Tensor::zeros({batch, 3 * hidden}) : Tensor();
+  Tensor cell = masks.new_c.defined() ? Tensor({steps, batch, hidden}) : c.slice(1, steps + 1);
+  Tensor out = projects ? Tensor({steps, batch, hidden}) : h.slice(1, steps + 1);
+  NormedProduct of_x(layer.norm_ih, layer.bias, gates.shape()), of_h(layer.norm_hh, {}, gates.shape());
+  NormedState of_c(layer.norm_c, layer.norm_c_bias, cell.shape());
+  Tensor dpeepholes = has(layer.peepholes) ? Tensor::zeros({batch, 3 * hidden}) : Tensor();
   const std::string_view cell_row = row_of_cell(has(layer.norm_c), has(layer.peepholes));
-  const auto step = [=](int t) {
+  auto step = [=](int t) mutable {
     return LstmStep{.batch = batch,
                     .hidden = hidden,
                     .gates = gates[t].data(),
@@ -70,10 +70,9 @@ LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, con
 
   auto [y_out, h_out, c_out] = record<3>(
       "lstm_layer_fused", std::array{h.slice(1, steps + 1), h[steps].clone(), c[steps].clone()},
-      inputs(layer.weights(), x, h0, c0), [=](const Var& y, const Var& h_last, const Var& c_last) {
-        Tensor dh = h_last.grad().clone(), dout = dh;
-        const Tensor dc = c_last.grad().clone();
-        const Tensor projected = projects ? Tensor({steps, batch, width}) : Tensor();  // gradients of
+      inputs(layer.weights(), x, h0, c0), [=](const Var& y, const Var& h_last, const Var& c_last) mutable {
+        Tensor dh = h_last.grad().clone(), dout = dh, dc = c_last.grad().clone();
+        Tensor projected = projects ? Tensor({steps, batch, width}) : Tensor();  // gradients of
         const StepWeights recurrent(dropped(layer.weight_hh.value(), masks.weight_hh), steps);
         std::optional<Projection> project;
         if (projects) project.emplace(layer.weight_hr.value(), steps), dout = Tensor({batch, hidden});

@@ -120,7 +120,8 @@ class RecurrentStack {
   // Throws Error where the options make no sense.
   RecurrentStack(const Scope& scope, const StackConfig& config);
 
-  const StackConfig& config() const { return config_; }
+  const StackConfig& config() const& { return config_; }
+  StackConfig config() const&& { return config_; }
   void require_input(const Var& x) const;  // throws Error unless it is [steps, batch, input]
   int count() const { return config_.layers * config_.directions; }
   // Whether a layer's input is something else than the output of the one before it.
@@ -128,7 +129,8 @@ class RecurrentStack {
     return config_.layers > 1 && (config_.dropout > 0 || config_.residual || config_.last > 0);
   }
   LayerScope scope_of(int layer) const;
-  const Scope& scope() const { return scope_; }
+  const Scope& scope() const& { return scope_; }
+  Scope scope() const&& { return scope_; }
   int width_of(int layer) const { return is_last(layer) ? config_.last : config_.width; }  // of its h
   int cells_of(int layer) const { return is_last(layer) ? config_.last : config_.cells; }  // of its c
 

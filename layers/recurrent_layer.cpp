@@ -13,7 +13,7 @@ RecurrentState RecurrentLayer::zero_state(int batch) const {
   return lstm() ? lstm()->zero_state(batch) : gru()->zero_state(batch);
 }
 
-const LstmChoice& RecurrentLayer::choice() const {
+const LstmChoice& RecurrentLayer::choice() const& {
   return std::visit([](const auto& layer) -> const LstmChoice& { return layer.choice(); }, layer_);
 }
 LstmChoice RecurrentLayer::choice_for(const WindowFacts& window) const {

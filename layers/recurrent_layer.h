@@ -17,14 +17,17 @@ class RecurrentLayer {
   // As the layer's own.
   Lstm::Output operator()(const Var& x, const RecurrentVars& state, const Lengths& lengths = {}) const;
   RecurrentState zero_state(int batch) const;
-  const LstmChoice& choice() const;
+  const LstmChoice& choice() const&;
+  const LstmChoice& choice() const&& = delete;
   LstmChoice choice_for(const WindowFacts& window) const;  // the same, with what the windows add to the table
   int input() const;
   int output() const;
   bool bidirectional() const;
 
-  const Lstm* lstm() const { return std::get_if<Lstm>(&layer_); }  // nullptr: it is the other
-  const Gru* gru() const { return std::get_if<Gru>(&layer_); }
+  const Lstm* lstm() const& { return std::get_if<Lstm>(&layer_); }  // nullptr: it is the other
+  const Gru* gru() const& { return std::get_if<Gru>(&layer_); }
+  const Lstm* lstm() const&& = delete;
+  const Gru* gru() const&& = delete;
 
  private:
   std::variant<Lstm, Gru> layer_;

@@ -32,7 +32,7 @@ Stepper::Stepper(const RecurrentLayer& layers, int batch)
 // The equations stand in lstm_fused.cpp and gru_fused.cpp. Nobody asks for the state before the step again:
 // it is overwritten.
 void Stepper::step(const Lstm::Layer& layer, int k, const Tensor& x) {
-  const Tensor h = state_.h[k], c = state_.c[k];
+  Tensor h = state_.h[k], c = state_.c[k];
   gemm(x, transposed(layer.weight_ih.value()), layer.bias.value(), gates_);
   gemm(h, transposed(layer.weight_hh.value()), add_to(gates_));
   kernels().lstm_cell({.batch = h.rows(),
@@ -44,7 +44,7 @@ void Stepper::step(const Lstm::Layer& layer, int k, const Tensor& x) {
 }
 
 void Stepper::step(const Gru::Layer& layer, int k, const Tensor& x) {
-  const Tensor h = state_.h[k];
+  Tensor h = state_.h[k];
   gemm(x, transposed(layer.weight_ih.value()), layer.bias.value(), gates_);
   gemm(h, transposed(layer.weight_hh.value()), overwrite(sums_));
   kernels().gru_cell(gates_.data(), sums_.data(), layer.bias_hn.value().data(), h.data(), h.rows(), h.cols(),
@@ -79,7 +79,7 @@ TokenStepper::TokenStepper(const Embedding& embedding, const RecurrentLayer& rec
           embedding.config.dim, decoder.config.in, recurrent.input(), recurrent.output());
 }
 
-std::span<const real> TokenStepper::operator()(int32_t token) {
+std::span<const real> TokenStepper::operator()(int32_t token) & {
   require(token >= 0 && token < embedding_.config.vocab, "stepper: no token {} in a vocabulary of {}", token,
           embedding_.config.vocab);
   decoder_.compute(layers(embedding_.weight.value().slice(token, token + 1)), out_);

@@ -29,7 +29,8 @@ class Stepper {
   // One step: x [batch, input] -> y [batch, output], valid until the next step.
   Tensor operator()(const Tensor& x);
 
-  const RecurrentState& state() const { return state_; }  // h, c [layers, batch, hidden]; of a Gru h alone
+  const RecurrentState& state() const& { return state_; }  // h, c [layers, batch, hidden]; of a Gru h alone
+  RecurrentState state() const&& { return state_; }
   void set_state(const RecurrentVars& state) { state_ = state; }
   void reset() { state_.reset(); }
 
@@ -50,7 +51,8 @@ class TokenStepper {
   TokenStepper(const Embedding& embedding, const RecurrentLayer& layers, const Dense& decoder);
 
   // One token in [0, vocab) -> the decoder's values for the next one [out], valid until the next step.
-  std::span<const real> operator()(int32_t token);
+  std::span<const real> operator()(int32_t token) &;
+  std::span<const real> operator()(int32_t token) && = delete;
 
   Stepper layers;
 

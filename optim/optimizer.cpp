@@ -50,7 +50,8 @@ void check_finite(const ParameterSet& params, double norm) {
   if (std::isfinite(norm)) return;
   for (const auto& p : params.all()) {
     if (p->frozen || !p->node.gradient.written()) continue;
-    if (!std::isfinite(kernels().sum_of_squares(params.gradients().data() + p->offset, p->size())))
+    if (!std::isfinite(
+            kernels().sum_of_squares(params.contributed_gradients().data() + p->offset, p->size())))
       throw Diverged(fmt::format("step {}: the gradient of '{}' is not finite", params.step(), p->name));
   }
   throw Diverged(fmt::format("step {}: the gradient's norm is not finite", params.step()));
@@ -64,7 +65,7 @@ void check_fraction(const char* name, double value) {
 }  // namespace
 
 double grad_norm(const ParameterSet& params) {
-  const real* g = params.gradients().data();
+  const real* g = params.contributed_gradients().data();
   double sum = 0;
   for_each_contribution(params, false, [&](int64_t begin, int64_t size, double) {
     sum += kernels().sum_of_squares(g + begin, size);
@@ -79,8 +80,9 @@ double clip_grad_norm(ParameterSet& params, double max_norm) {
   const double norm = grad_norm(params);
   check_finite(params, norm);
   const double factor = clip_factor(norm, max_norm);
-  real* g = params.gradients().data();
   if (factor < 1) {
+    Tensor slab = params.contributed_gradients();
+    real* const g = slab.data();
     for_each_contribution(params, false, [&](int64_t begin, int64_t size, double) {
       kernels().affine(g + begin, static_cast<real>(factor), 0, g + begin, size, false);
     });
@@ -156,7 +158,7 @@ void Optimizer::order_window() {
 }
 
 void Optimizer::enqueue_step() {
-  const real* g = parameters().gradients().data();
+  const real* g = parameters().contributed_gradients().data();
   for_each_contribution(params_, false, [&](int64_t begin, int64_t size, double) {
     kernels().add_squares(g + begin, size, step_values());
   });
@@ -198,6 +200,12 @@ const std::vector<Optimizer::Range>& Optimizer::complete_ranges() {
   return ranges_;
 }
 
+Optimizer::StepFacts Optimizer::step_facts() const {
+  StepValues values;
+  copy_to_host(&values, step_values(), sizeof values);
+  return {values.outcome.go != 0, values.outcome.scale, values.orders.learning_rate};
+}
+
 Tensor& Optimizer::slab(Tensor& tensor) const {
   if (!tensor.defined()) tensor = Tensor::zeros(parameters().values().shape());
   return tensor;
@@ -219,8 +227,8 @@ void Sgd::order(StepOrders& orders) {
 
 void Sgd::update() {
   SgdUpdate u{.momentum = static_cast<real>(momentum_), .weight_decay = 0, .nesterov = nesterov_};
-  real* const p = params_.values().data();
-  const real* const g = params_.gradients().data();
+  real* const p = params_.changed_values().data();
+  const real* const g = params_.contributed_gradients().data();
   if (momentum_ == 0 && weight_decay_ == 0) {
     for_each_contribution(params_, true, [&](int64_t begin, int64_t size, double rate) {
       u.rate = rate;
@@ -310,8 +318,8 @@ void Adam::update() {
                .eps = static_cast<real>(eps_),
                .weight_decay = 0,
                .decoupled = decoupled_};
-  real* const p = params_.values().data();
-  const real* const g = params_.gradients().data();
+  real* const p = params_.changed_values().data();
+  const real* const g = params_.contributed_gradients().data();
   real* const m = slab(m_).data();
   real* const v = slab(v_).data();
   for (const Range& range : complete_ranges()) {

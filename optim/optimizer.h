@@ -133,6 +133,18 @@ class Optimizer {
   virtual int64_t group_of(size_t) const { return 0; }  // of a parameter, by its place
   // A slab for moments: `tensor`, which gets its memory now if it has none, zero at first.
   Tensor& slab(Tensor& tensor) const;
+  // For an update() of one's own that computes on the host: the present step, once it is decided. On a GPU this waits.
+  //   const StepFacts step = step_facts();
+  //   if (!step.go) return;
+  //   const auto ranges = complete_ranges();
+  //   const auto w = params_.changed_values().on_host(Access::change);
+  //   const auto g = params_.contributed_gradients().on_host();      // each times step.scale
+  struct StepFacts {
+    bool go;               // the weights are to change
+    double scale;          // of the gradients: the factor, and clipping
+    double learning_rate;  // with the step's rate_factor; a Range has one more
+  };
+  StepFacts step_facts() const;
 
   mutable ParameterSet params_;  // shared with the model's
   double learning_rate_, weight_decay_;

@@ -159,8 +159,9 @@ TEST_CASE("from its state an optimizer goes on with the same bits") {
       for (const auto& c : optimizer->state().counters) *c.value = counters.at(std::string(c.name));
       const OptimizerState state = optimizer->state();
       CHECK(state.slabs.size() + 1 == slabs.size());
-      for (const auto& s : state.slabs) std::ranges::copy(slabs.at(std::string(s.name)), s.values.data());
-      std::ranges::copy(slabs.at(""), resumed.params.values().data());
+      for (const auto& s : state.slabs)
+        std::ranges::copy(slabs.at(std::string(s.name)), Tensor(s.values).data());
+      std::ranges::copy(slabs.at(""), Tensor(resumed.params.values()).data());
       train(resumed, *optimizer, saved_after, 10);
       CHECK(same_bits(resumed.params.values(), whole.params.values()));
       CHECK((optimizer->averages() == nullptr) == (untouched->averages() == nullptr));

@@ -57,7 +57,7 @@ TEST_CASE("a checkpoint gives everything back in its bits, and its weights have 
     TrainingTask task = tiny.task();
     task.validate = [&] { return 1.0 / 3; };
     trainer.run(task);
-    tiny.params.values().data()[3] = -0.0f;  // of two zeros the one that a sum would lose
+    Tensor(tiny.params.values()).data()[3] = -0.0f;  // of two zeros the one that a sum would lose
     if (rule == Setup::Rule::adam)
       *tiny.optimizer->state().counters.back().value = 7;  // steps that one missed
     write_checkpoint(folder / "again.safetensors", *tiny.optimizer, trainer.state(), task.carried);
@@ -411,7 +411,7 @@ TEST_CASE("what is not finite does not reach a checkpoint") {
     TrainerState state;
     read_checkpoint(folder / "last.safetensors", *tiny.optimizer, state, {});
     const bool weights = std::string(name) == "weights";
-    const Tensor slab = weights ? tiny.params.values() : tiny.optimizer->state().slabs[1].values;
+    Tensor slab = weights ? tiny.params.values() : tiny.optimizer->state().slabs[1].values;
     slab.data()[2] = std::numeric_limits<real>::infinity();
     const std::string error =
         error_of([&] { write_checkpoint(folder / "last.safetensors", *tiny.optimizer, state, {}); });

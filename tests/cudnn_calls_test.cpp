@@ -347,7 +347,7 @@ TEST_CASE("planted: calls out of order are refused, and so is what changed in be
 class Arguments {
  public:
   void add(const char* name, const void* bytes, size_t count) {
-    const Tensor device({static_cast<int>(count / sizeof(real) + 1)});
+    Tensor device({static_cast<int>(count / sizeof(real) + 1)});
     std::memcpy(device.data(), bytes, count);
     all_.push_back(
         {name, device, Bytes(static_cast<const char*>(bytes), static_cast<const char*>(bytes) + count)});

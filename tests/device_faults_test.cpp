@@ -67,7 +67,7 @@ TEST_CASE("what cuBLAS is told out of order is found") {
 
 TEST_CASE("cuBLAS takes two operands of one type, and sums in float what has 16 bits") {
   CHECK(on_gpu_in_child([] {
-          const Tensor x = Tensor::zeros({1}), y = Tensor::zeros({1});
+          Tensor x = Tensor::zeros({1}), y = Tensor::zeros({1});
           const auto refused = [&](cudaDataType a, cudaDataType b, cudaDataType c,
                                    cublasComputeType_t compute) {
             const float one = 1, none = 0;

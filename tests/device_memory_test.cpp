@@ -40,7 +40,7 @@ TEST_CASE("what is on its way to the device may be changed at once, however larg
           return result;
         }) == "true true true true true ");
   CHECK(lacks(on_gpu_in_child([] {
-                const Tensor x({2});
+                Tensor x({2});
                 const std::vector<real> numbers(2);
                 gpu::check(cudaMemcpyAsync(x.data(), numbers.data(), 2 * sizeof(real), cudaMemcpyHostToDevice,
                                            gpu::stream()),
@@ -57,7 +57,7 @@ TEST_CASE("tokens that a loop changes in a window are seen once it is renewed") 
           ParameterSet params;
           const Embedding embed(params / "embed", {.vocab = 8, .dim = 2});
           const auto seen = [&](const Window& window) { return embed(window.input).value().to_host(); };
-          const Window window = windows.at(1);
+          Window window = windows.at(1);
           const auto before = seen(window);
           window.input.data()[2] = 0;
           const bool copy = seen(window) == before;

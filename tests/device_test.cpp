@@ -199,7 +199,7 @@ TEST_CASE("under a profile the host waits for each operation, so that its time i
 
 TEST_CASE("a GPU that fails while it computes is named as the reason") {
   const std::string said = on_gpu_in_child([] {
-    const Tensor x = Tensor::zeros({100});
+    Tensor x = Tensor::zeros({100});
     standin::control().calls_until_failure = 2;
     for (int i = 0; i < 5; ++i) kernels().affine(x.data(), 1, 1, x.data(), 100, false);
     return std::string("fine");

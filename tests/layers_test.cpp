@@ -281,7 +281,7 @@ TEST_CASE("cross-entropies of a layer, one for each target, are what the loss ta
     ParameterSet params;
     const Dense layer(params / "out", {.in = 2, .out = classes});
     const Tensor x = random_tensor({rows, 1, 2}, random);
-    const IdTensor target = random_ids({rows, 1}, random, static_cast<uint32_t>(classes));
+    IdTensor target = random_ids({rows, 1}, random, static_cast<uint32_t>(classes));
     target.data()[1] = -1;
     const Tensor losses = softmax_cross_entropies(layer, x, target);
     REQUIRE(losses.shape() == target.shape());

@@ -106,7 +106,7 @@ TEST_CASE("what a library is given in 16 bits is rounded as operands are, and co
     for (size_t i = 0; i < patterns.size(); ++i) patterns[i] = static_cast<uint16_t>(i);
     const Memory memory(n * sizeof(uint16_t)), back(n * sizeof(uint16_t));
     copy_to_device(memory.data(), patterns.data(), n * sizeof(uint16_t));
-    const Tensor wide({n});
+    Tensor wide({n});
     p.widen(memory.data(), wide.data(), n, false);
     p.round(wide.data(), back.data(), n);
     copy_to_host(again.data(), back.data(), n * sizeof(uint16_t));
@@ -128,7 +128,8 @@ TEST_CASE("what a library is given in 16 bits is rounded as operands are, and co
     for (const real x : {real(65'519), real(65'520), real(1e30), real(-1e-30), infinity})
       between.push_back(x);
     const int count = static_cast<int>(between.size());
-    const Tensor x = Tensor::from({count}, between), y = Tensor::full({count}, 2);
+    const Tensor x = Tensor::from({count}, between);
+    Tensor y = Tensor::full({count}, 2);
     const Memory rounded_x(between.size() * sizeof(uint16_t));
     p.round(x.data(), rounded_x.data(), count);
     p.widen(rounded_x.data(), y.data(), count, true);

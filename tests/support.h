@@ -45,8 +45,9 @@ inline double distance(const Tensor& a, const Tensor& b) {
   return result;
 }
 inline bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && std::memcmp(a.on_host().data(), b.on_host().data(),
-                                               static_cast<size_t>(a.size()) * sizeof(real)) == 0;
+  const auto of_a = a.on_host(), of_b = b.on_host();
+  return a.shape() == b.shape() &&
+         std::memcmp(of_a.data(), of_b.data(), static_cast<size_t>(a.size()) * sizeof(real)) == 0;
 }
 
 // Another number of threads while it lives.

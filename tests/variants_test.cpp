@@ -237,7 +237,7 @@ TEST_CASE("a padded batch gives row by row the bits that the rows give alone, wh
                         vh.grad(),     vc.grad(),           params.gradients().clone()};
         };
         const Result all = run(x, h, c, of_y, of_h, of_c, {ids({batch}, lengths), padding});
-        const Tensor sum_of_rows = Tensor::zeros(params.gradients().shape());
+        Tensor sum_of_rows = Tensor::zeros(params.gradients().shape());
         for (int b = 0; b < batch; ++b) {
           const auto part = [&](const Tensor& whole) {  // the row's real steps
             return rows(whole.slice(first(b), first(b) + lengths[static_cast<size_t>(b)]), b, b + 1);
@@ -379,7 +379,7 @@ TEST_CASE("layer norm in the cell does not see a shift or a scale of its product
     const Tensor x = random_tensor({4, 2, 2}, random);
     const auto scaled = [&](real factor) {
       for (const char* name : {"lstm.weight_ih_l0", "lstm.weight_hh_l0"})
-        for (real& v : params.find(name)->leaf_value().span()) v *= factor;
+        for (real& v : params.find(name)->leaf_value().on_host(Access::change)) v *= factor;
       return lstm(x, lstm.zero_state(2)).y.value();
     };
     // of products of variance v, eps takes the part eps/2v: variances are above 1 after the first scaling

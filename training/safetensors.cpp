@@ -274,7 +274,8 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Name
   file.write(&length, sizeof length);
   file.write(text);
   for (const NamedTensor& named : tensors) {
-    file.write(named.tensor.on_host().data(), static_cast<std::size_t>(named.tensor.size()) * real_bytes);
+    const auto elements = named.tensor.on_host();
+    file.write(elements.data(), static_cast<std::size_t>(named.tensor.size()) * real_bytes);
   }
   file.commit();
 }
@@ -319,13 +320,13 @@ void SafetensorsFile::read_header() {
   check_places(path_, entries_, bytes - data_begin_);
 }
 
-const Entry* SafetensorsFile::find(std::string_view name) const {
+const Entry* SafetensorsFile::find(std::string_view name) const& {
   for (const Entry& entry : entries_) {
     if (entry.name == name) return &entry;
   }
   return nullptr;
 }
-const Entry& SafetensorsFile::entry(std::string_view name) const {
+const Entry& SafetensorsFile::entry(std::string_view name) const& {
   const Entry* found = find(name);
   require_input(found, "{}: there is no tensor '{}' in it", path_, name);
   return *found;
@@ -363,12 +364,11 @@ void SafetensorsFile::load_into(std::string_view name, const Tensor& target) con
   require_input(same, "{}: tensor '{}' is {}, the model's is {}", path_, name, found.shape_text(), shape);
 
   uint64_t at = data_begin_ + found.begin;
+  const auto on_host = target.on_host(Access::overwrite);
   if (found.type == native_type)
-    return read_exactly(file_.number(), target.on_host(Access::overwrite).data(), found.end - found.begin, at,
-                        path_);
+    return read_exactly(file_.number(), on_host.data(), found.end - found.begin, at, path_);
   const std::size_t width = bytes_of(found.type);
   std::array<char, 16384> buffer;
-  const auto on_host = target.on_host(Access::overwrite);
   real* out = on_host.data();
   for (std::size_t left = static_cast<std::size_t>(target.size()); left > 0;) {
     const std::size_t some = std::min(left, buffer.size() / width);

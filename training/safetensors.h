@@ -49,11 +49,16 @@ class SafetensorsFile {
   // format, or contradicts itself.
   explicit SafetensorsFile(const std::filesystem::path& path, Links links = Links::followed);
 
-  const std::vector<Entry>& entries() const { return entries_; }  // in the order of the file
-  const Entry* find(std::string_view name) const;                 // nullptr if there is none
-  const Entry& entry(std::string_view name) const;                // throws InputError if there is none
-  const Metadata& metadata() const { return metadata_; }
-  const std::string& path() const { return path_; }
+  const std::vector<Entry>& entries() const& { return entries_; }  // in the order of the file
+  std::vector<Entry> entries() const&& { return entries_; }
+  const Entry* find(std::string_view name) const&;  // nullptr if there is none
+  const Entry* find(std::string_view name) const&& = delete;
+  const Entry& entry(std::string_view name) const&;  // throws InputError if there is none
+  const Entry& entry(std::string_view name) const&& = delete;
+  const Metadata& metadata() const& { return metadata_; }
+  Metadata metadata() const&& { return metadata_; }
+  const std::string& path() const& { return path_; }
+  std::string path() const&& { return path_; }
 
   // The numbers of one tensor; F32, F64, F16 and BF16 are converted. Throws InputError: no such tensor,
   // numbers of another type, more dimensions than a Shape has.

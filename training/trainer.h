@@ -173,9 +173,11 @@ class Trainer {
   }
   bool out_of_patience() const;
 
-  const TrainerState& state() const { return state_; }
+  const TrainerState& state() const& { return state_; }
+  TrainerState state() const&& { return state_; }
   void set_state(const TrainerState& state) { state_ = state; }
-  const std::vector<EpochReport>& epochs() const { return epochs_; }  // that this process completed
+  const std::vector<EpochReport>& epochs() const& { return epochs_; }  // that this process completed
+  std::vector<EpochReport> epochs() const&& { return epochs_; }
   // What resume() left out of a damaged log, a line each.
   std::vector<std::string> damaged_log() const { return log_ ? log_->damaged() : std::vector<std::string>(); }
   int64_t count() const { return state_.all_count; }  // predictions of all complete epochs
@@ -189,7 +191,8 @@ class Trainer {
       return {training - then.training, saving - then.saving, logging - then.logging, count - then.count};
     }
   };
-  const Times& times() const { return times_; }
+  const Times& times() const& { return times_; }
+  Times times() const&& { return times_; }
 
  private:
   void check(

@@ -23,8 +23,9 @@ const std::vector<KnownModule>& known_modules() {
 
 bool same_values(const SafetensorsFile& file, const std::string& a, const std::string& b) {
   const Tensor x = file.load(a), y = file.load(b);
-  return x.shape() == y.shape() && std::memcmp(x.on_host().data(), y.on_host().data(),
-                                               static_cast<size_t>(x.size()) * sizeof(real)) == 0;
+  const auto a_numbers = x.on_host(), b_numbers = y.on_host();
+  return x.shape() == y.shape() &&
+         std::memcmp(a_numbers.data(), b_numbers.data(), static_cast<size_t>(x.size()) * sizeof(real)) == 0;
 }
 
 }  // namespace

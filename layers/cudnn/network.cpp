@@ -80,8 +80,8 @@ class Written {
     place_ = numbers.write(into_.add ? Tensor(x.shape()) : into_.tensor);
   }
   // All of these are undefined, or do nothing, where none is wanted.
-  void* data() const { return place_.data(); }
-  const Tensor& arrived() const {
+  void* data() { return place_.data(); }
+  Tensor& arrived() {
     numbers_.arrived(place_);
     return place_.tensor;
   }
@@ -108,7 +108,7 @@ struct CudnnNetwork::Parts {
   std::vector<CudnnWeights> weights;
   std::optional<CudnnWeightSpace> space;  // once the parameters have memory
   std::vector<std::shared_ptr<const CudnnSizes>>
-      known;          // of windows without lengths; graphs go on using them
+      known;  // of windows without lengths; graphs go on using them
   std::map<int, std::unique_ptr<const gpu::RnnDescriptor>>
       dynamic;  // by batch, for which the dynamic algorithm makes its kernels; graphs go on using them, too
 
@@ -183,9 +183,9 @@ CudnnNetwork::Output CudnnNetwork::operator()(const Var& x, const Var& h0, const
   const CudnnNumbers& numbers = parts->numbers;
   const CudnnTensor x_in = numbers.read(x.value()), h_in = numbers.read(h0.value()),
                     c_in = numbers.read(config.lstm ? c0.value() : Tensor());
-  const CudnnTensor y = numbers.write(Tensor({x.dim(0), x.dim(1), config.directions * config.width})),
-                    h = numbers.write(Tensor(h0.shape())),
-                    c = numbers.write(config.lstm ? Tensor(c0.shape()) : Tensor());
+  CudnnTensor y = numbers.write(Tensor({x.dim(0), x.dim(1), config.directions * config.width})),
+              h = numbers.write(Tensor(h0.shape())),
+              c = numbers.write(config.lstm ? Tensor(c0.shape()) : Tensor());
   const auto [work, reserved] = sizes->of_mode[mode];
   const Memory reserve = reserved ? Memory(reserved) : Memory();
   const void* const weights = space.renewed();
@@ -196,17 +196,18 @@ CudnnNetwork::Output CudnnNetwork::operator()(const Var& x, const Var& h0, const
                       c.data(), space.bytes(), weights, work, gpu::workspace(work), reserved, reserve.data()),
       "cudnnRNNForward");
   products_done.flops += parts->flops(x.dim(0), x.dim(1));
-  for (const CudnnTensor* out : {&y, &h, &c}) numbers.arrived(*out);
+  for (CudnnTensor* out : {&y, &h, &c}) numbers.arrived(*out);
 
   // cuDNN leaves the reserve to one backward pass, and a record runs once.
   const auto back = [=, y_out = y](const Var& y, const Var& h_last, const Var* c_last) {
     const CudnnWeightSpace& space = *parts->space;
+    space.in_place();  // throws if the weights that went forward were written since
     const CudnnNumbers& numbers = parts->numbers;
     const auto [work, reserved] = sizes->of_mode[CUDNN_FWD_MODE_TRAINING];
     const CudnnTensor dy = numbers.read(y.grad()), dh_last = numbers.read(gradient_of(h_last)),
                       dc_last = numbers.read(c_last ? gradient_of(*c_last) : Tensor());
-    const Written dx(numbers, x), dh(numbers, h0), dc(numbers, c_last ? c0 : Var());
-    const CudnnTensor unwanted =
+    Written dx(numbers, x), dh(numbers, h0), dc(numbers, c_last ? c0 : Var());
+    CudnnTensor unwanted =
         dx.data() ? CudnnTensor() : numbers.write(Tensor(x.shape()));  // cuDNN writes it in any case
     check(cudnn().backward_data(cudnn_handle(), rnn, static_cast<const int32_t*>(sizes->lengths.data()),
                                 sizes->y, y_out.data(), dy.data(), sizes->x,
@@ -223,7 +224,7 @@ CudnnNetwork::Output CudnnNetwork::operator()(const Var& x, const Var& h0, const
             "cudnnRNNBackwardWeights");
     });
     products_done.flops += 2 * parts->flops(x.dim(0), x.dim(1));
-    const Tensor& written = dx.arrived();
+    Tensor& written = dx.arrived();
     if (real_steps.defined() && written.defined())  // what cuDNN writes into padding is not said
       kernels().keep_rows(written.data(), real_steps.data(), written.rows(), written.cols(), written.data(),
                           false);

@@ -39,7 +39,7 @@ CudnnTensor CudnnNumbers::write(const Tensor& tensor) const {
   return {tensor, Memory(static_cast<std::size_t>(tensor.size()) * bytes)};
 }
 
-void CudnnNumbers::arrived(const CudnnTensor& written) const {
+void CudnnNumbers::arrived(CudnnTensor& written) const {
   if (written.rounded.data())
     conversion->widen(written.rounded.data(), written.tensor.data(), written.tensor.size(), false);
 }

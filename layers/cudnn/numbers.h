@@ -15,7 +15,8 @@ namespace unroll::inline UNROLL_REAL {
 struct CudnnTensor {
   Tensor tensor;
   Memory rounded = {};  // of 16 bits each, where cuDNN has them so
-  void* data() const { return rounded.data() ? rounded.data() : tensor.data(); }
+  const void* data() const { return rounded.data() ? rounded.data() : tensor.data(); }
+  void* data() { return rounded.data() ? rounded.data() : tensor.data(); }
 };
 
 struct CudnnNumbers {
@@ -30,7 +31,7 @@ struct CudnnNumbers {
   CudnnTensor read(const Tensor& tensor) const;
   // For cuDNN to write; the tensor has what it wrote after arrived().
   CudnnTensor write(const Tensor& tensor) const;
-  void arrived(const CudnnTensor& written) const;
+  void arrived(CudnnTensor& written) const;
 
   // `count` numbers from a tensor's memory to cuDNN's, and back.
   void put(const real* from, void* to, int64_t count) const;

@@ -92,13 +92,14 @@ void CudnnWeightSpace::add(size_t parameter, int first, int count, int offset) {
 namespace {
 
 // Where the space begins if each segment is to lie in it where it lies in `tensors`; nullptr if that cannot be.
-template <class Segments, class TensorOf>
-real* common_start(const Segments& segments, std::size_t bytes, const TensorOf& tensor_of) {
-  real* start = nullptr;
+template <class Segments, class DataOf>
+auto common_start(const Segments& segments, std::size_t bytes, const DataOf& data_of) {
+  using Place = decltype(data_of(size_t{}));
+  Place start = nullptr;
   std::size_t end = 0;
   for (const auto& s : segments) {
-    real* const here = tensor_of(s.parameter).data() + s.first - s.offset;
-    if (start && here != start) return nullptr;
+    const auto here = data_of(s.parameter) + s.first - s.offset;
+    if (start && here != start) return Place(nullptr);
     start = here;
     end = std::max(end, static_cast<std::size_t>(s.offset) + static_cast<std::size_t>(s.count));
   }
@@ -107,9 +108,9 @@ real* common_start(const Segments& segments, std::size_t bytes, const TensorOf& 
 
 }  // namespace
 
-real* CudnnWeightSpace::place() const {
+const real* CudnnWeightSpace::place() const {
   if (numbers_.conversion) return nullptr;
-  return common_start(segments_, bytes_, [&](size_t i) { return parameters_[i].value(); });
+  return common_start(segments_, bytes_, [&](size_t i) { return parameters_[i].value().data(); });
 }
 
 // Tapes are numbered: of two parts of a step the second has the next number.
@@ -139,7 +140,8 @@ CudnnWeightSpace::Gathering CudnnWeightSpace::begin() const {
   Gathering result;
   for (const Var& v : parameters_) result.gradients.push_back(v.wants_grad() ? v.gradient() : Into());
   if (std::ranges::all_of(parameters_, &Var::wants_grad) && in_place())
-    result.space = common_start(segments_, bytes_, [&](size_t i) { return result.gradients[i].tensor; });
+    result.space =
+        common_start(segments_, bytes_, [&](size_t i) { return result.gradients[i].tensor.data(); });
   if (result.space) {
     for (const Into& d : result.gradients)
       if (!d.add) d.tensor.fill(0);

@@ -46,7 +46,7 @@ class CudnnWeightSpace {
     Memory copy = {};                  // none: the gradients themselves are the space
     std::vector<Into> gradients = {};  // by parameter; none where it wants none
   };
-  real* place() const;  // of the weight space in the parameters; nullptr if they are not in place
+  const real* place() const;  // of the weight space in the parameters; nullptr if they are not in place
   Gathering begin() const;
   void finish(const Gathering& from) const;
   void add(size_t parameter, int first, int count, int offset);

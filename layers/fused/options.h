@@ -23,7 +23,7 @@ inline void contribute_rows(const Tensor& d, const Var& x) {
 inline Tensor masked(const Tensor& h, const Tensor& mask) {
   if (!mask.defined()) return h;
   const Profile::Within measured("recurrent: recurrent_dropout");
-  const Tensor result(h.shape());
+  Tensor result(h.shape());
   kernels().binary(Binary::mul, h.data(), h.size(), mask.data(), mask.size(), result.data(), h.size());
   return result;
 }
@@ -32,7 +32,7 @@ inline Tensor masked(const Tensor& h, const Tensor& mask) {
 inline Tensor dropped(const Tensor& w, const RecurrentMasks::Drop& drop) {
   if (drop.rate == 0) return w;
   const Profile::Within measured("recurrent: weight_drop");
-  const Tensor result(w.shape());
+  Tensor result(w.shape());
   kernels().dropout(w.data(), drop.rate, drop.key, w.size(), result.data(), w.size(), false);
   return result;
 }
@@ -88,20 +88,20 @@ struct Carried {
   static constexpr const char* name = "recurrent: zoneout and lengths";
   Tensor u = {}, rest = {};
 
-  void forward(int t, const Tensor& computed, const Tensor& before, const Tensor& state) const {
+  void forward(int t, const Tensor& computed, const Tensor& before, Tensor state) const {
     if (!u.defined()) return;
     const Profile::Within measured(name);
     kernels().blend(u[t].data(), computed.data(), before.data(), state.data(), state.size());
   }
   // d of the state: becomes that of what was computed, and the rest waits for the state before.
-  void split(int t, const Tensor& d) {
+  void split(int t, Tensor& d) {
     if (!u.defined()) return;
     const Profile::Within measured(name);
     rest = d.clone();
     kernels().binary(Binary::mul, d.data(), d.size(), u[t].data(), d.size(), d.data(), d.size());
     kernels().binary(Binary::sub, rest.data(), d.size(), d.data(), d.size(), rest.data(), d.size());
   }
-  void join(const Tensor& d) const {
+  void join(Tensor& d) const {
     if (!u.defined()) return;
     const Profile::Within measured(name);
     kernels().affine(rest.data(), 1, 0, d.data(), d.size(), true);
@@ -132,7 +132,7 @@ struct NormedProduct {
   Into into(const Tensor& gates) const { return {place(gates), !has(gain)}; }
   Into into(const Tensor& gates, int t) const { return {place(gates)[t], !has(gain)}; }
 
-  LstmStep::Norm step(int t) const {
+  LstmStep::Norm step(int t) {
     if (!has(gain)) return {};
     return {.gain = gain.value().data(),
             .bias = has(bias) ? bias.value().data() : nullptr,
@@ -156,7 +156,7 @@ struct NormedState {
     y = Tensor(c), mean = Tensor({c[0], c[1]}), rstd = Tensor(mean.shape());
     dgain = Tensor::zeros({c[1], c[2]}), dbias = Tensor::zeros(dgain.shape());
   }
-  LstmStep::StateNorm step(int t) const {
+  LstmStep::StateNorm step(int t) {
     if (!has(gain)) return {};
     return {.gain = gain.value().data(),
             .bias = bias.value().data(),
