@@ -283,3 +283,19 @@ TEST_CASE("a part without an observed value is refused, and a whole series says 
   CHECK(said.find("filled") == std::string::npos);
   CHECK_MESSAGE(said.find("19 windows, none left out.") != std::string::npos, said);
 }
+
+TEST_CASE("a file that lacks a value of before is another series, though the same number is filled in") {
+  const Folder folder;
+  folder.write("linear.toml", linear_recipe);
+  std::string whole = "value\n";
+  for (int i = 0; i < 100; ++i) whole += fmt::format("{}\n", i / 2 % 7);  // each number twice
+  folder.write("series.csv", whole);
+  const Words csv{"--csv", "series.csv"};
+  REQUIRE(started(Words{"train", "linear.toml", "--out", "run"} + csv, folder.path()).code == 0);
+  const auto resumed = [&] { return started(Words{"resume", "run"} + csv, folder.path()).out; };
+  CHECK(resumed().find("the series is another") == std::string::npos);
+  whole.replace(whole.size() - 2, 1, "NA");  // the last number, which is that of the row before
+  folder.write("series.csv", whole);
+  const std::string said = resumed();
+  CHECK_MESSAGE(said.find("the series is another") != std::string::npos, said);
+}

@@ -160,6 +160,7 @@ Metadata SeriesTraining::metadata() const {
   Metadata metadata = model_metadata(recipe_, data_.facts, model_);
   metadata["engine"] = model_.recurrent() ? name_of(model_.recurrent()->choice().engine) : "none";
   metadata["series"] = fingerprint(std::span(data_.series().values));
+  if (!data_.series().filled.empty()) metadata["series"] += fingerprint(std::span(data_.series().filled));
   if (data_.valid) metadata["valid_rows"] = metadata["series"] + fingerprint(data_.valid->origins());
   return metadata;
 }
