@@ -37,19 +37,25 @@ void for_each_equation(const Series& series, const Part& train, int order, int c
       if (!series.is_filled(row, channel)) use(row);
 }
 
-// Of one channel: y[t] = coefficients[0] + Σ coefficients[k] y[t - k].
+// Of one channel: y[t] = coefficients[0] + Σ coefficients[k] y[t - k]. Fitted to the distances from one of the values: a level
+// far above the spread would look like the column of ones.
 std::vector<double> fit_autoregression(const Series& series, const Part& train, int order, int channel) {
   std::vector<double> x, y;
+  const double level = train.empty() ? 0 : series.at(train.front().begin, channel);
   for_each_equation(series, train, order, channel, [&](int64_t row) {
     x.push_back(1);
-    for (int k = 1; k <= order; ++k) x.push_back(series.at(row - k, channel));
-    y.push_back(series.at(row, channel));
+    for (int k = 1; k <= order; ++k) x.push_back(series.at(row - k, channel) - level);
+    y.push_back(series.at(row, channel) - level);
   });
   require_input(can_fit_autoregression(series, train, order, {&channel, 1}),
                 "baselines: an autoregression of order {} needs {} training rows in a span, not {}{}", order,
                 2 * order + 1, longest_span(train),
                 series.filled.empty() ? "" : "; values that were filled in do not count");
-  return least_squares(x, y, order + 1);
+  std::vector<double> coefficients = least_squares(x, y, order + 1);
+  double moved = level;
+  for (int k = 1; k <= order; ++k) moved -= level * coefficients[static_cast<std::size_t>(k)];
+  coefficients[0] += moved;
+  return coefficients;
 }
 
 }  // namespace

@@ -131,6 +131,14 @@ TEST_CASE("an autoregression finds the process that made a series, and iterates 
                 autoregression(series, {{0, 10, 0}}, 5, targets);
               }),
               {"order 5", "11", "not 10"}) == "");
+
+  // The same on a level far above its spread, which is about 2. Numbers of 1e11 are 1.5e-5 apart, so each is off by half of that,
+  // and ten steps of a process whose roots lie inside the unit circle do not gather a hundred times as much. The mean is off by 1.
+  Values high;
+  for (const double value : values) high.push_back(value + 1e11);
+  const Series raised = make_series({"x"}, high);
+  const Values above = forecast_of(autoregression(raised, {{0, 40, 0}}, 2, targets), raised, 50, 10);
+  for (std::size_t h = 0; h < 10; ++h) CHECK(std::abs(above[h] - 1e11 - values[50 + h]) < 1e-3);
 }
 
 TEST_CASE("pure noise is not forecast better than its variance, unless a channel knows the future") {
