@@ -61,7 +61,7 @@ TEST_CASE("TOML is read to its bound in depth and in length, and one beyond is a
         "'''\n" + deep + "'''''", "1 # " + deep, "\"\\\\\" # " + deep})
     CHECK(parse_toml("a = " + quoted + "\nb.c = 2\n", "x.toml").size() == 2);
   // But what follows them is.
-  for (const std::string& before : {"\"\\\\\"", "'\\'", "\"\"\"x\"\"\"\"\"", "''''''"})
+  for (const std::string before : {"\"\\\\\"", "'\\'", "\"\"\"x\"\"\"\"\"", "''''''"})
     CHECK(input_error_of([&] {
             parse_toml("a = " + before + "\nb = " + repeated("[", 33), "x.toml");
           }).find("x.toml:2: ") == 0);

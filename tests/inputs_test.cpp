@@ -98,7 +98,7 @@ TEST_CASE("a path that cannot be written is the user's to mend: exit code 2") {
     const Folder folder;
     write_inputs(subject, folder);
     const std::string long_name(300, 'x');
-    for (const std::string& out : {"tiny.toml/run", "/proc/run", long_name.c_str()}) {
+    for (const std::string out : {"tiny.toml/run", "/proc/run", long_name.c_str()}) {
       const ProgramRun run = ::run(subject, train_tiny(subject) + Words{out}, folder);
       CHECK_MESSAGE(run.code == 2, run.err);
       CHECK(lines_of(run.err).size() == 1);
