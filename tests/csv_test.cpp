@@ -122,7 +122,7 @@ TEST_CASE("a file without values is refused") {
   CHECK(refusal("\n \r\n") == "x.csv: the file is empty");
   CHECK(refusal("\xef\xbb\xbf") == "x.csv: the file is empty");
   CHECK(refusal("a,b\n") == "x.csv: there are no rows below the header");
-  CHECK(lacks(error_of([] { load_series("nowhere.csv"); }), {"nowhere.csv: No such file"}) == "");
+  CHECK(lacks(error_of([] { load_series("nowhere.csv"); }), {"nowhere.csv: there is no such file"}) == "");
 }
 
 TEST_CASE("names must be there, and different") {

@@ -84,7 +84,7 @@ TEST_CASE("a killed training goes on in the same bits, and the cell cannot chang
   check_refused({"resume", "cell", "--set", "model.cell=lstm", "--set", "training.epochs=3"}, folder,
                 {"'model.cell' is \"gru\"", "\"lstm\""});
   check_refused({"resume", "proj", "--set", "model.peepholes=false", "--set", "training.epochs=3"}, folder,
-                {"lstm.peepholes_l0", "not in the model"});
+                {"'model.peepholes' is true", "cannot go on with false"});
 }
 
 TEST_CASE("the file has PyTorch's names where it has the cell, and says for which modules it is") {

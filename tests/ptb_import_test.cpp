@@ -198,7 +198,7 @@ TEST_CASE("what cannot be imported is refused in one line that says why, and not
       {words("empty.txt"), {"empty.txt", "empty"}},
       {words("object.json"), {"object.json", "JSON array"}},
       {words("no-eos.txt"), {"no-eos.txt", "<eos>"}},
-      {words("nowhere.txt"), {"nowhere.txt", "No such file"}},
+      {words("nowhere.txt"), {"nowhere.txt", "there is no such file"}},
       {words("."), {"folder"}},
   };
   const auto before = folder.listing();
