@@ -57,7 +57,7 @@ std::string read_all(const Descriptor& file, const std::string& path, std::size_
   } else if (S_ISFIFO(status.st_mode)) {
     text = first_byte(file.number(), path);
   }
-  // What was opened without waiting is waited for now that somebody writes.
+  // The file was opened without waiting. A read of a pipe waits for its writer.
   fcntl(file.number(), F_SETFL, fcntl(file.number(), F_GETFL) & ~O_NONBLOCK);
   char buffer[1 << 16];
   for (;;) {
