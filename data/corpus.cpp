@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f'; }
 
 // Where the word `<eos>` stands first; npos if nowhere.
 std::size_t find_end(std::string_view line) {
@@ -57,10 +57,7 @@ int64_t for_each_symbol(std::string_view text, Level level, std::string_view ori
     if (level == Level::word && word_begin < part.size()) symbol(part.substr(word_begin), line);
   };
   for (; !text.empty(); ++line) {
-    const std::size_t newline = text.find('\n');
-    std::string_view rest = text.substr(0, newline);
-    text.remove_prefix(newline == text.npos ? text.size() : newline + 1);
-    if (newline != text.npos && rest.ends_with('\r')) rest.remove_suffix(1);
+    auto [rest, has_end] = take_line(text);
     bool has_ended = false;  // by an `<eos>` with nothing but blanks after it
     for (std::size_t end = find_end(rest); end != rest.npos; end = find_end(rest)) {
       add(without_blanks_after(rest.substr(0, end)));
@@ -70,7 +67,7 @@ int64_t for_each_symbol(std::string_view text, Level level, std::string_view ori
       ++written_ends;
     }
     add(rest);
-    if (newline != text.npos && !has_ended) symbol(Vocabulary::end_of_sentence, line);
+    if (has_end && !has_ended) symbol(Vocabulary::end_of_sentence, line);
   }
   return written_ends;
 }
@@ -120,22 +117,32 @@ Corpus load(const fs::path& directory, FileOf file_of, Level level) {
   return corpus;
 }
 
-void require_folder(const fs::path& directory) {
+// Throws where a file is missing and the folder has the one that another data.corpus reads.
+void require_not_other(const fs::path& missing, const fs::path& other, const char* corpus) {
   std::error_code error;
-  const bool is_folder = fs::is_directory(directory, error);  // before its error is looked at
-  require_input(is_folder, "{}: there is no such folder of text{}", directory.string(),
-                error && error != std::errc::no_such_file_or_directory ? ": " + error.message() : "");
+  require_input(fs::exists(missing, error) || !fs::exists(other, error),
+                "{}: there is no such file; beside it is {}, which data.corpus = \"{}\" reads",
+                missing.string(), other.filename().string(), corpus);
 }
 
 void require_ptb(const fs::path& directory, std::initializer_list<Split> splits) {
   for (const Split split : splits) {
     const fs::path path = ptb_file(directory, split);
+    require_not_other(path, text_file(directory, split), "text");
     std::error_code error;
     require_input(
         fs::exists(path, error),
         "{}: the Penn Treebank is not there; fetch it with data/get-ptb.sh, or name its folder with --data",
         path.string());
   }
+}
+
+void require_text(const fs::path& directory, Split split) {
+  std::error_code error;
+  const bool is_folder = fs::is_directory(directory, error);  // before its error is looked at
+  require_input(is_folder, "{}: there is no such folder of text{}", directory.string(),
+                error && error != std::errc::no_such_file_or_directory ? ": " + error.message() : "");
+  require_not_other(text_file(directory, split), ptb_file(directory, split), "ptb");
 }
 
 }  // namespace
@@ -162,7 +169,7 @@ Corpus load_ptb(const fs::path& directory, Level level) {
 }
 
 Corpus load_text(const fs::path& directory, Level level) {
-  require_folder(directory);
+  require_text(directory, Split::train);
   return load(directory, text_file, level);
 }
 
@@ -174,8 +181,23 @@ std::vector<int32_t> load_ptb_split(const fs::path& directory, Split split, cons
 
 std::vector<int32_t> load_text_split(const fs::path& directory, Split split, const Vocabulary& vocabulary,
                                      Level level, Reading* reading) {
-  require_folder(directory);
+  require_text(directory, split);
   return load_split(text_file(directory, split), vocabulary, level, reading);
+}
+
+void check_words(const Vocabulary& vocabulary, Level level, std::string_view origin) {
+  for (int32_t id = 0; id < vocabulary.size(); ++id) {
+    const std::string& word = vocabulary.word(id);
+    const bool is_whole =
+        level == Level::character
+            ? code_point_size(word) == word.size() || (word.starts_with('<') && word.ends_with('>'))
+            : std::ranges::none_of(word, [](char c) { return is_blank(c) || c == '\n' || c == '\r'; });
+    require_input(
+        is_whole, "{}: word {} is '{}': {}", origin, id + 1, one_line(word),
+        level == Level::character
+            ? "data.level = \"char\" has characters, and no words but those in angle brackets such as <unk>"
+            : "no word of a text has a blank in it; there must be words alone, without counts");
+  }
 }
 
 std::vector<int32_t> encode(std::string_view text, const Vocabulary& vocabulary, Level level,

@@ -2,7 +2,7 @@
 //
 // Words are what white space separates. At character level a symbol is a UTF-8 code point (blanks are symbols
 // too). At both levels every line, an empty one as well, ends with `<eos>`, also the last one where the file
-// lacks its newline; a carriage return before a newline belongs to the line's end. A byte order mark that a
+// lacks its newline. A newline, a carriage return, or the two together end a line. A byte order mark that a
 // file begins with is no part of its text.
 //
 // A word `<eos>` in the text is the end of a line, wherever it stands. Blanks around it and a newline right after it belong to
@@ -62,6 +62,10 @@ std::vector<int32_t> load_ptb_split(const std::filesystem::path& directory, Spli
 std::vector<int32_t> load_text_split(const std::filesystem::path& directory, Split split,
                                      const Vocabulary& vocabulary, Level level = Level::word,
                                      Reading* reading = nullptr);
+
+// InputError, naming the first one, if there are words that no text of this level has: words with blanks in them, or among
+// characters words of several, but for those in angle brackets such as `<unk>`. `origin` begins the message.
+void check_words(const Vocabulary& vocabulary, Level level, std::string_view origin);
 
 // Text as ids, `<eos>` for each end of a line that stands there: a prompt need not end its line. InputError as above,
 // with `origin` in the place of the file's name.

@@ -10,6 +10,7 @@
 #include "data/least_squares.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
+#include "framework/signals.h"
 
 namespace unroll {
 namespace {
@@ -126,6 +127,7 @@ DetectionBaseline threshold_rule(const SeriesWindows& train) {
   const std::vector<int> label = window_labels(train);
   Rule best;
   for (const int channel : train.options().inputs) {
+    stop_if_signalled();
     std::vector<std::pair<double, int>> rows;
     for (std::size_t i = 0; i < label.size(); ++i)
       rows.emplace_back(train.series().at(last_read(train, train.origins()[i]), channel), label[i]);

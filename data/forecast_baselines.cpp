@@ -8,6 +8,7 @@
 #include "data/baselines.h"
 #include "data/least_squares.h"
 #include "framework/check.h"
+#include "framework/signals.h"
 
 namespace unroll {
 namespace {
@@ -137,6 +138,7 @@ std::optional<ForecastScores> score(const ForecastBaseline& baseline, const Seri
   const std::size_t skipped = static_cast<std::size_t>(options.lead - 1);  // not read, and not asked for
   std::vector<double> forecast(skipped + horizon), all(horizon * targets.size());
   for (const int64_t origin : windows.origins()) {
+    stop_if_signalled();
     const int64_t first = origin - static_cast<int64_t>(skipped);
     if (first < baseline.history) return std::nullopt;
     for (std::size_t t = 0; t < targets.size(); ++t) {

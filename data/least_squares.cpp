@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "framework/check.h"
+#include "framework/signals.h"
 
 namespace unroll {
 
@@ -24,6 +25,7 @@ std::vector<double> least_squares(std::span<double> x, std::span<double> y, int 
   std::vector<std::size_t> pivots;
   std::vector<double> v(n), projection(k);
   for (std::size_t j = 0; j < k && pivots.size() < n; ++j) {
+    stop_if_signalled();
     const std::size_t rank = pivots.size();
     const double rest = length(rank, j);
     if (!(rest > 1e-10 * whole[j])) continue;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "framework/check.h"
+#include "framework/signals.h"
 
 namespace unroll {
 namespace {
@@ -67,6 +68,7 @@ NgramModel::NgramModel(int order, std::span<const int32_t> train, int vocabulary
     level.counts.reserve(kept);
     std::array<int64_t, 5> counted = {};
     for (const auto& [key, count] : grams) {
+      stop_if_signalled();
       level.counts.emplace(key, count);
       Context& context = level.contexts[key >> id_bits];
       context.total += count;
@@ -112,8 +114,10 @@ double NgramModel::probability(std::span<const int32_t> history, int32_t word) c
 double NgramModel::perplexity(std::span<const int32_t> tokens) const {
   require_input(!tokens.empty(), "n-gram model: no tokens to score");
   double log_sum = 0;
-  for (std::size_t i = 0; i < tokens.size(); ++i)
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    stop_if_signalled();
     log_sum += std::log(probability(tokens.first(i), tokens[i]));
+  }
   return std::exp(-log_sum / static_cast<double>(tokens.size()));
 }
 

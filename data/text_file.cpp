@@ -107,6 +107,14 @@ std::string read_own_file(const std::filesystem::path& path, std::size_t at_most
   return read_all(open_file(path, Links::refused), path.string(), at_most);
 }
 
+TextLine take_line(std::string_view& text) {
+  const std::size_t end = text.find_first_of("\r\n");
+  const TextLine line{text.substr(0, end), end != text.npos};
+  text.remove_prefix(line.text.size());
+  text.remove_prefix(text.starts_with("\r\n") ? 2 : line.has_end ? 1 : 0);
+  return line;
+}
+
 std::string_view without_byte_order_mark(std::string_view text) {
   constexpr std::string_view mark = "\xEF\xBB\xBF";
   return text.starts_with(mark) ? text.substr(mark.size()) : text;

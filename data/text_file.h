@@ -29,6 +29,14 @@ std::string read_file(const std::filesystem::path& path, std::size_t at_most = m
 // The same of a run's own file: no link, no pipe.
 std::string read_own_file(const std::filesystem::path& path, std::size_t at_most);
 
+// Takes the first line off a text that is not empty. It ends with "\n", "\r\n" or "\r", which are no part of it; the last one
+// may have no end.
+struct TextLine {
+  std::string_view text;
+  bool has_end;
+};
+TextLine take_line(std::string_view& text);
+
 // Without the mark that some editors begin UTF-8 with.
 std::string_view without_byte_order_mark(std::string_view text);
 

@@ -25,6 +25,21 @@ struct Slabs : std::enable_shared_from_this<Slabs> {
   Tensor shown_gradients;      // the same, and knows when a program writes there
   bool gaps_are_zero = false;  // of the gradients
 
+  // Gives each parameter its place. Returns the size of a slab.
+  int64_t lay_out() const {
+    constexpr int64_t alignment = 256 / sizeof(real);
+    int64_t total = 0;
+    for (const auto& p : parameters) {
+      if (!p->joined) total = (total + alignment - 1) / alignment * alignment;
+      p->offset = total;
+      total += p->size();
+    }
+    total = (total + alignment - 1) / alignment * alignment;
+    require_input(total <= INT32_MAX, "{} parameters are more than can be trained: at most {}", total,
+                  INT32_MAX);
+    return total;
+  }
+
   // Of threads that use a model together, one makes its memory, and the others wait until all is drawn.
   std::atomic<bool> ready = false;
   std::mutex first_use;
@@ -33,16 +48,7 @@ struct Slabs : std::enable_shared_from_this<Slabs> {
     require_alive(wanted ? fmt::format("'{}'", wanted->name) : "parameters");
     const std::lock_guard lock(first_use);
     if (ready.load(std::memory_order_relaxed)) return;
-    constexpr int64_t alignment = 256 / sizeof(real);
-    int64_t total = 0;
-    for (auto& p : parameters) {
-      if (!p->joined) total = (total + alignment - 1) / alignment * alignment;
-      p->offset = total;
-      total += p->size();
-    }
-    total = (total + alignment - 1) / alignment * alignment;
-    require_input(total <= INT32_MAX, "{} parameters are more than can be trained: at most {}", total,
-                  INT32_MAX);
+    const int64_t total = lay_out();
     try {
       Tensor zeros = Tensor::zeros({static_cast<int>(total)});
       shown_gradients = Tensor(zeros.shape());
@@ -263,6 +269,10 @@ int64_t ParameterSet::count() const {
   int64_t sum = 0;
   for (const auto& p : all()) sum += p->size();
   return sum;
+}
+
+void ParameterSet::check_count() const {
+  if (!slabs().ready) (void)slabs().lay_out();
 }
 
 void ParameterSet::initialize(const Init& init) {

@@ -93,6 +93,8 @@ class ParameterSet {
   std::vector<Parameter*> under(std::string_view path) const&;
   std::vector<Parameter*> under(std::string_view path) const&& = delete;
   int64_t count() const;  // numbers in all parameters, padding not counted
+  // Throws InputError if these are more numbers than values() can hold. Takes no memory for them.
+  void check_count() const;
 
   // Draws first values of every parameter anew from one distribution; offsets stay.
   void initialize(const Init& init);

@@ -3,8 +3,11 @@
 #include "data/baselines.h"
 
 #include <cmath>
+#include <csignal>
 
 #include "data/least_squares.h"
+#include "data/ngram.h"
+#include "framework/signals.h"
 #include "tests/support.h"
 
 using namespace unroll;
@@ -289,4 +292,20 @@ TEST_CASE("logistic regression is at the minimum of its loss, also where classes
   // that.
   CHECK(std::abs(error_sum) < 1e-4);
   for (std::size_t i = 0; i < 2; ++i) CHECK(std::abs(gradient[i] - weight[i]) < 1e-4);
+}
+
+TEST_CASE("a signal ends every baseline, whose data may be large") {
+  const Series series = labelled(50);
+  const SeriesWindows rows(series, unscaled(series), {{0, 50, 0}}, "train", {.window = 1, .lead = 0});
+  const SeriesWindows ahead(series, unscaled(series), {{0, 50, 0}}, "train", {.window = 2, .targets = {0}});
+  const std::vector<int32_t> text = {0, 1, 2, 0, 1, 2};
+  const NgramModel counted(3, text, 3, 2);
+  const SignalGuard guard;
+  std::raise(SIGTERM);
+  CHECK_THROWS_AS(NgramModel(3, text, 3, 2), Interrupted);
+  CHECK_THROWS_AS((void)counted.perplexity(text), Interrupted);
+  CHECK_THROWS_AS((void)autoregression(series, whole_series(series), 3, std::vector{0}), Interrupted);
+  CHECK_THROWS_AS((void)score(last_value(), ahead), Interrupted);
+  CHECK_THROWS_AS((void)threshold_rule(rows), Interrupted);
+  CHECK_THROWS_AS((void)logistic_regression(rows), Interrupted);
 }

@@ -7,11 +7,11 @@
 
 #include <sys/resource.h>
 
+#include "framework/signals.h"
 #include "tests/program.h"
 #include "tests/run_outcome.h"
 #include "tests/support.h"
 #include "tests/tiny_training.h"
-#include "training/signals.h"
 #include "training/state_dict.h"
 
 using namespace unroll;
@@ -186,6 +186,43 @@ TEST_CASE("a signal ends the run after a step, or a validation in its midst, and
   CHECK(go(parts, -1, -1) == 0);
   for (const char* name : {"last.safetensors", "best.safetensors"})
     CHECK(read_text(whole / name) == read_text(parts / name));
+  CHECK(timeless_log(whole.path()) == timeless_log(parts.path()));
+}
+
+TEST_CASE(
+    "a signal ends a step of several windows between two of them, and what follows an epoch in its midst") {
+  const Folder whole, parts;
+  const auto go = [&](const Folder& folder, int64_t signal_at, int signal_after) {
+    TinyTraining tiny({});
+    TrainerOptions of_steps = options(folder);
+    of_steps.accumulate = 10;
+    Trainer trainer(*tiny.optimizer, of_steps);
+    TrainingTask task = tiny.task();
+    int64_t last = -1;
+    task.loss = [&, loss = task.loss](int64_t window) {
+      last = trainer.state().epoch * 25 + window;
+      if (last == signal_at) std::raise(SIGTERM);
+      return loss(window);
+    };
+    task.after_epoch = [&](const EpochReport& epoch) {
+      if (epoch.epoch == signal_after) std::raise(SIGTERM);
+      stop_if_signalled();
+    };
+    const SignalGuard guard;
+    trainer.resume(task);
+    try {
+      trainer.run(task);
+    } catch (const Interrupted& interrupted) { CHECK(interrupted.signal == SIGTERM); }
+    return last;
+  };
+  CHECK(go(whole, -1, -1) == 49);
+  CHECK(go(parts, 13, -1) == 13);  // in the second step
+  CHECK(SafetensorsFile(parts / "last.safetensors").metadata().at("training").find("\"step\":1,") !=
+        std::string::npos);
+  CHECK(go(parts, -1, 1) == 24);
+  CHECK(go(parts, 25, -1) == 25);
+  CHECK(go(parts, -1, 2) == 49);
+  CHECK(read_text(whole / "last.safetensors") == read_text(parts / "last.safetensors"));
   CHECK(timeless_log(whole.path()) == timeless_log(parts.path()));
 }
 

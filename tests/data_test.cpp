@@ -179,7 +179,7 @@ TEST_CASE("a missing Penn Treebank names the command that fetches it") {
   CHECK(lacks(input_error_of([&] { load_ptb(folder.path() / "ptb"); }),
               {"ptb.train.txt", "data/get-ptb.sh", "--data"}) == "");
   write_splits(folder, "a\n", "a\n", "a\n");  // another corpus does not take its place
-  CHECK(lacks(input_error_of([&] { load_ptb(folder.path()); }), {"ptb.train.txt", "data/get-ptb.sh"}) == "");
+  CHECK(lacks(input_error_of([&] { load_ptb(folder.path()); }), {"ptb.train.txt", "train.txt, which"}) == "");
   const Vocabulary vocabulary(Words{"a", "<eos>"});
   CHECK(lacks(input_error_of([&] { load_ptb_split(folder.path(), Split::test, vocabulary); }),
               {"ptb.test.txt"}) == "");

@@ -125,6 +125,28 @@ TEST_CASE("SIGINT, SIGTERM and SIGHUP: a checkpoint, how to resume, 130, 143 and
   std::signal(SIGHUP, before);
 }
 
+TEST_CASE("a signal ends the sample that a model writes after an epoch, and the run goes on from there") {
+  const Subject& subject = subjects[0];
+  REQUIRE(subject.program == "ptb");
+  const Folder folder;
+  write_inputs(subject, folder);
+  const Words train = train_tiny(subject) + Words{"run",
+                                                  "--set",
+                                                  "training.save_every_steps=0",
+                                                  "--set",
+                                                  "training.sample_every_epochs=1",
+                                                  "--set",
+                                                  "training.sample_words=20000000"};
+  const int code = run_with_signal(subject, train, folder, SIGTERM,
+                                   [&] { return fs::exists(folder / "run/last.safetensors"); });
+  CHECK(code == 143);
+  CHECK(read_text(folder / "out").find("ptb resume run") != std::string::npos);
+  const ProgramRun resumed =
+      run(subject, {"resume", "run", "--set", "training.sample_every_epochs=0"}, folder);
+  CHECK_MESSAGE(resumed.code == 0, resumed.err);
+  CHECK(read_text(folder / "run/best.safetensors").size() > 1000);
+}
+
 TEST_CASE("a SIGHUP that is ignored stays ignored, and output that nobody reads ends no training") {
   for (const Subject& subject : subjects) {
     CAPTURE(subject.program);

@@ -135,7 +135,10 @@ TEST_CASE("what cannot be imported is refused in one line that says why, and not
   folder.write("empty.txt", "");
   folder.write("object.json", R"({"the": 0})");
   folder.write("pickle.pt", std::string("PK\x03\x04", 4) + "and so on, as torch.save() writes it");
-  std::string other = read_text(fixture / "vocabulary.txt");
+  std::string counted, whole = read_text(fixture / "vocabulary.txt");
+  for (const std::string& word : lines_of(whole)) counted += word + " 17\n";
+  folder.write("counted.txt", counted);
+  std::string other = whole;
   folder.write("no-eos.txt", other.replace(other.find("<eos>"), 5, "</s>"));
 
   // A file of the fixture's tensors after a change.
@@ -194,6 +197,9 @@ TEST_CASE("what cannot be imported is refused in one line that says why, and not
       {words("short.txt"), {"short.txt has 3 words", "good.safetensors has 17 rows"}},
       {words("gap.txt"), {"gap.txt:2", "empty line"}},
       {words("twice.txt"), {"twice.txt:3", "'the'", "line 1"}},
+      {words("counted.txt"), {"counted.txt: word 1 is 'the 17'", "no word of a text has a blank in it"}},
+      {file("good") + Words{"--set", "data.level=char"},
+       {"vocabulary.txt: word 1 is 'the'", "data.level = \"char\" has characters"}},
       {words("binary.txt"), {"binary.txt:2", "UTF-8"}},
       {words("empty.txt"), {"empty.txt", "empty"}},
       {words("object.json"), {"object.json", "JSON array"}},

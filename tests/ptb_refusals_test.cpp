@@ -3,6 +3,7 @@
 
 #include "tests/ptb.h"
 #include "tests/support.h"
+#include "tests/torch_files.h"
 #include "training/safetensors.h"
 
 using namespace unroll;
@@ -28,6 +29,7 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
   fs::remove(folder / "lacking/test.txt");
   write_text(folder, "binary");
   folder.write("binary/train.txt", std::string("the cat\nsat \xff\xfe on\n"));
+  folder.write("treebank/ptb.train.txt", "the cat\n");
   write_text(folder, "short");
   folder.write("short/train.txt", "a b c\n");
   folder.write("short/valid.txt", "a\n");
@@ -90,8 +92,8 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
       {train + Words{"--dry-run", "--overfit-one-batch"}, {"--dry-run", "--overfit-one-batch"}},
       {{"evaluate", "whole.safetensors", "--split", "dev"}, {"dev", "valid"}},
       {{"evaluate", "whole.safetensors", "--batch", "0"}, {"--batch"}},
-      {{"evaluate", "whole.safetensors", "--batch", "1000000"}, {"--batch 1000000", "test split"}},
-      {{"generate", "whole.safetensors", "--temperature", "0"}, {"--temperature"}},
+      {{"generate", "whole.safetensors", "--temperature", "0"}, {"--temperature 0 must be a number above 0"}},
+      {{"generate", "whole.safetensors", "--temperature", "inf"}, {"--temperature inf must be"}},
       {{"generate", "whole.safetensors", "--words=-1"}, {"--words"}},
       {{"generate", "whole.safetensors", "--top-k=-1"}, {"--top-k"}},
       {{"generate", "whole.safetensors", "--words", "1e3"}, {"--words '1e3': a whole number is expected"}},
@@ -100,6 +102,8 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
       {{"generate", "whole.safetensors", "--prompt", "the xylophone"}, {"--prompt", "xylophone"}},
       // recipes
       {{"train", "dmo"}, {"dmo", "demo"}},
+      {{"explain", "tiny.toml", "--set", "model.hidden=30000", "--set", "model.layers=3"},
+       {"parameters are more than can be trained"}},
       {train + Words{"--set", "model.hidden=30000", "--set", "model.layers=3"},
        {"parameters are more than can be trained"}},
       {{"train", "airline"}, {"recipe 'airline' is one of timeseries, not of ptb"}},
@@ -167,6 +171,13 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
       {text + Words{"lacking"}, {"lacking/test.txt"}},
       {text + Words{"binary"}, {"binary/train.txt:2", "UTF-8"}},
       {text + Words{"short"}, {"data.batch = 10", "4 tokens"}},
+      {{"explain", "tiny.toml", "--set", "data.corpus=text", "--data", "short"},
+       {"data.batch = 10", "4 tokens"}},
+      {{"train", "ptb-small", "--data", "lacking"},
+       {"lacking/ptb.train.txt: there is no such file", "train.txt, which data.corpus = \"text\" reads"}},
+      {{"import", "foreign.safetensors", "--data", "lacking", "--out", "x"}, {"foreign.safetensors"}},
+      {text + Words{"treebank"},
+       {"treebank/train.txt: there is no such file", "ptb.train.txt, which data.corpus = \"ptb\" reads"}},
       {train + Words{"--set", "data.batch=2000000000"}, {"data.batch = 2000000000", "tokens to train on"}},
       // weights
       {{"evaluate", "gone.safetensors"}, {"gone.safetensors"}},
@@ -197,6 +208,49 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
     CHECK_MESSAGE(missing.empty(), command, missing);
   }
   CHECK(folder.listing() == before);
+}
+
+TEST_CASE("a decoder that contradicts model.tied in its file's recipe is refused by all who read the file") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  const Words train = {"train", "tiny.toml", "--set", "model.embedding=16", "--out"};
+  ptb_out(train + Words{"tied", "--set", "model.tied=true"}, folder.path());
+  ptb_out(train + Words{"untied"}, folder.path());
+  const auto changed = [&](const std::string& run, const std::string& was, const std::string& is,
+                           real difference) {
+    const fs::path path = folder / run / "last.safetensors";
+    TensorsByName tensors = tensors_of(path);
+    Metadata metadata = SafetensorsFile(path).metadata();
+    std::string& recipe = metadata["recipe"];
+    recipe.replace(recipe.find(was), was.size(), is);
+    if (run == "tied") tensors["decoder.weight"] = tensors["embedding.weight"].clone();
+    tensors["decoder.weight"].data()[7] += difference;
+    write_tensors(path, tensors, metadata);
+  };
+  const auto refused = [&](const Words& words, const std::string& message) {
+    const ProgramRun run = ptb(words, folder.path());
+    CHECK_MESSAGE(run.code == 2, run.err);
+    CHECK_MESSAGE(run.err.find(message) != std::string::npos, run.err);
+  };
+  const std::string yes = "tied = true", no = "tied = false";
+  const std::string
+      differs =
+          "last.safetensors: 'decoder.weight' is not 'embedding.weight', and the recipe in it has "
+          "model.tied = true",
+      repeats =
+          "last.safetensors: 'decoder.weight' repeats 'embedding.weight', and the recipe in it has "
+          "model.tied = false";
+  changed("tied", yes, yes, 0);
+  CHECK(ptb({"evaluate", "tied/last.safetensors"}, folder.path()).code == 0);
+  changed("tied", yes, yes, 0.5f);
+  changed("untied", no, yes, 0);
+  for (const char* command : {"evaluate", "generate"}) {
+    refused({command, "tied/last.safetensors"}, differs);
+    refused({command, "untied/last.safetensors"}, differs);
+  }
+  refused({"resume", "tied", "--set", "training.epochs=2"}, differs);
+  changed("tied", yes, no, 0);
+  refused({"evaluate", "tied/last.safetensors"}, repeats);
 }
 
 TEST_CASE("what fails while running: exit code 1 and one line") {

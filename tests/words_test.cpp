@@ -38,6 +38,9 @@ TEST_CASE("every spelling of a text has the same tokens") {
   for (const Spelling& s : {Spelling{"the cat sat\na dog\n\nthe cat\n", 0},
                             {"the cat sat\na dog\n\nthe cat", 0},
                             {"the cat sat\r\na dog\r\n\r\nthe cat\r\n", 0},
+                            {"the cat sat\ra dog\r\rthe cat\r", 0},
+                            {"the cat sat\na dog\r\n\rthe cat\r", 0},
+                            {"the cat sat <eos>\ra dog <eos>\r<eos>\rthe cat <eos>\r", 4},
                             {"\xEF\xBB\xBFthe cat sat\na dog\n\nthe cat\n", 0},
                             {"  the\tcat   sat \n\ta  dog\n \t\nthe cat \n", 0},
                             {"the cat sat <eos>\na dog <eos>\n<eos>\nthe cat <eos>\n", 4},
@@ -62,6 +65,7 @@ TEST_CASE("every spelling of a text has the same tokens") {
   // As characters blanks count, but those around a written end: a=0 ' '=1 b=2 <eos>=3 c=4.
   for (const Spelling& s : {Spelling{"a b\nc\n\n", 0},
                             {"a b\r\nc\r\n\r\n", 0},
+                            {"a b\rc\r\r", 0},
                             {"a b <eos>\nc <eos>\n<eos>\n", 3},
                             {"a b <eos> c <eos> <eos>", 3},
                             {"\xEF\xBB\xBF"
@@ -171,4 +175,40 @@ TEST_CASE("how many words of a text are unknown is said by all who score it") {
                              "data.limit=5", "--set", "data.batch=2", "--out", "cut"},
                             folder.path());
   CHECK(cut["unknown_test_tokens"] == 2);
+}
+
+TEST_CASE(
+    "how many tokens of a text count, and in how many streams they are scored, is said by all who score it") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  write_text(folder, "text");  // the valid and the test text have 20 lines of 7.5 tokens
+  const Words train = {"train", "tiny.toml",        "--data", "text",
+                       "--set", "data.corpus=text", "--set",  "data.eval_batch=60"};
+  const std::string streams = "the test text has 50 tokens, and is scored in as many streams, not in 60",
+                    limit = "data.limit = 50: the first 50 of the test text's 150 tokens are used";
+  const std::string out = ptb_out(train + Words{"--set", "data.limit=50", "--out", "cut"}, folder.path());
+  CHECK_MESSAGE(has(out, "note    data.limit = 50: the first 50 of the train text's 1,500 tokens are used\n"),
+                out);
+  for (const std::string& note : {limit, streams}) CHECK_MESSAGE(has(out, "note    " + note + "\n"), out);
+  CHECK_MESSAGE(has(out, "50 of 150 tokens scored"), out);
+  const std::string again = ptb_out({"evaluate", "cut/last.safetensors", "--data", "text"}, folder.path());
+  CHECK_MESSAGE(has(again, ", 50 tokens of 150\n"), again);
+  for (const std::string& note : {limit, streams}) CHECK_MESSAGE(has(again, "note: " + note + "\n"), again);
+  // One rule for the recipe and the option: the streams are the tokens where there are fewer tokens.
+  ptb_out(train + Words{"--out", "whole"}, folder.path());
+  const auto scored = [&](const char* batch) {
+    return ptb_out({"evaluate", "whole/last.safetensors", "--data", "text", "--batch", batch}, folder.path());
+  };
+  CHECK(!has(scored("150"), "note"));
+  CHECK(lines_of(scored("1000000"))[0] == lines_of(scored("150"))[0]);
+  CHECK(has(scored("1000000"),
+            "the test text has 150 tokens, and is scored in as many streams, not in 1000000"));
+  CHECK(!has(ptb_out({"evaluate", "whole/last.safetensors", "--data", "text"}, folder.path()), "note"));
+
+  // The built-in grammar makes whole sentences, at least data.limit tokens of them.
+  ptb_out({"train", "tiny.toml", "--set", "data.limit=19000", "--out", "grammar"}, folder.path());
+  const std::string of_grammar =
+      ptb_out({"evaluate", "grammar/last.safetensors", "--split", "train"}, folder.path());
+  CHECK_MESSAGE(has(of_grammar, "19011 tokens of 20000, "), of_grammar);
+  CHECK_MESSAGE(has(of_grammar, "data.limit = 19000: the first 19,0"), of_grammar);
 }

@@ -1,6 +1,7 @@
 #include "training/state_dict.h"
 
 #include <cmath>
+#include <cstring>
 #include <set>
 #include <string_view>
 
@@ -76,6 +77,13 @@ void load_finite_into(const SafetensorsFile& file, const std::string& name, cons
   file.load_into(name, into);
   require_input(std::isfinite(kernels().sum_of_squares(into.data(), into.size())),
                 "{}: '{}' {} has numbers that are not finite", file.path(), one_line(name), into.shape());
+}
+
+bool same_bits(const SafetensorsFile& file, const std::string& a, const std::string& b) {
+  if (file.entry(a).shape != file.entry(b).shape) return false;
+  const Tensor x = file.load(a), y = file.load(b);
+  const auto of_x = x.on_host(), of_y = y.on_host();
+  return std::memcmp(of_x.data(), of_y.data(), static_cast<size_t>(x.size()) * sizeof(real)) == 0;
 }
 
 std::vector<std::string> load_state_dict(const SafetensorsFile& file, ParameterSet& params) {

@@ -23,6 +23,9 @@ std::vector<NamedTensor> state_dict(const ParameterSet& params);
 // can compute with that.
 void load_finite_into(const SafetensorsFile& file, const std::string& name, const Tensor& into);
 
+// Whether two tensors of a file have the same shape and the same bits.
+bool same_bits(const SafetensorsFile& file, const std::string& a, const std::string& b);
+
 // Fills every parameter from a file, which may hold other tensors too: returns their names, but those of a checkpoint that
 // begin with "training/". (A file of more layers has such.) Throws InputError naming the tensor, and both shapes where they
 // differ, or one with numbers that are not finite; nothing was changed then, unless it is because of the numbers, or the file

@@ -11,9 +11,9 @@
 #include "framework/clock.h"
 #include "framework/gemm.h"
 #include "framework/profile.h"
+#include "framework/signals.h"
 #include "training/atomic_file.h"
 #include "training/run_folder.h"
-#include "training/signals.h"
 #include "training/state_dict.h"
 
 namespace unroll::inline UNROLL_REAL {
@@ -129,10 +129,19 @@ void Trainer::run(const TrainingTask& task) {
     try {
       train_epoch(task);
       finish_epoch(task);
+    } catch (const Interrupted&) {  // resumption repeats the step or the validation that was given up
+      save(task, last_checkpoint);
+      throw;
     } catch (const Diverged& reason) {
       if (options_.on_divergence != OnDivergence::rollback) throw;
       roll_back(task, reason);
+      continue;
     }
+    if (task.after_epoch) {
+      const AveragedWeights averaged(optimizer_);
+      task.after_epoch(epochs_.back());
+    }
+    stop_if_signalled();
   }
 }
 
@@ -179,10 +188,7 @@ void Trainer::train_epoch(const TrainingTask& task) {
       progress.update(state_.window, {{"loss", mean}, {rate_name, rate, true}});
     if (stepped && is_log_due()) log_interval();
     if (save_is_due(stepped)) save(task, last_checkpoint);
-    if (const int signal = signal_received()) {
-      save(task, last_checkpoint);
-      throw Interrupted(signal);
-    }
+    stop_if_signalled();
   }
 }
 
@@ -205,6 +211,7 @@ void Trainer::train_step(const TrainingTask& task) {
   int64_t count = 0;
   try {
     for (int64_t window = state_.window; window < end; ++window) {
+      if (window > state_.window && before.known()) stop_if_signalled();
       {
         Tape tape({.part = static_cast<uint32_t>(window - state_.window)});
         try {
@@ -330,21 +337,13 @@ void Trainer::finish_epoch(const TrainingTask& task) {
   // In this order: whoever was killed between the two comes here again.
   if (report.best) save(task, best_checkpoint);
   save(task, last_checkpoint);
-  if (task.after_epoch) {
-    const AveragedWeights averaged(optimizer_);
-    task.after_epoch(report);
-  }
-  stop_if_signalled();
 }
 
 void Trainer::validate(const TrainingTask& task, EpochReport& report) {
-  try {
+  {
     const AveragedWeights averaged(optimizer_);
     const Profile::Part part("validation");
     report.valid = task.validate();
-  } catch (const Interrupted&) {
-    save(task, last_checkpoint);  // the epoch's windows are done; resumption validates again
-    throw;
   }
   if (!std::isfinite(*report.valid))
     throw diverged(state_.windows - 1, fmt::format("the held-out score is {}", *report.valid), "");

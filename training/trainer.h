@@ -83,7 +83,7 @@ struct TrainingTask {
   // The held-out score, the lower the better. Nothing is recorded. If it throws Interrupted
   // (stop_if_signalled), it is asked again after a resumption.
   std::function<double()> validate = {};
-  // After each epoch, once it is saved. The weights are the averaged ones, where there are some.
+  // After each epoch, once it is saved. The weights are the averaged ones, where there are some. May throw Interrupted.
   std::function<void(const EpochReport&)> after_epoch = {};
   // The buffers that `carry` writes: part of a checkpoint, by names of their own, so a run with a folder must name them. On
   // a GPU the host runs ahead only if it knows them, as it may have to go back; so may a step of several windows that is
@@ -163,7 +163,8 @@ class Trainer {
   void score_anew(const TrainingTask& task);
 
   // Trains until finished(). Throws Error where the folder has a run that resume() was not asked for, and where a checkpoint
-  // or the log cannot be written; Diverged; Interrupted after a signal, once the step is complete and saved.
+  // or the log cannot be written; Diverged; Interrupted after a signal, once the complete steps are saved: a step of several windows
+  // is given up between two of them, and resumption begins it again.
   void run(const TrainingTask& task);
   // From a callback: run() returns after the present epoch.
   void stop() { stopped_ = true; }

@@ -54,10 +54,8 @@ Vocabulary from_json(const std::string& text, const std::string& what) {
 Vocabulary from_lines(const std::string& text, const std::string& file) {
   Vocabulary vocabulary;
   int line = 0;
-  for (size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
-    end = std::min(text.find('\n', begin), text.size());
-    std::string word = text.substr(begin, end - begin);
-    if (word.ends_with('\r')) word.pop_back();
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view word = take_line(rest).text;
     ++line;
     require_input(!word.empty(), "{}:{}: an empty line, where a word must stand on each", file, line);
     require_input(is_utf8(word), "{}:{}: not UTF-8 text", file, line);

@@ -17,8 +17,8 @@
 #include "framework/check.h"
 #include "framework/nearest.h"
 #include "framework/one_line.h"
+#include "framework/signals.h"
 #include "framework/system_call.h"
-#include "training/signals.h"
 
 namespace unroll {
 

@@ -6,9 +6,9 @@
 #include "examples/common/run_start.h"
 #include "framework/device.h"
 #include "framework/gemm.h"
+#include "framework/signals.h"
 #include "framework/threads.h"
 #include "training/run_folder.h"
-#include "training/signals.h"
 
 namespace unroll {
 
@@ -67,9 +67,9 @@ TrainerOptions Session::trainer_options(const fs::path& folder) const {
 }
 
 void Session::run() {
-  const SignalGuard guard;  // from here on there is a folder, which is left with a run in it
   // Memory for the weights before there is a folder: a model that is too large leaves nothing behind.
   if (!options_.resume) (void)trainee_.params.values();
+  const SignalGuard guard;  // from here on there is a folder, which is left with a run in it
   const fs::path folder =
       options_.resume ? options_.out : create_run_folder(options_.out, trainee_.recipe_name);
   const RunFolderLock lock(folder);
@@ -135,6 +135,7 @@ void Session::fit() {
   const SignalGuard guard;
   trainer.run(task);
   trainee_.params.values().copy_from(kept);
+  stop_if_signalled();  // one that the guard would forget
 }
 
 void Session::train(Trainer& trainer, const TrainingTask& task) {

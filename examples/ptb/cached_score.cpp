@@ -5,7 +5,7 @@
 
 #include "data/windows.h"
 #include "framework/nearest.h"
-#include "training/signals.h"
+#include "framework/signals.h"
 
 namespace ptb {
 

@@ -54,7 +54,7 @@ void evaluate(Command& command) {
   machine.use(command);
   const Split split = split_named(split_name);
 
-  const SavedModel saved = load_model(command.positional());
+  SavedModel saved = load_model(command.positional());
   if (!command.given("batch")) batch = saved.recipe.data.eval_batch;
   require_input(batch >= 1, "evaluate: --batch {} must be at least 1", batch);
   std::optional<NeuralCacheConfig> cache_config;
@@ -66,10 +66,8 @@ void evaluate(Command& command) {
         "it, and of streams side by side only one is that text",
         batch, command.given("batch") ? "" : ", the recipe's data.eval_batch");
   }
+  saved.recipe.data.eval_batch = batch;
   const SplitText text = load_split(saved.recipe, data, split, saved.vocabulary);
-  require_input(batch <= std::ssize(text.tokens) || !command.given("batch"),
-                "evaluate: --batch {}: the {} split has no more than {} tokens to share out", batch,
-                split_name, text.tokens.size());
 
   const double begin = clock_seconds();
   const int32_t eos = saved.vocabulary.eos();
@@ -97,7 +95,7 @@ void evaluate(Command& command) {
 
   std::FILE* out = json ? stderr : stdout;
   show(out, "{}: perplexity {:.4f}, {} tokens of {}", split_name, scored.perplexity(), scored.tokens,
-       text.tokens.size());
+       text.whole);
   if (text.source)
     show(out, ", the source itself {:.4f}: {:.1f} % above the best possible", *text.source,
          100 * (scored.perplexity() / *text.source - 1));

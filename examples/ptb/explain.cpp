@@ -210,7 +210,9 @@ void explain(Command& command) {
   const Recipe recipe = load_recipe(command.positional(), options.overrides(command));
   set_precision(precision_named(recipe.training.precision));  // engines and costs depend on it
   const Sizes sizes = sizes_of(recipe, data);
+  if (sizes.tokens) check_streams(recipe, *sizes.tokens);
   const LanguageModel model(recipe, sizes.vocab);
+  model.params.check_count();
 
   show("{}: {}, {} {}\n", recipe.name, describe(recipe, data), sizes.vocab,
        recipe.data.level == Level::word ? "words" : "characters");

@@ -30,7 +30,7 @@ void generate(Command& command) {
   if (!command.parse()) return;
   require_input(writing.words >= 0, "generate: --words {} is negative", writing.words);
   require_input(writing.temperature > 0 && std::isfinite(writing.temperature),
-                "generate: --temperature must be above 0");
+                "generate: --temperature {} must be a number above 0", writing.temperature);
   require_input(writing.top_k >= 0, "generate: --top-k {} is negative", writing.top_k);
 
   set_threads(1);  // a word at a time gives a second thread nothing to do

@@ -91,6 +91,7 @@ void import_model(Command& command) {
   const TorchModel torch = read_torch_model(file, options.renames);
   const Recipe recipe = load_recipe_for(torch, command.positional(), options);
   const auto [words, origin] = find_vocabulary(file, recipe, vocabulary, data);
+  check_words(words, recipe.data.level, vocabulary.empty() ? file.path() : vocabulary);
   require_input(words.size() == torch.vocab, "{} has {} words, the embedding in {} has {} rows", origin,
                 words.size(), file.path(), torch.vocab);
   require_input(words.find(Vocabulary::end_of_sentence).has_value(),

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "data/windows.h"
-#include "training/signals.h"
+#include "framework/signals.h"
 
 namespace ptb {
 

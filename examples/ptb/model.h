@@ -45,7 +45,7 @@ struct Score {
 
 // Scores every token once, the first predicted from `eos`, nothing dropped. The text is cut into `batch`
 // streams; with one, the state is carried through all of it. Throws Interrupted after a signal
-// (training/signals.h).
+// (framework/signals.h).
 Score score(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch);
 
 }  // namespace ptb

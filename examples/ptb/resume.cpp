@@ -2,6 +2,7 @@
 #include "commands.h"
 #include "examples/common/model_file.h"
 #include "options.h"
+#include "saved_model.h"
 #include "session.h"
 
 namespace ptb {
@@ -10,8 +11,11 @@ void resume(Command& command) {
   TrainRequest request;
   if (!parse_resume(command, text_option(), recipe_options(), request)) return;
   const Recipe recipe = load_recipe(request.recipe, request.overrides);
-  if (const auto file = checkpoint_to_resume(request.run.out))
-    refuse_fixed_keys(file->path(), differing_keys(load_recipe(recipe_of(*file, "ptb")), recipe));
+  if (const auto file = checkpoint_to_resume(request.run.out)) {
+    const Recipe then = load_recipe(recipe_of(*file, "ptb"));
+    refuse_fixed_keys(file->path(), differing_keys(then, recipe));
+    check_tied(*file, then);
+  }
   set_precision(
       precision_named(recipe.training.precision));  // before there is a model: its engine depends on it
   TextTraining(request.run, recipe).run();

@@ -24,6 +24,18 @@ std::vector<NamedTensor> tied_weights(const LanguageModel& model) {
   return {{"decoder.weight", model.decoder.weight.value()}};
 }
 
+void check_tied(const SafetensorsFile& file, const Recipe& recipe) {
+  const std::string ours = "embedding.weight", repeated = "decoder.weight";
+  if (!file.find(ours) || !file.find(repeated)) return;
+  const bool same = same_bits(file, ours, repeated), tied = recipe.model.tied;
+  require_input(same || !tied,
+                "{}: '{}' is not '{}', and the recipe in it has model.tied = true: one matrix is both",
+                file.path(), repeated, ours);
+  require_input(!same || tied,
+                "{}: '{}' repeats '{}', and the recipe in it has model.tied = false: two matrices",
+                file.path(), repeated, ours);
+}
+
 std::vector<NamedTensor> carried(const RecurrentState& state) {
   std::vector<NamedTensor> tensors = {{"h", state.h}};
   if (state.c.defined()) tensors.push_back({"c", state.c});
@@ -48,6 +60,7 @@ SavedModel load_model(const std::filesystem::path& path) {
   require_input(saved.vocabulary.size() > 0, "{}: its vocabulary is empty", file.path());
   saved.model = std::make_unique<LanguageModel>(saved.recipe, saved.vocabulary.size());
   load_state_dict(file, saved.model->params);
+  check_tied(file, saved.recipe);
   return saved;
 }
 

@@ -14,6 +14,9 @@ namespace ptb {
 // What a model's file says about it, and the weights that PyTorch's users look for beside the parameters.
 Metadata model_metadata(const Recipe& recipe, const Vocabulary& vocabulary);
 std::vector<NamedTensor> tied_weights(const LanguageModel& model);
+// Throws InputError where the file's weights contradict its recipe: with model.tied = true the decoder's differ from the
+// embedding's, with false they are the same.
+void check_tied(const SafetensorsFile& file, const Recipe& recipe);
 // What a checkpoint keeps of the state between two windows, sharing its memory.
 std::vector<NamedTensor> carried(const RecurrentState& state);
 

@@ -8,11 +8,8 @@ namespace ptb {
 
 // Said in the words of the recipe, and before anything is made in the size of a batch.
 static WindowOptions window_options(const Recipe& recipe, const Text& text) {
-  const int batch = recipe.data.batch;
-  const int64_t tokens = std::ssize(text.corpus.train);
-  require_input(tokens > batch, "{}: data.batch = {}: {} tokens to train on are too few for so many streams",
-                recipe.name, batch, tokens);
-  return {.batch = batch, .steps = recipe.data.bptt};
+  check_streams(recipe, std::ssize(text.corpus.train));
+  return {.batch = recipe.data.batch, .steps = recipe.data.bptt};
 }
 
 TextTraining::TextTraining(RunOptions options, Recipe recipe)

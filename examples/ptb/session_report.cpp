@@ -69,7 +69,7 @@ void TextTraining::tell_score(Split split, double perplexity, int64_t tokens, st
                               RunDescription& description) const {
   const Corpus& corpus = text_.corpus;
   voice_.tell("{:<8}perplexity {:.2f}, {} of {} tokens scored\n", unroll::name(split), perplexity,
-              with_commas(tokens), with_commas(std::ssize(corpus.split(split))));
+              with_commas(tokens), with_commas(text_.whole[static_cast<size_t>(split)]));
   if (source)
     voice_.tell("        the source's own is {:.2f}: {:.1f} % above the best possible\n", *source,
                 100 * (perplexity / *source - 1));

@@ -30,6 +30,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr Split all_splits[] = {Split::train, Split::valid, Split::test};
+
 GrammarCorpus generate(const Recipe& recipe) {
   const auto size = [&](int64_t tokens) {
     return recipe.data.limit ? std::min(tokens, recipe.data.limit) : tokens;
@@ -37,6 +39,15 @@ GrammarCorpus generate(const Recipe& recipe) {
   return generate_grammar_corpus(recipe.data.seed, {.train = size(recipe.data.train_tokens),
                                                     .valid = size(recipe.data.valid_tokens),
                                                     .test = size(recipe.data.test_tokens)});
+}
+
+// Tokens of a split of the grammar, `made` of which were made. Sentences stay whole, so these are a few more than asked for.
+int64_t whole_of_grammar(const Recipe& recipe, Split split, int64_t made) {
+  const auto& data = recipe.data;
+  const int64_t asked = split == Split::train   ? data.train_tokens
+                        : split == Split::valid ? data.valid_tokens
+                                                : data.test_tokens;
+  return std::max(made, data.limit ? asked : made);
 }
 
 // Sentences of the grammar stay whole, since the source's probability is that of sentences.
@@ -47,6 +58,18 @@ void cut(std::vector<int32_t>& tokens, int64_t limit) {
 // Of so many tokens, the first of a split.
 int64_t count_unknown(const Reading& reading, int64_t tokens) {
   return std::ranges::lower_bound(reading.unknown, tokens) - reading.unknown.begin();
+}
+
+// Of a split with `tokens` tokens out of `whole`.
+void add_size_notes(const Recipe& recipe, Split split, bool scored, int64_t tokens, int64_t whole,
+                    std::vector<std::string>& notes) {
+  if (tokens < whole)
+    notes.push_back(fmt::format("data.limit = {}: the first {} of the {} text's {} tokens are used",
+                                recipe.data.limit, with_commas(tokens), unroll::name(split),
+                                with_commas(whole)));
+  if (scored && recipe.data.eval_batch > tokens)
+    notes.push_back(fmt::format("the {} text has {} tokens, and is scored in as many streams, not in {}",
+                                unroll::name(split), with_commas(tokens), recipe.data.eval_batch));
 }
 
 void add_notes(const Reading& reading, Split split, std::vector<std::string>& notes) {
@@ -67,19 +90,30 @@ Text load_text(const Recipe& recipe, const fs::path& data) {
   const fs::path folder = text_folder(recipe, data);
   if (recipe.data.corpus == CorpusKind::grammar) {
     GrammarCorpus made = generate(recipe);
-    return {.corpus = std::move(made.corpus),
-            .source_valid = made.source_valid_perplexity,
-            .source_test = made.source_test_perplexity};
+    Text text{.corpus = std::move(made.corpus),
+              .source_valid = made.source_valid_perplexity,
+              .source_test = made.source_test_perplexity};
+    for (const Split split : all_splits) {
+      const int64_t tokens = std::ssize(text.corpus.split(split));
+      int64_t& whole = text.whole[static_cast<size_t>(split)];
+      whole = whole_of_grammar(recipe, split, tokens);
+      add_size_notes(recipe, split, split != Split::train, tokens, whole, text.notes);
+    }
+    return text;
   }
   Corpus corpus = recipe.data.corpus == CorpusKind::ptb ? load_ptb(folder, recipe.data.level)
                                                         : unroll::load_text(folder, recipe.data.level);
-  for (auto* split : {&corpus.train, &corpus.valid, &corpus.test}) cut(*split, recipe.data.limit);
   Text text;
-  for (const Split split : {Split::train, Split::valid, Split::test}) {
+  for (const Split split : all_splits)
+    text.whole[static_cast<size_t>(split)] = std::ssize(corpus.split(split));
+  for (auto* split : {&corpus.train, &corpus.valid, &corpus.test}) cut(*split, recipe.data.limit);
+  for (const Split split : all_splits) {
+    const int64_t tokens = std::ssize(corpus.split(split));
+    add_size_notes(recipe, split, split != Split::train, tokens, text.whole[static_cast<size_t>(split)],
+                   text.notes);
     add_notes(corpus.reading(split), split, text.notes);
     if (split == Split::train) continue;
-    const int64_t tokens = std::ssize(corpus.split(split)),
-                  unknown = count_unknown(corpus.reading(split), tokens);
+    const int64_t unknown = count_unknown(corpus.reading(split), tokens);
     (split == Split::valid ? text.unknown_valid : text.unknown_test) = unknown;
     if (unknown > 0)
       text.notes.push_back(
@@ -99,12 +133,17 @@ SplitText load_split(const Recipe& recipe, const fs::path& data, Split split, co
     const double source = split == Split::train   ? made.source_train_perplexity
                           : split == Split::valid ? made.source_valid_perplexity
                                                   : made.source_test_perplexity;
-    return {.tokens = made.corpus.split(split), .source = source};
+    SplitText text{.tokens = made.corpus.split(split), .source = source};
+    text.whole = whole_of_grammar(recipe, split, std::ssize(text.tokens));
+    add_size_notes(recipe, split, true, std::ssize(text.tokens), text.whole, text.notes);
+    return text;
   }
   const auto load = recipe.data.corpus == CorpusKind::ptb ? load_ptb_split : load_text_split;
   Reading reading;
   SplitText text{.tokens = load(folder, split, vocabulary, recipe.data.level, &reading)};
+  text.whole = std::ssize(text.tokens);
   cut(text.tokens, recipe.data.limit);
+  add_size_notes(recipe, split, true, std::ssize(text.tokens), text.whole, text.notes);
   text.unknown = count_unknown(reading, std::ssize(text.tokens));
   add_notes(reading, split, text.notes);
   return text;
@@ -115,6 +154,12 @@ std::string describe_unknown(int64_t unknown, int64_t tokens) {
   return fmt::format("{} of {} tokens, {:.1f} %, are not in the model's vocabulary and count as {}", unknown,
                      tokens, 100 * static_cast<double>(unknown) / static_cast<double>(tokens),
                      Vocabulary::unknown);
+}
+
+void check_streams(const Recipe& recipe, int64_t tokens) {
+  require_input(tokens > recipe.data.batch,
+                "{}: data.batch = {}: {} tokens to train on are too few for so many streams", recipe.name,
+                recipe.data.batch, tokens);
 }
 
 int steps_of_window(const Recipe& recipe, int epoch, int64_t window) {

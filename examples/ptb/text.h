@@ -1,6 +1,7 @@
 // The text that a recipe asks for, and how training cuts it.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -13,6 +14,8 @@ namespace ptb {
 
 struct Text {
   Corpus corpus;
+  std::array<int64_t, 3> whole =
+      {};  // tokens of train, valid and test, with those that data.limit leaves out
   // Of the built-in grammar: the perplexity of each split under the source itself, the floor of every model.
   std::optional<double> source_valid = {}, source_test = {};
   int64_t unknown_valid = 0,
@@ -30,15 +33,19 @@ std::filesystem::path text_folder(const Recipe& recipe, const std::filesystem::p
 // The corpus of a recipe, from that folder. Throws InputError.
 Text load_text(const Recipe& recipe, const std::filesystem::path& data);
 
-// One split under the vocabulary of a saved model.
+// One split under the vocabulary of a saved model; data.eval_batch of the recipe is how many streams score it.
 struct SplitText {
   std::vector<int32_t> tokens;
+  int64_t whole = 0;                  // how many there are, with those that data.limit leaves out
   int64_t unknown = 0;                // of them are not in the vocabulary: `<unk>` stands for them
   std::optional<double> source = {};  // perplexity under the source
   std::vector<std::string> notes = {};
 };
 SplitText load_split(const Recipe& recipe, const std::filesystem::path& data, Split split,
                      const Vocabulary& vocabulary);
+
+// Throws InputError where `tokens` to train on are too few for data.batch streams.
+void check_streams(const Recipe& recipe, int64_t tokens);
 
 // Steps of time of a window in an epoch, counted from 1, where the end of the text does not cut it.
 int steps_of_window(const Recipe& recipe, int epoch, int64_t window);

@@ -1,8 +1,7 @@
 #include "torch_model.h"
 
-#include <cstring>
-
 #include "framework/check.h"
+#include "training/state_dict.h"
 
 namespace ptb {
 
@@ -21,13 +20,6 @@ const std::vector<KnownModule>& known_modules() {
   return modules;
 }
 
-bool same_values(const SafetensorsFile& file, const std::string& a, const std::string& b) {
-  const Tensor x = file.load(a), y = file.load(b);
-  const auto a_numbers = x.on_host(), b_numbers = y.on_host();
-  return x.shape() == y.shape() &&
-         std::memcmp(a_numbers.data(), b_numbers.data(), static_cast<size_t>(x.size()) * sizeof(real)) == 0;
-}
-
 }  // namespace
 
 TorchModel read_torch_model(const SafetensorsFile& file, const std::vector<std::string>& renames) {
@@ -43,7 +35,7 @@ TorchModel read_torch_model(const SafetensorsFile& file, const std::vector<std::
   if (const auto decoder = tensors.names.find("decoder.weight"); decoder != tensors.names.end()) {
     tensors.check("decoder.weight", {model.vocab, output},
                   embedding + " and " + tensors.text("lstm.weight_hh_l0"));
-    model.tied = same_values(file, tensors.names.at("embedding.weight"), decoder->second);
+    model.tied = same_bits(file, tensors.names.at("embedding.weight"), decoder->second);
     if (model.tied) model.names.erase("decoder.weight");
   } else {
     require_input(output == width,

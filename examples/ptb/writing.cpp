@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "framework/signals.h"
 #include "layers/stepper.h"
 
 namespace ptb {
@@ -57,11 +58,15 @@ std::string write_text(const LanguageModel& model, const Vocabulary& vocabulary,
   if (unknown) *unknown = std::ssize(reading.unknown);
   TokenStepper step(model.embedding, model.recurrent, model.decoder);
   std::span<const real> logits = step(eos);
-  for (const int32_t word : text) logits = step(word);
+  for (const int32_t word : text) {
+    stop_if_signalled();
+    logits = step(word);
+  }
   Sampler sampler(vocabulary.size(), options);
-  const int limit = options.words + 100;  // of a model that does not end its sentences
-  for (int drawn = 0; drawn < limit && !(drawn >= options.words && (text.empty() || text.back() == eos));
+  const int64_t limit = int64_t{options.words} + 100;  // of a model that does not end its sentences
+  for (int64_t drawn = 0; drawn < limit && !(drawn >= options.words && (text.empty() || text.back() == eos));
        ++drawn) {
+    stop_if_signalled();
     text.push_back(sampler.draw(logits));
     logits = step(text.back());
   }

@@ -18,6 +18,7 @@ struct WritingOptions {
 
 // Prompt and what follows it, a line for each sentence. Records nothing. A word of the prompt that the vocabulary lacks
 // is read as <unk>, and counted in `unknown`, where that is given; throws InputError where it lacks that too.
+// Throws Interrupted after a signal (framework/signals.h).
 std::string write_text(const LanguageModel& model, const Vocabulary& vocabulary, Level level,
                        const WritingOptions& options, int64_t* unknown = nullptr);
 

@@ -62,6 +62,7 @@ void explain(Command& command) {
   set_precision(precision_named(recipe.training.precision));  // which an engine depends on
   const SeriesData data(recipe, csv);
   const SeriesModel model(recipe, columns_of(*data.train));
+  model.params.check_count();
   const auto& windows = data.train->options();
 
   show("{}: {}\n", recipe.name, describe(recipe, csv));

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "framework/signals.h"
 #include "training/run_description.h"
-#include "training/signals.h"
 
 namespace timeseries {
 

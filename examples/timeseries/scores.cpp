@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "data/baselines.h"
-#include "training/signals.h"
+#include "framework/signals.h"
 
 namespace timeseries {
 

@@ -1,4 +1,4 @@
-#include "training/signals.h"
+#include "framework/signals.h"
 
 #include <atomic>
 #include <cstdint>
@@ -65,7 +65,8 @@ int signal_received() { return received; }
 Interrupted::Interrupted(int number)
     : Error(number == SIGINT   ? "interrupted"
             : number == SIGHUP ? "ended: the terminal hung up"
-                               : fmt::format("ended by signal {}", number)), signal(number) {}
+                               : fmt::format("ended by signal {}", number)),
+      signal(number) {}
 
 void stop_if_signalled() {
   if (const int signal = signal_received()) throw Interrupted(signal);

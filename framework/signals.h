@@ -1,5 +1,5 @@
 // SIGINT, SIGTERM and SIGHUP as a question: a training asks between two steps whether it is to end, and ends in
-// good order.
+// good order. Whatever may take seconds asks too (stop_if_signalled).
 //
 //   const SignalGuard guard;
 //   for (…) { step(); if (signal_received()) break; }
@@ -32,7 +32,7 @@ struct Interrupted : Error {
 };
 
 // Throws Interrupted if a signal came: for the middle of long work that can be done again, such as a
-// validation.
+// validation, a baseline, a sample of text.
 void stop_if_signalled();
 
 }  // namespace unroll
