@@ -98,6 +98,31 @@ TEST_CASE("weights that stay the best have their score of today, and later epoch
   CHECK(kinds.at(1) == fmt::format("anew 1 {:.4f}", first - 0.25));
 }
 
+TEST_CASE("what weights were trained on stands in their file until they are trained further") {
+  const Folder folder;
+  const auto options = [&](const Run& run, int epochs, const std::string& rows) {
+    TrainerOptions options = run.options(folder, epochs);
+    options.checkpoints = {.metadata = {{"rows", rows}, {"other", rows}}, .of_weights = {"rows"}};
+    return options;
+  };
+  const auto rows = [&](const char* name, const char* key = "rows") {
+    return SafetensorsFile(folder / name).metadata().at(key);
+  };
+  Run first(0);
+  Trainer(first.sgd, options(first, 3, "100")).run(first.task);
+  Run run(0.25);  // the weights of epoch 1 stay the best
+  Trainer trainer(run.sgd, options(run, 4, "200"));
+  trainer.resume(run.task);
+  trainer.score_anew(run.task);
+  for (const char* name : {best_checkpoint, last_checkpoint}) {
+    CHECK(rows(name) == "100");
+    CHECK(rows(name, "other") == "200");
+  }
+  trainer.run(run.task);
+  CHECK(rows(best_checkpoint) == "100");
+  CHECK(rows(last_checkpoint) == "200");
+}
+
 TEST_CASE("without anything to validate no epoch is the best; with it again the next one is") {
   const Folder folder;
   train(folder, 0);

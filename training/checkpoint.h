@@ -42,6 +42,9 @@ struct CheckpointOptions {
   double every_minutes = 0;  // after a step, if the last save is so long ago; 0: only after an epoch
   Metadata metadata =
       {};  // of the program's own, kept in the file; not "format", "training", "checkpoint_version"
+  // Keys of `metadata` that tell what the weights were trained on. Weights that a trainer has read and saves again untrained
+  // keep what their file says of them, or does not say.
+  std::vector<std::string> of_weights = {};
   // Weights that the file is to have beside the parameters, sharing memory with one (a tied decoder); not
   // read.
   std::vector<NamedTensor> also = {};

@@ -164,6 +164,7 @@ void Trainer::train_epoch(const TrainingTask& task) {
   epoch_begin_ = times_;
   const double begin = clock_seconds();
   while (state_.window < state_.windows) {
+    of_untrained_.reset();
     uint32_t step = optimizer_.parameters().step();
     if (ahead_) {
       ask_for_step(task);
@@ -366,9 +367,16 @@ void Trainer::open_log() {
 bool Trainer::is_log_due() const { return optimizer_.parameters().step() % options_.log_every == 0; }
 
 bool Trainer::save_is_due(bool stepped) const {
-  const auto& [every_steps, every_minutes, metadata, also] = options_.checkpoints;
+  const auto& [every_steps, every_minutes, metadata, of_weights, also] = options_.checkpoints;
   return (stepped && every_steps > 0 && optimizer_.parameters().step() % every_steps == 0) ||
          (every_minutes > 0 && clock_seconds() - last_save_ >= 60 * every_minutes);
+}
+
+Differences Trainer::load(const TrainingTask& task, const char* name) {
+  const std::filesystem::path path = options_.folder / name;
+  Differences differences = read_checkpoint(path, optimizer_, state_, task.carried, options_.checkpoints);
+  of_untrained_ = SafetensorsFile(path, Links::refused).metadata();
+  return differences;
 }
 
 void Trainer::save(const TrainingTask& task, const char* name) {
@@ -376,7 +384,13 @@ void Trainer::save(const TrainingTask& task, const char* name) {
   if (ahead_) catch_up(task);
   const double begin = clock_seconds();
   const Profile::Part part("checkpoint");
-  write_checkpoint(options_.folder / name, optimizer_, state_, task.carried, options_.checkpoints);
+  CheckpointOptions options = options_.checkpoints;
+  for (const std::string& key : of_untrained_ ? options.of_weights : std::vector<std::string>()) {
+    options.metadata.erase(key);
+    if (const auto found = of_untrained_->find(key); found != of_untrained_->end())
+      options.metadata.insert(*found);
+  }
+  write_checkpoint(options_.folder / name, optimizer_, state_, task.carried, options);
   last_save_ = clock_seconds();
   times_.saving += last_save_ - begin;
 }
@@ -402,7 +416,7 @@ void Trainer::roll_back(const TrainingTask& task, const Diverged& reason) {
   // The best one is named before it is there: what diverges may be what keeps it from being written.
   const bool best = state_.best_epoch > 0 && has_own_file(options_.folder / best_checkpoint);
   const char* name = best ? best_checkpoint : last_checkpoint;
-  read_checkpoint(options_.folder / name, optimizer_, state_, task.carried, options_.checkpoints);
+  load(task, name);
   if (!state_.schedule)
     optimizer_.set_learning_rate(optimizer_.learning_rate() * factor / state_.rate_factor);
   state_.rate_factor = factor;

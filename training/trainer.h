@@ -218,6 +218,7 @@ class Trainer {
   void finish_epoch(const TrainingTask& task);
   void validate(const TrainingTask& task, EpochReport& report);
 
+  Differences load(const TrainingTask& task, const char* name);
   void save(const TrainingTask& task, const char* name);
   bool save_is_due(bool stepped) const;  // stepped: the last windows did make a step
   bool is_log_due() const;
@@ -239,6 +240,8 @@ class Trainer {
   Optimizer& optimizer_;
   TrainerOptions options_;
   TrainerState state_;
+  // Of the file that the weights were read from, until they are trained further (CheckpointOptions::of_weights).
+  std::optional<Metadata> of_untrained_;
   std::vector<EpochReport> epochs_;
   std::optional<RunLog> log_;
   std::optional<RunAhead> ahead_;               // on a GPU

@@ -16,7 +16,7 @@ std::optional<Differences> Trainer::resume(const TrainingTask& task) {
   const std::filesystem::path path = options_.folder / last_checkpoint;
   std::optional<Differences> differences;
   if (has_last_checkpoint(options_.folder, log_names())) {
-    differences = read_checkpoint(path, optimizer_, state_, task.carried, options_.checkpoints);
+    differences = load(task, last_checkpoint);
     const int64_t windows = state_.window > 0 ? windows_of(task) : 0;
     require_input(
         windows == 0 || state_.windows == windows,
@@ -63,11 +63,6 @@ void Trainer::tell_rate(Differences& differences) const {
 
 void Trainer::score_anew(const TrainingTask& task) {
   require(!options_.folder.empty(), "trainer: there are no checkpoints to score without a folder");
-  const std::filesystem::path last = options_.folder / last_checkpoint,
-                              best = options_.folder / best_checkpoint;
-  const auto read = [&](const std::filesystem::path& path) {
-    read_checkpoint(path, optimizer_, state_, task.carried, options_.checkpoints);
-  };
   const auto score = [&]() -> std::optional<double> {
     if (!task.validate) return {};
     const AveragedWeights averaged(optimizer_);
@@ -79,8 +74,8 @@ void Trainer::score_anew(const TrainingTask& task) {
   // In the middle of an epoch these weights have no score, and get none before its end.
   const std::optional<double> of_last = state_.window == 0 && epochs > 0 ? score() : std::nullopt;
   std::optional<double> of_best;
-  if (best_epoch > 0 && has_own_file(best)) {
-    read(best);
+  if (best_epoch > 0 && has_own_file(options_.folder / best_checkpoint)) {
+    load(task, best_checkpoint);
     of_best = score();
   }
   const bool last_is_best = of_last && (!of_best || *of_last < *of_best);
@@ -93,10 +88,10 @@ void Trainer::score_anew(const TrainingTask& task) {
       state_.schedule->best = state_.best.value_or(std::numeric_limits<double>::infinity());
   };
   // The best first: whoever was killed between the two comes here again.
-  if (last_is_best) read(last);
+  if (last_is_best) load(task, last_checkpoint);
   remember(last_is_best ? of_last : of_best);
   if (state_.best) save(task, best_checkpoint);
-  read(last);
+  load(task, last_checkpoint);
   remember(of_last);
   save(task, last_checkpoint);
   if (!log_) reopen_log();

@@ -62,6 +62,7 @@ TrainerOptions Session::trainer_options(const fs::path& folder) const {
   options.checkpoints = {.every_steps = training.save_every_steps,
                          .every_minutes = training.save_every_minutes,
                          .metadata = trainee_.metadata,
+                         .of_weights = trainee_.of_weights,
                          .also = trainee_.also};
   return options;
 }

@@ -47,7 +47,8 @@ struct Trainee {
   ParameterSet& params;
   TrainingTask task;  // all of it but after_epoch
   Metadata metadata;  // of the checkpoints; with "recipe", "engine" and what data_differences looks at
-  std::vector<NamedTensor> also = {};  // CheckpointOptions::also
+  std::vector<std::string> of_weights = {};  // CheckpointOptions::of_weights
+  std::vector<NamedTensor> also = {};        // CheckpointOptions::also
   RunDescription description;          // but for its title; names, facts and tables are used here too
 
   // The keys that differ from those of another resolved recipe. Throws InputError as the reading of it.
@@ -64,6 +65,8 @@ struct Trainee {
 
   std::function<void(int epoch)> after_epoch = {};  // when its line was said
   std::function<void()> score_a_little;             // for a dry run; says what came out
+  // Before `report`: the file of the weights that are kept.
+  std::function<void(const SafetensorsFile& file)> kept = {};
   // Scores the weights that are kept, says what came out, and adds it to the description, whose last table is
   // the profile's. `valid` is their held-out score, where there is one.
   std::function<void(std::optional<double> valid, RunDescription& description)> report;

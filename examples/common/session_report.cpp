@@ -83,7 +83,9 @@ void Session::report(const Trainer& trainer, const fs::path& folder) {
   const bool best = trainee_.sections.training.keep == Keep::best;
   const std::optional<double> valid = best ? trainer.state().best : trainer.state().valid;
   const fs::path file = folder / (best ? best_checkpoint : last_checkpoint);
-  load_state_dict(SafetensorsFile(file, Links::refused), trainee_.params);
+  const SafetensorsFile kept(file, Links::refused);
+  load_state_dict(kept, trainee_.params);
+  if (trainee_.kept) trainee_.kept(kept);
   voice_.tell("\n");
   if (trainer.out_of_patience())
     voice_.tell("ended   {} epochs without a better valid score\n", trainee_.sections.training.patience);
