@@ -20,8 +20,8 @@ TEST_CASE("a run writes its model, log and page, and prints the baselines beside
         "\nseries  420 / 60 / 120 rows to train on, to validate, to test; 600 rows, 2020-01-01 00:00:00 to ",
         "; each 12 rows of 2 channels, to forecast 3 rows of 2\n", "parameters", "epoch 4/4", "the model",
         "last value", "seasonal naive (24)", "times growth", "mean of training", "118 windows, none left out",
-        "RMSE by step", "the model ", " at most; ", "B asked for tensors\n",
-        "forecast runs/tiny-1/best.safetensors --csv wave.csv\n"})
+        "MSE scaled by step", "RMSE and MAE add up 2 channels, each in its own unit", "the model ",
+        " at most; ", "B asked for tensors\n", "forecast runs/tiny-1/best.safetensors --csv wave.csv\n"})
     CHECK_MESSAGE(out.find(part) != std::string::npos, part, "\n", out);
   for (const std::string file :
        {"last.safetensors", "best.safetensors", "recipe.toml", "log.jsonl", "report.html"})
@@ -199,7 +199,7 @@ TEST_CASE("a model reads its own columns of a file, wherever they stand and what
   CHECK_MESSAGE(hole.err.ends_with("column 4 ('load'): a value is missing\n"), hole.err);
 }
 
-TEST_CASE("rows that trained are told from held-out ones, also in a file that ends earlier") {
+TEST_CASE("rows that trained are told from those that did not, also in a file that ends earlier") {
   const Folder folder;
   const auto first = [&](const std::string& text, size_t rows) {
     size_t end = 0;
@@ -222,13 +222,16 @@ TEST_CASE("rows that trained are told from held-out ones, also in a file that en
     return run.out + run.err;
   };
   // Rows 0 to 419 of 600 trained; of the first 480, the test begins with row 384, and 336 would have trained.
-  for (const auto& [name, end] : {std::pair{"wave", "2020-01-18 11:00:00"}, {"bare", "row 419"}}) {
+  for (const auto& [name, range] :
+       {std::pair{"wave", "2020-01-01 00:00:00 to 2020-01-18 11:00:00"}, {"bare", "rows 0 to 419"}}) {
     const std::string file = fmt::format("{}/best.safetensors", name), csv = fmt::format("{}-480.csv", name);
     CAPTURE(name);
     CHECK(said({"evaluate", file, "--csv", csv})
-              .starts_with(fmt::format("warning 36 of the 96 rows of test are not after {}, where", end)));
+              .starts_with(
+                  fmt::format("warning 36 of the 96 rows of test lie where the model trained, {}:", range)));
     CHECK(said({"evaluate", file, "--csv", csv, "--split", "valid"})
-              .starts_with(fmt::format("warning 48 of the 48 rows of valid are not after {}, where", end)));
+              .starts_with(
+                  fmt::format("warning 48 of the 48 rows of valid lie where the model trained, {}:", range)));
     CHECK(said({"evaluate", file, "--csv", csv, "--split", "train"}).find("warning") == std::string::npos);
     CHECK(said({"evaluate", file, "--csv", fmt::format("{}.csv", name)}).find("warning") ==
           std::string::npos);
@@ -240,7 +243,7 @@ TEST_CASE("rows that trained are told from held-out ones, also in a file that en
       untimed.starts_with("warning training ended with 2020-01-18 11:00:00, and the rows begin with 0:"),
       untimed);
   const std::string by_split = said({"forecast", "wave/best.safetensors", "--csv", "bare-480.csv"});
-  CHECK_MESSAGE(by_split.find("note: which rows are held out is by the recipe's split") != std::string::npos,
+  CHECK_MESSAGE(by_split.find("note: which rows validate is by the recipe's split") != std::string::npos,
                 by_split);
   // A model of before this was written down is taken as it was.
   const SafetensorsFile whole(folder / "wave/best.safetensors");
@@ -456,10 +459,6 @@ TEST_CASE("every key says what another value means for a run that is resumed") {
     if (key.on_resume == OnResume::goes_on) go_on.push_back(key.path());
   CHECK(go_on == std::vector<std::string>{"model.dropout",
                                           "model.algorithm",
-                                          "data.time",
-                                          "data.separator",
-                                          "data.missing",
-                                          "data.gaps",
                                           "data.stride",
                                           "data.batch",
                                           "data.split",

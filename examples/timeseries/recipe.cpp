@@ -199,8 +199,9 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
        "data.window",         "data.horizon",      "scaling.kind",  "scaling.fit",   "training.loss",
        "training.quantiles"});
   reader.on_resume(OnResume::rescores, {"data.eval_batch", "training.pos_weight"});
-  // Of the engine counts what it became; of the files their rows.
-  reader.on_resume(OnResume::harmless, {"model.engine", "data.file", "data.test_files", "data.period",
+  // Of the engine counts what it became; of the files and of how they are read their rows.
+  reader.on_resume(OnResume::harmless, {"model.engine", "data.file", "data.test_files", "data.time",
+                                        "data.separator", "data.missing", "data.gaps", "data.period",
                                         "data.autoregression", "data.score"});
 }
 

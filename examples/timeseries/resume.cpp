@@ -10,11 +10,12 @@ void resume(Command& command) {
   TrainRequest request;
   if (!parse_resume(command, csv_option(), recipe_options(), request)) return;
   const Recipe recipe = load_recipe(request.recipe, request.overrides);
-  // Its own facts count, whatever the series says today.
+  // Its own facts count, whatever the series says today; today's recipe says how that is read.
   std::optional<SavedModel> model;
   if (const auto file = checkpoint_to_resume(request.run.out)) {
     refuse_fixed_keys(file->path(), differing_keys(load_recipe(recipe_of(*file, "timeseries")), recipe));
     model = read_saved_model(file->path());
+    model->recipe = recipe;
   }
   set_precision(
       precision_named(recipe.training.precision));  // before there is a model: its engine depends on it
