@@ -100,3 +100,116 @@ TEST_CASE("a model of an earlier version takes its trend's zero from the file at
   CHECK(damaged.err ==
         "timeseries: damaged.safetensors: the trend counts from '17' in its metadata, which is no date\n");
 }
+
+// --- what a model was trained on ---------------------------------------------------------------------------
+
+static bool says(const ProgramRun& run, const std::string& part) {
+  CHECK_MESSAGE(run.code == 0, run.err);
+  return (run.out + run.err).find(part) != std::string::npos;
+}
+
+// 640 of the 800 rows trained, those of tail.csv are the last 200 of them: 40 of these did.
+TEST_CASE("rows that trained are warned of wherever they are scored, and other rows are not") {
+  const Folder& folder = rising_models();
+  const std::string warning =
+      "40 of the 200 rows of tail lie where the model trained, 2000-01-01 to 2001-10-01: if the series is the same, it has "
+      "trained on them";
+  const auto detect = [&](const std::string& model, const std::string& csv) {
+    return started({"detect", model, "--csv", csv}, folder.path());
+  };
+  const Words train =
+      Words{"train", "tiny.toml", "--csv", "all.csv"} + set({"data.label=state", "data.train=0.8"});
+  CHECK(says(started(train + set({"data.test_files=[\"tail.csv\"]", "data.valid=0.2"}), folder.path()),
+             warning));
+  const Words evaluate = {"evaluate", "detector/last.safetensors", "--csv", "all.csv"};
+  CHECK(says(started(evaluate, folder.path()), warning));
+  CHECK(!says(started(evaluate + Words{"--split", "valid"}, folder.path()), "where the model trained"));
+  CHECK(says(detect("detector/last.safetensors", "tail.csv"),
+             "40 of the 200 rows of tail.csv lie where the model trained"));
+  folder.write("later.csv", rising(900, 640));
+  CHECK(!says(detect("detector/last.safetensors", "later.csv"), "where the model trained"));
+  // Also rows before those that trained.
+  folder.write("late.csv", rising(800, 300));
+  folder.write("early.csv", rising(300));
+  REQUIRE(says(
+      started(Words{"train", "tiny.toml", "--csv", "late.csv", "--out", "late"} + set({"data.label=state"}),
+              folder.path()),
+      "late/best.safetensors"));
+  CHECK(!says(detect("late/best.safetensors", "early.csv"), "where the model trained"));
+  CHECK(says(detect("late/best.safetensors", "all.csv"),
+             "350 of the 800 rows of all.csv lie where the model trained"));
+  // Of rows without times the numbers say nothing where the series is another.
+  const auto bare = [&](const std::string& name, int first_row) {
+    std::string csv;
+    for (const std::string& line : lines_of(rising(first_row + 400, first_row)))
+      csv += line.substr(line.find(',') + 1) + "\n";
+    folder.write(name, csv);
+  };
+  bare("bare.csv", 0);
+  bare("other.csv", 400);
+  const Words of_bare =
+      Words{"train", "tiny.toml", "--csv", "bare.csv", "--out", "bare"} +
+      set({"data.label=state", "data.test_files=[\"other.csv\"]", "data.train=0.75", "data.valid=0.25"});
+  CHECK(!says(started(of_bare, folder.path()), "where the model trained"));
+  CHECK(!says(detect("bare/best.safetensors", "other.csv"), "where the model trained"));
+  CHECK(says(detect("bare/best.safetensors", "bare.csv"),
+             "300 of the 400 rows of bare.csv lie where the model trained, rows 0 to 299"));
+}
+
+// Of 800 rows 560 trained; their y lies between 4.2 and 17, a range of some 13. Ten of these above it is 145.
+TEST_CASE("values far outside of those that trained the model are warned of, those that grow on are not") {
+  const Folder& folder = rising_models();
+  const auto times = [](const std::string& csv, double factor) {
+    std::string result;
+    for (const std::string& line : lines_of(csv)) {
+      const size_t first = line.find(','), second = line.rfind(',');
+      result += result.empty() ? line + "\n"
+                               : fmt::format("{},{:.4f}{}\n", line.substr(0, first),
+                                             factor * std::stod(line.substr(first + 1)), line.substr(second));
+    }
+    return result;
+  };
+  folder.write("grown.csv", rising(3000));  // to 66
+  folder.write("thousand.csv", times(rising(3000), 1000));
+  const std::string far = "the range of the rows that trained";
+  for (const Words& words :
+       {Words{"evaluate", "run/last.safetensors"}, Words{"forecast", "run/last.safetensors"},
+        Words{"detect", "detector/last.safetensors"}}) {
+    CAPTURE(words[0]);
+    const auto run_with = [&](const std::string& csv) {
+      return started(words + Words{"--csv", csv}, folder.path());
+    };
+    CHECK(!says(run_with("grown.csv"), far));
+    const ProgramRun thousand = run_with("thousand.csv");
+    CHECK(says(thousand, ": the model never met such values; are they in the units of training?\n"));
+    int lines = 0;
+    for (const std::string& line : lines_of(thousand.out + thousand.err))
+      lines += line.find(far) != line.npos;
+    CHECK(lines == 1);
+  }
+  for (const char* recipe : {"airline", "sunspots"})
+    CHECK(!says(started(Words{"train", recipe} + set({"training.epochs=1"}), folder.path()), far));
+}
+
+// As a flipped bit of an exponent makes it.
+TEST_CASE("a forecast that no series like that of training can have is warned of") {
+  const Folder& folder = rising_models();
+  const std::string path = folder / "run/last.safetensors";
+  TensorsByName tensors = tensors_of(path);
+  auto bias = tensors.at("head.bias").to_host();
+  bias[1] = std::ldexp(real(1), 100);
+  tensors["head.bias"] = tensor({3}, bias);
+  Metadata metadata = SafetensorsFile(path).metadata();
+  metadata.erase("format");
+  write_tensors(folder / "flipped.safetensors", tensors, metadata);
+  for (const char* command : {"forecast", "evaluate"}) {
+    const ProgramRun done = started({command, "flipped.safetensors", "--csv", "all.csv"}, folder.path());
+    CHECK(says(done, "'y' is forecast as "));
+    CHECK(says(done, "the range of the rows that trained"));
+    CHECK(says(done, ": not credible\n"));
+  }
+  // A model of an earlier version does not know its range.
+  metadata.erase("trained_range");
+  write_tensors(folder / "older.safetensors", tensors, metadata);
+  CHECK(!says(started({"forecast", "older.safetensors", "--csv", "all.csv"}, folder.path()), "credible"));
+}

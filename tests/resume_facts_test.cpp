@@ -154,13 +154,98 @@ TEST_CASE("rows that trained and are to be validated or tested now are warned of
   const ProgramRun resumed = run(timeseries, {"resume", "whole", "--set", "data.train=0.5"}, folder);
   CHECK(resumed.code == 0);
   CHECK_MESSAGE(
-      says(resumed.out, "24 of the 24 rows of valid are not after 2020-01-07 23:00:00, where training ended"),
+      says(
+          resumed.out,
+          "24 of the 24 rows of valid lie where the model trained, 2020-01-01 00:00:00 to 2020-01-07 23:00:00:"),
       resumed.out);
-  CHECK(says(resumed.out, "24 of the 96 rows of test are not after 2020-01-07 23:00:00"));
+  CHECK(says(resumed.out, "24 of the 96 rows of test lie where the model trained"));
   CHECK(says(resumed.out, "data.train = 0.5, was 0.7"));
   CHECK(says(resumed.out, "measured anew"));
   CHECK(SafetensorsFile(folder / "whole/last.safetensors").metadata().at("trained_to") ==
         "2020-01-07 23:00:00");
+}
+
+// Some loads are missing: filled in with the one before, each is another value than on the line.
+TEST_CASE(
+    "today's recipe says how the series is read, and scores of what is read otherwise are measured anew") {
+  const Folder folder;
+  write_inputs(timeseries, folder);
+  std::string holes;
+  for (const std::string& line : lines_of(read_text(folder / "series.csv"))) {
+    const size_t first = line.find(','), second = line.rfind(',');
+    const bool missing = line.ends_with("3") && holes.size() > 200;
+    holes += line.substr(0, first + 1) + (missing ? "" : line.substr(first + 1, second - first - 1)) +
+             line.substr(second) + "\n";
+  }
+  folder.write("series.csv", holes);
+  REQUIRE(run(timeseries, train_tiny(timeseries) + Words{"whole", "--set", "data.missing=previous"}, folder)
+              .code == 0);
+  const ProgramRun resumed = run(
+      timeseries, Words{"resume", "whole", "--set", "data.missing=interpolate"} + timeseries.data, folder);
+  CHECK_MESSAGE(resumed.code == 0, resumed.err);
+  for (const char* part :
+       {"missing values filled in (interpolated)", "the series is another",
+        "data.missing = \"interpolate\", was \"previous\"", "valid scores are measured anew: the best is "})
+    CHECK_MESSAGE(says(resumed.out, part), resumed.out);
+  const auto anew = records(folder, "anew");
+  REQUIRE(anew.size() == 1);
+  const Json scores =
+      json_of(timeseries, {"evaluate", "whole/best.safetensors", "--csv", "series.csv", "--split", "valid"},
+              folder)["scores"]["valid"]["the model"];
+  CHECK(anew[0]["valid_loss"].get<double>() ==
+        doctest::Approx(scores["scaled_mse"].get<double>()).epsilon(1e-5));
+
+  // The same rows with another separator are the same series.
+  std::ranges::replace(holes, ',', ';');
+  folder.write("series.csv", holes);
+  const ProgramRun again =
+      run(timeseries, Words{"resume", "whole", "--set", "data.separator=;"} + timeseries.data, folder);
+  CHECK_MESSAGE(again.code == 0, again.err);
+  CHECK_MESSAGE(says(again.out, "data.separator = \";\", was \",\""), again.out);
+  for (const char* part : {"the series is another", "measured anew", "bits will differ"})
+    CHECK_MESSAGE(!says(again.out, part), again.out);
+}
+
+// 240 more rows of the same wave. Of the 480, 336 train.
+TEST_CASE("up to where a model was trained goes with its weights, not with the file that it meets") {
+  const Copy folder(timeseries);
+  std::string grown = read_text(folder / "series.csv");
+  for (int i = 240; i < 480; ++i)
+    grown +=
+        fmt::format("2020-01-{:02} {:02}:00,{:.4f},{:.4f}\n", 1 + i / 24, i % 24, std::sin(i * 0.26), 0.5);
+  folder.write("grown.csv", grown);
+  const auto fact = [&](const char* name, const char* key) {
+    return SafetensorsFile(folder / "whole" / name).metadata().at(key);
+  };
+  const auto warned = [&](const char* name) {
+    const ProgramRun done =
+        run(timeseries,
+            {"evaluate", fmt::format("whole/{}", name), "--csv", "series.csv", "--split", "valid"}, folder);
+    return says(done.out, "24 of the 24 rows of valid lie where the model trained");
+  };
+  const std::string end = "2020-01-07 23:00:00", range = fact("last.safetensors", "trained_range");
+  const Words resume = {"resume", "whole", "--csv", "grown.csv"};
+  const ProgramRun scored = run(timeseries, resume, folder);
+  CHECK_MESSAGE(says(scored.out, "measured anew"), scored.out);
+  CHECK_MESSAGE(says(scored.out, "nothing is left to train"), scored.out);
+  for (const char* name : {"best.safetensors", "last.safetensors"}) {
+    CHECK(fact(name, "trained_to") == end);
+    CHECK(fact(name, "trained_range") == range);
+    CHECK(!warned(name));
+  }
+  // An epoch that makes the weights worse trains the last ones; the best stay what they were.
+  const std::string best = read_text(folder / "whole/best.safetensors");
+  const Json trained =
+      json_of(timeseries, resume + Words{"--set", "training.epochs=4", "--set", "optimizer.learning_rate=10"},
+              folder);
+  CHECK(read_text(folder / "whole/best.safetensors") == best);
+  CHECK(fact("last.safetensors", "trained_to") == "2020-01-14 23:00:00");
+  CHECK(fact("last.safetensors", "trained_from") == "2020-01-01 00:00:00");
+  CHECK(warned("last.safetensors"));
+  CHECK(!warned("best.safetensors"));
+  // The run's scores are those of the weights that it keeps, the share that their interval holds too.
+  CHECK(trained["scores"] ==
+        json_of(timeseries, {"evaluate", "whole/best.safetensors", "--csv", "grown.csv"}, folder)["scores"]);
 }
 
 TEST_CASE("what was trained so far has the value of a key in it: refused by the key's name") {

@@ -143,7 +143,7 @@ TEST_CASE("the summary says in words whether the model loses") {
     return std::string();
   };
   CHECK_MESSAGE(
-      lacks(by_rmse(bad), {"the model is not the best by RMSE: ", ", where ", "seasonal naive (24) "}) == "",
+      lacks(by_rmse(bad), {"the model is not the best: ", "seasonal naive (24) has ", "RMSE "}) == "",
       bad);
   const std::string good =
       timeseries_out(train + set({"training.epochs=60", "model.normalization=last"}), folder.path());

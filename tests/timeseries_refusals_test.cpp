@@ -35,6 +35,7 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
   rewritten("channels.safetensors", "channels", "[]");
   rewritten("scale.safetensors", "channels", R"({"names":["load","noise"],"shift":[0,0],"scale":[1,0]})");
   rewritten("end.safetensors", "trained_to", "soon");
+  rewritten("range.safetensors", "trained_range", R"({"least":[0,1],"most":[0,0]})");
   rewritten("detector.safetensors", "recipe",
             "[model]\nhidden = 8\n[data]\nwindow = 12\nlabel = \"noise\"\n[training]\nkeep = \"last\"\n");
   rewritten("shape.safetensors", "recipe", "[model]\nhidden = 9\n[data]\nwindow = 12\nhorizon = 3\n");
@@ -137,6 +138,8 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
       {{"evaluate", "whole.safetensors"}, {"tiny", "--csv"}},
       {{"evaluate", "channels.safetensors", "--csv", "wave.csv"}, {"channels.safetensors", "JSON"}},
       {{"evaluate", "scale.safetensors", "--csv", "wave.csv"}, {"scale.safetensors", "scale", "0"}},
+      {{"forecast", "range.safetensors", "--csv", "wave.csv"},
+       {"range.safetensors: 'trained_range' in its metadata is not the least and the most of 2 channels"}},
       {{"evaluate", "end.safetensors", "--csv", "wave.csv"}, {"end.safetensors", "'soon'", "no time"}},
       {{"evaluate", "shape.safetensors", "--csv", "wave.csv"}, {"shape.safetensors", "[32, 2]", "[36, 2]"}},
       {{"detect", "whole.safetensors", "--csv", "wave.csv"}, {"whole.safetensors", "timeseries forecast"}},

@@ -74,7 +74,7 @@ std::vector<JudgedRow> means_of(const std::vector<Judged>& all, size_t folds) {
 
 // A threshold is another in each fold.
 std::string name_of_baseline(const std::string& name) {
-  return name.starts_with("rule ") ? "threshold rule" : name;
+  return name.starts_with("threshold") ? "threshold" : name;
 }
 
 std::vector<SeriesSplit> folds_of(const Recipe& recipe, const Series& series, int folds, int64_t test_rows) {
@@ -141,7 +141,7 @@ void backtest(Command& command) {
   const std::vector<SeriesSplit> splits = folds_of(recipe, series, folds, test_rows);
   const SeriesData first_fold(recipe, csv, {.fold = splits.front()});
   tell_notes(voice, first_fold);
-  const bool several = !recipe.detects() && first_fold.targets().size() > 1;
+  const size_t targets = first_fold.targets().size();
   for (const SeriesSplit& split : splits) {
     SeriesTraining training(run, recipe, {.fold = split});
     recipe.model.algorithm = training.recipe().model.algorithm;  // one for all folds
@@ -154,7 +154,7 @@ void backtest(Command& command) {
   }
   const Comparison comparison = compare(means_of(judged, splits.size()), recipe.detects());
   for (const char* key : recipe.detects() ? std::vector{"accuracy", "balanced_accuracy"}
-                                          : std::vector{several ? "scaled_mse" : "rmse"}) {
+                                          : std::vector{summary_measure(targets).key}) {
     const auto measure = std::ranges::find(comparison.measures, key, &Comparison::Measure::key);
     voice.tell("\n");
     voice.tell(

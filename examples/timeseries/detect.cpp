@@ -64,7 +64,12 @@ void detect(Command& command) {
   else
     write_new_file(out, text);
   for (const std::string& note : series.notes) show(stderr, "note: {}\n", note);
+  FarOutside far(saved.facts.trained, saved.facts.scaling);
+  far.look(series, 0, series.rows(), windows.options().inputs);
+  if (const auto warning = far.warning_of_inputs(series)) show(stderr, "warning: {}\n", *warning);
   if (!labelled) return;
+  if (const auto warning = saved.facts.trained.warning_of(series, whole_series(series), csv))
+    show(stderr, "warning: {}\n", *warning);
   const DetectionScores scores = score_detection(probabilities, window_labels(windows));
   if (const auto only = only_label(scores))
     return show(stderr, "{} rows with a label, all of them {}: accuracy {:.4f}\n", scores.count, *only,

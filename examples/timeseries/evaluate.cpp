@@ -18,6 +18,7 @@ namespace {
 // Says what came out, as a table and in words.
 void tell(const Voice& voice, const Evaluation& evaluation, bool with_model) {
   voice.tell("{}\n", evaluation.part), voice.tell(table_of(evaluation));
+  for (const std::string& warning : evaluation.warnings) voice.tell("warning {}\n", warning);
   if (with_model)
     for (const std::string& line : verdicts(evaluation)) voice.tell("{}\n", line);
   if (const auto by_step = table_by_step(evaluation))

@@ -119,6 +119,7 @@ void forecast(Command& command) {
   else
     write_new_file(out, text);
   for (const std::string& note : series.notes) show(stderr, "note: {}\n", note);
+  if (found.warning) show(stderr, "warning: {}\n", *found.warning);
   show(stderr, "interval: {}\n", found.interval);
   const Chart chart = chart_of(forecaster, found, drawn);
   if (!plot.empty()) write_new_file(plot, chart_file(chart, 900, 420));

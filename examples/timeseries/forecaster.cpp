@@ -27,18 +27,18 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
                   "forecast: {} steps are more than the model's horizon of {}, and to go on it would have to "
                   "know '{}', which it does not forecast",
                   steps, horizon, series_.channels[static_cast<size_t>(input)]);
-  const auto after_training = saved_.facts.first_after_training(series_);
+  const auto after_training = saved_.facts.trained.first_after(series_);
   const auto split = split_if_any(recipe, series_, rows_);
   untrained_ = after_training.value_or(split ? split->train.back().end : rows_);
   const bool by_lot = recipe.data.split == SplitKind::shuffled;  // its rows stand among those that trained
   if (split) valid_ = by_lot ? split->valid : from_row(split->valid, untrained_);
   if (split) test_ = by_lot ? split->test : from_row(split->test, untrained_);
   for (Span& span : test_) span.end = std::min(span.end, rows_);
-  if (!after_training && !saved_.facts.trained_to.empty())
+  if (!after_training && !saved_.facts.trained.to.empty())
     series_.notes.push_back(
-        fmt::format("which rows are held out is by the recipe's split: training ended with {}, and the rows "
+        fmt::format("which rows validate is by the recipe's split: training ended with {}, and the rows "
                     "begin with {}",
-                    saved_.facts.trained_to, series_.times.text(0)));
+                    saved_.facts.trained.to, series_.times.text(0)));
 }
 
 std::vector<double> Forecaster::go_on(int64_t origin) {
@@ -110,6 +110,18 @@ std::optional<ForecastInterval> Forecaster::interval() {
   return interval;
 }
 
+// Of what was read, else of what was forecast from it: [outputs, steps, targets].
+std::optional<std::string> Forecaster::warning(int64_t origin, std::span<const double> found) const {
+  const TrainedOn& trained = saved_.facts.trained;
+  FarOutside read(trained, saved_.facts.scaling), forecast(trained, saved_.facts.scaling);
+  read.look(series_, origin - saved_.recipe.data.window, origin, windows_->options().inputs);
+  for (size_t i = 0; i < found.size(); ++i)
+    forecast.look(found[i], targets()[i % targets().size()],
+                  origin + static_cast<int64_t>(i / targets().size()) % steps_);
+  const auto of_inputs = read.warning_of_inputs(series_);
+  return of_inputs ? of_inputs : forecast.warning_of_forecasts(series_);
+}
+
 Forecast Forecaster::forecast(int64_t origin) {
   const Recipe& recipe = saved_.recipe;
   const std::vector<double> found = go_on(origin);
@@ -119,6 +131,7 @@ Forecast Forecaster::forecast(int64_t origin) {
     return std::vector<double>(begin, begin + static_cast<int64_t>(values));
   };
   Forecast forecast{origin, output(static_cast<size_t>(recipe.middle_output())), {}, {}, {}};
+  forecast.warning = warning(origin, found);
   const auto interval = this->interval();
   if (!interval) {
     forecast.interval = fmt::format(

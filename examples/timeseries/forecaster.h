@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,7 @@ struct Forecast {
   std::vector<double> values;     // [steps, targets]
   std::vector<double> low, high;  // an interval around them; empty: not known
   std::string interval;  // what it is, and how many values of the test lie within; or why there is none
+  std::optional<std::string> warning = {};  // of values far outside of those that trained the model
 };
 
 class Forecaster {
@@ -46,6 +49,7 @@ class Forecaster {
   // Their errors. What an interval holds is counted, if there is one.
   ForecastScores errors(SeriesWindows& windows, ForecastInterval* counting = nullptr);
   std::optional<ForecastInterval> interval();
+  std::optional<std::string> warning(int64_t origin, std::span<const double> found) const;
 
   SavedModel saved_;
   int steps_;

@@ -89,7 +89,7 @@ void import_model(Command& command) {
   SeriesModel model(recipe, columns_of(*data.train));
   fill_from_torch(model.params, file, names);
   ModelFacts facts = data.facts;
-  facts.trained_to.clear();  // which rows trained, nobody knows
+  facts.trained = {};  // which rows trained, nobody knows
   save_model(options.out, recipe, facts, model);
 
   tell_notes({.out = stdout}, data);

@@ -61,7 +61,8 @@ std::string describe(const ForecastInterval& interval, const Recipe& recipe) {
 }
 
 ForecastScores score_model(const Recipe& recipe, const SeriesModel& model, SeriesWindows& windows,
-                           const std::vector<double>& mase_scale, ForecastInterval* interval, int64_t first) {
+                           const std::vector<double>& mase_scale, ForecastInterval* interval, int64_t first,
+                           FarOutside* far) {
   ForecastScores scores(windows, mase_scale);
   const std::vector<int>& targets = windows.options().targets;
   const auto horizon = static_cast<size_t>(windows.options().horizon);
@@ -73,9 +74,15 @@ ForecastScores score_model(const Recipe& recipe, const SeriesModel& model, Serie
     require_finite(found, windows, batch.origins.front());
     const std::vector<real> middle = found[recipe.middle_output()].to_host();
     scores.add_scaled(batch.origins, middle);
-    if (!interval) continue;
+    if (!interval && !far) continue;
     const std::vector<real> low = found[0].to_host(), high = found[found.dim(0) - 1].to_host();
     const size_t count = batch.origins.size(), width = targets.size();
+    for (size_t i = 0; far && i < middle.size(); ++i) {
+      const size_t step = i / width / count, b = i / width % count;
+      far->look(windows.scaling().undo(static_cast<double>(middle[i]), targets[i % width]),
+                targets[i % width], batch.origins[b] + static_cast<int64_t>(step));
+    }
+    if (!interval) continue;
     for (size_t b = 0; b < count; ++b) {
       if (batch.origins[b] < first) continue;
       const auto of_window = [&](const std::vector<real>& scaled) {

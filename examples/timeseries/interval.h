@@ -14,6 +14,7 @@
 #include "data/forecast_scores.h"
 #include "model.h"
 #include "recipe.h"
+#include "trained_on.h"
 
 namespace timeseries {
 
@@ -42,9 +43,9 @@ std::string describe(const ForecastInterval& interval, const Recipe& recipe);
 std::string name_of(const ForecastInterval& interval, const Recipe& recipe);
 
 // Errors of the model (of its middle quantile) on all windows. If there is an interval, counts in it what it holds of the
-// windows whose origin is not before the row `first`. Throws Interrupted after a signal.
+// windows whose origin is not before the row `first`; `far` looks at all that is forecast. Throws Interrupted after a signal.
 ForecastScores score_model(const Recipe& recipe, const SeriesModel& model, SeriesWindows& windows,
                            const std::vector<double>& mase_scale = {}, ForecastInterval* interval = nullptr,
-                           int64_t first = 0);
+                           int64_t first = 0, FarOutside* far = nullptr);
 
 }  // namespace timeseries

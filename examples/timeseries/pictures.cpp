@@ -73,15 +73,19 @@ Chart forecast_chart(const Recipe& recipe, const SeriesData& data, TestPart& par
 }
 
 Chart error_chart(const Evaluation& evaluation) {
-  Chart chart{.title = "Error by step: " + evaluation.part,
-              .description = "Root of the mean square, in the file's units; the model and the baselines.",
-              .x_name = "step",
-              .y_name = "RMSE"};
+  const ForecastMeasure& measure = summary_measure(static_cast<size_t>(evaluation.targets));
+  Chart chart{
+      .title = "Error by step: " + evaluation.part,
+      .description = fmt::format("{}; the model and the baselines.",
+                                 evaluation.targets > 1 ? "Mean square, in scaled units"
+                                                        : "Root of the mean square, in the file's unit"),
+      .x_name = "step",
+      .y_name = measure.name};
   for (const ForecastRow& row : evaluation.forecasts) {
     ChartSeries series{.name = row.name};
     for (int step = 0; step < evaluation.horizon; ++step) {
       series.x.push_back(step + 1);
-      series.y.push_back(row.scores.at_step(step).rmse);
+      series.y.push_back(row.scores.at_step(step).*measure.value);
     }
     chart.series.push_back(thinned(series, 600));
   }

@@ -39,7 +39,7 @@ std::string torch_modules(const ParameterSet& params) {
 template <class Facts>
 static auto texts_of(Facts& facts) {
   return std::array{std::pair{"time", &facts.time}, std::pair{"trend_zero", &facts.trend_zero},
-                    std::pair{"step", &facts.step}, std::pair{"trained_to", &facts.trained_to}};
+                    std::pair{"step", &facts.step}};
 }
 
 Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const SeriesModel& model) {
@@ -52,6 +52,7 @@ Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const Ser
                     {"channels", json_text(channels)}};
   for (const auto& [key, text] : texts_of(facts))
     if (!text->empty()) metadata[key] = *text;
+  metadata.merge(metadata_of(facts.trained));
   return metadata;
 }
 
@@ -83,9 +84,7 @@ static ModelFacts facts_of(const SafetensorsFile& file) {
     require_input(std::isfinite(value) && value > 0, "{}: a scale in its metadata is {}", file.path(), value);
   for (const auto& [key, text] : texts_of(facts))
     if (const auto found = file.metadata().find(key); found != file.metadata().end()) *text = found->second;
-  require_input(facts.trained_to.empty() || parse_time(facts.trained_to),
-                "{}: training ended with '{}' in its metadata, which is no time", file.path(),
-                one_line(facts.trained_to));
+  facts.trained = trained_on(file.metadata(), facts.channels.size(), file.path());
   require_input(facts.step.empty() || parse_step(facts.step),
                 "{}: the time between rows is '{}' in its metadata, which says none", file.path(),
                 one_line(facts.step));
@@ -102,20 +101,6 @@ SavedModel read_saved_model(const std::filesystem::path& path) {
   return {.path = path,
           .recipe = load_recipe(recipe_of(file, "timeseries"), for_this_machine()),
           .facts = facts_of(file)};
-}
-
-std::optional<int64_t> ModelFacts::first_after_training(const Series& series) const {
-  if (trained_to.empty()) return {};
-  const Times& times = series.times;
-  const Time end = *parse_time(trained_to, times.form);
-  if ((times.form == TimeForm::number) != (end.form == TimeForm::number)) return {};
-  // Months, dates and times of day compare as far as both are written.
-  const TimeForm coarser = std::min(times.form, end.form);
-  const auto trained = [&](int64_t count) {
-    if (times.form == end.form) return count <= end.count;
-    return in_form({times.form, count}, coarser).count <= in_form(end, coarser).count;
-  };
-  return std::ranges::partition_point(times.at, trained) - times.at.begin();
 }
 
 std::vector<std::string> SavedModel::columns() const {

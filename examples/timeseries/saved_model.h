@@ -10,6 +10,7 @@
 
 #include "data/scaling.h"
 #include "model.h"
+#include "trained_on.h"
 #include "training/safetensors.h"
 
 namespace timeseries {
@@ -24,12 +25,7 @@ struct ModelFacts {
   std::string trend_zero =
       {};                 // the time from which its trend counts; empty: no trend, or an earlier version
   std::string step = {};  // from row to row (step_code); empty: an earlier version
-  // The time of the last row that trained, or its number where rows have no times. Empty: not known, as of models of
-  // earlier versions and imported ones.
-  std::string trained_to = {};
-
-  // The first row of a series that is after `trained_to`. None: not known, or one has dates and the other none.
-  std::optional<int64_t> first_after_training(const Series& series) const;
+  TrainedOn trained = {};
 };
 
 // What a model's file says about it.

@@ -13,10 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct ForecastMeasure {
-  const char *name, *key;
-  double ForecastErrors::*value;
-};
 constexpr ForecastMeasure forecast_measures[] = {{"MSE scaled", "scaled_mse", &ForecastErrors::scaled_mse},
                                                  {"MAE scaled", "scaled_mae", &ForecastErrors::scaled_mae},
                                                  {"RMSE", "rmse", &ForecastErrors::rmse},
@@ -77,6 +73,18 @@ void add_detections(const SeriesData& data, const SeriesWindows& windows, Evalua
   evaluation.detections.push_back({previous.name, score(previous, windows), true});
 }
 
+// Of what a model reads and is held against.
+void warn_of_far_values(const SeriesData& data, const SeriesWindows& windows, Evaluation& evaluation) {
+  const auto& options = windows.options();
+  const auto origins = windows.origins();
+  const int64_t first_read = 1 - options.lead - options.window;
+  FarOutside far(data.facts.trained, data.facts.scaling);
+  for (const auto& channels : {options.inputs, options.targets})
+    far.look(windows.series(), origins.front() + first_read, origins.back() + options.horizon, channels);
+  if (auto warning = far.warning_of_inputs(windows.series()))
+    evaluation.warnings.push_back(std::move(*warning));
+}
+
 void add_model(const Recipe& recipe, const SeriesData& data, TestPart& part, const SeriesModel& model,
                Evaluation& evaluation) {
   if (has_quantile_interval(recipe, recipe.data.horizon)) {
@@ -87,11 +95,19 @@ void add_model(const Recipe& recipe, const SeriesData& data, TestPart& part, con
   }
   const bool is_test = part.name != "train" && part.name != "valid";
   ForecastInterval* counting = is_test && evaluation.interval ? &*evaluation.interval : nullptr;
+  FarOutside far(data.facts.trained, data.facts.scaling);
   evaluation.forecasts.push_back({"the model", score_model(recipe, model, part.windows, data.mase_scale,
-                                                           counting, data.first_untrained)});
+                                                           counting, data.first_untrained, &far)});
+  if (auto warning = far.warning_of_forecasts(part.windows.series()); warning && evaluation.warnings.empty())
+    evaluation.warnings.push_back(std::move(*warning));
 }
 
 }  // namespace
+
+const ForecastMeasure& summary_measure(size_t targets) {
+  const char* const key = targets > 1 ? "scaled_mse" : "rmse";
+  return *std::ranges::find(forecast_measures, std::string_view(key), &ForecastMeasure::key);
+}
 
 double mean_loss(const SeriesModel& model, SeriesWindows& windows, int size) {
   const NoTape guard;
@@ -128,6 +144,7 @@ Evaluation evaluate(const Recipe& recipe, const SeriesData& data, TestPart& part
                         .full = recipe.data.drop_last_pairs == 0};
   part.windows.in_order();
   evaluation.targets_left_out = part.windows.targets_left_out();
+  if (model) warn_of_far_values(data, part.windows, evaluation);
   if (recipe.detects()) {
     if (model)
       evaluation.detections.push_back(
@@ -158,6 +175,10 @@ RunDescription::Table table_of(const Evaluation& evaluation) {
     }
     table.note = fmt::format("{} windows{}.", with_commas(evaluation.forecasts[0].scores.windows()),
                              evaluation.full && evaluation.targets_left_out == 0 ? ", none left out" : "");
+    if (evaluation.targets > 1)
+      table.note += fmt::format(
+          " RMSE and MAE add up {} channels, each in its own unit; the scaled ones weigh them alike.",
+          evaluation.targets);
     if (evaluation.targets_left_out > 0)
       table.note += fmt::format(
           " {} value{} that {} filled in {} not scored.", with_commas(evaluation.targets_left_out),
@@ -187,15 +208,16 @@ std::optional<RunDescription::Table> table_by_step(const Evaluation& evaluation)
   if (evaluation.forecasts.empty()) return {};
   const int horizon = evaluation.horizon;
   if (horizon == 1) return {};
+  const ForecastMeasure& measure = summary_measure(static_cast<size_t>(evaluation.targets));
   RunDescription::Table table{
-      .title = fmt::format("RMSE by step: {}", evaluation.part), .note = {}, .columns = {"step"}};
+      .title = fmt::format("{} by step: {}", measure.name, evaluation.part), .note = {}, .columns = {"step"}};
   for (const ForecastRow& row : evaluation.forecasts) table.columns.push_back(row.name);
   const int lines = std::min(horizon, most);
   for (int k = 1; k <= lines; ++k) {
     const int step = (k * horizon + lines - 1) / lines;
     table.rows.push_back({std::to_string(step)});
     for (const ForecastRow& row : evaluation.forecasts)
-      table.rows.back().push_back(figure(row.scores.at_step(step - 1).rmse));
+      table.rows.back().push_back(figure(row.scores.at_step(step - 1).*measure.value));
   }
   return table;
 }
@@ -246,8 +268,7 @@ RunDescription::Figure tile_of(const Evaluation& evaluation) {
   const std::vector<JudgedRow> rows = judged_rows(evaluation);
   const bool detects = !evaluation.detections.empty();
   const Comparison comparison = compare(rows, detects);
-  // Several channels have units of their own: their errors add up scaled.
-  std::string key = evaluation.targets > 1 ? "scaled_mse" : "rmse";
+  std::string key = summary_measure(static_cast<size_t>(evaluation.targets)).key;
   if (detects) key = only_label(evaluation.detections[0].scores) ? "accuracy" : "balanced_accuracy";
   const auto shown = std::ranges::find(comparison.measures, key, &Comparison::Measure::key);
   return {fmt::format("{}: {}", evaluation.part, shown->name), figure(shown->values[0]),

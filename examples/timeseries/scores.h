@@ -23,6 +23,13 @@ double mean_loss(const SeriesModel& model, SeriesWindows& windows, int batch);
 // Probabilities of a detector, in order of time.
 std::vector<double> detect(const SeriesModel& model, SeriesWindows& windows, int batch);
 
+struct ForecastMeasure {
+  const char *name, *key;  // "RMSE", "rmse"
+  double ForecastErrors::*value;
+};
+// The one that stands for all: RMSE; of several channels, whose units may differ, a scaled one.
+const ForecastMeasure& summary_measure(size_t targets);
+
 struct ForecastRow {
   std::string name;
   ForecastScores scores;
@@ -43,6 +50,7 @@ struct Evaluation {
   std::optional<ForecastInterval> interval =
       {};  // of the model; none: no quantiles, and too few forecasts to measure it by
   std::vector<DetectionRow> detections = {};
+  std::vector<std::string> warnings = {};  // of a model: values far outside of those that trained it
   std::vector<std::string> left_out = {};  // baselines for which there is too little history here
 };
 // The baselines and, unless it is nullptr, the model. Recipe and data must outlive what is returned.

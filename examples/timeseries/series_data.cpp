@@ -209,7 +209,7 @@ ModelFacts measured_facts(const Recipe& recipe, const Series& series, const Part
           .time = series.time_name,
           .trend_zero = {},
           .step = {},
-          .trained_to = series.times.text(train.back().end - 1)};
+          .trained = trained_on(series, train)};
 }
 
 void warn_of_one_class(const Series& series, const Part& train, std::vector<std::string>& warnings) {
@@ -295,25 +295,19 @@ std::optional<SeriesSplit> split_if_any(const Recipe& recipe, const Series& seri
 
 std::vector<std::string> warnings_of_training(const Recipe& recipe, const SeriesData& data,
                                               const std::string& split) {
-  const std::string& trained_to = data.facts.trained_to;
-  const Part& part = split == "valid" ? data.split.valid : data.split.test;
-  if (trained_to.empty() || split == "train" || part.empty() || recipe.data.split == SplitKind::shuffled)
-    return {};
-  const auto after_training = data.facts.first_after_training(data.series());
-  if (!after_training)
-    return {
-        fmt::format("training ended with {}, and the rows begin with {}: whether some of {} trained cannot "
-                    "be told",
-                    trained_to, data.series().times.text(0), split)};
-  int64_t trained = 0;
-  for (const Span& span : part)
-    trained += std::clamp<int64_t>(*after_training - span.begin, 0, span.end - span.begin);
-  if (trained == 0) return {};
-  const bool numbered = data.series().times.form == TimeForm::number;
-  return {fmt::format(
-      "{} of the {} rows of {} are not after {}{}, where training ended: if the series is the same, "
-      "the model has trained on them",
-      trained, rows_of(part), split, numbered ? "row " : "", trained_to)};
+  std::vector<std::string> warnings;
+  const auto look = [&](const Series& series, const Part& part, const std::string& name) {
+    if (auto warning = data.facts.trained.warning_of(series, part, name))
+      warnings.push_back(std::move(*warning));
+  };
+  if (recipe.data.split == SplitKind::shuffled) return {};
+  if (split == "valid") look(data.series(), data.split.valid, split);
+  if (split != "test") return warnings;
+  look(data.series(), data.split.test, split);
+  const size_t of_files = data.tests.size() - (data.all.size() - 1);
+  for (size_t k = 1; k < data.all.size(); ++k)
+    look(data.all[k], whole_series(data.all[k]), data.tests[of_files + k - 1].name);
+  return warnings;
 }
 
 SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose& purpose)
@@ -328,13 +322,6 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
   if (recipe.data.drop_last_pairs > 0) split = without_history(split);
   facts = saved ? saved->facts : measured_facts(recipe, series(), split.train, notes);
   if (facts.trend_zero.empty() && has_trend(recipe)) facts.trend_zero = series().times.text(0);
-  if (saved && trains) {
-    for (const char* part : {"valid", "test"})
-      std::ranges::copy(warnings_of_training(recipe, *this, part), std::back_inserter(warnings));
-    const int64_t end = split.train.back().end;
-    if (facts.first_after_training(series()).value_or(0) < end)
-      facts.trained_to = series().times.text(end - 1);
-  }
   if (facts.step.empty())
     facts.step = step_code(series().time_name.empty() ? TimeStep{} : series().times.step);
   const Scaling& scaling = facts.scaling;
@@ -365,9 +352,18 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
   }
   if (!recipe.detects())
     mase_scale = unroll::mase_scale(series(), split.train, recipe.data.period, targets());
-  if (saved && recipe.data.split != SplitKind::shuffled)
-    first_untrained = facts.first_after_training(series()).value_or(0);
+  if (trains && !fold)
+    for (const char* part : {"valid", "test"})
+      std::ranges::copy(warnings_of_training(recipe, *this, part), std::back_inserter(warnings));
+  if (saved && trains) facts.trained.add(series(), split.train);
+  set_trained_on(recipe, TrainedOn(facts.trained));
   note_targets_left_out();
+}
+
+void SeriesData::set_trained_on(const Recipe& recipe, const TrainedOn& trained) {
+  facts.trained = trained;
+  if (recipe.data.split != SplitKind::shuffled)
+    first_untrained = facts.trained.first_after(series()).value_or(0);
 }
 
 void SeriesData::note_targets_left_out() {

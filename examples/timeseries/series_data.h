@@ -68,14 +68,17 @@ struct SeriesData {
   std::optional<SeriesWindows> train, valid;
   std::vector<TestPart> tests;
   std::vector<double> mase_scale;  // by target; empty to detect
-  int64_t first_untrained = 0;  // of a saved model, rows before it may have trained: they are in no interval
+  int64_t first_untrained = 0;  // rows before it may have trained: they are in no interval; of rows by lot 0
+
+  // From here on the weights are those that were trained on these rows.
+  void set_trained_on(const Recipe& recipe, const TrainedOn& trained);
 
  private:
   void note_targets_left_out();
 };
-// Warnings that rows of the part "valid" or "test" are not after those that trained the model, whose facts the data have: in
-// a file that is shorter than the one of training the split is another. Rows by lot have a warning of their own, and files
-// of data.test_files times of their own.
+// Warnings that rows of the part "valid" or "test" trained the model, whose facts the data have: in a file that is shorter
+// than the one of training the split is another, and data.test_files may name rows that trained. Rows by lot have a warning
+// of their own.
 std::vector<std::string> warnings_of_training(const Recipe& recipe, const SeriesData& data,
                                               const std::string& split);
 // Says the notes and warnings, a line for each.

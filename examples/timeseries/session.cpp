@@ -125,6 +125,7 @@ Trainee SeriesTraining::trainee() {
           .params = model_.params,
           .task = task(),
           .metadata = metadata(),
+          .of_weights = trained_on_keys(),
           .description = description(),
           .differing_keys =
               [this](const RecipeFile& before) {
@@ -136,6 +137,11 @@ Trainee SeriesTraining::trainee() {
                           "data.train_rows", "data.valid_from", "data.drop_last_pairs", "data.test_files"},
           .data_differences = [this](const Metadata& then, const std::string&) { return differences(then); },
           .score_a_little = [this] { score_a_little(); },
+          .kept =
+              [this](const SafetensorsFile& file) {
+                data_.set_trained_on(recipe_,
+                                     trained_on(file.metadata(), data_.facts.channels.size(), file.path()));
+              },
           .report = [this](std::optional<double> valid,
                            RunDescription& description) { report(valid, description); },
           .print_json = [this](const RunResult& run) { print_json(run); },
@@ -150,18 +156,14 @@ std::vector<std::string> SeriesTraining::next_words() const {
   return csv.empty() ? std::vector<std::string>{} : std::vector<std::string>{"--csv", csv};
 }
 
-static std::string fingerprint(auto numbers) {
-  return fmt::format("{:016x}",
-                     place_of({reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()}));
-}
-
 // Of a checkpoint: what resuming it compares, and what a later file of the series is compared with.
 Metadata SeriesTraining::metadata() const {
   Metadata metadata = model_metadata(recipe_, data_.facts, model_);
   metadata["engine"] = model_.recurrent() ? name_of(model_.recurrent()->choice().engine) : "none";
-  metadata["series"] = fingerprint(std::span(data_.series().values));
-  if (!data_.series().filled.empty()) metadata["series"] += fingerprint(std::span(data_.series().filled));
-  if (data_.valid) metadata["valid_rows"] = metadata["series"] + fingerprint(data_.valid->origins());
+  const auto of = [](const auto& numbers) { return fingerprint(std::as_bytes(std::span(numbers))); };
+  metadata["series"] = of(data_.series().values);
+  if (!data_.series().filled.empty()) metadata["series"] += of(data_.series().filled);
+  if (data_.valid) metadata["valid_rows"] = metadata["series"] + of(data_.valid->origins());
   return metadata;
 }
 
@@ -202,6 +204,10 @@ void SeriesTraining::report(std::optional<double> valid, RunDescription& descrip
     const Evaluation evaluation = evaluate(recipe_, data_, part, &model_);
     RunDescription::Table table = table_of(evaluation);
     voice_.tell("\n{}\n", part.name), voice_.tell(table);
+    for (const std::string& warning : evaluation.warnings) {
+      voice_.tell("warning {}\n", warning);
+      table.note += fmt::format(" Warning: {}.", warning);
+    }
     for (const std::string& line : verdicts(evaluation)) {
       voice_.tell("{}\n", line);
       table.note += fmt::format(" On these windows {}.", line);

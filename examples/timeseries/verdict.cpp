@@ -1,5 +1,6 @@
 #include "verdict.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -31,14 +32,27 @@ std::vector<size_t> not_beaten(const Measure& measure) {
   return found;
 }
 
-// "last value has 15.60, mean of training 17.20"
-std::string scores_of(const std::vector<size_t>& baselines, const Comparison& comparison,
-                      const Measure& measure) {
-  std::string text;
-  for (const size_t k : baselines)
-    text += fmt::format("{}{}{} {}", text.empty() ? "" : ", ", comparison.baselines[k],
-                        text.empty() ? " has" : "", figure(measure.values[k + 1]));
-  return text;
+// Of those that are not beaten.
+size_t best_baseline(const Measure& measure) {
+  const auto score = [&](size_t k) { return (measure.less_is_better ? 1 : -1) * measure.values[k + 1]; };
+  return std::ranges::min(not_beaten(measure), {}, score);
+}
+
+// By baseline the measures by which it is the best of those that are not beaten:
+// "last value has RMSE 15.60 (the model 17.20), MAE 9.100 (9.800); mean of training has MASE 0.8100 (0.9000)"
+std::string what_is_better(const Comparison& comparison, const std::vector<const Measure*>& lost) {
+  std::vector<std::string> groups;
+  for (size_t k = 0; k < comparison.baselines.size(); ++k) {
+    std::vector<std::string> scores;
+    for (const Measure* measure : lost)
+      if (best_baseline(*measure) == k)
+        scores.push_back(fmt::format("{} {} ({}{})", measure->name, figure(measure->values[k + 1]),
+                                     groups.empty() && scores.empty() ? "the model " : "",
+                                     figure(measure->values[0])));
+    if (!scores.empty())
+      groups.push_back(fmt::format("{} has {}", comparison.baselines[k], fmt::join(scores, ", ")));
+  }
+  return fmt::format("{}", fmt::join(groups, "; "));
 }
 
 struct Sorted {
@@ -71,10 +85,7 @@ std::vector<std::string> verdicts(const Comparison& comparison) {
     scores.push_back(fmt::format("{} ({})", measure->name, figure(measure->values[0])));
   if (!won.empty())
     lines.push_back(fmt::format("the model is better than every baseline by {}", fmt::join(scores, ", ")));
-  for (const Measure* measure : lost)
-    lines.push_back(fmt::format("the model is not the best by {}: {}, where {}", measure->name,
-                                figure(measure->values[0]),
-                                scores_of(not_beaten(*measure), comparison, *measure)));
+  if (!lost.empty()) lines.push_back("the model is not the best: " + what_is_better(comparison, lost));
   if (!not_compared.empty())
     lines.push_back(fmt::format("not compared by {}: not defined here", names_of(not_compared)));
   return lines;
@@ -86,7 +97,7 @@ std::string verdict_beside(const Comparison& comparison, const std::string& key)
   const auto add = [&](const std::string& words) { text += (text.empty() ? "" : "; ") + words; };
   const auto is_shown = [&](const Measure* measure) { return measure->key == key; };
   for (const Measure* measure : lost)
-    if (is_shown(measure)) add("not the best: " + scores_of(not_beaten(*measure), comparison, *measure));
+    if (is_shown(measure)) add("not the best: " + what_is_better(comparison, {measure}));
   std::erase_if(lost, is_shown);
   for (const Measure* measure : not_compared)
     if (is_shown(measure)) add("not defined, so not compared");

@@ -18,14 +18,14 @@ struct Comparison {
   std::vector<Measure> measures = {};
 };
 
-// A line for what the model wins, one for each measure by which some baseline is as good or better, and one for what cannot be
-// compared:
+// A line for what the model wins, one for the measures by which some baseline is as good or better, by the best
+// baseline, and one for what cannot be compared:
 //   the model is better than every baseline by RMSE (12.30), MASE (0.8100)
-//   the model is not the best by sMAPE: 25.30, where last value has 15.60
+//   the model is not the best: last value has sMAPE 15.60 (the model 25.30), MAE 8.700 (9.100)
 //   not compared by MASE: it is not defined here
 std::vector<std::string> verdicts(const Comparison& comparison);
 // The same for a tile that shows one of the measures, which comes first:
-// "not the best: last value has 15.60; better than every baseline by MAE; not by sMAPE"
+// "not the best: last value has RMSE 15.60 (the model 17.20); better than every baseline by MAE; not by sMAPE"
 std::string verdict_beside(const Comparison& comparison, const std::string& key);
 // {"better_than_every_baseline": ["rmse"], "not_better": {"smape": ["last value"]}}; a measure that cannot be compared
 // stands in neither.

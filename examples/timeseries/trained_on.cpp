@@ -1,0 +1,184 @@
+#include "trained_on.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "framework/check.h"
+#include "framework/one_line.h"
+#include "framework/random.h"
+#include "training/json/read_json.h"
+#include "training/json_text.h"
+#include "training/run_description.h"
+
+namespace timeseries {
+
+namespace {
+
+constexpr const char *from_key = "trained_from", *to_key = "trained_to", *first_key = "trained_first",
+                     *range_key = "trained_range";
+
+int measured_channels(const Series& series) { return series.width() - series.calendar; }
+
+std::string fingerprint_of_row(const Series& series, int64_t row) {
+  const auto first = static_cast<size_t>(row * series.width());
+  return fingerprint(
+      std::as_bytes(std::span(series.values).subspan(first, static_cast<size_t>(measured_channels(series)))));
+}
+
+// The first row whose time is not before `text`; or with `after`, after it.
+std::optional<int64_t> first_row_from(const Series& series, const std::string& text, bool after) {
+  const Times& times = series.times;
+  const Time border = *parse_time(text, times.form);
+  if ((times.form == TimeForm::number) != (border.form == TimeForm::number)) return {};
+  // Months, dates and times of day compare as far as both are written.
+  const TimeForm coarser = std::min(times.form, border.form);
+  const bool same = times.form == border.form;
+  const int64_t at = same ? border.count : in_form(border, coarser).count;
+  const auto before = [&](int64_t count) {
+    const int64_t row = same ? count : in_form({times.form, count}, coarser).count;
+    return after ? row <= at : row < at;
+  };
+  return std::ranges::partition_point(times.at, before) - times.at.begin();
+}
+
+}  // namespace
+
+std::string fingerprint(std::span<const std::byte> bytes) {
+  return fmt::format("{:016x}", place_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+}
+
+TrainedOn trained_on(const Series& series, const Part& train) {
+  TrainedOn trained{.from = series.times.text(train.front().begin),
+                    .to = series.times.text(train.back().end - 1),
+                    .first_row = fingerprint_of_row(series, train.front().begin)};
+  const auto channels = static_cast<size_t>(measured_channels(series));
+  trained.least.assign(channels, std::numeric_limits<double>::max());
+  trained.most.assign(channels, std::numeric_limits<double>::lowest());
+  trained.add(series, train);
+  return trained;
+}
+
+void TrainedOn::add(const Series& series, const Part& train) {
+  const int64_t begin = train.front().begin, end = train.back().end;
+  if (first_after(series).value_or(0) < end) to = series.times.text(end - 1);
+  if (!from.empty() && first_row_from(series, from, false).value_or(series.rows()) > begin) {
+    from = series.times.text(begin);
+    first_row = fingerprint_of_row(series, begin);
+  }
+  for (size_t channel = 0; channel < least.size(); ++channel)
+    for (const Span& span : train)
+      for (int64_t row = span.begin; row < span.end; ++row) {
+        const double value = series.at(row, static_cast<int>(channel));
+        least[channel] = std::min(least[channel], value), most[channel] = std::max(most[channel], value);
+      }
+}
+
+std::optional<int64_t> TrainedOn::first_after(const Series& series) const {
+  return to.empty() ? std::nullopt : first_row_from(series, to, true);
+}
+
+std::optional<std::string> TrainedOn::warning_of(const Series& series, const Part& part,
+                                                 const std::string& name) const {
+  if (to.empty() || part.empty()) return {};
+  const auto end = first_after(series);
+  if (!end)
+    return fmt::format(
+        "training ended with {}, and the rows begin with {}: whether some of {} trained cannot be told", to,
+        series.times.text(0), name);
+  const int64_t begin = from.empty() ? 0 : first_row_from(series, from, false).value_or(0);
+  const bool numbered = series.times.form == TimeForm::number;
+  if (numbered && !first_row.empty() && begin < series.rows() &&
+      fingerprint_of_row(series, begin) != first_row)
+    return {};
+  int64_t trained = 0;
+  for (const Span& span : part)
+    trained += std::max<int64_t>(0, std::min(*end, span.end) - std::max(begin, span.begin));
+  if (trained == 0) return {};
+  return fmt::format(
+      "{} of the {} rows of {} lie where the model trained, {}{}{}: if the series is the same, it has trained on them",
+      trained, rows_of(part), name, numbered ? "rows " : "", from.empty() ? "up to " : from + " to ", to);
+}
+
+// --- in a model's file -------------------------------------------------------------------------------------
+
+std::vector<std::string> trained_on_keys() { return {from_key, to_key, first_key, range_key}; }
+
+Metadata metadata_of(const TrainedOn& trained) {
+  Metadata metadata;
+  for (const auto& [key, text] :
+       {std::pair{from_key, trained.from}, {to_key, trained.to}, {first_key, trained.first_row}})
+    if (!text.empty()) metadata[key] = text;
+  if (!trained.least.empty())
+    metadata[range_key] = json_text(nlohmann::ordered_json{{"least", trained.least}, {"most", trained.most}});
+  return metadata;
+}
+
+TrainedOn trained_on(const Metadata& metadata, size_t channels, const std::string& path) {
+  TrainedOn trained;
+  for (const auto& [key, text] :
+       {std::pair{from_key, &trained.from}, {to_key, &trained.to}, {first_key, &trained.first_row}})
+    if (const auto found = metadata.find(key); found != metadata.end()) *text = found->second;
+  for (const auto& [what, text] : {std::pair{"began", &trained.from}, {"ended", &trained.to}})
+    require_input(text->empty() || parse_time(*text),
+                  "{}: training {} with '{}' in its metadata, which is no time", path, what, one_line(*text));
+  const auto found = metadata.find(range_key);
+  if (found == metadata.end()) return trained;
+  const auto range = parse_json(found->second);
+  try {
+    trained.least = range.at("least").get<std::vector<double>>();
+    trained.most = range.at("most").get<std::vector<double>>();
+  } catch (const nlohmann::json::exception&) { trained.least.clear(), trained.most = {0}; }
+  bool whole = trained.least.size() == trained.most.size() && trained.least.size() <= channels;
+  for (size_t k = 0; whole && k < trained.least.size(); ++k)
+    whole = std::isfinite(trained.least[k]) && std::isfinite(trained.most[k]) &&
+            trained.least[k] <= trained.most[k];
+  require_input(whole, "{}: '{}' in its metadata is not the least and the most of {} channels", path,
+                range_key, channels);
+  return trained;
+}
+
+// --- values far outside ------------------------------------------------------------------------------------
+
+void FarOutside::look(double value, int channel, int64_t row) {
+  const auto at = static_cast<size_t>(channel);
+  if (at >= trained_.least.size()) return;  // of the calendar, or nothing is known
+  const double least = trained_.least[at], most = trained_.most[at];
+  if (least <= value && value <= most) return;
+  const double range = most > least ? most - least : scaling_.scale[at];
+  const double ranges = (value < least ? least - value : value - most) / range;
+  if (ranges <= 10) return;
+  ++count_;
+  if (ranges <= furthest_) return;
+  furthest_ = ranges, value_ = value, channel_ = channel, row_ = row;
+}
+
+void FarOutside::look(const Series& series, int64_t begin, int64_t end, std::span<const int> channels) {
+  for (int64_t row = std::max<int64_t>(0, begin); row < std::min(end, series.rows()); ++row)
+    for (const int channel : channels) look(series.at(row, channel), channel, row);
+}
+
+std::string FarOutside::furthest(const Series& series, const char* is) const {
+  const auto at = static_cast<size_t>(channel_);
+  const std::string others = count_ == 2  ? " (so is 1 other value)"
+                             : count_ > 2 ? fmt::format(" (so are {} other values)", with_commas(count_ - 1))
+                                          : "";
+  return fmt::format(
+      "'{}' {} {:.4g} at {}, far outside of {:.4g} to {:.4g}, the range of the rows that trained{}",
+      one_line(series.channels[at]), is, value_, series.times.text(row_), trained_.least[at],
+      trained_.most[at], others);
+}
+
+std::optional<std::string> FarOutside::warning_of_inputs(const Series& series) const {
+  if (count_ == 0) return {};
+  return furthest(series, "is") + ": the model never met such values; are they in the units of training?";
+}
+
+std::optional<std::string> FarOutside::warning_of_forecasts(const Series& series) const {
+  if (count_ == 0) return {};
+  return furthest(series, "is forecast as") + ": not credible";
+}
+
+}  // namespace timeseries
