@@ -136,8 +136,8 @@ DetectionBaseline threshold_rule(const SeriesWindows& train) {
   }
   const std::string channel = one_line(train.series().channels[static_cast<std::size_t>(best.channel)]);
   return {std::isinf(best.value)
-              ? fmt::format("rule always {:d}", best.above)
-              : fmt::format("rule {} {} {:.6g}", channel, best.above ? '>' : '<', best.value),
+              ? fmt::format("threshold: always {:d}", best.above)
+              : fmt::format("threshold {} {} {:.6g}", channel, best.above ? '>' : '<', best.value),
           [=](const Series& series, int64_t, int64_t last) {
             return (series.at(last, best.channel) > best.value) == best.above ? 1.0 : 0.0;
           }};

@@ -217,7 +217,7 @@ TEST_CASE("rules of detection find what decides") {
   const SeriesWindows test(series, unscaled(series), {{300, 400, 0}}, "test", {.window = 3, .lead = 0});
   CHECK(test.count() == 100);
   const DetectionBaseline rule = threshold_rule(train);
-  CHECK(lacks(rule.name, {"rule x >"}) == "");
+  CHECK(lacks(rule.name, {"threshold x >"}) == "");
   CHECK(score(rule, test).accuracy >= 0.98);
   const DetectionScores logistic = score(logistic_regression(train), test);
   CHECK(logistic.accuracy >= 0.97);
@@ -231,12 +231,12 @@ TEST_CASE("rules of detection find what decides") {
   for (int64_t row = 0; row < 400; ++row)
     reversed.values[static_cast<std::size_t>(4 * row + 3)] = 1 - series.at(row, 3);
   const SeriesWindows other(reversed, unscaled(reversed), {{0, 300, 0}}, "train", {.window = 3, .lead = 0});
-  CHECK(lacks(threshold_rule(other).name, {"rule x <"}) == "");
+  CHECK(lacks(threshold_rule(other).name, {"threshold x <"}) == "");
   for (int64_t row = 0; row < 400; ++row) reversed.values[static_cast<std::size_t>(4 * row + 3)] = row == 200;
   for (int64_t row = 0; row < 400; ++row) reversed.values[static_cast<std::size_t>(4 * row)] = 1;
   const SeriesWindows rare(reversed, unscaled(reversed), {{0, 300, 0}}, "train",
                            {.window = 3, .lead = 0, .inputs = {0}});
-  CHECK(threshold_rule(rare).name == "rule always 0");  // where no threshold is right more often
+  CHECK(threshold_rule(rare).name == "threshold: always 0");  // where no threshold is right more often
   CHECK(lacks(error_of([&] {
                 window_labels(SeriesWindows(series, unscaled(series), {{0, 9, 0}}, "train",
                                             {.window = 1, .inputs = {0}, .targets = {0}}));

@@ -267,7 +267,7 @@ TEST_CASE("baselines of detection learn from the training rows alone") {
   CHECK(json["majority class"]["accuracy"].get<double>() ==
         doctest::Approx(right / (all_rows - valid_end)).epsilon(1e-12));
   // Between the greatest value of label 0, 4.06, and the least of label 1, 6.00: always wrong in the test.
-  REQUIRE(json.contains("rule x > 5.03"));
-  CHECK(json["rule x > 5.03"]["accuracy"] == 0);
+  REQUIRE(json.contains("threshold x > 5.03"));
+  CHECK(json["threshold x > 5.03"]["accuracy"] == 0);
   CHECK(json["logistic regression"]["accuracy"] == 0);
 }
