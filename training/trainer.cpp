@@ -385,11 +385,12 @@ void Trainer::save(const TrainingTask& task, const char* name) {
   const double begin = clock_seconds();
   const Profile::Part part("checkpoint");
   CheckpointOptions options = options_.checkpoints;
-  for (const std::string& key : of_untrained_ ? options.of_weights : std::vector<std::string>()) {
-    options.metadata.erase(key);
-    if (const auto found = of_untrained_->find(key); found != of_untrained_->end())
-      options.metadata.insert(*found);
-  }
+  if (of_untrained_)
+    for (const std::string& key : options.of_weights) {
+      options.metadata.erase(key);
+      if (const auto found = of_untrained_->find(key); found != of_untrained_->end())
+        options.metadata.insert(*found);
+    }
   write_checkpoint(options_.folder / name, optimizer_, state_, task.carried, options);
   last_save_ = clock_seconds();
   times_.saving += last_save_ - begin;

@@ -65,7 +65,8 @@ void detect(Command& command) {
     write_new_file(out, text);
   for (const std::string& note : series.notes) show(stderr, "note: {}\n", note);
   FarOutside far(saved.facts.trained, saved.facts.scaling);
-  far.look(series, 0, series.rows(), windows.options().inputs);
+  const auto& inputs = windows.options().inputs;
+  far.look(series, 0, series.rows(), {inputs.begin(), inputs.end()});
   if (const auto warning = far.warning_of_inputs(series)) show(stderr, "warning: {}\n", *warning);
   if (!labelled) return;
   if (const auto warning = saved.facts.trained.warning_of(series, whole_series(series), csv))

@@ -114,7 +114,8 @@ std::optional<ForecastInterval> Forecaster::interval() {
 std::optional<std::string> Forecaster::warning(int64_t origin, std::span<const double> found) const {
   const TrainedOn& trained = saved_.facts.trained;
   FarOutside read(trained, saved_.facts.scaling), forecast(trained, saved_.facts.scaling);
-  read.look(series_, origin - saved_.recipe.data.window, origin, windows_->options().inputs);
+  const auto& inputs = windows_->options().inputs;
+  read.look(series_, origin - saved_.recipe.data.window, origin, {inputs.begin(), inputs.end()});
   for (size_t i = 0; i < found.size(); ++i)
     forecast.look(found[i], targets()[i % targets().size()],
                   origin + static_cast<int64_t>(i / targets().size()) % steps_);

@@ -79,8 +79,9 @@ void warn_of_far_values(const SeriesData& data, const SeriesWindows& windows, Ev
   const auto origins = windows.origins();
   const int64_t first_read = 1 - options.lead - options.window;
   FarOutside far(data.facts.trained, data.facts.scaling);
-  for (const auto& channels : {options.inputs, options.targets})
-    far.look(windows.series(), origins.front() + first_read, origins.back() + options.horizon, channels);
+  std::set<int> channels(options.inputs.begin(), options.inputs.end());
+  channels.insert(options.targets.begin(), options.targets.end());
+  far.look(windows.series(), origins.front() + first_read, origins.back() + options.horizon, channels);
   if (auto warning = far.warning_of_inputs(windows.series()))
     evaluation.warnings.push_back(std::move(*warning));
 }

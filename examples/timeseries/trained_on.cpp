@@ -126,17 +126,19 @@ TrainedOn trained_on(const Metadata& metadata, size_t channels, const std::strin
                   "{}: training {} with '{}' in its metadata, which is no time", path, what, one_line(*text));
   const auto found = metadata.find(range_key);
   if (found == metadata.end()) return trained;
+  const auto refuse_unless = [&](bool good) {
+    require_input(good, "{}: '{}' in its metadata is not the least and the most of {} channels", path,
+                  range_key, channels);
+  };
   const auto range = parse_json(found->second);
   try {
     trained.least = range.at("least").get<std::vector<double>>();
     trained.most = range.at("most").get<std::vector<double>>();
-  } catch (const nlohmann::json::exception&) { trained.least.clear(), trained.most = {0}; }
-  bool whole = trained.least.size() == trained.most.size() && trained.least.size() <= channels;
-  for (size_t k = 0; whole && k < trained.least.size(); ++k)
-    whole = std::isfinite(trained.least[k]) && std::isfinite(trained.most[k]) &&
-            trained.least[k] <= trained.most[k];
-  require_input(whole, "{}: '{}' in its metadata is not the least and the most of {} channels", path,
-                range_key, channels);
+  } catch (const nlohmann::json::exception&) { refuse_unless(false); }
+  refuse_unless(trained.least.size() == trained.most.size() && trained.least.size() <= channels);
+  for (size_t k = 0; k < trained.least.size(); ++k)
+    refuse_unless(std::isfinite(trained.least[k]) && std::isfinite(trained.most[k]) &&
+                  trained.least[k] <= trained.most[k]);
   return trained;
 }
 
@@ -155,7 +157,7 @@ void FarOutside::look(double value, int channel, int64_t row) {
   furthest_ = ranges, value_ = value, channel_ = channel, row_ = row;
 }
 
-void FarOutside::look(const Series& series, int64_t begin, int64_t end, std::span<const int> channels) {
+void FarOutside::look(const Series& series, int64_t begin, int64_t end, const std::set<int>& channels) {
   for (int64_t row = std::max<int64_t>(0, begin); row < std::min(end, series.rows()); ++row)
     for (const int channel : channels) look(series.at(row, channel), channel, row);
 }

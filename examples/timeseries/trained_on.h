@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,8 +47,8 @@ class FarOutside {
   FarOutside(const TrainedOn& trained, const Scaling& scaling) : trained_(trained), scaling_(scaling) {}
 
   void look(double value, int channel, int64_t row);
-  // The same at all values of rows [begin, end) that a model reads or predicts.
-  void look(const Series& series, int64_t begin, int64_t end, std::span<const int> channels);
+  // At all values of rows [begin, end) of those channels.
+  void look(const Series& series, int64_t begin, int64_t end, const std::set<int>& channels);
   // A warning that names the furthest value; none: no value was far outside.
   std::optional<std::string> warning_of_inputs(const Series& series) const;
   std::optional<std::string> warning_of_forecasts(const Series& series) const;
