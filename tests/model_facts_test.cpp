@@ -35,7 +35,7 @@ static const Folder& rising_models() {
   return folder;
 }
 
-// The columns of a CSV, but for those from the third on: an interval depends on how many rows are held out.
+// The columns of a CSV, but for those from the third on: an interval depends on which rows trained.
 static std::vector<std::string> values_of(const std::string& csv) {
   std::vector<std::string> lines = lines_of(csv);
   for (std::string& line : lines) line = line.substr(0, line.find(',', line.find(',') + 1));

@@ -1,4 +1,4 @@
-// Held-out scores of before and after a change of data: which weights are the best then, and what the log and the page have.
+// Validation scores of before and after a change of data: which weights are the best then, and what the log and the page have.
 #include <nlohmann/json.hpp>
 
 #include "tests/line_training.h"
@@ -182,5 +182,5 @@ TEST_CASE("the page leaves out scores of other data") {
   CHECK(has("8.888"));
   CHECK_FALSE(has("0.111"));
   CHECK_FALSE(has("0.222"));
-  CHECK(has("Held-out scores up to epoch 2 do not compare"));
+  CHECK(has("Validation scores up to epoch 2 do not compare"));
 }

@@ -100,7 +100,7 @@ TEST_CASE("scores of other data are said to be, and leave the log's and the page
     REQUIRE(anew.size() == 1);
     CHECK(anew[0][score].get<double>() == doctest::Approx(best).epsilon(1e-5));
     const std::string page = read_text(folder / "whole/report.html");
-    CHECK(says(page, "Held-out scores up to epoch 3 do not compare with later ones"));
+    CHECK(says(page, "Validation scores up to epoch 3 do not compare with later ones"));
     // The same again has nothing to measure anew.
     const ProgramRun again = run(subject, resume, folder);
     CHECK(!says(again.out, "measured anew"));

@@ -73,7 +73,7 @@ TEST_CASE("the log has an interval for each --log-every steps and a record for e
 TEST_CASE("the page of a run is there at its end, and made again from the folder with the same bytes") {
   const Trained trained({});
   const std::string page = trained.page();
-  for (const std::string part : {"<h1>run</h1>", "held-out perplexity", "embedding.weight",
+  for (const std::string part : {"<h1>run</h1>", "validation perplexity", "embedding.weight",
                                  "the source&#39;s own", "trigram", "fused, because", "test perplexity",
                                  "peak memory", "ptb train --profile measures it", "hidden = 8", "[model]"})
     CHECK_MESSAGE(has(page, part), part);

@@ -190,7 +190,7 @@ TEST_CASE("what is reported: means over what was predicted, the best score, time
   CHECK(trainer.times().rate() == doctest::Approx(40 / trainer.times().training));
 }
 
-TEST_CASE("a plateau schedule follows the held-out score") {
+TEST_CASE("a plateau schedule follows the validation score") {
   Line line;
   Sgd sgd(line.params, {.learning_rate = 1});
   const Schedule schedule{.kind = Schedule::Kind::plateau, .learning_rate = 0.4, .factor = 4};

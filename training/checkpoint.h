@@ -62,8 +62,8 @@ struct TrainerState {
   int64_t all_count = 0;        // predictions of the epochs that are complete
   double learning_rate = 0;     // of the last step
   double train = 0;             // of the last epoch: mean loss, or perplexity …
-  std::optional<double> valid;  // … and held-out score
-  std::optional<double> best;   // held-out score
+  std::optional<double> valid;  // … and validation score
+  std::optional<double> best;   // validation score
   int best_epoch = 0;
   double rate_factor = 1;               // by which rollbacks have cut the learning rate
   int64_t skipped = 0;                  // steps left out because they were not finite …

@@ -8,7 +8,7 @@
 //
 // In fp16 "loss_scale":65536.0,"skipped_steps":3 stand before "time" in both.
 //
-// A run that goes on with other data to validate on, or another way to score, says what its best weights score then. Held-out
+// A run that goes on with other data to validate on, or another way to score, says what its best weights score then. Validation
 // scores before that record do not compare with later ones. "epoch" is that of the weights; there is no score where nothing
 // is validated any more:
 //

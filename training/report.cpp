@@ -91,7 +91,7 @@ Chart score_chart(const RunDescription& run, const Course& course) {
   chart.series.push_back(
       series_of("training", course.intervals.empty() ? course.epochs : course.intervals,
                 [&](const LogRecord& r) { return perplexity ? std::exp(r.loss) : r.loss; }));
-  chart.series.push_back(series_of("held out", course.epochs,
+  chart.series.push_back(series_of("validation", course.epochs,
                                    [](const LogRecord& r) { return r.valid.value_or(std::nan("")); }));
   chart.series[1].points = true;
   for (const RunDescription::Level& level : run.levels)
@@ -108,7 +108,7 @@ Chart score_chart(const RunDescription& run, const Course& course) {
     chart.mark = {fmt::format("best {}, epoch {}", format_score(*course.best->valid), course.best->epoch),
                   static_cast<double>(course.best->step), *course.best->valid};
     chart.description +=
-        fmt::format("; best held-out score: {}, after epoch {} of {}.", format_score(*course.best->valid),
+        fmt::format("; best validation score: {}, after epoch {} of {}.", format_score(*course.best->valid),
                     course.best->epoch, course.epochs.back().epoch);
   }
   return chart;
@@ -248,7 +248,7 @@ std::string epoch_section(const RunDescription& run, const Course& course) {
   const std::string score = perplexity ? " perplexity" : " loss";
   Table table{.title = "Epochs",
               .note = {},
-              .columns = {"epoch", "step", "learning rate", "training" + score, "held-out" + score,
+              .columns = {"epoch", "step", "learning rate", "training" + score, "validation" + score,
                           run.names.unit + "/s", "training time"}};
   std::size_t best = course.epochs.size();
   for (const LogRecord& r : course.epochs) {
@@ -261,7 +261,7 @@ std::string epoch_section(const RunDescription& run, const Course& course) {
   std::string html = table_html(table, best);
   if (course.scored_otherwise > 0)
     html += fmt::format(
-        "<p class=\"soft\">Held-out scores up to epoch {} do not compare with later ones, since the data or the way of "
+        "<p class=\"soft\">Validation scores up to epoch {} do not compare with later ones, since the data or the way of "
         "scoring changed. They are left out; the best weights were scored anew.</p>\n",
         course.scored_otherwise);
   // A long table would push away what stands below it.
@@ -286,7 +286,7 @@ std::string recipe_section(const std::filesystem::path& folder) {
 std::vector<Figure> figures_of(const RunDescription& run, const Course& course) {
   std::vector<Figure> figures;
   if (course.best)
-    figures.push_back({"held out, best", format_score(*course.best->valid),
+    figures.push_back({"validation, best", format_score(*course.best->valid),
                        fmt::format("{}, after epoch {}", run.names.perplexity ? "perplexity" : "loss",
                                    course.best->epoch)});
   figures.insert(figures.end(), run.results.begin(), run.results.end());

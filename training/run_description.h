@@ -28,7 +28,7 @@ struct RunDescription {
   std::vector<Figure> facts = {};    // known before training: text, model, threads, seed
   std::vector<Figure> results = {};  // known after it; empty: it goes on, or was interrupted
 
-  // A held-out score to be held against: of the source that made a text, of a simpler model.
+  // A validation score to compare with: of the source that made a text, of a simpler model.
   struct Level {
     std::string name;
     double score = 0;

@@ -101,7 +101,7 @@ void Trainer::check(const TrainingTask& task) const {
   require(
       task.validate || (options_.patience == 0 && options_.non_monotone == 0 &&
                         !(options_.schedule && options_.schedule->kind == Schedule::Kind::plateau)),
-      "trainer: patience, non_monotone and a plateau schedule look at held-out scores; the task has no validate");
+      "trainer: patience, non_monotone and a plateau schedule look at validation scores; the task has no validate");
   if (!options_.folder.empty() && !log_) {
     require(finished() || !has_run(options_.folder),
             "trainer: {} has a run already: resume() goes on with it, or choose another folder",
@@ -347,7 +347,7 @@ void Trainer::validate(const TrainingTask& task, EpochReport& report) {
     report.valid = task.validate();
   }
   if (!std::isfinite(*report.valid))
-    throw diverged(state_.windows - 1, fmt::format("the held-out score is {}", *report.valid), "");
+    throw diverged(state_.windows - 1, fmt::format("the validation score is {}", *report.valid), "");
   report.best = !state_.best || *report.valid < *state_.best;
   if (report.best) state_.best = report.valid, state_.best_epoch = report.epoch;
   if (state_.schedule) state_.schedule->validated(*report.valid);

@@ -19,7 +19,7 @@
 //
 // What is trained on is the task's affair: windows of text or of a series, whatever has a loss. The trainer
 // knows the order of things: gradients of one or several windows, clipping, a step, what crosses to the next
-// window; after an epoch the held-out score, the schedule, the log, a checkpoint, a line for whoever is
+// window; after an epoch the validation score, the schedule, the log, a checkpoint, a line for whoever is
 // watching. On a GPU the host runs ahead of it (run_ahead.h). With a folder, the run can be interrupted and goes on in the
 // same bits: checkpoint.h shows how.
 //
@@ -80,7 +80,7 @@ struct TrainingTask {
   std::function<int64_t(int64_t window)> load = {};
   // After a window's gradients: what crosses to the next (`state = next`).
   std::function<void()> carry = {};
-  // The held-out score, the lower the better. Nothing is recorded. If it throws Interrupted
+  // The validation score, the lower the better. Nothing is recorded. If it throws Interrupted
   // (stop_if_signalled), it is asked again after a resumption.
   std::function<double()> validate = {};
   // After each epoch, once it is saved. The weights are the averaged ones, where there are some. May throw Interrupted.
@@ -107,10 +107,10 @@ struct TrainerOptions {
   double clip = 0;                        // a step's gradient is scaled down to this norm; 0: never
   int accumulate = 1;                     // windows whose mean gradient makes one step
   std::optional<Schedule> schedule = {};  // without one the learning rate stays what the optimizer has
-  // An Asgd starts to average when a held-out score is above the best of those more than this many epochs
+  // An Asgd starts to average when a validation score is above the best of those more than this many epochs
   // back (NonMonotoneTrigger); 0: when is its own affair.
   int non_monotone = 0;
-  int patience = 0;  // ends after so many epochs without a better held-out score; 0: never
+  int patience = 0;  // ends after so many epochs without a better validation score; 0: never
   OnDivergence on_divergence = OnDivergence::stop;
   bool perplexity = false;  // losses are nats: reported as their exp
   std::string unit = "words";
@@ -156,7 +156,7 @@ class Trainer {
   // differences is a learning rate of the next step that is not the one of the run so far.
   std::optional<Differences> resume(const TrainingTask& task);
 
-  // After resume(), where the data or the way of scoring changed: held-out scores of before and after do not compare. Scores
+  // After resume(), where the data or the way of scoring changed: validation scores of before and after do not compare. Scores
   // the best and the last weights by `task.validate` and keeps the better ones as the best; what looks at scores
   // (plateau, averaging) knows none but theirs from here on; patience counts from the best epoch. Without `validate` no
   // epoch is the best. Both checkpoints are written anew. Throws as run().

@@ -67,7 +67,7 @@ void Trainer::score_anew(const TrainingTask& task) {
     if (!task.validate) return {};
     const AveragedWeights averaged(optimizer_);
     const double value = task.validate();
-    if (!std::isfinite(value)) throw diverged(0, fmt::format("the held-out score is {}", value), "");
+    if (!std::isfinite(value)) throw diverged(0, fmt::format("the validation score is {}", value), "");
     return value;
   };
   const int epochs = state_.epoch, best_epoch = state_.best_epoch;

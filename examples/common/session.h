@@ -68,7 +68,7 @@ struct Trainee {
   // Before `report`: the file of the weights that are kept.
   std::function<void(const SafetensorsFile& file)> kept = {};
   // Scores the weights that are kept, says what came out, and adds it to the description, whose last table is
-  // the profile's. `valid` is their held-out score, where there is one.
+  // the profile's. `valid` is their validation score, where there is one.
   std::function<void(std::optional<double> valid, RunDescription& description)> report;
   std::function<void(const RunResult& result)> print_json;
   std::string next;                          // what to do with the model: the command that takes it
