@@ -44,8 +44,7 @@ int64_t for_each_symbol(std::string_view text, Level level, std::string_view ori
     std::size_t word_begin = 0;
     for (std::size_t i = 0; i < part.size();) {
       const std::size_t size = code_point_size(part.substr(i));
-      require_input(size > 0, "{}:{}: this is not UTF-8 text (byte {:#04x})", origin, line,
-                    static_cast<unsigned char>(part[i]));
+      if (size == 0) throw_no_text(origin, line, part[i]);
       if (level == Level::character) {
         symbol(part.substr(i, size), line);
       } else if (is_blank(part[i])) {

@@ -25,8 +25,7 @@ CsvReader::CsvReader(std::string_view text, std::string origin, char separator)
   int64_t line = 1;
   for (std::size_t i = 0; i < text_.size();) {
     const std::size_t size = code_point_size(text_.substr(i));
-    require_input(size > 0, "{}:{}: this is not UTF-8 text (byte {:#04x})", origin_, line,
-                  static_cast<unsigned char>(text_[i]));
+    if (size == 0) throw_no_text(origin_, line, text_[i]);
     line += text_[i] == '\n';
     i += size;
   }

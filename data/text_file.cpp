@@ -115,6 +115,13 @@ TextLine take_line(std::string_view& text) {
   return line;
 }
 
+void throw_no_text(std::string_view origin, int64_t line, char byte) {
+  throw InputError(fmt::format(
+      "{}:{}: {}", origin, line,
+      byte == 0 ? "a NUL byte stands there, which no text has; UTF-16 must be saved as UTF-8"
+                : fmt::format("this is not UTF-8 text (byte {:#04x})", static_cast<unsigned char>(byte))));
+}
+
 std::string_view without_byte_order_mark(std::string_view text) {
   constexpr std::string_view mark = "\xEF\xBB\xBF";
   return text.starts_with(mark) ? text.substr(mark.size()) : text;

@@ -37,6 +37,9 @@ struct TextLine {
 };
 TextLine take_line(std::string_view& text);
 
+// Throws InputError: this byte, in that line, begins no code point of UTF-8, or is a NUL, which no text has.
+[[noreturn]] void throw_no_text(std::string_view origin, int64_t line, char byte);
+
 // Without the mark that some editors begin UTF-8 with.
 std::string_view without_byte_order_mark(std::string_view text);
 

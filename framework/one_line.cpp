@@ -51,11 +51,18 @@ bool acts_on_terminal(std::string_view code_point) {
          (from_2040 && byte(2) >= 0xA6 && byte(2) <= 0xA9);      // U+2066 to U+2069
 }
 
+bool looks_like_nothing(std::string_view code_point) {
+  if (code_point == "\u00A0" || code_point == "\u00AD" || code_point == "\uFEFF") return true;
+  if (code_point.size() != 3) return false;
+  return (code_point >= "\u2000" && code_point <= "\u200B") || code_point == "\u202F" ||
+         (code_point >= "\u205F" && code_point <= "\u2064");
+}
+
 std::string printable(std::string_view text, std::string_view keep) {
   std::string result;
   result.reserve(text.size());
   for_each_character(text, [&](std::string_view part, bool shown) {
-    result += shown || keep.find(part) != keep.npos ? part : "?";
+    result += (shown && !looks_like_nothing(part)) || keep.find(part) != keep.npos ? part : "?";
   });
   return result;
 }

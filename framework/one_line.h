@@ -18,6 +18,10 @@ std::string_view beginning(std::string_view text, std::size_t at_most);
 // (U+0080 to U+009F too), marks and overrides of the direction of writing, separators of lines and paragraphs.
 bool acts_on_terminal(std::string_view code_point);
 
+// Whether a code point leaves nothing to be seen, or a blank like any other: U+00A0, U+200B, U+FEFF and the like. Not the joiners
+// U+200C and U+200D, which some scripts are written with.
+bool looks_like_nothing(std::string_view code_point);
+
 // Calls use(part, shown) for each code point of the text and for each byte that belongs to none. The latter are not to be shown
 // as they are, nor is what acts on a terminal.
 template <class Use>
@@ -30,7 +34,7 @@ void for_each_character(std::string_view text, Use use) {
   }
 }
 
-// The text with '?' for whatever is not to be shown, but for the characters in `keep` ("\n").
+// The text with '?' for whatever is not to be shown or looks like nothing, but for the characters in `keep` ("\n").
 std::string printable(std::string_view text, std::string_view keep = {});
 
 // printable, and not longer than `at_most` bytes and an ellipsis.

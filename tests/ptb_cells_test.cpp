@@ -1,4 +1,5 @@
 // `ptb` with recurrent layers that are not the plain LSTM: from the recipe to the file and back.
+#include <map>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -254,4 +255,29 @@ TEST_CASE("evaluate --cache: beside the model's own perplexity that of its mixtu
           folder.path());
   check_refused(Words{"evaluate", "many/last.safetensors", "--cache", "theta=1"} + data, folder,
                 {"--batch 1", "not 4", "data.eval_batch"});
+}
+
+TEST_CASE("explain: the memory of a training, by hand") {
+  const Folder folder;
+  const auto memory = [&](const Words& sets) {  // the column of figures, by what they are of
+    Words words = {"explain", "ptb-small", "--engine", "fused"};
+    for (const std::string& set : sets) words = words + Words{"--set", set};
+    const std::string out = ptb_out(words, folder.path());
+    std::map<std::string, std::string> figures;
+    for (const std::string& line : lines_of(out.substr(out.find("\nMemory") + 1)))
+      if (line.size() > 39) figures.try_emplace(line.substr(2, line.find("  ", 2) - 2), line.substr(30, 9));
+    for (auto& [name, figure] : figures) figure.erase(0, figure.find_first_not_of(' '));
+    return figures;
+  };
+  // 4,651,600 weights of 4 bytes; 20 streams of 20 steps are 400 rows.
+  const auto of = memory({});
+  CHECK(of.at("weights") == "18.6M");
+  CHECK(of.at("gradients") == "18.6M");
+  CHECK(of.at("optimizer") == "0");
+  CHECK(of.at("a window's values") == "4.16M");     // 400 (200 + 2 layers of 6 * 200) * 4
+  CHECK(of.at("a window's gradients") == "1.92M");  // 400 * 6 * 200 * 4
+  CHECK(of.at("logits") == "24.4M");  // 400 rows of 10,000, their inputs, 10,000 (200 + 1) of the decoder
+  CHECK(memory({"optimizer.momentum=0.9"})["optimizer"] == "18.6M");
+  CHECK(memory({"optimizer.kind=adam"})["optimizer"] == "37.2M");
+  CHECK(memory({"model.cell=gru"})["a window's values"] == "4.80M");  // seven numbers for a unit
 }

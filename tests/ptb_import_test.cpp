@@ -132,6 +132,7 @@ TEST_CASE("what cannot be imported is refused in one line that says why, and not
   folder.write("gap.txt", "the\n\n<eos>\n");
   folder.write("twice.txt", "the\ncat\nthe\n");
   folder.write("binary.txt", "the\n\xff\n");
+  folder.write("zero.txt", std::string("the\nc\0t\n", 8));
   folder.write("empty.txt", "");
   folder.write("object.json", R"({"the": 0})");
   folder.write("pickle.pt", std::string("PK\x03\x04", 4) + "and so on, as torch.save() writes it");
@@ -201,6 +202,7 @@ TEST_CASE("what cannot be imported is refused in one line that says why, and not
       {file("good") + Words{"--set", "data.level=char"},
        {"vocabulary.txt: word 1 is 'the'", "data.level = \"char\" has characters"}},
       {words("binary.txt"), {"binary.txt:2", "UTF-8"}},
+      {words("zero.txt"), {"zero.txt:2: a NUL byte"}},
       {words("empty.txt"), {"empty.txt", "empty"}},
       {words("object.json"), {"object.json", "JSON array"}},
       {words("no-eos.txt"), {"no-eos.txt", "<eos>"}},

@@ -30,6 +30,8 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
   write_text(folder, "binary");
   folder.write("binary/train.txt", std::string("the cat\nsat \xff\xfe on\n"));
   folder.write("treebank/ptb.train.txt", "the cat\n");
+  write_text(folder, "zero");
+  folder.write("zero/train.txt", std::string("the cat\nsat\0on\n", 15));
   write_text(folder, "short");
   folder.write("short/train.txt", "a b c\n");
   folder.write("short/valid.txt", "a\n");
@@ -94,6 +96,11 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
       {{"evaluate", "whole.safetensors", "--batch", "0"}, {"--batch"}},
       {{"generate", "whole.safetensors", "--temperature", "0"}, {"--temperature 0 must be a number above 0"}},
       {{"generate", "whole.safetensors", "--temperature", "inf"}, {"--temperature inf must be"}},
+      {{"evaluate", "whole.safetensors", "--batch", "100000000000"},
+       {"evaluate: --batch 100000000000 is too large: 2147483647 is the most"}},
+      {{"evaluate", "whole.safetensors", "--batch=-100000000000"}, {"too small: -2147483648 is the least"}},
+      {train + Words{"--seed", "100000000000000000000"}, {"too large: 18446744073709551615 is the most"}},
+      {{"generate", "whole.safetensors", "--temperature", "1e999"}, {"beyond the range of such numbers"}},
       {{"generate", "whole.safetensors", "--words=-1"}, {"--words"}},
       {{"generate", "whole.safetensors", "--top-k=-1"}, {"--top-k"}},
       {{"generate", "whole.safetensors", "--words", "1e3"}, {"--words '1e3': a whole number is expected"}},
@@ -169,7 +176,8 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
       {text + Words{"empty"}, {"empty/valid.txt", "empty"}},
       {text + Words{"blank"}, {"blank/train.txt"}},
       {text + Words{"lacking"}, {"lacking/test.txt"}},
-      {text + Words{"binary"}, {"binary/train.txt:2", "UTF-8"}},
+      {text + Words{"binary"}, {"binary/train.txt:2", "this is not UTF-8 text (byte 0xff)"}},
+      {text + Words{"zero"}, {"zero/train.txt:2: a NUL byte", "UTF-16"}},
       {text + Words{"short"}, {"data.batch = 10", "4 tokens"}},
       {{"explain", "tiny.toml", "--set", "data.corpus=text", "--data", "short"},
        {"data.batch = 10", "4 tokens"}},

@@ -228,3 +228,47 @@ TEST_CASE("the log has every step and epoch, and the page is made from it again"
     CHECK(read_text(folder / "whole/report.html") == page);
   }
 }
+
+TEST_CASE("a run that lacks a file says which, and what can be done") {
+  for (const Subject& subject : subjects) {
+    CAPTURE(subject.program);
+    const Copy folder(subject);
+    const auto without = [&](const std::string& name, const Words& more = {}) {
+      fs::rename(folder / "whole" / name, folder / "kept");
+      const ProgramRun resumed = run(subject, Words{"resume", "whole"} + more, folder);
+      fs::rename(folder / "kept", folder / "whole" / name);
+      return resumed;
+    };
+    const ProgramRun no_start = without("start.json"), no_recipe = without("recipe.toml");
+    CHECK(no_start.code == 2);
+    CHECK(lacks(no_start.err.substr(0, no_start.err.find('\n')),
+                {"whole/start.json: is missing",
+                 subject.program + " train whole/recipe.toml', with the run's data"}) == "");
+    CHECK(no_recipe.code == 2);
+    CHECK(lacks(no_recipe.err.substr(0, no_recipe.err.find('\n')),
+                {"whole/recipe.toml: is missing", subject.program + " train RECIPE'"}) == "");
+    // The line that says how to begin again names the data.
+    const std::string data = (folder / subject.data[1]).string();
+    CHECK(lacks(lines_of(without("last.safetensors").err).back(),
+                {"train whole/recipe.toml " + subject.data[0] + " ", subject.data[1] + "' begins"}) == "");
+
+    const std::string warning = "warning whole/log.jsonl: is missing; what was measured so far";
+    const ProgramRun finished = without("log.jsonl");
+    CHECK_MESSAGE(finished.out.find(warning) != std::string::npos, finished.out);
+    fs::remove(folder / "whole/log.jsonl");
+    const ProgramRun more = run(subject, {"resume", "whole", "--set", "training.epochs=4"}, folder);
+    CHECK_MESSAGE(more.out.find(warning) != std::string::npos, more.out);
+    CHECK(read_text(folder / "whole/log.jsonl").find("\"epoch\":4") != std::string::npos);
+  }
+}
+
+TEST_CASE("data that nobody named on resumption are not blamed") {
+  const Subject& subject = subjects[0];
+  REQUIRE(subject.program == "ptb");
+  const Copy folder(subject);
+  const ProgramRun run_on = run(subject, {"resume", "whole", "--set", "data.corpus=grammar"}, folder);
+  CHECK(run_on.code == 2);
+  CHECK_MESSAGE(
+      run_on.err.find("its vocabulary is not that of sentences of the built-in grammar") != std::string::npos,
+      run_on.err);
+}

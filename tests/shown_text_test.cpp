@@ -76,9 +76,14 @@ TEST_CASE("what acts on a terminal is not printable; other text is") {
   for (int byte = 0x80; byte <= 0xFF; ++byte)  // alone, a byte of C1 in Latin 1, or of nothing
     CHECK(printable(std::string("a") + static_cast<char>(byte)) == "a?");
   CHECK(printable(std::string(1, '\0')) == "?");
-  for (const unsigned code : {0x20u, 0x7Eu, 0xA0u, 0xE9u, 0x61Bu, 0x61Du, 0x200Du, 0x2010u, 0x2027u, 0x202Fu,
-                              0x2065u, 0x206Au, 0x20ACu, 0xFFFDu})
+  for (const unsigned code : {0x20u, 0x7Eu, 0xA1u, 0xE9u, 0x61Bu, 0x61Du, 0x1FFFu, 0x200Cu, 0x200Du, 0x2010u,
+                              0x2027u, 0x2030u, 0x205Eu, 0x2065u, 0x206Au, 0x20ACu, 0xFEFEu, 0xFFFDu})
     CHECK(printable(utf8(code)) == utf8(code));
+  // Nor is what nobody tells from a blank, or from nothing. A model's text keeps it.
+  for (const unsigned code : {0xA0u, 0xADu, 0x2000u, 0x200Bu, 0x202Fu, 0x205Fu, 0x2064u, 0xFEFFu}) {
+    CHECK(printable("a" + utf8(code) + "b") == "a?b");
+    CHECK(json_text(nlohmann::json(utf8(code))) == '"' + utf8(code) + '"');
+  }
   CHECK(printable("a\U0001D11Eb") == "a\U0001D11Eb");
   CHECK(printable("a\tb\nc\x1b", "\n\t") == "a\tb\nc?");
 }
@@ -212,4 +217,31 @@ TEST_CASE("no name in a CSV file, a recipe or a path acts on a terminal") {
   CHECK_MESSAGE(has(forecast.out, "load" + turning), forecast.err);
   // What is to be typed next can be typed: a shell reads the name of the file out of it.
   CHECK(has(next, "$'run\\x1b[31m\\x1b]0;x\\x07\\xe2\\x80\\xae\\xc2\\x9b/best.safetensors'"));
+}
+
+TEST_CASE("an error's message is one line, whoever makes it") {
+  CHECK(std::string(Error("a\x1b[31m\nb\u00a0c").what()) == "a?[31m?b?c");
+  CHECK(input_error_of([] { throw InputError("a\rb"); }) == "a?b");
+}
+
+TEST_CASE("a path is one line and no option, in what is shown and in what is to be typed next") {
+  for (const Subject& subject : subjects) {
+    CAPTURE(subject.program);
+    const Folder folder;
+    write_inputs(subject, folder);
+    const auto out = [&](const Words& words) {
+      const ProgramRun done = run(subject, words, folder);
+      CHECK_MESSAGE(done.code == 0, done.err);
+      return done.out;
+    };
+    const std::string of_lines = out(train_tiny(subject) + Words{"two\nlines"});
+    for (const char* line : {"folder  two?lines\n", "model   two?lines/", "report  two?lines/report.html\n"})
+      CHECK_MESSAGE(has(of_lines, line), of_lines);
+    CHECK(out({"report", "two\nlines"}) == "two?lines/report.html\n");
+    CHECK(has(of_lines.substr(of_lines.find("next ")), " $'two\\x0alines/"));
+
+    fs::rename(folder / "two\nlines", folder / "-dash\u00a0");
+    const std::string resumed = out({"resume", "--", "-dash\u00a0"});
+    CHECK_MESSAGE(has(resumed.substr(resumed.find("next ")), " $'./-dash\\xc2\\xa0/"), resumed);
+  }
 }

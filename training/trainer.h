@@ -179,8 +179,8 @@ class Trainer {
   void set_state(const TrainerState& state) { state_ = state; }
   const std::vector<EpochReport>& epochs() const& { return epochs_; }  // that this process completed
   std::vector<EpochReport> epochs() const&& { return epochs_; }
-  // What resume() left out of a damaged log, a line each.
-  std::vector<std::string> damaged_log() const { return log_ ? log_->damaged() : std::vector<std::string>(); }
+  // That resume() found no log, or what it left out of a damaged one, a line each.
+  std::vector<std::string> damaged_log() const;
   int64_t count() const { return state_.all_count; }  // predictions of all complete epochs
 
   // Wall time of this process.
@@ -244,6 +244,7 @@ class Trainer {
   std::optional<Metadata> of_untrained_;
   std::vector<EpochReport> epochs_;
   std::optional<RunLog> log_;
+  std::string missing_log_;                     // what to say about it
   std::optional<RunAhead> ahead_;               // on a GPU
   Times times_, epoch_begin_, interval_begin_;  // the latter two: as they stood then
   double gradient_norm_ = 0;                    // of the last step

@@ -28,11 +28,21 @@ std::optional<Differences> Trainer::resume(const TrainingTask& task) {
         "among them",
         path.string(), state_.window, state_.windows, state_.epoch + 1, options_.epochs);
   }
+  if (const std::filesystem::path log = options_.folder / log_file; differences && !has_own_file(log))
+    missing_log_ =
+        fmt::format("{}: is missing; what was measured so far is in no log and no report", log.string());
   if (finished()) return differences;
   if (differences) tell_rate(*differences);
   for (const char* name : {last_checkpoint, best_checkpoint}) remove_partial(options_.folder / name);
   reopen_log();
   return differences;
+}
+
+std::vector<std::string> Trainer::damaged_log() const {
+  std::vector<std::string> lines;
+  if (!missing_log_.empty()) lines.push_back(missing_log_);
+  if (log_) lines.insert(lines.end(), log_->damaged().begin(), log_->damaged().end());
+  return lines;
 }
 
 // Without the records that the checkpoint has not seen.

@@ -58,7 +58,8 @@ Vocabulary from_lines(const std::string& text, const std::string& file) {
     const std::string_view word = take_line(rest).text;
     ++line;
     require_input(!word.empty(), "{}:{}: an empty line, where a word must stand on each", file, line);
-    require_input(is_utf8(word), "{}:{}: not UTF-8 text", file, line);
+    for (std::string_view letters = word; !letters.empty(); letters.remove_prefix(code_point_size(letters)))
+      if (code_point_size(letters) == 0) throw_no_text(file, line, letters[0]);
     const int32_t id = vocabulary.add(word);
     require_input(id == line - 1, "{}:{}: '{}' stands in line {} already", file, line, one_line(word),
                   id + 1);
@@ -77,7 +78,8 @@ Vocabulary vocabulary_of(const SafetensorsFile& file) {
 
 std::string vocabulary_metadata(const Vocabulary& vocabulary) {
   for (const std::string& word : vocabulary.words())
-    require_input(is_utf8(word), "vocabulary: the word '{}' is not UTF-8", one_line(word));
+    require_input(is_utf8(word), "vocabulary: the word '{}' is not UTF-8{}", one_line(word),
+                  word.find('\0') == word.npos ? "" : " without NUL bytes");
   return json_text(nlohmann::json(vocabulary.words()));
 }
 

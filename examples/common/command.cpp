@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <system_error>
 #include <type_traits>
 
@@ -22,6 +23,16 @@ namespace po = boost::program_options;
 
 namespace {
 
+// What a number is that no T can be.
+template <class T>
+std::string out_of_range(const std::string& text) {
+  if constexpr (!std::is_integral_v<T>) return "beyond the range of such numbers";
+  const bool small = text.starts_with('-');
+  return fmt::format("too {}: {} is the {}", small ? "small" : "large",
+                     small ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max(),
+                     small ? "least" : "most");
+}
+
 // Whether the text is a number of the field's kind, where that is a number.
 void check_number(const std::string& command, const Option& option, const std::string& text) {
   std::visit(
@@ -31,6 +42,9 @@ void check_number(const std::string& command, const Option& option, const std::s
           T number;
           const char* const end = text.data() + text.size();
           const auto [stopped, error] = std::from_chars(text.data(), end, number);
+          if (error == std::errc::result_out_of_range && stopped == end)
+            throw InputError(fmt::format("{}: --{} {} is {}", command, option.name, one_line(text),
+                                         out_of_range<T>(text)));
           require_input(error == std::errc() && stopped == end, "{}: --{} '{}': {} is expected", command,
                         option.name, one_line(text),
                         !std::is_integral_v<T>   ? "a number"

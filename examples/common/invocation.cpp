@@ -32,7 +32,7 @@ std::string shell_word(const std::string& text) {
     for_each_character(text, [&](std::string_view part, bool shown) {
       if (part == "'" || part == "\\")
         word += fmt::format("\\{}", part);
-      else if (shown)
+      else if (shown && !looks_like_nothing(part))
         word += part;
       else
         for (const char c : part) word += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
@@ -43,6 +43,11 @@ std::string shell_word(const std::string& text) {
   std::string word = "'";
   for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return word + "'";
+}
+
+std::string shell_path(const std::filesystem::path& path) {
+  const std::string text = path.string();
+  return shell_word(text.starts_with('-') ? "./" + text : text);
 }
 
 }  // namespace unroll

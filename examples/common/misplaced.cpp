@@ -61,7 +61,7 @@ void check_kind_of_word(const Command& command) {
   const auto typed = [&](const std::string& words) {
     return fmt::format("'{} {}'", invocation(command.program()), words);
   };
-  const std::string quoted = shell_word(word), name = command.name();
+  const std::string quoted = shell_path(word), name = command.name();
   const std::string a_model = command.first_run() + "/" + last_checkpoint;
   const bool of_series = command.program() == "timeseries";
   switch (kind) {
@@ -97,9 +97,9 @@ void check_kind_of_word(const Command& command) {
       const fs::path folder = fs::path(word).parent_path(), recipe = folder / "recipe.toml";
       const bool in_run = fs::exists(recipe, error);
       if (wants_run)
-        refuse("a model", in_run ? typed(name + " " + shell_word(folder.string())) + " takes the folder"
+        refuse("a model", in_run ? typed(name + " " + shell_path(folder)) + " takes the folder"
                                  : "it does not lie in the folder of a run");
-      refuse("a model", in_run ? fmt::format("the recipe beside it is {}", shell_word(recipe.string()))
+      refuse("a model", in_run ? fmt::format("the recipe beside it is {}", shell_path(recipe))
                                : fmt::format("{} scores it", typed("evaluate " + quoted)));
       break;
     }
@@ -107,11 +107,10 @@ void check_kind_of_word(const Command& command) {
       if (wants_recipe)
         refuse("a run's folder",
                fmt::format("{} goes on with the run; its recipe is {}", typed("resume " + quoted),
-                           shell_word((fs::path(word) / "recipe.toml").string())));
+                           shell_path(fs::path(word) / "recipe.toml")));
       for (const char* file : {best_checkpoint, last_checkpoint}) {
         const fs::path model = fs::path(word) / file;
-        if (fs::exists(model, error))
-          refuse("a run's folder", typed(name + " " + shell_word(model.string())));
+        if (fs::exists(model, error)) refuse("a run's folder", typed(name + " " + shell_path(model)));
       }
       refuse("a run's folder", "there is no model in it yet");
   }

@@ -25,7 +25,7 @@ void report_command(Command& command) {
     (void)read_run_start(folder, command.program());  // or it is another program's
   for (const std::string& line : write_report(folder))
     show(stderr, "{}: warning: {}; left out of the page\n", command.program(), line);
-  show("{}\n", (folder / "report.html").string());
+  show("{}\n", shown(folder / "report.html"));
 }
 
 }  // namespace unroll

@@ -36,7 +36,9 @@ bool parse_resume(Command& command, const DataOption& data, RecipeOptions recipe
   if (!command.given("device")) machine.device = start.device;
   if (!command.given("threads")) machine.threads = start.threads;
   machine.use(command);
-  run.data = command.given(data.name) ? std::filesystem::path(data_given) : start.data;
+  request.data_given = command.given(data.name);
+  run.data = request.data_given ? std::filesystem::path(data_given) : start.data;
+  run.data_option = data.name;
   request.recipe = find_recipe((run.out / "recipe.toml").string());
   request.recipe.name = start.recipe_name;
   request.overrides = recipe.overrides(command);

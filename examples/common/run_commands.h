@@ -22,6 +22,7 @@ struct TrainRequest {
   RunOptions run;
   RecipeFile recipe;
   std::vector<Override> overrides;
+  bool data_given = false;  // by an option; else they are those of the run's beginning
 };
 
 // The command "resume": declares and reads its words. False if only what is declared was wanted.

@@ -1,9 +1,11 @@
 #include "examples/common/run_start.h"
 
 #include "data/text_file.h"
+#include "examples/common/invocation.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 #include "training/atomic_file.h"
+#include "training/checkpoint.h"
 #include "training/json/read_json.h"
 #include "training/json_text.h"
 #include "training/run_files.h"
@@ -42,9 +44,16 @@ RunStart read_run_start(const fs::path& folder, const std::string& program) {
       is_folder, "{}: {}", folder.string(),
       error && error != std::errc::no_such_file_or_directory ? error.message() : "there is no such folder");
   check_run_files(folder);
-  const fs::path path = folder / "start.json";
-  require_input(has_own_file(path) && has_own_file(folder / "recipe.toml"),
-                "{}: no run has begun in it; start one with '{} train'", folder.string(), program);
+  const fs::path path = folder / "start.json", recipe = folder / "recipe.toml";
+  const bool has_start = has_own_file(path), has_recipe = has_own_file(recipe);
+  const bool has_begun =
+      has_recipe || has_own_file(folder / last_checkpoint) || has_own_file(folder / best_checkpoint);
+  require_input(has_begun, "{}: no run has begun in it; start one with '{} train'", folder.string(), program);
+  require_input(
+      has_start && has_recipe,
+      "{}: is missing, and without it the run cannot go on; '{} train {}'{} begins in another folder",
+      (has_start ? recipe : path).string(), invocation(program), has_recipe ? shell_path(recipe) : "RECIPE",
+      has_start ? "" : ", with the run's data where it had some,");
   const auto json = parse_json(read_own_file(path, most_bytes_of_start));
   const InputError damaged(
       fmt::format("{}: damaged: recipe, data and threads are to be in it", path.string()));

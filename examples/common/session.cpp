@@ -36,7 +36,7 @@ Session::Session(RunOptions options, Trainee trainee)
 void Session::introduce() const {
   for (const auto& [name, value, note] : trainee_.description.facts)
     if (!voice_.quiet || name == "warning")
-      voice_.tell("{:<8}{}{}{}\n", name, value, note.empty() ? "" : " ", note);
+      voice_.tell("{:<8}{}{}{}\n", name, printable(value), note.empty() ? "" : " ", printable(note));
 }
 
 TrainerOptions Session::trainer_options(const fs::path& folder) const {
@@ -79,8 +79,8 @@ void Session::run() {
   if (!lock.stand_in().empty())
     voice_.tell(
         "warning the file system of {} has no locks; the file {} stands for one while this process trains\n",
-        folder.string(), lock.stand_in().filename().string());
-  voice_.say("folder  {}\n", folder.string());
+        shown(folder), shown(lock.stand_in().filename()));
+  voice_.say("folder  {}\n", shown(folder));
   const RunStart start{options_.program, trainee_.recipe_name,
                        options_.data.empty() ? trainee_.own_data : options_.data, threads(),
                        name_of(device())};
@@ -114,7 +114,7 @@ void Session::run() {
     if (of_input && trainer.times().count == 0) throw;
     std::error_code unreadable;
     if (fs::exists(folder / last_checkpoint, unreadable))
-      voice_.say("\nnext    {} resume {}\n", invocation(options_.program), shell_word(folder.string()));
+      voice_.say("\nnext    {} resume {}\n", invocation(options_.program), shell_path(folder));
     if (of_input) throw Error(error.what());
     throw;
   }

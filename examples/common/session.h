@@ -28,6 +28,7 @@ namespace unroll {
 struct RunOptions {
   std::string program;              // "ptb"
   std::filesystem::path data, out;  // out: of a run that is resumed, its folder
+  std::string data_option = {};     // that names the data: "csv"; of a run that is resumed
   bool json = false, dry_run = false, resume = false;
   bool quiet = false, profile = false;
   std::string algorithm = {};  // how cuDNN's was settled; empty: it was not open
@@ -72,7 +73,7 @@ struct Trainee {
   std::function<void(std::optional<double> valid, RunDescription& description)> report;
   std::function<void(const RunResult& result)> print_json;
   std::string next;                          // what to do with the model: the command that takes it
-  std::vector<std::string> next_words = {};  // which follow the model's file there
+  std::vector<std::string> next_words = {};  // which follow the model's file there, as a shell reads them
 };
 
 // The checkpoint that a run goes on from: the latest, or that of its first epoch if it was killed just then. None: it

@@ -112,9 +112,9 @@ void Session::report(const Trainer& trainer, const fs::path& folder) {
                 format_number(times.rate()), trainee_.description.names.unit, format_duration(times.training),
                 times.saving + times.logging + seconds_of_pages_);
   tell_memory();
-  voice_.tell("model   {}\nreport  {}\nnext    {} {} {}", file.string(), (folder / "report.html").string(),
-              invocation(options_.program), trainee_.next, shell_word(file.string()));
-  for (const std::string& word : trainee_.next_words) voice_.tell(" {}", shell_word(word));
+  voice_.tell("model   {}\nreport  {}\nnext    {} {} {}", shown(file), shown(folder / "report.html"),
+              invocation(options_.program), trainee_.next, shell_path(file));
+  for (const std::string& word : trainee_.next_words) voice_.tell(" {}", word);
   voice_.tell("\n");
   require(no_page.empty(), "the run is complete and saved, but not its page: {}", no_page);
   print_json(trainer, trainer.state().epoch);

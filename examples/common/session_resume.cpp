@@ -39,12 +39,14 @@ void Session::tell_damaged_log(const Trainer& trainer) const {
 void Session::resume(Trainer& trainer, const fs::path& folder) const {
   const fs::path path = folder / last_checkpoint;
   const auto advice = [&](bool has_best) {
-    return fmt::format(
-        "{}'{} train {}' begins in another folder",
-        has_best ? fmt::format("'cp {} {}' lets it go on from the best epoch, ",
-                               shell_word((folder / best_checkpoint).string()), shell_word(path.string()))
-                 : "",
-        invocation(options_.program), shell_word((folder / "recipe.toml").string()));
+    return fmt::format("{}'{} train {}{}' begins in another folder",
+                       has_best ? fmt::format("'cp {} {}' lets it go on from the best epoch, ",
+                                              shell_path(folder / best_checkpoint), shell_path(path))
+                                : "",
+                       invocation(options_.program), shell_path(folder / "recipe.toml"),
+                       options_.data.empty()
+                           ? ""
+                           : fmt::format(" --{} {}", options_.data_option, shell_path(options_.data)));
   };
   if (!has_last_checkpoint(folder, trainee_.description.names, advice)) {
     trainer.resume(trainee_.task);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +25,9 @@ template <class... Args>
 void show(fmt::format_string<Args...> format, Args&&... args) {
   show(stdout, format, std::forward<Args>(args)...);
 }
+
+// A path as it stands in a line.
+inline std::string shown(const std::filesystem::path& path) { return printable(path.string()); }
 
 // Prints what is data for another program or a file: to them as it is, and on a terminal as show() does.
 void show_data(std::string_view text);

@@ -214,7 +214,7 @@ void explain(Command& command) {
   const LanguageModel model(recipe, sizes.vocab);
   model.params.check_count();
 
-  show("{}: {}, {} {}\n", recipe.name, describe(recipe, data), sizes.vocab,
+  show("{}: {}, {} {}\n", printable(recipe.name), printable(describe(recipe, data)), sizes.vocab,
        recipe.data.level == Level::word ? "words" : "characters");
   for (const std::string& note : sizes.notes) show("note: {}\n", note);
   show("\n");

@@ -53,12 +53,12 @@ std::pair<Vocabulary, std::string> find_vocabulary(const SafetensorsFile& file, 
 
 // What can be done with the model here: scoring it takes a text.
 std::string next(const Recipe& recipe, const std::string& model, const std::string& data) {
-  if (!data.empty()) return fmt::format("evaluate {} --data {}", shell_word(model), shell_word(data));
+  if (!data.empty()) return fmt::format("evaluate {} --data {}", shell_path(model), shell_path(data));
   std::error_code error;
   const bool has_text =
       recipe.data.corpus == CorpusKind::grammar ||
       (recipe.data.corpus == CorpusKind::ptb && fs::exists(ptb_file("data/ptb", Split::test), error));
-  return fmt::format("{} {}", has_text ? "evaluate" : "generate", shell_word(model));
+  return fmt::format("{} {}", has_text ? "evaluate" : "generate", shell_path(model));
 }
 
 }  // namespace
@@ -105,7 +105,8 @@ void import_model(Command& command) {
   show("{} words of {}{}\n", words.size(), origin, data.empty() ? "" : ", numbered as they first appear");
   show("embedding {}, {}, decoder {}\n", torch.layers.input, describe_layers(recipe),
        torch.tied ? "tied to the embedding" : "with weights of its own");
-  show("{}: written\nnext    {} {}\n", options.out, invocation("ptb"), next(recipe, options.out, data));
+  show("{}: written\nnext    {} {}\n", shown(options.out), invocation("ptb"),
+       next(recipe, options.out, data));
 }
 
 }  // namespace ptb

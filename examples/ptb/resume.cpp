@@ -11,6 +11,8 @@ void resume(Command& command) {
   TrainRequest request;
   if (!parse_resume(command, text_option(), recipe_options(), request)) return;
   const Recipe recipe = load_recipe(request.recipe, request.overrides);
+  if (recipe.data.corpus == CorpusKind::grammar && !request.data_given)
+    request.run.data.clear();  // those of another corpus, which the run began with
   if (const auto file = checkpoint_to_resume(request.run.out)) {
     const Recipe then = load_recipe(recipe_of(*file, "ptb"));
     refuse_fixed_keys(file->path(), differing_keys(then, recipe));

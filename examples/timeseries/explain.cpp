@@ -65,7 +65,7 @@ void explain(Command& command) {
   model.params.check_count();
   const auto& windows = data.train->options();
 
-  show("{}: {}\n", recipe.name, describe(recipe, csv));
+  show("{}: {}\n", printable(recipe.name), printable(describe(recipe, csv)));
   show("reads {} rows of {}\n", windows.window, names_of(data.series(), windows.inputs));
   show("{} {} of {}\n", recipe.detects() ? "detects" : "forecasts",
        recipe.detects() ? "the last row's" : fmt::format("{} rows", windows.horizon),

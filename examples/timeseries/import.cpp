@@ -97,8 +97,8 @@ void import_model(Command& command) {
   show("{}\n", torch_modules(model.params));
   show("reads {} rows of {}, scaled as the training rows of {} say\n", recipe.data.window,
        fmt::join(data.series().channels, ", "), describe(recipe, csv));
-  show("{}: written\nnext    {} evaluate {}{}\n", options.out, invocation("timeseries"),
-       shell_word(options.out), csv.empty() ? "" : " --csv " + shell_word(csv));
+  show("{}: written\nnext    {} evaluate {}{}\n", shown(options.out), invocation("timeseries"),
+       shell_path(options.out), csv.empty() ? "" : " --csv " + shell_path(csv));
 }
 
 }  // namespace timeseries

@@ -1,6 +1,7 @@
 #include "session.h"
 
 #include "examples/common/explanations.h"
+#include "examples/common/invocation.h"
 #include "examples/common/settled_algorithm.h"
 #include "pictures.h"
 #include "saved_model.h"
@@ -153,7 +154,7 @@ Trainee SeriesTraining::trainee() {
 std::vector<std::string> SeriesTraining::next_words() const {
   const std::string csv =
       options_.data.empty() && recipe_.detects() ? recipe_.data.file : options_.data.string();
-  return csv.empty() ? std::vector<std::string>{} : std::vector<std::string>{"--csv", csv};
+  return csv.empty() ? std::vector<std::string>{} : std::vector<std::string>{"--csv", shell_path(csv)};
 }
 
 // Of a checkpoint: what resuming it compares, and what a later file of the series is compared with.
