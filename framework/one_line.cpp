@@ -1,6 +1,8 @@
 // See one_line.h.
 #include "framework/one_line.h"
 
+#include <fmt/format.h>
+
 namespace unroll {
 
 std::size_t code_point_size(std::string_view text) {
@@ -70,6 +72,26 @@ std::string printable(std::string_view text, std::string_view keep) {
 std::string one_line(std::string_view text, std::size_t at_most) {
   const std::string result = printable(beginning(text, at_most));
   return text.size() > at_most ? result + "..." : result;
+}
+
+std::string toml_string(std::string_view text) {
+  std::string result = "\"";
+  for_each_character(text, [&](std::string_view part, bool) {
+    const unsigned first = static_cast<unsigned char>(part[0]);
+    if (part == "\"" || part == "\\") {
+      result += '\\';
+      result += part;
+    } else if (part == "\t") {
+      result += "\\t";
+    } else if (acts_on_terminal(part)) {  // all of these have three bytes at most
+      unsigned code = part.size() == 1 ? first : part.size() == 2 ? first & 0x1F : first & 0x0F;
+      for (const char c : part.substr(1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3F);
+      result += fmt::format("\\u{:04X}", code);
+    } else {
+      result += part;
+    }
+  });
+  return result + '"';
 }
 
 }  // namespace unroll

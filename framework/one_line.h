@@ -40,4 +40,8 @@ std::string printable(std::string_view text, std::string_view keep = {});
 // printable, and not longer than `at_most` bytes and an ellipsis.
 std::string one_line(std::string_view text, std::size_t at_most = 60);
 
+// The whole text as TOML has it, for a recipe or a message that says what to write there: in quotes, with escapes for quotes,
+// backslashes and whatever acts on a terminal. Bytes that are not UTF-8 stay as they are.
+std::string toml_string(std::string_view text);
+
 }  // namespace unroll

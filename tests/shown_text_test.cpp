@@ -7,6 +7,7 @@
 #include "framework/one_line.h"
 #include "tests/trained_programs.h"
 #include "training/json_text.h"
+#include "training/toml_values.h"
 #include "training/vocabulary_file.h"
 
 using namespace unroll;
@@ -96,6 +97,18 @@ TEST_CASE("a text is cut between code points") {
   CHECK(one_line(text, 4) == "aé...");
   CHECK(one_line(std::string(59, 'a') + "é") == std::string(59, 'a') + "...");
   CHECK(one_line(std::string(58, 'a') + "é") == std::string(58, 'a') + "é");
+}
+
+TEST_CASE("a string for a recipe reads back as it was, and can be printed") {
+  std::string every = "Å\"x\\, 'y'\t" + hostile + std::string(100, 'z');
+  for (const unsigned code : acting())
+    if (code != 0) every += utf8(code);
+  const std::string written = toml_string(every);
+  CHECK(printable(written) == written);
+  const auto value = parse_toml_value(written);
+  REQUIRE(value);
+  REQUIRE(value->as<std::string>());
+  CHECK(*value->as<std::string>() == every);
 }
 
 TEST_CASE("JSON reads back as it was, and can be printed") {

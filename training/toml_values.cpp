@@ -166,20 +166,4 @@ std::optional<TomlValue> parse_toml_value(std::string_view text) {
   return std::nullopt;
 }
 
-std::string toml_string(std::string_view text) {
-  std::string result = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') {
-      result += {'\\', c};
-    } else if (c == '\t') {
-      result += "\\t";
-    } else if (static_cast<unsigned char>(c) < 32 || c == 127) {
-      result += fmt::format("\\u{:04X}", static_cast<unsigned char>(c));
-    } else {
-      result += c;
-    }
-  }
-  return result + '"';
-}
-
 }  // namespace unroll

@@ -41,7 +41,4 @@ TomlTable parse_toml(std::string_view text, const std::string& origin);
 // What stands behind a key's '=', alone; none if it is not one value, or is deeper than `deepest_toml`.
 std::optional<TomlValue> parse_toml_value(std::string_view text);
 
-// As a string in quotes.
-std::string toml_string(std::string_view text);
-
 }  // namespace unroll
