@@ -153,6 +153,24 @@ TEST_CASE("a forecast's columns have names of their own where a channel is calle
   CHECK(lines.at(0) == "at,time,time_low,time_high");
 }
 
+TEST_CASE("a forecast's columns have names of their own where channels are called as another's interval") {
+  const Folder folder;
+  std::string csv = "x_low,x,time,x_interval_high,x_high\n";
+  for (int i = 0; i < 200; ++i)
+    csv +=
+        fmt::format("2020-01-{:02} {:02}:00,{},{},{},{}\n", 1 + i / 24, i % 24, i % 7, i % 5, i % 3, i % 2);
+  folder.write("names.csv", csv);
+  folder.write("tiny.toml", tiny);
+  timeseries_out({"train", "tiny.toml", "--csv", "names.csv", "--set", "training.epochs=1", "--out", "run"},
+                 folder.path());
+  const std::string out = timeseries_out({"forecast", model, "--csv", "names.csv"}, folder.path());
+  // The column of times, called x_low in the file, comes before the interval.
+  CHECK(lines_of(out).at(0) ==
+        "x_low,x,x_interval_low,x_interval_high_,time,time_low,time_high,x_interval_high,x_interval_high_low,"
+        "x_interval_high_high,x_high,x_high_low,x_high_high");
+  CHECK(unroll::parse_series(out, "next.csv").rows() == 3);
+}
+
 TEST_CASE("a forecast has the digits that tell it from its interval, however far from 0 the series lies") {
   const Folder folder;
   folder.write("tiny.toml", tiny);

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <initializer_list>
+#include <unordered_set>
 
 #include "commands.h"
 #include "examples/common/machine.h"
@@ -36,25 +38,40 @@ std::string number(double value, double scale) {
   return fmt::format("{:.{}g}", value, 6 + std::clamp(above, 0, 11));  // 17 digits are all that a double has
 }
 
-// Columns: time, then for each target its value and, where it is known, its interval.
+// In quotes, where it needs them.
+std::string cell(std::string text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  for (size_t at = 0; (at = text.find('"', at)) != std::string::npos; at += 2) text.insert(at, "\"");
+  return "\"" + text + "\"";
+}
+
+// Columns: time, then for each target its value and, where it is known, its interval. No two have one name: targets keep theirs,
+// and any other column has the first name of its choice that is free.
+std::string header_of(const Series& series, const std::vector<int>& targets, bool interval) {
+  std::unordered_set<std::string> taken;
+  for (const int target : targets) taken.insert(series.channels[static_cast<size_t>(target)]);
+  const auto free_name = [&](std::initializer_list<std::string> choices) {
+    for (const std::string& name : choices)
+      if (!name.empty() && taken.insert(name).second) return name;
+    std::string name = *std::rbegin(choices);
+    while (!taken.insert(name).second) name += '_';
+    return name;
+  };
+  std::string text = cell(free_name({"time", series.time_name, "row"}));
+  for (const int target : targets) {
+    const std::string& name = series.channels[static_cast<size_t>(target)];
+    text += "," + cell(name);
+    for (const char* end : {"low", "high"})
+      if (interval) text += "," + cell(free_name({name + "_" + end, name + "_interval_" + end}));
+  }
+  return text;
+}
+
 std::string csv_of(const Forecaster& forecaster, const Forecast& forecast, const Scaling& scaling) {
   const Series& series = forecaster.series();
   const auto& targets = forecaster.targets();
   const bool interval = !forecast.low.empty();
-  // In quotes, where the name needs them.
-  const auto cell = [](std::string name) {
-    if (name.find_first_of(",\"\n\r") == std::string::npos) return name;
-    for (size_t at = 0; (at = name.find('"', at)) != std::string::npos; at += 2) name.insert(at, "\"");
-    return "\"" + name + "\"";
-  };
-  const auto is_time = [&](int target) { return series.channels[static_cast<size_t>(target)] == "time"; };
-  std::string text = "time";  // but two columns have two names
-  if (std::ranges::any_of(targets, is_time)) text = series.time_name.empty() ? "row" : cell(series.time_name);
-  for (const int target : targets) {
-    const std::string& name = series.channels[static_cast<size_t>(target)];
-    text += "," + cell(name);
-    if (interval) text += "," + cell(name + "_low") + "," + cell(name + "_high");
-  }
+  std::string text = header_of(series, targets, interval);
   text += '\n';
   for (int step = 0; step < forecaster.steps(); ++step) {
     text += series.times.text(forecast.origin + step);
