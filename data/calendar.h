@@ -11,6 +11,9 @@ constexpr int64_t one_second = 1'000'000, one_hour = 3600 * one_second, one_day 
 
 inline int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
+// Since midnight, of microseconds since 1970-01-01.
+inline int64_t time_of_day(int64_t moment) { return moment - floor_div(moment, one_day) * one_day; }
+
 // Days since 1970-01-01.
 inline int64_t days_of(int64_t year, int month, int of_month) {
   using namespace std::chrono;

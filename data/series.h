@@ -22,8 +22,8 @@ enum class Missing : uint8_t {
 enum class Gaps : uint8_t { error, allow /* rows are taken as if evenly spaced; a note says where */ };
 
 struct SeriesOptions {
-  // The column of times; "": the first column if it holds dates or whole numbers that are dates (form_of_numbers), else
-  // the only one that holds dates, else none.
+  // The column of times; "": the first column if it holds dates or whole numbers that are dates, months or years
+  // (form_of_numbers), else the only one that holds dates, else none.
   std::string time = {};
   std::string usual_time = {};  // with no `time`: the column of times where the file has one of this name
   // In this order; none named: every other column, as the file has them.
@@ -85,8 +85,8 @@ Series make_series(std::vector<std::string> names, std::vector<double> values);
 // empty, repeated, or has a control character; an unknown channel (with the nearest); a row with more or
 // fewer cells than the header; a cell that is no number, infinite or missing; a label other than 0 and 1;
 // times that cannot be read, descend, repeat themselves, are not a step apart, or are apart by another step than asked
-// for; rows of several series; more than 1,048,576 columns; a first column of whole numbers that ascend, of which it is
-// not sure whether it is the time, unless the options name it.
+// for; rows of several series; more than 1,048,576 columns; a column that may be the time, unless the options name it:
+// years, months or moments since 1970 in whole numbers, and a first column of whole numbers that ascend or descend.
 Series load_series(const std::filesystem::path& path, const SeriesOptions& options = {});
 Series parse_series(std::string_view text, const std::string& origin, const SeriesOptions& options = {});
 

@@ -31,6 +31,27 @@ bool is_date(std::string_view cell) {
   return time && time->form != TimeForm::number;
 }
 
+// What the whole numbers of the column at that cell stand for, judged by all rows from the reader's on: the file is read ahead, if
+// the first of them may be a year or more.
+TimeForm form_of_column(const CsvReader& at_first_row, std::size_t cell, std::string_view name) {
+  const auto number_in = [cell](const CsvReader& csv) {
+    const auto time = cell < csv.cells().size() ? parse_time(csv.cells()[cell]) : std::nullopt;
+    return time && time->form == TimeForm::number ? std::optional(time->count) : std::nullopt;
+  };
+  if (number_in(at_first_row).value_or(0) < least_dated) return TimeForm::number;
+  CsvReader csv = at_first_row;
+  csv.keep(cell + 1);
+  std::vector<int64_t> numbers;
+  std::size_t rows = 0;
+  try {
+    do {
+      if (const auto number = number_in(csv)) numbers.push_back(*number);
+      ++rows;
+    } while (csv.next());
+  } catch (const InputError&) {}  // said where the rows are read
+  return form_of_numbers(numbers, name, rows);
+}
+
 bool reads_as_value(const std::string& name) {
   return parse_number(name) || parse_time(name) || (!name.empty() && says_missing(name)) ||
          (looks_like_a_date(name) && name[0] >= '0' && name[0] <= '9');
@@ -68,18 +89,22 @@ void require_names(const CsvReader& csv, const Row& names, const Row& below, std
 
 // A first column without a name holds dates, and is called "time", or numbers the rows.
 void name_first_column(SeriesColumns& columns, const CsvReader& csv, const Row& first) {
-  if (first.cells.empty() || !is_date(first.cells[0])) {
+  if (!first.cells.empty()) columns.form = form_of_column(csv, 0, "");
+  const bool is_time = !first.cells.empty() && (is_date(first.cells[0]) || columns.form != TimeForm::number);
+  if (!is_time) {
     columns.skipped = 1;
     columns.notes.push_back("the first column has no name: row numbers, left out");
     return;
   }
+  const char* called = times_called(columns.form == TimeForm::number ? TimeForm::date : columns.form);
   const auto same = std::find(columns.names.begin(), columns.names.end(), "time");
   require_input(same == columns.names.end(),
-                "{}:1: the first column holds dates and has no name; it cannot be called 'time', since "
+                "{}:1: the first column holds {} and has no name; it cannot be called 'time', since "
                 "another is",
-                csv.origin());
+                csv.origin(), called);
   columns.names.insert(columns.names.begin(), "time");
-  columns.notes.push_back("the first column has no name: it holds dates, and is called 'time'");
+  columns.notes.push_back(
+      fmt::format("the first column has no name: it holds {}, and is called 'time'", called));
 }
 
 // The header is the reader's first row; `first` the row after it, without cells if there is none.
@@ -121,52 +146,72 @@ int find_column(const CsvReader& csv, const SeriesColumns& columns, const std::s
 }
 
 // The column of times, where no option names it: the first one, or else the only one, that holds dates and is read for
-// nothing else. `first` are the cells of the first row.
+// nothing else; or whole numbers that are dates, months and years in the first one alone. `first` are the cells of the first row.
 void find_times(SeriesColumns& columns, const CsvReader& csv, const std::vector<std::string>& first,
                 const SeriesOptions& options) {
   const auto skipped = static_cast<std::size_t>(columns.skipped);
-  const auto is_asked_for = [&](const std::string& name) {
+  const std::size_t count = std::min(columns.names.size(), first.size() - std::min(skipped, first.size()));
+  const auto is_asked_for = [&](std::size_t i) {
+    const std::string& name = columns.names[i];
     return name == options.label ||
            std::find(options.channels.begin(), options.channels.end(), name) != options.channels.end();
   };
+  const auto name = [&](int column) { return one_line(columns.names[static_cast<std::size_t>(column)]); };
+  const auto take = [&](const std::vector<int>& dated, TimeForm form, bool is_sure) {
+    // A model without times may be given a file that has some.
+    if (dated[0] != 0 && !options.model.empty()) return;
+    if (dated[0] != 0 && dated.size() > 1)
+      throw InputError(fmt::format(
+          "{}: columns '{}' and '{}' hold dates: {} makes one the time", csv.origin(), name(dated[0]),
+          name(dated[1]), toml_line("data.time", columns.names[static_cast<std::size_t>(dated[0])])));
+    columns.time = dated[0], columns.form = form, columns.time_found = true;
+    if (!is_sure)
+      columns.notes.push_back(fmt::format("column {} ('{}') holds {}, and is taken as the time (data.time)",
+                                          dated[0] + columns.skipped + 1, name(dated[0]),
+                                          times_called(form == TimeForm::number ? TimeForm::date : form)));
+  };
   std::vector<int> dated;
-  for (std::size_t i = 0; i < columns.names.size() && i + skipped < first.size(); ++i)
-    if (is_date(first[i + skipped]) && (i == 0 || !is_asked_for(columns.names[i])))
-      dated.push_back(static_cast<int>(i));
-  for (std::size_t i = 0; dated.empty() && i < columns.names.size() && i + skipped < first.size(); ++i) {
+  for (std::size_t i = 0; i < count; ++i)
+    if (is_date(first[i + skipped]) && (i == 0 || !is_asked_for(i))) dated.push_back(static_cast<int>(i));
+  if (!dated.empty()) return take(dated, TimeForm::number, dated[0] == 0);
+
+  if (columns.form != TimeForm::number) return take({0}, columns.form, true);  // it had no name
+  for (std::size_t i = 0; i < count; ++i) {
+    if (is_asked_for(i) || (i == 0 && skipped > 0)) continue;
+    const auto is_day = [&] {
+      const auto day = parse_time(first[i + skipped], TimeForm::date);
+      return day && day->form == TimeForm::date;
+    };
+    if (i > 0 && !is_day()) continue;
+    const TimeForm form = form_of_column(csv, i + skipped, columns.names[i]);
+    if (i == 0 && form != TimeForm::number) return take({0}, form, false);
+    if (form == TimeForm::date) dated.push_back(static_cast<int>(i));
+  }
+  if (!dated.empty()) return take(dated, TimeForm::date, false);
+
+  for (std::size_t i = 0; i < count; ++i) {
     const std::string& cell = first[i + skipped];
-    if (parse_number(cell) || !looks_like_a_date(cell) || is_asked_for(columns.names[i])) continue;
+    if (parse_number(cell) || !looks_like_a_date(cell) || is_asked_for(i)) continue;
     columns.notes.push_back(
         fmt::format("column {} ('{}') may hold times, but '{}' is not read as one: rows are numbered",
                     i + skipped + 1, one_line(columns.names[i]), one_line(cell)));
     return;
   }
-  if (dated.empty()) return;
-  const auto name = [&](std::size_t k) {
-    return one_line(columns.names[static_cast<std::size_t>(dated[k])]);
-  };
-  columns.time = dated[0];
-  // A model without times may be given a file that has some.
-  if (dated[0] == 0) return;
-  if (!options.model.empty()) return void(columns.time = -1);
-  if (dated.size() > 1)
-    throw InputError(
-        fmt::format("{}: columns '{}' and '{}' hold dates: data.time = \"{}\" makes one the time",
-                    csv.origin(), name(0), name(1), name(0)));
-  columns.notes.push_back(fmt::format("column {} ('{}') holds dates, and is taken as the time (data.time)",
-                                      dated[0] + columns.skipped + 1, name(0)));
 }
 
 // The column and the word of options.only.
 void find_rows(SeriesColumns& columns, const CsvReader& csv, const SeriesOptions& options) {
   if (options.only.empty()) return;
-  const std::size_t equals = std::min(options.only.find('='), options.only.size());
+  // A name may have a '=' in it: the first one behind a column's name counts, or the first one.
+  std::size_t equals = options.only.find('=');
+  while (equals != std::string::npos && !columns.places.contains(options.only.substr(0, equals)))
+    equals = options.only.find('=', equals + 1);
+  if (equals == std::string::npos) equals = std::min(options.only.find('='), options.only.size());
   const std::string name = options.only.substr(0, equals);
-  require_input(equals < options.only.size(), "data.only = \"{}\": write column=word",
-                one_line(options.only));
+  require_input(equals < options.only.size(), "{}: write column=word", toml_line("data.only", options.only));
   const auto found = columns.places.find(name);
-  require_input(found != columns.places.end(), "{}: there is no column '{}' for data.only = \"{}\"{}",
-                csv.origin(), one_line(name), one_line(options.only), which_was_meant(name, columns.names));
+  require_input(found != columns.places.end(), "{}: there is no column '{}' for {}{}", csv.origin(),
+                one_line(name), toml_line("data.only", options.only), which_was_meant(name, columns.names));
   columns.only = found->second;
   columns.only_word = options.only.substr(equals + 1);
 }
@@ -183,7 +228,7 @@ void require_separated(const SeriesColumns& columns, const CsvReader& csv,
     throw InputError(
         fmt::format("{}:1: one column, '{}'; {}", csv.origin(), one_line(name),
                     options.model.empty()
-                        ? fmt::format("data.separator = \"{}\" makes several of it", text(other))
+                        ? toml_line("data.separator", {&other, 1}) + " makes several of it"
                         : fmt::format("the model of {} reads files with '{}' between the cells, not '{}'",
                                       options.model, text(options.separator), text(other))));
   }
@@ -201,6 +246,9 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
   } else {
     find_times(columns, csv, first, options);
   }
+  if (columns.time >= 0 && !columns.time_found)
+    columns.form = form_of_column(csv, static_cast<std::size_t>(columns.time + columns.skipped),
+                                  columns.names[static_cast<std::size_t>(columns.time)]);
   const int label = options.label.empty() ? -1 : find_column(csv, columns, options.label, options);
   require_input(label < 0 || label != columns.time, "{}: column '{}' cannot be both the times and the label",
                 csv.origin(), one_line(options.label));
@@ -241,8 +289,21 @@ std::string toml_list(const std::vector<std::string>& names) {
   constexpr std::size_t most = 12;
   std::string text;
   for (std::size_t i = 0; i < std::min(most, names.size()); ++i)
-    text += fmt::format("{}\"{}\"", i ? ", " : "", one_line(names[i]));
+    text += (i ? ", " : "") + toml_string(names[i]);
   return "[" + text + (names.size() > most ? ", ...]" : "]");
+}
+
+std::string toml_line(std::string_view key, std::string_view value) {
+  return fmt::format("{} = {}", key, toml_string(value));
+}
+
+std::optional<Time> time_in(const std::string& cell, const SeriesColumns& columns) {
+  return parse_time(cell, columns.form);
+}
+
+const char* times_called(TimeForm form) {
+  constexpr const char* names[] = {"numbers", "years", "months", "dates", "times"};
+  return names[static_cast<int>(form)];
 }
 
 SeriesColumns read_columns(CsvReader& csv, const SeriesOptions& options) {

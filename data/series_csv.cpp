@@ -29,8 +29,8 @@ std::string advice(const CsvReader& csv, const SeriesColumns& columns, int colum
   if (!is_date && looks_like_a_date(cell))
     return fmt::format("; if it is a time: read are {} alone", forms_of_time);
   if (is_date && columns.time < 0 && options.model.empty())
-    return fmt::format("; data.time = \"{}\" makes it the time",
-                       one_line(columns.names[static_cast<std::size_t>(column)]));
+    return fmt::format("; {} makes it the time",
+                       toml_line("data.time", columns.names[static_cast<std::size_t>(column)]));
   std::vector<std::string> others;
   for (const int other : columns.chosen) {
     const auto at = static_cast<std::size_t>(other + columns.skipped);
@@ -73,22 +73,42 @@ double read_value(std::string_view text, const CsvReader& csv, const SeriesColum
 
 // --- times -------------------------------------------------------------------------------------------------
 
-// Whether it has an offset from UTC that is not 0.
-bool read_time(std::string_view text, Series& series, const CsvReader& csv, const SeriesColumns& columns,
+// Whole numbers were taken for dates by most of them: how to read them as values.
+std::string or_a_channel(const SeriesColumns& columns, const SeriesOptions& options) {
+  if (!columns.time_found || columns.form == TimeForm::number || !options.model.empty()) return "";
+  std::vector<std::string> names = {columns.names[static_cast<std::size_t>(columns.time)]};
+  for (const int column : columns.chosen) names.push_back(columns.names[static_cast<std::size_t>(column)]);
+  if (columns.label >= 0) names.erase(names.begin() + 1 + columns.label);
+  return fmt::format("; if the column holds values, data.channels = {} reads it as a channel",
+                     toml_list(names));
+}
+
+void read_time(std::string_view text, Series& series, const CsvReader& csv, const SeriesColumns& columns,
                const std::string& cell, const SeriesOptions& options) {
-  const auto time = parse_time(cell);
+  const auto time = time_in(cell, columns);
   const auto where = [&] { return columns.where(csv, columns.time); };
   if (!time) {
-    throw InputError(fmt::format("{}: '{}' is not a time; read are whole numbers, {}", where(),
-                                 one_line(cell), forms_of_time));
+    const bool is_large = std::abs(parse_number(cell).value_or(0)) >= static_cast<double>(largest_number);
+    throw InputError(
+        fmt::format("{}: '{}' is not a time; read are whole numbers{}, {}{}", where(), one_line(cell),
+                    is_large ? fmt::format(" up to {} (nanoseconds since 1970 in 2065)", largest_number) : "",
+                    forms_of_time, or_a_channel(columns, options)));
+  }
+  if (columns.form != TimeForm::number && time->form != columns.form) {
+    const std::string called = times_called(columns.form);
+    throw InputError(fmt::format("{}: '{}' is no {}, and the column holds {}{}", where(), one_line(cell),
+                                 called.substr(0, called.size() - 1), called,
+                                 or_a_channel(columns, options)));
   }
   Times& times = series.times;
   if (times.at.empty()) {
     times.form = time->form;
     times.utc = time->utc;
+    times.compact = time->compact;
   } else {
-    const Time before{.form = times.form, .count = times.at.back(), .utc = times.utc};
-    if (time->form != times.form) {
+    const Time before{
+        .form = times.form, .count = times.at.back(), .compact = times.compact, .utc = times.utc};
+    if (time->form != times.form || time->compact != times.compact) {
       throw InputError(fmt::format("{}: '{}' is another form of time than '{}' above it", where(),
                                    one_line(cell), to_text(before)));
     }
@@ -101,17 +121,19 @@ bool read_time(std::string_view text, Series& series, const CsvReader& csv, cons
       constexpr int64_t hour = 3'600'000'000;
       const bool clock =
           time->form == TimeForm::date_time && !time->utc && before.count - time->count <= hour;
-      const char* hint = clock ? "; where clocks are set back, an hour comes twice: times with an offset "
-                                 "(2021-10-31T02:00+01:00) tell which is which"
-                               : "";
+      const std::string hint = clock
+                                   ? "; where clocks are set back, an hour comes twice: times with an offset "
+                                     "(2021-10-31T02:00+01:00) tell which is which"
+                                   : or_a_channel(columns, options);
       if (time->count == before.count)
         throw InputError(fmt::format("{}: {} stands there twice{}", where(), to_text(before), hint));
       throw InputError(fmt::format("{}: {} comes after {}: rows must be in order of time{}", where(),
                                    to_text(*time), to_text(before), hint));
     }
   }
+  if (time->offset != 0 && times.offsets.empty()) times.offsets.resize(times.at.size());
   times.at.push_back(time->count);
-  return time->offset;
+  if (time->offset != 0 || !times.offsets.empty()) times.offsets.push_back(time->offset);
 }
 
 // Of a first column without a name: they ascend, like times. A column of values is none: it would be lost.
@@ -130,102 +152,74 @@ void check_row_number(const CsvReader& csv, std::optional<int64_t>& before) {
   before = number->count;
 }
 
-// The first column where none is the time, as long as it holds whole numbers that ascend: it may be the time.
+// The first column where none is the time: whole numbers that ascend throughout, or descend, may be the time.
 class FirstColumn {
  public:
-  explicit FirstColumn(const SeriesColumns& columns) : ascends_(columns.time < 0) {}
+  explicit FirstColumn(const SeriesColumns& columns) : ascends_(columns.time < 0), descends_(ascends_) {}
   void add(const std::string& cell) {
-    if (!ascends_) return;
+    if (!ascends_ && !descends_) return;
     const auto number = parse_time(cell);
-    ascends_ =
-        number && number->form == TimeForm::number && (numbers_.empty() || number->count > numbers_.back());
-    if (ascends_) numbers_.push_back(number->count);
+    const bool is_whole = number && number->form == TimeForm::number;
+    ascends_ = ascends_ && is_whole && (is_first_ || number->count > before_);
+    descends_ = descends_ && is_whole && (is_first_ || number->count < before_);
+    is_first_ = false;
+    if (is_whole) before_ = number->count;
   }
-  const std::vector<int64_t>& numbers() const { return numbers_; }
-  bool ascends() const { return ascends_; }
+  // "ascend", "descend"; empty: neither
+  std::string_view order() const { return ascends_ ? "ascend" : descends_ ? "descend" : ""; }
 
  private:
-  bool ascends_;
-  std::vector<int64_t> numbers_;
+  bool ascends_, descends_, is_first_ = true;
+  int64_t before_ = 0;
 };
 
-// Whole numbers as the dates that they stand for.
-void take_numbers(Times& times, const std::vector<int64_t>& numbers, TimeForm form) {
-  times.at.clear();
-  times.form = form;
-  times.compact = form != TimeForm::year;
-  for (const int64_t number : numbers) times.at.push_back(parse_time(fmt::format("{}", number), form)->count);
-}
+constexpr const char* stamps = "dates with a time of day, which are read as 2017-03-31 14:05:59 alone";
 
-constexpr const char* form_names[] = {"numbers", "years", "months", "dates", "times"};
-
-void remove_channel(Series& series, int channel) {
-  const int width = series.width();
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < series.values.size(); ++i)
-    if (static_cast<int>(i % static_cast<std::size_t>(width)) != channel)
-      series.values[kept++] = series.values[i];
-  series.values.resize(kept);
-  series.channels.erase(series.channels.begin() + channel);
-  if (series.label > channel) --series.label;
-}
-
-// The numbers of a channel, if they stand for dates.
-TimeForm form_of_channel(const Series& series, int channel) {
+// What times the whole numbers of a channel may be: "years", "seconds since 1970". None: "".
+std::string times_in_channel(const Series& series, int channel) {
   std::vector<int64_t> numbers;
+  bool ascends = true;
   for (int64_t row = 0; row < series.rows(); ++row) {
     const double value = series.at(row, channel);
-    if (!(std::abs(value) < 1e9) || value != std::floor(value)) return TimeForm::number;
+    if (!(std::abs(value) <= static_cast<double>(largest_number)) || value != std::floor(value)) {
+      if (std::isnan(value)) continue;  // missing
+      return "";
+    }
+    if (numbers.empty() && value < static_cast<double>(least_dated)) return "";
+    ascends = ascends && (numbers.empty() || static_cast<int64_t>(value) > numbers.back());
     numbers.push_back(static_cast<int64_t>(value));
-    if (row > 0 && numbers[static_cast<std::size_t>(row)] <= numbers[static_cast<std::size_t>(row) - 1])
-      return TimeForm::number;
   }
-  return form_of_numbers(numbers, series.channels[static_cast<std::size_t>(channel)]);
+  const auto rows = static_cast<std::size_t>(series.rows());
+  const std::string& name = series.channels[static_cast<std::size_t>(channel)];
+  if (are_stamps(numbers, rows)) return stamps;
+  const TimeForm form = ascends ? form_of_numbers(numbers, name, rows) : TimeForm::number;
+  return form != TimeForm::number ? times_called(form) : moments_of_numbers(numbers, name, rows);
 }
 
-// Where no column is the time, whole numbers that ascend may be: they become the time where they are dates. InputError
-// where that is not certain and nobody has said that they are values.
-void settle_numbers(Series& series, const SeriesColumns& columns, const FirstColumn& first,
-                    const SeriesOptions& options) {
-  const bool unnamed = columns.skipped > 0, named = !options.channels.empty() || options.times_alone;
-  if (first.ascends()) {
-    const std::string name = unnamed ? "" : columns.names[0];
-    const auto found = std::find(columns.chosen.begin(), columns.chosen.end(), 0);
-    const int channel =
-        unnamed || found == columns.chosen.end() ? -1 : static_cast<int>(found - columns.chosen.begin());
-    const bool is_wanted = channel >= 0 && (named || channel == columns.label);  // as a channel
-    const TimeForm form = form_of_numbers(first.numbers(), name);
-    if (form != TimeForm::number && !is_wanted) {
-      take_numbers(series.times, first.numbers(), form);
-      series.time_name = unnamed ? "time" : name;
-      if (unnamed) series.notes.clear();
-      series.notes.push_back(
-          unnamed ? fmt::format("the first column has no name: it holds {}, and is called 'time'",
-                                form_names[static_cast<int>(form)])
-                  : fmt::format("column 1 ('{}') holds {}, and is taken as the time (data.time)",
-                                one_line(name), form_names[static_cast<int>(form)]));
-      if (channel >= 0) remove_channel(series, channel);
-      require_input(series.width() > 0 || options.times_alone, "{}: there is no column of values",
-                    series.origin);
-      return;
-    }
-    std::vector<std::string> others = series.channels;
-    if (columns.label >= 0) others.erase(others.begin() + columns.label);
+// Where no column is the time, and nobody has said which columns are values: InputError if one may be the time.
+void require_no_times(const Series& series, const SeriesColumns& columns, const FirstColumn& first,
+                      const SeriesOptions& options) {
+  if (!options.channels.empty() || options.times_alone) return;
+  std::vector<std::string> others = series.channels;
+  if (columns.label >= 0) others.erase(others.begin() + columns.label);
+  const auto refuse = [&](int channel, const std::string& what) {
+    const std::string& name = series.channels[static_cast<std::size_t>(channel)];
+    std::erase(others, name);
+    throw InputError(fmt::format(
+        "{}: column {} ('{}') holds {}: {}data.channels = {} leaves it out; to read it as a "
+        "channel, name it there too",
+        series.origin, columns.chosen[static_cast<std::size_t>(channel)] + columns.skipped + 1,
+        one_line(name), what, what == stamps ? "" : toml_line("data.time", name) + " makes it the time, ",
+        toml_list(others)));
+  };
+  if (others.size() < 2) return;
+  for (int channel = 0; channel < series.width(); ++channel) {
+    if (channel == columns.label) continue;
+    if (const std::string times = times_in_channel(series, channel); !times.empty()) refuse(channel, times);
     constexpr int64_t least = 8;  // fewer numbers may ascend by chance
-    if (channel >= 0 && !is_wanted && others.size() > 1 && series.rows() >= least) {
-      others.erase(others.begin());
-      throw InputError(fmt::format(
-          "{}: column 1 ('{}') holds whole numbers that ascend: data.time = \"{}\" makes it the time, data.channels "
-          "= {} leaves it out; to read it as a channel, name it there too",
-          series.origin, one_line(name), one_line(name), toml_list(others)));
-    }
-  }
-  for (int channel = 0; !named && channel < series.width(); ++channel) {
-    if (channel == series.label) continue;
-    const TimeForm form = form_of_channel(series, channel);
-    const std::string name = one_line(series.channels[static_cast<std::size_t>(channel)]);
-    require_input(form == TimeForm::number, "{}: column '{}' holds {}: data.time = \"{}\" makes it the time",
-                  series.origin, name, form_names[static_cast<int>(form)], name);
+    const bool is_first = columns.chosen[static_cast<std::size_t>(channel)] == 0 && columns.skipped == 0;
+    if (is_first && !first.order().empty() && series.rows() >= least)
+      refuse(channel, fmt::format("whole numbers that {}", first.order()));
   }
 }
 
@@ -244,7 +238,6 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
   const std::size_t width = columns.names.size() + static_cast<std::size_t>(columns.skipped);
   std::optional<int64_t> row_number;
   FirstColumn first(columns);
-  bool has_offsets = false;
   std::vector<std::string> words;  // in place of options.only's
   do {
     const std::vector<std::string>& cells = csv.cells();
@@ -264,7 +257,7 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
     }
     first.add(cells.front());
     if (columns.time >= 0) {
-      has_offsets = read_time(text, series, csv, columns, cell(columns.time), options) || has_offsets;
+      read_time(text, series, csv, columns, cell(columns.time), options);
     } else {
       series.times.at.push_back(series.rows());
     }
@@ -278,13 +271,8 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
                 one_line(columns.only_word),
                 columns.only < 0 ? "" : one_line(columns.names[static_cast<std::size_t>(columns.only)]),
                 which_was_meant(columns.only_word, words));
-  if (columns.time < 0) {
-    settle_numbers(series, columns, first, options);
-  } else if (series.times.form == TimeForm::number) {
-    const TimeForm form = form_of_numbers(series.times.at, series.time_name);
-    if (form != TimeForm::number) take_numbers(series.times, std::vector<int64_t>(series.times.at), form);
-  }
-  if (has_offsets)
+  if (columns.time < 0) require_no_times(series, columns, first, options);
+  if (!series.times.offsets.empty())
     series.notes.push_back("the times have offsets from UTC: they are read and written in UTC");
   settle_step(series, options);
   fill_in(series, options.missing);

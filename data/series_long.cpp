@@ -40,7 +40,7 @@ std::optional<std::string> several_series(std::string_view text, const SeriesCol
   bool ascends = true;
   try {
     for (; csv.next(); ++rows) {
-      const auto time = time_at < csv.cells().size() ? parse_time(csv.cells()[time_at]) : std::nullopt;
+      const auto time = time_at < csv.cells().size() ? time_in(csv.cells()[time_at], columns) : std::nullopt;
       if (!time) return std::nullopt;
       ascends = ascends && time->count > before;
       before = time->count;
@@ -65,8 +65,8 @@ std::optional<std::string> several_series(std::string_view text, const SeriesCol
     const std::string said = fmt::format("{}: {} series in one file, by column '{}' ({}{})", read.origin(),
                                          count, one_line(name), words, count > most ? ", ..." : "");
     if (!options.model.empty()) return fmt::format("{}; the model of {} reads one", said, options.model);
-    return fmt::format("{}: data.only = \"{}={}\" reads one of them", said, one_line(name),
-                       one_line(candidate.words[0]));
+    return fmt::format("{}: {} reads one of them", said,
+                       toml_line("data.only", name + "=" + candidate.words[0]));
   }
   return std::nullopt;
 }

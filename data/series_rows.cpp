@@ -28,7 +28,7 @@ void take_step_of_model(Series& series, const SeriesOptions& options) {
 void settle_step(Series& series, const SeriesOptions& options) {
   Times& times = series.times;
   if (series.time_name.empty()) return;
-  const FoundStep found = find_step(times.form, times.at);
+  const FoundStep found = find_step(times.form, times.at, times.offsets);
   times.step = found.step;
   if (options.step && options.step->unit != TimeStep::Unit::unknown) {
     take_step_of_model(series, options);
@@ -49,7 +49,7 @@ void settle_step(Series& series, const SeriesOptions& options) {
                        now - before == times.step.count + hour;
     first =
         fmt::format("{} after {}, where rows are {}{}", difference_text(times.form, before, now, times.step),
-                    to_text({times.form, before}), apart_text(times.step),
+                    to_text({times.form, before, times.compact, times.utc}), apart_text(times.step),
                     clock ? "; where clocks are set forward, times with an offset (+01:00) have no gap" : "");
     require_input(options.gaps == Gaps::allow, "{}:{}: {}{}{}", series.origin, series.lines[i],
                   steps > 1 ? "a gap of " : "", first,

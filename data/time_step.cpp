@@ -6,10 +6,12 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 
 #include <fmt/format.h>
 
 #include "data/calendar.h"
+#include "data/times.h"
 #include "framework/check.h"
 
 namespace unroll {
@@ -23,7 +25,6 @@ using Day = TimeStep::Day;
 bool has_days(TimeForm form) { return form == TimeForm::date || form == TimeForm::date_time; }
 int64_t unit_of(TimeForm form) { return form == TimeForm::date_time ? one_day : 1; }  // of a day
 int64_t days_in(TimeForm form, int64_t at) { return floor_div(at, unit_of(form)); }
-int64_t time_of_day(int64_t at) { return at - floor_div(at, one_day) * one_day; }
 
 // Days from Monday to Friday, counted; a Saturday and a Sunday count as the Friday before.
 int64_t business_day_of(int64_t days) { return 5 * floor_div(days + 3, 7) + std::min(weekday_of(days), 4); }
@@ -53,18 +54,19 @@ int64_t month_of(TimeForm form, int64_t at) {
   return has_days(form) ? month_day(days_in(form, at)).month : at;
 }
 
-// As it would be in winter.
-int64_t in_winter(int64_t at, const TimeStep& step) {
-  return step.summer >= 0 && time_of_day(at) == step.summer ? at + one_hour : at;
+// By the clock whose calendar the step keeps to, as it would be in winter.
+int64_t by_clock(TimeForm form, int64_t at, const TimeStep& step) {
+  if (form != TimeForm::date_time) return at;
+  return at + step.zone + (step.summer >= 0 && time_of_day(at) == step.summer ? one_hour : 0);
 }
 
 }  // namespace
 
 int64_t time_after(TimeForm form, int64_t at, const TimeStep& step, int64_t steps) {
-  require(step.unit != Unit::unknown, "times: the step from row to row is not known");
-  require(step.count == 0 || steps <= (int64_t{1} << 61) / step.count, "times: {} rows are too far ahead",
-          steps);
-  const int64_t ahead = steps * step.count, shift = in_winter(at, step) - at, from = at + shift;
+  require_input(step.unit != Unit::unknown, "the step from row to row is not known");
+  constexpr int64_t furthest = std::numeric_limits<int64_t>::max() - largest_number;  // of a sum
+  require_input(step.count == 0 || steps <= furthest / step.count, "{} rows are too far ahead", steps);
+  const int64_t ahead = steps * step.count, shift = by_clock(form, at, step) - at, from = at + shift;
   switch (step.unit) {
     case Unit::unknown:
     case Unit::number:
@@ -74,13 +76,13 @@ int64_t time_after(TimeForm form, int64_t at, const TimeStep& step, int64_t step
               to_text(step));
       return form == TimeForm::date ? at + ahead / one_day : at + ahead;
     case Unit::business_day: {
-      require(ahead < 20'000'000, "times: {} rows ahead are beyond the year 30000", steps);
+      require_input(ahead < 20'000'000, "{} rows ahead are beyond the year 30000", steps);
       const int64_t days = days_in(form, from);
       return from + (days_of_business_day(business_day_of(days) + ahead) - days) * unit_of(form) - shift;
     }
     case Unit::month: {
       const int64_t month = month_of(form, from);
-      require(ahead <= 12 * 30'000 - month, "times: {} rows ahead are beyond the year 30000", steps);
+      require_input(ahead <= 12 * 30'000 - month, "{} rows ahead are beyond the year 30000", steps);
       if (!has_days(form)) return at + ahead;
       const bool own = step.day == Day::of_month && step.of_month == 0;  // of months without days
       const int of_month = own ? month_day(days_in(form, from)).day : step.of_month;
@@ -92,7 +94,7 @@ int64_t time_after(TimeForm form, int64_t at, const TimeStep& step, int64_t step
 }
 
 double steps_between(TimeForm form, int64_t from, int64_t to, const TimeStep& step) {
-  from = in_winter(from, step), to = in_winter(to, step);
+  from = by_clock(form, from, step), to = by_clock(form, to, step);
   const auto count = static_cast<double>(step.count);
   switch (step.unit) {
     case Unit::unknown:
@@ -207,10 +209,11 @@ std::optional<E> coded(const std::array<const char*, count>& codes, std::string_
 
 std::string step_code(const TimeStep& step) {
   const std::string code = fmt::format("{} {}", unit_codes[static_cast<std::size_t>(step.unit)], step.count);
+  const std::string zone = step.zone == 0 ? "" : fmt::format(" {}", step.zone);
   if (step.unit == Unit::month)
-    return fmt::format("{} {} {} {}", code, day_codes[static_cast<std::size_t>(step.day)], step.of_month,
-                       step.summer);
-  return fmt::format("{} {} {}", code, step.jitter, step.summer);
+    return fmt::format("{} {} {} {}{}", code, day_codes[static_cast<std::size_t>(step.day)], step.of_month,
+                       step.summer, zone);
+  return fmt::format("{} {} {}{}", code, step.jitter, step.summer, zone);
 }
 
 std::optional<TimeStep> parse_step(std::string_view code) {
@@ -229,19 +232,27 @@ std::optional<TimeStep> parse_step(std::string_view code) {
   };
   const auto unit = coded<Unit>(unit_codes, words[0]);
   if (!unit) return std::nullopt;
-  const bool months = *unit == Unit::month;
-  const int64_t most = months ? 12'000 : *unit == Unit::business_day ? 1'000'000 : int64_t{1} << 60;
+  const bool months = *unit == Unit::month, business = *unit == Unit::business_day;
+  const int64_t most = months                  ? 12'000
+                       : business              ? 1'000'000
+                       : *unit == Unit::number ? 2 * largest_number
+                                               : int64_t{1} << 60;
   const auto count = number(1, *unit == Unit::unknown ? 0 : 1, most);
   const auto where = months && words.size() > 2 ? coded<Day>(day_codes, words[2]) : Day::of_month;
   const auto amount = number(months ? 3 : 2, 0, months ? 31 : most);
   const auto summer = number(months ? 4 : 3, -1, one_day - 1);
-  if (!count || !where || !amount || !summer || words.size() != (months ? 5u : 4u)) return std::nullopt;
+  const std::size_t least = months ? 5 : 4;
+  const bool has_zone = words.size() == least + 1 && (months || business);
+  const auto zone = has_zone ? number(least, -one_day, one_day) : 0;
+  if (!count || !where || !amount || !summer || !zone || words.size() != least + has_zone)
+    return std::nullopt;
   return TimeStep{.unit = *unit,
                   .count = *count,
                   .day = *where,
                   .of_month = months ? static_cast<int>(*amount) : 0,
                   .jitter = months ? 0 : *amount,
-                  .summer = *summer};
+                  .summer = *summer,
+                  .zone = *zone};
 }
 
 }  // namespace unroll

@@ -26,6 +26,9 @@ struct TimeStep {
   // Date-times whose clock goes by an hour with the season: rows at this time of day are written an hour early
   // (22:00 where others have 23:00: midnight in UTC, of a zone with summer time). Microseconds; -1: there are none.
   int64_t summer = -1;
+  // Of business days and months: microseconds from a date-time, as in winter, to the clock whose calendar they keep to. A zone an
+  // hour ahead of UTC has its Monday's midnight on a Sunday at 23:00 UTC.
+  int64_t zone = 0;
 
   bool operator==(const TimeStep&) const = default;
 };
@@ -38,19 +41,20 @@ std::string apart_text(const TimeStep& step);
 std::string step_code(const TimeStep& step);
 std::optional<TimeStep> parse_step(std::string_view code);
 
-// The time so many steps after one. Error: the step is not known, or that is too far ahead.
+// The time so many steps after one. InputError: the step is not known, or that is too far ahead.
 int64_t time_after(TimeForm form, int64_t at, const TimeStep& step, int64_t steps);
 // How many steps lie between two times; 1 between neighbours without a gap.
 double steps_between(TimeForm form, int64_t from, int64_t to, const TimeStep& step);
 // Differences of neighbours, beside a step: "2 months", "3 days", "an hour".
 std::string difference_text(TimeForm form, int64_t from, int64_t to, const TimeStep& step);
 
-// The step of times that ascend, and what of it could not be decided. Of fewer than two times it is unknown.
+// The step of times that ascend, and what of it could not be decided. Of fewer than two times it is unknown. `offsets` are those
+// of date-times by row, in microseconds east of UTC; empty: they are not written, or all are 0.
 struct FoundStep {
   TimeStep step;
   std::vector<std::string> notes = {};
 };
-FoundStep find_step(TimeForm form, const std::vector<int64_t>& at);
+FoundStep find_step(TimeForm form, const std::vector<int64_t>& at, const std::vector<int64_t>& offsets = {});
 
 // How the rows of a file go on, of which a model knows the step and the file has another: as the model's do, if that
 // explains as many of the file's differences; as the file's do, if both are equally long (the 1st and the last of each

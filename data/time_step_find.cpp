@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -24,7 +25,8 @@ Counts differences_of(const Counts& at) {
 
 // What lies between 2/3 and 3/2 of a step is one; the others are gaps, or rows of another step.
 bool is_near(int64_t difference, int64_t step) {
-  return 3 * difference >= 2 * step && 2 * difference <= 3 * step;
+  const auto d = static_cast<double>(difference), s = static_cast<double>(step);
+  return 3 * d >= 2 * s && 2 * d <= 3 * s;
 }
 
 struct Spacing {
@@ -63,7 +65,6 @@ Spacing spacing_of(Counts differences, int64_t grain) {
 // Times of day that are two, an hour apart, and change a few times only: those of a zone's midnight, say, in UTC. The
 // earlier one; -1 if that is not so.
 int64_t summer_time(const Counts& at) {
-  const auto time_of_day = [](int64_t t) { return t - floor_div(t, one_day) * one_day; };
   if (at.size() < 3) return -1;
   const int64_t first = time_of_day(at[0]);
   int64_t other = -1, changes = 0;
@@ -136,9 +137,57 @@ bool are_business_days(TimeForm form, const Counts& at) {
   return over && 2 * one >= at.size() - 1;
 }
 
+// Days or months of a calendar that all times keep to.
+std::optional<FoundStep> find_calendar_step(TimeForm form, const Counts& times) {
+  if (const auto months = find_months(form, times)) return months;
+  if (are_business_days(form, times)) return FoundStep{{.unit = Unit::business_day, .count = 1}};
+  return std::nullopt;
+}
+
+// Times as the clock shows them whose calendar they keep to.
+struct ByClock {
+  Counts times;
+  int64_t summer = -1, zone = 0;  // as in TimeStep
+  bool whole_days = false;        // all are at one time of day
+};
+
+bool are_whole_days(const Counts& times) {
+  return std::all_of(times.begin(), times.end(), [&](int64_t t) { return (t - times[0]) % one_day == 0; });
+}
+bool all_ascend(const Counts& times) {
+  return std::adjacent_find(times.begin(), times.end(), std::greater_equal<>()) == times.end();
+}
+
+// Of date-times in UTC that were written with their offsets: they keep to the clock that was written, if that shows one time of
+// day, with one offset or two that are an hour apart.
+std::optional<ByClock> by_written_clock(const Counts& at, const Counts& offsets) {
+  if (offsets.empty()) return std::nullopt;
+  const auto [least, most] = std::minmax_element(offsets.begin(), offsets.end());
+  if (*most != *least && *most != *least + one_hour) return std::nullopt;
+  ByClock found{.times = at, .zone = *least, .whole_days = true};
+  for (std::size_t i = 0; i < at.size(); ++i) found.times[i] += offsets[i];
+  if (!are_whole_days(found.times) || !all_ascend(found.times)) return std::nullopt;
+  if (*most != *least) found.summer = time_of_day(at[static_cast<std::size_t>(most - offsets.begin())]);
+  return found;
+}
+
+// Of date-times without an offset, or in UTC.
+ByClock by_seasons(const Counts& at) {
+  ByClock found{.times = at, .summer = summer_time(at)};
+  for (int64_t& t : found.times)
+    if (found.summer >= 0 && time_of_day(t) == found.summer) t += one_hour;
+  if (!all_ascend(found.times)) found = {.times = at};
+  found.whole_days = are_whole_days(found.times);
+  return found;
+}
+
+std::string clock_text(int64_t t) {
+  return fmt::format("{:02}:{:02}", t / one_hour, t / (one_hour / 60) % 60);
+}
+
 }  // namespace
 
-FoundStep find_step(TimeForm form, const Counts& at) {
+FoundStep find_step(TimeForm form, const Counts& at, const Counts& offsets) {
   if (at.size() < 2) return {};
   if (form == TimeForm::year || form == TimeForm::month)
     return {{.unit = Unit::month, .count = spacing_of(differences_of(at), 1).step}};
@@ -157,41 +206,42 @@ FoundStep find_step(TimeForm form, const Counts& at) {
     return found;
   };
   if (form == TimeForm::number) return spaced(Unit::number, at, 1);
+  if (form == TimeForm::date) {
+    const auto calendar = find_calendar_step(form, at);
+    return calendar ? *calendar : spaced(Unit::microsecond, at, 1);
+  }
 
-  Counts times = at;
-  int64_t summer = -1;
-  bool whole_days = form == TimeForm::date;
-  if (form == TimeForm::date_time) {
-    summer = summer_time(at);
-    for (int64_t& t : times)
-      if (summer >= 0 && t - floor_div(t, one_day) * one_day == summer) t += one_hour;
-    const auto apart = differences_of(times);
-    if (std::any_of(apart.begin(), apart.end(), [](int64_t d) { return d <= 0; })) summer = -1, times = at;
-    whole_days =
-        std::all_of(times.begin(), times.end(), [&](int64_t t) { return (t - times[0]) % one_day == 0; });
+  const auto written = by_written_clock(at, offsets);
+  ByClock clock = written ? *written : by_seasons(at);
+  std::optional<FoundStep> found;
+  if (clock.whole_days) found = find_calendar_step(form, clock.times);
+  // A zone's midnight, in UTC on the evening before.
+  const int64_t to_midnight = one_day - time_of_day(clock.times[0]);
+  if (!found && clock.whole_days && !written && 2 * to_midnight <= one_day) {
+    Counts midnights = clock.times;
+    for (int64_t& t : midnights) t += to_midnight;
+    found = find_calendar_step(form, midnights);
+    if (found) {
+      clock.zone = to_midnight;
+      found->notes.push_back(fmt::format(
+          "rows stand at {}: taken for midnight in a zone {} ahead of UTC, by whose calendar they are {} apart; times with "
+          "their offset (2020-01-06T00:00+{}) would say so",
+          clock_text(one_day - to_midnight), clock_text(to_midnight), to_text(found->step),
+          clock_text(to_midnight)));
+    }
   }
-  FoundStep found;
-  if (!whole_days) {
-    found = spaced(Unit::microsecond, times, 1);
-  } else if (const auto months = find_months(form, times)) {
-    found = *months;
-  } else if (are_business_days(form, times)) {
-    found.step = {.unit = Unit::business_day, .count = 1};
-  } else {
-    found = spaced(Unit::microsecond, times, form == TimeForm::date ? 1 : one_day);
-  }
-  found.step.summer = summer;
-  if (summer >= 0) {
-    const auto clock = [](int64_t t) {
-      return fmt::format("{:02}:{:02}", t / one_hour, t / (one_hour / 60) % 60);
-    };
-    found.notes.push_back(fmt::format(
+  if (found)
+    found->step.zone = clock.zone;
+  else
+    found = spaced(Unit::microsecond, clock.times, clock.whole_days ? one_day : 1);
+  found->step.summer = clock.summer;
+  if (clock.summer >= 0)
+    found->notes.push_back(fmt::format(
         "rows stand at {} and, for a part of the year, at {}, as a zone's midnight does in UTC: they are taken as {} "
         "apart, and rows beyond the last keep to its {}",
-        clock((summer + one_hour) % one_day), clock(summer), to_text(found.step),
-        clock(at.back() - floor_div(at.back(), one_day) * one_day)));
-  }
-  return found;
+        clock_text((clock.summer + one_hour) % one_day), clock_text(clock.summer), to_text(found->step),
+        clock_text(time_of_day(at.back()))));
+  return *found;
 }
 
 std::optional<TimeStep> same_step(TimeForm form, const Counts& at, const TimeStep& model,
@@ -208,7 +258,7 @@ std::optional<TimeStep> same_step(TimeForm form, const Counts& at, const TimeSte
   if (file.unit == Unit::unknown) return explained(model) < 0 ? std::nullopt : std::optional(model);
   if (model.unit == file.unit && std::abs(model.count - file.count) <= std::max(model.jitter, file.jitter)) {
     TimeStep step = model;
-    step.summer = file.summer;
+    step.summer = file.summer, step.zone = file.zone;
     const bool on_days = model.unit == Unit::month;
     return !on_days || explained(step) >= explained(file) ? step : file;
   }

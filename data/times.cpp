@@ -44,8 +44,9 @@ struct Scanner {
 std::optional<Time> number(std::string_view text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  constexpr int64_t at_most = 1'000'000'000'000'000;  // differences and sums of times must not overflow
-  if (error != std::errc() || end != text.data() + text.size() || value < -at_most || value > at_most)
+  // NumberSteps of times, and sums of a time and one of these, do not overflow.
+  if (error != std::errc() || end != text.data() + text.size() || value < -largest_number ||
+      value > largest_number)
     return std::nullopt;
   return Time{TimeForm::number, value};
 }
@@ -84,10 +85,11 @@ std::optional<Time> parse_time(std::string_view text) {
   if (const auto count = number(text)) return count;
   Scanner scan{text};
   const int64_t year = scan.digits(4, 1, 9999);
-  scan.expect('-');
+  const char dash = scan.left.starts_with('/') ? '/' : '-';
+  scan.expect(dash);
   const int64_t month = scan.digits(2, 1, 12);
   if (scan.done()) return Time{TimeForm::month, 12 * year + month - 1};
-  scan.expect('-');
+  scan.expect(dash);
   const int64_t of_month = scan.digits(2, 1, 31);
   if (!scan.good || of_month > days_in_month(year, static_cast<int>(month))) return std::nullopt;
   const int64_t days = days_of(year, static_cast<int>(month), static_cast<int>(of_month));
@@ -110,10 +112,8 @@ std::optional<Time> parse_time(std::string_view text) {
   moment -= offset.value_or(0);
   if (!scan.done() || moment < days_of(1, 1, 1) * one_day || moment >= days_of(10'000, 1, 1) * one_day)
     return std::nullopt;
-  return Time{.form = TimeForm::date_time,
-              .count = moment,
-              .utc = offset.has_value(),
-              .offset = offset.value_or(0) != 0};
+  return Time{
+      .form = TimeForm::date_time, .count = moment, .utc = offset.has_value(), .offset = offset.value_or(0)};
 }
 
 std::optional<Time> parse_time(std::string_view text, TimeForm beside) {
@@ -125,33 +125,104 @@ std::optional<Time> parse_time(std::string_view text, TimeForm beside) {
   return time;
 }
 
-TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string_view name) {
-  std::string word(name);
-  for (char& c : word)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
-  const auto says = [&](std::initializer_list<const char*> parts) {
+namespace {
+
+// NameWords that the name of a column has in it, in letters of either case.
+class NameWords {
+ public:
+  explicit NameWords(std::string_view name) : word_(name) {
+    for (char& c : word_)
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
+  }
+  bool say(std::initializer_list<std::string_view> parts) const {
     return std::any_of(parts.begin(), parts.end(),
-                       [&](const char* part) { return word.find(part) != std::string::npos; });
+                       [&](std::string_view part) { return word_.find(part) != std::string::npos; });
+  }
+  bool are(std::initializer_list<std::string_view> words) const {
+    return std::find(words.begin(), words.end(), word_) != words.end();
+  }
+
+ private:
+  std::string word_;
+};
+
+// The differences of neighbours: the one that most of them have, if more than half have the same.
+struct NumberSteps {
+  bool ascend = true;
+  std::optional<int64_t> most = {};
+  bool all = false;  // have that one
+
+  explicit NumberSteps(const std::vector<int64_t>& numbers) {
+    std::vector<int64_t> apart;
+    for (std::size_t i = 1; i < numbers.size(); ++i) {
+      apart.push_back(numbers[i] - numbers[i - 1]);
+      ascend = ascend && apart.back() > 0;
+    }
+    if (apart.empty()) return;
+    const auto middle = apart.begin() + static_cast<std::ptrdiff_t>(apart.size() / 2);
+    std::nth_element(apart.begin(), middle, apart.end());  // more than half of them hold the middle
+    const auto count = static_cast<std::size_t>(std::count(apart.begin(), apart.end(), *middle));
+    if (2 * count > apart.size()) most = *middle;
+    all = count == apart.size();
+  }
+};
+
+template <class Is>
+bool most_are(const std::vector<int64_t>& numbers, std::size_t rows, Is is) {
+  return 2 * static_cast<std::size_t>(std::count_if(numbers.begin(), numbers.end(), is)) > rows;
+}
+
+}  // namespace
+
+TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string_view name, std::size_t rows) {
+  const NameWords words(name);
+  const auto most_have = [&](TimeForm form) {
+    return most_are(numbers, rows, [&](int64_t number) { return from_digits(number, form).has_value(); });
   };
-  const auto each_is = [&](TimeForm form) {
-    return std::all_of(numbers.begin(), numbers.end(),
-                       [&](int64_t number) { return from_digits(number, form).has_value(); });
-  };
-  if (numbers.empty()) return TimeForm::number;
-  if (each_is(TimeForm::date)) return TimeForm::date;
-  if (each_is(TimeForm::month)) {
+  if (most_have(TimeForm::date)) return TimeForm::date;
+  if (most_have(TimeForm::month)) {
+    const auto passes_year = [](int64_t a, int64_t b) { return a % 100 == 12 && b == a + 89; };
     bool passes = false;
     for (std::size_t i = 1; i < numbers.size(); ++i)
-      passes = passes || (numbers[i - 1] % 100 == 12 && numbers[i] == numbers[i - 1] + 89);
-    if (passes || says({"month", "date", "period", "yyyymm"})) return TimeForm::month;
+      passes = passes || passes_year(numbers[i - 1], numbers[i]) || passes_year(numbers[i], numbers[i - 1]);
+    if (passes || words.say({"month", "date", "period", "yyyymm"})) return TimeForm::month;
   }
-  if (!std::all_of(numbers.begin(), numbers.end(), is_year)) return TimeForm::number;
-  bool even = numbers.size() > 1;
-  for (std::size_t i = 2; i < numbers.size(); ++i)
-    even = even && numbers[i] - numbers[i - 1] == numbers[1] - numbers[0];
-  const bool is_named = says({"year"}) || word == "yr" ||
-                        (even && (says({"date", "time", "period"}) || word == "ds" || word == "t"));
-  return is_named ? TimeForm::year : TimeForm::number;
+  if (numbers.empty() || numbers.size() < rows || !std::all_of(numbers.begin(), numbers.end(), is_year))
+    return TimeForm::number;
+  const NumberSteps apart(numbers);
+  if (words.say({"year"}) || words.are({"yr"}))
+    return apart.ascend || apart.most ? TimeForm::year : TimeForm::number;
+  const bool even = apart.most && *apart.most != 0 && (apart.all || !apart.ascend);
+  return even && (words.say({"date", "time", "period"}) || words.are({"ds", "t"})) ? TimeForm::year
+                                                                                   : TimeForm::number;
+}
+
+bool are_stamps(const std::vector<int64_t>& numbers, std::size_t rows) {
+  constexpr int64_t units[] = {24, 60, 60};
+  const auto is_stamp = [&](int64_t number, int parts) {
+    for (; parts > 0; number /= 100)
+      if (number % 100 >= units[--parts]) return false;
+    return from_digits(number, TimeForm::date).has_value();
+  };
+  return most_are(numbers, rows, [&](int64_t number) {
+    return is_stamp(number, 1) || is_stamp(number, 2) || is_stamp(number, 3);
+  });
+}
+
+std::string moments_of_numbers(const std::vector<int64_t>& numbers, std::string_view name, std::size_t rows) {
+  const NameWords words(name);
+  const NumberSteps apart(numbers);
+  const bool named = words.say({"time", "date", "stamp", "epoch", "unix"}) || words.are({"ts", "ds", "t"});
+  if (!named && apart.most.value_or(0) == 0) return "";
+  int64_t second = 1;
+  for (const char* unit : {"seconds", "milliseconds", "microseconds", "nanoseconds"}) {
+    const int64_t day = 24 * 3600 * second, from = days_of(1980, 1, 1) * day;
+    const int64_t to = std::min(days_of(2100, 1, 1) * day, largest_number);
+    if (most_are(numbers, rows, [&](int64_t number) { return from <= number && number < to; }))
+      return fmt::format("{} since 1970", unit);
+    second *= 1000;
+  }
+  return "";
 }
 
 CalendarTime calendar_of(const Time& time) {
@@ -239,11 +310,27 @@ std::string to_text(const Time& time) {
   return time.utc ? text + "Z" : text;
 }
 
+// Of the times of a form that can be read.
+static int64_t last_count(TimeForm form) {
+  const int64_t days = days_of(10'000, 1, 1);
+  if (form == TimeForm::number) return largest_number;
+  if (form == TimeForm::date_time) return days * one_day - 1;
+  return form == TimeForm::date ? days - 1 : 12 * 10'000 - 1;
+}
+
 Time Times::time(int64_t row) const {
   const int64_t rows = static_cast<int64_t>(at.size()), ahead = row - (rows - 1);
   require(row >= 0 && rows > 0, "times: no row {}", row);
   Time result{.form = form, .count = 0, .compact = compact, .utc = utc};
-  result.count = ahead <= 0 ? at[static_cast<std::size_t>(row)] : time_after(form, at.back(), step, ahead);
+  if (ahead <= 0) {
+    result.count = at[static_cast<std::size_t>(row)];
+    return result;
+  }
+  result.count = time_after(form, at.back(), step, ahead);
+  require_input(result.count <= last_count(form),
+                "{} row{} after {} {} beyond {}, the last time that is read", ahead, ahead == 1 ? "" : "s",
+                to_text({form, at.back(), compact, utc}), ahead == 1 ? "lies" : "end",
+                to_text({form, last_count(form), compact, utc}));
   return result;
 }
 

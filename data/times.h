@@ -2,7 +2,8 @@
 //
 // A column of times has one form throughout: whole numbers, years (1749), months (2017-03), dates (2017-03-31), or
 // date-times (2017-03-31 14:05, 2017-03-31T14:05:59.25Z, 2017-03-31T14:05+02:00). A time is a count of its form's
-// unit. What has an offset from UTC is read and written in UTC. No calendar but the Gregorian is read.
+// unit. What has an offset from UTC is read and written in UTC. No calendar but the Gregorian is read. A year that comes first may
+// have slashes behind it (2017/03/31): such times are written with dashes.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ struct Time {
   int64_t count = 0;  // as it is written; months since year 0 (also of a year); days, microseconds since 1970
   bool compact = false;  // months and dates are written 201703 and 20170331
   bool utc = false;      // a date-time had an offset from UTC, or Z
-  bool offset = false;   // that was not 0
+  int64_t offset = 0;    // that offset, in microseconds east of UTC
 };
 
 // The time that the text says in one of the forms; none if it says none, or a day that no calendar has. Whole numbers
@@ -32,10 +33,30 @@ std::string to_text(const Time& time);
 // The time in another form: its first moment in a finer one, what it lies in of a coarser one. Error for numbers.
 Time in_form(const Time& time, TimeForm form);
 
-// What a column of whole numbers that ascend stands for: dates, if each is one (20170331); months, if each is one and
-// they pass from a December to a January, or the name says so; years from 1500 to 2200, if the name says so and they
-// are evenly spaced, or it says "year". Else numbers.
-TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string_view name);
+// What the whole numbers of a column stand for, of whose `rows` cells they are all, or the others are no whole numbers.
+// Their order does not matter, so that a fault in it can be told:
+// * dates, if more than half of the cells are one (20170331);
+// * months, if more than half are one (201703), and a December and a January follow each other, or the name says month, date or
+//   period;
+// * years, if all are from 1500 to 2200 and the name says year, and they ascend or most are equally far apart; or the name says
+//   date, time or period, and they are evenly spaced.
+// Else numbers.
+TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string_view name, std::size_t rows);
+inline TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string_view name) {
+  return form_of_numbers(numbers, name, numbers.size());
+}
+
+// Whole numbers that are moments, which are read as numbers alone: "microseconds since 1970", if more than half of the cells lie
+// between 1980 and 2100 in this unit, and the name says time or date, or most are equally far apart. Else "".
+std::string moments_of_numbers(const std::vector<int64_t>& numbers, std::string_view name, std::size_t rows);
+// What begins with a smaller number is none of these.
+constexpr int64_t least_dated = 1500;
+// Whether more than half of the cells are dates with an hour, minutes or seconds: 2017033114, 201703311405, 20170331140559. Such
+// are not read.
+bool are_stamps(const std::vector<int64_t>& numbers, std::size_t rows);
+
+// Numbers that are read as times lie between this and its negative: beyond nanoseconds since 1970 in this century's first half.
+constexpr int64_t largest_number = 3'000'000'000'000'000'000;
 
 // Those forms but for whole numbers, for messages.
 constexpr const char* forms_of_time =
@@ -59,7 +80,11 @@ struct Times {
   std::vector<int64_t> at;  // by row, ascending; a series without a column of times counts its rows from 0
   TimeStep step = {.unit = TimeStep::Unit::number, .count = 1};
 
-  // The row's time; beyond the last row, a step further for each. Error: a time too far ahead, or no step is known.
+  // By row, of date-times: microseconds east of UTC, as they were written. Empty: none is, or all are 0.
+  std::vector<int64_t> offsets = {};
+
+  // The row's time; beyond the last row, a step further for each. InputError: a time that could not be read again, as in the
+  // year 10000, or no step is known.
   Time time(int64_t row) const;
   std::string text(int64_t row) const { return to_text(time(row)); }
   // Error for numbers, which no calendar knows.

@@ -24,6 +24,9 @@ TEST_CASE("times are read in their forms, and in no other") {
                                  "1969-12-31 23:59:59", "2020-01-01 00:00:00.250000"})
     CHECK(text_of(text) == text);
   CHECK(text_of("2016-07-01T05:06") == "2016-07-01 05:06:00");
+  CHECK(text_of("2017/03/01") == "2017-03-01");
+  CHECK(text_of("2017/03") == "2017-03");
+  CHECK(text_of("2017/03/01 12:30:00") == "2017-03-01 12:30:00");
   // With an offset from UTC they are written in UTC: clocks two hours ahead have passed that hour before.
   CHECK(text_of("2016-07-01T05:06:07Z") == "2016-07-01 05:06:07Z");
   CHECK(text_of("2016-07-01 05:06:07.5Z") == "2016-07-01 05:06:07.500000Z");
@@ -44,7 +47,9 @@ TEST_CASE("times are read in their forms, and in no other") {
                                  "2017-02-30",
                                  "2017-3-1",
                                  "17-03-01",
-                                 "2017/03/01",
+                                 "2017/03-01",
+                                 "2017-03/01",
+                                 "2017/3/1",
                                  "2017-03-01 24:00",
                                  "2017-03-01 12",
                                  "2017-03-01 12:60",
@@ -82,8 +87,9 @@ TEST_CASE("a calendar knows weekdays and days of the year, also before 1970") {
   const Times coarse{.form = TimeForm::date_time,
                      .at = {0},
                      .step = {.unit = TimeStep::Unit::microsecond, .count = int64_t{1} << 60}};
-  CHECK(lacks(error_of([&] { (void)coarse.time(5); }), {"5 rows are too far ahead"}) == "");
-  CHECK(lacks(error_of([&] { (void)coarse.text(2); }), {"beyond the year 30000"}) == "");
+  CHECK(lacks(input_error_of([&] { (void)coarse.time(6); }), {"6 rows are too far ahead"}) == "");
+  CHECK(lacks(input_error_of([&] { (void)coarse.text(2); }), {"2 rows after", "end beyond 9999-12-31"}) ==
+        "");
 }
 
 namespace {
@@ -179,7 +185,16 @@ TEST_CASE("rows that keep to no day of the month are a step apart") {
   const Times late{.form = TimeForm::date,
                    .at = {parse_time("9999-12-31")->count},
                    .step = {.unit = TimeStep::Unit::month, .count = 12, .day = TimeStep::Day::last}};
-  CHECK(late.text(1) == "10000-12-31");
+  CHECK(input_error_of([&] { (void)late.text(1); }) ==
+        "1 row after 9999-12-31 lies beyond 9999-12-31, the last time that is read");
+  const Times hours{.form = TimeForm::date_time,
+                    .at = {parse_time("9999-12-31 22:00")->count},
+                    .step = {.unit = TimeStep::Unit::microsecond, .count = 3'600'000'000}};
+  CHECK(hours.text(1) == "9999-12-31 23:00:00");
+  CHECK(lacks(input_error_of([&] { (void)hours.text(2); }),
+              {"2 rows after 9999-12-31 22:00:00 end beyond"}) == "");
+  CHECK(Times{.form = TimeForm::year, .at = {12 * 9998}, .step = {.unit = TimeStep::Unit::month, .count = 12}}
+            .text(1) == "9999");
   CHECK(lacks(error_of([&] { (void)late.time(30'000); }), {"30000 rows ahead are beyond the year 30000"}) ==
         "");
   const Times one{.form = TimeForm::date, .at = {0}, .step = {}};
@@ -313,6 +328,74 @@ TEST_CASE("a zone's midnight in UTC, and clocks that are set forward and back") 
               {"x.csv:3", "has no offset from UTC, and the times above it have one"}) == "");
 }
 
+// Monday 2020-03-23 to Friday 2020-04-03 in Berlin, whose clocks are set forward on Sunday the 29th; in New York and Tokyo without
+// a change; and month ends.
+TEST_CASE("days of business and of the month are told by the clock of the offset that is written") {
+  const auto midnights = [](const std::vector<std::string>& days, const std::string& winter,
+                            const std::string& summer, const std::string& from) {
+    std::vector<std::string> times;
+    for (const std::string& day : days) times.push_back(day + "T00:00" + (day < from ? winter : summer));
+    return times;
+  };
+  const std::vector<std::string> weeks = {"2020-03-23", "2020-03-24", "2020-03-25", "2020-03-26",
+                                          "2020-03-27", "2020-03-30", "2020-03-31", "2020-04-01",
+                                          "2020-04-02", "2020-04-03"};
+  const auto berlin = midnights(weeks, "+01:00", "+02:00", "2020-03-29");
+  CHECK(step_of(berlin) == "a business day");
+  // Monday's and Tuesday's midnight.
+  CHECK(rows_after(berlin, 2) == "2020-04-05 22:00:00Z, 2020-04-06 22:00:00Z");
+  CHECK(rows_after(midnights(weeks, "+09:00", "", "x"), 1) == "2020-04-05 15:00:00Z");
+  CHECK(rows_after(midnights(weeks, "-04:00", "", "x"), 1) == "2020-04-06 04:00:00Z");
+  const std::vector<std::string> ends = {"2020-01-31", "2020-02-29", "2020-03-31", "2020-04-30"};
+  CHECK(step_of(midnights(ends, "+01:00", "+02:00", "2020-03-29")) == "a month");
+  CHECK(rows_after(midnights(ends, "+01:00", "+02:00", "2020-03-29"), 2) ==
+        "2020-05-30 22:00:00Z, 2020-06-29 22:00:00Z");
+  CHECK(rows_after({"2021-03-01T00:00+01:00", "2021-04-01T00:00+02:00"}, 1) == "2021-04-30 22:00:00Z");
+  // An offset that is another each day is no zone's.
+  CHECK(step_of({"2020-01-02T00:00+01:00", "2020-01-03T00:00+03:00", "2020-01-04T00:00+05:00"}) ==
+        "22 hours");
+  // A holiday is a gap of two business days.
+  auto holiday = berlin;
+  holiday.erase(holiday.begin() + 7);
+  std::string text = "t,x\n";
+  for (const std::string& time : holiday) text += time + ",1\n";
+  CHECK(lacks(input_error_of([&] { parse_series(text, "x.csv"); }),
+              {"x.csv:9: a gap of 2 business days after 2020-03-30 22:00:00Z", "a business day apart"}) ==
+        "");
+}
+
+TEST_CASE(
+    "days of business and of the month by a zone's midnight without its offset are a guess, and that is said") {
+  const auto series_of = [](const std::vector<std::string>& times) {
+    std::string text = "t,x\n";
+    for (const std::string& time : times) text += time + ",1\n";
+    return parse_series(text, "x.csv");
+  };
+  // Monday the 6th to Wednesday the 15th of January 2020 in Berlin.
+  const Series days =
+      series_of({"2020-01-05T23:00Z", "2020-01-06T23:00Z", "2020-01-07T23:00Z", "2020-01-08T23:00Z",
+                 "2020-01-09T23:00Z", "2020-01-12T23:00Z", "2020-01-13T23:00Z", "2020-01-14T23:00Z"});
+  CHECK(to_text(days.times.step) == "a business day");
+  CHECK(days.times.text(8) == "2020-01-15 23:00:00Z");
+  CHECK(days.times.text(10) == "2020-01-19 23:00:00Z");
+  CHECK(
+      days.notes ==
+      std::vector<std::string>{
+          "rows stand at 23:00: taken for midnight in a zone 01:00 ahead of UTC, by whose calendar they are a business "
+          "day apart; times with their offset (2020-01-06T00:00+01:00) would say so"});
+  const Series ends = series_of({"2021-01-30 18:30", "2021-02-27 18:30", "2021-03-30 18:30"});  // in India
+  CHECK(ends.times.text(3) == "2021-04-29 18:30:00");
+  REQUIRE(ends.notes.size() == 1);
+  CHECK(lacks(ends.notes[0], {"18:30", "05:30 ahead of UTC", "a month apart"}) == "");
+  // In summer too: month ends in Berlin.
+  const Series both =
+      series_of({"2021-01-30T23:00Z", "2021-02-27T23:00Z", "2021-03-30T22:00Z", "2021-04-29T22:00Z"});
+  CHECK(both.times.text(4) == "2021-05-30 22:00:00Z");
+  CHECK(both.notes.size() == 2);
+  // Where no zone makes days of business of them there is none.
+  CHECK(series_of({"2020-01-05T23:00Z", "2020-01-06T23:00Z", "2020-01-07T23:00Z"}).notes.empty());
+}
+
 TEST_CASE("a step can be written down and read again") {
   for (const std::vector<std::string>& dates : std::vector<std::vector<std::string>>{
            {"2019-12-30", "2020-01-30"},
@@ -321,7 +404,9 @@ TEST_CASE("a step can be written down and read again") {
            {"2020-01-01 00:00", "2020-01-01 01:00"},
            {"1", "4"},
            {"2020-01", "2020-04"},
-           {"2021-03-26T23:00Z", "2021-03-27T23:00Z", "2021-03-28T22:00Z"}}) {
+           {"2021-03-26T23:00Z", "2021-03-27T23:00Z", "2021-03-28T22:00Z"},
+           {"2020-01-02T00:00-03:00", "2020-01-03T00:00-03:00", "2020-01-06T00:00-03:00"},
+           {"2020-01-31T00:00+09:00", "2020-02-29T00:00+09:00"}}) {
     std::string text = "t,x\n";
     for (const std::string& date : dates) text += date + ",1\n";
     const TimeStep step = parse_series(text, "x.csv", {.time = "t"}).times.step;
@@ -332,7 +417,7 @@ TEST_CASE("a step can be written down and read again") {
   for (const char* code :
        {"", "month", "month 0 last 0 -1", "month 1 sometime 0 -1", "month 1 of_month 32 -1", "number -3 0 -1",
         "week 1 0 -1", "microsecond 1 0 -1 5", "microsecond x 0 -1", "microsecond 2305843009213693953 0 -1",
-        "month 12001 last 0 -1"})
+        "month 12001 last 0 -1", "month 1 last 0 -1 86400000001", "business_day 1 0 -1 x"})
     CHECK_MESSAGE(!parse_step(code), code);
 }
 

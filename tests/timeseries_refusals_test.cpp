@@ -86,7 +86,7 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
       {with({"data.valid=0.0001"}), {"data.valid = 0.0001 leaves no rows to validate"}},
       {with({"data.split=time"}), {"data.split", "data.valid_from"}},
       {with({"data.split=time", "data.valid_from=soon", "data.test_from=2020-01-20"}),
-       {"wave.csv: data.valid_from = 'soon'", "'soon' is not a time, as '2020-"}},
+       {"wave.csv: data.valid_from = \"soon\"", "'soon' is not a time, as '2020-"}},
       {with({"data.separator=a"}), {"one of \",\", \";\", \"\\t\""}},
       {with({"data.period=5000000000000000000"}), {"--set data.period", "1000000"}},
       {with({"data.autoregression=300"}),

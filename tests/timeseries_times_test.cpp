@@ -9,7 +9,7 @@ using namespace unroll;
 
 namespace {
 
-const std::string linear = R"([model]
+const std::string linear_recipe = R"([model]
 architecture = "linear"
 normalization = "last"
 [data]
@@ -57,7 +57,7 @@ std::vector<std::string> without_weekends(const std::vector<std::string>& days) 
 std::string trained_on(const Folder& folder, const std::string& csv, const Words& assignments = {}) {
   static int runs = 0;
   const std::string run = fmt::format("run{}", ++runs);
-  folder.write("linear.toml", linear);
+  folder.write("linear.toml", linear_recipe);
   timeseries_out(Words{"train", "linear.toml", "--csv", csv, "--out", run} + set(assignments), folder.path());
   return run + "/last.safetensors";
 }
@@ -207,7 +207,8 @@ TEST_CASE("what a message advises about a file's columns works as it stands") {
     return run.err.substr(begin, end + 1 - begin);
   };
   std::string second = "y,time\n", ordinals = "id,y\n", text = "time,y,remark\n",
-              stocks = "symbol,date,close\n", hole = "time,y\n", years = "y,year\n";
+              stocks = "symbol,date,close\n", hole = "time,y\n", years = "y,year\n", panel = "day,id,y\n",
+              moments = "at,y\n";
   for (int i = 0; i < 100; ++i) {
     const std::string day = times_from("2000-01-01", 1, 100)[static_cast<size_t>(i)];
     second += fmt::format("{},{}\n", i % 7, day);
@@ -215,11 +216,17 @@ TEST_CASE("what a message advises about a file's columns works as it stands") {
     text += fmt::format("{},{},fine\n", day, i % 7);
     hole += fmt::format("{},{}\n", day, i == 50 ? "" : std::to_string(i % 7));
     years += fmt::format("{},{}\n", i % 7, 1900 + i);
+    moments += fmt::format("{},{}\n", 1'577'836'800'000'000 + i * int64_t{60'000'000}, i % 7);
   }
   for (const char* symbol : {"AAPL", "MSFT"})
     for (int i = 0; i < 100; ++i)
       stocks +=
           fmt::format("{},{},{}\n", symbol, times_from("2000-01-01", 1, 100)[static_cast<size_t>(i)], i % 7);
+  for (int id = 1; id <= 4; ++id)
+    for (std::string day : times_from("2000-01-01", 1, 100)) {
+      std::erase(day, '-');
+      panel += fmt::format("{},{},{}\n", day, id, day[7]);
+    }
   std::string gap = hole;
   gap.erase(gap.find("2000-02-20"), gap.find("2000-02-21") - gap.find("2000-02-20"));  // the empty cell's row
   std::string semicolons = second;
@@ -230,7 +237,9 @@ TEST_CASE("what a message advises about a file's columns works as it stands") {
                                           {"hole.csv", hole, "data.missing = \"previous\""},
                                           {"gap.csv", gap, "data.gaps = \"allow\""},
                                           {"semicolons.csv", semicolons, "data.separator = \";\""},
-                                          {"years.csv", years, "data.time = \"year\""}}) {
+                                          {"years.csv", years, "data.time = \"year\""},
+                                          {"panel.csv", panel, "data.only = \"id=1\""},
+                                          {"moments.csv", moments, "data.time = \"at\""}}) {
     folder.write(name, csv);
     CAPTURE(name);
     CHECK(advised(name) == advice);
@@ -254,6 +263,60 @@ TEST_CASE("what a message advises about a file's columns works as it stands") {
   CHECK(forecast_times(folder, model, "utc.csv") ==
         "2020-01-05 04:00:00Z, 2020-01-05 05:00:00Z, 2020-01-05 06:00:00Z");
   CHECK(baselines("utc.csv", {"data.calendar=hour"}).code == 0);
+}
+
+TEST_CASE("dates in whole numbers with a fault are refused, not forecast") {
+  const Folder folder;
+  folder.write("linear.toml", linear_recipe);
+  std::vector<std::string> days = times_from("2000-01-01", 1, 100);
+  for (std::string& day : days) std::erase(day, '-');
+  const auto said = [&](const std::vector<std::string>& faulty) {
+    folder.write("days.csv", series_of(faulty, "day"));
+    return refusal(folder, {"train", "linear.toml", "--csv", "days.csv", "--out", "run"});
+  };
+  CHECK(lacks(said({days.rbegin(), days.rend()}), {"days.csv:3", "20000408 comes after 20000409"}) == "");
+  auto faulty = days;
+  faulty[50] = faulty[49];
+  CHECK(lacks(said(faulty), {"days.csv:52", "20000219 stands there twice"}) == "");
+  faulty[50] = "20000231";
+  CHECK(lacks(said(faulty), {"days.csv:52", "'20000231' is no date"}) == "");
+  CHECK(!std::filesystem::exists(folder / "run"));
+}
+
+// Weekdays from Thursday 2020-01-02 to Thursday 2020-05-14 in Berlin, whose clocks are set forward on 2020-03-29.
+TEST_CASE("business days at a zone's midnight go on from Monday to Friday of that zone") {
+  const Folder folder;
+  std::vector<std::string> days = without_weekends(times_from("2020-01-02", 1, 134));
+  REQUIRE(days.back() == "2020-05-14");
+  for (std::string& day : days) day += day < "2020-03-29" ? "T00:00+01:00" : "T00:00+02:00";
+  folder.write("berlin.csv", series_of(days));
+  const std::string model = trained_on(folder, "berlin.csv");
+  // Midnight of Friday the 15th, Monday the 18th and Tuesday the 19th.
+  CHECK(forecast_times(folder, model, "berlin.csv") ==
+        "2020-05-14 22:00:00Z, 2020-05-17 22:00:00Z, 2020-05-18 22:00:00Z");
+  CHECK(SafetensorsFile(folder / model).metadata().at("step") == "business_day 1 0 79200000000 3600000000");
+  // A winter's file, and one without a weekend.
+  folder.write("winter.csv", series_of({days.begin(), days.begin() + 40}));
+  CHECK(forecast_times(folder, model, "winter.csv")
+            .starts_with("2020-02-26 23:00:00Z, 2020-02-27 23:00:00Z, "
+                         "2020-03-01 23:00:00Z"));
+}
+
+TEST_CASE("a forecast beyond the year 9999, which could not be read again, is refused with the file") {
+  const Folder folder;
+  folder.write("late.csv", series_of(times_from("9999-09-03", 1, 120)));
+  const std::string model = trained_on(folder, "late.csv");
+  CHECK(refusal(folder, {"forecast", model, "--csv", "late.csv"}) ==
+        "timeseries: late.csv: 3 rows after 9999-12-31 end beyond 9999-12-31, the last time that is read");
+}
+
+TEST_CASE("dates with slashes, the year first, are read; forecasts have dashes") {
+  const Folder folder;
+  std::vector<std::string> days = times_from("2012-01-01", 1, 100);
+  for (std::string& day : days) std::ranges::replace(day, '-', '/');
+  folder.write("slashes.csv", series_of(days));
+  CHECK(forecast_times(folder, trained_on(folder, "slashes.csv"), "slashes.csv") ==
+        "2012-04-10, 2012-04-11, 2012-04-12");
 }
 
 TEST_CASE("a word in the place of another: what to type instead works") {

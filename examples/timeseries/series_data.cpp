@@ -86,6 +86,9 @@ Series read(const Recipe& recipe, const fs::path& csv, const SavedModel* saved) 
 }
 
 void add_rows(Series& series, int64_t rows) {
+  try {
+    if (rows > 0) (void)series.times.time(series.rows() - 1 + rows);
+  } catch (const InputError& error) { throw InputError(fmt::format("{}: {}", series.origin, error.what())); }
   for (int64_t k = 0; k < rows; ++k) {
     series.times.at.push_back(series.times.time(series.rows()).count);
     series.values.insert(series.values.end(), static_cast<size_t>(series.width()), 0.0);
@@ -144,8 +147,8 @@ std::string split_keys(const Recipe& recipe) {
     return fmt::format("data.train_rows = {}, data.valid_rows = {}, data.test_rows = {}", d.train_rows,
                        d.valid_rows, d.test_rows);
   if (d.split == SplitKind::time)
-    return fmt::format("data.valid_from = '{}', data.test_from = '{}'", one_line(d.valid_from),
-                       one_line(d.test_from));
+    return fmt::format("data.valid_from = {}, data.test_from = {}", toml_string(d.valid_from),
+                       toml_string(d.test_from));
   return fmt::format("data.train = {}, data.valid = {}", d.train, d.valid);
 }
 
