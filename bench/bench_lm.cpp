@@ -26,8 +26,8 @@
 #include "framework/kernels/kernels.h"
 #include "framework/memory.h"
 #include "framework/profile.h"
-#include "framework/unroll.h"
-#include "layers/cudnn_algorithm.h"
+#include "unroll.h"
+#include "layers/recurrent/engines/cudnn_algorithm.h"
 
 using namespace unroll;
 namespace po = boost::program_options;

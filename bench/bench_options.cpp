@@ -12,7 +12,7 @@
 #include <boost/program_options.hpp>
 #include <nlohmann/json.hpp>
 
-#include "framework/unroll.h"
+#include "unroll.h"
 
 using namespace unroll;
 namespace po = boost::program_options;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/series.h"
+#include "data/series/series.h"
 
 namespace unroll {
 

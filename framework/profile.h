@@ -2,7 +2,7 @@
 //
 //   Profile profile;                                // while it lives, this thread's tapes are measured; it outlives them
 //   for (…) { Tape tape; …; tape.backward(loss); }
-//   for (const Profile::Row& row : profile.rows()) …     // training/run_description.h makes a table of them
+//   for (const Profile::Row& row : profile.rows()) …     // training/report/run_description.h makes a table of them
 //
 // Every operation ends in record(), and before its values it has nothing to do: so what passes between one
 // record and the next is the forward time of the next, and what a program does in between (cutting a window

@@ -1,7 +1,7 @@
 // The file of measured algorithms: any bytes. It is a cache, so nothing is refused: what cannot be used is a complaint of
 // one line. What can be used is found again, and can be written out and read again.
 #include "fuzz/target.h"
-#include "training/cudnn/algorithm_file.h"
+#include "training/files/cudnn/algorithm_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   using namespace unroll;

@@ -1,6 +1,6 @@
 // Text: any bytes as the three files of a corpus, at word and at character level. What is accepted can be
 // written out and read again, and takes no more than one number for each byte.
-#include "data/corpus.h"
+#include "data/text/corpus.h"
 #include "fuzz/target.h"
 
 namespace {

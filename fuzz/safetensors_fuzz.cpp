@@ -3,7 +3,7 @@
 #include "examples/ptb/saved_model.h"
 #include "examples/ptb/torch_model.h"
 #include "fuzz/safetensors.h"
-#include "training/safetensors.h"
+#include "training/files/safetensors.h"
 
 using namespace unroll;
 

@@ -2,8 +2,8 @@
 // windows.
 #include <cmath>
 
-#include "data/series.h"
-#include "data/series_windows.h"
+#include "data/series/series.h"
+#include "data/series/series_windows.h"
 #include "fuzz/target.h"
 
 namespace {

@@ -1,7 +1,7 @@
 // Lists of words: any bytes as a file with a word per line, and as one with a JSON array. What is accepted
 // can be written out as JSON and read again.
 #include "fuzz/target.h"
-#include "training/vocabulary_file.h"
+#include "training/files/vocabulary_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   const std::string bytes(reinterpret_cast<const char*>(data), size);

@@ -15,7 +15,7 @@
 
 #include "layers/dense.h"
 #include "layers/embedding.h"
-#include "layers/recurrent_layer.h"
+#include "layers/recurrent/recurrent_layer.h"
 
 namespace unroll::inline UNROLL_REAL {
 

@@ -15,7 +15,7 @@ sed -i "s|^prefix=.*|prefix=$prefix|" "${pc%/*}"/unroll*.pc      # the one line 
 export PKG_CONFIG_PATH=${pc%/*}
 
 # Every header of a room is there; its folders (the kernels) are its own affair. Of other packages they show fmt alone.
-wanted=$(cd "$source" && printf '%s\n' {framework,layers,optim,data,training}/*.h | sort)
+wanted=$(cd "$source" && printf '%s\n' unroll.h {framework,layers,layers/recurrent,layers/recurrent/engines,optim,data,data/text,data/series,training,training/files,training/report,training/recipe}/*.h | sort)
 installed=$(cd "$prefix/include/unroll" && find . -name '*.h' -printf '%P\n' | sort)
 [ "$installed" = "$wanted" ] || { diff <(echo "$installed") <(echo "$wanted") || true
   fail "headers: < is installed, > in the rooms; 'meson setup --reconfigure' looks again"; }
@@ -32,7 +32,7 @@ for header in $installed; do
     fail "$header cannot be read alone"
 done
 
-cp "$source/examples/tutorial/first_model.cpp" .
+cp "$source/examples/first_model.cpp" .
 includes=()
 for header in $installed; do includes+=(-include "$header"); done     # that they all can be read, in any program
 # shellcheck disable=SC2046,SC2086 # flags are words
@@ -46,7 +46,7 @@ for header in $installed; do includes+=(-include "$header"); done     # that the
 # Layers that are declared before their set: the compiler may use that members begin to live in their order.
 cat >layers_first.cpp <<'END'
 #include <cstdio>
-#include "framework/unroll.h"
+#include "unroll.h"
 struct Model {
   unroll::Dense out{params / "out", {.in = 2, .out = 2}};
   unroll::ParameterSet params;
@@ -61,7 +61,7 @@ END
 ./layers_first | grep -q "'out': the ParameterSet does not live yet" || fail "layers that are declared before their set"
 # The core in double, with the gradient check.
 # shellcheck disable=SC2046,SC2086
-"$compiler" -std=c++20 -Wall -Wextra -Werror $flags "$source/examples/tutorial/own_operation.cpp" \
+"$compiler" -std=c++20 -Wall -Wextra -Werror $flags "$source/examples/own_operation.cpp" \
   $(pkg-config --cflags --libs unroll-double) -o own_operation
 ./own_operation >output || { cat output; fail "the gradient check built outside does not tell right from wrong"; }
 

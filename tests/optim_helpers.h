@@ -10,7 +10,7 @@
 #include "framework/loss.h"
 #include "layers/dense.h"
 #include "layers/embedding.h"
-#include "layers/lstm.h"
+#include "layers/recurrent/lstm.h"
 #include "optim/optimizer.h"
 #include "tests/support.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "framework/unroll.h"
+#include "unroll.h"
 #include "training/trainer.h"
 
 namespace unroll {

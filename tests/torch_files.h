@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/support.h"
-#include "training/safetensors.h"
+#include "training/files/safetensors.h"
 
 using TensorsByName = std::map<std::string, unroll::Tensor>;
 

@@ -9,9 +9,9 @@
 
 #include "framework/kernels/kernels.h"
 #include "framework/one_line.h"
-#include "training/json/read_json.h"
-#include "training/json_text.h"
-#include "training/state_dict.h"
+#include "training/files/json/read_json.h"
+#include "training/files/json_text.h"
+#include "training/files/state_dict.h"
 
 namespace unroll::inline UNROLL_REAL {
 

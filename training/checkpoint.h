@@ -31,7 +31,7 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "training/loss_scale.h"
-#include "training/safetensors.h"
+#include "training/files/safetensors.h"
 
 namespace unroll::inline UNROLL_REAL {
 

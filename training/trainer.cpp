@@ -12,9 +12,9 @@
 #include "framework/gemm.h"
 #include "framework/profile.h"
 #include "framework/signals.h"
-#include "training/atomic_file.h"
+#include "training/files/atomic_file.h"
 #include "training/run_folder.h"
-#include "training/state_dict.h"
+#include "training/files/state_dict.h"
 
 namespace unroll::inline UNROLL_REAL {
 

@@ -42,9 +42,9 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "training/checkpoint.h"
-#include "training/log.h"
+#include "training/report/log.h"
 #include "training/memory_advice.h"
-#include "training/progress.h"
+#include "training/report/progress.h"
 #include "training/run_ahead.h"
 
 namespace unroll::inline UNROLL_REAL {

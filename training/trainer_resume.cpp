@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "data/text_file.h"
-#include "training/atomic_file.h"
+#include "training/files/atomic_file.h"
 #include "training/trainer.h"
 
 namespace unroll::inline UNROLL_REAL {

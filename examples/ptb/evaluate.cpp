@@ -5,8 +5,8 @@
 
 #include "cached_score.h"
 #include "commands.h"
-#include "examples/common/machine.h"
-#include "examples/common/voice.h"
+#include "training/program/run/machine.h"
+#include "training/program/cli/voice.h"
 #include "framework/clock.h"
 #include "options.h"
 #include "result.h"

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "commands.h"
-#include "examples/common/explanations.h"
-#include "examples/common/machine.h"
-#include "examples/common/voice.h"
+#include "training/program/cli/explanations.h"
+#include "training/program/run/machine.h"
+#include "training/program/cli/voice.h"
 #include "framework/loss.h"
 #include "framework/threads.h"
 #include "layer_costs.h"
@@ -14,7 +14,7 @@
 #include "options.h"
 #include "recipe_layers.h"
 #include "text.h"
-#include "training/progress.h"
+#include "training/report/progress.h"
 
 namespace ptb {
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "commands.h"
-#include "examples/common/voice.h"
+#include "training/program/cli/voice.h"
 #include "framework/threads.h"
 #include "options.h"
 #include "saved_model.h"

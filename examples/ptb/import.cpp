@@ -1,17 +1,17 @@
 // ptb import: makes a model's file of a language model that was trained in PyTorch.
-#include "examples/common/import.h"
+#include "training/program/run/import.h"
 
 #include <fmt/format.h>
 
 #include "commands.h"
-#include "examples/common/invocation.h"
-#include "examples/common/voice.h"
+#include "training/program/cli/invocation.h"
+#include "training/program/cli/voice.h"
 #include "options.h"
 #include "recipe_layers.h"
 #include "saved_model.h"
 #include "text.h"
 #include "torch_model.h"
-#include "training/vocabulary_file.h"
+#include "training/files/vocabulary_file.h"
 
 namespace ptb {
 

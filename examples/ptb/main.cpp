@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "commands.h"
-#include "examples/common/program.h"
-#include "examples/common/run_commands.h"
+#include "training/program/cli/program.h"
+#include "training/program/run/run_commands.h"
 #include "recipe.h"
 
 namespace {

@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "framework/unroll.h"
+#include "unroll.h"
 #include "recipe.h"
-#include "training/algorithm_cache.h"
+#include "training/files/algorithm_cache.h"
 
 namespace ptb {
 

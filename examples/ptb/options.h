@@ -1,7 +1,7 @@
 // What the command lines of several commands have in common, declared once.
 #pragma once
 
-#include "examples/common/run_commands.h"
+#include "training/program/run/run_commands.h"
 #include "recipe.h"
 
 namespace ptb {

@@ -2,7 +2,7 @@
 
 #include "framework/check.h"
 #include "recipe_layers.h"
-#include "training/recipe_form.h"
+#include "training/recipe/recipe_form.h"
 
 namespace ptb {
 

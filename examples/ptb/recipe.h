@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "data/corpus.h"
+#include "data/text/corpus.h"
 #include "framework/unary.h"
-#include "training/recipe_sections.h"
+#include "training/recipe/recipe_sections.h"
 
 namespace ptb {
 

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "examples/common/result.h"
+#include "training/program/run/result.h"
 #include "layers/neural_cache.h"
 #include "model.h"
 #include "recipe.h"

@@ -1,6 +1,6 @@
 // ptb resume: goes on with a run that was interrupted, killed, or is to have more epochs.
 #include "commands.h"
-#include "examples/common/model_file.h"
+#include "training/program/run/model_file.h"
 #include "options.h"
 #include "saved_model.h"
 #include "session.h"

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <iterator>
 
-#include "examples/common/model_file.h"
+#include "training/program/run/model_file.h"
 #include "recipe_layers.h"
 #include "training/checkpoint.h"
-#include "training/state_dict.h"
-#include "training/vocabulary_file.h"
+#include "training/files/state_dict.h"
+#include "training/files/vocabulary_file.h"
 
 namespace ptb {
 

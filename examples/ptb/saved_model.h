@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <memory>
 
-#include "data/vocabulary.h"
+#include "data/text/vocabulary.h"
 #include "model.h"
-#include "training/safetensors.h"
+#include "training/files/safetensors.h"
 
 namespace ptb {
 
@@ -20,7 +20,7 @@ void check_tied(const SafetensorsFile& file, const Recipe& recipe);
 // What a checkpoint keeps of the state between two windows, sharing its memory.
 std::vector<NamedTensor> carried(const RecurrentState& state);
 
-// Writes the file whole or not at all. The biases become PyTorch's two (training/state_dict.h).
+// Writes the file whole or not at all. The biases become PyTorch's two (training/files/state_dict.h).
 void save_model(const std::filesystem::path& path, const Recipe& recipe, const Vocabulary& vocabulary,
                 const LanguageModel& model);
 

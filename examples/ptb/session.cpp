@@ -1,6 +1,6 @@
 #include "session.h"
 
-#include "examples/common/explanations.h"
+#include "training/program/cli/explanations.h"
 #include "recipe_layers.h"
 #include "saved_model.h"
 

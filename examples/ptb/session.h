@@ -1,11 +1,11 @@
-// A language model in training: the model, its text, and what a session (examples/common/session.h) needs of
+// A language model in training: the model, its text, and what a session (training/program/run/session.h) needs of
 // them.
 #pragma once
 
 #include <optional>
 
 #include "data/windows.h"
-#include "examples/common/session.h"
+#include "training/program/run/session.h"
 #include "model.h"
 #include "result.h"
 #include "text.h"

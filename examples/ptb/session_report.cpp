@@ -3,7 +3,7 @@
 #include <map>
 #include <sstream>
 
-#include "data/ngram.h"
+#include "data/text/ngram.h"
 #include "session.h"
 #include "writing.h"
 

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "data/grammar.h"
+#include "data/text/grammar.h"
 #include "data/windows.h"
 #include "framework/check.h"
-#include "training/run_description.h"
+#include "training/report/run_description.h"
 
 namespace ptb {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "data/corpus.h"
+#include "data/text/corpus.h"
 #include "recipe.h"
 
 namespace ptb {

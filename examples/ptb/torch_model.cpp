@@ -1,7 +1,7 @@
 #include "torch_model.h"
 
 #include "framework/check.h"
-#include "training/state_dict.h"
+#include "training/files/state_dict.h"
 
 namespace ptb {
 

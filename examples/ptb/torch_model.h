@@ -5,7 +5,7 @@
 // embedding (embedding, encoder, …) and of a decoder (decoder, fc, …), wherever in the model they stand.
 #pragma once
 
-#include "examples/common/torch_tensors.h"
+#include "training/program/run/torch_tensors.h"
 #include "recipe.h"
 
 namespace ptb {

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "commands.h"
-#include "examples/common/machine.h"
-#include "examples/common/settled_algorithm.h"
+#include "training/program/run/machine.h"
+#include "training/program/run/settled_algorithm.h"
 #include "options.h"
 #include "session.h"
 #include "training/run_folder.h"

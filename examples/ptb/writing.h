@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "data/vocabulary.h"
+#include "data/text/vocabulary.h"
 #include "model.h"
 
 namespace ptb {

@@ -3,11 +3,11 @@
 #include <cmath>
 
 #include "commands.h"
-#include "examples/common/machine.h"
-#include "examples/common/voice.h"
+#include "training/program/run/machine.h"
+#include "training/program/cli/voice.h"
 #include "options.h"
 #include "session.h"
-#include "training/json_text.h"
+#include "training/files/json_text.h"
 
 namespace timeseries {
 

@@ -1,7 +1,7 @@
 // The commands. Each throws for main to turn into an exit code.
 #pragma once
 
-#include "examples/common/command.h"
+#include "training/program/cli/command.h"
 
 namespace timeseries {
 

@@ -4,13 +4,13 @@
 #include <filesystem>
 
 #include "commands.h"
-#include "data/baselines.h"
-#include "examples/common/machine.h"
-#include "examples/common/voice.h"
+#include "data/series/baselines.h"
+#include "training/program/run/machine.h"
+#include "training/program/cli/voice.h"
 #include "options.h"
 #include "saved_model.h"
 #include "scores.h"
-#include "training/atomic_file.h"
+#include "training/files/atomic_file.h"
 
 namespace timeseries {
 

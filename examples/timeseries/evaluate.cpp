@@ -2,14 +2,14 @@
 #include <algorithm>
 
 #include "commands.h"
-#include "examples/common/machine.h"
-#include "examples/common/voice.h"
+#include "training/program/run/machine.h"
+#include "training/program/cli/voice.h"
 #include "framework/clock.h"
 #include "framework/gemm.h"
 #include "options.h"
 #include "saved_model.h"
 #include "scores.h"
-#include "training/json_text.h"
+#include "training/files/json_text.h"
 
 namespace timeseries {
 

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include "commands.h"
-#include "examples/common/explanations.h"
-#include "examples/common/machine.h"
-#include "examples/common/voice.h"
+#include "training/program/cli/explanations.h"
+#include "training/program/run/machine.h"
+#include "training/program/cli/voice.h"
 #include "options.h"
 #include "scores.h"
 

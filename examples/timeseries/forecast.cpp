@@ -6,13 +6,13 @@
 #include <unordered_set>
 
 #include "commands.h"
-#include "examples/common/machine.h"
-#include "examples/common/pages.h"
-#include "examples/common/voice.h"
+#include "training/program/run/machine.h"
+#include "training/program/cli/pages.h"
+#include "training/program/cli/voice.h"
 #include "forecaster.h"
 #include "options.h"
-#include "training/atomic_file.h"
-#include "training/run_description.h"
+#include "training/files/atomic_file.h"
+#include "training/report/run_description.h"
 
 namespace timeseries {
 

@@ -11,7 +11,7 @@
 #include "interval.h"
 #include "saved_model.h"
 #include "series_data.h"
-#include "training/chart.h"
+#include "training/report/chart.h"
 
 namespace timeseries {
 

@@ -1,11 +1,11 @@
 // timeseries import: makes a model's file of a model of series that was trained in PyTorch.
-#include "examples/common/import.h"
+#include "training/program/run/import.h"
 
 #include <fmt/format.h>
 
 #include "commands.h"
-#include "examples/common/invocation.h"
-#include "examples/common/voice.h"
+#include "training/program/cli/invocation.h"
+#include "training/program/cli/voice.h"
 #include "options.h"
 #include "saved_model.h"
 #include "series_data.h"

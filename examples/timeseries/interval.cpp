@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "framework/signals.h"
-#include "training/run_description.h"
+#include "training/report/run_description.h"
 
 namespace timeseries {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "data/forecast_scores.h"
+#include "data/series/forecast_scores.h"
 #include "model.h"
 #include "recipe.h"
 #include "trained_on.h"

@@ -8,11 +8,11 @@
 #include <optional>
 #include <vector>
 
-#include "data/series_windows.h"
-#include "framework/unroll.h"
-#include "layers/recurrent_layer.h"
+#include "data/series/series_windows.h"
+#include "unroll.h"
+#include "layers/recurrent/recurrent_layer.h"
 #include "recipe.h"
-#include "training/algorithm_cache.h"
+#include "training/files/algorithm_cache.h"
 
 namespace timeseries {
 

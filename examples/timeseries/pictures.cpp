@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/baselines.h"
+#include "data/series/baselines.h"
 
 namespace timeseries {
 

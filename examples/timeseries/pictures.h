@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "scores.h"
-#include "training/chart.h"
+#include "training/report/chart.h"
 
 namespace timeseries {
 

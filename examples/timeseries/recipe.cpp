@@ -5,7 +5,7 @@
 
 #include "framework/check.h"
 #include "framework/one_line.h"
-#include "training/recipe_form.h"
+#include "training/recipe/recipe_form.h"
 
 namespace timeseries {
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "data/scaling.h"
-#include "data/series.h"
-#include "training/recipe_sections.h"
+#include "data/series/scaling.h"
+#include "data/series/series.h"
+#include "training/recipe/recipe_sections.h"
 
 namespace timeseries {
 

@@ -8,12 +8,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "examples/common/model_file.h"
+#include "training/program/run/model_file.h"
 #include "framework/one_line.h"
 #include "training/checkpoint.h"
-#include "training/json/read_json.h"
-#include "training/json_text.h"
-#include "training/state_dict.h"
+#include "training/files/json/read_json.h"
+#include "training/files/json_text.h"
+#include "training/files/state_dict.h"
 
 namespace timeseries {
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "data/scaling.h"
+#include "data/series/scaling.h"
 #include "model.h"
 #include "trained_on.h"
-#include "training/safetensors.h"
+#include "training/files/safetensors.h"
 
 namespace timeseries {
 
@@ -32,7 +32,7 @@ struct ModelFacts {
 Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const SeriesModel& model);
 // PyTorch's modules that a model's weights are of: "lstm = nn.LSTM(3, 8, 1); head = nn.Linear(8, 6)"
 std::string torch_modules(const ParameterSet& params);
-// Writes the file whole or not at all. The biases become PyTorch's two (training/state_dict.h).
+// Writes the file whole or not at all. The biases become PyTorch's two (training/files/state_dict.h).
 void save_model(const std::filesystem::path& path, const Recipe& recipe, const ModelFacts& facts,
                 const SeriesModel& model);
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "data/baselines.h"
+#include "data/series/baselines.h"
 #include "framework/signals.h"
 
 namespace timeseries {

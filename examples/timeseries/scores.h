@@ -7,12 +7,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/detection_scores.h"
-#include "data/forecast_scores.h"
+#include "data/series/detection_scores.h"
+#include "data/series/forecast_scores.h"
 #include "interval.h"
 #include "model.h"
 #include "series_data.h"
-#include "training/run_description.h"
+#include "training/report/run_description.h"
 #include "verdict.h"
 
 namespace timeseries {

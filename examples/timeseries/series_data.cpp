@@ -7,13 +7,13 @@
 #include <fmt/format.h>
 
 #include "bundled_series.h"
-#include "data/baselines.h"
-#include "data/csv.h"
-#include "data/forecast_scores.h"
+#include "data/series/baselines.h"
+#include "data/series/csv.h"
+#include "data/series/forecast_scores.h"
 #include "data/text_file.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
-#include "training/run_description.h"
+#include "training/report/run_description.h"
 
 namespace timeseries {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "data/series_windows.h"
+#include "data/series/series_windows.h"
 #include "data/split.h"
-#include "examples/common/voice.h"
+#include "training/program/cli/voice.h"
 #include "recipe.h"
 #include "saved_model.h"
 

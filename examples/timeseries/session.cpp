@@ -1,8 +1,8 @@
 #include "session.h"
 
-#include "examples/common/explanations.h"
-#include "examples/common/invocation.h"
-#include "examples/common/settled_algorithm.h"
+#include "training/program/cli/explanations.h"
+#include "training/program/cli/invocation.h"
+#include "training/program/run/settled_algorithm.h"
 #include "pictures.h"
 #include "saved_model.h"
 

@@ -1,10 +1,10 @@
-// A time-series model in training: the model, its series, and what a session (examples/common/session.h)
+// A time-series model in training: the model, its series, and what a session (training/program/run/session.h)
 // needs of them.
 #pragma once
 
 #include <optional>
 
-#include "examples/common/session.h"
+#include "training/program/run/session.h"
 #include "model.h"
 #include "scores.h"
 #include "series_data.h"

@@ -1,6 +1,6 @@
 // timeseries train: from a recipe and a series to a model in a folder of its own.
 #include "commands.h"
-#include "examples/common/machine.h"
+#include "training/program/run/machine.h"
 #include "options.h"
 #include "session.h"
 #include "training/run_folder.h"

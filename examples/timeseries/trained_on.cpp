@@ -9,9 +9,9 @@
 #include "framework/check.h"
 #include "framework/one_line.h"
 #include "framework/random.h"
-#include "training/json/read_json.h"
-#include "training/json_text.h"
-#include "training/run_description.h"
+#include "training/files/json/read_json.h"
+#include "training/files/json_text.h"
+#include "training/report/run_description.h"
 
 namespace timeseries {
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "data/scaling.h"
-#include "data/series.h"
+#include "data/series/scaling.h"
+#include "data/series/series.h"
 #include "data/split.h"
-#include "training/safetensors.h"
+#include "training/files/safetensors.h"
 
 namespace timeseries {
 

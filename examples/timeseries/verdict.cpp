@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "training/progress.h"
+#include "training/report/progress.h"
 
 namespace timeseries {
 

@@ -15,7 +15,6 @@
 #include "framework/device.h"
 #include "framework/kernels/backend.h"
 #include "framework/kernels/cpu/variants.h"
-#include "framework/tensor.h"
 
 namespace unroll::inline UNROLL_REAL {
 namespace cpu {

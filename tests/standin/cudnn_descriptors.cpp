@@ -1,5 +1,5 @@
 // Handles and descriptors: what can be said of a network and its data, and what the library refuses. The rules were
-// tried on cuDNN 9.19, whose setters need no GPU; tests/cudnn_library_test.cpp compares the two where it is installed.
+// tried on cuDNN 9.19, whose setters need no GPU; tests/layers/cudnn_library_test.cpp compares the two where it is installed.
 #include "tests/standin/cudnn_descriptors.h"
 
 #include <cstring>

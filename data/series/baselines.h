@@ -1,0 +1,75 @@
+// The baselines that a model has to beat, on the same windows and scored by the same code. They read values that were
+// filled in, as a model does, and learn from no such target.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/series/detection_scores.h"
+#include "data/series/forecast_scores.h"
+#include "data/series/series.h"
+#include "data/series/series_windows.h"
+#include "data/split.h"
+
+namespace unroll {
+
+// --- forecasts, in original units --------------------------------------------------------------------------
+
+struct ForecastBaseline {
+  std::string name;     // as tables print it: "seasonal naive (24)"
+  int64_t history = 0;  // rows it needs before the first one that it predicts
+  // Writes rows origin, origin + 1, … of a channel. Reads no row from `origin` on.
+  std::function<void(const Series& series, int64_t origin, int channel, std::span<double> forecast)> forecast;
+};
+
+ForecastBaseline last_value();
+// The value one period before, or as many as it takes to be known. InputError for a period below 1.
+ForecastBaseline seasonal_naive(int64_t period);
+// The same, times the growth over a period: the sum of the last g values over that of the g values one period
+// before them, g the smaller of horizon and period. Growth over a sum of 0 is 1.
+ForecastBaseline seasonal_growth(int64_t period);
+// The mean of what is observed of the training part; NaN for a channel of which nothing is.
+ForecastBaseline training_mean(const Series& series, const Part& train);
+// y[t] = a0 + Σ a_k y[t - k], k = 1 … order, by least squares on the training part, each channel for itself;
+// iterated over the horizon. Rows whose y[t] was filled in are left out. InputError if the part has too few others.
+ForecastBaseline autoregression(const Series& series, const Part& train, int order,
+                                std::span<const int> targets);
+
+// Whether, of each target, more observed rows have `order` rows before them in their span than there are coefficients to
+// find.
+bool can_fit_autoregression(const Series& series, const Part& train, int order, std::span<const int> targets);
+
+// From the last row that a window reads. None where one has fewer rows up to there than the baseline needs.
+std::optional<ForecastScores> score(const ForecastBaseline& baseline, const SeriesWindows& windows,
+                                    const std::vector<double>& mase_scale = {});
+
+// --- detection ---------------------------------------------------------------------------------------------
+
+// Each learns from the same windows as a model, and looks at the last row of a window only.
+struct DetectionBaseline {
+  std::string name;
+  // Of label 1 in row `origin`, from the channels of row `last`, the last one that the window reads.
+  std::function<double(const Series& series, int64_t origin, int64_t last)> probability;
+};
+
+// The share of label 1 in training, for every row.
+DetectionBaseline majority_class(const SeriesWindows& train);
+// "channel > value", or "<", or "always" either label: the one that is right most often in training. 0 or 1.
+DetectionBaseline threshold_rule(const SeriesWindows& train);
+// Logistic regression on the channels, standardised; Newton's method, with the penalty ½ |w|² on the sum of
+// the log losses (the bias free).
+DetectionBaseline logistic_regression(const SeriesWindows& train);
+// The label one row before: knows what no detector is told, and shows how seldom it changes. It has none for
+// the first row of a series, where it says 0.
+DetectionBaseline previous_label(const SeriesWindows& train);
+
+// Of all windows, whose horizon must be 1 and whose target a label.
+DetectionScores score(const DetectionBaseline& baseline, const SeriesWindows& windows);
+// The labels of the windows, in their present order.
+std::vector<int> window_labels(const SeriesWindows& windows);
+
+}  // namespace unroll

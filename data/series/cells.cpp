@@ -1,0 +1,30 @@
+// See cells.h.
+#include "data/series/cells.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <string>
+#include <system_error>
+
+namespace unroll {
+
+bool says_missing(std::string_view cell) {
+  constexpr std::array<std::string_view, 6> words = {"", "na", "n/a", "nan", "null", "?"};
+  const auto same = [](char a, char b) { return a == b || (a >= 'A' && a <= 'Z' && a + ('a' - 'A') == b); };
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+    return std::equal(cell.begin(), cell.end(), word.begin(), word.end(), same);
+  });
+}
+
+std::optional<double> parse_number(std::string_view cell) {
+  double value = 0;
+  if (cell.starts_with('+') && !cell.starts_with("+-")) cell.remove_prefix(1);
+  const auto [stopped, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  if (stopped != cell.data() + cell.size() || error == std::errc::invalid_argument) return std::nullopt;
+  // Out of range: infinite, or so small that it is 0.
+  return error == std::errc() ? value : std::strtod(std::string(cell).c_str(), nullptr);
+}
+
+}  // namespace unroll

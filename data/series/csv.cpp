@@ -1,0 +1,91 @@
+// See csv.h.
+#include "data/series/csv.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "data/text_file.h"
+#include "framework/check.h"
+#include "framework/one_line.h"
+
+namespace unroll {
+
+CsvReader::CsvReader(std::string_view text, std::string origin, char separator)
+    : text_(without_byte_order_mark(text)), origin_(std::move(origin)), separator_(separator) {
+  require_input(separator != '"' && separator != '\n' && separator != '\r',
+                "{}: a quote or the end of a line cannot separate cells", origin_);
+  require_input(!text_.starts_with("\xff\xfe") && !text_.starts_with("\xfe\xff"),
+                "{}: this is UTF-16; save it as UTF-8", origin_);
+  std::string blanks = "\r\n";
+  for (const char c : {' ', '\t'}) {
+    if (c != separator) blanks += c;
+  }
+  text_ = text_.substr(0, text_.find_last_not_of(blanks) + 1);
+  require_input(!text_.empty(), "{}: the file is empty", origin_);
+  int64_t line = 1;
+  for (std::size_t i = 0; i < text_.size();) {
+    const std::size_t size = code_point_size(text_.substr(i));
+    if (size == 0) throw_no_text(origin_, line, text_[i]);
+    line += text_[i] == '\n';
+    i += size;
+  }
+}
+
+void CsvReader::skip_blanks() {
+  const auto is_blank = [&](char c) { return (c == ' ' || c == '\t' || c == '\r') && c != separator_; };
+  while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
+}
+
+void CsvReader::read_quoted(std::string& cell, std::size_t column) {
+  const int64_t opened = next_line_;
+  for (++at_;; ++at_) {
+    require_input(at_ < text_.size(), "{}:{}: column {}: the quote that begins here is not closed", origin_,
+                  opened, column);
+    if (text_[at_] == '"') {
+      if (!text_.substr(at_ + 1).starts_with('"')) break;
+      ++at_;
+    }
+    next_line_ += text_[at_] == '\n';
+    cell += text_[at_];
+  }
+  ++at_;
+  skip_blanks();
+  require_input(at_ == text_.size() || text_[at_] == separator_ || text_[at_] == '\n',
+                "{}:{}: column {}: text after a closing quote", origin_, next_line_, column);
+}
+
+void CsvReader::read_plain(std::string& cell, std::size_t column) {
+  const char ends[] = {separator_, '\n'};
+  const std::size_t end = std::min(text_.find_first_of({ends, 2}, at_), text_.size());
+  cell = text_.substr(at_, end - at_);
+  at_ = end;
+  cell.resize(cell.find_last_not_of(" \t\r") + 1);
+  require_input(cell.find('"') == cell.npos,
+                "{}:{}: column {}: a quote inside '{}', which does not begin with one", origin_, next_line_,
+                column, one_line(cell));
+}
+
+bool CsvReader::next() {
+  if (at_ >= text_.size()) return false;
+  line_ = next_line_;
+  quoted_.clear();
+  std::size_t column = 0;
+  for (bool goes_on = true; goes_on; ++column) {
+    const bool kept = column < kept_;
+    if (kept && column == cells_.size()) cells_.emplace_back();
+    std::string& cell = kept ? cells_[column] : beyond_;
+    cell.clear();
+    skip_blanks();
+    const bool quoted = at_ < text_.size() && text_[at_] == '"';
+    if (kept) quoted_.push_back(quoted);
+    quoted ? read_quoted(cell, column + 1) : read_plain(cell, column + 1);
+    goes_on = at_ < text_.size() && text_[at_] == separator_;
+    next_line_ += at_ < text_.size() && text_[at_] == '\n';
+    ++at_;
+  }
+  cells_.resize(std::min(column, kept_));
+  count_ = static_cast<int64_t>(column);
+  return true;
+}
+
+}  // namespace unroll

@@ -1,0 +1,153 @@
+// The forecasts of baselines.h.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "data/series/baselines.h"
+#include "data/series/least_squares.h"
+#include "framework/check.h"
+#include "framework/signals.h"
+
+namespace unroll {
+namespace {
+
+void require_period(int64_t period) {
+  require_input(period >= 1 && period <= 1'000'000'000, "baselines: a period of {} rows is not in [1, 1e9]",
+                period);
+}
+
+double sum_of(const Series& series, int64_t begin, int64_t end, int channel) {
+  double sum = 0;
+  for (int64_t row = begin; row < end; ++row) sum += series.at(row, channel);
+  return sum;
+}
+
+void repeat_season(const Series& series, int64_t origin, int channel, int64_t period,
+                   std::span<double> forecast) {
+  for (std::size_t h = 0; h < forecast.size(); ++h)
+    forecast[h] = series.at(origin - period + static_cast<int64_t>(h) % period, channel);
+}
+
+// Calls use(row) for each row of which an autoregression is fitted.
+template <class Use>
+void for_each_equation(const Series& series, const Part& train, int order, int channel, Use use) {
+  for (const Span& span : train)
+    for (int64_t row = span.begin + order; row < span.end; ++row)
+      if (!series.is_filled(row, channel)) use(row);
+}
+
+// Of one channel: y[t] = coefficients[0] + Σ coefficients[k] y[t - k]. Fitted to the distances from one of the values: a level
+// far above the spread would look like the column of ones.
+std::vector<double> fit_autoregression(const Series& series, const Part& train, int order, int channel) {
+  std::vector<double> x, y;
+  const double level = train.empty() ? 0 : series.at(train.front().begin, channel);
+  for_each_equation(series, train, order, channel, [&](int64_t row) {
+    x.push_back(1);
+    for (int k = 1; k <= order; ++k) x.push_back(series.at(row - k, channel) - level);
+    y.push_back(series.at(row, channel) - level);
+  });
+  require_input(can_fit_autoregression(series, train, order, {&channel, 1}),
+                "baselines: an autoregression of order {} needs {} training rows in a span, not {}{}", order,
+                2 * order + 1, longest_span(train),
+                series.filled.empty() ? "" : "; values that were filled in do not count");
+  std::vector<double> coefficients = least_squares(x, y, order + 1);
+  double moved = level;
+  for (int k = 1; k <= order; ++k) moved -= level * coefficients[static_cast<std::size_t>(k)];
+  coefficients[0] += moved;
+  return coefficients;
+}
+
+}  // namespace
+
+bool can_fit_autoregression(const Series& series, const Part& train, int order,
+                            std::span<const int> targets) {
+  return std::ranges::all_of(targets, [&](int channel) {
+    int64_t equations = 0;
+    for_each_equation(series, train, order, channel, [&](int64_t) { ++equations; });
+    return equations > order;
+  });
+}
+
+ForecastBaseline last_value() {
+  return {"last value", 1, [](const Series& series, int64_t origin, int channel, std::span<double> forecast) {
+            std::fill(forecast.begin(), forecast.end(), series.at(origin - 1, channel));
+          }};
+}
+
+ForecastBaseline seasonal_naive(int64_t period) {
+  require_period(period);
+  return {fmt::format("seasonal naive ({})", period), period,
+          [=](const Series& series, int64_t origin, int channel, std::span<double> forecast) {
+            repeat_season(series, origin, channel, period, forecast);
+          }};
+}
+
+ForecastBaseline seasonal_growth(int64_t period) {
+  require_period(period);
+  return {fmt::format("seasonal naive ({}) times growth", period), 2 * period,
+          [=](const Series& series, int64_t origin, int channel, std::span<double> forecast) {
+            const int64_t g = std::min<int64_t>(static_cast<int64_t>(forecast.size()), period);
+            const double before = sum_of(series, origin - period - g, origin - period, channel);
+            const double growth = before == 0 ? 1 : sum_of(series, origin - g, origin, channel) / before;
+            repeat_season(series, origin, channel, period, forecast);
+            for (double& value : forecast) value *= growth;
+          }};
+}
+
+ForecastBaseline training_mean(const Series& series, const Part& train) {
+  std::vector<double> means;
+  for (int channel = 0; channel < series.width(); ++channel) {
+    double sum = 0, count = 0;
+    for (const Span& span : train)
+      for (int64_t row = span.begin; row < span.end; ++row)
+        if (!series.is_filled(row, channel)) sum += series.at(row, channel), ++count;
+    means.push_back(sum / count);
+  }
+  return {"mean of training", 0, [=](const Series&, int64_t, int channel, std::span<double> forecast) {
+            std::fill(forecast.begin(), forecast.end(), means[static_cast<std::size_t>(channel)]);
+          }};
+}
+
+ForecastBaseline autoregression(const Series& series, const Part& train, int order,
+                                std::span<const int> targets) {
+  require_input(order >= 1, "baselines: an autoregression's order is at least 1, not {}", order);
+  std::map<int, std::vector<double>> coefficients;
+  for (const int channel : targets) coefficients[channel] = fit_autoregression(series, train, order, channel);
+  return {fmt::format("autoregression ({})", order), order,
+          [=](const Series& now, int64_t origin, int channel, std::span<double> forecast) {
+            const std::vector<double>& a = coefficients.at(channel);
+            for (int64_t h = 0; h < static_cast<int64_t>(forecast.size()); ++h) {
+              double value = a[0];
+              for (int64_t k = 1; k <= order; ++k)
+                value += a[static_cast<std::size_t>(k)] * (k <= h ? forecast[static_cast<std::size_t>(h - k)]
+                                                                  : now.at(origin + h - k, channel));
+              forecast[static_cast<std::size_t>(h)] = value;
+            }
+          }};
+}
+
+std::optional<ForecastScores> score(const ForecastBaseline& baseline, const SeriesWindows& windows,
+                                    const std::vector<double>& mase_scale) {
+  const SeriesWindowOptions& options = windows.options();
+  const std::vector<int>& targets = options.targets;
+  require(options.lead >= 1, "baselines: a window that reads what it predicts needs no forecast");
+  ForecastScores scores(windows, mase_scale);
+  const std::size_t horizon = static_cast<std::size_t>(options.horizon);
+  const std::size_t skipped = static_cast<std::size_t>(options.lead - 1);  // not read, and not asked for
+  std::vector<double> forecast(skipped + horizon), all(horizon * targets.size());
+  for (const int64_t origin : windows.origins()) {
+    stop_if_signalled();
+    const int64_t first = origin - static_cast<int64_t>(skipped);
+    if (first < baseline.history) return std::nullopt;
+    for (std::size_t t = 0; t < targets.size(); ++t) {
+      baseline.forecast(windows.series(), first, targets[t], forecast);
+      for (std::size_t h = 0; h < horizon; ++h) all[h * targets.size() + t] = forecast[skipped + h];
+    }
+    scores.add({&origin, 1}, all);
+  }
+  return scores;
+}
+
+}  // namespace unroll

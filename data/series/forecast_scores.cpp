@@ -1,0 +1,125 @@
+// See forecast_scores.h.
+#include "data/series/forecast_scores.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "framework/check.h"
+
+namespace unroll {
+
+ForecastScores::ForecastScores(const SeriesWindows& windows, std::vector<double> mase_scale)
+    : source_(&windows), mase_scale_(std::move(mase_scale)) {
+  const std::size_t targets = windows.options().targets.size();
+  if (mase_scale_.empty()) mase_scale_.assign(targets, 0);
+  require(mase_scale_.size() == targets, "scores: {} scales for {} targets", mase_scale_.size(), targets);
+  sums_.resize(static_cast<std::size_t>(windows.options().horizon) * targets);
+}
+
+void ForecastScores::Sums::add(const Sums& other) {
+  count += other.count;
+  scaled_square += other.scaled_square;
+  scaled_absolute += other.scaled_absolute;
+  square += other.square;
+  absolute += other.absolute;
+  symmetric += other.symmetric;
+  mase += other.mase;
+}
+
+ForecastErrors ForecastScores::Sums::errors() const {
+  const double n = static_cast<double>(count);  // 0 / 0 is NaN: not defined
+  return {.count = count,
+          .scaled_mse = scaled_square / n,
+          .scaled_mae = scaled_absolute / n,
+          .mse = square / n,
+          .mae = absolute / n,
+          .rmse = std::sqrt(square / n),
+          .smape = symmetric / n,
+          .mase = mase / n};
+}
+
+template <class Value>
+void ForecastScores::add_all(std::span<const int64_t> origins, Value value) {
+  const Series& series = source_->series();
+  const Scaling& scaling = source_->scaling();
+  const int horizon = source_->options().horizon;
+  const std::vector<int>& targets = source_->options().targets;
+  std::size_t i = 0;
+  for (int step = 0; step < horizon; ++step) {
+    for (const int64_t origin : origins) {
+      require(origin >= 0 && origin + step < series.rows(), "scores: no row {} to compare with",
+              origin + step);
+      for (std::size_t t = 0; t < targets.size(); ++t, ++i) {
+        const int channel = targets[t];
+        if (series.is_filled(origin + step, channel)) continue;
+        const double truth = series.at(origin + step, channel), forecast = value(i, channel);
+        const double error = forecast - truth;
+        const double scaled = error / scaling.scale[static_cast<std::size_t>(channel)];
+        const double size = std::abs(forecast) + std::abs(truth);
+        const double naive = mase_scale_[t];
+        sums_[static_cast<std::size_t>(step) * targets.size() + t].add(
+            {.count = 1,
+             .scaled_square = scaled * scaled,
+             .scaled_absolute = std::abs(scaled),
+             .square = error * error,
+             .absolute = std::abs(error),
+             .symmetric = size == 0 ? 0 : 200 * std::abs(error) / size,
+             .mase = naive > 0 ? std::abs(error) / naive : std::numeric_limits<double>::quiet_NaN()});
+      }
+    }
+  }
+  windows_ += static_cast<int64_t>(origins.size());
+}
+
+void ForecastScores::add_scaled(std::span<const int64_t> origins, std::span<const real> predictions) {
+  require(predictions.size() == origins.size() * sums_.size(), "scores: {} predictions for {} windows of {}",
+          predictions.size(), origins.size(), sums_.size());
+  add_all(origins, [&](std::size_t i, int channel) {
+    return source_->scaling().undo(static_cast<double>(predictions[i]), channel);
+  });
+}
+
+void ForecastScores::add(std::span<const int64_t> origins, std::span<const double> predictions) {
+  require(predictions.size() == origins.size() * sums_.size(), "scores: {} predictions for {} windows of {}",
+          predictions.size(), origins.size(), sums_.size());
+  add_all(origins, [&](std::size_t i, int) { return predictions[i]; });
+}
+
+ForecastErrors ForecastScores::sum(int step_begin, int step_end, int target_begin, int target_end) const {
+  require(0 <= step_begin && step_end <= horizon() && 0 <= target_begin && target_end <= targets(),
+          "scores: no such step or target");
+  Sums sums;
+  for (int step = step_begin; step < step_end; ++step) {
+    for (int target = target_begin; target < target_end; ++target)
+      sums.add(sums_[static_cast<std::size_t>(step * targets() + target)]);
+  }
+  return sums.errors();
+}
+
+ForecastErrors ForecastScores::overall() const { return sum(0, horizon(), 0, targets()); }
+ForecastErrors ForecastScores::at_step(int step) const { return sum(step, step + 1, 0, targets()); }
+ForecastErrors ForecastScores::of_target(int target) const { return sum(0, horizon(), target, target + 1); }
+ForecastErrors ForecastScores::at(int step, int target) const {
+  return sum(step, step + 1, target, target + 1);
+}
+
+std::vector<double> mase_scale(const Series& series, const Part& train, int64_t period,
+                               std::span<const int> targets) {
+  require_input(period >= 1, "mase: a period is at least 1, not {}", period);
+  std::vector<double> result;
+  for (const int channel : targets) {
+    double sum = 0, count = 0;
+    for (const Span& span : train) {
+      for (int64_t row = span.begin + period; row < span.end; ++row) {
+        if (series.is_filled(row, channel) || series.is_filled(row - period, channel)) continue;
+        sum += std::abs(series.at(row, channel) - series.at(row - period, channel));
+        ++count;
+      }
+    }
+    result.push_back(sum / count);
+  }
+  return result;
+}
+
+}  // namespace unroll

@@ -1,0 +1,65 @@
+// How good forecasts are: errors of all windows, by step of the horizon, by channel, and overall.
+//
+// A window counts as often as it is added, each of its predictions once, but none of a value that was filled in. "Scaled" errors are in units of the
+// scaling, the others in those of the file. What is not defined is NaN.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "data/series/series_windows.h"
+
+namespace unroll {
+
+struct ForecastErrors {
+  int64_t count = 0;  // predictions
+  double scaled_mse = 0, scaled_mae = 0;
+  double mse = 0, mae = 0, rmse = 0;
+  double smape = 0;  // mean of 200 |f - y| / (|f| + |y|), in percent; 0 where both are 0
+  double mase = 0;   // mean absolute error over that of the seasonal naive forecast in training (Hyndman and
+                     // Koehler 2006), channel by channel; NaN where that one makes no error
+};
+
+class ForecastScores {
+ public:
+  // `mase_scale`: by target, from mase_scale() below; empty: mase is NaN. The windows must outlive the
+  // scores.
+  ForecastScores(const SeriesWindows& windows, std::vector<double> mase_scale = {});
+
+  // Predictions of the windows with these origins, [horizon, origins, targets]: scaled as in the windows'
+  // batches, or in original units. Error for a size that does not fit; a prediction that is not finite makes
+  // its errors so.
+  void add_scaled(std::span<const int64_t> origins, std::span<const real> predictions);
+  void add(std::span<const int64_t> origins, std::span<const double> predictions);
+
+  ForecastErrors overall() const;
+  ForecastErrors at_step(int step) const;  // 0 is the first row predicted
+  ForecastErrors of_target(int target) const;
+  ForecastErrors at(int step, int target) const;
+  int64_t windows() const { return windows_; }
+  int horizon() const { return source_->options().horizon; }
+  int targets() const { return static_cast<int>(source_->options().targets.size()); }
+
+ private:
+  struct Sums {
+    int64_t count = 0;
+    double scaled_square = 0, scaled_absolute = 0, square = 0, absolute = 0, symmetric = 0, mase = 0;
+    void add(const Sums& other);
+    ForecastErrors errors() const;
+  };
+  template <class Value>  // value(i, channel) is prediction i in original units
+  void add_all(std::span<const int64_t> origins, Value value);
+  ForecastErrors sum(int step_begin, int step_end, int target_begin, int target_end) const;
+  const SeriesWindows* source_;
+  std::vector<double> mase_scale_;
+  std::vector<Sums> sums_;  // [horizon, targets]
+  int64_t windows_ = 0;
+};
+
+// Mean |y[t] - y[t - period]| over the rows of a part where both are observed, by target, in original units; 0 where it is
+// constant, NaN where it has no two such rows.
+std::vector<double> mase_scale(const Series& series, const Part& train, int64_t period,
+                               std::span<const int> targets);
+
+}  // namespace unroll

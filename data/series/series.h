@@ -1,0 +1,101 @@
+// A series: rows of numbers in order of time, one column a channel, as a CSV file or a model gives them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/series/times.h"
+
+namespace unroll {
+
+// What to do about a cell without a value (empty, NA, N/A, NaN, null, ?). Never zero.
+enum class Missing : uint8_t {
+  error,
+  previous,    // the last value before it
+  interpolate  // on the line between its neighbours: looks ahead, so a forecast from there knows too much
+};
+// What to do about times that are not a step apart: further than one and a half, or nearer than two thirds.
+enum class Gaps : uint8_t { error, allow /* rows are taken as if evenly spaced; a note says where */ };
+
+struct SeriesOptions {
+  // The column of times; "": the first column if it holds dates or whole numbers that are dates, months or years
+  // (form_of_numbers), else the only one that holds dates, else none.
+  std::string time = {};
+  std::string usual_time = {};  // with no `time`: the column of times where the file has one of this name
+  // In this order; none named: every other column, as the file has them.
+  std::vector<std::string> channels = {};
+  bool times_alone = false;  // no channel is asked for, and none named
+  // Names of columns besides, which need not be there: like all that are named here, they tell a header of
+  // numbers from a row of values.
+  std::vector<std::string> known = {};
+  // A column of 0 and 1 to be detected, taken in addition to `channels`.
+  std::string label = {};
+  // "column=word": the rows that have the word in that column; "": all.
+  std::string only = {};
+  Missing missing = Missing::error;
+  Gaps gaps = Gaps::error;
+  char separator = ',';
+  std::optional<TimeStep> step = {};  // that the rows must be apart, where there are times
+  // The file of a trained model, if the options are its own: messages name it, and advise none to be changed.
+  std::string model = {};
+};
+
+struct Series {
+  std::string origin;  // the file, for messages
+  Times times;
+  std::string time_name;              // of their column; "": none, the rows are numbered
+  std::vector<std::string> channels;  // names; calendar features stand last
+  std::vector<double> values;         // [rows, channels], in original units, finite
+  // [rows, channels]: 1 where the file had no value and one was filled in; empty: there is none. A filled value may be
+  // read, but nobody saw it: it is never a target, and no score, scale or baseline is measured on it.
+  std::vector<uint8_t> filled;
+  std::vector<int64_t> lines;      // of the file, by row; empty where there was no file
+  int label = -1;                  // the channel that is a label, -1: none. Never scaled.
+  int calendar = 0;                // the last so many channels are calendar features. Never scaled.
+  std::vector<std::string> notes;  // what a user should know: a column left out, values filled, gaps
+
+  int width() const { return static_cast<int>(channels.size()); }
+  int64_t rows() const { return static_cast<int64_t>(times.at.size()); }
+  double at(int64_t row, int channel) const {
+    return values[static_cast<std::size_t>(row * width() + channel)];
+  }
+  bool is_filled(int64_t row, int channel) const {
+    return !filled.empty() && filled[static_cast<std::size_t>(row * width() + channel)] != 0;
+  }
+  // Inserts channels before channel `at`: their names, and a column of rows() observed values for each.
+  void insert_channels(int at, const std::vector<std::string>& names,
+                       const std::vector<std::vector<double>>& columns);
+  // The channel of that name. InputError, with the nearest name, if there is none.
+  int channel(std::string_view name) const;
+};
+
+// A series of values [rows, names], its rows numbered from 0.
+Series make_series(std::vector<std::string> names, std::vector<double> values);
+
+// A CSV file with a header. A first column whose name is missing (a header one cell short, or begun by an
+// empty name) is the time, as "time", if it holds dates; else it numbers the rows and is left out; a note
+// says which. InputError in one line with file and, where there is one, line and column: a file that is
+// missing, empty, without rows, or without a header (a first line of numbers, dates and words for missing
+// values alone, none of them named in the options, nor in quotes above a number without); rows, not the
+// header, that end with a separator; numbers of rows that are not whole or do not ascend; a name that is
+// empty, repeated, or has a control character; an unknown channel (with the nearest); a row with more or
+// fewer cells than the header; a cell that is no number, infinite or missing; a label other than 0 and 1;
+// times that cannot be read, descend, repeat themselves, are not a step apart, or are apart by another step than asked
+// for; rows of several series; more than 1,048,576 columns; a column that may be the time, unless the options name it:
+// years, months or moments since 1970 in whole numbers, and a first column of whole numbers that ascend or descend.
+Series load_series(const std::filesystem::path& path, const SeriesOptions& options = {});
+Series parse_series(std::string_view text, const std::string& origin, const SeriesOptions& options = {});
+
+// Appends channels that tell the time: "minute" (of the hour), "hour" (of the day), "weekday", "day" (of the
+// month), "day_of_year", "month"; each a sine and a cosine, so that the end of a day lies beside its
+// beginning, and "trend": years since `trend_zero`. InputError: an unknown name (with the nearest), a series
+// without dates.
+void add_calendar(Series& series, const std::vector<std::string>& features, const Time& trend_zero);
+// The trend counts from the first row.
+void add_calendar(Series& series, const std::vector<std::string>& features);
+
+}  // namespace unroll

@@ -1,0 +1,51 @@
+// Which columns the file of a series has, and which of them are read.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "data/series/csv.h"
+#include "data/series/series.h"
+
+namespace unroll {
+
+struct SeriesColumns {
+  std::vector<std::string> names;               // of the file's columns, without the row numbers
+  int skipped = 0;                              // 1 if row numbers stand before them
+  int time = -1;                                // indices into `names`; -1: none
+  TimeForm form = TimeForm::number;             // that whole numbers in the column of times stand for
+  bool time_found = false;                      // nobody named that column: it was found by its cells
+  std::vector<int> chosen;                      // by channel of the series
+  int label = -1;                               // the channel that is the label; -1: none
+  int only = -1;                                // the column that says which rows are read; -1: all are
+  std::string only_word;                        // which it must hold
+  std::unordered_map<std::string, int> places;  // of `names`
+  std::vector<std::string> notes;               // on a first column without a name
+
+  // The place of that column in the reader's row, for messages: file, line, column and name.
+  std::string where(const CsvReader& csv, int column) const;
+};
+
+// Reads the header, and leaves the reader at the row below it, which says what the header means. InputError,
+// as load_series has it: no header, no rows, names that are empty, repeated or unknown.
+SeriesColumns read_columns(CsvReader& csv, const SeriesOptions& options);
+
+// The time in a cell of the column of times; none if it says none.
+std::optional<Time> time_in(const std::string& cell, const SeriesColumns& columns);
+// "dates": of a form, for messages.
+const char* times_called(TimeForm form);
+
+// Names as a recipe lists them, of a long list the first ones: ["load", "noise"]
+std::string toml_list(const std::vector<std::string>& names);
+// "data.time = \"when\"": a line of a recipe.
+std::string toml_line(std::string_view key, std::string_view value);
+
+// The rows of several series, in one file: which column names them, and how to read one of them. None if the times
+// ascend, or no column makes them.
+std::optional<std::string> several_series(std::string_view text, const SeriesColumns& columns,
+                                          const CsvReader& csv, const SeriesOptions& options);
+
+}  // namespace unroll

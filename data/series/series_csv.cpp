@@ -1,0 +1,286 @@
+// A series out of a CSV file. See series.h.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "data/series/cells.h"
+#include "data/series/csv.h"
+#include "data/series/series.h"
+#include "data/series/series_columns.h"
+#include "data/series/series_rows.h"
+#include "data/text_file.h"
+#include "framework/check.h"
+#include "framework/nearest.h"
+#include "framework/one_line.h"
+
+namespace unroll {
+namespace {
+
+constexpr double missing_value = std::numeric_limits<double>::quiet_NaN();
+
+// What the program can do about a column of which this cell is no number. Of a model's file it can do nothing.
+std::string advice(const CsvReader& csv, const SeriesColumns& columns, int column, const std::string& cell,
+                   const SeriesOptions& options) {
+  const auto time = parse_time(cell);
+  const bool is_date = time && time->form != TimeForm::number;
+  if (!is_date && looks_like_a_date(cell))
+    return fmt::format("; if it is a time: read are {} alone", forms_of_time);
+  if (is_date && columns.time < 0 && options.model.empty())
+    return fmt::format("; {} makes it the time",
+                       toml_line("data.time", columns.names[static_cast<std::size_t>(column)]));
+  std::vector<std::string> others;
+  for (const int other : columns.chosen) {
+    const auto at = static_cast<std::size_t>(other + columns.skipped);
+    const bool is_label =
+        columns.label >= 0 && other == columns.chosen[static_cast<std::size_t>(columns.label)];
+    if (!is_label && (parse_number(csv.cells()[at]) || says_missing(csv.cells()[at])))
+      others.push_back(columns.names[static_cast<std::size_t>(other)]);
+  }
+  if (!options.channels.empty() || others.empty()) return "";
+  return fmt::format("; a column of {} is left out by naming the channels: data.channels = {}",
+                     is_date ? "dates" : "text", toml_list(others));
+}
+
+double read_value(std::string_view text, const CsvReader& csv, const SeriesColumns& columns, int channel,
+                  const std::string& cell, const SeriesOptions& options) {
+  const int column = columns.chosen[static_cast<std::size_t>(channel)];
+  const auto where = [&] { return columns.where(csv, column); };
+  if (says_missing(cell)) {
+    if (channel == columns.label) throw InputError(fmt::format("{}: a label is missing", where()));
+    if (options.missing == Missing::error) {
+      throw InputError(fmt::format(
+          "{}: a value is missing{}{}", where(), cell.empty() ? "" : fmt::format(" ('{}')", one_line(cell)),
+          options.model.empty() ? "; data.missing = \"previous\" or \"interpolate\" fills it in" : ""));
+    }
+    return missing_value;
+  }
+  const auto parsed = parse_number(cell);
+  if (!parsed) {
+    if (const auto several = several_series(text, columns, csv, options)) throw InputError(*several);
+    throw InputError(fmt::format("{}: '{}' is not a number{}", where(), one_line(cell),
+                                 advice(csv, columns, column, cell, options)));
+  }
+  const double value = *parsed;
+  if (!std::isfinite(value))
+    throw InputError(fmt::format("{}: '{}' is no finite number", where(), one_line(cell)));
+  if (channel == columns.label && value != 0 && value != 1)
+    throw InputError(fmt::format("{}: a label is 0 or 1, not '{}'", where(), one_line(cell)));
+  return value;
+}
+
+// --- times -------------------------------------------------------------------------------------------------
+
+// Whole numbers were taken for dates by most of them: how to read them as values.
+std::string or_a_channel(const SeriesColumns& columns, const SeriesOptions& options) {
+  if (!columns.time_found || columns.form == TimeForm::number || !options.model.empty()) return "";
+  std::vector<std::string> names = {columns.names[static_cast<std::size_t>(columns.time)]};
+  for (const int column : columns.chosen) names.push_back(columns.names[static_cast<std::size_t>(column)]);
+  if (columns.label >= 0) names.erase(names.begin() + 1 + columns.label);
+  return fmt::format("; if the column holds values, data.channels = {} reads it as a channel",
+                     toml_list(names));
+}
+
+void read_time(std::string_view text, Series& series, const CsvReader& csv, const SeriesColumns& columns,
+               const std::string& cell, const SeriesOptions& options) {
+  const auto time = time_in(cell, columns);
+  const auto where = [&] { return columns.where(csv, columns.time); };
+  if (!time) {
+    const bool is_large = std::abs(parse_number(cell).value_or(0)) >= static_cast<double>(largest_number);
+    throw InputError(
+        fmt::format("{}: '{}' is not a time; read are whole numbers{}, {}{}", where(), one_line(cell),
+                    is_large ? fmt::format(" up to {} (nanoseconds since 1970 in 2065)", largest_number) : "",
+                    forms_of_time, or_a_channel(columns, options)));
+  }
+  if (columns.form != TimeForm::number && time->form != columns.form) {
+    const std::string called = times_called(columns.form);
+    throw InputError(fmt::format("{}: '{}' is no {}, and the column holds {}{}", where(), one_line(cell),
+                                 called.substr(0, called.size() - 1), called,
+                                 or_a_channel(columns, options)));
+  }
+  Times& times = series.times;
+  if (times.at.empty()) {
+    times.form = time->form;
+    times.utc = time->utc;
+    times.compact = time->compact;
+  } else {
+    const Time before{
+        .form = times.form, .count = times.at.back(), .compact = times.compact, .utc = times.utc};
+    if (time->form != times.form || time->compact != times.compact) {
+      throw InputError(fmt::format("{}: '{}' is another form of time than '{}' above it", where(),
+                                   one_line(cell), to_text(before)));
+    }
+    require_input(
+        time->utc == times.utc,
+        "{}: '{}' has {} offset from UTC, and the times above it have {}: which comes first cannot be told",
+        where(), one_line(cell), time->utc ? "an" : "no", time->utc ? "none" : "one");
+    if (time->count <= before.count) {
+      if (const auto several = several_series(text, columns, csv, options)) throw InputError(*several);
+      constexpr int64_t hour = 3'600'000'000;
+      const bool clock =
+          time->form == TimeForm::date_time && !time->utc && before.count - time->count <= hour;
+      const std::string hint = clock
+                                   ? "; where clocks are set back, an hour comes twice: times with an offset "
+                                     "(2021-10-31T02:00+01:00) tell which is which"
+                                   : or_a_channel(columns, options);
+      if (time->count == before.count)
+        throw InputError(fmt::format("{}: {} stands there twice{}", where(), to_text(before), hint));
+      throw InputError(fmt::format("{}: {} comes after {}: rows must be in order of time{}", where(),
+                                   to_text(*time), to_text(before), hint));
+    }
+  }
+  if (time->offset != 0 && times.offsets.empty()) times.offsets.resize(times.at.size());
+  times.at.push_back(time->count);
+  if (time->offset != 0 || !times.offsets.empty()) times.offsets.push_back(time->offset);
+}
+
+// Of a first column without a name: they ascend, like times. A column of values is none: it would be lost.
+void check_row_number(const CsvReader& csv, std::optional<int64_t>& before) {
+  const std::string& cell = csv.cells().front();
+  const auto number = parse_time(cell);
+  const bool is_whole = number && number->form == TimeForm::number;
+  if (!is_whole || (before && number->count <= *before)) {
+    throw InputError(fmt::format("{}:{}: the first column has no name, and '{}' is no row number{}",
+                                 csv.origin(), csv.line(), one_line(cell),
+                                 is_whole ? fmt::format(": it comes after {}", *before)
+                                 : looks_like_a_date(cell)
+                                     ? fmt::format("; if it is a time: read are {} alone", forms_of_time)
+                                     : ""));
+  }
+  before = number->count;
+}
+
+// The first column where none is the time: whole numbers that ascend throughout, or descend, may be the time.
+class FirstColumn {
+ public:
+  explicit FirstColumn(const SeriesColumns& columns) : ascends_(columns.time < 0), descends_(ascends_) {}
+  void add(const std::string& cell) {
+    if (!ascends_ && !descends_) return;
+    const auto number = parse_time(cell);
+    const bool is_whole = number && number->form == TimeForm::number;
+    ascends_ = ascends_ && is_whole && (is_first_ || number->count > before_);
+    descends_ = descends_ && is_whole && (is_first_ || number->count < before_);
+    is_first_ = false;
+    if (is_whole) before_ = number->count;
+  }
+  // "ascend", "descend"; empty: neither
+  std::string_view order() const { return ascends_ ? "ascend" : descends_ ? "descend" : ""; }
+
+ private:
+  bool ascends_, descends_, is_first_ = true;
+  int64_t before_ = 0;
+};
+
+constexpr const char* stamps = "dates with a time of day, which are read as 2017-03-31 14:05:59 alone";
+
+// What times the whole numbers of a channel may be: "years", "seconds since 1970". None: "".
+std::string times_in_channel(const Series& series, int channel) {
+  std::vector<int64_t> numbers;
+  bool ascends = true;
+  for (int64_t row = 0; row < series.rows(); ++row) {
+    const double value = series.at(row, channel);
+    if (!(std::abs(value) <= static_cast<double>(largest_number)) || value != std::floor(value)) {
+      if (std::isnan(value)) continue;  // missing
+      return "";
+    }
+    if (numbers.empty() && value < static_cast<double>(least_dated)) return "";
+    ascends = ascends && (numbers.empty() || static_cast<int64_t>(value) > numbers.back());
+    numbers.push_back(static_cast<int64_t>(value));
+  }
+  const auto rows = static_cast<std::size_t>(series.rows());
+  const std::string& name = series.channels[static_cast<std::size_t>(channel)];
+  if (are_stamps(numbers, rows)) return stamps;
+  const TimeForm form = ascends ? form_of_numbers(numbers, name, rows) : TimeForm::number;
+  return form != TimeForm::number ? times_called(form) : moments_of_numbers(numbers, name, rows);
+}
+
+// Where no column is the time, and nobody has said which columns are values: InputError if one may be the time.
+void require_no_times(const Series& series, const SeriesColumns& columns, const FirstColumn& first,
+                      const SeriesOptions& options) {
+  if (!options.channels.empty() || options.times_alone) return;
+  std::vector<std::string> others = series.channels;
+  if (columns.label >= 0) others.erase(others.begin() + columns.label);
+  const auto refuse = [&](int channel, const std::string& what) {
+    const std::string& name = series.channels[static_cast<std::size_t>(channel)];
+    std::erase(others, name);
+    throw InputError(fmt::format(
+        "{}: column {} ('{}') holds {}: {}data.channels = {} leaves it out; to read it as a "
+        "channel, name it there too",
+        series.origin, columns.chosen[static_cast<std::size_t>(channel)] + columns.skipped + 1,
+        one_line(name), what, what == stamps ? "" : toml_line("data.time", name) + " makes it the time, ",
+        toml_list(others)));
+  };
+  if (others.size() < 2) return;
+  for (int channel = 0; channel < series.width(); ++channel) {
+    if (channel == columns.label) continue;
+    if (const std::string times = times_in_channel(series, channel); !times.empty()) refuse(channel, times);
+    constexpr int64_t least = 8;  // fewer numbers may ascend by chance
+    const bool is_first = columns.chosen[static_cast<std::size_t>(channel)] == 0 && columns.skipped == 0;
+    if (is_first && !first.order().empty() && series.rows() >= least)
+      refuse(channel, fmt::format("whole numbers that {}", first.order()));
+  }
+}
+
+}  // namespace
+
+Series parse_series(std::string_view text, const std::string& origin, const SeriesOptions& options) {
+  CsvReader csv(text, origin, options.separator);
+  const SeriesColumns columns = read_columns(csv, options);
+  Series series;
+  series.origin = origin;
+  series.label = columns.label;
+  series.notes = columns.notes;
+  if (columns.time >= 0) series.time_name = columns.names[static_cast<std::size_t>(columns.time)];
+  for (const int column : columns.chosen)
+    series.channels.push_back(columns.names[static_cast<std::size_t>(column)]);
+  const std::size_t width = columns.names.size() + static_cast<std::size_t>(columns.skipped);
+  std::optional<int64_t> row_number;
+  FirstColumn first(columns);
+  std::vector<std::string> words;  // in place of options.only's
+  do {
+    const std::vector<std::string>& cells = csv.cells();
+    const auto count = static_cast<std::size_t>(csv.count());
+    require_input(count >= width, "{}:{}: column {} is missing; the row has {} cell{}, the header {}", origin,
+                  csv.line(), count + 1, count, count == 1 ? "" : "s", width);
+    require_input(count <= width, "{}:{}: column {} is one too many; the row has {} cells, the header {}",
+                  origin, csv.line(), width + 1, count, width);
+    const auto cell = [&](int column) -> const std::string& {
+      return cells[static_cast<std::size_t>(column + columns.skipped)];
+    };
+    if (columns.skipped > 0) check_row_number(csv, row_number);
+    if (columns.only >= 0 && cell(columns.only) != columns.only_word) {
+      if (words.size() < 100 && std::find(words.begin(), words.end(), cell(columns.only)) == words.end())
+        words.push_back(cell(columns.only));
+      continue;
+    }
+    first.add(cells.front());
+    if (columns.time >= 0) {
+      read_time(text, series, csv, columns, cell(columns.time), options);
+    } else {
+      series.times.at.push_back(series.rows());
+    }
+    series.lines.push_back(csv.line());
+    for (int channel = 0; channel < series.width(); ++channel) {
+      series.values.push_back(read_value(text, csv, columns, channel,
+                                         cell(columns.chosen[static_cast<std::size_t>(channel)]), options));
+    }
+  } while (csv.next());
+  require_input(series.rows() > 0, "{}: no row has '{}' in column '{}' (data.only){}", origin,
+                one_line(columns.only_word),
+                columns.only < 0 ? "" : one_line(columns.names[static_cast<std::size_t>(columns.only)]),
+                which_was_meant(columns.only_word, words));
+  if (columns.time < 0) require_no_times(series, columns, first, options);
+  if (!series.times.offsets.empty())
+    series.notes.push_back("the times have offsets from UTC: they are read and written in UTC");
+  settle_step(series, options);
+  fill_in(series, options.missing);
+  return series;
+}
+
+Series load_series(const std::filesystem::path& path, const SeriesOptions& options) {
+  return parse_series(read_file(path), path.string(), options);
+}
+
+}  // namespace unroll

@@ -1,0 +1,104 @@
+// See series_rows.h.
+#include "data/series/series_rows.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "framework/check.h"
+#include "framework/one_line.h"
+
+namespace unroll {
+namespace {
+
+// A model's rows and those of a file are a step apart, the same one.
+void take_step_of_model(Series& series, const SeriesOptions& options) {
+  Times& times = series.times;
+  const TimeStep& model = *options.step;
+  const auto step = same_step(times.form, times.at, model, times.step);
+  require_input(step.has_value(), "{}{} rows are {}, those of {} {}", options.model,
+                options.model.empty() ? "the first file's" : ": the model's", apart_text(model),
+                series.origin, apart_text(times.step));
+  times.step = *step;
+}
+
+}  // namespace
+
+void settle_step(Series& series, const SeriesOptions& options) {
+  Times& times = series.times;
+  if (series.time_name.empty()) return;
+  const FoundStep found = find_step(times.form, times.at, times.offsets);
+  times.step = found.step;
+  if (options.step && options.step->unit != TimeStep::Unit::unknown) {
+    take_step_of_model(series, options);
+  } else if (!options.step && !options.model.empty() && times.step.unit != TimeStep::Unit::unknown) {
+    series.notes.push_back(fmt::format("{} does not say how far apart its rows are: taken from {}, {}",
+                                       options.model, series.origin, to_text(times.step)));
+  }
+  if (times.step == found.step)
+    series.notes.insert(series.notes.end(), found.notes.begin(), found.notes.end());
+  int64_t uneven = 0;
+  std::string first;
+  for (std::size_t i = 1; i < times.at.size(); ++i) {
+    const int64_t before = times.at[i - 1], now = times.at[i];
+    const double steps = steps_between(times.form, before, now, times.step);
+    if ((3 * steps >= 2 && 2 * steps <= 3) || ++uneven > 1) continue;
+    constexpr int64_t hour = 3'600'000'000;
+    const bool clock = times.form == TimeForm::date_time && !times.utc && times.step.count <= hour &&
+                       now - before == times.step.count + hour;
+    first =
+        fmt::format("{} after {}, where rows are {}{}", difference_text(times.form, before, now, times.step),
+                    to_text({times.form, before, times.compact, times.utc}), apart_text(times.step),
+                    clock ? "; where clocks are set forward, times with an offset (+01:00) have no gap" : "");
+    require_input(options.gaps == Gaps::allow, "{}:{}: {}{}{}", series.origin, series.lines[i],
+                  steps > 1 ? "a gap of " : "", first,
+                  options.model.empty() ? "; data.gaps = \"allow\" takes the rows as they come" : "");
+    first = fmt::format("line {}: {}", series.lines[i], first);
+  }
+  if (uneven > 0)
+    series.notes.push_back(
+        fmt::format("{} gap{} in the times; the first, {}", uneven, uneven == 1 ? "" : "s", first));
+}
+
+void fill_in(Series& series, Missing missing) {
+  const int64_t rows = series.rows();
+  const int width = series.width();
+  const auto value = [&](int64_t row, int channel) -> double& {
+    return series.values[static_cast<std::size_t>(row * width + channel)];
+  };
+  int64_t filled = 0, first_row = rows;
+  for (int channel = 0; channel < width; ++channel) {
+    for (int64_t row = 0; row < rows; ++row) {
+      if (!std::isnan(value(row, channel))) continue;
+      int64_t next = row;
+      while (next < rows && std::isnan(value(next, channel))) ++next;
+      const auto beside = [&](bool there, std::string_view which) {
+        require_input(there,
+                      "{}:{}: channel '{}': a value is missing, and there is none {} it to fill it in from",
+                      series.origin, series.lines[static_cast<std::size_t>(row)],
+                      one_line(series.channels[static_cast<std::size_t>(channel)]), which);
+      };
+      beside(row > 0, "before");
+      if (missing == Missing::interpolate) beside(next < rows, "after");
+      const double before = value(row - 1, channel);
+      for (int64_t i = row; i < next; ++i) {
+        const double share = static_cast<double>(i - row + 1) / static_cast<double>(next - row + 1);
+        value(i, channel) =
+            missing == Missing::previous ? before : (1 - share) * before + share * value(next, channel);
+        series.filled.resize(series.values.size());
+        series.filled[static_cast<std::size_t>(i * width + channel)] = 1;
+      }
+      first_row = std::min(first_row, row);
+      filled += next - row;
+    }
+  }
+  if (filled > 0) {
+    series.notes.push_back(fmt::format("{} missing value{} filled in ({}); the first in line {}", filled,
+                                       filled == 1 ? "" : "s",
+                                       missing == Missing::previous ? "the previous value" : "interpolated",
+                                       series.lines[static_cast<std::size_t>(first_row)]));
+  }
+}
+
+}  // namespace unroll

@@ -1,0 +1,16 @@
+// What is left to do once all rows of a series have been read.
+#pragma once
+
+#include "data/series/series.h"
+
+namespace unroll {
+
+// Finds the step between rows, and looks for rows that are not a step apart: an InputError with the line, or a note.
+// InputError, naming both, if it is not the step that the options ask for.
+void settle_step(Series& series, const SeriesOptions& options);
+
+// Fills in the values that are NaN, marks them in `filled`, and adds a note. InputError with the line where there is
+// nothing to fill one in from.
+void fill_in(Series& series, Missing missing);
+
+}  // namespace unroll

@@ -1,0 +1,77 @@
+// A corpus: three splits of text as word numbers, and the vocabulary that its training split built.
+//
+// Words are what white space separates. At character level a symbol is a UTF-8 code point (blanks are symbols
+// too). At both levels every line, an empty one as well, ends with `<eos>`, also the last one where the file
+// lacks its newline. A newline, a carriage return, or the two together end a line. A byte order mark that a
+// file begins with is no part of its text.
+//
+// A word `<eos>` in the text is the end of a line, wherever it stands. Blanks around it and a newline right after it belong to
+// it, so "a cat <eos>\n", "a cat <eos>" and "a cat\n" are the same text.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/text/vocabulary.h"
+
+namespace unroll {
+
+enum class Level { word, character };
+enum class Split { train, valid, test };
+std::string_view name(Split split);  // "train", "valid", "test"
+
+// What is to be said about a split beside its tokens.
+struct Reading {
+  std::vector<int64_t>
+      unknown;                 // places of what the vocabulary lacks, of no `<unk>` that the text itself has
+  int64_t written_ends = 0;    // ends of lines that the text writes as `<eos>`
+  int64_t sentence_marks = 0;  // words `<s>` and `</s>`, which are words like any other
+};
+
+struct Corpus {
+  Vocabulary vocabulary;
+  std::vector<int32_t> train, valid, test;
+  std::array<Reading, 3> readings;  // of train, valid, test
+
+  const Reading& reading(Split split) const;
+
+  const std::vector<int32_t>& split(Split split) const&;
+  const std::vector<int32_t>& split(Split split) const&& = delete;
+};
+
+// Where a split lies: ptb.train.txt, ptb.valid.txt, ptb.test.txt, and train.txt, valid.txt, test.txt.
+std::filesystem::path ptb_file(const std::filesystem::path& directory, Split split);
+std::filesystem::path text_file(const std::filesystem::path& directory, Split split);
+
+// All three splits. A word outside the training split becomes `<unk>`. InputError, naming the file and where
+// there is one the line: a folder or file that is missing (for the Penn Treebank with the command that
+// fetches it), unreadable, without any word, not UTF-8 text; a word that needs an `<unk>` which the training
+// split lacks.
+Corpus load_ptb(const std::filesystem::path& directory, Level level = Level::word);
+Corpus load_text(const std::filesystem::path& directory, Level level = Level::word);
+
+// One split under a vocabulary that is there already (a checkpoint's). Errors as above.
+std::vector<int32_t> load_ptb_split(const std::filesystem::path& directory, Split split,
+                                    const Vocabulary& vocabulary, Level level = Level::word,
+                                    Reading* reading = nullptr);
+std::vector<int32_t> load_text_split(const std::filesystem::path& directory, Split split,
+                                     const Vocabulary& vocabulary, Level level = Level::word,
+                                     Reading* reading = nullptr);
+
+// InputError, naming the first one, if there are words that no text of this level has: words with blanks in them, or among
+// characters words of several, but for those in angle brackets such as `<unk>`. `origin` begins the message.
+void check_words(const Vocabulary& vocabulary, Level level, std::string_view origin);
+
+// Text as ids, `<eos>` for each end of a line that stands there: a prompt need not end its line. InputError as above,
+// with `origin` in the place of the file's name.
+std::vector<int32_t> encode(std::string_view text, const Vocabulary& vocabulary, Level level,
+                            std::string_view origin, Reading* reading = nullptr);
+// The reverse: blanks between words (none at character level), a newline for `<eos>`.
+std::string decode(std::span<const int32_t> ids, const Vocabulary& vocabulary, Level level);
+
+}  // namespace unroll

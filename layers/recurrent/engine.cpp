@@ -1,0 +1,217 @@
+#include "layers/recurrent/engine.h"
+
+#include <algorithm>
+#include <array>
+#include <climits>
+
+#include <fmt/ranges.h>
+
+namespace unroll::inline UNROLL_REAL {
+
+namespace {
+
+constexpr std::array<std::string_view, 4> engine_names = {"auto", "cudnn", "fused", "composed"};
+constexpr std::array<std::string_view, 5> algorithm_names = {"auto", "standard", "persistent",
+                                                             "persistent_small", "persistent_dynamic"};
+constexpr int most_persistent = 1'536;  // units of cuDNN's largest persistent kernel, whatever the GPU
+constexpr int most_small = 192;         // and of those for few units
+
+using Fits = LstmReason::Fits;
+
+std::string capability_text(int c) { return fmt::format("{}.{}", c / 10, c % 10); }
+std::string cuda_text(int v) { return fmt::format("CUDA {}.{}", v / 1000, v % 1000 / 10); }
+std::string cudnn_text(int v) {  // numbered otherwise since 9
+  return v >= 90'000 ? fmt::format("{}.{}.{}", v / 10'000, v / 100 % 100, v % 100)
+                     : fmt::format("{}.{}.{}", v / 1000, v / 100 % 10, v % 100);
+}
+
+class Table {
+ public:
+  void fits(std::string criterion, std::string value, std::string verdict = "") {
+    rows.push_back({Fits::yes, std::move(criterion), std::move(value), std::move(verdict), ""});
+  }
+  void costs(std::string criterion, std::string value, std::string verdict) {
+    rows.push_back({Fits::at_a_cost, std::move(criterion), std::move(value), std::move(verdict), ""});
+  }
+  void refuses(std::string criterion, std::string value, std::string verdict, std::string because) {
+    rows.push_back(
+        {Fits::no, std::move(criterion), std::move(value), std::move(verdict), std::move(because)});
+  }
+  // Fits, or does not and says why in the table too.
+  void check(bool fits_it, const std::string& criterion, const std::string& value,
+             const std::string& because) {
+    if (fits_it) return fits(criterion, value);
+    refuses(criterion, value, because, because);
+  }
+  std::vector<LstmReason> rows;
+};
+
+void judge_machine(Table& table, const EngineFacts& f) {
+  if (f.gpu.empty())
+    return table.refuses("device", "cpu", "cudnn needs an NVIDIA GPU; fused is the fastest engine on a CPU",
+                         fmt::format("cudnn needs an NVIDIA GPU, and {}", f.no_gpu));
+  table.fits("device", f.gpu);
+  const int least = f.toolkit >= 13'000 ? 75 : 50;
+  table.check(f.capability >= least, "compute capability", capability_text(f.capability),
+              fmt::format("the libraries for {} begin at compute capability {}", cuda_text(f.toolkit),
+                          capability_text(least)));
+  table.check(f.driver / 1000 >= f.toolkit / 1000, "driver", cuda_text(f.driver),
+              fmt::format("the driver runs {} at most, and this build is for {}", cuda_text(f.driver),
+                          cuda_text(f.toolkit)));
+  if (!f.cudnn) return table.refuses("cudnn", "none", f.no_cudnn, f.no_cudnn);
+  table.check(
+      f.cudnn >= 8'000, "cudnn", cudnn_text(f.cudnn),
+      fmt::format("cuDNN {} has another interface: 8.0 is the oldest that serves", cudnn_text(f.cudnn)));
+}
+
+bool has_16_bits(Precision p) { return p == Precision::bf16 || p == Precision::fp16; }
+
+void judge_numbers(Table& table, const EngineFacts& f) {
+  if constexpr (sizeof(real) == sizeof(double)) return table.fits("numbers", "double");
+  const std::string name = name_of(f.precision);
+  if (f.precision == Precision::fp32) return table.fits("numbers", name);
+  const int least = f.precision == Precision::fp16 ? 70 : 80;  // tensor cores began with half precision
+  if (!f.gpu.empty() && f.capability < least) {
+    const std::string because =
+        fmt::format("{} needs a GPU of compute capability {}", name, capability_text(least));
+    return table.refuses("numbers", name, because, because);
+  }
+  table.fits("numbers", name,
+             has_16_bits(f.precision) ? "a copy of the weights in 16 bits, once a step" : "");
+}
+
+void judge_layer(Table& table, const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
+  table.fits("cell", layer.name,
+             layer.two_biases ? "a copy of the weights with both biases, once a step" : "");
+  for (const auto& [name, value] : layer.unknown)
+    table.refuses(name, value, "fused and composed compute it",
+                  fmt::format("{} = {} is not in cuDNN", name, value));
+  if (layer.projection) table.fits("projection", fmt::to_string(layer.projection));
+  for (const auto& [name, value] : layer.between_layers)
+    table.costs(name, value, "a call for each layer instead of one for all");
+  using Lengths = WindowFacts::Lengths;
+  if (window.lengths == Lengths::padded_before)
+    table.refuses("lengths", "padded before", "pad after the steps, or take fused",
+                  "cuDNN knows no rows that are padded before their steps");
+  if (window.lengths == Lengths::padded_after)
+    table.check(f.gpu.empty() || f.cudnn < 8'100 || f.cudnn >= 8'900, "lengths", "padded after",
+                fmt::format("cuDNN {} computes rows of different lengths wrongly; 8.9 is right",
+                            cudnn_text(f.cudnn)));
+  if (window.steps)
+    table.check(window.steps <= most_cudnn_steps, "steps", fmt::to_string(window.steps),
+                fmt::format("steps {} are more than cuDNN's {}", window.steps, most_cudnn_steps));
+}
+
+// Tensor cores take numbers in groups of 16 bytes. What does not fill one is computed without them.
+void advise_on_sizes(Table& table, const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
+  if (f.gpu.empty() || f.precision == Precision::fp32) return;  // which have no use for them
+  const int group = f.precision == Precision::tf32 ? 4 : 8;
+  const std::pair<const char*, int> sizes[] = {{"input size", layer.input},
+                                               {"hidden size", layer.hidden},
+                                               {"projection size", layer.projection},
+                                               {"batch size", window.batch}};
+  for (const auto& [name, size] : sizes)
+    if (size % group)
+      table.costs(name, fmt::to_string(size),
+                  fmt::format("no multiple of {}: tensor cores stay idle; {} would not leave them so", group,
+                              (size / group + 1) * group));
+}
+
+// What keeps a persistent algorithm from this layer: "take no projection"; "" if nothing does.
+std::string why_not_persistent(CudnnAlgorithm a, const LayerFacts& layer, const EngineFacts& f,
+                               const WindowFacts& window) {
+  if (f.capability < 60) return "need a GPU of compute capability 6.0";
+  if (window.lengths != WindowFacts::Lengths::none) return "take no rows of different lengths";
+  if (layer.projection) return "take no projection";
+  const bool compiled =
+      a != CudnnAlgorithm::persistent_dynamic;  // kernels of the library's own, for some types
+  if (sizeof(real) == sizeof(double) && compiled) return "take no numbers in double";
+  if (f.precision == Precision::bf16 && compiled) return "take no numbers in bf16";
+  const int most = a == CudnnAlgorithm::persistent         ? most_persistent
+                   : a == CudnnAlgorithm::persistent_small ? most_small
+                                                           : INT_MAX;
+  return layer.hidden > most ? fmt::format("end at {} units", most) : "";
+}
+
+// Of cuDNN's algorithms the standard one takes everything that cuDNN takes.
+void judge_algorithm(Table& table, const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
+  const std::string name(name_of(layer.algorithm));
+  const bool copied = layer.two_biases || has_16_bits(f.precision);  // whatever the algorithm
+  if (layer.algorithm == CudnnAlgorithm::standard) return table.fits("algorithm", name);
+  if (layer.algorithm != CudnnAlgorithm::automatic) {
+    const std::string why = why_not_persistent(layer.algorithm, layer, f, window);
+    if (!why.empty())
+      return table.refuses("algorithm", name, "the standard one takes everything",
+                           fmt::format("cuDNN's {} kernels {}", name, why));
+    return copied ? table.fits("algorithm", name)
+                  : table.costs("algorithm", name, "a copy of the weights with two biases, once a step");
+  }
+  const std::string why = why_not_persistent(CudnnAlgorithm::persistent, layer, f, window);
+  table.costs("algorithm", "standard",
+              "persistent kernels " + (!why.empty() ? why
+                                       : copied     ? "may be faster: measuring tells"
+                                                    : "may be faster, with a copy of the weights that has "
+                                                      "two biases: measuring tells"));
+}
+
+}  // namespace
+
+std::string_view name_of(LstmEngine engine) { return engine_names[static_cast<size_t>(engine)]; }
+
+LstmEngine lstm_engine_named(std::string_view name) {
+  for (size_t i = 0; i < engine_names.size(); ++i)
+    if (engine_names[i] == name) return static_cast<LstmEngine>(i);
+  throw InputError(fmt::format("engine '{}' is none of auto, cudnn, fused, composed", name));
+}
+
+std::string_view name_of(CudnnAlgorithm algorithm) { return algorithm_names[static_cast<size_t>(algorithm)]; }
+
+CudnnAlgorithm cudnn_algorithm_named(std::string_view name) {
+  for (size_t i = 0; i < algorithm_names.size(); ++i)
+    if (algorithm_names[i] == name) return static_cast<CudnnAlgorithm>(i);
+  throw InputError(fmt::format("algorithm '{}' is none of {}", name, fmt::join(algorithm_names, ", ")));
+}
+
+std::string_view name_of(LstmReason::Fits fits) {
+  return fits == Fits::yes ? "yes" : fits == Fits::no ? "no" : "at a cost";
+}
+
+LayerFacts::Options options_set(LayerFacts::Options all) {
+  std::erase_if(all, [](const auto& option) { return option.second.empty(); });
+  return all;
+}
+
+LstmChoice choose_engine(LstmEngine asked, const LayerFacts& layer, const EngineFacts& facts,
+                         const WindowFacts& window) {
+  Table table;
+  judge_machine(table, facts);
+  judge_numbers(table, facts);
+  judge_layer(table, layer, facts, window);
+  advise_on_sizes(table, layer, facts, window);
+  if (std::ranges::none_of(table.rows, [](const LstmReason& r) { return r.fits == Fits::no; }))
+    judge_algorithm(table, layer, facts, window);
+  std::vector<std::string> in_the_way;
+  for (const LstmReason& reason : table.rows)
+    if (reason.fits == Fits::no) in_the_way.push_back(reason.because);
+  const bool serves = in_the_way.empty();
+  if (asked == LstmEngine::cudnn && !serves)
+    throw InputError(fmt::format("engine 'cudnn' cannot serve: {}; 'fused' and 'composed' can",
+                                 fmt::join(in_the_way, "; ")));
+
+  const LstmEngine engine = asked != LstmEngine::automatic ? asked
+                            : serves                       ? LstmEngine::cudnn
+                                                           : LstmEngine::fused;
+  std::string text = fmt::format("{}: {}", layer.name, name_of(engine));
+  if (engine == LstmEngine::cudnn)
+    text += fmt::format(
+        ", {}, {} x {}",
+        name_of(layer.algorithm == CudnnAlgorithm::automatic ? CudnnAlgorithm::standard : layer.algorithm),
+        layer.layers, layer.hidden);
+  if (asked != LstmEngine::automatic)
+    text += ", because it was asked for";
+  else if (!serves)
+    text += ", because " + in_the_way.front();
+  return {engine, text, std::move(table.rows)};
+}
+
+}  // namespace unroll::inline UNROLL_REAL

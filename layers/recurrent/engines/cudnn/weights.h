@@ -1,0 +1,70 @@
+// Where cuDNN wants a network's weights: asked of the library, never assumed.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "layers/recurrent/engines/cudnn.h"
+#include "layers/recurrent/engines/cudnn/library.h"
+#include "layers/recurrent/engines/cudnn/numbers.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+class CudnnWeightSpace {
+ public:
+  CudnnWeightSpace(const CudnnConfig& config, const CudnnNumbers& numbers, cudnnRNNDescriptor_t rnn,
+                   const std::vector<CudnnWeights>& weights);
+
+  std::size_t bytes() const { return bytes_; }
+  const Vars& parameters() const { return parameters_; }  // each once
+  // Whether the parameters lie in memory as cuDNN wants them.
+  bool in_place() const { return place() != nullptr; }
+
+  // The weight space with the parameters' values: the parameters themselves, or a copy that is renewed by this: once
+  // for all tapes whose gradients make one step, since these see the same weights, and without a tape in every call,
+  // since nobody says there when weights have changed.
+  const void* renewed() const;
+
+  // Calls add_gradients(space) for cuDNN to add to a weight space, and brings what it added to the gradients of those
+  // parameters that want one. Does nothing if none does.
+  template <class F>
+  void gather(F add_gradients) const {
+    if (std::ranges::none_of(parameters_, &Var::wants_grad)) return;
+    const Gathering into = begin();
+    add_gradients(into.space);
+    finish(into);
+  }
+
+ private:
+  // Elements first … first+count-1 of a parameter, and where they are in the weight space.
+  struct Segment {
+    size_t parameter;
+    int first, count, offset;
+  };
+  struct Gathering {
+    void* space = nullptr;
+    Memory copy = {};                  // none: the gradients themselves are the space
+    std::vector<Into> gradients = {};  // by parameter; none where it wants none
+  };
+  const real* place() const;  // of the weight space in the parameters; nullptr if they are not in place
+  Gathering begin() const;
+  void finish(const Gathering& from) const;
+  void add(size_t parameter, int first, int count, int offset);
+  void* at(const Memory& space, const Segment& s) const {
+    return static_cast<char*>(space.data()) + static_cast<std::size_t>(s.offset) * numbers_.bytes;
+  }
+
+  bool is_of_this_step() const;  // the copy
+
+  CudnnNumbers numbers_;
+  std::size_t bytes_ = 0;
+  Vars parameters_;
+  std::vector<Segment> segments_;
+  mutable Memory copy_;  // what no parameter fills stays 0: the second bias of an LSTM
+  mutable struct {
+    uint64_t tape = 0;  // 0: none
+    uint32_t part = 0;
+  } copied_for_;
+};
+
+}  // namespace unroll::inline UNROLL_REAL

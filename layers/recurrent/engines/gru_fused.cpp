@@ -1,0 +1,65 @@
+// The GRU's fast engine, as the LSTM's: one product for the inputs of all steps, and a recurrent product and
+// one pass over the gates per step.
+#include "layers/recurrent/engines/fused/options.h"
+#include "layers/recurrent/gru.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+using namespace fused;
+
+// For t = 0 … T-1, sums a_t of x and q_t of h [batch, 3*hidden] in order r z n:
+//   a_t = x_t W_ihᵀ + b;   q_t = h_{t-1} W_hhᵀ, for n + b_hn
+//   r z = σ(a + q);   n = tanh(a + r q);   h_t = (1-z) n + z h_{t-1}
+// and back, for t = T-1 … 0, (da_t, dq_t) the cell's gradient of dh_t:
+//   dh_{t-1} = dy_{t-1} + dq_t W_hh + z dh_t
+//   dx = da W_ih     dW_ih = daᵀ x     dW_hh = Σ_t dq_tᵀ h_{t-1}     db = Σ da     db_hn = Σ dq of n
+GruLayerOutput gru_layer_fused(const Var& x, const Var& h0, const Gru::Layer& layer,
+                               const RecurrentMasks& masks) {
+  const int steps = x.dim(0), batch = x.dim(1), hidden = h0.dim(1);
+
+  Tensor gates({steps, batch, 3 * hidden}),
+      sums({steps, batch, 3 * hidden});  // a and q, in the end da and dq
+  Tensor h({steps + 1, batch, hidden});  // h[0] is the state before the first step
+  h[0].copy_from(h0.value());
+  const Carried carried_h{masks.new_h};
+
+  gemm(x.value(), transposed(layer.weight_ih.value()), layer.bias.value(), gates);
+  const StepWeights recurrent(transposed(dropped(layer.weight_hh.value(), masks.weight_hh)), steps);
+  for (int t = 0; t < steps; ++t) {
+    gemm(masked(h[t], masks.h), recurrent, overwrite(sums[t]));
+    kernels().gru_cell(gates[t].data(), sums[t].data(), layer.bias_hn.value().data(), h[t].data(), batch,
+                       hidden, h[t + 1].data());
+    carried_h.forward(t, h[t + 1], h[t], h[t + 1]);
+  }
+
+  auto [y_out, h_out] = record<2>(
+      "gru_layer_fused", std::array{h.slice(1, steps + 1), h[steps].clone()}, inputs(layer.weights(), x, h0),
+      [=](const Var& y, const Var& h_last) mutable {
+        Tensor dh = h_last.grad().clone();
+        Tensor kept({batch, hidden});  // z dh
+        Carried carried_h{masks.new_h};
+        const StepWeights recurrent(dropped(layer.weight_hh.value(), masks.weight_hh), steps);
+        for (int t = steps - 1; t >= 0; --t) {
+          if (y.has_grad()) kernels().affine(y.grad()[t].data(), 1, 0, dh.data(), dh.size(), true);
+          carried_h.split(t, dh);
+          kernels().gru_cell_gradient(gates[t].data(), sums[t].data(), h[t].data(), dh.data(), batch, hidden,
+                                      kept.data());
+          gemm(sums[t], recurrent, overwrite(dh));
+          dh = masked(dh, masks.h);
+          kernels().affine(kept.data(), 1, 0, dh.data(), dh.size(), true);
+          carried_h.join(dh);
+        }
+        if (x.wants_grad()) gemm(gates, layer.weight_ih.value(), x.gradient());
+        contribute_product(gates, x.value(), layer.weight_ih);
+        contribute_product(sums, masked(h.slice(0, steps), masks.h), layer.weight_hh, masks.weight_hh);
+        contribute_rows(gates, layer.bias);
+        Tensor dn({steps, batch, hidden});
+        kernels().copy_blocks(sums.data() + 2 * hidden, 3 * hidden, dn.data(), hidden, dn.rows(), hidden,
+                              false);
+        contribute_rows(dn, layer.bias_hn);
+        contribute(dh, h0);
+      });
+  return {y_out, h_out};
+}
+
+}  // namespace unroll::inline UNROLL_REAL

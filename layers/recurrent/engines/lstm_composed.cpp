@@ -1,0 +1,40 @@
+// The LSTM spelled out in elementary operations: the equations of the textbook, differentiated by the tape.
+// For reading, for cells of one's own, and the reference for the fast engines.
+#include "layers/recurrent/cell.h"
+#include "layers/recurrent/lstm.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+namespace {
+
+// x̂·gain + bias of the rows of x; x where there is no gain.
+Var normed(const Var& x, const Var& gain, const Var& bias = {}) {
+  if (!has(gain)) return x;
+  return layer_norm(x, gain, has(bias) ? bias : Var(Tensor::zeros(gain.shape())));
+}
+
+}  // namespace
+
+LstmVars Lstm::Layer::step(const Var& x, const Var& h_in, const LstmVars& before) const {
+  const int hidden = before.c.dim(1);
+  const Var a = normed(linear(x, weight_ih), norm_ih) + normed(linear(h_in, weight_hh), norm_hh) +
+                bias;  // [batch, 4*hidden]
+  const auto sums = [&](int k) { return slice(a, 1, k * hidden, (k + 1) * hidden); };
+  const auto peephole = [&](int k, const Var& sum, const Var& seen) {
+    return has(peepholes) ? sum + row(peepholes, k) * seen : sum;
+  };
+  const Var i = unary(gate, peephole(0, sums(0), before.c)), f = unary(gate, peephole(1, sums(1), before.c));
+  const Var g = unary(cell, sums(2));
+  const Var c = f * before.c + i * g;
+  const Var o = unary(gate, peephole(2, sums(3), c));
+  const Var h = o * unary(cell, normed(c, norm_c, norm_c_bias));
+  return {has(weight_hr) ? linear(h, weight_hr) : h, c};
+}
+
+LstmLayerOutput lstm_layer_composed(const Var& x, const Var& h0, const Var& c0, const Lstm::Layer& layer,
+                                    const RecurrentMasks& masks) {
+  const auto [y, last] = over_steps(layer, x, {h0, c0}, masks);
+  return {y, last.h, last.c};
+}
+
+}  // namespace unroll::inline UNROLL_REAL

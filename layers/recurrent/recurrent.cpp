@@ -1,0 +1,155 @@
+#include "layers/recurrent/recurrent.h"
+
+#include <climits>
+#include <cmath>
+
+#include "framework/kernels/kernels.h"
+#include "framework/profile.h"
+
+namespace unroll::inline UNROLL_REAL {
+
+static Tensor copy_of(const Tensor& x) { return x.defined() ? x.clone() : Tensor(); }
+static std::string shape_of_c(const Tensor& c) {
+  return c.defined() ? fmt::format(" and c {}", c.shape()) : "";
+}
+static void assign(RecurrentState& state, const Tensor& h, const Tensor& c) {
+  if (!state.h.defined()) {
+    state.h = copy_of(h), state.c = copy_of(c);
+  } else {
+    require(state.c.defined() == c.defined(), "a state {} c cannot take one {}",
+            state.c.defined() ? "with" : "without", c.defined() ? "with it" : "without");
+    if (state.h.shape() != h.shape() || (c.defined() && state.c.shape() != c.shape()))
+      throw Error(fmt::format("a state of h {}{} cannot take one of h {}{}", state.h.shape(),
+                              shape_of_c(state.c), h.shape(), shape_of_c(c)));
+    state.h.copy_from(h);
+    if (c.defined()) state.c.copy_from(c);
+  }
+}
+RecurrentState::RecurrentState(const RecurrentState& other) : h(copy_of(other.h)), c(copy_of(other.c)) {}
+RecurrentState& RecurrentState::operator=(const RecurrentState& other) {
+  if (this != &other) assign(*this, other.h, other.c);
+  return *this;
+}
+RecurrentState& RecurrentState::operator=(const RecurrentVars& next) {
+  assign(*this, next.h.value(), next.c.value());
+  return *this;
+}
+void RecurrentState::reset() {
+  if (h.defined()) h.fill(0);
+  if (c.defined()) c.fill(0);
+}
+RecurrentState::operator RecurrentVars() const {
+  require(h.defined(), "a state of no size yet: a layer's zero_state(batch) is the first");
+  return {Var(h.clone()), c.defined() ? Var(c.clone()) : Var()};
+}
+
+Parameter& LayerScope::add(const std::string& name, const Shape& shape) const {
+  const float bound = 1 / std::sqrt(static_cast<float>(hidden));
+  return add(name, shape, Init::uniform(-bound, bound));
+}
+Parameter& LayerScope::add(const std::string& name, const Shape& shape, const Init& init) const {
+  Parameter& p = scope.add(name + suffix, shape, init);
+  p.decay = shape.rank() > 1;
+  weights->push_back(p.var());
+  return p;
+}
+
+Var carried(const Tensor& u, int t, const Var& computed, const Var& before) {
+  if (!u.defined()) return computed;
+  const Var share = u[t];
+  return share * computed + (-share + 1) * before;
+}
+
+RecurrentStack::RecurrentStack(const Scope& scope, const StackConfig& c)
+    : config_(c),
+      scope_(scope),
+      places_{scope / "dropout", scope / "recurrent_dropout", scope / "weight_drop", scope / "zoneout_h",
+              scope / "zoneout_c"} {
+  require(c.input > 0 && c.hidden > 0 && c.layers > 0,
+          "{}: input {}, hidden {} and layers {} must be positive", c.name, c.input, c.hidden, c.layers);
+  require(c.hidden <= INT_MAX / 4, "{}: hidden {} is too large for the rows of four gates", c.name, c.hidden);
+  const auto require_rate = [&](const char* option, float rate) {
+    require(rate >= 0 && rate < 1, "{}: {} {} is not in [0, 1)", c.name, option, rate);
+  };
+  require_rate("dropout", c.dropout);
+  require_rate("recurrent_dropout", c.recurrent_dropout);
+  require_rate("weight_drop", c.weight_drop);
+  require_rate(c.zoneout, c.zoneout_h);
+  require_rate("zoneout_c", c.zoneout_c);
+  require(c.zoneout_c == 0 || c.cells > 0, "{}: zoneout_c is about c, and this cell has none", c.name);
+  require(!c.locked_dropout || (c.dropout > 0 && c.layers > 1),
+          "{}: locked_dropout is about the dropout between layers, and there is none with dropout {} and "
+          "layers {}",
+          c.name, c.dropout, c.layers);
+  require(c.last == 0 || c.layers > 1,
+          "{}: last_hidden is about the layer after the others, and there are none with layers {}", c.name,
+          c.layers);
+  require(!c.residual || c.layers > 1,
+          "{}: residual is about the layers after the first, and there are none with layers {}", c.name,
+          c.layers);
+}
+
+LayerScope RecurrentStack::scope_of(int layer) const {
+  const int directions = config_.directions;
+  return {.scope = scope_,
+          .suffix = fmt::format("_l{}{}", layer / directions, layer % directions ? "_reverse" : ""),
+          .input = layer < directions ? config_.input : directions * config_.width,
+          .hidden = is_last(layer) ? config_.last : config_.hidden};
+}
+
+void RecurrentStack::require_input(const Var& x) const {
+  require(x.shape().rank() == 3 && x.dim(2) == config_.input, "{}: x {} must be [steps, batch, {}]",
+          config_.name, x.shape(), config_.input);
+  require(x.dim(0) > 0, "{}: x {} has no steps", config_.name, x.shape());
+}
+
+Tensor real_steps(const Lengths& lengths, int steps, int batch) {
+  if (!lengths.steps.defined()) return {};
+  require(lengths.steps.shape() == Shape{batch}, "lengths {} must be [{}], one for each row of x",
+          lengths.steps.shape(), batch);
+  const Tensor result({steps, batch});
+  const auto is_real = result.on_host(Access::overwrite);
+  for (int b = 0; b < batch; ++b) {
+    const int length = lengths.steps.data()[b];
+    require(length >= 0 && length <= steps, "length {} of row {} is not in 0 … {}, the steps of x", length, b,
+            steps);
+    const int first = lengths.padding == Padding::before ? steps - length : 0;
+    for (int t = 0; t < steps; ++t) is_real[int64_t{t} * batch + b] = t >= first && t < first + length;
+  }
+  return result;
+}
+
+// The share of a step in the state: 0 where a unit keeps its value; undefined if all is new.
+static Tensor new_share(const Shape& shape, float zoneout, const Scope& place, const Tensor& real_steps) {
+  if (zoneout == 0 && !real_steps.defined()) return {};
+  const Profile::Within measured("recurrent: zoneout and lengths");
+  Tensor share;
+  if (zoneout > 0 && dropout_is_on()) {
+    share = dropout_mask(shape, zoneout, place.next_key());
+    kernels().unary(Unary::hard_tanh, share.data(), share.data(),
+                    share.size());  // 0, or 1 of a factor above it
+  } else {
+    share = Tensor::full(shape, 1 - real{zoneout});
+  }
+  if (real_steps.defined())
+    kernels().keep_rows(share.data(), real_steps.data(), share.rows(), share.cols(), share.data(), false);
+  return share;
+}
+
+RecurrentMasks RecurrentStack::masks(int layer, int steps, int batch, const Tensor& real_steps) const {
+  RecurrentMasks result;
+  const int width = width_of(layer);
+  if (dropout_is_on() && config_.recurrent_dropout > 0) {
+    const Profile::Within measured("recurrent: recurrent_dropout");
+    result.h = dropout_mask({batch, width}, config_.recurrent_dropout, places_.recurrent_dropout.next_key());
+  }
+  if (dropout_is_on() && config_.weight_drop > 0)
+    result.weight_hh = {config_.weight_drop, places_.weight_drop.next_key()};
+  result.new_h = new_share({steps, batch, width}, config_.zoneout_h, places_.zoneout_h, real_steps);
+  if (config_.cells)
+    result.new_c =
+        new_share({steps, batch, cells_of(layer)}, config_.zoneout_c, places_.zoneout_c, real_steps);
+  return result;
+}
+
+}  // namespace unroll::inline UNROLL_REAL

@@ -1,0 +1,191 @@
+// The recipes of `ptb`: its keys and their documentation, and the hyperparameters of the bundled ones.
+#include <sstream>
+
+#include "examples/ptb/recipe.cpp"  // the keys, for their documentation
+#include "examples/ptb/recipe_layers.cpp"
+#include "tests/folder.h"
+#include "tests/support.h"
+#include "training/recipe/recipe_reader.h"
+
+using namespace unroll;
+
+TEST_CASE("recipe: sizes and numbers that no model can have are refused before there is one") {
+  // Found by fuzzing: above 0 in the recipe, 0 in the optimizer's floats.
+  CHECK(error_of([] { ptb::load_recipe("demo", {{"optimizer.epsilon=1e-88"}}); }) ==
+        "--set optimizer.epsilon=1e-88: 'optimizer.epsilon' must be at least 1e-30, got 1e-88");
+  CHECK(error_of([] { ptb::load_recipe("demo", {{"model.layers=2000000000"}}); }) ==
+        "--set model.layers=2000000000: 'model.layers' must be in [1, 100], got 2000000000");
+}
+
+TEST_CASE("recipe: docs/recipes.md has the table of ptb's keys") {
+  ptb::Recipe recipe;
+  RecipeReader reader;
+  ptb::declare_keys(reader, recipe);
+  const std::string documentation = read_text(project_root() / "docs/recipes.md"), table = reader.markdown();
+  std::istringstream documented(documentation), declared(table);
+  for (std::string row; std::getline(declared, row);) {
+    INFO("docs/recipes.md lacks this line of the table that the declarations make");
+    CHECK((documentation.find(row + "\n") != std::string::npos ? "" : row) == "");
+  }
+  for (std::string row; std::getline(documented, row);) {
+    INFO("docs/recipes.md describes what is declared otherwise, or not at all");
+    CHECK((!row.starts_with("| `") || table.find(row + "\n") != std::string::npos ? "" : row) == "");
+  }
+}
+
+TEST_CASE("recipe: the bundled recipes of ptb, the classical ones with Zaremba's hyperparameters") {
+  for (const std::string& name : bundled_recipes("ptb"))
+    CHECK(error_of([&] { ptb::load_recipe(name, {}); }) == "");
+
+  struct Row {
+    const char* name;
+    int width, bptt, epochs, after;
+    float init, dropout;
+    double clip, factor;
+  };
+  for (const Row& row : {Row{"ptb-small", 200, 20, 13, 4, 0.1f, 0, 5, 0.5},
+                         Row{"ptb-medium", 650, 35, 39, 6, 0.05f, 0.5f, 5, 0.8},
+                         Row{"ptb-large", 1500, 35, 55, 14, 0.04f, 0.65f, 10, 1 / 1.15}}) {
+    CAPTURE(row.name);
+    const ptb::Recipe r = ptb::load_recipe(row.name, {});
+    CHECK(r.model.embedding == row.width);
+    CHECK(r.model.hidden == row.width);
+    CHECK(r.model.layers == 2);
+    CHECK(r.model.dropout == row.dropout);
+    CHECK(r.model.init == row.init);
+    CHECK(r.model.forget_bias == 0);
+    CHECK_FALSE(r.model.tied);
+    CHECK(r.data.corpus == ptb::CorpusKind::ptb);
+    CHECK(r.data.batch == 20);
+    CHECK(r.data.bptt == row.bptt);
+    CHECK(r.data.eval_batch == 1);
+    CHECK(r.training.epochs == row.epochs);
+    CHECK(r.training.clip == row.clip);
+    CHECK(r.training.reduction == ptb::Reduction::sum_over_steps);
+    CHECK(r.training.accumulate == 1);
+    CHECK(r.optimizer.kind == ptb::OptimizerKind::sgd);
+    CHECK(r.optimizer.learning_rate == 1);
+    CHECK(r.optimizer.momentum == 0);
+    CHECK(r.optimizer.weight_decay == 0);
+    CHECK(r.schedule.kind == ptb::ScheduleKind::step);
+    CHECK(r.schedule.after == row.after);
+    CHECK(r.schedule.factor == row.factor);
+  }
+}
+
+TEST_CASE("recipe: the tied recipes have the hyperparameters of PyTorch's word_language_model") {
+  for (const auto& [name, width, dropout] :
+       {std::tuple{"ptb-medium-tied", 650, 0.5f}, std::tuple{"ptb-large-tied", 1500, 0.65f}}) {
+    CAPTURE(name);
+    const ptb::Recipe r = ptb::load_recipe(name, {});
+    CHECK(r.model.embedding == width);
+    CHECK(r.model.hidden == width);
+    CHECK(r.model.layers == 2);
+    CHECK(r.model.dropout == dropout);
+    CHECK(r.model.tied);
+    CHECK(r.model.init == 0.1f);
+    CHECK(r.model.init_scheme == ptb::InitScheme::pytorch);
+    CHECK(r.data.batch == 20);
+    CHECK(r.data.bptt == 35);
+    CHECK(r.data.eval_batch == 10);
+    CHECK(r.training.epochs == 40);
+    CHECK(r.training.clip == 0.25);
+    CHECK(r.training.reduction == ptb::Reduction::mean);
+    CHECK(r.training.keep == ptb::Keep::best);
+    CHECK(r.optimizer.kind == ptb::OptimizerKind::sgd);
+    CHECK(r.optimizer.learning_rate == 20);
+    CHECK(r.schedule.kind == ptb::ScheduleKind::plateau);
+    CHECK(r.schedule.factor == 0.25);
+  }
+}
+
+TEST_CASE("recipe: awd-lstm has what its authors' command says") {
+  const ptb::Recipe r = ptb::load_recipe("awd-lstm", {});
+  CHECK(r.model.embedding == 400);
+  CHECK(r.model.hidden == 1150);
+  CHECK(r.model.last_hidden == 400);
+  CHECK(r.model.layers == 3);
+  CHECK(r.model.tied);
+  CHECK(r.model.locked_dropout);
+  const auto [input, hidden, output] = ptb::dropout_rates(r);
+  CHECK(input == 0.4f);
+  CHECK(hidden == 0.25f);
+  CHECK(output == 0.4f);
+  CHECK(r.model.embedding_dropout == 0.1f);
+  CHECK(r.model.weight_drop == 0.5f);
+  CHECK(r.model.init == 0.1f);
+  CHECK(r.model.init_scheme == ptb::InitScheme::pytorch);
+  CHECK(r.data.batch == 20);
+  CHECK(r.data.bptt == 70);
+  CHECK(r.data.variable_bptt);
+  CHECK(r.training.epochs == 500);
+  CHECK(r.training.clip == 0.25);
+  CHECK(r.training.reduction == ptb::Reduction::mean);
+  CHECK(r.training.activation_regularization == 2);
+  CHECK(r.training.temporal_activation_regularization == 1);
+  CHECK(r.training.seed == 141);
+  CHECK(r.optimizer.kind == ptb::OptimizerKind::asgd);
+  CHECK(r.optimizer.learning_rate == 30);
+  CHECK(r.optimizer.weight_decay == 1.2e-6);
+  CHECK(r.optimizer.average_from == 0);
+  CHECK(r.optimizer.non_monotone == 5);
+  CHECK(r.schedule.kind == ptb::ScheduleKind::constant);
+}
+
+TEST_CASE("recipe: the rates of dropout are one, but for those that have their own") {
+  const auto rates = [](const std::vector<ptb::Override>& overrides) {
+    const auto [input, hidden, output] = ptb::dropout_rates(ptb::load_recipe("ptb-medium", overrides));
+    return std::vector{input, hidden, output};
+  };
+  CHECK(rates({}) == std::vector{0.5f, 0.5f, 0.5f});
+  CHECK(rates({{"model.hidden_dropout=0.25"}}) == std::vector{0.5f, 0.25f, 0.5f});
+  CHECK(rates({{"model.input_dropout=0"}, {"model.output_dropout=0.1"}}) == std::vector{0.f, 0.5f, 0.1f});
+}
+
+// Which keys may change the numbers of a resumed run is decided for each key: a new one that is not in this list has to say
+// what it means (RecipeReader::on_resume), or be added here.
+TEST_CASE("every key says what another value means for a run that is resumed") {
+  ptb::Recipe recipe;
+  RecipeReader reader;
+  declare_keys(reader, recipe);
+  std::vector<std::string> go_on;
+  for (const RecipeKey& key : reader.keys())
+    if (key.on_resume == OnResume::goes_on) go_on.push_back(key.path());
+  CHECK(go_on == std::vector<std::string>{"model.dropout",
+                                          "model.input_dropout",
+                                          "model.hidden_dropout",
+                                          "model.output_dropout",
+                                          "model.locked_dropout",
+                                          "model.embedding_dropout",
+                                          "model.recurrent_dropout",
+                                          "model.weight_drop",
+                                          "model.algorithm",
+                                          "data.corpus",
+                                          "data.bptt",
+                                          "data.variable_bptt",
+                                          "data.limit",
+                                          "data.train_tokens",
+                                          "data.valid_tokens",
+                                          "data.test_tokens",
+                                          "data.seed",
+                                          "training.accumulate",
+                                          "training.clip",
+                                          "training.seed",
+                                          "training.deterministic",
+                                          "training.reduction",
+                                          "training.activation_regularization",
+                                          "training.temporal_activation_regularization",
+                                          "optimizer.learning_rate",
+                                          "optimizer.momentum",
+                                          "optimizer.nesterov",
+                                          "optimizer.beta1",
+                                          "optimizer.beta2",
+                                          "optimizer.epsilon",
+                                          "optimizer.weight_decay",
+                                          "optimizer.non_monotone",
+                                          "schedule.kind",
+                                          "schedule.after",
+                                          "schedule.factor",
+                                          "schedule.warmup",
+                                          "schedule.minimum"});
+}

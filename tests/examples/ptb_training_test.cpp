@@ -1,0 +1,158 @@
+// The figures of a training, beside those of a loop that is spelled out: which tokens are predicted from which, what state a
+// window begins with, what is minimized, what is scored.
+#include "unroll.h"
+#include "tests/examples/ptb.h"
+#include "tests/support.h"
+
+using namespace unroll;
+
+namespace {
+
+constexpr int width = 6, hidden = 7, batch = 3, bptt = 5, epochs = 6;
+constexpr float most_norm = 0.5f;
+
+// Words drawn from those that may follow the last one, in lines. The number of a word is its place in `words`.
+const std::vector<std::string> words = {"the", "cat", "<eos>", "sat", "dog", "on", "a", "mat"};
+std::vector<int32_t> draw(int count, uint64_t seed) {
+  RandomStream random(seed, "text");
+  std::vector<int32_t> ids = {0, 1, 2, 3, 4, 5, 6, 7, 2};  // every word, in the order of the numbers
+  while (static_cast<int>(ids.size()) + 1 < count)
+    ids.push_back(static_cast<int32_t>((ids.back() * 3 + random.below(3)) % 8));
+  ids.push_back(2);
+  return ids;
+}
+std::string text_of(const std::vector<int32_t>& ids) {
+  std::string text;
+  for (const int32_t id : ids) text += id == 2 ? "\n" : words[static_cast<size_t>(id)] + " ";
+  return text;
+}
+
+struct Variant {
+  std::string recipe;           // keys of [training] and [data], and what they mean for the loop:
+  bool sum_over_steps = false;  // the steps' mean losses are added up
+  bool regularized =
+      false;  // half of what leaves the layers is dropped; 2 mean(dropped²) + 1 mean(change²) is added
+  bool variable = false;     // windows of lengths that are drawn, each with its share of the learning rate
+  bool keeps_state = false;  // a mistake: an epoch begins with the state that the last one ended with
+};
+
+struct Model {
+  Model() { params.initialize(Init::uniform(-1, 1)); }
+  ParameterSet params{5};
+  Embedding embed{params / "embedding", {.vocab = 8, .dim = width}};
+  Lstm lstm{params / "lstm", {.input = width, .hidden = hidden, .layers = 2}};
+  Dropout output_dropout{params / "output_dropout", {.rate = 0.5f}};
+  Dense decoder{params / "decoder", {.in = hidden, .out = 8}};
+};
+
+struct Epoch {
+  double loss, valid;  // mean nats of a token in training, perplexity of the valid split
+};
+
+// All tokens, the first predicted from <eos>, the state carried through.
+double perplexity(const Model& model, const std::vector<int32_t>& text) {
+  const NoTape guard;
+  LstmState state = model.lstm.zero_state(1);
+  double nats = 0;
+  int32_t before = 2;
+  for (const int32_t next : text) {
+    const auto out = model.lstm(model.embed(ids({1, 1}, {before})), state);
+    nats += static_cast<double>(softmax_cross_entropy(model.decoder, out.y, ids({1, 1}, {next})).item());
+    state = out.state;
+    before = next;
+  }
+  return std::exp(nats / static_cast<double>(text.size()));
+}
+
+// Stream i of L = (tokens - 1) / batch tokens begins at token i L; the state is empty as an epoch begins.
+std::vector<Epoch> train(const std::vector<int32_t>& text, const std::vector<int32_t>& valid,
+                         const Variant& variant) {
+  Model model;
+  Sgd optimizer(model.params, {.learning_rate = 0.5});
+  const int length = (static_cast<int>(text.size()) - 1) / batch;
+  LstmState state = model.lstm.zero_state(batch);
+  std::vector<Epoch> result;
+  for (int epoch = 0; epoch < epochs; ++epoch) {
+    if (!variant.keeps_state) state = model.lstm.zero_state(batch);
+    double nats = 0;
+    int64_t window = 0;
+    for (int begin = 0, steps = 0; begin < length; begin += steps) {
+      steps = variant.variable ? variable_steps(bptt, 5, epoch + 1, window++) : bptt;
+      steps = std::min(steps, length - begin);
+      std::vector<int32_t> input, target;
+      for (int t = 0; t < steps; ++t)
+        for (int i = 0; i < batch; ++i) {
+          input.push_back(text[static_cast<size_t>(i * length + begin + t)]);
+          target.push_back(text[static_cast<size_t>(i * length + begin + t + 1)]);
+        }
+      Tape tape;
+      const auto out = model.lstm(model.embed(ids({steps, batch}, input)), state);
+      const Var dropped = variant.regularized ? model.output_dropout(out.y) : out.y;
+      const Var loss = softmax_cross_entropy(model.decoder, dropped, ids({steps, batch}, target));
+      nats += static_cast<double>(loss.item()) * steps * batch;
+      Var objective = loss;
+      if (variant.regularized) {
+        const Var change = slice(out.y, 0, 1, steps) - slice(out.y, 0, 0, steps - 1);
+        objective = loss + mean(dropped * dropped) * 2 + mean(change * change);
+      }
+      tape.backward(objective * static_cast<real>(variant.sum_over_steps ? steps : 1));
+      optimizer.step({.max_norm = most_norm, .rate_factor = variant.variable ? steps / double{bptt} : 1});
+      state = out.state;
+    }
+    result.push_back({nats / (length * batch), perplexity(model, valid)});
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("the figures of a training are those of a loop that is spelled out") {
+  // 39 predictions in 3 streams of 13: windows of 5, 5 and 3 steps. A split that is scored takes more than the 1000 steps that
+  // one window of scoring has.
+  const std::vector<int32_t> text = draw(40, 1), valid = draw(1500, 2);
+  const Folder folder;
+  folder.write("text/train.txt", text_of(text));
+  for (const char* split : {"valid", "test"}) folder.write(fmt::format("text/{}.txt", split), text_of(valid));
+  for (const Variant& variant :
+       {Variant{.recipe = "training.reduction=mean"},
+        {.recipe = "training.reduction=sum-over-steps", .sum_over_steps = true},
+        {.recipe = "training.reduction=mean data.variable_bptt=true", .variable = true},
+        {.recipe = "training.reduction=mean model.output_dropout=0.5 training.activation_regularization=2 "
+                   "training.temporal_activation_regularization=1",
+        .regularized = true}}) {
+    CAPTURE(variant.recipe);
+    folder.write(
+        "plain.toml",
+        fmt::format(
+            "[model]\nembedding = {}\nhidden = {}\nlayers = 2\ninit = 1.0\n[data]\ncorpus = \"text\"\n"
+            "batch = {}\nbptt = {}\n[training]\nepochs = {}\nclip = {}\nseed = 5\n"
+            "[optimizer]\nkind = \"sgd\"\nlearning_rate = 0.5\n",
+            width, hidden, batch, bptt, epochs, most_norm));
+    Words command = {"train", "plain.toml", "--data", "text", "--threads", "1", "--out", variant.recipe};
+    std::istringstream keys(variant.recipe);
+    for (std::string key; keys >> key;) command = command + Words{"--set", key};
+    const auto json = ptb_json(command, folder.path());
+
+    // What differs is rounding, of 2^-24 a number: some 10 operations deep, in 18 steps one after the other, is 1e-5 at most. A
+    // state that an epoch does not begin anew makes 100 times as much.
+    constexpr double tolerance = 1e-5;
+    const std::vector<Epoch> by_hand = train(text, valid, variant);
+    std::vector<Epoch> found;
+    for (const std::string& line : lines_of(read_text(folder / variant.recipe / "log.jsonl")))
+      if (const auto record = nlohmann::json::parse(line); record["kind"] == "epoch")
+        found.push_back({record["loss"], record["valid_perplexity"]});
+    REQUIRE(found.size() == epochs);
+    for (size_t k = 0; k < epochs; ++k) {
+      CAPTURE(k);
+      CHECK(std::abs(found[k].loss - by_hand[k].loss) < tolerance * by_hand[k].loss);
+      CHECK(std::abs(found[k].valid - by_hand[k].valid) < tolerance * by_hand[k].valid);
+    }
+    CHECK(json["test_perplexity"].get<double>() == doctest::Approx(found.back().valid).epsilon(1e-12));
+
+    Variant mistaken = variant;
+    mistaken.keeps_state = true;
+    const std::vector<Epoch> carried_on = train(text, valid, mistaken);
+    CHECK(carried_on[0].loss == by_hand[0].loss);
+    CHECK(std::abs(carried_on[1].loss - by_hand[1].loss) > 20 * tolerance * by_hand[1].loss);
+  }
+}

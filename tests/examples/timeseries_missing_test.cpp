@@ -1,0 +1,301 @@
+// Values that were missing and filled in: they are read, and nothing is trained towards them or scored on them. Every figure
+// by hand, in plain loops.
+#include <cmath>
+
+#include "tests/examples/timeseries.h"
+#include "training/files/safetensors.h"
+
+using namespace unroll;
+
+namespace {
+
+// A series with holes, as the file has it, and filled in as the program does.
+struct Holed {
+  std::vector<double> value;   // the observed ones, and the filled ones between
+  std::vector<bool> observed;  // by row
+  std::string csv = "value\n";
+
+  // `missing(i)` says where there is none; never in the first row.
+  template <class Missing>
+  Holed(int rows, uint64_t seed, Missing missing) {
+    RandomStream random(seed, "holes");
+    for (int i = 0; i < rows; ++i) {
+      const double drawn = std::stod(fmt::format("{:.4f}", 10 * random.uniform()));
+      observed.push_back(i == 0 || !missing(random.uniform(), i));
+      value.push_back(observed.back() ? drawn : value.back());
+      csv += observed.back() ? fmt::format("{:.4f}\n", drawn) : "NA\n";
+    }
+  }
+  bool is_observed(int row) const { return observed[static_cast<size_t>(row)]; }
+  double at(int row) const { return value[static_cast<size_t>(row)]; }
+
+  // Mean and deviation of what is observed in rows [0, end).
+  std::pair<double, double> moments(int end) const {
+    double sum = 0, count = 0, squares = 0;
+    for (int i = 0; i < end; ++i)
+      if (is_observed(i)) sum += at(i), ++count;
+    for (int i = 0; i < end; ++i)
+      if (is_observed(i)) squares += std::pow(at(i) - sum / count, 2);
+    return {sum / count, std::sqrt(squares / count)};
+  }
+};
+
+struct Scored {
+  double squares = 0, absolutes = 0, values = 0;
+  int windows = 0, left_out = 0;
+};
+// Windows that predict two rows each, in rows [begin, end): f(origin, step).
+template <class Forecast>
+Scored score(const Holed& series, int begin, int end, Forecast f) {
+  Scored scored;
+  for (int origin = begin; origin + 2 <= end; ++origin) {
+    scored.windows += series.is_observed(origin) || series.is_observed(origin + 1);
+    for (int step = 0; step < 2; ++step) {
+      if (!series.is_observed(origin + step)) {
+        ++scored.left_out;
+        continue;
+      }
+      const double error = f(origin, step) - series.at(origin + step);
+      scored.squares += error * error, scored.absolutes += std::abs(error), ++scored.values;
+    }
+  }
+  return scored;
+}
+
+const std::string linear_recipe = R"([model]
+architecture = "linear"
+normalization = "last"
+
+[data]
+window = 3
+horizon = 2
+period = 4
+autoregression = 1
+batch = 1000
+missing = "previous"
+
+[training]
+epochs = 1
+keep = "last"
+clip = 0.0
+
+[optimizer]
+kind = "sgd"
+learning_rate = 0.1
+)";
+
+}  // namespace
+
+TEST_CASE("baselines, scales and MASE's unit see observed values alone") {
+  constexpr int rows = 400, train_end = 280, valid_end = 320;
+  const Holed series(rows, 21, [](double chance, int) { return chance < 0.4; });
+  const Folder folder;
+  folder.write("linear.toml", linear_recipe);
+  folder.write("holes.csv", series.csv);
+  const auto json =
+      timeseries_json({"baselines", "linear.toml", "--csv", "holes.csv"}, folder.path())["test"];
+
+  const auto [mean, deviation] = series.moments(train_end);
+  double unit = 0, pairs = 0;
+  for (int i = 4; i < train_end; ++i)
+    if (series.is_observed(i) && series.is_observed(i - 4))
+      unit += std::abs(series.at(i) - series.at(i - 4)), ++pairs;
+  unit /= pairs;
+  // y[t] = a + b y[t-1] of the rows t that are observed, whatever is known of the row before.
+  double count = 0, x_mean = 0, y_mean = 0, products = 0, squares = 0;
+  const auto each = [&](auto use) {
+    for (int t = 1; t < train_end; ++t)
+      if (series.is_observed(t)) use(series.at(t - 1), series.at(t));
+  };
+  each([&](double x, double y) { x_mean += x, y_mean += y, ++count; });
+  x_mean /= count, y_mean /= count;
+  each([&](double x, double y) {
+    products += (x - x_mean) * (y - y_mean), squares += (x - x_mean) * (x - x_mean);
+  });
+  const double b = products / squares, a = y_mean - b * x_mean;
+
+  const auto check = [&](const std::string& name, auto forecast) {
+    CAPTURE(name);
+    const Scored found = score(series, valid_end, rows, forecast);
+    const auto is = [&](const char* key, double value) {
+      CAPTURE(key);
+      CHECK(json[name][key].get<double>() == doctest::Approx(value).epsilon(1e-9));
+    };
+    is("rmse", std::sqrt(found.squares / found.values));
+    is("scaled_mse", found.squares / found.values / (deviation * deviation));
+    is("mae", found.absolutes / found.values);
+    is("mase", found.absolutes / found.values / unit);
+    CHECK(json[name]["windows"] == found.windows);
+    CHECK(found.windows < 79);
+    CHECK(json[name]["targets_left_out"] == found.left_out);
+  };
+  check("last value", [&](int origin, int) { return series.at(origin - 1); });
+  check("seasonal naive (4)", [&](int origin, int step) { return series.at(origin + step - 4); });
+  check("mean of training", [&, m = mean](int, int) { return m; });
+  check("autoregression (1)", [&](int origin, int step) {
+    const double first = a + b * series.at(origin - 1);
+    return step == 0 ? first : a + b * first;
+  });
+
+  // How many were left out is said.
+  const std::string said = timeseries_out({"baselines", "linear.toml", "--csv", "holes.csv"}, folder.path());
+  const int of_test = score(series, valid_end, rows, [](int, int) { return 0.0; }).left_out;
+  for (const std::string& part : {fmt::format(" of valid, {} of test\n", of_test),
+                                  fmt::format("{} values that were filled in", of_test)})
+    CHECK_MESSAGE(said.find(part) != std::string::npos, said);
+}
+
+TEST_CASE("white noise of which most is missing scores what noise scores") {
+  // Of noise with variance v, the last value is off by 2 v in the mean square, the mean by v: the mean is the better one.
+  // Where filled values were scored, the last value would be right wherever one was missing, and win.
+  constexpr int rows = 2000, valid_end = 1600;
+  const Holed series(rows, 22, [](double chance, int i) { return i >= valid_end && chance < 0.6; });
+  const Folder folder;
+  folder.write("linear.toml", linear_recipe);
+  folder.write("noise.csv", series.csv);
+  const auto json = timeseries_json(
+      {"baselines", "linear.toml", "--csv", "noise.csv", "--set", "data.horizon=1"}, folder.path())["test"];
+  double squares = 0;
+  int count = 0;
+  for (int i = valid_end; i < rows; ++i)
+    if (series.is_observed(i)) squares += std::pow(series.at(i) - series.at(i - 1), 2), ++count;
+  CHECK(json["last value"]["windows"] == count);
+  CHECK(json["last value"]["rmse"].get<double>() ==
+        doctest::Approx(std::sqrt(squares / count)).epsilon(1e-9));
+  CHECK(json["last value"]["targets_left_out"] == 400 - count);
+  CHECK(json["mean of training"]["rmse"].get<double>() < json["last value"]["rmse"].get<double>());
+}
+
+TEST_CASE("a step of training is the step of the observed targets alone") {
+  constexpr int rows = 100, train_end = 70, valid_end = 80;
+  const Holed series(rows, 23, [](double chance, int) { return chance < 0.3; });
+  const Folder folder;
+  folder.write("linear.toml", linear_recipe);
+  folder.write("holes.csv", series.csv);
+  const auto train = [&](const std::string& rate, const std::string& out) {
+    return timeseries_json(Words{"train", "linear.toml", "--csv", "holes.csv", "--out", out} +
+                               set({"optimizer.learning_rate=" + rate, "data.eval_batch=4"}),
+                           folder.path());
+  };
+  const auto still = train("1e-30", "still");  // the weights that training begins with
+  train("0.1", "step");
+  const auto load = [&](const char* run, const char* name) {
+    return SafetensorsFile(folder / run / "last.safetensors").load(name).to_host();
+  };
+  const auto w = load("still", "linear.weight"), bias = load("still", "linear.bias");
+  const auto [mean, deviation] = series.moments(train_end);
+  const auto scaled = [&, m = mean, d = deviation](int row) { return (series.at(row) - m) / d; };
+  const auto input = [&](int origin, int k) { return scaled(origin - 3 + k) - scaled(origin - 1); };
+  const auto forecast = [&](int origin, int step) {
+    double sum = static_cast<double>(bias[static_cast<size_t>(step)]) + scaled(origin - 1);
+    for (int k = 0; k < 3; ++k)
+      sum += static_cast<double>(w[static_cast<size_t>(3 * step + k)]) * input(origin, k);
+    return sum;
+  };
+  // The mean of (f - y)² over the observed targets of all windows, and its gradient.
+  const auto each = [&](int begin, int end, auto use) {
+    for (int origin = begin; origin + 2 <= end; ++origin)
+      for (int step = 0; step < 2; ++step)
+        if (series.is_observed(origin + step))
+          use(origin, step, forecast(origin, step) - scaled(origin + step));
+  };
+  double count = 0, loss = 0, valid_count = 0, valid_loss = 0;
+  each(3, train_end, [&](int, int, double error) { loss += error * error, ++count; });
+  each(train_end, valid_end, [&](int, int, double error) { valid_loss += error * error, ++valid_count; });
+  std::vector<double> of_w(6), of_bias(2);
+  each(3, train_end, [&](int origin, int step, double error) {
+    of_bias[static_cast<size_t>(step)] += 2 * error / count;
+    for (int k = 0; k < 3; ++k)
+      of_w[static_cast<size_t>(3 * step + k)] += 2 * error * input(origin, k) / count;
+  });
+  CHECK(still["values"] == count);
+  CHECK(still["train_loss"].get<double>() == doctest::Approx(loss / count).epsilon(1e-5));  // of float32
+  CHECK(still["valid_loss"].get<double>() == doctest::Approx(valid_loss / valid_count).epsilon(1e-5));
+  const auto after = load("step", "linear.weight"), bias_after = load("step", "linear.bias");
+  // Values of about 1 in float32: 1e-7 each, some hundred of them in a gradient that counts a tenth.
+  for (size_t i = 0; i < 6; ++i)
+    CHECK(std::abs(static_cast<double>(after[i]) - (static_cast<double>(w[i]) - 0.1 * of_w[i])) < 1e-6);
+  for (size_t i = 0; i < 2; ++i)
+    CHECK(std::abs(static_cast<double>(bias_after[i]) - (static_cast<double>(bias[i]) - 0.1 * of_bias[i])) <
+          1e-6);
+}
+
+TEST_CASE("quantiles, several channels, backtests, pictures and intervals leave filled values out, too") {
+  constexpr int rows = 400, valid_end = 320;
+  const Holed series(rows, 24, [](double chance, int) { return chance < 0.4; });
+  const Folder folder;
+  folder.write("linear.toml", linear_recipe);
+  folder.write("holes.csv", series.csv);
+  const int of_test = score(series, valid_end, rows, [](int, int) { return 0.0; }).left_out;
+  const int scored = 79 * 2 - of_test;
+  // Intervals: so many values of the test are looked at as are observed.
+  const std::string trained =
+      timeseries_out({"train", "linear.toml", "--csv", "holes.csv", "--out", "run"}, folder.path());
+  const std::string counted = fmt::format("of the test's {} values", scored);
+  CHECK_MESSAGE(trained.find(counted) != std::string::npos, trained);
+  const ProgramRun forecast =
+      started({"forecast", "run/last.safetensors", "--csv", "holes.csv"}, folder.path());
+  CHECK_MESSAGE(forecast.err.find(counted) != std::string::npos, forecast.err);
+  const std::string quantiles = timeseries_out(
+      Words{"train", "linear.toml", "--csv", "holes.csv"} + set({"training.loss=quantile"}), folder.path());
+  CHECK_MESSAGE(quantiles.find(counted) != std::string::npos, quantiles);
+
+  // The picture's truth has a gap for each: the last window that is one, and 4 rows before it.
+  const auto charts = nlohmann::json::parse(read_text(folder / "run/report.json"))["charts"];
+  int gaps = 0, of_window = 0;
+  for (const auto& value : charts[0]["series"][0]["y"]) gaps += value.is_null();
+  int origin = rows - 2;
+  while (!series.is_observed(origin) && !series.is_observed(origin + 1)) --origin;
+  for (int row = origin - 4; row < origin + 2; ++row) of_window += !series.is_observed(row);
+  CHECK(charts[0]["series"][0]["y"].size() == 6);
+  CHECK(gaps == of_window);
+
+  // Two channels: the holes of one are no holes of the other.
+  std::string both = "value,other\n";
+  for (int i = 0; i < rows; ++i)
+    both += fmt::format("{},{}\n", series.is_observed(i) ? fmt::format("{:.4f}", series.at(i)) : "", i % 9);
+  folder.write("both.csv", both);
+  const auto two = timeseries_json({"baselines", "linear.toml", "--csv", "both.csv"}, folder.path())["test"];
+  CHECK(two["last value"]["windows"] == 79);
+  CHECK(two["last value"]["targets_left_out"] == of_test);
+
+  // The last of two folds tests the last 40 rows.
+  const auto folds = timeseries_json(
+      {"backtest", "linear.toml", "--csv", "holes.csv", "--folds", "2", "--test-rows", "40"}, folder.path());
+  const Scored naive = score(series, 360, rows, [&](int origin, int) { return series.at(origin - 1); });
+  const auto& last = folds[1]["scores"]["last value"];
+  CHECK(last["rmse"].get<double>() == doctest::Approx(std::sqrt(naive.squares / naive.values)).epsilon(1e-9));
+  CHECK(last["targets_left_out"] == naive.left_out);
+}
+
+TEST_CASE("a part without an observed value is refused, and a whole series says nothing of holes") {
+  const Folder folder;
+  folder.write("linear.toml", linear_recipe);
+  const Holed none(100, 25, [](double, int i) { return i >= 80; });
+  folder.write("none.csv", none.csv);
+  const ProgramRun refused = started({"baselines", "linear.toml", "--csv", "none.csv"}, folder.path());
+  CHECK(refused.code == 2);
+  CHECK(refused.err ==
+        "timeseries: none.csv: the test part has nothing to predict: all its values are missing\n");
+  const Holed whole(100, 26, [](double, int) { return false; });
+  folder.write("whole.csv", whole.csv);
+  const std::string said = timeseries_out({"baselines", "linear.toml", "--csv", "whole.csv"}, folder.path());
+  CHECK(said.find("filled") == std::string::npos);
+  CHECK_MESSAGE(said.find("19 windows, none left out.") != std::string::npos, said);
+}
+
+TEST_CASE("a file that lacks a value of before is another series, though the same number is filled in") {
+  const Folder folder;
+  folder.write("linear.toml", linear_recipe);
+  std::string whole = "value\n";
+  for (int i = 0; i < 100; ++i) whole += fmt::format("{}\n", i / 2 % 7);  // each number twice
+  folder.write("series.csv", whole);
+  const Words csv{"--csv", "series.csv"};
+  REQUIRE(started(Words{"train", "linear.toml", "--out", "run"} + csv, folder.path()).code == 0);
+  const auto resumed = [&] { return started(Words{"resume", "run"} + csv, folder.path()).out; };
+  CHECK(resumed().find("the series is another") == std::string::npos);
+  whole.replace(whole.size() - 2, 1, "NA");  // the last number, which is that of the row before
+  folder.write("series.csv", whole);
+  const std::string said = resumed();
+  CHECK_MESSAGE(said.find("the series is another") != std::string::npos, said);
+}

@@ -1,0 +1,352 @@
+// Kernels that treat every element alike, against plain loops in double.
+#include <bit>
+
+#include "tests/framework/kernel_checks.h"
+
+using namespace unroll;
+
+namespace {
+
+double reference(Unary f, double x) {
+  switch (f) {
+    case Unary::exp:
+      return std::exp(x);
+    case Unary::log:
+      return std::log(x);
+    case Unary::sqrt:
+      return std::sqrt(x);
+    case Unary::sigmoid:
+      return 1 / (1 + std::exp(-x));
+    case Unary::tanh:
+      return std::tanh(x);
+    case Unary::softplus:
+      return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
+    case Unary::relu:
+      return std::max(x, 0.0);
+    case Unary::hard_sigmoid:
+      return std::clamp(x / 6 + 0.5, 0.0, 1.0);
+    case Unary::hard_tanh:
+      return std::clamp(x, -1.0, 1.0);
+    case Unary::softsign:
+      return x / (1 + std::abs(x));
+    case Unary::abs:
+      return std::abs(x);
+  }
+  return 0;
+}
+double reference_slope(Unary f, double x) {
+  switch (f) {
+    case Unary::exp:
+      return std::exp(x);
+    case Unary::log:
+      return 1 / x;
+    case Unary::sqrt:
+      return 0.5 / std::sqrt(x);
+    case Unary::sigmoid:
+      return reference(f, x) * (1 - reference(f, x));
+    case Unary::tanh:
+      return 1 - std::tanh(x) * std::tanh(x);
+    case Unary::softplus:
+      return 1 / (1 + std::exp(-x));
+    case Unary::relu:
+      return x > 0 ? 1 : 0;
+    case Unary::hard_sigmoid:
+      return std::abs(x) < 3 ? 1.0 / 6 : 0;
+    case Unary::hard_tanh:
+      return std::abs(x) < 1 ? 1 : 0;
+    case Unary::softsign:
+      return 1 / ((1 + std::abs(x)) * (1 + std::abs(x)));
+    case Unary::abs:
+      return x > 0 ? 1 : -1;
+  }
+  return 0;
+}
+bool wants_positive(Unary f) { return f == Unary::log || f == Unary::sqrt; }
+
+double reference(Binary f, double a, double b) {
+  switch (f) {
+    case Binary::add:
+      return a + b;
+    case Binary::sub:
+      return a - b;
+    case Binary::mul:
+      return a * b;
+    case Binary::div:
+      return a / b;
+    case Binary::max:
+      return std::max(a, b);
+    case Binary::min:
+      return std::min(a, b);
+  }
+  return 0;
+}
+double reference_slope(Binary f, bool of_b, double a, double b) {
+  switch (f) {
+    case Binary::add:
+      return 1;
+    case Binary::sub:
+      return of_b ? -1 : 1;
+    case Binary::mul:
+      return of_b ? a : b;
+    case Binary::div:
+      return of_b ? -a / (b * b) : 1 / b;
+    case Binary::max:
+      return (of_b ? b > a : a > b) ? 1 : 0;
+    case Binary::min:
+      return (of_b ? b < a : a < b) ? 1 : 0;
+  }
+  return 0;
+}
+const std::vector<Binary> all_binary = {Binary::add, Binary::sub, Binary::mul,
+                                        Binary::div, Binary::max, Binary::min};
+
+}  // namespace
+
+TEST_CASE("functions of one element and their gradients") {
+  Numbers numbers("unary");
+  for (int64_t n : {int64_t{1}, int64_t{31}, int64_t{33}, int64_t{1000}, parallel_size}) {
+    for (size_t number = 0; number < std::size(unary_names); ++number) {
+      const Unary f = static_cast<Unary>(number);
+      const Reals x = wants_positive(f) ? numbers.reals(n, 0.1, 3) : numbers.reals(n, -3, 3);
+      const Reals dy = numbers.reals(n), before = numbers.reals(n);
+      const auto at = [](const Reals& v, int64_t i) {
+        return static_cast<double>(v[static_cast<size_t>(i)]);
+      };
+      each_variant([&](const Kernels& k) {
+        CAPTURE(n);
+        CAPTURE(unary_names[number]);
+        Reals y(x.size()), dx(x.size()), sum(before);
+        k.unary(f, x.data(), y.data(), n);
+        check_close(y, [&](int64_t i) { return reference(f, at(x, i)); });
+        k.unary_gradient(f, x.data(), y.data(), dy.data(), dx.data(), n, false);
+        k.unary_gradient(f, x.data(), y.data(), dy.data(), sum.data(), n, true);
+        const auto slope = [&](int64_t i) { return at(dy, i) * reference_slope(f, at(x, i)); };
+        check_close(dx, slope, 2);
+        check_close(sum, slope, 2, &before);
+      });
+    }
+  }
+}
+
+TEST_CASE("infinities, zeros and NaN pass through the functions as they should") {
+  const real huge = std::numeric_limits<real>::max(), tiny = std::numeric_limits<real>::denorm_min();
+  struct Case {
+    Unary f;
+    real x, y;
+  };
+  const std::vector<Case> cases = {{Unary::exp, -infinity, 0},
+                                   {Unary::exp, infinity, infinity},
+                                   {Unary::exp, huge, infinity},
+                                   {Unary::exp, -huge, 0},
+                                   {Unary::exp, 0, 1},
+                                   {Unary::exp, not_a_number, not_a_number},
+                                   {Unary::tanh, infinity, 1},
+                                   {Unary::tanh, -infinity, -1},
+                                   {Unary::tanh, 50, 1},
+                                   {Unary::tanh, -huge, -1},
+                                   {Unary::tanh, 0, 0},
+                                   {Unary::tanh, not_a_number, not_a_number},
+                                   {Unary::sigmoid, infinity, 1},
+                                   {Unary::sigmoid, -infinity, 0},
+                                   {Unary::sigmoid, huge, 1},
+                                   {Unary::sigmoid, -huge, 0},
+                                   {Unary::sigmoid, 0, real(0.5)},
+                                   {Unary::sigmoid, not_a_number, not_a_number},
+                                   {Unary::log, 0, -infinity},
+                                   {Unary::log, -0.0, -infinity},
+                                   {Unary::log, -1, not_a_number},
+                                   {Unary::log, -tiny, not_a_number},
+                                   {Unary::log, -infinity, not_a_number},
+                                   {Unary::log, infinity, infinity},
+                                   {Unary::log, 1, 0},
+                                   {Unary::log, not_a_number, not_a_number},
+                                   {Unary::log, -not_a_number, not_a_number},
+                                   {Unary::sqrt, -1, not_a_number},
+                                   {Unary::sqrt, infinity, infinity},
+                                   {Unary::sqrt, 0, 0},
+                                   {Unary::relu, not_a_number, not_a_number},
+                                   {Unary::relu, -infinity, 0},
+                                   {Unary::relu, infinity, infinity},
+                                   {Unary::softplus, -infinity, 0},
+                                   {Unary::softplus, infinity, infinity},
+                                   {Unary::softplus, 200, 200},
+                                   {Unary::softplus, not_a_number, not_a_number},
+                                   {Unary::abs, -infinity, infinity},
+                                   {Unary::abs, -0.0, 0},
+                                   {Unary::abs, not_a_number, not_a_number},
+                                   {Unary::exp, -not_a_number, not_a_number},
+                                   {Unary::tanh, -not_a_number, not_a_number},
+                                   {Unary::sigmoid, -not_a_number, not_a_number}};
+  for (const Case& c : cases) {
+    for (int64_t n : {int64_t{1}, int64_t{40}}) {  // the end of a loop, and whole vectors
+      each_variant([&](const Kernels& k) {
+        CAPTURE(static_cast<int>(c.f));
+        CAPTURE(c.x);
+        const Reals x(static_cast<size_t>(n), c.x);
+        Reals y(x.size());
+        k.unary(c.f, x.data(), y.data(), n);
+        for (real v : y) {
+          CHECK(std::isnan(v) == std::isnan(c.y));
+          if (!std::isnan(c.y)) CHECK(v == c.y);
+        }
+      });
+    }
+  }
+}
+
+TEST_CASE(
+    "exp, log, tanh, sigmoid and softplus in float are right to 3 units of the last place over all of their range") {
+  if constexpr (is_float) {
+    // Every 1009th float, both signs; the unit of a denormal result is their distance, except for sigmoid and
+    // softplus, which are zero below the normal numbers.
+    KernelVector<float> x;
+    for (uint64_t bits = 0; bits <= 0xffffffff; bits += 1009) {
+      const float v = std::bit_cast<float>(static_cast<uint32_t>(bits));
+      if (std::isfinite(v)) x.push_back(v);
+    }
+    const int64_t n = static_cast<int64_t>(x.size());
+    KernelVector<float> y(x.size());
+    for (Unary f : {Unary::exp, Unary::log, Unary::tanh, Unary::sigmoid, Unary::softplus}) {
+      each_variant([&](const Kernels& k) {
+        k.unary(f, reinterpret_cast<const real*>(x.data()), reinterpret_cast<real*>(y.data()), n);
+        double worst = 0;
+        float worst_at = 0;
+        for (size_t i = 0; i < x.size(); ++i) {
+          const double want = reference(f, x[i]);
+          if (std::isnan(want) || std::abs(want) > static_cast<double>(std::numeric_limits<float>::max())) {
+            if (static_cast<float>(want) != y[i] && !(std::isnan(want) && std::isnan(y[i])))
+              worst = 1e9, worst_at = x[i];
+            continue;
+          }
+          const bool below = (f == Unary::sigmoid || f == Unary::softplus) && want <= 0x1.00001p-126;
+          const double unit =
+              below ? 0x1p-126 : std::ldexp(1.0, std::max(want == 0 ? -1000 : std::ilogb(want), -126) - 23);
+          const double error = std::abs(static_cast<double>(y[i]) - want) / unit;
+          if (!(error <= worst)) worst = error, worst_at = x[i];
+        }
+        CAPTURE(static_cast<int>(f));
+        CAPTURE(worst_at);
+        CHECK(worst <= 3);
+      });
+    }
+  }
+}
+
+TEST_CASE("functions of two elements repeat either operand") {
+  Numbers numbers("binary");
+  struct Sizes {
+    int64_t na, nb;
+  };
+  for (const auto& [na, nb] : std::vector<Sizes>{{1, 1},
+                                                 {31, 31},
+                                                 {1000, 1000},
+                                                 {1000, 1},
+                                                 {1, 1000},
+                                                 {33, 3},
+                                                 {5, 1000},
+                                                 {990, 330},
+                                                 {300, 9000},
+                                                 {20000, 500},
+                                                 {20000, 256},
+                                                 {20000, 10000},
+                                                 {parallel_size, 1},
+                                                 {3, 150000}}) {
+    const int64_t n = std::max(na, nb);
+    const Reals a = numbers.reals(na), b = numbers.reals(nb, 0.5, 2), dy = numbers.reals(n),
+                before = numbers.reals(n);
+    for (Binary f : all_binary) {
+      each_variant([&, na = na, nb = nb](const Kernels& k) {
+        CAPTURE(na);
+        CAPTURE(nb);
+        CAPTURE(static_cast<int>(f));
+        const auto of_a = [&](int64_t i) { return static_cast<double>(a[static_cast<size_t>(i % na)]); };
+        const auto of_b = [&](int64_t i) { return static_cast<double>(b[static_cast<size_t>(i % nb)]); };
+        Reals y(dy.size());
+        k.binary(f, a.data(), na, b.data(), nb, y.data(), n);
+        check_close(y, [&](int64_t i) { return reference(f, of_a(i), of_b(i)); });
+        for (bool second : {false, true}) {
+          Reals d(dy.size()), sum(before);
+          k.binary_gradient(f, second, a.data(), na, b.data(), nb, dy.data(), d.data(), n, false);
+          k.binary_gradient(f, second, a.data(), na, b.data(), nb, dy.data(), sum.data(), n, true);
+          const auto slope = [&](int64_t i) {
+            return static_cast<double>(dy[static_cast<size_t>(i)]) *
+                   reference_slope(f, second, of_a(i), of_b(i));
+          };
+          check_close(d, slope, 2);
+          check_close(sum, slope, 2, &before);
+        }
+      });
+    }
+  }
+}
+
+TEST_CASE("transposes of the middle of four dimensions") {
+  Numbers numbers("transposes");
+  for (const auto& [outer, rows, cols, inner] : {std::array<int64_t, 4>{1, 1, 1, 1},
+                                                 {3, 2, 5, 1},
+                                                 {2, 40, 33, 1},
+                                                 {5, 3, 4, 7},
+                                                 {1, 35, 20, 64},
+                                                 {2, 0, 3, 4}}) {
+    const int64_t n = outer * rows * cols * inner;
+    const Reals x = numbers.reals(n), before = numbers.reals(n);
+    each_variant([&, outer = outer, rows = rows, cols = cols, inner = inner](const Kernels& k) {
+      CAPTURE(n);
+      Reals y(x.size()), sum(before);
+      k.transpose(x.data(), outer, rows, cols, inner, y.data(), false);
+      k.transpose(x.data(), outer, rows, cols, inner, sum.data(), true);
+      const auto turned = [&](int64_t at) {
+        const int64_t i = at % inner, r = at / inner % rows, c = at / inner / rows % cols,
+                      o = at / inner / rows / cols;
+        return static_cast<double>(x[static_cast<size_t>(((o * rows + r) * cols + c) * inner + i)]);
+      };
+      check_close(y, turned, 0);
+      check_close(sum, turned, 2, &before);
+    });
+  }
+}
+
+TEST_CASE("affine, copies of blocks and transposes") {
+  Numbers numbers("copies");
+  for (const auto& [rows, cols] : matrices) {
+    const int64_t n = rows * cols;
+    const Reals x = numbers.reals(n), before = numbers.reals(n);
+    each_variant([&, rows = rows, cols = cols](const Kernels& k) {
+      CAPTURE(rows);
+      CAPTURE(cols);
+      Reals y(x.size()), sum(before);
+      k.affine(x.data(), 3, -1, y.data(), n, false);
+      k.affine(x.data(), 3, -1, sum.data(), n, true);
+      const auto line = [&](int64_t i) { return 3 * static_cast<double>(x[static_cast<size_t>(i)]) - 1; };
+      check_close(y, line);
+      check_close(sum, line, 7, &before);
+
+      sum = before;
+      k.transpose(x.data(), 1, rows, cols, 1, y.data(), false);
+      k.transpose(x.data(), 1, rows, cols, 1, sum.data(), true);
+      const auto turned = [&](int64_t i) {
+        return static_cast<double>(x[static_cast<size_t>(i % rows * cols + i / rows)]);
+      };
+      check_close(y, turned, 0);
+      check_close(sum, turned, 2, &before);
+
+      // Every row into a wider matrix, and back out of it with a sum.
+      const int64_t wide = cols + 5;
+      Reals wider(static_cast<size_t>(rows * wide), 9);
+      k.copy_blocks(x.data(), cols, wider.data() + 2, wide, rows, cols, false);
+      int64_t wrong = 0;
+      for (int64_t r = 0; r < rows; ++r) {
+        for (int64_t c = 0; c < wide; ++c) {
+          const bool inside = c >= 2 && c < cols + 2;
+          wrong += wider[static_cast<size_t>(r * wide + c)] !=
+                   (inside ? x[static_cast<size_t>(r * cols + c - 2)] : 9);
+        }
+      }
+      CHECK(wrong == 0);
+      sum = before;
+      k.copy_blocks(wider.data() + 2, wide, sum.data(), cols, rows, cols, true);
+      check_close(
+          sum, [&](int64_t i) { return static_cast<double>(x[static_cast<size_t>(i)]); }, 2, &before);
+    });
+  }
+}

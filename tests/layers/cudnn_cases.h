@@ -1,0 +1,91 @@
+// What the suites of the engine `cudnn` over the stand-in share: a layer with its window, and the engines side by side.
+#pragma once
+
+#include <vector>
+
+#include "tests/layers/agreement.h"
+#include "tests/standin/cudnn.h"
+#include "tests/standin/standin.h"
+
+namespace unroll {
+
+using standin::cudnn;
+using standin::WeightLayout;
+
+// The stand-in as it was found. Nothing that a test makes may outlive it.
+struct Fresh {
+  Fresh() { renew(); }
+  ~Fresh() { renew(); }
+  static void renew() {
+    const int live = cudnn().live;
+    cudnn() = {};
+    cudnn().live = live;
+  }
+};
+
+struct Case {
+  bool lstm = true;
+  LstmConfig config = {};  // of a Gru too: it has less of it
+  int steps = 4, batch = 3;
+  std::vector<int32_t> lengths = {};
+
+  GruConfig gru(LstmEngine engine) const {
+    return {.input = config.input,
+            .hidden = config.hidden,
+            .layers = config.layers,
+            .dropout = config.dropout,
+            .locked_dropout = config.locked_dropout,
+            .residual = config.residual,
+            .bidirectional = config.bidirectional,
+            .engine = engine,
+            .algorithm = config.algorithm};
+  }
+  WindowCase window() const {
+    const LstmConfig& c = config;
+    const std::string name =
+        fmt::format("{} {}->{} layers {} projection {} last {} dropout {}{}{}{} steps {} batch {} lengths {}",
+                    lstm ? "lstm" : "gru", c.input, c.hidden, c.layers, c.projection, c.last_hidden,
+                    c.dropout, c.locked_dropout ? " locked" : "", c.residual ? " residual" : "",
+                    c.bidirectional ? " bidirectional" : "", steps, batch, lengths.size());
+    return {.name = name,
+            .layer = [self = *this](ParameterSet& params, LstmEngine engine) -> RecurrentLayer {
+              LstmConfig c = self.config;
+              c.engine = engine;
+              if (self.lstm) return Lstm(params / "lstm", c);
+              return Gru(params / "gru", self.gru(engine));
+            },
+            .steps = steps,
+            .batch = batch,
+            .lengths = {lengths.empty() ? IdTensor() : ids({batch}, lengths), Padding::after}};
+  }
+};
+
+inline void check_all_engines(const Case& c, bool sensitive, int windows = 1) {
+  WindowCase w = c.window();
+  w.windows = windows;
+  check_agreement(w, {Window(w, LstmEngine::cudnn).run(), Window(w, LstmEngine::fused).run()}, c.config.input,
+                  c.config.hidden, sensitive);
+  CHECK(cudnn().refusal == "");
+}
+
+inline constexpr bool has_16_bits =
+    sizeof(real) == sizeof(float);  // the core in double has no other precision
+
+inline const std::vector<Precision>& precisions_of_16_bits() {
+  static const std::vector<Precision> all =
+      has_16_bits ? std::vector{Precision::bf16, Precision::fp16} : std::vector<Precision>{};
+  return all;
+}
+// And all in which cuDNN has numbers of its own.
+inline const std::vector<Precision>& precisions() {
+  static const std::vector<Precision> all = [] {
+    std::vector<Precision> with_32 = precisions_of_16_bits();
+    with_32.insert(with_32.begin(), Precision::fp32);
+    return with_32;
+  }();
+  return all;
+}
+
+inline const Case two_layers{.config = {.input = 3, .hidden = 5, .layers = 2}};
+
+}  // namespace unroll

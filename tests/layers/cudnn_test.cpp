@@ -1,0 +1,277 @@
+// The engine `cudnn` over the stand-in: agreement with the other engines, and which calls are made.
+#include <tuple>
+
+#include "framework/graph.h"
+#include "framework/profile.h"
+#include "tests/layers/cudnn_cases.h"
+
+using namespace unroll;
+
+namespace {
+
+Case random_case(RandomStream& random) {
+  const auto size = [&](uint32_t most) { return static_cast<int>(1 + random.below(most)); };
+  const auto chance = [&] { return random.below(2) == 0; };
+  Case c{.lstm = chance(),
+         .config = {.input = size(6), .hidden = size(6), .layers = size(3)},
+         .steps = size(5),
+         .batch = size(3)};
+  c.config.bidirectional = chance();
+  if (c.config.layers > 1) {
+    if (chance()) c.config.dropout = 0.4f, c.config.locked_dropout = chance();
+    c.config.residual = random.below(4) == 0;
+  }
+  if (c.lstm && c.config.hidden > 1 && random.below(3) == 0) {
+    if (chance() || c.config.layers == 1 || c.config.residual)
+      c.config.projection = c.config.hidden - 1;
+    else
+      c.config.last_hidden = c.config.hidden - 1;
+  }
+  if (chance())
+    for (int b = 0; b < c.batch; ++b)
+      c.lengths.push_back(static_cast<int>(random.below(static_cast<uint32_t>(c.steps + 1))));
+  return c;
+}
+
+// The same for the precisions of 16 bits.
+void check_in_16_bits(const Case& c, bool sensitive, int windows = 1) {
+  WindowCase w = c.window();
+  w.windows = windows;
+  for (const Precision p : precisions_of_16_bits()) {
+    std::vector<Results> results;
+    for (const LstmEngine engine : {LstmEngine::cudnn, LstmEngine::fused, LstmEngine::composed}) {
+      const WithPrecision rounded(p);
+      results.push_back(Window(w, engine).run());
+    }
+    CAPTURE(name_of(p));
+    check_agreement(w, results, roundings_of(p), sensitive);
+    CHECK(cudnn().refusal == "");
+  }
+}
+
+// check(case, windows) of what can be felt: states, lengths, directions, dropout between layers, several windows.
+template <class Check>
+void each_felt(bool lstm, Check check) {
+  Case c = two_layers;
+  c.lstm = lstm;
+  check(c, 1);
+  check(c, 3);
+  c.config.bidirectional = true, c.lengths = {4, 1, 2};
+  check(c, 1);
+  c.config.dropout = 0.3f;
+  check(c, 2);
+}
+
+}  // namespace
+
+TEST_CASE("cudnn, fused and composed agree to rounding, forward and backward, on 200 configurations") {
+  const Fresh fresh;
+  RandomStream random(5, "cases");
+  for (int i = 0; i < 200; ++i) check_all_engines(random_case(random), false);
+}
+
+TEST_CASE(
+    "they agree where it can be felt: states, lengths, directions, odd sizes, batch 1, several windows") {
+  const Fresh fresh;
+  for (const bool lstm : {true, false}) {
+    each_felt(lstm, [](const Case& c, int windows) { check_all_engines(c, true, windows); });
+    check_all_engines({.lstm = lstm, .config = {.input = 7, .hidden = 9}, .steps = 6, .batch = 1}, true);
+  }
+}
+
+TEST_CASE("in 16 bits the engines agree with fp32 to the roundings of the numbers, forward and backward") {
+  if (!has_16_bits) return;
+  const Fresh fresh;
+  for (const bool lstm : {true, false})
+    each_felt(lstm, [](const Case& c, int windows) { check_in_16_bits(c, true, windows); });
+  Case projected = two_layers;
+  projected.config.projection = 2;
+  check_in_16_bits(projected, true);
+  RandomStream random(6, "cases");
+  for (int i = 0; i < 60; ++i) check_in_16_bits(random_case(random), false);
+}
+
+TEST_CASE(
+    "cuDNN sums in float, uses tensor cores for the numbers that were asked for, and TF32 only by name") {
+  if (!has_16_bits) return;
+  const Fresh fresh;
+  using Row = std::tuple<Precision, cudnnDataType_t, cudnnMathType_t>;
+  for (const auto& [p, type, mathematics] : {Row{Precision::fp32, CUDNN_DATA_FLOAT, CUDNN_FMA_MATH},
+                                             Row{Precision::tf32, CUDNN_DATA_FLOAT, CUDNN_DEFAULT_MATH},
+                                             Row{Precision::bf16, CUDNN_DATA_BFLOAT16, CUDNN_TENSOR_OP_MATH},
+                                             Row{Precision::fp16, CUDNN_DATA_HALF, CUDNN_TENSOR_OP_MATH}}) {
+    const WithPrecision rounded(p);
+    const Window window(two_layers.window(), LstmEngine::cudnn);
+    CHECK(cudnn().numbers.type == type);
+    CHECK(cudnn().numbers.sums == CUDNN_DATA_FLOAT);
+    CHECK(cudnn().numbers.mathematics == mathematics);
+  }
+}
+
+TEST_CASE("one call serves the whole stack, but for what acts between layers") {
+  const Fresh fresh;
+  const auto calls = [](auto change) {
+    Case c = two_layers;
+    change(c);
+    const auto before = cudnn().calls;
+    Window(c.window(), LstmEngine::cudnn).run();
+    const auto after = cudnn().calls;
+    CHECK(after.backward_data - before.backward_data == after.forward - before.forward);
+    CHECK(after.backward_weights - before.backward_weights == after.forward - before.forward);
+    return after.forward - before.forward;
+  };
+  CHECK(calls([](Case&) {}) == 1);
+  CHECK(calls([](Case& c) { c.config.bidirectional = true, c.lengths = {1, 4, 3}; }) == 1);
+  CHECK(calls([](Case& c) { c.lstm = false; }) == 1);
+  CHECK(calls([](Case& c) { c.config.dropout = 0.5f; }) == 2);
+  CHECK(calls([](Case& c) { c.config.residual = true; }) == 2);
+  CHECK(calls([](Case& c) { c.config.last_hidden = 2; }) == 2);
+  CHECK(calls([](Case& c) { c.config.layers = 1, c.config.dropout = 0.5f; }) == 1);
+}
+
+TEST_CASE("without a tape nothing is reserved, and the values are the same bits") {
+  const Fresh fresh;
+  for (const bool lstm : {true, false}) {
+    Case c = two_layers;
+    c.lstm = lstm, c.lengths = {4, 0, 3};
+    Window window(c.window(), LstmEngine::cudnn);
+    const Results training = window.run();
+    const auto calls = cudnn().calls;
+    const auto out = window.layer(Var(window.x), {Var(window.h0), Var(window.c0)}, window.lengths);
+    CHECK(same_bits(out.y.value(), training[0].second));
+    CHECK(same_bits(out.state.h.value(), training[1].second));
+    CHECK(cudnn().calls.forward == calls.forward + 1);
+    CHECK(cudnn().calls.backward_data == calls.backward_data);
+  }
+}
+
+TEST_CASE("after the first windows a window takes no memory of the device and waits for nothing") {
+  const Fresh fresh;
+  for (const Precision p : precisions())
+    for (const bool lstm : {true, false}) {
+      const WithPrecision rounded(p);
+      Case c = two_layers;
+      c.lstm = lstm, c.config.dropout = 0.5f;
+      Window window(c.window(), LstmEngine::cudnn);
+      const auto run = [&] {
+        Tape tape;
+        const auto out = window.layer(tape.watch(window.x), {Var(window.h0), Var(window.c0)});
+        tape.backward(sum(out.y));
+        window.params.spend_gradients();
+      };
+      for (int i = 0; i < 3; ++i) run();
+      const auto before = standin::control();
+      for (int i = 0; i < 3; ++i) run();
+      CHECK(standin::control().allocations == before.allocations);
+      CHECK(standin::control().synchronizations == before.synchronizations);
+    }
+}
+
+TEST_CASE("persistent algorithms agree too, with weights that are a copy with two biases") {
+  const Fresh fresh;
+  for (const CudnnAlgorithm algorithm :
+       {CudnnAlgorithm::persistent, CudnnAlgorithm::persistent_small, CudnnAlgorithm::persistent_dynamic}) {
+    if (sizeof(real) == sizeof(double) && algorithm != CudnnAlgorithm::persistent_dynamic) continue;
+    for (const bool lstm : {true, false}) {
+      Case c = two_layers;
+      c.lstm = lstm, c.config.algorithm = algorithm, c.config.bidirectional = true;
+      check_all_engines(c, true, 2);
+      Window window(c.window(), LstmEngine::cudnn);
+      CHECK(lacks(window.layer.choice().text, {fmt::format("cudnn, {}, 2 x 5", name_of(algorithm))}) == "");
+      window.run();
+      CHECK(cudnn().weights != window.params.all().front()->leaf_value().data());
+    }
+  }
+}
+
+TEST_CASE("a window of another batch leaves a graph the kernels that persistent_dynamic made for it") {
+  const Fresh fresh;
+  ParameterSet params;
+  const Lstm lstm(params / "lstm",
+                  {.input = 3, .hidden = 4, .algorithm = CudnnAlgorithm::persistent_dynamic});
+  const NoTape guard;
+  Tensor y;
+  RandomStream random(7, "graph");
+  const Tensor x = random_tensor({5, 2, 3}, random);
+  const auto work = [&] { y = lstm(Var(x), lstm.zero_state(2)).y.value(); };
+  work();
+  const std::vector<real> expected = y.to_host();
+  const Memory step(sizeof(uint32_t));
+  const uint32_t now = 0;
+  copy_to_device(step.data(), &now, sizeof now);
+  const Graph graph(static_cast<const uint32_t*>(step.data()), now, work);
+  (void)lstm(Var(Tensor::zeros({5, 3, 3})), lstm.zero_state(3));
+  y.fill(0);
+  graph.play();
+  CHECK(y.to_host() == expected);
+}
+
+TEST_CASE("products within cuDNN are counted as fused counts its own") {
+  const Fresh fresh;
+  for (const LstmConfig& config :
+       {LstmConfig{.input = 3, .hidden = 4, .layers = 2},
+        LstmConfig{.input = 3, .hidden = 5, .projection = 2, .bidirectional = true}}) {
+    int64_t counted[2] = {};
+    for (const LstmEngine engine : {LstmEngine::fused, LstmEngine::cudnn}) {
+      LstmConfig of_engine = config;
+      of_engine.engine = engine;
+      ParameterSet params;
+      const Lstm lstm(params / "lstm", of_engine);
+      Parameter& x = params.add("x", {5, 2, 3}, Init::constant(1));
+      const int64_t before = products_done.flops;
+      Tape tape;
+      tape.backward(sum(lstm(x.var(), lstm.zero_state(2)).y));
+      counted[engine == LstmEngine::cudnn] = products_done.flops - before;
+    }
+    // fused leaves out the gradient of a first state that nobody wants
+    const int64_t of_first_state = int64_t{2} * 2 * 4 * config.hidden *
+                                   (config.projection > 0 ? config.projection : config.hidden) *
+                                   config.layers * (config.bidirectional ? 2 : 1);
+    CHECK(counted[1] == counted[0] + of_first_state);
+    CHECK(counted[0] > 0);
+  }
+}
+
+TEST_CASE("persistent algorithms take fp16, and of bf16 the one that is compiled for it") {
+  const Fresh fresh;
+  for (const CudnnAlgorithm algorithm :
+       {CudnnAlgorithm::persistent, CudnnAlgorithm::persistent_small, CudnnAlgorithm::persistent_dynamic})
+    for (const Precision p : precisions_of_16_bits()) {
+      Case c = two_layers;
+      c.config.algorithm = algorithm, c.config.bidirectional = true;
+      const WindowCase w = c.window();
+      if (p == Precision::bf16 && algorithm != CudnnAlgorithm::persistent_dynamic) {
+        const WithPrecision rounded(p);
+        CHECK(lacks(input_error_of([&] { Window(w, LstmEngine::cudnn); }), {"take no numbers in bf16"}) ==
+              "");
+        continue;
+      }
+      Results results;
+      {
+        const WithPrecision rounded(p);
+        results = Window(w, LstmEngine::cudnn).run();
+      }
+      check_agreement(w, {results}, roundings_of(p), true);
+    }
+}
+
+TEST_CASE("a layer says that cuDNN computes it, and a Gru too") {
+  ParameterSet params;
+  const Lstm lstm(params / "lstm", {.input = 3, .hidden = 5, .layers = 2});
+  const Gru gru(params / "gru", {.input = 3, .hidden = 5});
+  if constexpr (sizeof(real) == sizeof(float)) CHECK(lstm.choice().text == "lstm: cudnn, standard, 2 x 5");
+  CHECK(lstm.choice().engine == LstmEngine::cudnn);
+  CHECK(gru.choice().engine == LstmEngine::cudnn);
+}
+
+TEST_CASE("rows that are padded before their steps are refused in the user's words") {
+  Case c = two_layers;
+  c.lengths = {4, 1, 2};
+  for (const bool lstm : {true, false}) {
+    c.lstm = lstm;
+    WindowCase w = c.window();
+    w.lengths.padding = Padding::before;
+    Window window(w, LstmEngine::cudnn);
+    CHECK(lacks(input_error_of([&] { window.run(); }), {"padded before", "'fused'"}) == "");
+  }
+}

@@ -1,0 +1,467 @@
+// The LSTM's options: gradients, what the masks do, and rows of different lengths.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "framework/gradcheck.h"
+#include "framework/ops.h"
+#include "layers/stepper.h"
+#include "tests/layers/lstm_cases.h"
+
+using namespace unroll;
+
+namespace {
+
+constexpr LstmEngine engines[] = {LstmEngine::fused, LstmEngine::composed};
+
+std::vector<Var> all_of(const Lstm::Output& out) { return {out.y, out.state.h, out.state.c}; }
+
+void check_gradients(const LstmCase& c, bool dropout, int seeds) {
+  ParameterSet params(17);
+  const Lstm lstm(params / "lstm", c.config);
+  params.initialize(Init::uniform(-0.6f, 0.6f));  // gains and shifts too
+  const Lengths lengths = c.lengths();
+  CHECK(gradcheck(c.name(), params, c.shapes(),
+                  [&](auto& v) {
+                    return all_of(lstm(v[0], {v[1], v[2]}, lengths));
+                  },
+                  {.seeds = seeds, .dropout = dropout, .twice = !dropout}));
+}
+
+// How many of x are exactly zero.
+int64_t zeros(const Tensor& x) { return std::ranges::count(x.span(), real{0}); }
+
+// Five deviations of a count of n at a rate.
+bool is_rate(int64_t count, double rate, int64_t n) {
+  const double expected = rate * static_cast<double>(n);
+  return std::abs(static_cast<double>(count) - expected) < 5 * std::sqrt(expected * (1 - rate));
+}
+
+}  // namespace
+
+// --- gradients ---------------------------------------------------------------------------------------------
+
+TEST_CASE("each option alone is differentiated, with its masks and without") {
+  for (LstmEngine engine : engines)
+    for (const LstmCase& c : lstm_options_alone(3, 3, 2, 3, 3))
+      for (bool dropout : {true, false}) check_gradients(c.with(engine), dropout, 1);
+}
+
+TEST_CASE("options together are differentiated") {
+  RandomStream random(3, "cases");
+  for (int i = 0; i < 200; ++i)
+    check_gradients(random_lstm_case(random, 3).with(engines[i % 2]), random.below(4) > 0, 1);
+}
+
+// --- masks -------------------------------------------------------------------------------------------------
+
+namespace {
+
+// One call on a tape, from a state of random numbers: what comes out, and gradients of the sum of y.
+struct Call {
+  Tensor y, c, h0, c0, dh0, dweight_hh;
+};
+Call call(const LstmConfig& config, int steps, int batch, uint32_t step = 0) {
+  ParameterSet params(5);
+  const Lstm lstm(params / "lstm", config);
+  params.set_step(step);
+  RandomStream random(1, "x");
+  const Tensor x = random_tensor({steps, batch, config.input}, random);
+  const Tensor h = random_tensor({config.layers, batch, config.hidden}, random),
+               c = random_tensor({config.layers, batch, config.hidden}, random);
+  Tape tape;
+  const Var h0 = tape.watch(h);
+  const auto out = lstm(x, {h0, c});
+  tape.backward(sum(out.y));
+  Parameter& w = *params.find("lstm.weight_hh_l0");
+  return {out.y.value(), out.state.c.value(), h, c, h0.grad(), w.node.gradient.value(w.shape).clone()};
+}
+
+}  // namespace
+
+TEST_CASE("zoneout keeps units of the state at its rates, anew with every step of time") {
+  constexpr int hidden = 60, batch = 7, steps = 4;
+  for (LstmEngine engine : engines) {
+    const Call of_h = call({.input = 2, .hidden = hidden, .zoneout_h = 0.2f, .engine = engine}, steps, batch);
+    int64_t kept = 0, twice = 0;
+    for (int t = 1; t < steps; ++t)
+      for (int i = 0; i < batch * hidden; ++i) {
+        const auto same = [&](int s) { return of_h.y[s].data()[i] == of_h.y[s - 1].data()[i]; };
+        kept += same(t);
+        if (t > 1) twice += same(t) && same(t - 1);
+      }
+    CHECK(is_rate(kept, 0.2, (steps - 1) * batch * hidden));
+    CHECK(is_rate(twice, 0.2 * 0.2, (steps - 2) * batch * hidden));
+    const Call of_c = call({.input = 2, .hidden = hidden, .zoneout_c = 0.7f, .engine = engine}, 1, batch);
+    kept = 0;
+    for (int i = 0; i < batch * hidden; ++i) kept += of_c.c.data()[i] == of_c.c0.data()[i];
+    CHECK(is_rate(kept, 0.7, batch * hidden));
+  }
+}
+
+TEST_CASE("without a mask zoneout is the expectation of the state") {
+  for (LstmEngine engine : engines) {
+    ParameterSet params(5), same(5);
+    const Lstm plain(params / "lstm", {.input = 2, .hidden = 3, .engine = engine});
+    const Lstm zoned(same / "lstm",
+                     {.input = 2, .hidden = 3, .zoneout_h = 0.25f, .zoneout_c = 0.5f, .engine = engine});
+    RandomStream random(2, "x");
+    const Tensor x = random_tensor({1, 4, 2}, random), h = random_tensor({1, 4, 3}, random),
+                 c = random_tensor({1, 4, 3}, random);
+    const auto a = plain(x, {h, c}), b = zoned(x, {h, c});
+    const auto blend = [](double z, const Tensor& before, const Tensor& own) {
+      Tensor result(own.shape());
+      for (int64_t i = 0; i < own.size(); ++i)
+        result.data()[i] = static_cast<real>(z * before.data()[i] + (1 - z) * own.data()[i]);
+      return result;
+    };
+    CHECK(distance(b.state.h.value(), blend(0.25, h, a.state.h.value())) < 1e-15);  // a few roundings below 1
+    CHECK(distance(b.state.c.value(), blend(0.5, c, a.state.c.value())) < 1e-15);
+  }
+}
+
+TEST_CASE("recurrent dropout drops units of h at its rate, the same at every step of a window") {
+  for (LstmEngine engine : engines) {
+    const LstmConfig config{.input = 2, .hidden = 200, .recurrent_dropout = 0.3f, .engine = engine};
+    CHECK(is_rate(zeros(call(config, 1, 5).dh0), 0.3, 5 * 200));
+    // a unit that is dropped at all steps leaves its column of weight_hh without a gradient
+    const Tensor d = call(config, 6, 1).dweight_hh;
+    int64_t columns = 0;
+    for (int j = 0; j < 200; ++j) {
+      int64_t empty = 0;
+      for (int i = 0; i < 800; ++i) empty += d[i].data()[j] == 0;
+      CHECK((empty == 0 || empty == 800));
+      columns += empty == 800;
+    }
+    CHECK(is_rate(columns, 0.3, 200));
+  }
+}
+
+TEST_CASE(
+    "weight drop drops weights at its rate, anew with every step and call, and changes no stored weight") {
+  for (LstmEngine engine : engines) {
+    const LstmConfig config{.input = 2, .hidden = 40, .weight_drop = 0.4f, .engine = engine};
+    CHECK(is_rate(zeros(call(config, 2, 3).dweight_hh), 0.4, 4 * 40 * 40));
+    std::vector<Tensor> results;
+    for (uint32_t step = 0; step < 5; ++step) results.push_back(call(config, 2, 3, step).y);
+    for (size_t i = 0; i < results.size(); ++i)
+      for (size_t k = 0; k < i; ++k) CHECK_FALSE(same_bits(results[i], results[k]));
+    CHECK(same_bits(call(config, 2, 3, 4).y, results[4]));
+
+    ParameterSet params(5), same(5);
+    const Lstm lstm(params / "lstm", config),
+        plain(same / "lstm", {.input = 2, .hidden = 40, .engine = engine});
+    const Tensor before = params.values().clone(), x = Tensor::full({3, 2, 2}, 1);
+    const LstmState zero = lstm.zero_state(2);
+    Tape tape;
+    const auto first = lstm(x, zero), second = lstm(x, zero);
+    CHECK_FALSE(same_bits(first.y.value(), second.y.value()));
+    tape.backward(sum(first.y) + sum(second.y));
+    CHECK(same_bits(params.values(), before));
+    NoTape guard;
+    CHECK(same_bits(lstm(x, zero).y.value(), plain(x, zero).y.value()));
+  }
+}
+
+TEST_CASE("locked dropout between layers has one mask for all steps of a window") {
+  for (bool locked : {true, false})
+    for (LstmEngine engine : engines) {
+      // from the second layer back: what was dropped gives the first layer's last step no gradient
+      LstmConfig config{.input = 2, .hidden = 100, .layers = 2, .dropout = 0.4f, .engine = engine};
+      config.locked_dropout = locked;
+      ParameterSet params(5);
+      const Lstm lstm(params / "lstm", config);
+      params.values();
+      params.find("lstm.weight_hh_l0")->leaf_value().fill(0);
+      Tape tape;
+      tape.backward(sum(lstm(Tensor::full({8, 1, 2}, 1), lstm.zero_state(1)).y));
+      Parameter& w = *params.find("lstm.weight_ih_l1");
+      const Tensor d = w.node.gradient.value(w.shape);
+      int64_t empty = 0;
+      for (int j = 0; j < 100; ++j) empty += d[0].data()[j] == 0;
+      CHECK(is_rate(empty, locked ? 0.4 : std::pow(0.4, 8), 100));
+    }
+}
+
+// --- lengths -----------------------------------------------------------------------------------------------
+
+TEST_CASE("a padded batch gives row by row the bits that the rows give alone, whatever the padding holds") {
+  constexpr int steps = 5, input = 3, hidden = 4, layers = 2;
+  const std::vector<int32_t> lengths = {5, 1, 3, 0, 4};
+  const int batch = static_cast<int>(lengths.size());
+  const real nan = std::numeric_limits<real>::quiet_NaN();
+  for (LstmEngine engine : engines)
+    for (Padding padding : {Padding::after, Padding::before})
+      for (float zoneout : {0.f, 0.3f}) {
+        ParameterSet params(8);
+        const Lstm lstm(params / "lstm", {.input = input,
+                                          .hidden = hidden,
+                                          .layers = layers,
+                                          .zoneout_h = zoneout,
+                                          .zoneout_c = zoneout / 2,
+                                          .engine = engine});
+        RandomStream random(9, "x");
+        const Tensor x = random_tensor({steps, batch, input}, random);
+        const Tensor h = random_tensor({layers, batch, hidden}, random),
+                     c = random_tensor({layers, batch, hidden}, random);
+        const Tensor of_y = random_tensor({steps, batch, hidden}, random),
+                     of_h = random_tensor({layers, batch, hidden}, random),
+                     of_c = random_tensor({layers, batch, hidden}, random);
+        const auto first = [&](int b) {
+          return padding == Padding::before ? steps - lengths[static_cast<size_t>(b)] : 0;
+        };
+        const auto is_real = [&](int t, int b) {
+          return t >= first(b) && t < first(b) + lengths[static_cast<size_t>(b)];
+        };
+        for (int t = 0; t < steps; ++t)
+          for (int b = 0; b < batch; ++b)
+            if (!is_real(t, b))
+              x[t][b].fill(nan), of_y[t][b].fill(nan);  // also what the loss makes of the padding
+
+        struct Result {
+          Tensor y, h, c, dx, dh, dc, gradients;
+        };
+        // rows begin … end-1 of dimension 1
+        const auto rows = [](const Tensor& whole, int begin, int end) {
+          return slice(whole, 1, begin, end).value().clone();
+        };
+        const auto run = [&](const Tensor& x, const Tensor& h, const Tensor& c, const Tensor& of_y,
+                             const Tensor& of_h, const Tensor& of_c, const Lengths& of_rows) {
+          params.spend_gradients();
+          Tape tape({.dropout = false});
+          const Var vx = tape.watch(x), vh = tape.watch(h), vc = tape.watch(c);
+          const auto out = lstm(vx, {vh, vc}, of_rows);
+          tape.backward(sum(out.y * Var(of_y)) + sum(out.state.h * Var(of_h)) + sum(out.state.c * Var(of_c)));
+          params.complete_gradients();
+          return Result{out.y.value(), out.state.h.value(), out.state.c.value(),       vx.grad(),
+                        vh.grad(),     vc.grad(),           params.gradients().clone()};
+        };
+        const Result all = run(x, h, c, of_y, of_h, of_c, {ids({batch}, lengths), padding});
+        Tensor sum_of_rows = Tensor::zeros(params.gradients().shape());
+        for (int b = 0; b < batch; ++b) {
+          const auto part = [&](const Tensor& whole) {  // the row's real steps
+            return rows(whole.slice(first(b), first(b) + lengths[static_cast<size_t>(b)]), b, b + 1);
+          };
+          for (int t = 0; t < steps; ++t)
+            if (!is_real(t, b)) {
+              CHECK(zeros(all.y[t][b]) == hidden);
+              CHECK(zeros(all.dx[t][b]) == input);
+            }
+          if (lengths[static_cast<size_t>(b)] == 0) {
+            CHECK(same_bits(rows(all.h, b, b + 1), rows(h, b, b + 1)));
+            CHECK(same_bits(rows(all.dc, b, b + 1), rows(of_c, b, b + 1)));
+            continue;
+          }
+          const Result one = run(part(x), rows(h, b, b + 1), rows(c, b, b + 1), part(of_y),
+                                 rows(of_h, b, b + 1), rows(of_c, b, b + 1), {});
+          CHECK(same_bits(part(all.y), one.y));
+          CHECK(same_bits(rows(all.h, b, b + 1), one.h));
+          CHECK(same_bits(rows(all.c, b, b + 1), one.c));
+          CHECK(same_bits(part(all.dx), one.dx));
+          CHECK(same_bits(rows(all.dh, b, b + 1), one.dh));
+          CHECK(same_bits(rows(all.dc, b, b + 1), one.dc));
+          for (int64_t i = 0; i < sum_of_rows.size(); ++i) sum_of_rows.data()[i] += one.gradients.data()[i];
+        }
+        // sums of at most 25 numbers of order 1, in another order
+        CHECK(distance(all.gradients, sum_of_rows) < 2 * 25 * std::numeric_limits<real>::epsilon() * 10);
+      }
+}
+
+// --- what makes no sense -----------------------------------------------------------------------------------
+
+TEST_CASE("options that make no sense are errors that say why") {
+  ParameterSet params;
+  const auto build = [&](const LstmConfig& config) {
+    return error_of([&] { Lstm(params / "lstm", config); });
+  };
+  CHECK(lacks(build({.input = 2, .hidden = 3, .layers = 2, .locked_dropout = true}),
+              {"locked_dropout", "dropout 0"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .dropout = 0.5f, .locked_dropout = true}),
+              {"locked_dropout", "layers 1"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .recurrent_dropout = 1}), {"recurrent_dropout 1"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .weight_drop = -0.5f}), {"weight_drop -0.5"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .zoneout_h = 1.5f}), {"zoneout_h 1.5"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .zoneout_c = 1}), {"zoneout_c 1"}) == "");
+  CHECK(params.all().empty());
+  CHECK(lacks(build({.input = 2, .hidden = 3, .projection = 3}), {"projection 3", "hidden 3"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .residual = true}), {"residual", "layers 1"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .last_hidden = 2}), {"last_hidden", "layers 1"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .layers = 2, .last_hidden = 3}),
+              {"last_hidden 3", "hidden 3"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .layers = 2, .projection = 1, .last_hidden = 2}),
+              {"last_hidden", "projection"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .layers = 2, .last_hidden = 2, .residual = true}),
+              {"last_hidden", "residual"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .gate_activation = Unary::tanh}),
+              {"gate_activation", "hard_sigmoid"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .cell_activation = Unary::exp}),
+              {"cell_activation", "softsign"}) == "");
+  CHECK(params.all().empty());
+  const Lstm lstm(params / "lstm", {.input = 2, .hidden = 3});
+  const auto call = [&](const IdTensor& lengths) {
+    return error_of([&] { lstm(Var(Tensor::zeros({4, 2, 2})), lstm.zero_state(2), {lengths}); });
+  };
+  CHECK(call(ids({2}, {4, 0})) == "");
+  CHECK(lacks(call(ids({3}, {1, 1, 1})), {"lengths [3]", "[2]"}) == "");
+  CHECK(lacks(call(ids({2}, {1, 5})), {"length 5", "row 1", "4"}) == "");
+  CHECK(lacks(call(ids({2}, {-1, 4})), {"length -1", "row 0"}) == "");
+}
+
+// --- the cell and the layers -------------------------------------------------------------------------------
+
+TEST_CASE("what an option adds has a name, a shape and first values of its own") {
+  ParameterSet params;
+  const Lstm lstm(params / "lstm", {.input = 3,
+                                    .hidden = 4,
+                                    .projection = 2,
+                                    .layer_norm = true,
+                                    .peepholes = true,
+                                    .bidirectional = true});
+  std::vector<std::string> found;
+  for (const auto& p : params.all())
+    found.push_back(p->name.substr(5) + " " + p->shape.text() + (p->decay ? "" : " no decay"));
+  std::vector<std::string> expected;
+  for (const std::string suffix : {"_l0", "_l0_reverse"})
+    for (const auto& [name, shape] : {std::pair{"weight_ih", " [16, 3]"},
+                                      {"weight_hh", " [16, 2]"},
+                                      {"bias", " [16] no decay"},
+                                      {"weight_hr", " [2, 4]"},
+                                      {"peepholes", " [3, 4]"},
+                                      {"norm_ih", " [16] no decay"},
+                                      {"norm_hh", " [16] no decay"},
+                                      {"norm_c", " [4] no decay"},
+                                      {"norm_c_bias", " [4] no decay"}})
+      expected.push_back(name + suffix + shape);
+  CHECK(found == expected);
+  for (const char* gain : {"norm_ih_l0", "norm_hh_l0", "norm_c_l0"})
+    for (const real v : params.find(std::string("lstm.") + gain)->leaf_value().span()) CHECK(v == 1);
+}
+
+TEST_CASE("peepholes, projection and functions of a cell enter where the equations say") {
+  const auto hard = [](double v) { return std::clamp(v / 6 + 0.5, 0., 1.); };
+  const auto soft = [](double v) { return v / (1 + std::abs(v)); };
+  for (LstmEngine engine : engines) {
+    ParameterSet params(3);
+    const Lstm lstm(params / "lstm", {.input = 1,
+                                      .hidden = 2,
+                                      .projection = 1,
+                                      .peepholes = true,
+                                      .gate_activation = Unary::hard_sigmoid,
+                                      .cell_activation = Unary::softsign,
+                                      .engine = engine});
+    const auto value = [&](const char* name) {
+      return params.find(std::string("lstm.") + name + "_l0")->leaf_value().data();
+    };
+    const real *ih = value("weight_ih"), *hh = value("weight_hh"), *b = value("bias"),
+               *hr = value("weight_hr"), *p = value("peepholes");
+    const double x = 1.5, h = -0.5, before[] = {0.25, -0.75};
+    const auto out = lstm(tensor({1, 1, 1}, {1.5}),
+                          {Var(tensor({1, 1, 1}, {-0.5})), Var(tensor({1, 1, 2}, {0.25, -0.75}))});
+    double y = 0;
+    for (int j = 0; j < 2; ++j) {
+      const auto sum = [&](int gate) {
+        return ih[2 * gate + j] * x + hh[2 * gate + j] * h + b[2 * gate + j];
+      };
+      const double c =
+          hard(sum(1) + p[2 + j] * before[j]) * before[j] + hard(sum(0) + p[j] * before[j]) * soft(sum(2));
+      CHECK(values(out.state.c)[j] == doctest::Approx(c).epsilon(1e-14));
+      y += hr[j] * hard(sum(3) + p[4 + j] * c) * soft(c);
+    }
+    CHECK(values(out.y)[0] == doctest::Approx(y).epsilon(1e-14));
+  }
+}
+
+TEST_CASE("layer norm in the cell does not see a shift or a scale of its products") {
+  for (LstmEngine engine : engines) {
+    ParameterSet params(3);
+    const Lstm lstm(params / "lstm", {.input = 2, .hidden = 3, .layer_norm = true, .engine = engine});
+    RandomStream random(1, "x");
+    const Tensor x = random_tensor({4, 2, 2}, random);
+    const auto scaled = [&](real factor) {
+      for (const char* name : {"lstm.weight_ih_l0", "lstm.weight_hh_l0"})
+        for (real& v : params.find(name)->leaf_value().on_host(Access::change)) v *= factor;
+      return lstm(x, lstm.zero_state(2)).y.value();
+    };
+    // of products of variance v, eps takes the part eps/2v: variances are above 1 after the first scaling
+    const Tensor y = scaled(1024), same = scaled(1024);
+    CHECK(distance(y, same) < 1e-4);
+    CHECK(distance(scaled(real(1) / 1024 / 1024 / 1024), same) > 1e-2);  // where eps is not small, it counts
+  }
+}
+
+TEST_CASE("the directions of a layer are two layers of one, the second on the steps backwards") {
+  for (LstmEngine engine : engines)
+    for (bool padded : {false, true}) {
+      ParameterSet params(3), one(3);
+      const Lstm both(params / "lstm", {.input = 2, .hidden = 3, .bidirectional = true, .engine = engine});
+      const Lstm single(one / "lstm", {.input = 2, .hidden = 3, .engine = engine});
+      RandomStream random(1, "x");
+      const Tensor x = random_tensor({5, 2, 2}, random), h = random_tensor({2, 2, 3}, random),
+                   c = random_tensor({2, 2, 3}, random);
+      const Lengths lengths = padded ? Lengths{ids({2}, {3, 5})} : Lengths{};
+      const auto out = both(x, {h, c}, lengths);
+      for (int d : {0, 1}) {
+        for (const auto& p : one.all())
+          p->leaf_value().copy_from(params.find(p->name + (d ? "_reverse" : ""))->leaf_value());
+        const auto alone = single(d ? flip(x) : Var(x), {h.slice(d, d + 1), c.slice(d, d + 1)},
+                                  d ? lengths.backwards() : lengths);
+        CHECK(same_bits(slice(out.y, 2, 3 * d, 3 * d + 3).value(), (d ? flip(alone.y) : alone.y).value()));
+        CHECK(same_bits(out.state.h.value()[d], alone.state.h.value()[0]));
+        CHECK(same_bits(out.state.c.value()[d], alone.state.c.value()[0]));
+      }
+    }
+}
+
+TEST_CASE("a last layer of its own width is an Lstm behind the others") {
+  for (LstmEngine engine : engines) {
+    ParameterSet params(3), apart(3);
+    const Lstm whole(params / "lstm",
+                     {.input = 2, .hidden = 5, .layers = 3, .last_hidden = 3, .engine = engine});
+    const Lstm wide(apart / "wide", {.input = 2, .hidden = 5, .layers = 2, .engine = engine}),
+        last(apart / "last", {.input = 5, .hidden = 3, .engine = engine});
+    for (const auto& p : params.all()) {
+      const std::string name = p->name.substr(5);
+      const bool is_last = name.ends_with("_l2");
+      Parameter* theirs =
+          apart.find(is_last ? "last." + name.substr(0, name.size() - 1) + "0" : "wide." + name);
+      REQUIRE_MESSAGE(theirs, name);
+      theirs->leaf_value().copy_from(p->leaf_value());
+    }
+    // The elements that the narrow layer has no use for may hold anything, and come out as zeros.
+    RandomStream random(1, "x");
+    const Tensor x = random_tensor({4, 2, 2}, random), h = random_tensor({3, 2, 5}, random),
+                 c = random_tensor({3, 2, 5}, random);
+    const auto narrow = [](const Var& state) { return slice(state, 2, 0, 3); };
+    const auto out = whole(x, {h, c});
+    const auto below = wide(x, {h.slice(0, 2), c.slice(0, 2)});
+    const auto above = last(below.y, {narrow(h.slice(2, 3)), narrow(c.slice(2, 3))});
+    CHECK(same_bits(out.y.value(), above.y.value()));
+    const auto check_state = [&](const Var& state, const Var& wide_state, const Var& last_state) {
+      CHECK(same_bits(state.value().slice(0, 2), wide_state.value()));
+      CHECK(same_bits(narrow(slice(state, 0, 2, 3)).value(), last_state.value()));
+      CHECK(zeros(slice(slice(state, 0, 2, 3), 2, 3, 5).value()) == 4);
+    };
+    check_state(out.state.h, below.state.h, above.state.h);
+    check_state(out.state.c, below.state.c, above.state.c);
+    // One by one too, where only the last layer's part of the state is carried.
+    Stepper step(whole, 2);
+    step.set_state({h, c});
+    for (int t = 0; t < 4; ++t) CHECK(distance(step(x[t]), out.y.value()[t]) < 1e-14);
+  }
+}
+
+TEST_CASE("residual adds the input of every layer but the first to its output") {
+  for (LstmEngine engine : engines) {
+    ParameterSet params(3), same(3);
+    const Lstm plain(params / "lstm", {.input = 2, .hidden = 3, .layers = 2, .engine = engine});
+    const Lstm residual(same / "lstm",
+                        {.input = 2, .hidden = 3, .layers = 2, .residual = true, .engine = engine});
+    ParameterSet under(3);
+    const Lstm first(under / "lstm", {.input = 2, .hidden = 3, .engine = engine});
+    RandomStream random(1, "x");
+    const Tensor x = random_tensor({5, 2, 2}, random);
+    const Var below = first(x, first.zero_state(2)).y;
+    CHECK(same_bits(residual(x, residual.zero_state(2)).y.value(),
+                    (plain(x, plain.zero_state(2)).y + below).value()));
+  }
+}

@@ -1,0 +1,459 @@
+// Checkpoints of a training: what comes back, what is refused, what a full disk or a lost folder leaves
+// behind.
+#include "training/checkpoint.h"
+
+#include <csignal>
+#include <filesystem>
+
+#include <sys/resource.h>
+
+#include "framework/signals.h"
+#include "tests/program.h"
+#include "tests/run_outcome.h"
+#include "tests/support.h"
+#include "tests/tiny_training.h"
+#include "training/files/state_dict.h"
+
+using namespace unroll;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Setup = TinyTraining::Setup;
+
+TrainerOptions options(const Folder& folder, int epochs = 2) {
+  return {.epochs = epochs,
+          .clip = 1,
+          .progress = {.mode = ProgressOptions::Mode::silent},
+          .folder = folder.path(),
+          .log_every = 7};
+}
+
+void train(const Folder& folder, const Setup& setup = {}, int epochs = 2) {
+  TinyTraining tiny(setup);
+  Trainer(*tiny.optimizer, options(folder, epochs)).run(tiny.task());
+}
+
+// The message of what resuming throws.
+std::string resume_error(const Folder& folder, const Setup& setup = {}, int windows = 25) {
+  TinyTraining tiny(setup);
+  TrainingTask task = tiny.task();
+  task.windows = windows;
+  Trainer trainer(*tiny.optimizer, options(folder));
+  CHECK_THROWS_AS(trainer.resume(task), InputError);
+  return error_of([&] { trainer.resume(task); });
+}
+
+const int one_thread = (set_threads(1), 1);
+
+}  // namespace
+
+TEST_CASE("a checkpoint gives everything back in its bits, and its weights have PyTorch's names") {
+  for (const auto rule : {Setup::Rule::adam, Setup::Rule::asgd, Setup::Rule::momentum}) {
+    const Folder folder;
+    TinyTraining tiny({.rule = rule}), other({.rule = rule});
+    if (rule == Setup::Rule::asgd) dynamic_cast<Asgd&>(*tiny.optimizer).start_averaging();
+    Trainer trainer(*tiny.optimizer, options(folder));
+    TrainingTask task = tiny.task();
+    task.validate = [&] { return 1.0 / 3; };
+    trainer.run(task);
+    Tensor(tiny.params.values()).data()[3] = -0.0f;  // of two zeros the one that a sum would lose
+    if (rule == Setup::Rule::adam)
+      *tiny.optimizer->state().counters.back().value = 7;  // steps that one missed
+    write_checkpoint(folder / "again.safetensors", *tiny.optimizer, trainer.state(), task.carried);
+
+    TrainerState state;
+    CHECK(
+        read_checkpoint(folder / "again.safetensors", *other.optimizer, state, other.task().carried).empty());
+    CHECK(same_bits(tiny.params.values(), other.params.values()));
+    CHECK(same_bits(tiny.state.h, other.state.h));
+    CHECK(same_bits(tiny.state.c, other.state.c));
+    CHECK(other.params.step() == 50);
+    CHECK(state.epoch == 2);
+    CHECK(*state.best == 1.0 / 3);
+    CHECK(other.optimizer->learning_rate() == tiny.optimizer->learning_rate());
+    const OptimizerState was = tiny.optimizer->state(), is = other.optimizer->state();
+    REQUIRE(was.slabs.size() == is.slabs.size());
+    CHECK(was.slabs.size() == (rule == Setup::Rule::adam ? 2 : 1));
+    for (size_t i = 0; i < was.slabs.size(); ++i) CHECK(same_bits(was.slabs[i].values, is.slabs[i].values));
+    for (size_t i = 0; i < was.counters.size(); ++i) CHECK(*was.counters[i].value == *is.counters[i].value);
+
+    // Who reads the file for its weights gets those that were validated.
+    const SafetensorsFile file(folder / "again.safetensors");
+    const AveragedWeights averaged(*tiny.optimizer);
+    CHECK(same_bits(file.load("decoder.weight"), tiny.params.find("decoder.weight")->leaf_value()));
+    CHECK(same_bits(file.load("lstm.bias_ih_l1"), tiny.params.find("lstm.bias_l1")->leaf_value()));
+    CHECK(file.find("lstm.bias_hh_l1") != nullptr);
+  }
+}
+
+TEST_CASE("what a part of a state_dict does not fill stays as it is, biases too") {
+  ParameterSet params;
+  const Lstm lstm(params / "lstm", {.input = 3, .hidden = 4});
+  const Gru gru(params / "gru", {.input = 3, .hidden = 4});
+  const Dense out(params / "out", {.in = 4, .out = 2});
+  const Tensor before = params.values().clone();
+  { const Tensor of_other_numbers = Tensor::full({16}, 100); }  // what the pool hands out next holds them
+  load_state_dict(
+      [](const std::string& name, const Tensor& into) {
+        if (name == "out.weight") into.fill(7);
+        if (name == "lstm.bias_hh_l0") into.fill(1);
+      },
+      params);
+  const auto was = [&](const char* name) {
+    const Parameter& p = params.at(name);
+    return before.slice(static_cast<int>(p.offset), static_cast<int>(p.offset + p.size())).to_host();
+  };
+  for (const char* name : {"lstm.weight_ih_l0", "gru.bias_l0", "gru.bias_hn_l0", "out.bias"})
+    CHECK(params.at(name).leaf_value().to_host() == was(name));
+  for (const real x : params.at("out.weight").leaf_value().to_host()) CHECK(x == 7);
+  const auto bias = params.at("lstm.bias_l0").leaf_value().to_host(), old = was("lstm.bias_l0");
+  for (size_t i = 0; i < bias.size(); ++i) CHECK(bias[i] == old[i] + 1);
+}
+
+TEST_CASE("every parameter is in a state_dict, also a bias_hn that is no end of another") {
+  ParameterSet params;
+  params.add("cell.bias_hn_l0", {3}, Init::constant(1));
+  params.add("gru.bias_l0", {6}, Init::constant(2));
+  params.add("gru.bias_hn_l0", {2}, Init::constant(3));
+  const Folder folder;
+  std::vector<NamedTensor> tensors = state_dict(params);
+  for (const char* name : {"gru.bias_ih_l1", "training/mine"}) tensors.push_back({name, Tensor::zeros({1})});
+  write_safetensors(folder / "w.safetensors", tensors);
+  params.initialize(Init::constant(0));
+  CHECK(load_state_dict(SafetensorsFile(folder / "w.safetensors"), params) == Words{"gru.bias_ih_l1"});
+  const auto all = [&](const char* name) { return params.find(name)->leaf_value().to_host(); };
+  CHECK(all("cell.bias_hn_l0") == std::vector<real>(3, 1));
+  CHECK(all("gru.bias_l0") == std::vector<real>(6, 2));
+  CHECK(all("gru.bias_hn_l0") == std::vector<real>(2, 3));
+
+  ParameterSet twice;
+  twice.add("cell.bias_l0", {3}, {});
+  twice.add("cell.bias_hh_l0", {3}, {});
+  CHECK(lacks(error_of([&] { state_dict(twice); }), {"state_dict", "cell.bias_hh_l0"}) == "");
+}
+
+TEST_CASE("a run of two halves has the files of one that was whole") {
+  const Folder whole, halves;
+  train(whole, {}, 4);
+  train(halves, {}, 2);
+  TinyTraining tiny({});
+  Trainer trainer(*tiny.optimizer, options(halves, 4));
+  const auto differences = trainer.resume(tiny.task());
+  REQUIRE(differences.has_value());
+  CHECK(differences->empty());
+  trainer.run(tiny.task());
+  CHECK(read_text(whole / "last.safetensors") == read_text(halves / "last.safetensors"));
+  CHECK(timeless_log(whole.path()) == timeless_log(halves.path()));
+  CHECK(timeless_log(whole.path()).size() == 4 + 100 / 7);
+
+  Trainer again(*tiny.optimizer, options(halves, 4));  // there is nothing to do
+  again.resume(tiny.task());
+  CHECK(again.finished());
+  again.run(tiny.task());
+  CHECK(read_text(whole / "last.safetensors") == read_text(halves / "last.safetensors"));
+}
+
+TEST_CASE("a signal ends the run after a step, or a validation in its midst, and nothing is lost") {
+  const Folder whole, parts;
+  const auto go = [&](const Folder& folder, int64_t signal_at, int signal_in_validation) {
+    TinyTraining tiny({});
+    Trainer trainer(*tiny.optimizer, options(folder));
+    TrainingTask task = tiny.task();
+    task.loss = [&, loss = task.loss](int64_t window) {
+      if (trainer.state().epoch * 25 + window == signal_at) std::raise(SIGINT);
+      return loss(window);
+    };
+    task.validate = [&] {
+      if (trainer.state().epoch == signal_in_validation) std::raise(SIGTERM);
+      stop_if_signalled();
+      return 10.0 - trainer.state().epoch;
+    };
+    const SignalGuard guard;
+    trainer.resume(task);
+    try {
+      trainer.run(task);
+    } catch (const Interrupted& interrupted) { return interrupted.signal; }
+    return 0;
+  };
+  CHECK(go(whole, -1, -1) == 0);
+  CHECK(go(parts, 7, -1) == SIGINT);
+  CHECK(SafetensorsFile(parts / "last.safetensors").metadata().at("training").find("\"step\":8,") !=
+        std::string::npos);
+  CHECK(go(parts, 49, 0) == SIGTERM);
+  CHECK(go(parts, 24 + 25, 9) == SIGINT);
+  CHECK(go(parts, -1, 1) == SIGTERM);
+  CHECK(go(parts, -1, -1) == 0);
+  for (const char* name : {"last.safetensors", "best.safetensors"})
+    CHECK(read_text(whole / name) == read_text(parts / name));
+  CHECK(timeless_log(whole.path()) == timeless_log(parts.path()));
+}
+
+TEST_CASE(
+    "a signal ends a step of several windows between two of them, and what follows an epoch in its midst") {
+  const Folder whole, parts;
+  const auto go = [&](const Folder& folder, int64_t signal_at, int signal_after) {
+    TinyTraining tiny({});
+    TrainerOptions of_steps = options(folder);
+    of_steps.accumulate = 10;
+    Trainer trainer(*tiny.optimizer, of_steps);
+    TrainingTask task = tiny.task();
+    int64_t last = -1;
+    task.loss = [&, loss = task.loss](int64_t window) {
+      last = trainer.state().epoch * 25 + window;
+      if (last == signal_at) std::raise(SIGTERM);
+      return loss(window);
+    };
+    task.after_epoch = [&](const EpochReport& epoch) {
+      if (epoch.epoch == signal_after) std::raise(SIGTERM);
+      stop_if_signalled();
+    };
+    const SignalGuard guard;
+    trainer.resume(task);
+    try {
+      trainer.run(task);
+    } catch (const Interrupted& interrupted) { CHECK(interrupted.signal == SIGTERM); }
+    return last;
+  };
+  CHECK(go(whole, -1, -1) == 49);
+  CHECK(go(parts, 13, -1) == 13);  // in the second step
+  CHECK(SafetensorsFile(parts / "last.safetensors").metadata().at("training").find("\"step\":1,") !=
+        std::string::npos);
+  CHECK(go(parts, -1, 1) == 24);
+  CHECK(go(parts, 25, -1) == 25);
+  CHECK(go(parts, -1, 2) == 49);
+  CHECK(read_text(whole / "last.safetensors") == read_text(parts / "last.safetensors"));
+  CHECK(timeless_log(whole.path()) == timeless_log(parts.path()));
+}
+
+TEST_CASE("a second SIGINT leaves at once") {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const SignalGuard guard;
+    std::raise(SIGINT);
+    std::raise(SIGTERM);  // is heeded already
+    std::raise(SIGINT);   // the same key press
+    usleep(200'000);
+    if (signal_received() == SIGINT) std::raise(SIGINT);
+    _exit(1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 130);
+}
+
+TEST_CASE("what cannot be gone on with is refused, with both shapes where they differ") {
+  const Folder folder;
+  train(folder);
+  const std::string good = read_text(folder / "last.safetensors");
+  const std::string path = (folder / "last.safetensors").string();
+  CHECK(lacks(resume_error(folder, {.hidden = 8}), {path, "[24, 5]", "[32, 5]"}) == "");
+  CHECK(lacks(resume_error(folder, {.layers = 3}), {path, "lstm.weight_ih_l2", "[24, 6]"}) == "");
+  CHECK(lacks(resume_error(folder, {.layers = 1}),
+              {path, "lstm.weight_ih_l1", "[24, 6]", "not in the model"}) == "");
+  CHECK(lacks(resume_error(folder, {.rule = Setup::Rule::momentum}), {path, "adamw", "sgd"}) == "");
+
+  const auto rewritten = [&](const std::string& key, const std::string& value) {
+    folder.write("last.safetensors", good);
+    std::vector<NamedTensor> tensors;
+    Metadata metadata;
+    {
+      const SafetensorsFile file(path);
+      for (const auto& entry : file.entries()) tensors.push_back({entry.name, file.load(entry.name)});
+      metadata = file.metadata();
+    }
+    metadata[key] = value;
+    if (value.empty()) metadata.erase(key);
+    write_safetensors(path, tensors, metadata);
+    const std::string before = read_text(path), error = resume_error(folder);
+    CHECK(read_text(path) == before);
+    return error;
+  };
+  CHECK(lacks(rewritten("checkpoint_version", "2"), {path, "version 2", "version 1"}) == "");
+  CHECK(lacks(rewritten("training", ""), {path, "weights alone"}) == "");
+  CHECK(lacks(rewritten("training", "{"), {path, "damaged"}) == "");
+  CHECK(lacks(rewritten("training", "{\"optimizer\": 3}"), {path, "damaged", "optimizer"}) == "");
+  const std::string training = [&] {
+    folder.write("last.safetensors", good);
+    return SafetensorsFile(path).metadata().at("training");
+  }();
+  for (const auto& [from, to] :
+       std::vector<std::pair<std::string, std::string>>{{"\"epoch\":2", "\"epoch\":-2"},
+                                                        {"\"window\":0", "\"window\":0.5"},
+                                                        {"\"step\":50", "\"step\":\"x\""},
+                                                        {"\"step\":50", "\"step\":4294967296"},
+                                                        {"\"steps\":50", "\"stops\":50"},
+                                                        {"\"total\":0.0", "\"total\":[]"}}) {
+    std::string changed = training;
+    REQUIRE(changed.find(from) != std::string::npos);
+    changed.replace(changed.find(from), from.size(), to);
+    CHECK(lacks(rewritten("training", changed), {path, "damaged"}) == "");
+  }
+  for (const size_t bytes : {size_t{0}, size_t{100}, good.size() / 2, good.size() - 1}) {
+    folder.write("last.safetensors", good.substr(0, bytes));
+    CHECK(lacks(resume_error(folder), {path}) == "");
+  }
+}
+
+TEST_CASE("in the middle of an epoch neither its windows nor what is carried may change") {
+  const Folder folder;
+  TinyTraining tiny({});
+  TrainerOptions every_step = options(folder);
+  every_step.checkpoints.every_steps = 1;
+  TrainingTask task = tiny.task();
+  task.loss = [&, loss = task.loss](int64_t window) {
+    require(window < 5, "enough");
+    return loss(window);
+  };
+  CHECK(error_of([&] { Trainer(*tiny.optimizer, every_step).run(task); }) == "enough");
+  CHECK(lacks(resume_error(folder, {}, 30), {"window 5 of 25", "30 windows"}) == "");
+  TinyTraining wider({});
+  TrainingTask other = wider.task();
+  other.carried[0].tensor = Tensor::zeros({2, 4, 6});
+  Trainer trainer(*wider.optimizer, options(folder));
+  CHECK(lacks(error_of([&] { trainer.resume(other); }), {"carried/h", "[2, 3, 6]", "[2, 4, 6]"}) == "");
+}
+
+TEST_CASE("what a run was made with is told where it differs") {
+  const Folder folder;
+  train(folder);
+  TinyTraining tiny({});
+  set_threads(2);  // on which bits do not depend
+  CHECK(Trainer(*tiny.optimizer, options(folder)).resume(tiny.task())->empty());
+  set_threads(one_thread);
+  TinyTraining other({}, 12);
+  const auto differences = Trainer(*other.optimizer, options(folder)).resume(other.task());
+  REQUIRE(differences->size() == 1);
+  CHECK(differences->front() == "seed 11 then, 12 now");
+}
+
+TEST_CASE(
+    "a full disk and a folder that is gone end the run with a message, and the last checkpoint stays whole") {
+  const Folder folder;
+  TinyTraining tiny({});
+  Trainer trainer(*tiny.optimizer, options(folder, 3));
+  TrainingTask task = tiny.task();
+  std::string saved;
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  task.after_epoch = [&](const EpochReport& report) {
+    if (report.epoch > 1) return;
+    saved = read_text(folder / "last.safetensors");
+    const rlimit small{.rlim_cur = saved.size() / 2, .rlim_max = before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+  };
+  const std::string error = error_of([&] { trainer.run(task); });
+  setrlimit(RLIMIT_FSIZE, &before);
+  CHECK(lacks(error, {"last.safetensors", "cannot be written", "File too large", "left as it was"}) == "");
+  CHECK(!saved.empty());
+  CHECK(read_text(folder / "last.safetensors") == saved);
+  CHECK(!fs::exists(folder / "last.safetensors.unroll-partial"));
+  {
+    TinyTraining next({});
+    Trainer goes_on(*next.optimizer, options(folder, 3));
+    CHECK(goes_on.resume(next.task()).has_value());
+    CHECK(goes_on.state().epoch == 1);
+    task = next.task();
+    task.after_epoch = [&](const EpochReport&) { fs::remove_all(folder.path()); };
+    CHECK(lacks(error_of([&] { goes_on.run(task); }), {"last.safetensors", "No such file or directory"}) ==
+          "");
+  }
+  fs::create_directory(folder.path());
+}
+
+TEST_CASE("a run whose last checkpoint is gone is not begun again over what is left") {
+  const Folder folder;
+  const auto scored = [](TinyTraining& tiny) {
+    TrainingTask task = tiny.task();
+    task.validate = [epoch = 0]() mutable { return 1.0 / ++epoch; };
+    return task;
+  };
+  const auto train_scored = [&](int epochs) {
+    TinyTraining tiny({});
+    Trainer trainer(*tiny.optimizer, options(folder, epochs));
+    const auto differences = trainer.resume(scored(tiny));
+    trainer.run(scored(tiny));
+    return differences.has_value();
+  };
+  CHECK(!train_scored(1));
+  fs::remove(folder / "last.safetensors");  // as if it had been killed between the two
+  CHECK(train_scored(2));
+  fs::remove(folder / "last.safetensors");
+  const std::string best = read_text(folder / "best.safetensors"), log = read_text(folder / "log.jsonl");
+  CHECK(lacks(error_of([&] { train_scored(3); }),
+              {"last.safetensors: is missing", "best.safetensors and a log of 2 epochs",
+               "a copy of the best one"}) == "");
+  // Without resume() neither what is left nor a log alone is written over.
+  const auto afresh = [&] {
+    TinyTraining tiny({});
+    return error_of([&] { Trainer(*tiny.optimizer, options(folder, 3)).run(scored(tiny)); });
+  };
+  CHECK(lacks(afresh(), {"has a run already", "resume()"}) == "");
+  CHECK(read_text(folder / "best.safetensors") == best);
+  fs::remove(folder / "best.safetensors");
+  CHECK(lacks(error_of([&] { train_scored(3); }), {"over a log of 2 epochs", "another folder"}) == "");
+  CHECK(lacks(afresh(), {"has a run already", "resume()"}) == "");
+  CHECK(read_text(folder / "log.jsonl") == log);
+}
+
+TEST_CASE("a name that no checkpoint can have is known before anything is trained") {
+  const Folder folder;
+  TinyTraining tiny({});
+  const auto error = [&](const TrainerOptions& with, const std::vector<NamedTensor>& carried) {
+    TrainingTask task = tiny.task();
+    task.carried = carried;
+    task.loss = [](int64_t) -> WindowLoss { throw Error("it was trained"); };
+    return error_of([&] { Trainer(*tiny.optimizer, with).run(task); });
+  };
+  const Tensor one({1});
+  const std::vector<NamedTensor> good = {{"h", one}};
+  CHECK(error(options(folder), good) == "it was trained");
+  CHECK(lacks(error(options(folder), {{"h", one}, {"h", one}}), {"'training/carried/h' is taken"}) == "");
+  CHECK(lacks(error(options(folder), {{"a\nb", one}}), {"'training/carried/a?b' is no name", "one line"}) ==
+        "");
+  CHECK(lacks(error(options(folder), {{std::string(1000, 'x'), one}}), {"at most 1000"}) == "");
+  TrainerOptions with = options(folder);
+  with.checkpoints.also = {{"decoder.weight", one}};
+  CHECK(lacks(error(with, good), {"'decoder.weight' is taken"}) == "");
+  with = options(folder);
+  with.checkpoints.metadata = {{"a", "\xff"}};
+  CHECK(lacks(error(with, good), {"UTF-8"}) == "");
+  with.checkpoints.metadata = {{"training", "mine"}};
+  CHECK(lacks(error(with, good), {"metadata 'training'"}) == "");
+}
+
+TEST_CASE("what is in a checkpoint and has no place here is told, and what is missing is named") {
+  const Folder folder;
+  train(folder, {.rule = Setup::Rule::momentum});
+  TinyTraining tiny({});
+  Sgd plain(tiny.params, {.learning_rate = 0.3});
+  TrainerState state;
+  const std::vector<NamedTensor> h = {{"h", tiny.state.h}};
+  CHECK(read_checkpoint(folder / "last.safetensors", plain, state, h) ==
+        Differences{"carried/c then, and not now", "momentum_buffer then, and not now"});
+  write_checkpoint(folder / "plain.safetensors", plain, state, {});
+  TinyTraining with({.rule = Setup::Rule::momentum});
+  CHECK(lacks(error_of([&] { read_checkpoint(folder / "plain.safetensors", *with.optimizer, state, {}); }),
+              {"plain.safetensors: its optimizer kept no momentum_buffer; sgd"}) == "");
+}
+
+TEST_CASE("what is not finite does not reach a checkpoint") {
+  const Folder folder;
+  train(folder);
+  const std::string saved = read_text(folder / "last.safetensors");
+  for (const char* name : {"weights", "moments"}) {
+    TinyTraining tiny({});
+    TrainerState state;
+    read_checkpoint(folder / "last.safetensors", *tiny.optimizer, state, {});
+    const bool weights = std::string(name) == "weights";
+    Tensor slab = weights ? tiny.params.values() : tiny.optimizer->state().slabs[1].values;
+    slab.data()[2] = std::numeric_limits<real>::infinity();
+    const std::string error =
+        error_of([&] { write_checkpoint(folder / "last.safetensors", *tiny.optimizer, state, {}); });
+    CHECK(lacks(error, {weights ? "'embedding.weight'" : "'training/exp_avg_sq/embedding.weight'",
+                        "not finite"}) == "");
+    CHECK(read_text(folder / "last.safetensors") == saved);
+  }
+}

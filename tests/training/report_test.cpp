@@ -1,0 +1,474 @@
+// The page that explains a run: its curves, what it says, and that nothing in a run can break it.
+#include "training/report/report.h"
+
+#include <regex>
+
+#include "tests/program.h"
+#include "tests/support.h"
+#include "training/report/chart.h"
+#include "training/report/run_description.h"
+
+using namespace unroll;
+
+namespace {
+
+// A run's folder with two epochs of three intervals each.
+struct Run {
+  Folder folder;
+  RunDescription description{.title = "small",
+                             .summary = "a model of 12 numbers",
+                             .names = {.unit = "words", .perplexity = true},
+                             .facts = {{"seed", "7"}},
+                             .results = {{"test perplexity", "9.50", "100 words"}},
+                             .levels = {{"the source's own", 9.25}},
+                             .tables = {{"Parameters", "Together 12.", {"name", "numbers"}, {{"w", "12"}}}}};
+  explicit Run(bool with_log = true) {
+    folder.write("recipe.toml", "[model]\nhidden = 3\n");
+    RunLog log(folder.path(), description.names);
+    if (!with_log) return;
+    for (int step = 10; step <= 60; step += 10) {
+      log.write({.step = step,
+                 .epoch = step > 30 ? 2 : 1,
+                 .count = 5 * step,
+                 .loss = 3.0 - 0.01 * step,
+                 .learning_rate = 0.5,
+                 .gradient_norm = 1.5,
+                 .seconds = 0.5 * step,
+                 .rate = 10});
+      if (step % 30 == 0)
+        log.write({.kind = LogRecord::Kind::epoch,
+                   .step = step,
+                   .epoch = step / 30,
+                   .count = 5 * step,
+                   .loss = 2.5,
+                   .learning_rate = 0.5,
+                   .valid = step == 30 ? 9.75 : 10.5,
+                   .best = step == 30,
+                   .seconds = 0.5 * step,
+                   .rate = 10});
+    }
+  }
+  std::string page() const {
+    write_run_description(folder.path(), description);
+    write_report(folder.path());
+    return read_text(folder / "report.html");
+  }
+};
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+int64_t count(const std::string& text, const std::string& part) {
+  int64_t result = 0;
+  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++result;
+  return result;
+}
+
+// The x and y of every point of a path, in units of the drawing.
+std::vector<std::pair<double, double>> points_of(const std::string& svg) {
+  std::vector<std::pair<double, double>> result;
+  const std::regex point("[ML](-?[0-9.]+) (-?[0-9.]+)");
+  const size_t begin = svg.find("class=\"series");
+  const std::string path = svg.substr(begin, svg.find("/>", begin) - begin);
+  for (std::sregex_iterator match(path.begin(), path.end(), point), end; match != end; ++match)
+    result.emplace_back(std::stod((*match)[1]), std::stod((*match)[2]));
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("a program's own charts stand on the page, with their interval and the names of x") {
+  Run run;
+  Chart chart{.title = "Forecast <of> load",
+              .description = "two rows",
+              .x_name = "time",
+              .y_name = "load",
+              .from_zero = false,
+              .x_texts = {"mon", "tue", "wed"},
+              .series = {{.name = "truth", .x = {0, 1, 2}, .y = {100, std::nan(""), 102}},
+                         {.name = "forecast", .x = {1, 2}, .y = {101, 103}}}};
+  chart.band = {.name = "80 %", .x = {1, 2}, .low = {100, 101}, .high = {102, 105}};
+  run.description.charts = {chart};
+  const std::string page = run.page();
+  for (const char* part :
+       {"Forecast &lt;of&gt; load", "class=\"band s1\"", ">tue</text>", "<li class=\"of-band\">80 %</li>"})
+    CHECK_MESSAGE(has(page, part), part);
+  // Read back it is the same, a missing value too.
+  const RunDescription again = read_run_description(run.folder.path());
+  REQUIRE(again.charts.size() == 1);
+  CHECK(chart_svg(again.charts[0], 600, 300, "a") == chart_svg(chart, 600, 300, "a"));
+  CHECK(std::isnan(again.charts[0].series[0].y[1]));
+  Chart full = chart;
+  full.right_name = "log", full.top = 104, full.logarithmic = true;
+  full.levels = {{"naive", 101.5}};
+  full.mark = {.text = "best", .x = 1, .y = 101};
+  run.description.charts = {full};
+  run.description.levels = {{"unknown", std::nan("")}};
+  write_run_description(run.folder.path(), run.description);
+  CHECK(chart_svg(read_run_description(run.folder.path()).charts[0], 600, 300, "a") ==
+        chart_svg(full, 600, 300, "a"));
+  run.description.charts = {chart}, run.description.levels = {};
+
+  // The y axis begins near the values, where it may: the lowest lies in the lower part of the picture, far
+  // from 0.
+  const auto low = points_of(chart_svg(chart, 600, 300, "a"))[0].second;
+  CHECK(low > 200);
+  chart.from_zero = true;
+  CHECK(points_of(chart_svg(chart, 600, 300, "a"))[0].second < 60);
+
+  const std::string file = chart_file(chart, 800, 400), text = chart_text(chart, 40, 8);
+  CHECK(file.starts_with("<svg xmlns"));
+  CHECK(count(file, "<svg") == count(file, "</svg>"));
+  for (const char* part : {"o truth", "* forecast", ". 80 %", "mon", "wed", "105 |"})
+    CHECK_MESSAGE(has(text, part), text);
+  for (const std::string& line : lines_of(text)) CHECK(line.size() <= 40);
+
+  chart.band->high[1] = std::nan("");  // a model that has diverged
+  CHECK(has(chart_text(chart, 40, 8), "o truth"));
+
+  run.description.charts[0].band->low.pop_back();
+  write_run_description(run.folder.path(), run.description);
+  CHECK(has(error_of([&] { read_run_description(run.folder.path()); }), "the band of 'Forecast <of> load'"));
+}
+
+TEST_CASE("ticks are round and cover the range") {
+  CHECK(round_ticks(0, 10, 5) == std::vector<double>{0, 2, 4, 6, 8, 10});
+  CHECK(round_ticks(-1, 1.2, 4) == std::vector<double>{-1, -0.5, 0, 0.5, 1});
+  CHECK(round_ticks(0, 0.31, 3) == std::vector<double>{0, 0.1, 0.2, 3 * 0.1});
+  CHECK(round_log_ticks(9, 11000, 6) == std::vector<double>{10, 30, 100, 300, 1000, 3000, 10000});
+  CHECK(round_log_ticks(1, 1e7, 7) == std::vector<double>{1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7});
+  CHECK(round_log_ticks(110, 131, 4) == std::vector<double>{110, 115, 120, 125, 130});
+  CHECK(round_ticks(5000, 5000 + 1e-12, 5).empty());  // doubles do not tell them apart
+  CHECK(round_ticks(1e300, 1e300, 5).empty());
+}
+
+TEST_CASE("a curve goes through its points: linear from zero, or logarithmic") {
+  Chart chart{
+      .title = "t", .x_name = "x", .y_name = "y", .series = {{.name = "s", .x = {0, 5, 10}, .y = {0, 4, 8}}}};
+  auto points = points_of(chart_svg(chart, 400, 300, "id"));
+  REQUIRE(points.size() == 3);
+  CHECK(points[1].first == doctest::Approx((points[0].first + points[2].first) / 2).epsilon(0.001));
+  CHECK(points[1].second == doctest::Approx((points[0].second + points[2].second) / 2).epsilon(0.001));
+  CHECK(points[0].second > points[2].second);  // upwards is less
+
+  chart.logarithmic = true;
+  chart.series[0].y = {1, 10, 100};
+  points = points_of(chart_svg(chart, 400, 300, "id"));
+  CHECK(points[1].second == doctest::Approx((points[0].second + points[2].second) / 2).epsilon(0.001));
+  chart.series[0].y = {0, 10, 100};  // has no logarithm
+  points = points_of(chart_svg(chart, 400, 300, "id"));
+  CHECK(points[0].second - points[1].second ==
+        doctest::Approx((points[0].second - points[2].second) / 10).epsilon(0.01));
+}
+
+TEST_CASE("a curve that does not move has an axis, whatever its height") {
+  for (const double y : {0.0, 1e-300, 950.0, 5000.0, -5000.0, 1e9, -1e300}) {
+    const Chart chart{
+        .title = "t", .x_name = "x", .y_name = "y", .series = {{.name = "s", .x = {0, 1}, .y = {y, y}}}};
+    const std::string svg = chart_svg(chart, 400, 300, "id");
+    CHECK(!has(svg, "nan"));
+    CHECK(!has(svg, "inf"));
+    CHECK(points_of(svg).size() == 2);
+  }
+}
+
+TEST_CASE("what is not finite breaks the line, and no number on the page is NaN") {
+  const double nan = std::nan(""), inf = INFINITY;
+  const Chart chart{.title = "t",
+                    .x_name = "x",
+                    .y_name = "y",
+                    .logarithmic = true,
+                    .series = {{.name = "s", .x = {1, 2, 3, 4}, .y = {5, nan, inf, 7}}, {.name = "none"}}};
+  const std::string svg = chart_svg(chart, 400, 300, "id");
+  CHECK(points_of(svg).size() == 2);
+  CHECK(!has(svg, "nan"));
+  CHECK(!has(svg, "inf"));
+  CHECK(has(chart_json(chart), "\"y\":[5,null,null,7]"));
+  CHECK(!has(chart_svg({.title = "t", .x_name = "x", .y_name = "y"}, 400, 300, "id"), "nan"));
+}
+
+TEST_CASE("a name is put where no curve is") {
+  Chart chart{
+      .title = "t",
+      .x_name = "x",
+      .y_name = "y",
+      .series = {{.name = "above", .x = {0, 100}, .y = {60, 60}}, {.name = "s", .x = {50}, .y = {55}}},
+      .mark = Chart::Mark{"best", 50, 55}};
+  const auto y_of = [](const std::string& svg) {
+    std::smatch match;
+    REQUIRE(std::regex_search(svg, match,
+                              std::regex("y=\"([0-9.]+)\" text-anchor=\"middle\" class=\"mark-name")));
+    return std::stod(match[1]);
+  };
+  const auto line_at = points_of(chart_svg(chart, 400, 300, "id"))[0].second;
+  CHECK(y_of(chart_svg(chart, 400, 300, "id")) >
+        line_at + 20);  // below its point: the curve is right above it
+  chart.series[0].y = {50, 50};
+  CHECK(y_of(chart_svg(chart, 400, 300, "id")) < points_of(chart_svg(chart, 400, 300, "id"))[0].second - 20);
+}
+
+TEST_CASE("many points are thinned to means of neighbours") {
+  ChartSeries series{.name = "s"};
+  for (int i = 0; i < 1000; ++i) series.x.push_back(i), series.y.push_back(i % 2);
+  const ChartSeries thin = thinned(series, 100);
+  REQUIRE(thin.x.size() == 100);
+  CHECK(thin.x[0] == 4.5);
+  CHECK(thin.x[99] == 994.5);
+  CHECK(thin.y[50] == 0.5);
+  CHECK(thinned(series, 1000).x == series.x);
+}
+
+TEST_CASE("the page has the figures, the best epoch, the tables and the recipe") {
+  const std::string page = Run().page();
+  for (const char* part :
+       {"<h1>small</h1>", "a model of 12 numbers", "best 9.7500, epoch 1", "the source&#39;s own 9.25",
+        "test perplexity", ">9.50<", "<td class=\"number\">12</td>", "Together 12.", "hidden = 3",
+        "loss (nats)", "Gradient norm", "words/s"})
+    CHECK_MESSAGE(has(page, part), std::string(part));
+  CHECK(count(page, "<tr class=\"best\">") == 1);
+  CHECK(has(page, "<tr class=\"best\"><td class=\"number\">1</td>"));
+  CHECK(!has(page, "not at its end"));
+}
+
+TEST_CASE("the page needs no network, and works without a script") {
+  const std::string page = Run().page();
+  for (const char* part : {"http", "src=", "<link", "@import", "fetch("})
+    CHECK_MESSAGE(!has(page, part), std::string(part));
+  CHECK(count(page, "url(") == count(page, "url(#"));
+  CHECK(has(page, "prefers-color-scheme: dark"));
+  CHECK(count(page, "<svg") == 5);  // the first one twice: for a narrow screen, too
+  CHECK(count(page, "<svg") == count(page, "aria-labelledby"));
+  CHECK(count(page, "<svg") == count(page, "<desc"));
+}
+
+TEST_CASE("nothing that a run is called or contains becomes markup") {
+  const std::string evil = "</script></pre><script>alert('\"&\")</script>";
+  Run run;
+  run.description.title = run.description.summary = evil + "[[body]][[title]]";
+  run.description.facts = {{evil, evil, evil}};
+  run.description.results = {{evil, evil, evil}};
+  run.description.levels = {{evil, 9}};
+  run.description.tables = {{evil, evil, {evil, "%"}, {{evil, "12 \" onclick=%"}}}};
+  run.folder.write("recipe.toml", "# " + evil + "\n");
+  const std::string page = run.page();
+  CHECK(!has(page, "<script>alert"));
+  CHECK(!has(page, "onclick=%\""));
+  CHECK(count(page, "<script") == 1 + 4);  // the page's own, and the data of four figures
+  CHECK(count(page, "</script>") == 5);
+  CHECK(count(page, "</pre>") == 1);
+  CHECK(count(page, "[[body]][[title]]") == 3);  // as text: the page's title, its heading and the summary
+}
+
+TEST_CASE("in fp16 the scale of the loss has a curve") {
+  Run run(false);
+  RunLog log(run.folder.path(), run.description.names);
+  LogRecord record{.step = 1, .epoch = 1, .count = 5, .loss = 0.25, .learning_rate = 1, .loss_scale = 65'536};
+  log.write(record);
+  record.step = 2, record.loss_scale = 32'768;
+  log.write(record);
+  CHECK(has(run.page(), "Loss scale"));
+}
+
+TEST_CASE("a perplexity is not taken for granted") {
+  Run run(false);
+  run.description.names = {.unit = "values"};
+  RunLog log(run.folder.path(), run.description.names);
+  log.write({.step = 1, .epoch = 1, .count = 5, .loss = 0.25, .learning_rate = 1, .seconds = 1, .rate = 5});
+  log.write({.kind = LogRecord::Kind::epoch,
+             .step = 1,
+             .epoch = 1,
+             .count = 5,
+             .loss = 0.25,
+             .learning_rate = 1,
+             .seconds = 1,
+             .rate = 5});
+  run.description.results = {};
+  const std::string page = run.page();
+  CHECK(!has(page, "erplexity"));
+  CHECK(!has(page, "Gradient norm"));  // not in this log
+  CHECK(!has(page, "Loss scale"));     // which is fp16's
+  CHECK(has(page, "1 epoch complete; not at its end"));
+  CHECK(has(page, "values/s"));
+}
+
+TEST_CASE("the page is made from the folder alone, and a run that has just begun has one") {
+  const Run run;
+  const std::string page = run.page();
+  std::filesystem::remove(run.folder / "report.html");
+  write_report(run.folder.path());
+  CHECK(read_text(run.folder / "report.html") == page);
+  CHECK(has(Run(false).page(), "Nothing is in the log yet"));
+}
+
+TEST_CASE("a folder that is no run's, or damaged, is an error that names the file; the old page stays") {
+  const Folder empty;
+  CHECK(lacks(error_of([&] { write_report(empty.path()); }), {"report.json: is missing"}) == "");
+  const Run run;
+  const std::string page = run.page();
+  for (const char* damaged : {"{\"title\": 3}", "{\"title\""}) {
+    run.folder.write("report.json", damaged);
+    const std::string error = error_of([&] { write_report(run.folder.path()); });
+    CHECK(lacks(error, {"report.json: no description of a run"}) == "");
+    CHECK(!has(error, "exception"));
+  }
+  CHECK(read_text(run.folder / "report.html") == page);
+}
+
+TEST_CASE("a page is made from what can be read of a log, and the other lines are told") {
+  const Run run;
+  (void)run.page();
+  run.folder.write("log.jsonl", read_text(run.folder / "log.jsonl") + "{}\n");
+  const std::vector<std::string> damaged = write_report(run.folder.path());
+  REQUIRE(damaged.size() == 1);
+  CHECK(lacks(damaged[0], {"log.jsonl:", "no record of a log: 'kind' is missing"}) == "");
+}
+
+TEST_CASE("a description reads back as it was written; bytes that are no UTF-8 are replaced") {
+  Run run;
+  run.description.facts.push_back({"path", "a\xff"});
+  write_run_description(run.folder.path(), run.description);
+  const RunDescription read = read_run_description(run.folder.path());
+  CHECK(read.title == "small");
+  CHECK(read.names.unit == "words");
+  CHECK(read.names.perplexity);
+  CHECK(read.facts[1].value == "a\xef\xbf\xbd");
+  CHECK(read.results[0].note == "100 words");
+  CHECK(read.levels[0].score == 9.25);
+  CHECK((read.tables[0].rows == run.description.tables[0].rows));
+  run.description.tables[0].rows[0].pop_back();
+  write_run_description(run.folder.path(), run.description);
+  CHECK(lacks(error_of([&] { read_run_description(run.folder.path()); }),
+              {"report.json: ", "1 cells for 2 columns"}) == "");
+}
+
+TEST_CASE("a table on a terminal: numbers to the right, words to the left, no blanks at the end") {
+  const RunDescription::Table table{
+      "t", "A note.", {"name", "n", "share"}, {{"a", "1,200", "9.5 %"}, {"long one", "", "90.5 %"}}};
+  CHECK(table_text(table) ==
+        "name           n    share\n"
+        "a          1,200    9.5 %\n"
+        "long one           90.5 %\n"
+        "A note.\n");
+}
+
+TEST_CASE("a table wider than its page goes on below, and breaks no number") {
+  // "name" is 4 wide and each number 6, three blanks between: two of them end at 4 + 9 + 9 = 22, a third would at 31.
+  const RunDescription::Table table{"t",
+                                    "A note.",
+                                    {"name", "a", "b", "c"},
+                                    {{"one", "1.2345", "6.7891", "2.3456"}, {"two", "", "7.8912", "3"}}};
+  CHECK(table_text(table, 22) ==
+        "name        a        b\n"
+        "one    1.2345   6.7891\n"
+        "two             7.8912\n"
+        "\n"
+        "name        c\n"
+        "one    2.3456\n"
+        "two         3\n"
+        "A note.\n");
+  CHECK(table_text(table, 31) == table_text(table));
+  for (const int columns : {1, 5, 13, 21})  // a name and a number stand together, whatever room there is
+    CHECK(lines_of(table_text(table, columns))[1] == "one    1.2345");
+}
+
+namespace {
+// What stands below an axis: the middle and the text of each, left to right.
+std::vector<std::pair<double, std::string>> x_labels(const std::string& svg, int height) {
+  std::vector<std::pair<double, std::string>> labels;
+  const std::regex label(fmt::format(
+      "<text x=\"([0-9.]+)\" y=\"{}.0\" text-anchor=\"middle\" class=\"tick\">([^<]*)<", height - 38 + 18));
+  for (std::sregex_iterator match(svg.begin(), svg.end(), label), end; match != end; ++match)
+    labels.emplace_back(std::stod((*match)[1]), (*match)[2]);
+  return labels;
+}
+}  // namespace
+
+TEST_CASE(
+    "times with hours below an axis neither overlap nor are cut, in a wide picture and in a narrow one") {
+  for (const int rows : {2, 7, 24, 60, 120})
+    for (const int width : {200, 320, 360, 600, 876, 980})
+      for (const bool seconds : {false, true}) {
+        CAPTURE(rows);
+        CAPTURE(width);
+        CAPTURE(seconds);
+        Chart chart{
+            .title = "t", .x_name = "time", .y_name = "y", .from_zero = false, .series = {{.name = "s"}}};
+        for (int i = 0; i < rows; ++i) {
+          chart.x_texts.push_back(
+              fmt::format("2020-01-{:02} {:02}:00:{:02}", 1 + i / 24, i % 24, seconds ? i % 60 : 0));
+          chart.series[0].x.push_back(i), chart.series[0].y.push_back(i % 5);
+        }
+        const auto labels = x_labels(chart_svg(chart, width, 300, "a"), 300);
+        REQUIRE(!labels.empty());
+        CHECK(labels[0].second == (seconds ? "2020-01-01 00:00:00" : "2020-01-01 00:00"));
+        // A digit of 12 pixels is 0.636 * 12 = 7.64 wide in the widest of the usual fonts, DejaVu Sans and Verdana.
+        const double half = 7.64 / 2 * static_cast<double>(labels[0].second.size());
+        for (size_t k = 0; k < labels.size(); ++k) {
+          CHECK(labels[k].first - half >= -0.06);  // places are rounded to a tenth
+          CHECK(labels[k].first + half <= width + 0.06);
+          if (k > 0) CHECK(labels[k].first - labels[k - 1].first >= 2 * half + 5);
+        }
+        if (width >= 600 && rows >= 24) CHECK(labels.size() >= 3);
+      }
+}
+
+TEST_CASE("what stands beside the y axis has room, and tells its ticks apart, in tiny and in huge units") {
+  for (const auto& [low, high] :
+       {std::pair{5.1e-7, 5.9e-7}, {1e-9, 3e-9}, {5.1e9, 5.9e9}, {123456787.0, 123456792.0}}) {
+    CAPTURE(low);
+    const Chart chart{.title = "t",
+                      .x_name = "x",
+                      .y_name = "y",
+                      .from_zero = false,
+                      .series = {{.name = "s", .x = {0, 1}, .y = {low, high}}}};
+    const std::string svg = chart_svg(chart, 600, 300, "a"), text = chart_text(chart, 60, 9);
+    const std::regex label("<text x=\"([0-9.]+)\" y=\"[0-9.]+\" text-anchor=\"end\" class=\"tick\">([^<]*)<");
+    std::vector<std::string> found;
+    for (std::sregex_iterator match(svg.begin(), svg.end(), label), end; match != end; ++match) {
+      found.push_back((*match)[2]);
+      CHECK(std::stod((*match)[1]) >= 7.64 * static_cast<double>(found.back().size()) - 1);
+    }
+    REQUIRE(found.size() >= 3);
+    CHECK(std::ranges::adjacent_find(found) == found.end());
+    // In a terminal: the first, the middle and the last line.
+    std::vector<std::string> values;
+    for (const std::string& line : lines_of(text))
+      if (const size_t bar = line.find(" |"); bar != line.npos && line.find_first_not_of(' ') < bar)
+        values.push_back(line.substr(0, bar));
+    REQUIRE(values.size() == 3);
+    CHECK(std::ranges::adjacent_find(values) == values.end());
+  }
+}
+
+TEST_CASE("a point between two gaps is drawn") {
+  const double gap = std::nan("");
+  const Chart chart{.title = "t",
+                    .x_name = "x",
+                    .y_name = "y",
+                    .series = {{.name = "s", .x = {0, 1, 2, 3, 4}, .y = {1, gap, 3, gap, gap}}}};
+  CHECK(count(chart_svg(chart, 600, 300, "a"), "<circle") == 2);
+}
+
+TEST_CASE("a profile's note says what options took of the recurrent layers' time, where there are any") {
+  Profile profile;
+  const auto layer = [](const char* op, const char* option) {
+    Tape tape;
+    const Var x = tape.watch(Tensor::full({4}, 1));
+    if (option) const Profile::Within measured(option);
+    record(op, x.value().clone(), inputs(x), [](const Var&) {});
+  };
+  layer("lstm_layer_fused", nullptr);
+  CHECK(profile_table(profile).note.find("recurrent") == std::string::npos);
+  layer("lstm_layer_fused", "recurrent: weight_drop");
+  CHECK(profile_table(profile).note.find("Of the recurrent layers' ") != std::string::npos);
+  CHECK(profile_table(profile).note.find(" weight_drop ") != std::string::npos);
+}
+
+TEST_CASE("a profile's table shares out all of the time") {
+  Profile profile;
+  { const Profile::Part part("update"); }
+  const auto table = profile_table(profile);
+  REQUIRE(table.rows.size() == 2);
+  CHECK(table.rows[0][0] == "update");
+  double shares = 0;
+  for (const auto& row : table.rows) shares += std::stod(row[4]);
+  CHECK(std::abs(shares - 100) <= 2 * 0.05 + 1e-9);  // each is rounded to a tenth
+}

@@ -1,0 +1,144 @@
+// What `ptb train` leaves in a run's folder, and what it says while it goes on.
+#include "framework/check.h"
+#include "tests/program.h"
+#include "training/report/log.h"
+
+using namespace unroll;
+
+namespace {
+
+// 40 windows an epoch.
+const std::string tiny = R"([model]
+embedding = 8
+hidden = 8
+layers = 1
+
+[data]
+corpus = "grammar"
+train_tokens = 20_000
+valid_tokens = 300
+test_tokens = 300
+batch = 50
+bptt = 10
+
+[training]
+epochs = 2
+clip = 1.0
+reduction = "mean"
+
+[optimizer]
+kind = "adam"
+learning_rate = 0.01
+)";
+
+struct Trained {
+  Folder folder;
+  ProgramRun run;
+  explicit Trained(const Words& words) {
+    folder.write("tiny.toml", tiny);
+    Words all = {"train", "tiny.toml", "--out", "run"};
+    all.insert(all.end(), words.begin(), words.end());
+    run = run_program(program_named("ptb"), all, folder.path());
+    CHECK_MESSAGE(run.code == 0, run.err);
+  }
+  std::string page() const { return read_text(folder / "run/report.html"); }
+  std::vector<LogRecord> log() const {
+    return read_log(folder / "run/log.jsonl", {.unit = "words", .perplexity = true});
+  }
+};
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+
+}  // namespace
+
+TEST_CASE("the log has an interval for each --log-every steps and a record for each epoch; TensorBoard too") {
+  const Trained trained({"--log-every", "15"});
+  std::vector<std::string> lines;
+  for (const LogRecord& r : trained.log())
+    lines.push_back(fmt::format("{} {} {} {}", r.kind == LogRecord::Kind::epoch ? "epoch" : "interval",
+                                r.epoch, r.step, r.count));
+  CHECK(lines == std::vector<std::string>{"interval 1 15 7500", "interval 1 30 15000", "epoch 1 40 20000",
+                                          "interval 2 45 22500", "interval 2 60 30000", "interval 2 75 37500",
+                                          "epoch 2 80 40000"});
+  for (const LogRecord& r : trained.log()) {
+    CHECK(r.loss > 0);
+    CHECK(r.learning_rate == 0.01);
+    CHECK(r.gradient_norm.has_value() == (r.kind == LogRecord::Kind::interval));
+    CHECK(r.valid.has_value() == (r.kind == LogRecord::Kind::epoch));
+  }
+  CHECK(std::filesystem::file_size(trained.folder / "run/events.out.tfevents.0001") > 500);
+  CHECK(has(read_text(trained.folder / "run/recipe.toml"), "log_every = 15"));
+}
+
+TEST_CASE("the page of a run is there at its end, and made again from the folder with the same bytes") {
+  const Trained trained({});
+  const std::string page = trained.page();
+  for (const std::string part : {"<h1>run</h1>", "validation perplexity", "embedding.weight",
+                                 "the source&#39;s own", "trigram", "fused, because", "test perplexity",
+                                 "peak memory", "ptb train --profile measures it", "hidden = 8", "[model]"})
+    CHECK_MESSAGE(has(page, part), part);
+  CHECK(has(trained.run.out, "report  run/report.html"));
+  CHECK(has(trained.run.out, "memory  "));
+  std::filesystem::remove(trained.folder / "run/report.html");
+  const ProgramRun again = run_program(program_named("ptb"), {"report", "run"}, trained.folder.path());
+  CHECK(again.code == 0);
+  CHECK(again.out == "run/report.html\n");
+  CHECK(trained.page() == page);
+  CHECK(run_program(program_named("ptb"), {"report", "nothing"}, trained.folder.path()).code == 2);
+  // The other program does not make it.
+  const ProgramRun other = run_program(program_named("timeseries"), {"report", "run"}, trained.folder.path());
+  CHECK(other.code == 2);
+  CHECK(has(other.err, "run: a run of 'unroll ptb', not of 'unroll timeseries'"));
+}
+
+TEST_CASE("--profile: a table of operations at the end, and in the page") {
+  const Trained trained({"--profile"});
+  for (const std::string& text : {trained.run.out, trained.page()})
+    for (const std::string part : {"lstm_layer_fused", "softmax_cross_entropy", "optimizer step",
+                                   "validation", "checkpoint", "everything else", "GFLOP/s"})
+      CHECK_MESSAGE(has(text, part), part);
+  CHECK(!has(trained.page(), "measures it"));
+}
+
+TEST_CASE("a finished run that says its results again keeps what was measured while it trained") {
+  const Trained trained({"--profile"});
+  const std::string page = trained.page(), description = read_text(trained.folder / "run/report.json");
+  const ProgramRun again = run_program(program_named("ptb"), {"resume", "run"}, trained.folder.path());
+  CHECK(again.code == 0);
+  CHECK(trained.page() == page);
+  CHECK(read_text(trained.folder / "run/report.json") == description);
+  // What is trained on is measured anew, or not.
+  const ProgramRun more = run_program(program_named("ptb"), {"resume", "run", "--set", "training.epochs=3"},
+                                      trained.folder.path());
+  CHECK(more.code == 0);
+  CHECK(has(trained.page(), "measures it"));
+}
+
+TEST_CASE("--quiet: the results, and nothing before them") {
+  const Trained loud({}), quiet({"--quiet"});
+  CHECK(has(loud.run.out, "epoch 1/2"));
+  CHECK(lines_of(quiet.run.out).size() < 15);
+  for (const std::string part : {"epoch 1/2", "recipe  ", "engine  ", "folder  "})
+    CHECK_MESSAGE(!has(quiet.run.out, part), part);
+  for (const std::string part : {"valid   perplexity", "test    perplexity", "model   run/last.safetensors"})
+    CHECK_MESSAGE(has(quiet.run.out, part), part);
+  const Trained json({"--quiet", "--json"});
+  CHECK(lines_of(json.run.out).size() == 1);
+}
+
+TEST_CASE("samples are written after the epochs that the recipe asks for, and change nothing") {
+  const Trained with({"--set", "training.sample_every_epochs=2", "--set", "training.sample_words=5"}),
+      without({});
+  const auto lines = lines_of(with.run.out);
+  const auto is_sample = [](const std::string& line) { return line.starts_with("        | "); };
+  const auto first = std::ranges::find_if(lines, is_sample);
+  REQUIRE(first != lines.end());
+  CHECK((first - 1)->starts_with("epoch 2/2"));
+  CHECK(std::ranges::count_if(lines_of(without.run.out), is_sample) == 0);
+  const auto losses = [](const Trained& trained) {
+    std::vector<double> result;
+    for (const LogRecord& r : trained.log()) result.push_back(r.loss);
+    return result;
+  };
+  CHECK(losses(with) == losses(without));
+}

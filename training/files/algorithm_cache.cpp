@@ -1,0 +1,143 @@
+#include "training/files/algorithm_cache.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "training/files/cudnn/algorithm_file.h"
+
+namespace unroll {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+// Everything that the times depend on.
+template <class Config>
+Json key_of(const Config& c, int steps, int batch) {
+  const EngineFacts facts = engine_facts();
+  Json key{{"gpu", facts.gpu},
+           {"capability", facts.capability},
+           {"driver", facts.driver},
+           {"cuda", facts.toolkit},
+           {"cudnn", facts.cudnn},
+           {"precision", name_of(facts.precision)},
+           {"cell", "gru"},
+           {"input", c.input},
+           {"hidden", c.hidden},
+           {"layers", c.layers},
+           {"directions", c.directions()},
+           {"steps", steps},
+           {"batch", batch}};
+  bool between = (c.layers > 1 && c.dropout > 0) || c.residual;
+  if constexpr (std::is_same_v<Config, LstmConfig>) {
+    key["cell"] = "lstm", key["width"] = c.width(), key["last"] = c.last_hidden;
+    between |= c.last_hidden > 0;
+  }
+  key["call for each layer"] = between;  // rather than one for all
+  return key;
+}
+Json key_of(const LayerUse& use) {
+  return std::visit([&](const auto& config) { return key_of(config, use.steps, use.batch); }, use.config);
+}
+
+std::vector<MeasuredAlgorithm> measure(const LayerUse& use, const std::function<double()>& now) {
+  return std::visit([&](const auto& config) { return measure_algorithms(config, use.steps, use.batch, now); },
+                    use.config);
+}
+
+// What a step takes, of the algorithms that serve everywhere.
+void add_call(std::vector<MeasuredAlgorithm>& step, const std::vector<MeasuredAlgorithm>& call,
+              double calls) {
+  if (step.empty()) step.resize(call.size());
+  for (size_t i = 0; i < call.size(); ++i) {
+    step[i].algorithm = call[i].algorithm;
+    step[i].seconds += calls * call[i].seconds;
+    if (step[i].why_not.empty()) step[i].why_not = call[i].why_not;
+  }
+}
+
+void complain(SettledAlgorithm& settled, const std::string& text) {
+  settled.complaint += (settled.complaint.empty() ? "" : "; ") + text;
+}
+
+}  // namespace
+
+fs::path algorithm_cache_file() {
+  const auto folder = [](const char* variable) {
+    const char* value = std::getenv(variable);
+    const fs::path path = value ? value : "";
+    return path.is_absolute() ? path : fs::path();
+  };
+  fs::path cache = folder("XDG_CACHE_HOME");
+  if (cache.empty() && !folder("HOME").empty()) cache = folder("HOME") / ".cache";
+  return cache.empty() ? cache : cache / "unroll" / "cudnn-algorithms.json";
+}
+
+SettledAlgorithm settle_algorithm(const std::vector<LayerUse>& layers, bool deterministic,
+                                  const AlgorithmCache& cache, const std::function<double()>& now) {
+  SettledAlgorithm settled{CudnnAlgorithm::automatic};
+  std::vector<const LayerUse*> open;
+  for (const LayerUse& use : layers) {
+    const auto known = std::visit(
+        [&](const auto& config) {
+          return algorithm_without_measuring(config, use.steps, use.batch, deterministic);
+        },
+        use.config);
+    if (!known)
+      open.push_back(&use);
+    else
+      settled.algorithm = *known;
+  }
+  if (open.empty()) return settled;
+
+  AlgorithmFile before = cache.file.empty() ? AlgorithmFile{} : read_algorithm_file(cache.file);
+  settled.complaint = before.complaint;
+  std::vector<MeasuredAlgorithm> step;
+  std::vector<Json> to_keep;
+  bool measured_now = false;
+  for (const LayerUse* use : open) {
+    const Json key = key_of(*use);
+    auto measured = find_measured(before.entries, key);
+    if (!measured) {
+      measured = measure(*use, now);
+      measured_now = true;
+      before.entries.push_back(measured_entry(key, *measured));
+      const auto passing = std::ranges::find(*measured, false, &MeasuredAlgorithm::lasting);
+      if (passing == measured->end())
+        to_keep.push_back(before.entries.back());
+      else
+        complain(settled, fmt::format("what was measured is not kept: {}: {}", name_of(passing->algorithm),
+                                      passing->why_not));
+    }
+    add_call(step, *measured, use->calls);
+  }
+  settled.algorithm = fastest(step);
+  const auto serving = std::ranges::count(step, std::string(), &MeasuredAlgorithm::why_not);
+  settled.text = fmt::format("{}, the fastest of {}, ", name_of(settled.algorithm), serving);
+  if (!measured_now) {
+    settled.text += "known from before: " + cache.file.string();
+    return settled;
+  }
+  settled.text += "measured now";
+  if (to_keep.empty()) return settled;
+  if (cache.file.empty()) {
+    complain(settled, "what was measured is not kept: neither XDG_CACHE_HOME nor HOME names a folder");
+  } else if (cache.keep) {
+    try {
+      Json entries =
+          read_algorithm_file(cache.file).entries;  // with what others have measured in the meantime
+      for (const Json& entry : to_keep)
+        if (!find_measured(entries, entry.at("of"))) entries.push_back(entry);
+      write_algorithm_file(cache.file, entries);
+      settled.text += ", kept in " + cache.file.string();
+    } catch (const Error& error) {
+      complain(settled, fmt::format("what was measured is not kept: {}", error.what()));
+    }
+  }
+  return settled;
+}
+
+}  // namespace unroll

@@ -1,0 +1,181 @@
+#include "training/files/atomic_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "framework/check.h"
+#include "training/files/file_size_signal.h"
+
+namespace unroll {
+namespace {
+
+constexpr int most_names = 100;  // of temporary files for one path
+
+std::string temporary_name(const std::string& path, int number) {
+  return path + ".unroll-partial" + (number > 1 ? fmt::format("-{}", number) : "");
+}
+
+bool same_file(int descriptor, const char* path) {
+  struct stat open_one, named_one;
+  return fstat(descriptor, &open_one) == 0 && stat(path, &named_one) == 0 &&
+         open_one.st_ino == named_one.st_ino && open_one.st_dev == named_one.st_dev;
+}
+
+// What a killed process left can be written anew. Anything else of that name belongs to somebody else.
+bool is_left_over(int descriptor) {
+  struct stat status;
+  return fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 1;
+}
+
+bool rename_to_new(const char* from, const char* to) {
+  if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return true;
+  if (errno != EINVAL && errno != ENOSYS) return false;
+  struct stat status;  // a file system that does not know how: as near to it as possible
+  if (stat(to, &status) == 0) return errno = EEXIST, false;
+  return rename(from, to) == 0;
+}
+
+// Renames `from`, which is open as `descriptor`. What a signal interrupted may have happened all the same.
+bool rename_open_file(int descriptor, const char* from, const char* to, bool replace) {
+  for (;;) {
+    if (replace ? rename(from, to) == 0 : rename_to_new(from, to)) return true;
+    if (errno != EINTR) return false;
+    if (same_file(descriptor, to)) return true;
+  }
+}
+
+enum class Taken : uint8_t { yes, no, gone };  // gone: it is another process's finished file now
+
+// Opens a temporary file for this process alone, or says that another has it.
+Taken take_temporary(const std::string& name, const std::string& path, Descriptor& file) {
+  constexpr int flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  file = Descriptor(retried([&] { return open(name.c_str(), flags | O_CREAT | O_EXCL, 0666); }));
+  const bool is_new = static_cast<bool>(file);
+  if (!is_new && errno != EEXIST) throw_system_error(errno, path + ": cannot be written");
+  if (!is_new) {
+    file = Descriptor(retried([&] { return open(name.c_str(), flags); }));
+    if (!file && errno == ENOENT) return Taken::gone;
+    require_input((file || errno != ELOOP) && (!file || is_left_over(file.number())),
+                  "{}: cannot be written: {} is in the way, and is no file that was left half written", path,
+                  name);
+    if (!file) throw_system_error(errno, path + ": cannot be written", "; " + name + " is in the way");
+  }
+  const LockResult lock = lock_file(file.number());
+  if (lock == LockResult::unsupported) return is_new ? Taken::yes : Taken::no;  // nobody knows whose it is
+  if (lock == LockResult::held) return Taken::no;
+  return same_file(file.number(), name.c_str()) ? Taken::yes : Taken::gone;
+}
+
+}  // namespace
+
+LockResult lock_file(int descriptor) {
+  if (retried([&] { return flock(descriptor, LOCK_EX | LOCK_NB); }) == 0) return LockResult::taken;
+  if (errno == EWOULDBLOCK) return LockResult::held;
+  // Every other error is the file system's: the arguments are right.
+  return LockResult::unsupported;
+}
+
+// The names are fixed, so that what a killed process left behind is used again. A lock tells a process that is still at work
+// from one that is gone; it goes with the process.
+AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path.string()) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point patience = Clock::now() + std::chrono::milliseconds(500);
+  for (int number = 1; number <= most_names;) {
+    temporary_ = temporary_name(path_, number);
+    const Taken taken = take_temporary(temporary_, path_, file_);
+    if (taken == Taken::yes) {
+      if (retried([&] { return ftruncate(file_.number(), 0); }) != 0) fail(errno);
+      return;
+    }
+    file_ = Descriptor();
+    if (taken == Taken::gone) continue;
+    if (number == 1 && Clock::now() < patience)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    else
+      ++number;
+  }
+  throw Error(fmt::format("{}: cannot be written: {} others are writing it, or left {} half written", path_,
+                          most_names, temporary_name(path_, 1)));
+}
+
+AtomicFile::~AtomicFile() { discard(); }
+
+void AtomicFile::write(const void* data, std::size_t bytes) {
+  require(static_cast<bool>(file_), "{}: write after commit", path_);
+  constexpr std::size_t at_most = std::size_t{1} << 30;  // Linux transfers less than 2 GiB at a time
+  const HoldFileSizeSignal hold;
+  for (const char* next = static_cast<const char*>(data); bytes > 0;) {
+    const ssize_t written = retried([&] { return ::write(file_.number(), next, std::min(bytes, at_most)); });
+    if (written <= 0) fail(written < 0 ? errno : ENOSPC);
+    next += written;
+    bytes -= static_cast<std::size_t>(written);
+  }
+}
+
+void AtomicFile::commit(bool replace) {
+  require(static_cast<bool>(file_), "{}: committed twice", path_);
+  if (retried([&] { return fsync(file_.number()); }) != 0) fail(errno);
+  if (!rename_open_file(file_.number(), temporary_.c_str(), path_.c_str(), replace)) {
+    if (replace || errno != EEXIST) fail(errno);
+    discard();
+    throw InputError(fmt::format("{}: is there already; nothing is overwritten", path_));
+  }
+  file_ = Descriptor();  // after the rename: the lock covers it
+  // The new name itself is on the disk only when the folder is.
+  const std::string parent = std::filesystem::path(path_).parent_path().string();
+  const Descriptor folder(retried(
+      [&] { return open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+  const bool synced = folder && (retried([&] { return fsync(folder.number()); }) == 0 ||
+                                 errno == EINVAL);  // EINVAL: not on this file system
+  require(synced, "{}: written, but the disk did not confirm it: {}", path_, std::strerror(errno));
+}
+
+void AtomicFile::fail(int error) {
+  discard();
+  struct stat status;
+  throw Error(fmt::format(
+      "{}: cannot be written: {}{}", path_, std::strerror(error),
+      stat(path_.c_str(), &status) == 0 && S_ISREG(status.st_mode) ? "; it is left as it was" : ""));
+}
+
+void AtomicFile::discard() noexcept {
+  if (!file_) return;
+  unlink(temporary_.c_str());
+  file_ = Descriptor();
+}
+
+void remove_partial(const std::filesystem::path& path) {
+  for (int number = 1; number <= most_names; ++number) {
+    const std::string name = temporary_name(path.string(), number);
+    const Descriptor file(
+        retried([&] { return open(name.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); }));
+    if (!file && errno == ENOENT) return;
+    // Not under another's hands, and not where nobody can know.
+    if (!file || !is_left_over(file.number()) || lock_file(file.number()) != LockResult::taken) continue;
+    if (same_file(file.number(), name.c_str())) unlink(name.c_str());
+  }
+}
+
+void write_file_atomically(const std::filesystem::path& path, std::string_view contents) {
+  AtomicFile file(path);
+  file.write(contents);
+  file.commit();
+}
+
+void write_new_file(const std::filesystem::path& path, std::string_view contents) {
+  AtomicFile file(path);
+  file.write(contents);
+  file.commit(false);
+}
+
+}  // namespace unroll

@@ -1,0 +1,391 @@
+#include "training/files/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "framework/one_line.h"
+#include "training/files/atomic_file.h"
+
+namespace unroll::inline UNROLL_REAL {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the format is little-endian");
+
+constexpr uint64_t largest_header = 100'000'000;  // the limit of the format's own library
+constexpr std::size_t real_bytes = sizeof(real);
+constexpr std::string_view native_type = real_bytes == 4 ? "F32" : "F64";
+
+using Entry = SafetensorsFile::Entry;
+
+// Bytes of a number, 0 for a type that is not known.
+std::size_t bytes_of(std::string_view type) {
+  const auto one_of = [&](std::initializer_list<std::string_view> types) {
+    return std::ranges::find(types, type) != types.end();
+  };
+  return one_of({"F64", "I64", "U64"})           ? 8
+         : one_of({"F32", "I32", "U32"})         ? 4
+         : one_of({"F16", "BF16", "I16", "U16"}) ? 2
+         : one_of({"I8", "U8", "BOOL"})          ? 1
+                                                 : 0;
+}
+
+// Names stand in messages, to PyTorch's users too: nothing but text.
+constexpr std::size_t longest_name = 1000;
+bool is_name(const std::string& text) { return text == one_line(text, longest_name); }
+
+// Takes the header piece by piece and accepts nothing but what the format allows, so that a hostile file can
+// build no large structure.
+class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  HeaderReader(std::vector<Entry>& tensors, Metadata& strings) : entries(tensors), metadata(strings) {}
+  std::string error;
+
+  bool key(string_t& text) override {
+    if (depth_ == 1) {
+      name_ = text;
+      if (!is_name(name_)) return fails("'{}' is no name of a tensor", one_line(name_));
+      if (!names_.insert(name_).second) return fails("'{}' stands in it twice", one_line(name_));
+      seen_ = {};
+    } else {
+      field_ = text;
+      if (name_ == "__metadata__") {
+        if (metadata.contains(field_)) return fails("metadata '{}' stands in it twice", one_line(field_));
+      } else {
+        const int which = field_ == "dtype" ? 0 : field_ == "shape" ? 1 : field_ == "data_offsets" ? 2 : -1;
+        if (which < 0)
+          return fails("tensor '{}' has an unknown field '{}'", one_line(name_), one_line(field_));
+        if (std::exchange(seen_[which], true))
+          return fails("tensor '{}' has '{}' twice", one_line(name_), field_);
+      }
+    }
+    return true;
+  }
+  bool start_object(std::size_t) override {
+    if (++depth_ > 2 || in_array_) return misplaced("an object");
+    if (depth_ == 2 && name_ != "__metadata__") {
+      entries.emplace_back().name = name_;
+      offsets_ = {};
+      offset_count_ = 0;
+    }
+    return true;
+  }
+  bool end_object() override {
+    if (depth_-- == 2 && name_ != "__metadata__") {
+      if (!seen_[0] || !seen_[1] || !seen_[2] || offset_count_ != 2) {
+        return fails("tensor '{}' lacks its type, its shape or its place", one_line(name_));
+      }
+      entries.back().begin = offsets_[0];
+      entries.back().end = offsets_[1];
+    }
+    return true;
+  }
+  bool start_array(std::size_t) override {
+    if (depth_ != 2 || in_array_ || name_ == "__metadata__" || field_ == "dtype") return misplaced("a list");
+    return in_array_ = true;
+  }
+  bool end_array() override {
+    in_array_ = false;
+    return true;
+  }
+  bool string(string_t& text) override {
+    if (depth_ != 2 || in_array_) return misplaced("text");
+    if (name_ == "__metadata__") {
+      metadata[field_] = std::move(text);
+    } else if (field_ == "dtype") {
+      entries.back().type = std::move(text);
+    } else {
+      return misplaced("text");
+    }
+    return true;
+  }
+  bool number_unsigned(number_unsigned_t value) override {
+    if (!in_array_) return misplaced("a number");
+    if (field_ == "shape") {
+      if (value > INT64_MAX) return fails("tensor '{}' has an impossible shape", one_line(name_));
+      entries.back().shape.push_back(static_cast<int64_t>(value));
+    } else {
+      if (offset_count_ == 2) return fails("tensor '{}' has more than two offsets", one_line(name_));
+      offsets_[offset_count_++] = value;
+    }
+    return true;
+  }
+  bool number_integer(number_integer_t value) override {
+    return value >= 0 ? number_unsigned(static_cast<number_unsigned_t>(value))
+                      : misplaced("a negative number");
+  }
+  bool number_float(number_float_t, const string_t&) override { return misplaced("a fraction"); }
+  bool boolean(bool) override { return misplaced("true or false"); }
+  bool null() override { return misplaced("null"); }
+  bool binary(binary_t&) override { return misplaced("binary data"); }
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
+    return fails("it is not JSON at byte {}", position + 7);
+  }
+
+  std::vector<Entry>& entries;
+  Metadata& metadata;
+
+ private:
+  template <class... Args>
+  bool fails(fmt::format_string<Args...> format, Args&&... args) {
+    if (error.empty()) error = fmt::format(format, std::forward<Args>(args)...);
+    return false;
+  }
+  bool misplaced(std::string_view what) {
+    return depth_ < 1 ? fails("it is not an object")
+                      : fails("'{}' holds {} where none belongs", one_line(name_), what);
+  }
+  std::set<std::string> names_;
+  std::string name_, field_;
+  std::array<bool, 3> seen_{};
+  std::array<uint64_t, 2> offsets_{};
+  std::size_t offset_count_ = 0;
+  int depth_ = 0;
+  bool in_array_ = false;
+};
+
+// Numbers of a shape, or -1 if they are too many to count.
+int64_t count(const std::vector<int64_t>& shape) {
+  int64_t product = 1;
+  for (int64_t extent : shape) {
+    if (__builtin_mul_overflow(product, extent, &product)) {
+      // A later zero makes it empty all the same.
+      return std::find(shape.begin(), shape.end(), 0) != shape.end() ? 0 : -1;
+    }
+  }
+  return product;
+}
+
+// Every byte of the data belongs to exactly one tensor, and as many to each as its shape takes.
+void check_places(const std::string& path, std::vector<Entry>& entries, uint64_t data_bytes) {
+  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
+  uint64_t end = 0;
+  for (const Entry& entry : entries) {
+    const std::string name = one_line(entry.name);
+    require_input(entry.begin <= entry.end && entry.end <= data_bytes,
+                  "{}: cut off or damaged: tensor '{}' lies at bytes {} to {} of {}", path, name, entry.begin,
+                  entry.end, data_bytes);
+    require_input(entry.begin >= end, "{}: damaged: tensor '{}' overlaps the one before it", path, name);
+    require_input(entry.begin == end, "{}: damaged: {} bytes before tensor '{}' belong to none", path,
+                  entry.begin - end, name);
+    if (const std::size_t width = bytes_of(entry.type)) {
+      const int64_t numbers = entry.size();
+      require_input(numbers >= 0 && static_cast<uint64_t>(numbers) <= UINT64_MAX / width &&
+                        static_cast<uint64_t>(numbers) * width == entry.end - entry.begin,
+                    "{}: damaged: tensor '{}' {} of {} has {} bytes", path, name, entry.shape_text(),
+                    entry.type, entry.end - entry.begin);
+    }
+    end = entry.end;
+  }
+  require_input(end == data_bytes, "{}: damaged: {} bytes at the end belong to no tensor", path,
+                data_bytes - end);
+}
+
+void read_exactly(int descriptor, void* into, std::size_t bytes, uint64_t at, const std::string& path) {
+  for (char* next = static_cast<char*>(into); bytes > 0;) {
+    const ssize_t got =
+        pread(descriptor, next, std::min(bytes, std::size_t{1} << 30), static_cast<off_t>(at));
+    if (got < 0 && errno == EINTR) continue;
+    require(got >= 0, "{}: cannot be read: {}", path, std::strerror(errno));
+    require_input(got > 0, "{}: cut off: it became shorter while it was read", path);
+    next += got;
+    at += static_cast<uint64_t>(got);
+    bytes -= static_cast<std::size_t>(got);
+  }
+}
+
+// IEEE 754 binary16: 1 sign bit, 5 of exponent (bias 15), 10 of fraction.
+float half_to_float(uint16_t bits) {
+  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16, exponent = (bits >> 10) & 31,
+                 fraction = bits & 1023;
+  if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000 | fraction << 13);
+  if (exponent > 0) return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
+  const float small = static_cast<float>(fraction) * 0x1p-24f;
+  return sign ? -small : small;
+}
+
+// bfloat16: the upper half of a float.
+float bfloat_to_float(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+
+template <class T, class F>
+void convert(const char* bytes, std::size_t count, real* out, F number) {
+  for (std::size_t i = 0; i < count; ++i) {
+    T bits;
+    std::memcpy(&bits, bytes + i * sizeof(T), sizeof(T));
+    out[i] = static_cast<real>(number(bits));
+  }
+}
+
+}  // namespace
+
+// --- writing -----------------------------------------------------------------------------------------------
+
+static std::string header_of(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
+                             const Metadata& metadata) {
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  uint64_t offset = 0;
+  std::string text;
+  try {
+    for (const NamedTensor& named : tensors) {
+      require(is_name(named.name),
+              "{}: '{}' is no name of a tensor: it must be one line of at most {} characters", path.string(),
+              one_line(named.name), longest_name);
+      require(named.name != "__metadata__" && !header.contains(named.name), "{}: the name '{}' is taken",
+              path.string(), named.name);
+      const uint64_t end = offset + static_cast<uint64_t>(named.tensor.size()) * real_bytes;
+      nlohmann::ordered_json shape = nlohmann::ordered_json::array();
+      for (int i = 0; i < named.tensor.rank(); ++i) shape.push_back(named.tensor.dim(i));
+      header[named.name] = {{"dtype", native_type}, {"shape", shape}, {"data_offsets", {offset, end}}};
+      offset = end;
+    }
+    text = header.dump();  // json_text() would replace what is not UTF-8, and so make another name of it
+  } catch (const nlohmann::json::exception&) {
+    throw Error(fmt::format("{}: names and metadata must be UTF-8", path.string()));
+  }
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the numbers begin at a multiple of 8
+  require(text.size() <= largest_header, "{}: the header would take {} bytes, at most {} are allowed",
+          path.string(), text.size(), largest_header);
+  return text;
+}
+
+void check_safetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
+                       const Metadata& metadata) {
+  (void)header_of(path, tensors, metadata);
+}
+
+void write_safetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
+                       const Metadata& metadata) {
+  const std::string text = header_of(path, tensors, metadata);
+  AtomicFile file(path);
+  const uint64_t length = text.size();
+  file.write(&length, sizeof length);
+  file.write(text);
+  for (const NamedTensor& named : tensors) {
+    const auto elements = named.tensor.on_host();
+    file.write(elements.data(), static_cast<std::size_t>(named.tensor.size()) * real_bytes);
+  }
+  file.commit();
+}
+
+// --- reading -----------------------------------------------------------------------------------------------
+
+int64_t SafetensorsFile::Entry::size() const { return count(shape); }
+std::string SafetensorsFile::Entry::shape_text() const { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, Links links)
+    : path_(path.string()), file_(open_file(path, links)) {
+  read_header();
+}
+
+void SafetensorsFile::read_header() {
+  struct stat status;
+  require(fstat(file_.number(), &status) == 0, "{}: {}", path_, std::strerror(errno));
+  const uint64_t bytes = static_cast<uint64_t>(status.st_size);
+  require_input(bytes > 0, "{}: the file is empty", path_);
+  uint64_t length = 0;
+  std::array<char, 16> start{};
+  read_exactly(file_.number(), start.data(), std::min<std::size_t>(bytes, start.size()), 0, path_);
+  std::memcpy(&length, start.data(), sizeof length);
+  const std::string_view magic(start.data(), 4);
+  const bool zip = magic == std::string_view("PK\x03\x04", 4),
+             pickle = magic.substr(0, 1) == "\x80" && length > largest_header;
+  require_input(
+      !zip && !pickle,
+      "{}: not a safetensors file but one of torch.save(); write it with safetensors.torch.save_file()",
+      path_);
+  require_input(bytes >= 10 && start[8] == '{' && length >= 2 && length <= largest_header,
+                "{}: not a safetensors file, or damaged at its beginning", path_);
+  require_input(length <= bytes - 8, "{}: cut off: its header takes {} bytes, there are {}", path_, length,
+                bytes - 8);
+
+  std::string text(length, '\0');
+  read_exactly(file_.number(), text.data(), text.size(), 8, path_);
+  HeaderReader reader(entries_, metadata_);
+  if (!nlohmann::json::sax_parse(text, &reader))
+    throw InputError(fmt::format("{}: damaged header: {}", path_, reader.error));
+  data_begin_ = 8 + length;
+  check_places(path_, entries_, bytes - data_begin_);
+}
+
+const Entry* SafetensorsFile::find(std::string_view name) const& {
+  for (const Entry& entry : entries_) {
+    if (entry.name == name) return &entry;
+  }
+  return nullptr;
+}
+const Entry& SafetensorsFile::entry(std::string_view name) const& {
+  const Entry* found = find(name);
+  require_input(found, "{}: there is no tensor '{}' in it", path_, name);
+  return *found;
+}
+
+Tensor SafetensorsFile::load(std::string_view name) const {
+  const Entry& found = entry(name);
+  require_input(found.shape.size() <= Shape::max_rank,
+                "{}: tensor '{}' has {} dimensions, at most {} can be used", path_, name, found.shape.size(),
+                Shape::max_rank);
+  Shape shape;
+  for (int64_t extent : found.shape) {
+    require_input(extent <= INT_MAX, "{}: tensor '{}' {} is too large", path_, name, found.shape_text());
+    shape.append(static_cast<int>(extent));
+  }
+  check_type(found);  // before memory is taken for it
+  Tensor result(shape);
+  load_into(name, result);
+  return result;
+}
+
+void SafetensorsFile::check_type(const Entry& found) const {
+  static constexpr std::array<std::string_view, 4> types = {"F32", "F64", "F16", "BF16"};
+  require_input(std::find(types.begin(), types.end(), found.type) != types.end(),
+                "{}: tensor '{}' holds {}; only F32, F64, F16 and BF16 can be used", path_, found.name,
+                one_line(found.type));
+}
+
+void SafetensorsFile::load_into(std::string_view name, const Tensor& target) const {
+  const Entry& found = entry(name);
+  check_type(found);
+  const Shape& shape = target.shape();
+  bool same = found.shape.size() == static_cast<std::size_t>(shape.rank());
+  for (int i = 0; same && i < shape.rank(); ++i) same = found.shape[static_cast<std::size_t>(i)] == shape[i];
+  require_input(same, "{}: tensor '{}' is {}, the model's is {}", path_, name, found.shape_text(), shape);
+
+  uint64_t at = data_begin_ + found.begin;
+  const auto on_host = target.on_host(Access::overwrite);
+  if (found.type == native_type)
+    return read_exactly(file_.number(), on_host.data(), found.end - found.begin, at, path_);
+  const std::size_t width = bytes_of(found.type);
+  std::array<char, 16384> buffer;
+  real* out = on_host.data();
+  for (std::size_t left = static_cast<std::size_t>(target.size()); left > 0;) {
+    const std::size_t some = std::min(left, buffer.size() / width);
+    read_exactly(file_.number(), buffer.data(), some * width, at, path_);
+    if (found.type == "F16") {
+      convert<uint16_t>(buffer.data(), some, out, half_to_float);
+    } else if (found.type == "BF16") {
+      convert<uint16_t>(buffer.data(), some, out, bfloat_to_float);
+    } else if (found.type == "F32") {
+      convert<float>(buffer.data(), some, out, [](float x) { return x; });
+    } else {
+      convert<double>(buffer.data(), some, out, [](double x) { return x; });
+    }
+    out += some;
+    at += some * width;
+    left -= some;
+  }
+}
+
+}  // namespace unroll::inline UNROLL_REAL

@@ -1,0 +1,92 @@
+#include "training/files/vocabulary_file.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "data/text_file.h"
+#include "framework/check.h"
+#include "framework/one_line.h"
+#include "training/files/json_text.h"
+
+namespace unroll {
+
+namespace {
+
+// Takes an array of words piece by piece and nothing else, so that no text can build anything larger or deeper.
+class WordsReader final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  std::vector<std::string> words;
+  bool start_array(std::size_t) override { return !std::exchange(begun_, true); }
+  bool string(string_t& word) override {
+    if (begun_) words.push_back(std::move(word));
+    return begun_;
+  }
+  bool end_array() override { return true; }
+  bool start_object(std::size_t) override { return false; }
+  bool end_object() override { return false; }
+  bool key(string_t&) override { return false; }
+  bool null() override { return false; }
+  bool boolean(bool) override { return false; }
+  bool number_integer(number_integer_t) override { return false; }
+  bool number_unsigned(number_unsigned_t) override { return false; }
+  bool number_float(number_float_t, const string_t&) override { return false; }
+  bool binary(binary_t&) override { return false; }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
+    return false;
+  }
+
+ private:
+  bool begun_ = false;
+};
+
+// `what` is the file, or what is meant in it.
+Vocabulary from_json(const std::string& text, const std::string& what) {
+  WordsReader reader;
+  require_input(nlohmann::json::sax_parse(text, &reader), "{} is not a JSON array of words", what);
+  require_input(!reader.words.empty(), "{} is empty", what);
+  try {
+    return Vocabulary(std::move(reader.words));
+  } catch (const InputError& error) { throw InputError(fmt::format("{}: {}", what, error.what())); }
+}
+
+Vocabulary from_lines(const std::string& text, const std::string& file) {
+  Vocabulary vocabulary;
+  int line = 0;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view word = take_line(rest).text;
+    ++line;
+    require_input(!word.empty(), "{}:{}: an empty line, where a word must stand on each", file, line);
+    for (std::string_view letters = word; !letters.empty(); letters.remove_prefix(code_point_size(letters)))
+      if (code_point_size(letters) == 0) throw_no_text(file, line, letters[0]);
+    const int32_t id = vocabulary.add(word);
+    require_input(id == line - 1, "{}:{}: '{}' stands in line {} already", file, line, one_line(word),
+                  id + 1);
+  }
+  require_input(line > 0, "{}: the file is empty", file);
+  return vocabulary;
+}
+
+}  // namespace
+
+Vocabulary vocabulary_of(const SafetensorsFile& file) {
+  const auto found = file.metadata().find("vocabulary");
+  require_input(found != file.metadata().end(), "{}: there is no vocabulary in its metadata", file.path());
+  return from_json(found->second, file.path() + ": the vocabulary in its metadata");
+}
+
+std::string vocabulary_metadata(const Vocabulary& vocabulary) {
+  for (const std::string& word : vocabulary.words())
+    require_input(is_utf8(word), "vocabulary: the word '{}' is not UTF-8{}", one_line(word),
+                  word.find('\0') == word.npos ? "" : " without NUL bytes");
+  return json_text(nlohmann::json(vocabulary.words()));
+}
+
+Vocabulary load_vocabulary(const std::filesystem::path& path) {
+  const std::string bytes = read_file(path);
+  const std::string text(without_byte_order_mark(bytes));
+  return path.extension() == ".json" ? from_json(text, path.string()) : from_lines(text, path.string());
+}
+
+}  // namespace unroll

@@ -1,0 +1,21 @@
+// What every program says of how it computes: its engine, its kernels, and the course of the learning rate.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "layers/recurrent/lstm.h"
+#include "training/recipe/recipe_sections.h"
+#include "training/report/run_description.h"
+
+namespace unroll {
+
+// cuDNN's criteria and how a layer meets them: for `explain`, and for the page of a run.
+RunDescription::Table engine_table(const LstmChoice& choice);
+void print_engine(const LstmChoice& choice);
+// "fp32 on kernels for avx512, 2 threads, seed 1"
+std::string describe_computing(const TrainingSection& training);
+void print_products();
+void print_learning_rate(const TrainingSections& sections, const EpochWindows& windows);
+
+}  // namespace unroll

@@ -1,0 +1,56 @@
+// What a command says, and where: results, and what is not to be said when quiet.
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "framework/one_line.h"
+#include "training/report/progress.h"
+#include "training/report/run_description.h"
+
+namespace unroll {
+
+// Prints for people to read: no name out of a file, a folder or a model acts on their terminal.
+template <class... Args>
+void show(std::FILE* out, fmt::format_string<Args...> format, Args&&... args) {
+  const std::string text = printable(fmt::format(format, std::forward<Args>(args)...), "\n\t");
+  std::fwrite(text.data(), 1, text.size(), out);  // std::ferror(out) remembers that words were lost
+}
+template <class... Args>
+void show(fmt::format_string<Args...> format, Args&&... args) {
+  show(stdout, format, std::forward<Args>(args)...);
+}
+
+// A path as it stands in a line.
+inline std::string shown(const std::filesystem::path& path) { return printable(path.string()); }
+
+// Prints what is data for another program or a file: to them as it is, and on a terminal as show() does.
+void show_data(std::string_view text);
+
+struct Voice {
+  std::FILE* out = stdout;
+  bool quiet = false;
+
+  // A result. A terminal or a pipe that is gone ends nothing: std::ferror(out) remembers that words were lost.
+  template <class... Args>
+  void tell(fmt::format_string<Args...> format, Args&&... args) const {
+    show(out, format, std::forward<Args>(args)...);
+    std::fflush(out);
+  }
+  // Fitted to the terminal, where there is one.
+  void tell(const RunDescription::Table& table) const {
+    tell("{}", table_text(table, terminal_columns(out, table_columns)));
+  }
+  // The rest.
+  template <class... Args>
+  void say(fmt::format_string<Args...> format, Args&&... args) const {
+    if (!quiet) tell(format, std::forward<Args>(args)...);
+  }
+};
+
+}  // namespace unroll

@@ -1,0 +1,61 @@
+#include "training/program/run/import.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "framework/check.h"
+#include "framework/one_line.h"
+
+namespace unroll {
+
+namespace fs = std::filesystem;
+
+void ImportOptions::add_to(Command& command, const std::string& unsaid) {
+  command.word("FILE", "a state_dict as safetensors");
+  command.option("out", out, "FILE", "the model's file that is to be written");
+  command.option("recipe", recipe_name, "RECIPE", fmt::format("what the shapes do not say: {}", unsaid))
+      .otherwise("every default");
+  command.option("set", sets, "KEY=VALUE", "another value for a key of the recipe; may be repeated");
+  command.option(
+      "rename", renames, "THEIRS=OURS",
+      "what a tensor, or all of a module, is; with nothing after '=' it is left out; may be repeated");
+}
+
+void ImportOptions::check() const {
+  require_input(!out.empty(), "import: --out FILE is missing");
+  std::error_code error;  // which writing says
+  require_input(!fs::exists(out, error), "import: {} is there already; nothing is overwritten", out);
+}
+
+std::vector<Override> ImportOptions::overrides(
+    const fs::path& file, const std::vector<std::pair<std::string, std::string>>& of_shapes) const {
+  std::vector<Override> overrides;
+  for (const std::string& assignment : sets) {
+    const std::string key = assignment.substr(0, assignment.find_first_of(" ="));
+    for (const auto& [of_shape, value] : of_shapes)
+      require_input(key != of_shape, "--set {}: what {} is, the shapes in {} say", assignment, key,
+                    file.string());
+    overrides.push_back({assignment});
+  }
+  for (const auto& [key, value] : of_shapes)
+    overrides.push_back(
+        {fmt::format("{}={}", key, value), fmt::format("{} {}={}", file.string(), key, value)});
+  return overrides;
+}
+
+RecipeFile ImportOptions::recipe(const fs::path& file, const std::string& program) const {
+  if (!recipe_name.empty()) return find_recipe(recipe_name, program);
+  return {.name = file.stem().string(), .origin = "the default recipe", .text = ""};
+}
+
+void check_is_of_torch(const SafetensorsFile& file) {
+  const auto found = file.metadata().find("pytorch");
+  const std::string modules = found == file.metadata().end() ? "" : found->second;
+  require_input(
+      !modules.starts_with("none: "),
+      "{}: PyTorch has no module that computes it ({}); it is a model's file already and needs no import",
+      file.path(), one_line(modules.substr(std::min<size_t>(6, modules.size()))));
+}
+
+}  // namespace unroll

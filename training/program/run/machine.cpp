@@ -1,0 +1,43 @@
+#include "training/program/run/machine.h"
+
+#include <fmt/format.h>
+
+#include "framework/device.h"
+#include "framework/gemm.h"
+#include "framework/kernels/kernels.h"
+#include "framework/threads.h"
+
+namespace unroll {
+
+namespace {
+constexpr const char *devices = "auto|cpu|cuda[:N]",
+                     *of_device = "what computes; auto: a GPU if one can, else the CPU";
+}
+
+void Machine::add_to(Command& command) {
+  command.option("device", device, devices, of_device);
+  command.option("threads", threads, "N", "threads that compute on the CPU, at most")
+      .otherwise("one per core");
+}
+
+void Machine::add_to_resumed(Command& command) {
+  command.option("device", device, devices, of_device).otherwise("where it was");
+  command.option("threads", threads, "N", "threads that compute on the CPU, at most")
+      .otherwise("as many as it had");
+}
+
+void Machine::use(const Command& command) const {
+  require_input(!command.given("threads") || (threads >= 1 && threads <= most_threads),
+                "{}: --threads {}: from 1 to {} can share the work", command.name(), threads, most_threads);
+  if (threads != 0) set_threads(threads);
+  set_device(device_named(device));
+}
+
+std::string describe_machine(const std::string& precision) {
+  const char* numbers = name_of(precision_named(precision));
+  if (on_gpu()) return fmt::format("{} on {} ({})", numbers, device_facts().name, name_of(device()));
+  return fmt::format("{} on kernels for {}, {} thread{}", numbers, kernels().name, threads(),
+                     threads() == 1 ? "" : "s");
+}
+
+}  // namespace unroll

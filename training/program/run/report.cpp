@@ -1,0 +1,31 @@
+// The command "report": the page of a run, made again from what lies in its folder.
+#include "training/report/report.h"
+
+#include <fmt/format.h>
+
+#include "data/text_file.h"
+#include "training/program/run/run_commands.h"
+#include "training/program/run/run_start.h"
+#include "training/program/cli/voice.h"
+#include "training/run_folder.h"
+
+namespace unroll {
+
+void report_command(Command& command) {
+  command.describe(
+      "Makes report.html of a run's folder again, from the files beside it: after an interruption in the "
+      "middle of an epoch, or for a look while the run goes on.");
+  command.word("DIR", "folder of a run: " + command.first_run());
+  command.example("report " + command.first_run(),
+                  fmt::format("then open {}/report.html", command.first_run()));
+  if (!command.parse()) return;
+  const std::filesystem::path folder = command.positional();
+  check_run_files(folder);
+  if (has_own_file(folder / "start.json"))
+    (void)read_run_start(folder, command.program());  // or it is another program's
+  for (const std::string& line : write_report(folder))
+    show(stderr, "{}: warning: {}; left out of the page\n", command.program(), line);
+  show("{}\n", shown(folder / "report.html"));
+}
+
+}  // namespace unroll

@@ -1,0 +1,45 @@
+// The commands that are the same in every program that trains, but for a few words.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "training/program/cli/options.h"
+#include "training/program/run/session.h"
+
+namespace unroll {
+
+// The option that says what is trained on ("data", "DIR", "folder of the text"), the heading that it stands
+// under
+// ("Text and machine"), and what the data are called ("text").
+struct DataOption {
+  std::string name, value, description, heading, what;
+};
+
+// What a command line asked to be trained.
+struct TrainRequest {
+  RunOptions run;
+  RecipeFile recipe;
+  std::vector<Override> overrides;
+  bool data_given = false;  // by an option; else they are those of the run's beginning
+};
+
+// The command "resume": declares and reads its words. False if only what is declared was wanted.
+bool parse_resume(Command& command, const DataOption& data, RecipeOptions recipe, TrainRequest& request);
+
+// The output options of "train", and the files that it leaves.
+class TrainOutput {
+ public:
+  void add_to(Command& command, RunOptions& run);
+  // Once the command has been parsed. Throws InputError.
+  void take(const Command& command, RunOptions& run, std::vector<Override>& overrides) const;
+
+ private:
+  std::string out_;
+  int64_t log_every_ = 0;
+};
+
+void report_command(Command& command);
+
+}  // namespace unroll

@@ -1,0 +1,129 @@
+// One training run of a program, around the loop of training/trainer.h: its folder, what is said as it
+// begins, goes on and ends, its checkpoints, its resumption, its page.
+//
+//   Session session(options, trainee);  // the program's model and data, and what there is to say about them
+//   session.run();
+//
+// What it trains is the program's affair: nothing here is about language models, or about series.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "training/program/run/result.h"
+#include "training/program/cli/voice.h"
+#include "framework/profile.h"
+#include "training/recipe/recipe_sections.h"
+#include "training/report/run_description.h"
+#include "training/trainer.h"
+
+namespace unroll {
+
+// What the command line says about a run, beside its recipe.
+struct RunOptions {
+  std::string program;              // "ptb"
+  std::filesystem::path data, out;  // out: of a run that is resumed, its folder
+  std::string data_option = {};     // that names the data: "csv"; of a run that is resumed
+  bool json = false, dry_run = false, resume = false;
+  bool quiet = false, profile = false;
+  std::string algorithm = {};  // how cuDNN's was settled; empty: it was not open
+  Voice voice() const { return {.out = json ? stderr : stdout, .quiet = quiet}; }
+};
+
+// What of the data is not as it was when a checkpoint was written.
+struct DataDifferences {
+  Differences notes = {};  // a line for each
+  bool scores = false;     // validation scores of then and now do not compare
+};
+
+// What a program brings to be trained. Everything that it refers to must outlive the session.
+struct Trainee {
+  std::string recipe_name, recipe;  // the latter with every key
+  TrainingSections sections;
+  ParameterSet& params;
+  TrainingTask task;  // all of it but after_epoch
+  Metadata metadata;  // of the checkpoints; with "recipe", "engine" and what data_differences looks at
+  std::vector<std::string> of_weights = {};  // CheckpointOptions::of_weights
+  std::vector<NamedTensor> also = {};        // CheckpointOptions::also
+  RunDescription description;          // but for its title; names, facts and tables are used here too
+
+  // The keys that differ from those of another resolved recipe. Throws InputError as the reading of it.
+  std::function<std::vector<DifferingKey>(const RecipeFile& before)> differing_keys;
+  // Of the recipe's, where no option named any: kept with the run, which may be resumed from elsewhere.
+  std::filesystem::path own_data = {};
+  WindowSizes window_sizes = {};  // for the advice where memory runs out
+  // Keys that decide where windows begin: in the middle of an epoch a run cannot go on with another value.
+  std::vector<std::string> window_keys = {};
+  bool graph = false;  // TrainerOptions::graph
+  // Compares the data with those of the checkpoint that has this metadata. Throws InputError where training cannot go on:
+  // `path` begins the message.
+  std::function<DataDifferences(const Metadata& then, const std::string& path)> data_differences;
+
+  std::function<void(int epoch)> after_epoch = {};  // when its line was said
+  std::function<void()> score_a_little;             // for a dry run; says what came out
+  // Before `report`: the file of the weights that are kept.
+  std::function<void(const SafetensorsFile& file)> kept = {};
+  // Scores the weights that are kept, says what came out, and adds it to the description, whose last table is
+  // the profile's. `valid` is their validation score, where there is one.
+  std::function<void(std::optional<double> valid, RunDescription& description)> report;
+  std::function<void(const RunResult& result)> print_json;
+  std::string next;                          // what to do with the model: the command that takes it
+  std::vector<std::string> next_words = {};  // which follow the model's file there, as a shell reads them
+};
+
+// The checkpoint that a run goes on from: the latest, or that of its first epoch if it was killed just then. None: it
+// begins anew. Throws InputError as reading it does.
+std::optional<SafetensorsFile> checkpoint_to_resume(const std::filesystem::path& folder);
+// Throws InputError if there is a key among these that no run can go on with: before data are read as it says.
+void refuse_fixed_keys(const std::string& path, const std::vector<DifferingKey>& keys);
+
+class Session {
+ public:
+  Session(RunOptions options, Trainee trainee);
+
+  // Trains to the end, in a folder of its own, or going on in that of a run. Throws as Trainer::run.
+  void run();
+  // Trains without a word and without a folder; then the parameters are the weights that are kept.
+  void fit();
+  // For those who debug a model; both write nothing.
+  void dry_run();
+  // One window ("one window of 400 tokens"), until its loss is as near as that to the least there can be.
+  // Throws Error if that takes too long.
+  void overfit_one_window(const std::string& window, double least, double near);
+
+ private:
+  void introduce() const;
+  TrainerOptions trainer_options(const std::filesystem::path& folder = {}) const;
+  TrainingTask one_window_task() const;
+  TrainerOptions one_window_options(int steps) const;  // that window again and again, without a word
+  void resume(Trainer& trainer, const std::filesystem::path& folder) const;
+  void score_anew(Trainer& trainer) const;
+  void tell_damaged_log(const Trainer& trainer) const;
+  void describe_run(const std::filesystem::path& folder);
+  void keep_what_was_measured(const std::filesystem::path& folder);  // while the finished run in it trained
+  void train(Trainer& trainer, const TrainingTask& task);            // measured, if that was asked for
+  void write_page(const std::filesystem::path& folder);
+  void write_page_in_time(
+      const std::filesystem::path& folder);  // unless the last one is a second old at most
+  void report(const Trainer& trainer, const std::filesystem::path& folder);
+  void tell_profile();  // and ends it
+  void tell_memory() const;
+  void print_json(const Trainer& trainer, int epochs) const;
+
+  const RunOptions options_;
+  Trainee trainee_;
+  const Voice voice_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::optional<Profile> profile_;
+  RunDescription description_;
+  std::optional<RunDescription::Figure> peak_memory_;  // of the process that trained, if that was another
+  std::chrono::steady_clock::time_point last_page_ = {};
+  double seconds_of_pages_ = 0;
+};
+
+}  // namespace unroll

@@ -1,0 +1,115 @@
+// How a session goes on from the checkpoint of an earlier one.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "training/program/cli/invocation.h"
+#include "training/program/run/session.h"
+
+namespace unroll {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool one_of(const auto& keys, const std::string& key) { return std::ranges::find(keys, key) != keys.end(); }
+
+}  // namespace
+
+std::optional<SafetensorsFile> checkpoint_to_resume(const fs::path& folder) {
+  for (const char* name : {last_checkpoint, best_checkpoint})
+    if (has_own_file(folder / name)) {
+      std::optional<SafetensorsFile> file(std::in_place, folder / name, Links::refused);
+      check_checkpoint_version(*file);
+      return file;
+    }
+  return {};
+}
+
+void refuse_fixed_keys(const std::string& path, const std::vector<DifferingKey>& keys) {
+  for (const auto& [key, was, is, on_resume] : keys)
+    require_input(on_resume != OnResume::refused, "{}: '{}' is {} in it; a run cannot go on with {}", path,
+                  key, was, is);
+}
+
+void Session::tell_damaged_log(const Trainer& trainer) const {
+  for (const std::string& line : trainer.damaged_log()) voice_.tell("warning {}\n", line);
+}
+
+void Session::resume(Trainer& trainer, const fs::path& folder) const {
+  const fs::path path = folder / last_checkpoint;
+  const auto advice = [&](bool has_best) {
+    return fmt::format("{}'{} train {}{}' begins in another folder",
+                       has_best ? fmt::format("'cp {} {}' lets it go on from the best epoch, ",
+                                              shell_path(folder / best_checkpoint), shell_path(path))
+                                : "",
+                       invocation(options_.program), shell_path(folder / "recipe.toml"),
+                       options_.data.empty()
+                           ? ""
+                           : fmt::format(" --{} {}", options_.data_option, shell_path(options_.data)));
+  };
+  if (!has_last_checkpoint(folder, trainee_.description.names, advice)) {
+    trainer.resume(trainee_.task);
+    tell_damaged_log(trainer);
+    voice_.say("resumed from the beginning: there was no checkpoint yet\n");
+    return;
+  }
+  const SafetensorsFile file(path, Links::refused);
+  Metadata then = file.metadata();  // what is missing is empty
+  const DataDifferences of_data = trainee_.data_differences(then, path.string());
+  const std::vector<DifferingKey> keys =
+      trainee_.differing_keys({trainee_.recipe_name, path.string() + ": recipe", then["recipe"]});
+  refuse_fixed_keys(path.string(), keys);
+  std::vector<std::string> notes, of_windows;
+  bool differs = false, rescores = of_data.scores;
+  for (const auto& [key, was, is, on_resume] : keys) {
+    notes.push_back(fmt::format("{} = {}, was {}", key, is, was));
+    if (one_of(trainee_.window_keys, key)) of_windows.push_back(notes.back());
+    rescores |= on_resume == OnResume::rescores;
+    differs |= on_resume != OnResume::harmless ||
+               (key == "training.epochs" && trainee_.sections.schedule.kind == ScheduleKind::cosine);
+  }
+  Differences others = *trainer.resume(trainee_.task);
+  tell_damaged_log(trainer);
+  require_input(trainer.state().epoch <= trainee_.sections.training.epochs,
+                "{}: {} epochs are complete, more than training.epochs = {}", path.string(),
+                trainer.state().epoch, trainee_.sections.training.epochs);
+  require_input(trainer.state().window == 0 || of_windows.empty(),
+                "{}: it stands in the middle of an epoch, whose other windows cannot be cut with {}",
+                path.string(), fmt::join(of_windows, "; "));
+  const std::string& engine = trainee_.metadata.at("engine");
+  if (then["engine"] != engine)
+    others.push_back(fmt::format("engine {} then, {} now", then["engine"], engine));
+  others.insert(others.end(), of_data.notes.begin(), of_data.notes.end());
+  notes.insert(notes.end(), others.begin(), others.end());
+
+  voice_.say("resumed after step {}, {} of {} epochs complete\n", optimizer_->parameters().step(),
+             trainer.state().epoch, trainee_.sections.training.epochs);
+  for (const std::string& note : notes) voice_.say("        {}\n", note);
+  if (differs || !others.empty())
+    voice_.say("        the bits will differ from those of a run without that change\n");
+  if (rescores) score_anew(trainer);
+  if (trainer.finished()) voice_.say("        nothing is left to train\n");
+}
+
+// Which weights are the best is decided by scores of today's data alone.
+void Session::score_anew(Trainer& trainer) const {
+  const TrainerState before = trainer.state();
+  trainer.score_anew(trainee_.task);
+  const TrainerState& now = trainer.state();
+  if (!before.best && !now.best) return;
+  const auto score_of = [](const TrainerState& state) {
+    return fmt::format("{} of epoch {}", format_score(*state.best), state.best_epoch);
+  };
+  std::string line =
+      now.best ? fmt::format("valid scores are measured anew: the best is {}", score_of(now))
+      : trainee_.task.validate
+          ? fmt::format(
+                "valid scores so far do not count, and there is no {} to score: the next epoch is the best",
+                best_checkpoint)
+          : "valid scores so far do not count: there is nothing to validate on now";
+  if (before.best) line += fmt::format("{} {}", now.best ? ", was" : "; the best was", score_of(before));
+  voice_.say("        {}\n", line);
+}
+
+}  // namespace unroll

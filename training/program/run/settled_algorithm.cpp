@@ -1,0 +1,23 @@
+#include "training/program/run/settled_algorithm.h"
+
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "training/program/cli/voice.h"
+
+namespace unroll {
+
+std::string settle_algorithm(const std::string& program, std::string& key,
+                             const std::vector<LayerUse>& layers, const TrainingSection& training,
+                             bool keep) {
+  if (layers.empty()) return {};
+  set_precision(precision_named(training.precision));
+  const SettledAlgorithm settled =
+      settle_algorithm(layers, training.deterministic, {.file = algorithm_cache_file(), .keep = keep});
+  if (!settled.complaint.empty()) show(stderr, "{}: {}\n", program, settled.complaint);
+  key = name_of(settled.algorithm);
+  return settled.text.empty() ? "" : "algorithm " + settled.text;
+}
+
+}  // namespace unroll

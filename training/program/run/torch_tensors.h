@@ -1,0 +1,73 @@
+// The tensors that PyTorch saved, under our models' names: which is which, and the sizes in their shapes.
+//
+//   const TorchTensors tensors(file, {{.ours = "lstm"}, {"head", {"fc", "head"}}}, renames);
+//   tensors.names.at("head.weight");  // "model.fc.weight"
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "framework/parameters.h"
+#include "training/files/safetensors.h"
+
+namespace unroll {
+
+// A module that a model may have.
+struct KnownModule {
+  std::string ours;                 // "decoder"
+  std::vector<std::string> theirs;  // what it may be called, wherever it stands; none named: anything
+  std::vector<std::string> leaves;  // "weight", "bias"; none named: those of one nn.LSTM or nn.GRU
+};
+
+class TorchTensors {
+ public:
+  using Entry = SafetensorsFile::Entry;
+
+  // The first of `modules` that a tensor can belong to is taken for its own. `renames` are "THEIRS=OURS", of a
+  // tensor or a module ("rnns.0=lstm"); with nothing after '=' it is left out. Throws InputError: a tensor that
+  // is not known, two for one name, two recurrent modules that are taken for one. The file must outlive this.
+  TorchTensors(const SafetensorsFile& file, const std::vector<KnownModule>& modules,
+               const std::vector<std::string>& renames);
+
+  const SafetensorsFile& file() const { return file_; }
+  const Entry* find(const std::string& ours) const;  // nullptr: there is none
+  std::string text(const std::string& ours) const;   // "'rnn.weight_ih_l0' [800, 200]"; it must be there
+  // Rows and columns of a matrix that must be there, neither of them 0.
+  std::array<int, 2> matrix(const std::string& ours) const;
+  // Throws unless a tensor, if it is there, has a shape; `why` says who demands it.
+  void check(const std::string& ours, const std::vector<int64_t>& shape, const std::string& why) const;
+
+  std::map<std::string, std::string> names;  // ours -> theirs
+
+ private:
+  const SafetensorsFile& file_;
+};
+
+// What the shapes of a recurrent module say.
+struct RecurrentSizes {
+  bool gru = false;  // else an LSTM
+  int input = 0, hidden = 0, layers = 0;
+  int projection = 0;  // of an LSTM: proj_size
+};
+
+// Of the module that is ours as `scope`, every shape checked. `input`: the width that the first layer reads, and
+// `reads` whose it is ("'encoder.weight' [17, 6]"); 0: its own shape says it. Throws InputError.
+RecurrentSizes read_recurrent_sizes(const TorchTensors& tensors, const std::string& scope, int input = 0,
+                                    const std::string& reads = {});
+
+// The names, `scope` being called `other`: a GRU's tensors are ours as "gru.…".
+std::map<std::string, std::string> with_scope(const std::map<std::string, std::string>& names,
+                                              const std::string& scope, const std::string& other);
+
+// Fills a model; biases that the file lacks become zeros. `names`: ours -> theirs. Throws InputError naming the
+// tensor, and both shapes where they differ: one that is missing, one that the model does not have, numbers that
+// are not finite.
+void fill_from_torch(ParameterSet& params, const SafetensorsFile& file,
+                     const std::map<std::string, std::string>& names);
+
+// What was taken for what, a line for each tensor of the model.
+std::string table_of_names(const ParameterSet& params, const std::map<std::string, std::string>& names);
+
+}  // namespace unroll

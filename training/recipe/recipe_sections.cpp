@@ -1,0 +1,224 @@
+#include "training/recipe/recipe_sections.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace unroll {
+
+void declare_training_keys(RecipeReader& reader, TrainingSection& training) {
+  reader.section("training", "The loop.");
+  reader.key("epochs", training.epochs, "times that the training split is read")
+      .at_least(1)
+      .at_most(1'000'000);
+  reader
+      .key("accumulate", training.accumulate,
+           "windows (of a series: batches of them) whose mean gradient makes one step")
+      .at_least(1);
+  reader.key("clip", training.clip, "a step's gradient is scaled down to this norm; 0: never").at_least(0);
+  reader
+      .key(
+          "precision", training.precision,
+          "numbers of the matrix products; tf32, fp16: on a GPU; auto: bf16 where the device multiplies such numbers. "
+          "Weights and sums are fp32 in any case; fp16 scales the loss, and leaves out steps whose gradient overflows")
+      .one_of({"fp32", "tf32", "bf16", "fp16", "auto"});
+  reader.key("seed", training.seed, "of first values and dropout masks").at_least(0);
+  reader.key(
+      "deterministic", training.deterministic,
+      "model.algorithm = \"auto\" is the standard one, unmeasured: two runs from the start have the same bits");
+  reader.choice("keep", training.keep, {{"last", Keep::last}, {"best", Keep::best}},
+                "which weights are scored on the test split: those after the last epoch, or those of the "
+                "best valid score");
+  reader
+      .key("patience", training.patience,
+           "training ends after so many epochs without a better valid score; 0: never")
+      .at_least(0)
+      .unit("epochs");
+  reader.choice(
+      "on_divergence", training.on_divergence,
+      {{"stop", OnDivergence::stop}, {"skip", OnDivergence::skip}, {"rollback", OnDivergence::rollback}},
+      "when a loss or gradient is not finite: end with an error; leave the step out; go back to the best "
+      "checkpoint and on at half the learning rate");
+  reader
+      .key("save_every_steps", training.save_every_steps,
+           "a checkpoint after so many steps, besides that after each epoch; 0: none")
+      .at_least(0)
+      .unit("steps");
+  reader
+      .key("save_every_minutes", training.save_every_minutes,
+           "a checkpoint when the last one is so old, besides that after each epoch; 0: none")
+      .at_least(0)
+      .unit("minutes");
+  reader
+      .key("log_every", training.log_every,
+           "a record of the log, and a point of the report's curves, for so many steps")
+      .at_least(1)
+      .unit("steps");
+  reader.on_resume(OnResume::harmless,
+                   {"training.epochs", "training.keep", "training.patience", "training.on_divergence",
+                    "training.save_every_steps", "training.save_every_minutes", "training.log_every"});
+  reader.on_resume(OnResume::rescores, {"training.precision"});
+}
+
+void declare_optimizer_keys(RecipeReader& reader, OptimizerSection& optimizer) {
+  reader.section("optimizer", "The rule of a step.");
+  reader.choice("kind", optimizer.kind,
+                {{"sgd", OptimizerKind::sgd},
+                 {"adam", OptimizerKind::adam},
+                 {"adamw", OptimizerKind::adamw},
+                 {"asgd", OptimizerKind::asgd}},
+                "stochastic gradient descent, Adam, Adam with decoupled decay, averaged SGD");
+  reader.key("learning_rate", optimizer.learning_rate, "size of a step").above(0);
+  reader.key("momentum", optimizer.momentum, "sgd: part of the last step's direction that is kept")
+      .at_least(0)
+      .below(1);
+  reader.key("nesterov", optimizer.nesterov, "sgd: look ahead along the momentum");
+  reader.key("beta1", optimizer.beta1, "adam, adamw: decay of the gradient's mean").at_least(0).below(1);
+  reader.key("beta2", optimizer.beta2, "adam, adamw: decay of the gradient's mean square")
+      .at_least(0)
+      .below(1);
+  reader.key("epsilon", optimizer.epsilon, "adam, adamw: added to the root of the mean square")
+      .at_least(1e-30);  // a float still, not 0
+  reader.key("weight_decay", optimizer.weight_decay, "pull towards zero, of matrices only").at_least(0);
+  reader
+      .key("average_from", optimizer.average_from,
+           "asgd: epoch from which weights are averaged; 0: from when valid scores have stopped to improve")
+      .at_least(0)
+      .unit("epochs");
+  reader
+      .key("non_monotone", optimizer.non_monotone,
+           "asgd: epochs looked back to find that scores have stopped to improve")
+      .at_least(1)
+      .unit("epochs")
+      .source("Merity, Keskar, Socher 2018");
+  reader.on_resume(OnResume::refused, {"optimizer.kind", "optimizer.average_from"});
+}
+
+void declare_schedule_keys(RecipeReader& reader, ScheduleSection& schedule) {
+  reader.section("schedule", "The learning rate over time.");
+  reader.choice(
+      "kind", schedule.kind,
+      {{"constant", ScheduleKind::constant},
+       {"step", ScheduleKind::step},
+       {"plateau", ScheduleKind::plateau},
+       {"cosine", ScheduleKind::cosine}},
+      "constant; step: times factor each epoch after the first so many; plateau: times factor when the valid "
+      "score did not improve; cosine: half a cosine from the learning rate down to the minimum");
+  reader.key("after", schedule.after, "step: epochs at the full learning rate").at_least(0).unit("epochs");
+  reader.key("factor", schedule.factor, "step, plateau: what the learning rate is multiplied by")
+      .above(0)
+      .at_most(1);
+  reader
+      .key("warmup", schedule.warmup,
+           "the learning rate rises evenly to what it would be, from just above 0, for so long")
+      .at_least(0)
+      .unit("epochs");
+  reader.key("minimum", schedule.minimum, "cosine: what the learning rate falls to").at_least(0);
+}
+
+UnreadKeys unread_training_keys(const TrainingSections& sections) {
+  const auto& [training, optimizer, schedule] = sections;
+  const OptimizerKind kind = optimizer.kind;
+  const bool sgd = kind == OptimizerKind::sgd, asgd = kind == OptimizerKind::asgd;
+  const bool step = schedule.kind == ScheduleKind::step, cosine = schedule.kind == ScheduleKind::cosine;
+  UnreadKeys unread;
+  unread.add_unless(sgd, "optimizer.kind = \"sgd\"", {"optimizer.momentum"}, optimizer.momentum != 0);
+  unread.add_unless(sgd, "optimizer.kind = \"sgd\"", {"optimizer.nesterov"}, optimizer.nesterov);
+  unread.add_unless(!sgd && !asgd, "optimizer.kind = \"adam\" or \"adamw\"",
+                    {"optimizer.beta1", "optimizer.beta2", "optimizer.epsilon"});
+  unread.add_unless(asgd, "optimizer.kind = \"asgd\"", {"optimizer.average_from"},
+                    optimizer.average_from != 0);
+  unread.add_unless(asgd && optimizer.average_from == 0,
+                    "optimizer.kind = \"asgd\" with optimizer.average_from = 0", {"optimizer.non_monotone"});
+  unread.add_unless(step, "schedule.kind = \"step\"", {"schedule.after"});
+  unread.add_unless(step || schedule.kind == ScheduleKind::plateau, "schedule.kind = \"step\" or \"plateau\"",
+                    {"schedule.factor"});
+  unread.add_unless(cosine, "schedule.kind = \"cosine\"", {"schedule.minimum"}, schedule.minimum != 0);
+  return unread;
+}
+
+void check_training_keys(const RecipeReader& reader, const TrainingSections& sections) {
+  const auto& [training, optimizer, schedule] = sections;
+  for (const auto& [key, value] : {std::pair{"optimizer.momentum", optimizer.momentum},
+                                   {"optimizer.beta1", optimizer.beta1},
+                                   {"optimizer.beta2", optimizer.beta2}})
+    if (static_cast<float>(value) >= 1) reader.refuse(key, "must be below 1; as float32 it rounds to that");
+  if (optimizer.nesterov && optimizer.momentum == 0)
+    reader.refuse("optimizer.nesterov", "needs optimizer.momentum above 0");
+  if (optimizer.average_from > training.epochs)
+    reader.refuse("optimizer.average_from",
+                  fmt::format("must be an epoch of the {} (training.epochs)", training.epochs));
+  if (schedule.warmup > 0 && schedule.warmup >= training.epochs)
+    reader.refuse("schedule.warmup", fmt::format("must be less than training.epochs ({})", training.epochs));
+  if (schedule.kind == ScheduleKind::cosine && schedule.minimum > optimizer.learning_rate)
+    reader.refuse("schedule.minimum", "must not be above optimizer.learning_rate");
+}
+
+int64_t steps_of_epoch(const TrainingSections& sections, const EpochWindows& windows, int epoch) {
+  return (windows.of(epoch) + sections.training.accumulate - 1) / sections.training.accumulate;
+}
+
+static int64_t steps_of_epochs(const TrainingSections& sections, const EpochWindows& windows, int epochs) {
+  int64_t steps = 0;
+  for (int epoch = 1; epoch <= epochs; ++epoch) steps += steps_of_epoch(sections, windows, epoch);
+  return steps;
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const TrainingSections& sections, ParameterSet& params,
+                                          const EpochWindows& windows) {
+  const auto& o = sections.optimizer;
+  switch (o.kind) {
+    case OptimizerKind::sgd:
+      return std::make_unique<Sgd>(params, SgdConfig{.learning_rate = o.learning_rate,
+                                                     .momentum = o.momentum,
+                                                     .nesterov = o.nesterov,
+                                                     .weight_decay = o.weight_decay});
+    case OptimizerKind::adam:
+      return std::make_unique<Adam>(params, AdamConfig{.learning_rate = o.learning_rate,
+                                                       .beta1 = o.beta1,
+                                                       .beta2 = o.beta2,
+                                                       .eps = o.epsilon,
+                                                       .weight_decay = o.weight_decay});
+    case OptimizerKind::adamw:
+      return std::make_unique<AdamW>(params, AdamWConfig{.learning_rate = o.learning_rate,
+                                                         .beta1 = o.beta1,
+                                                         .beta2 = o.beta2,
+                                                         .eps = o.epsilon,
+                                                         .weight_decay = o.weight_decay});
+    case OptimizerKind::asgd:
+      break;
+  }
+  const int64_t average_after =
+      o.average_from > 0 ? steps_of_epochs(sections, windows, o.average_from - 1) : AsgdConfig::never;
+  return std::make_unique<Asgd>(params, AsgdConfig{.learning_rate = o.learning_rate,
+                                                   .weight_decay = o.weight_decay,
+                                                   .average_after = average_after});
+}
+
+Schedule make_schedule(const TrainingSections& sections, const EpochWindows& windows) {
+  const auto& s = sections.schedule;
+  const int64_t total = std::max<int64_t>(steps_of_epochs(sections, windows, sections.training.epochs), 1);
+  Schedule schedule{.learning_rate = sections.optimizer.learning_rate};
+  schedule.warmup = std::min<int64_t>(
+      std::llround(s.warmup * static_cast<double>(steps_of_epoch(sections, windows, 1))), total - 1);
+  switch (s.kind) {
+    case ScheduleKind::constant:
+      break;
+    case ScheduleKind::step:
+      schedule.kind = Schedule::Kind::step;
+      schedule.after = s.after;
+      schedule.factor = s.factor;
+      break;
+    case ScheduleKind::plateau:
+      schedule.kind = Schedule::Kind::plateau;
+      schedule.factor = 1 / s.factor;
+      break;
+    case ScheduleKind::cosine:
+      schedule.kind = Schedule::Kind::cosine;
+      schedule.total = total;
+      schedule.final_rate = s.minimum;
+      break;
+  }
+  return schedule;
+}
+
+}  // namespace unroll

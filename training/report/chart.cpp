@@ -1,0 +1,356 @@
+#include "training/report/chart.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "training/files/json_text.h"
+
+namespace unroll {
+
+namespace {
+
+// Where values lie on the page.
+struct Axis {
+  double low = 0, high = 1;  // values at its ends
+  double from = 0, to = 1;   // and where these are drawn
+  bool logarithmic = false;
+  double operator()(double value) const {
+    const auto scaled = [this](double v) { return logarithmic ? std::log(v) : v; };
+    return from + (to - from) * (scaled(value) - scaled(low)) / (scaled(high) - scaled(low));
+  }
+};
+
+struct Range {
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  void add(double value) {
+    if (std::isfinite(value)) low = std::min(low, value), high = std::max(high, value);
+  }
+  bool empty() const { return low > high; }
+};
+
+Range range_of_y(const Chart& chart) {
+  Range range;
+  for (const ChartSeries& series : chart.series)
+    for (const double y : series.y) range.add(y);
+  for (const Chart::Level& level : chart.levels) range.add(level.y);
+  if (chart.band)
+    for (const auto* edge : {&chart.band->low, &chart.band->high})
+      for (const double y : *edge) range.add(y);
+  range.high = std::min(range.high, chart.top);
+  return range;
+}
+
+Axis y_axis(const Chart& chart, double bottom, double top) {
+  const Range range = range_of_y(chart);
+  Axis axis{.from = bottom, .to = top};
+  if (range.empty()) return axis;
+  axis.logarithmic = chart.logarithmic && range.low > 0;
+  if (axis.logarithmic) {
+    const double margin = std::max(std::pow(range.high / range.low, 0.06), 1.02);
+    axis.low = range.low / margin, axis.high = range.high * margin;
+  } else {
+    const double margin = 0.08 * (range.high - range.low);
+    axis.low = chart.from_zero ? std::min(0.0, range.low) : range.low - margin;
+    // So much more than 0 that a double tells the ticks between apart.
+    const double least = 1e-9 * std::max(1.0, std::abs(axis.low));
+    axis.high = axis.low + std::max((range.high - axis.low) * 1.08, least);
+  }
+  return axis;
+}
+
+Axis x_axis(const Chart& chart, double left, double right) {
+  Range range;
+  range.add(0);
+  for (const ChartSeries& series : chart.series)
+    for (const double x : series.x) range.add(x);
+  return {.low = 0, .high = std::max(range.high, 1.0), .from = left, .to = right};
+}
+
+// What font there is, is not known: a digit of the widest usual ones, DejaVu Sans and Verdana, is 0.636 of 12 units.
+double width_of_tick(std::string_view words) { return 7.7 * static_cast<double>(words.size()); }
+
+struct Tick {
+  double value;
+  std::string text;
+};
+std::vector<Tick> with_texts(const std::vector<double>& values) {
+  const double apart = values.size() > 1 ? values[1] - values[0] : 0;
+  std::vector<Tick> ticks;
+  for (const double value : values) ticks.push_back({value, tick_text(value, apart)});
+  return ticks;
+}
+std::vector<Tick> ticks_of(const Axis& axis, int about) {
+  return with_texts(axis.logarithmic ? round_log_ticks(axis.low, axis.high, about)
+                                     : round_ticks(axis.low, axis.high, about));
+}
+
+// Where the frame begins: what stands at the ticks has room beside it.
+double left_of(const std::vector<Tick>& ticks) {
+  double left = 46;
+  for (const Tick& tick : ticks) left = std::max(left, std::ceil(7 + width_of_tick(tick.text)));
+  return left;
+}
+
+std::string text(double x, double y, const char* anchor, const char* style, std::string_view words) {
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" class=\"{}\">{}</text>\n", x, y,
+                     anchor, style, html_escaped(words));
+}
+
+std::string line(double x1, double y1, double x2, double y2, const char* style) {
+  return fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" class=\"{}\"/>\n", x1, y1,
+                     x2, y2, style);
+}
+
+struct Point {
+  double x, y;
+};
+
+// A chart in the making. What is drawn is remembered as points, so that names can be put where nothing else
+// is.
+class Drawing {
+ public:
+  Drawing(const Chart& chart, int width, int height, std::string id)
+      : chart_(chart),
+        width_(width),
+        height_(height),
+        id_(std::move(id)),
+        right_(width - (chart.right_name.empty() ? 12 : 40)),
+        bottom_(height - 38),
+        y_(y_axis(chart, bottom_, top)),
+        y_ticks_(ticks_of(y_, std::max(3, height_ / 55))),
+        left_(left_of(y_ticks_)),
+        x_(x_axis(chart, left_, right_)),
+        x_texts_(short_texts(chart.x_texts)) {}
+
+  std::string svg() {
+    add_axes();
+    for (const Chart::Level& level : chart_.levels) {
+      svg_ += line(left_, y_(level.y), right_, y_(level.y), "level");
+      occupy({left_, y_(level.y)}, {right_, y_(level.y)});
+    }
+    svg_ += fmt::format(
+        "<clipPath id=\"{}-c\"><path d=\"M{} {}H{}V{}H{}Z\"/></clipPath><g clip-path=\"url(#{}-c)\">\n", id_,
+        left_, top, width_, bottom_ + 4, left_, id_);
+    if (chart_.band) add_band(*chart_.band);
+    for (std::size_t i = 0; i < chart_.series.size(); ++i) add_curve(chart_.series[i], i);
+    svg_ += "</g>\n";
+    add_mark();
+    for (const Chart::Level& level : chart_.levels) add_level_name(level);
+    return fmt::format(
+        "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-labelledby=\"{}-t {}-d\" data-plot=\"{},{},{},{}\" "
+        "data-range=\"{},{},{},{}\"{}>\n<title id=\"{}-t\">{}</title><desc id=\"{}-d\">{}</desc>\n{}</svg>\n",
+        width_, height_, id_, id_, left_, top, right_, bottom_, x_.low, x_.high, y_.low, y_.high,
+        y_.logarithmic ? " data-log" : "", id_, html_escaped(chart_.title), id_,
+        html_escaped(chart_.description), svg_);
+  }
+
+ private:
+  static constexpr double top = 26;
+
+  void add_axes() {
+    const int columns = std::max(3, width_ / 110);
+    for (const auto& [value, words] : y_ticks_) {
+      svg_ += line(left_, y_(value), right_, y_(value), "grid");
+      svg_ += text(left_ - 7, y_(value) + 4, "end", "tick", words);
+    }
+    if (!chart_.right_name.empty() && y_.logarithmic) {
+      for (const double value : round_ticks(std::log(y_.low), std::log(y_.high), std::max(3, height_ / 55))) {
+        const double at = y_(std::exp(value));
+        svg_ += line(right_, at, right_ + 4, at, "axis");
+        svg_ += text(right_ + 8, at + 4, "start", "tick", tick_text(value));
+      }
+      svg_ += text(width_, 13, "end", "name", chart_.right_name);
+    }
+    for (const auto& [value, words] : x_ticks(columns)) {
+      svg_ += line(x_(value), bottom_, x_(value), bottom_ + 4, "axis");
+      svg_ += text(middle_of({value, words}), bottom_ + 18, "middle", "tick", words);
+    }
+    svg_ += line(left_, bottom_, right_, bottom_, "axis");
+    svg_ += text(0, 13, "start", "name", chart_.y_name);
+    svg_ += text(right_, height_ - 4, "end", "name", chart_.x_name);
+  }
+
+  // As many ticks as have room for what stands at them, about so many at most.
+  std::vector<Tick> x_ticks(int about) const {
+    std::vector<Tick> ticks = with_texts(round_ticks(x_.low, x_.high, about));
+    if (!x_texts_.empty()) {
+      std::erase_if(ticks, [](const Tick& tick) {  // between two that have names
+        return tick.value != std::round(tick.value);
+      });
+      for (auto& [value, words] : ticks)
+        if (const auto k = static_cast<std::size_t>(value); k < x_texts_.size()) words = x_texts_[k];
+    }
+    constexpr double between = 8;
+    const auto overlap = [&](const Tick& a, const Tick& b) {
+      return middle_of(b) - middle_of(a) < (width_of_tick(a.text) + width_of_tick(b.text)) / 2 + between;
+    };
+    if (std::ranges::adjacent_find(ticks, overlap) == ticks.end()) return ticks;
+    if (about > 1) return x_ticks(about - 1);
+    ticks.resize(1);
+    return ticks;
+  }
+  // Of what stands at a tick of x: below it, and within the picture.
+  double middle_of(const Tick& tick) const {
+    const double half = width_of_tick(tick.text) / 2;
+    return std::clamp(x_(tick.value), half, std::max(half, width_ - half));
+  }
+
+  void add_band(const Chart::Band& band) {
+    std::string path;
+    for (std::size_t i = 0; i < band.x.size(); ++i)
+      path += fmt::format("{}{:.1f} {:.1f}", i ? 'L' : 'M', x_(band.x[i]), y_(band.high[i]));
+    for (std::size_t i = band.x.size(); i-- > 0;)
+      path += fmt::format("L{:.1f} {:.1f}", x_(band.x[i]), y_(band.low[i]));
+    svg_ += fmt::format("<path d=\"{}Z\" class=\"band s{}\"/>\n", path,
+                        (chart_.series.size() - 1) % series_styles);
+  }
+
+  void add_curve(const ChartSeries& series, std::size_t number) {
+    std::string path, dots;
+    Point last{};
+    bool joined = false;
+    for (std::size_t i = 0; i < series.x.size(); ++i) {
+      if (!std::isfinite(series.y[i])) {
+        joined = false;
+        continue;
+      }
+      const Point at{x_(series.x[i]), y_(series.y[i])};
+      path += fmt::format("{}{:.1f} {:.1f}", joined ? 'L' : 'M', at.x, at.y);
+      const bool alone = !joined && (i + 1 == series.x.size() || !std::isfinite(series.y[i + 1]));
+      if (series.points || alone)
+        dots += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"/>", at.x, at.y,
+                            series.points || series.x.size() == 1 ? 3 : 2);
+      occupy(joined ? last : at, at);
+      last = at;
+      joined = true;
+    }
+    svg_ +=
+        fmt::format("<g class=\"series s{}\"><path d=\"{}\"/>{}</g>\n", number % series_styles, path, dots);
+  }
+
+  void add_mark() {
+    if (!chart_.mark || !std::isfinite(chart_.mark->y)) return;
+    const Point at{x_(chart_.mark->x), y_(chart_.mark->y)};
+    std::vector<Point> places;
+    for (const double away : {20, 34, 52, 75, 100})
+      for (const double side : {-1.0, 1.0})
+        for (const double along : {0.0, -50.0, 50.0, -100.0, 100.0})
+          places.push_back({at.x + along, at.y + side * away});
+    const Point place = best_place(places, chart_.mark->text);
+    const double edge = place.y < at.y ? -1 : 1;
+    svg_ += line(at.x, at.y + edge * 5.5, at.x, place.y - edge * 8, "leader");
+    svg_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5.5\" class=\"mark\"/>\n", at.x, at.y);
+    add_name(place, chart_.mark->text, "mark-name halo");
+  }
+
+  void add_level_name(const Chart::Level& level) {
+    std::vector<Point> places;
+    for (const double above : {-11.0, 11.0})
+      for (const double part : {0.0, 0.25, 0.5, 0.75, 1.0})
+        places.push_back({left_ + part * (right_ - left_), y_(level.y) + above});
+    add_name(best_place(places, level.name), level.name, "level-name halo");
+  }
+
+  // Centred; moved inside the frame.
+  Point inside(Point middle, std::string_view words) const {
+    const double half = width_of(words) / 2;
+    return {std::clamp(middle.x, left_ + 4 + half, std::max(left_ + 4 + half, right_ - 4 - half)),
+            std::clamp(middle.y, top + 6, bottom_ - 8)};
+  }
+
+  // The first of the places where least is in the way.
+  Point best_place(const std::vector<Point>& places, std::string_view words) const {
+    Point best{};
+    std::ptrdiff_t least = -1;
+    for (const Point& place : places) {
+      const Point middle = inside(place, words);
+      const auto hit = std::ranges::count_if(occupied_, [&](const Point& p) {
+        return std::abs(p.x - middle.x) < width_of(words) / 2 + 3 && std::abs(p.y - middle.y) < 9;
+      });
+      if (least < 0 || hit < least) least = hit, best = middle;
+    }
+    return best;
+  }
+
+  void add_name(Point middle, std::string_view words, const char* style) {
+    svg_ += text(middle.x, middle.y + 4, "middle", style, words);
+    occupy({middle.x - width_of(words) / 2, middle.y}, {middle.x + width_of(words) / 2, middle.y});
+  }
+
+  // About: what font there is, is not known.
+  static double width_of(std::string_view words) { return 7.2 * static_cast<double>(words.size()); }
+
+  // A line is points two units apart.
+  void occupy(Point from, Point to) {
+    const double length = std::hypot(to.x - from.x, to.y - from.y);
+    for (double along = 0; along <= length; along += 2) {
+      const double part = length > 0 ? along / length : 0;
+      occupied_.push_back({from.x + part * (to.x - from.x), from.y + part * (to.y - from.y)});
+    }
+  }
+
+  const Chart& chart_;
+  const int width_, height_;
+  const std::string id_;
+  const double right_, bottom_;
+  const Axis y_;
+  const std::vector<Tick> y_ticks_;
+  const double left_;
+  const Axis x_;
+  const std::vector<std::string> x_texts_;
+  std::string svg_;
+  std::vector<Point> occupied_;
+};
+
+}  // namespace
+
+std::string html_escaped(std::string_view text) {
+  constexpr std::string_view special = "&<>\"'";
+  constexpr std::string_view entities[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
+  std::string result;
+  for (const char c : printable(text, "\n\t")) {
+    const std::size_t k = special.find(c);
+    if (k == special.npos)
+      result += c;
+    else
+      result += entities[k];
+  }
+  return result;
+}
+
+std::string chart_svg(const Chart& chart, int width, int height, const std::string& id) {
+  return Drawing(chart, width, height, id).svg();
+}
+
+std::string chart_json(const Chart& chart) {
+  const auto string = [](const std::string& text) { return json_text(nlohmann::json(text)); };
+  const auto numbers = [](const std::vector<double>& values, int digits) {
+    std::string list;
+    for (const double value : values)
+      list +=
+          (list.empty() ? "" : ",") + (std::isfinite(value) ? fmt::format("{:.{}g}", value, digits) : "null");
+    return "[" + list + "]";
+  };
+  Range range;
+  for (const ChartSeries& s : chart.series)
+    for (const double y : s.y) range.add(y);
+  const int digits =
+      digits_for(std::max(std::abs(range.low), std::abs(range.high)), (range.high - range.low) / 1e5, 6);
+  std::string series, result;
+  for (const ChartSeries& s : chart.series)
+    series += fmt::format("{}{{\"name\":{},\"x\":{},\"y\":{}}}", series.empty() ? "" : ",", string(s.name),
+                          numbers(s.x, 15), numbers(s.y, digits));  // x may be a step among millions
+  // "</script>" in a name does not end the script that it stands in.
+  std::string texts;
+  for (const std::string& text : chart.x_texts) texts += (texts.empty() ? "" : ",") + string(text);
+  for (const char c :
+       fmt::format("{{\"x\":{},\"texts\":[{}],\"series\":[{}]}}", string(chart.x_name), texts, series))
+    result += c == '<' ? std::string("\\u003c") : std::string(1, c);
+  return result;
+}
+
+}  // namespace unroll

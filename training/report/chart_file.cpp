@@ -1,0 +1,118 @@
+// A chart by itself: as a file of SVG, and in characters for a terminal.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "training/report/chart.h"
+
+namespace unroll {
+
+namespace {
+
+// One for each series, in their order; of the page's style sheet, on paper.
+constexpr std::array<const char*, series_styles> colours = {"#2b67a8", "#a83c05", "#356b25",
+                                                            "#6b4c9a", "#8a6d1b", "#5a6169"};
+constexpr const char* style =
+    "text{font:12px system-ui,sans-serif;fill:#444}.name{font-weight:600}.grid{stroke:#e4e4e4}"
+    ".axis{stroke:#444}.series path{fill:none;stroke-width:1.6;stroke-linejoin:round}.band{opacity:.18}"
+    ".level{stroke:#444;stroke-dasharray:5 4}.halo{paint-order:stroke;stroke:#fff;stroke-width:4px}";
+
+const char* colour(std::size_t series) { return colours[series % series_styles]; }
+
+}  // namespace
+
+std::string chart_file(const Chart& chart, int width, int height) {
+  constexpr int margin = 12, head = 52;
+  std::string colour_rules, names;
+  for (std::size_t k = 0; k < std::min(chart.series.size(), series_styles); ++k)
+    colour_rules += fmt::format(".s{0} path{{stroke:{1}}}.s{0} circle,.band.s{0}{{fill:{1}}}", k, colour(k));
+  int x = margin;
+  const auto add_name = [&](const std::string& name, const char* of, double opacity) {
+    names += fmt::format(
+        "<rect x=\"{}\" y=\"36\" width=\"18\" height=\"4\" fill=\"{}\" opacity=\"{}\"/><text x=\"{}\" "
+        "y=\"43\">{}</text>\n",
+        x, of, opacity, x + 24, html_escaped(name));
+    x += 44 + 7 * static_cast<int>(name.size());
+  };
+  for (std::size_t k = 0; k < chart.series.size(); ++k) add_name(chart.series[k].name, colour(k), 1);
+  if (chart.band) add_name(chart.band->name, colour(chart.series.size() - 1), 0.18);
+  std::string drawing = chart_svg(chart, width - 2 * margin, height - head - margin, "chart");
+  drawing.insert(4, fmt::format(" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"", margin, head,
+                                width - 2 * margin, height - head - margin));
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\">\n"
+      "<style>{2}{3}</style>\n<rect width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n"
+      "<text x=\"{4}\" y=\"22\" style=\"font-size:15px;font-weight:600\">{5}</text>\n{6}{7}</svg>\n",
+      width, height, style, colour_rules, margin, html_escaped(chart.title), names, drawing);
+}
+
+std::string chart_text(const Chart& chart, int columns, int lines) {
+  constexpr std::string_view marks = "o*x+#%";
+  double low = std::numeric_limits<double>::infinity(), high = -low, last = 0;
+  const auto add = [&](double x, double y) {
+    if (std::isfinite(y)) low = std::min(low, y), high = std::max(high, y);
+    last = std::max(last, x);
+  };
+  for (const ChartSeries& series : chart.series)
+    for (std::size_t i = 0; i < series.x.size(); ++i) add(series.x[i], series.y[i]);
+  if (chart.band)
+    for (std::size_t i = 0; i < chart.band->x.size(); ++i)
+      add(chart.band->x[i], chart.band->low[i]), add(chart.band->x[i], chart.band->high[i]);
+  if (chart.from_zero) low = std::min(low, 0.0);
+  if (!(low < high)) high = low + 1;
+  const int digits = digits_for(std::max(std::abs(low), std::abs(high)), (high - low) / 10, 4);
+  const auto y_text = [&](std::size_t k) {
+    const bool labelled =
+        k == 0 || k + 1 == static_cast<std::size_t>(lines) || k == static_cast<std::size_t>(lines) / 2;
+    const double value = high - (high - low) * static_cast<double>(k) / (lines - 1);
+    return labelled ? fmt::format("{:.{}g}", value, digits) : std::string();
+  };
+  int left = 10;  // of a value and the axis
+  for (std::size_t k = 0; k < static_cast<std::size_t>(lines); ++k)
+    left = std::max(left, static_cast<int>(y_text(k).size()) + 2);
+  const int width = std::max(columns - left, 10);
+  const auto column = [&](double x) {
+    return static_cast<std::size_t>(std::lround(x / std::max(last, 1e-12) * (width - 1)));
+  };
+  const auto line = [&](double y) {
+    return static_cast<std::size_t>(std::lround((high - y) / (high - low) * (lines - 1)));
+  };
+  std::vector<std::string> grid(static_cast<std::size_t>(lines),
+                                std::string(static_cast<std::size_t>(width), ' '));
+  if (chart.band)
+    for (std::size_t i = 0; i < chart.band->x.size(); ++i)
+      if (std::isfinite(chart.band->low[i]) && std::isfinite(chart.band->high[i]))
+        for (std::size_t k = line(chart.band->high[i]); k <= line(chart.band->low[i]); ++k)
+          grid[k][column(chart.band->x[i])] = '.';
+  for (std::size_t s = 0; s < chart.series.size(); ++s)
+    for (std::size_t i = 0; i < chart.series[s].x.size(); ++i)
+      if (std::isfinite(chart.series[s].y[i]))
+        grid[line(chart.series[s].y[i])][column(chart.series[s].x[i])] = marks[s % marks.size()];
+
+  std::string text = chart.title + "\n";
+  for (std::size_t k = 0; k < grid.size(); ++k)
+    text += fmt::format("{:>{}} |{}\n", y_text(k), left - 2,
+                        grid[k].substr(0, grid[k].find_last_not_of(' ') + 1));
+  const std::vector<std::string> x_texts = short_texts(chart.x_texts);
+  const auto name_of = [&](double x) {
+    const auto k = static_cast<std::size_t>(std::llround(x));
+    return k < x_texts.size() ? x_texts[k] : fmt::format("{:.4g}", x);
+  };
+  // Where there is no room for both, the end stands in a line of its own.
+  const std::string first = name_of(0), end = name_of(last);
+  const bool in_one_line = static_cast<int>(first.size() + end.size()) < width;
+  const int between = in_one_line ? width - static_cast<int>(first.size()) : width;
+  text += fmt::format("{:>{}}{}", "", left, first);
+  if (!in_one_line) text += fmt::format("\n{:>{}}", "", left);
+  text += fmt::format("{:>{}}\n", end, between);
+  std::string names;
+  for (std::size_t s = 0; s < chart.series.size(); ++s)
+    names +=
+        fmt::format("{}{} {}", names.empty() ? "" : "   ", marks[s % marks.size()], chart.series[s].name);
+  if (chart.band) names += "   . " + chart.band->name;
+  return text + fmt::format("{:>{}}{}\n", "", left, names);
+}
+
+}  // namespace unroll

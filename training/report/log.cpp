@@ -1,0 +1,224 @@
+#include "training/report/log.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <string_view>
+#include <utility>
+
+#include "data/text_file.h"
+#include "framework/check.h"
+#include "training/files/atomic_file.h"
+#include "training/files/json/read_json.h"
+#include "training/files/json_text.h"
+#include "training/files/run_files.h"
+
+namespace unroll {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double wall_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::string valid_name(const LogNames& names) { return names.perplexity ? "valid_perplexity" : "valid_loss"; }
+
+constexpr std::pair<LogRecord::Kind, std::string_view> kinds[] = {{LogRecord::Kind::interval, "interval"},
+                                                                  {LogRecord::Kind::epoch, "epoch"},
+                                                                  {LogRecord::Kind::anew, "anew"}};
+
+// Not finite: null, which JSON has for it.
+Json to_json(const LogRecord& record, const LogNames& names) {
+  const auto kind =
+      std::ranges::find(kinds, record.kind, &std::pair<LogRecord::Kind, std::string_view>::first);
+  Json json{
+      {"kind", kind->second}, {"step", record.step}, {"epoch", record.epoch}, {names.unit, record.count}};
+  if (record.kind != LogRecord::Kind::anew) {
+    json["loss"] = record.loss;
+    if (names.perplexity) json["perplexity"] = std::exp(record.loss);
+  }
+  json["learning_rate"] = record.learning_rate;
+  if (record.gradient_norm) json["gradient_norm"] = *record.gradient_norm;
+  if (record.valid) {
+    json[valid_name(names)] = *record.valid;
+    json["best"] = record.best;
+  }
+  if (record.loss_scale) {
+    json["loss_scale"] = *record.loss_scale;
+    json["skipped_steps"] = record.skipped;
+  }
+  json["time"] = Json{{"seconds", record.seconds}, {names.unit + "_per_second", record.rate}};
+  return json;
+}
+
+double number(const Json& json) { return json.is_null() ? std::nan("") : json.get<double>(); }
+
+const Json& figure(const Json& json, const std::string& name) {
+  require(json.is_object() && json.contains(name), "'{}' is missing", name);
+  return json[name];
+}
+
+template <class T>
+T whole(const Json& json, const std::string& name) {
+  try {
+    return count_in<T>(figure(json, name));
+  } catch (const Error& error) { throw Error(fmt::format("'{}' is {}", name, error.what())); }
+}
+
+LogRecord from_json(const Json& json, const LogNames& names) {
+  const std::string name = figure(json, "kind");
+  const auto kind = std::ranges::find(kinds, name, &std::pair<LogRecord::Kind, std::string_view>::second);
+  require(kind != std::end(kinds), "'{}' is no kind of record", name);
+  const bool anew = kind->first == LogRecord::Kind::anew;
+  const Json& time = figure(json, "time");
+  LogRecord record{.kind = kind->first,
+                   .step = whole<int64_t>(json, "step"),
+                   .epoch = whole<int>(json, "epoch"),
+                   .count = whole<int64_t>(json, names.unit),
+                   .loss = anew ? 0 : number(figure(json, "loss")),
+                   .learning_rate = number(figure(json, "learning_rate")),
+                   .seconds = number(figure(time, "seconds")),
+                   .rate = number(figure(time, names.unit + "_per_second"))};
+  if (json.contains("gradient_norm")) record.gradient_norm = number(figure(json, "gradient_norm"));
+  if (json.contains("loss_scale")) {
+    record.loss_scale = number(figure(json, "loss_scale"));
+    record.skipped = whole<int64_t>(json, "skipped_steps");
+  }
+  if (json.contains(valid_name(names))) {
+    record.valid = number(figure(json, valid_name(names)));
+    record.best = figure(json, "best");
+  }
+  return record;
+}
+
+struct LogText {
+  std::vector<std::string> lines;  // that are whole
+  std::string rest;                // after the last of them: one that is being written, or was torn
+};
+
+LogText lines_of(const std::filesystem::path& path) {
+  const std::string text = read_own_file(path, most_bytes_of_log);
+  LogText result;
+  std::size_t begin = 0;
+  for (std::size_t end; (end = text.find('\n', begin)) != text.npos; begin = end + 1)
+    result.lines.push_back(text.substr(begin, end - begin));
+  result.rest = text.substr(begin);
+  return result;
+}
+
+// Whether a process that was killed while it wrote a record can have left this.
+bool is_torn_record(const std::string& text) {
+  constexpr std::string_view begin = "{\"kind\":\"";
+  return text.starts_with(begin) || begin.starts_with(text);
+}
+
+InputError no_record(const std::filesystem::path& path, std::size_t index, std::string_view why) {
+  return InputError(fmt::format("{}:{}: no record of a log: {}", path.string(), index + 1, why));
+}
+
+// A line's record. Throws InputError with the line's number.
+LogRecord record_in(const std::filesystem::path& path, std::size_t index, const std::string& line,
+                    const LogNames& names) {
+  const Json json = parse_json(line);
+  if (json.is_discarded()) throw no_record(path, index, "the line is damaged");
+  try {
+    return from_json(json, names);
+  } catch (const Error& error) {
+    throw no_record(path, index, error.what());
+  } catch (const Json::exception&) { throw no_record(path, index, "a figure in it is no number"); }
+}
+
+// The first of log.jsonl.damaged, log.jsonl.damaged-2 and so on that is free takes the file's bytes.
+std::filesystem::path keep_copy(const std::filesystem::path& path) {
+  for (int number = 1;; ++number) {
+    const std::filesystem::path copy =
+        path.string() + ".damaged" + (number > 1 ? fmt::format("-{}", number) : "");
+    if (auto file = AppendFile::create(copy)) {
+      file->append(read_own_file(path, most_bytes_of_log));
+      return copy;
+    }
+  }
+}
+
+std::vector<Scalar> scalars_of(const LogRecord& record, const LogNames& names) {
+  const auto shown = [&](double loss) { return names.perplexity ? std::exp(loss) : loss; };
+  const std::string score = names.perplexity ? "perplexity" : "loss";
+  if (record.kind == LogRecord::Kind::anew) return {};
+  if (record.kind == LogRecord::Kind::epoch) {
+    std::vector<Scalar> scalars{{"epoch/train_" + score, shown(record.loss)}};
+    if (record.valid) scalars.push_back({"epoch/valid_" + score, *record.valid});
+    return scalars;
+  }
+  std::vector<Scalar> scalars{{"train/loss", record.loss}, {"train/learning_rate", record.learning_rate}};
+  if (names.perplexity) scalars.push_back({"train/perplexity", shown(record.loss)});
+  if (record.gradient_norm) scalars.push_back({"train/gradient_norm", *record.gradient_norm});
+  if (record.loss_scale) {
+    scalars.push_back({"train/loss_scale", *record.loss_scale});
+    scalars.push_back({"train/skipped_steps", static_cast<double>(record.skipped)});
+  }
+  scalars.push_back({"speed/" + names.unit + "_per_second", record.rate});
+  return scalars;
+}
+
+}  // namespace
+
+RunLog::RunLog(const std::filesystem::path& folder, LogNames names)
+    : names_(std::move(names)),
+      path_(folder / log_file),
+      file_((has_own_file(path_) ? keep([](const LogRecord&) { return true; }) : void(), path_)),
+      events_(folder, wall_time()) {}
+
+// The file is never cut in place: what it was is seen first, and what is no record stays in a copy. A file that has another
+// name elsewhere keeps what it holds there.
+void RunLog::keep(const std::function<bool(const LogRecord&)>& stays) {
+  const LogText text = lines_of(path_);
+  std::string kept;
+  std::vector<std::string> damaged;
+  for (std::size_t i = 0; i < text.lines.size(); ++i) {
+    try {
+      if (stays(record_in(path_, i, text.lines[i], names_))) kept += text.lines[i] + '\n';
+    } catch (const InputError& error) { damaged.push_back(error.what()); }
+  }
+  if (!is_torn_record(text.rest))
+    damaged.push_back(no_record(path_, text.lines.size(), "the line is damaged").what());
+  if (!damaged.empty()) {
+    damaged_.push_back(fmt::format("{}{}; left out of the log, which is kept as it was in {}", damaged[0],
+                                   damaged.size() > 1 ? fmt::format(", and {} more", damaged.size() - 1) : "",
+                                   keep_copy(path_).string()));
+  }
+  write_file_atomically(path_, kept);
+}
+
+void RunLog::write(const LogRecord& record) {
+  file_.append(json_text(to_json(record, names_)) + '\n');
+  if (const auto scalars = scalars_of(record, names_); !scalars.empty())
+    events_.write(record.step, scalars, wall_time());
+}
+
+void RunLog::cut_after(int64_t step, int epochs) {
+  keep([&](const LogRecord& record) {
+    return record.kind == LogRecord::Kind::interval ? record.step <= step : record.epoch <= epochs;
+  });
+  file_ = AppendFile(path_);
+  events_.restart(step + 1, wall_time());
+}
+
+std::vector<LogRecord> read_log(const std::filesystem::path& path, const LogNames& names,
+                                std::vector<std::string>* damaged) {
+  const LogText text = lines_of(path);
+  std::vector<LogRecord> records;
+  for (std::size_t i = 0; i < text.lines.size(); ++i) {
+    try {
+      records.push_back(record_in(path, i, text.lines[i], names));
+    } catch (const InputError& error) {
+      if (!damaged) throw;
+      damaged->push_back(error.what());
+    }
+  }
+  return records;
+}
+
+}  // namespace unroll
