@@ -34,7 +34,7 @@
 #include "framework/random.h"
 #include "framework/tensor.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 struct WindowOptions {
   int batch = 20;
@@ -198,4 +198,4 @@ inline BpttWindows evaluation_windows(std::span<const int32_t> tokens, int32_t b
 BpttWindows evaluation_windows(std::vector<int32_t>&& tokens, int32_t before,
                                const WindowOptions& options) = delete;
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

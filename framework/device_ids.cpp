@@ -2,7 +2,7 @@
 
 #include "framework/tensor.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 namespace {
 
@@ -45,4 +45,4 @@ const int32_t* DeviceIds::copy_of(const IdTensor& ids) {
   return nullptr;
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

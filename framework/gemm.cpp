@@ -4,9 +4,9 @@
 #include "framework/profile.h"
 #include "framework/threads.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
-static Precision current = Precision::fp32;
+static Precision current_precision = Precision::fp32;
 
 const char* name_of(Precision precision) {
   constexpr const char* names[] = {"fp32", "tf32", "bf16", "fp16"};
@@ -46,9 +46,9 @@ void set_precision(Precision precision) {
                     ? "an NVIDIA GPU of compute capability 8.0"
                     : "a processor with AMX or AVX512-BF16, or UNROLL_ISA=emulated_bf16, as slow as fp32",
                 kernels().name);
-  current = precision;
+  current_precision = precision;
 }
-Precision precision() { return current; }
+Precision precision() { return current_precision; }
 
 // The device may have been chosen after the precision.
 static const Products& available(Precision precision) {
@@ -95,7 +95,7 @@ static void checked(const Matrix& a, const B& b, const Into& c, const Products& 
 static Addend addend(const Into& c) { return c.add ? Addend{c.tensor.data(), c.tensor.cols()} : Addend{}; }
 
 void gemm(const Matrix& a, const Matrix& b, const Into& c) {
-  const Products& p = available(current);
+  const Products& p = available(current_precision);
   checked(a, b, c, p, [&](void* scratch, int threads) {
     p.gemm(operand(a), operand(b), a.rows(), b.cols(), a.cols(), c.tensor.data(), c.tensor.cols(), addend(c),
            scratch, threads);
@@ -104,7 +104,7 @@ void gemm(const Matrix& a, const Matrix& b, const Into& c) {
 
 void gemm(const Matrix& a, const Matrix& b, const Tensor& bias, Tensor c) {
   require(bias.size() == b.cols(), "gemm: a bias {} for {} columns", bias.shape(), b.cols());
-  const Products& p = available(current);
+  const Products& p = available(current_precision);
   checked(a, b, overwrite(c), p, [&](void* scratch, int threads) {
     p.gemm(operand(a), operand(b), a.rows(), b.cols(), a.cols(), c.data(), c.cols(), {bias.data(), 0},
            scratch, threads);
@@ -126,11 +126,11 @@ void gemm(const Matrix& a, const PackedMatrix& b, const Into& c) {
 PackedMatrix::PackedMatrix(const Matrix& b)
     : rows_(b.rows()),
       cols_(b.cols()),
-      precision_(current),
+      precision_(current_precision),
       memory_(static_cast<std::size_t>(packed_bytes(rows_, cols_))) {
   const Profile::Product measured;
-  available(current).pack(operand(b), rows_, cols_, memory_.data());
+  available(current_precision).pack(operand(b), rows_, cols_, memory_.data());
 }
-int64_t packed_bytes(int64_t rows, int64_t cols) { return available(current).packed_bytes(rows, cols); }
+int64_t packed_bytes(int64_t rows, int64_t cols) { return available(current_precision).packed_bytes(rows, cols); }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -5,7 +5,7 @@
 
 #include "framework/tensor.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 // Numbers of the operands of products: tf32 and bf16 have float's range, and 11 and 8 bits of precision in place of 24.
 // fp16 has 11 bits and a range of its own, from 6e-8 to 65504, so gradients need a scale to fit in (training/loss_scale.h).
@@ -64,4 +64,4 @@ void gemm(const Matrix& a, const PackedMatrix& b, const Into& c);
 // c = a b + bias, the same in every row.   bias [n]
 void gemm(const Matrix& a, const Matrix& b, const Tensor& bias, Tensor c);
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -4,7 +4,7 @@
 #include <limits>
 #include <ostream>
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 static_assert(std::is_same_v<real, double>, "central differences need double");
 
@@ -271,4 +271,4 @@ void fill_apart(int, const Tensor& values, RandomStream& random) {
   for (uint32_t i = n; i > 1; --i) std::swap(x[i - 1], x[random.below(i)]);
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -28,7 +28,7 @@
 
 #include "framework/parameters.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 // What the checked function returns: one variable or several.
 struct Outputs : Vars {
@@ -69,4 +69,4 @@ void fill_away_from_zero(int input, const Tensor& values, RandomStream& random);
 // No two alike: a shuffle of numbers 0.05 apart, around zero.
 void fill_apart(int input, const Tensor& values, RandomStream& random);
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -8,7 +8,7 @@
 #include "framework/kernels/kernels.h"
 #include "framework/ops.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 namespace {
 
@@ -333,4 +333,4 @@ Var gaussian_loss(const Var& mean, const Var& all_deviations, const Tensor& targ
   return reduced("gaussian_loss", z * z * real(0.5) + log(deviation) + half_log_two_pi, options);
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -7,7 +7,7 @@
 
 #include "framework/tape.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 enum class Reduction : uint8_t {
   mean,  // over targets that are scored; with weights: Σ weight·loss / Σ weight
@@ -64,4 +64,4 @@ Var mean_squared_error(const Var& prediction, const Tensor& target, const Elemen
 Var gaussian_loss(const Var& mean, const Var& deviation, const Tensor& target,
                   const ElementLossOptions& options = {});
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

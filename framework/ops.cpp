@@ -6,7 +6,7 @@
 #include "framework/gemm.h"
 #include "framework/kernels/kernels.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 void contribute(const Tensor& d, const Var& x) {
   if (!x.wants_grad()) return;
@@ -386,4 +386,4 @@ LstmCellOutput lstm_cell(const Var& gates, const Var& c_prev) {
   return {h_out, c_out};
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

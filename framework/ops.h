@@ -11,7 +11,7 @@
 #include "framework/tape.h"
 #include "framework/unary.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 // --- products ---------------------------------------------------------------------------------------------------
 // a [..., k], b [k, n] -> [..., n]; or a matrix of b for each of a: a [..., m, k], b [..., k, n] -> [..., m, n]
@@ -111,4 +111,4 @@ LstmCellOutput lstm_cell(const Var& gates,
 // For the closures of operations: x's gradient gains d, which has as many elements, in their order. Nothing where x wants none.
 void contribute(const Tensor& d, const Var& x);
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

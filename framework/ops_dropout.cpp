@@ -2,7 +2,7 @@
 #include "framework/kernels/kernels.h"
 #include "framework/ops.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 bool dropout_is_on() {
   const Tape* tape = Tape::recording();
@@ -50,4 +50,4 @@ Var mask_rows(const Var& x, const Tensor& kept) {
   });
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

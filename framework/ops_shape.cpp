@@ -5,7 +5,7 @@
 #include "framework/kernels/kernels.h"
 #include "framework/ops.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 namespace {
 
@@ -233,4 +233,4 @@ Var gather(const Var& x, const IdTensor& ids) {
   });
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

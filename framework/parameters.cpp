@@ -11,7 +11,7 @@
 #include "framework/out_of_memory.h"
 #include "framework/threads.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 // What a ParameterSet owns; parameters and scopes point here, so that the set itself can be moved. Names and places of the
 // parameters stay as long as anyone points here; their memory only as long as the set.
@@ -341,4 +341,4 @@ RandomKey Scope::next_key() const {
       .seed = slabs().seed, .place = place_of(path_, tape ? tape->call_of(place) : 0), .step = slabs().step};
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -16,7 +16,7 @@
 #include "framework/random.h"
 #include "framework/tape.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 // How a parameter's first values are drawn. The numbers depend on the seed and the parameter's path alone.
 struct Init {
@@ -165,4 +165,4 @@ class Scope {
   std::string path_;
 };
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -1,21 +1,22 @@
-// The number type of the core: float; the tests compile the core a second time with double.
+// The number type of the core: float, or double where UNROLL_DOUBLE is defined.
 //
-// Everything whose size or arithmetic depends on it lives in the inline namespace UNROLL_REAL, so that the two
-// copies can never be mixed up by the linker.
+// A program has one of them. Every source that sees this header names a symbol that only the library of its own precision
+// has, so a program that mixes the two does not link.
 #pragma once
 
-#ifdef UNROLL_DOUBLE
-#define UNROLL_REAL f64
-#else
-#define UNROLL_REAL f32
-#endif
-
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 #ifdef UNROLL_DOUBLE
 using real = double;
+#define UNROLL_MIXED compiled_for_double_but_linked_with_the_library_in_float
 #else
 using real = float;
+#define UNROLL_MIXED compiled_for_float_but_linked_with_the_library_in_double
 #endif
 
-}  // namespace unroll::inline UNROLL_REAL
+extern const char UNROLL_MIXED;  // framework/real.cpp
+#ifndef __CUDACC__               // nvcc compiles kernels, which the library brings itself
+[[gnu::used]] static const char* const its_library = &UNROLL_MIXED;
+#endif
+
+}  // namespace unroll

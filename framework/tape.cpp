@@ -12,7 +12,7 @@
 
 #include "framework/profile.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 // --- Gradient -------------------------------------------------------------------------------------------------
 
@@ -349,4 +349,4 @@ bool recorded(const char* op, std::span<const Var* const> inputs) {
   return wanted && Tape::recording();
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

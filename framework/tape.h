@@ -23,7 +23,7 @@ namespace unroll {
 class Profile;
 }
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 class Tape;
 
@@ -321,4 +321,4 @@ std::array<Var, N> Tape::add(const char* op, const Leaf* leaf, std::array<Tensor
   return record->output_of;
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -22,7 +22,7 @@
 #include "framework/real.h"
 #include "framework/shape.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 // A kernel's work, for tensor.h's own use.
 void fill_on_device(real* y, real value, int64_t n);
@@ -326,4 +326,4 @@ struct Into {
 inline Into overwrite(const Tensor& tensor) { return {tensor, false}; }
 inline Into add_to(const Tensor& tensor) { return {tensor, true}; }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

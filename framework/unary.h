@@ -5,7 +5,7 @@
 
 #include "framework/real.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 enum class Unary : uint8_t {
   exp,
@@ -28,4 +28,4 @@ inline constexpr const char* unary_names[] = {"exp",       "log",      "sqrt", "
 inline constexpr Unary gate_functions[] = {Unary::sigmoid, Unary::hard_sigmoid};
 inline constexpr Unary cell_functions[] = {Unary::tanh, Unary::relu, Unary::hard_tanh, Unary::softsign};
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

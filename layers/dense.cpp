@@ -5,7 +5,7 @@
 #include "framework/gemm.h"
 #include "framework/kernels/kernels.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 static Init fan_in(int in) {  // uniform in ±1/√in, as PyTorch's nn.Linear
   const float bound = 1 / std::sqrt(static_cast<float>(in));
@@ -99,4 +99,4 @@ Tensor softmax_cross_entropies(const Dense& layer, const Tensor& x, const IdTens
   return losses;
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -7,7 +7,7 @@
 #include "framework/ops.h"
 #include "framework/parameters.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 enum class Activation : uint8_t { none, relu, tanh, sigmoid };
 
@@ -37,4 +37,4 @@ Var softmax_cross_entropy(const Dense& layer, const Var& x, const IdTensor& targ
 // What it is the mean of: one number for each target, 0 for those of -1. Nothing is recorded.
 Tensor softmax_cross_entropies(const Dense& layer, const Tensor& x, const IdTensor& target);
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

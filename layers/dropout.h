@@ -4,7 +4,7 @@
 #include "framework/ops.h"
 #include "framework/parameters.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 struct DropoutConfig {
   float rate = 0;       // probability that an element is dropped, in [0, 1)
@@ -24,4 +24,4 @@ struct Dropout {
   Scope place;
 };
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

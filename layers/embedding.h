@@ -4,7 +4,7 @@
 #include "framework/ops.h"
 #include "framework/parameters.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 struct EmbeddingConfig {
   int vocab = 0, dim = 0;
@@ -39,4 +39,4 @@ struct Embedding {
   }
 };
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

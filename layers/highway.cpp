@@ -1,6 +1,6 @@
 #include "layers/highway.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 Var last_values(const Var& x, int channel, int length) {
   require(x.shape().rank() == 3 && length >= 1 && length <= x.dim(0) && channel >= 0 && channel < x.dim(2),
@@ -17,4 +17,4 @@ Var Highway::operator()(const Var& x, std::span<const int> channels) const {
   return concat(parts, 2);
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

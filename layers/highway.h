@@ -7,7 +7,7 @@
 
 #include "layers/dense.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 // The last `length` values of one channel.  x [window, batch, channels] -> [batch, length], oldest first
 Var last_values(const Var& x, int channel, int length);
@@ -28,4 +28,4 @@ struct Highway {
   Dense sums;
 };
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -4,7 +4,7 @@
 #include "framework/ops.h"
 #include "framework/parameters.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 struct LayerNormConfig {
   int dim = 0;  // of the last dimension
@@ -27,4 +27,4 @@ struct LayerNorm {
   Var weight, bias;
 };
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

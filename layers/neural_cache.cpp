@@ -8,7 +8,7 @@
 #include "framework/gemm.h"
 #include "framework/kernels/kernels.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 NeuralCache::NeuralCache(const NeuralCacheConfig& c) : config_(c) {
   require_input(c.window >= 1, "cache: window {} must be at least 1", c.window);
@@ -66,4 +66,4 @@ void NeuralCache::mix(const Tensor& h, std::span<const int32_t> words, std::span
   }
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

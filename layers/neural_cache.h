@@ -14,7 +14,7 @@
 
 #include "framework/tensor.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 // The defaults are those of the AWD-LSTM's authors on the Penn Treebank.
 struct NeuralCacheConfig {
@@ -41,4 +41,4 @@ class NeuralCache {
   std::vector<int32_t> words_;  // that followed them
 };
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -8,7 +8,7 @@
 
 #include "framework/ops.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 // alpha · mean(y²), of outputs as they leave dropout.
 inline Var activation_regularization(const Var& y, real alpha) { return mean(y * y) * alpha; }
@@ -21,4 +21,4 @@ inline Var temporal_activation_regularization(const Var& y, real beta) {
   return mean(change * change) * beta;
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -3,7 +3,7 @@
 #include "framework/gemm.h"
 #include "framework/kernels/kernels.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 namespace {
 
@@ -88,4 +88,4 @@ std::span<const real> TokenStepper::operator()(int32_t token) & {
   return out_on_host_;
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

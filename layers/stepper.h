@@ -17,7 +17,7 @@
 #include "layers/embedding.h"
 #include "layers/recurrent/recurrent_layer.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 class Stepper {
  public:
@@ -63,4 +63,4 @@ class TokenStepper {
   std::vector<real> out_on_host_;  // a copy, with a GPU
 };
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -7,7 +7,7 @@
 #include "framework/hash.h"
 #include "framework/kernels/kernels.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 namespace {
 
@@ -399,4 +399,4 @@ void AveragedWeights::swap() {
   optimizer_.averaged_in_ = !optimizer_.averaged_in_;
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -27,7 +27,7 @@
 
 #include "framework/parameters.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 struct StepOrders;  // framework/kernels/kernels.h
 struct StepValues;
@@ -285,4 +285,4 @@ class AveragedWeights {
   Tensor averages_;  // those there were at the beginning, if any
 };
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

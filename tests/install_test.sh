@@ -64,6 +64,15 @@ END
 "$compiler" -std=c++20 -Wall -Wextra -Werror $flags "$source/examples/own_operation.cpp" \
   $(pkg-config --cflags --libs unroll-double) -o own_operation
 ./own_operation >output || { cat output; fail "the gradient check built outside does not tell right from wrong"; }
+# A source that was compiled for the other precision does not link, and the linker says why.
+# shellcheck disable=SC2046,SC2086
+if "$compiler" -std=c++20 $flags "$source/examples/own_operation.cpp" $(pkg-config --cflags unroll-double) \
+  $(pkg-config --libs unroll) -o mixed 2>output; then fail "a source in double links with the library in float"; fi
+grep -q compiled_for_double_but_linked_with_the_library_in_float output || { cat output; fail "the linker does not say why"; }
+# shellcheck disable=SC2046,SC2086
+if "$compiler" -std=c++20 $flags first_model.cpp $(pkg-config --cflags unroll) \
+  $(pkg-config --libs unroll-double) -o mixed 2>output; then fail "a source in float links with the library in double"; fi
+grep -q compiled_for_float_but_linked_with_the_library_in_double output || { cat output; fail "the linker does not say why"; }
 
 [ "$("$prefix/bin/ptb" --version)" = "ptb $(pkg-config --modversion unroll)" ] || fail "versions differ"
 "$prefix/bin/ptb" help --man | cmp - "$(find "$prefix" -path '*/man1/ptb.1')"

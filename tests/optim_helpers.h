@@ -14,7 +14,7 @@
 #include "optim/optimizer.h"
 #include "tests/support.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -105,4 +105,4 @@ inline const std::map<std::string, Maker> makers = {
      [](auto& p) { return std::make_unique<Asgd>(p, AsgdConfig{.learning_rate = 0.5, .average_after = 3}); }},
 };
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

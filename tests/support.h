@@ -12,7 +12,7 @@
 #include "framework/ops.h"
 #include "framework/threads.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 inline Tensor tensor(const Shape& shape, const std::vector<real>& values) {
   return Tensor::from(shape, values);
@@ -83,7 +83,7 @@ inline std::string lacks(const std::string& text, const std::vector<std::string>
   return "";
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll
 
 template <>
 struct doctest::StringMaker<unroll::Shape> {

@@ -3,7 +3,7 @@
 
 #include "framework/gemm.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 class WithPrecision {
  public:
@@ -16,4 +16,4 @@ class WithPrecision {
   Precision before_;
 };
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

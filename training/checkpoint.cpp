@@ -13,7 +13,7 @@
 #include "training/files/json_text.h"
 #include "training/files/state_dict.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 namespace {
 
@@ -347,4 +347,4 @@ Differences read_checkpoint(const std::filesystem::path& path, Optimizer& optimi
   return differences;
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

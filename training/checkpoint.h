@@ -33,7 +33,7 @@
 #include "training/loss_scale.h"
 #include "training/files/safetensors.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 constexpr const char *last_checkpoint = "last.safetensors", *best_checkpoint = "best.safetensors";
 
@@ -103,4 +103,4 @@ Differences read_checkpoint(const std::filesystem::path& path, Optimizer& optimi
 // Throws InputError if a later version of the library wrote the file. Files without training state pass.
 void check_checkpoint_version(const SafetensorsFile& file);
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 namespace {
 
@@ -57,4 +57,4 @@ std::string memory_advice(const MemoryRefused& refusal, const Tape& tape, int64_
                                    : fmt::format("; what can fit at most: {}", fmt::join(keys, ", or ")));
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -8,7 +8,7 @@
 #include "framework/out_of_memory.h"
 #include "framework/tape.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 // Keys of a recipe in whose proportion a window takes memory, and what they are: {"data.batch", 20}.
 using WindowSizes = std::vector<std::pair<std::string, int>>;
@@ -18,4 +18,4 @@ using WindowSizes = std::vector<std::pair<std::string, int>>;
 std::string memory_advice(const MemoryRefused& refusal, const Tape& tape, int64_t kept,
                           const WindowSizes& sizes);
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -7,7 +7,7 @@
 #include "framework/kernels/kernels.h"
 #include "framework/memory.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 RunAhead::RunAhead(Optimizer& optimizer, std::span<const NamedTensor> carried, bool graphs)
     : optimizer_(optimizer), graphs_(graphs) {
@@ -112,4 +112,4 @@ void RunAhead::set_totals(const TrainerState& state) {
   copy_to_device(&optimizer_.step_values()->outcome, &outcome, sizeof outcome);
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -17,7 +17,7 @@
 #include "optim/optimizer.h"
 #include "training/checkpoint.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 struct StepOutcome;  // framework/kernels/kernels.h
 
@@ -90,4 +90,4 @@ class RunAhead {
   std::vector<Before> before_;  // of the steps since the last look
 };
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -16,7 +16,7 @@
 #include "training/run_folder.h"
 #include "training/files/state_dict.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 namespace {
 
@@ -430,4 +430,4 @@ void Trainer::roll_back(const TrainingTask& task, const Diverged& reason) {
                   optimizer_.parameters().step(), factor));
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

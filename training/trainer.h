@@ -47,7 +47,7 @@
 #include "training/report/progress.h"
 #include "training/run_ahead.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 // The loss of one window.
 struct WindowLoss {
@@ -254,4 +254,4 @@ class Trainer {
   bool stopped_ = false;
 };
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -8,7 +8,7 @@
 #include "framework/profile.h"
 #include "training/trainer.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 // As train_step, which is what happens again to a step that failed.
 void Trainer::ask_for_step(const TrainingTask& task) {
@@ -98,4 +98,4 @@ std::optional<uint32_t> Trainer::catch_up(const TrainingTask& task) {
   return {};
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -7,7 +7,7 @@
 #include "framework/clock.h"
 #include "training/trainer.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 double Trainer::shown(double mean) const { return options_.perplexity ? std::exp(mean) : mean; }
 
@@ -60,4 +60,4 @@ void Trainer::write(LogRecord record) {
   times_.logging += clock_seconds() - begin;
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -9,7 +9,7 @@
 #include "training/files/atomic_file.h"
 #include "training/trainer.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 std::optional<Differences> Trainer::resume(const TrainingTask& task) {
   require(!options_.folder.empty(), "trainer: nothing can be resumed without a folder");
@@ -140,4 +140,4 @@ bool has_last_checkpoint(const std::filesystem::path& folder, const LogNames& na
                                           : "choose another folder"));
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -32,10 +32,8 @@ struct Backend {
 };
 const Backend* cuda_backend();  // null: this build has none
 
-inline namespace UNROLL_REAL {
 namespace cuda {
 const Kernels& table();
 }
-}  // namespace UNROLL_REAL
 
 }  // namespace unroll

@@ -16,7 +16,7 @@
 #include "framework/kernels/backend.h"
 #include "framework/kernels/cpu/variants.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 namespace cpu {
 
 inline namespace baseline {
@@ -120,4 +120,4 @@ const Kernels& kernels() { return on_gpu() ? cuda::table() : host_kernels(); }
 
 void fill_on_device(real* y, real value, int64_t n) { kernels().fill(y, value, n); }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

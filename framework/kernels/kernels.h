@@ -15,7 +15,7 @@ namespace unroll {
 struct RandomKey;
 }
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 enum class Binary : uint8_t { add, sub, mul, div, max, min };
 
@@ -243,4 +243,4 @@ const Kernels& kernels();
 // The CPU's in any case, for numbers in the host's memory.
 const Kernels& host_kernels();
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

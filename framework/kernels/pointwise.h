@@ -21,7 +21,7 @@
 #define UNROLL_CHOICE UNROLL_FORMULA
 #endif
 
-namespace unroll::inline UNROLL_REAL::pointwise::inline UNROLL_ISA {
+namespace unroll::pointwise::inline UNROLL_ISA {
 
 // --- exp, log, tanh and relatives ----------------------------------------------------------------
 // In float: free of branches, so that loops over arrays turn into vector instructions, and right for
@@ -402,4 +402,4 @@ UNROLL_FORMULA void step_decided(StepValues& step) {
   outcome.finite = 1;
 }
 
-}  // namespace unroll::inline UNROLL_REAL::pointwise::inline UNROLL_ISA
+}  // namespace unroll::pointwise::inline UNROLL_ISA

@@ -21,7 +21,7 @@
 
 #include "layers/recurrent/recurrent.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 // One layer's parameters and a step of time: x [batch, input], the state before it and the one it gives h and
 // c [batch, hidden]. h_in is h as it enters the recurrent product, with recurrent dropout; weight drop acts
@@ -128,4 +128,4 @@ class Recurrent {
   std::vector<std::shared_ptr<const Vars>> weights_;  // by cell
 };
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

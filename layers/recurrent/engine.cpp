@@ -6,7 +6,7 @@
 
 #include <fmt/ranges.h>
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 namespace {
 
@@ -214,4 +214,4 @@ LstmChoice choose_engine(LstmEngine asked, const LayerFacts& layer, const Engine
   return {engine, text, std::move(table.rows)};
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

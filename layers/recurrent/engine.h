@@ -11,7 +11,7 @@
 
 #include "framework/gemm.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 enum class LstmEngine : uint8_t {
   automatic,  // the fastest that serves
@@ -92,4 +92,4 @@ std::pair<std::string, std::string> option(const char* name, const T& value, con
   return {name, value == unset ? "" : fmt::format("{}", value)};
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

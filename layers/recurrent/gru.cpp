@@ -1,6 +1,6 @@
 #include "layers/recurrent/gru.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 LstmChoice choose_gru(const GruConfig& c, const EngineFacts& facts, const WindowFacts& window) {
   return choose_engine(
@@ -69,4 +69,4 @@ Gru::Output Gru::operator()(const Var& x, const Var& h, const Lengths& lengths) 
   return {y, stack(last)};
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -13,7 +13,7 @@
 #include "layers/recurrent/lstm.h"
 #include "layers/recurrent/recurrent.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 // What stands here means what it means in LstmConfig.
 struct GruConfig {
@@ -101,4 +101,4 @@ GruLayerOutput gru_layer_fused(const Var& x, const Var& h0, const Gru::Layer& la
 GruLayerOutput gru_layer_composed(const Var& x, const Var& h0, const Gru::Layer& layer,
                                   const RecurrentMasks& masks = {});
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

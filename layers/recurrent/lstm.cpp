@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 namespace {
 void require_one_of(const char* option, Unary f, std::span<const Unary> known) {
@@ -127,4 +127,4 @@ Lstm::Output Lstm::operator()(const Var& x, const LstmVars& state, const Lengths
   return {y, {stack(h), stack(c)}};
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

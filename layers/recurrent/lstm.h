@@ -13,7 +13,7 @@
 #include "layers/recurrent/engine.h"
 #include "layers/recurrent/recurrent.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 struct LstmConfig {
   int input = 0;
@@ -120,4 +120,4 @@ LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, con
 LstmLayerOutput lstm_layer_composed(const Var& x, const Var& h0, const Var& c0, const Lstm::Layer& layer,
                                     const RecurrentMasks& masks = {});
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

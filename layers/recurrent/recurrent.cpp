@@ -6,7 +6,7 @@
 #include "framework/kernels/kernels.h"
 #include "framework/profile.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 static Tensor copy_of(const Tensor& x) { return x.defined() ? x.clone() : Tensor(); }
 static std::string shape_of_c(const Tensor& c) {
@@ -152,4 +152,4 @@ RecurrentMasks RecurrentStack::masks(int layer, int steps, int batch, const Tens
   return result;
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -9,7 +9,7 @@
 #include "framework/ops.h"
 #include "framework/parameters.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 // Whether a layer has this weight: those of options that are not taken are undefined.
 inline bool has(const Var& weight) { return weight.value().defined(); }
@@ -179,4 +179,4 @@ class RecurrentStack {
   } places_;  // of the random numbers
 };
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

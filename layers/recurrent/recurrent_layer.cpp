@@ -1,6 +1,6 @@
 #include "layers/recurrent/recurrent_layer.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 Lstm::Output RecurrentLayer::operator()(const Var& x, const RecurrentVars& state,
                                         const Lengths& lengths) const {
@@ -30,4 +30,4 @@ bool RecurrentLayer::bidirectional() const {
   return std::visit([](const auto& layer) { return layer.config().bidirectional; }, layer_);
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -6,7 +6,7 @@
 #include "layers/recurrent/gru.h"
 #include "layers/recurrent/lstm.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 // Shares the weights with the layer it was made of. A Gru has no c: in every state it is undefined.
 class RecurrentLayer {
@@ -33,4 +33,4 @@ class RecurrentLayer {
   std::variant<Lstm, Gru> layer_;
 };
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -18,7 +18,7 @@
 #include "framework/random.h"
 #include "tests/framework/kernel_vector.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 using Reals = KernelVector<real>;
 using Ids = KernelVector<int32_t>;
@@ -79,4 +79,4 @@ void check_close(const Reals& got, Expected expected, double scale = 1, const Re
 inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 inline double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -25,7 +25,7 @@
 #include "framework/random.h"
 #include "tests/framework/kernel_vector.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 #ifdef UNROLL_TEST_BF16_STANDIN
 namespace cpu {
@@ -222,4 +222,4 @@ inline bool same(const KernelVector<float>& a, const KernelVector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

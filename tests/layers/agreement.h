@@ -23,7 +23,7 @@
 #include "tests/support.h"
 #include "tests/with_precision.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 // Values and gradients, by name.
 using Results = std::vector<std::pair<std::string, Tensor>>;
@@ -142,4 +142,4 @@ inline void check_agreement(const WindowCase& c, const std::vector<Results>& oth
   check_agreement(c, others, {.moved = n * eps, .result = eps, .most_change = 1e5 * eps}, sensitive);
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -13,7 +13,7 @@
 #include "optim/optimizer.h"
 #include "tests/support.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 class FrozenCheck {
  public:
@@ -108,4 +108,4 @@ inline void check_frozen(const std::string& name, ParameterSet& params, const st
   FrozenCheck(name, params, shapes, std::move(function)).run();
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

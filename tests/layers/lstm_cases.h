@@ -7,7 +7,7 @@
 #include "layers/recurrent/lstm.h"
 #include "tests/support.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 struct LstmCase {
   LstmConfig config;
@@ -112,4 +112,4 @@ inline LstmCase random_lstm_case(RandomStream& random, uint32_t largest) {
   return c;
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

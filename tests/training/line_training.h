@@ -7,7 +7,7 @@
 #include "tests/support.h"
 #include "training/trainer.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 inline const ProgressOptions silent{.mode = ProgressOptions::Mode::silent};
 
@@ -27,4 +27,4 @@ struct Line {
 
 inline std::vector<real> bits(const ParameterSet& params) { return params.values().to_host(); }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -17,7 +17,7 @@
 #include "framework/one_line.h"
 #include "training/files/atomic_file.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
@@ -388,4 +388,4 @@ void SafetensorsFile::load_into(std::string_view name, const Tensor& target) con
   }
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

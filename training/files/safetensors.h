@@ -14,7 +14,7 @@
 #include "data/text_file.h"
 #include "framework/tensor.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 using Metadata = std::map<std::string, std::string>;
 
@@ -78,4 +78,4 @@ class SafetensorsFile {
   Metadata metadata_;
 };
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -8,7 +8,7 @@
 #include "framework/kernels/kernels.h"
 #include "framework/one_line.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 namespace {
 
@@ -129,4 +129,4 @@ void load_state_dict(const std::function<void(const std::string& name, const Ten
   }
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -14,7 +14,7 @@
 #include "framework/parameters.h"
 #include "training/files/safetensors.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 // Every parameter, sharing its memory where it is a tensor of its own there.
 std::vector<NamedTensor> state_dict(const ParameterSet& params);
@@ -40,4 +40,4 @@ std::vector<std::string> load_state_dict(const SafetensorsFile& file, ParameterS
 void load_state_dict(const std::function<void(const std::string& name, const Tensor& into)>& load,
                      ParameterSet& params);
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -2,7 +2,7 @@
 #include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/launch.h"
 
-namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
+namespace unroll::cpu::inline UNROLL_ISA {
 namespace {
 
 void fill(real* y, real value, int64_t n) {
@@ -145,4 +145,4 @@ void fill_elements(Kernels& k) noexcept {
   k.transpose = transpose;
 }
 
-}  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA
+}  // namespace unroll::cpu::inline UNROLL_ISA

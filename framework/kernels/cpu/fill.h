@@ -3,7 +3,7 @@
 
 #include "framework/kernels/kernels.h"
 
-namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
+namespace unroll::cpu::inline UNROLL_ISA {
 
 void fill_elements(Kernels& k) noexcept;
 void fill_rows(Kernels& k) noexcept;
@@ -14,4 +14,4 @@ void fill_losses(Kernels& k) noexcept;
 void fill_gemm(Kernels& k) noexcept;
 void fill_updates(Kernels& k) noexcept;
 
-}  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA
+}  // namespace unroll::cpu::inline UNROLL_ISA

@@ -2,7 +2,7 @@
 #include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/gemm_vectors.h"
 
-namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
+namespace unroll::cpu::inline UNROLL_ISA {
 namespace {
 
 // `count` lines, `height` to a panel [k, width]. What is beside them there does not matter, but is no
@@ -145,4 +145,4 @@ void fill_gemm(Kernels& k) noexcept {
   k.emulated_bf16 = products_of<Rounded>();
 }
 
-}  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA
+}  // namespace unroll::cpu::inline UNROLL_ISA

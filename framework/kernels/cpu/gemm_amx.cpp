@@ -2,7 +2,7 @@
 // operands, each number as the sum of three.
 #include "framework/kernels/cpu/gemm_pairs.h"
 
-namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
+namespace unroll::cpu::inline UNROLL_ISA {
 
 const Kernels& table();
 
@@ -220,4 +220,4 @@ const Kernels& table() {
   return kernels;
 }
 
-}  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA
+}  // namespace unroll::cpu::inline UNROLL_ISA

@@ -1,7 +1,7 @@
 // Products of bfloat16 numbers with AVX512-BF16, summed in float. Operands are rounded while they are packed.
 #include "framework/kernels/cpu/gemm_pairs.h"
 
-namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
+namespace unroll::cpu::inline UNROLL_ISA {
 namespace {
 
 struct Pairs {
@@ -37,4 +37,4 @@ const Kernels& table() {
   return kernels;
 }
 
-}  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA
+}  // namespace unroll::cpu::inline UNROLL_ISA

@@ -43,7 +43,7 @@
 
 #include "framework/kernels/cpu/launch.h"
 
-namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
+namespace unroll::cpu::inline UNROLL_ISA {
 
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // n in equal pieces of at most `most`: their size.
@@ -274,4 +274,4 @@ Products products_of() {
   };
 }
 
-}  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA
+}  // namespace unroll::cpu::inline UNROLL_ISA

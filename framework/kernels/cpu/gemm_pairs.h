@@ -11,7 +11,7 @@
 
 #include "framework/kernels/cpu/gemm_vectors.h"
 
-namespace unroll::inline UNROLL_REAL::cpu {
+namespace unroll::cpu {
 
 inline namespace avx512 {
 const Kernels& table();
@@ -127,4 +127,4 @@ Kernels with_bf16() {
 }
 
 }  // namespace UNROLL_ISA
-}  // namespace unroll::inline UNROLL_REAL::cpu
+}  // namespace unroll::cpu

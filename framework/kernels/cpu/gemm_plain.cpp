@@ -2,7 +2,7 @@
 // with.
 #include "framework/kernels/cpu/fill.h"
 
-namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
+namespace unroll::cpu::inline UNROLL_ISA {
 namespace {
 
 // c[i, j] = Σ_l a[i, l] b[l, j], l in order
@@ -32,4 +32,4 @@ int64_t packed_bytes(int64_t k, int64_t n) { return k * n * static_cast<int64_t>
 
 void fill_gemm(Kernels& k) noexcept { k.fp32 = {gemm, gemm_packed, pack, packed_bytes, 0}; }
 
-}  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA
+}  // namespace unroll::cpu::inline UNROLL_ISA

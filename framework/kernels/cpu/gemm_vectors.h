@@ -5,7 +5,7 @@
 
 #include "framework/kernels/cpu/gemm_blocks.h"
 
-namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
+namespace unroll::cpu::inline UNROLL_ISA {
 
 #if defined(__AVX512F__)
 constexpr int vector_bytes = 64, registers = 32;
@@ -112,4 +112,4 @@ UNROLL_FORMULA void turn(Vector (&v)[W]) {
   }
 }
 
-}  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA
+}  // namespace unroll::cpu::inline UNROLL_ISA

@@ -2,7 +2,7 @@
 #include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/launch.h"
 
-namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
+namespace unroll::cpu::inline UNROLL_ISA {
 namespace {
 
 void gru_cell(real* gates, real* sums, const real* bias_hn, const real* h_prev, int64_t batch, int64_t hidden,
@@ -46,4 +46,4 @@ void fill_gru_cell(Kernels& k) noexcept {
   k.gru_cell_gradient = gru_cell_gradient;
 }
 
-}  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA
+}  // namespace unroll::cpu::inline UNROLL_ISA

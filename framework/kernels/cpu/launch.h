@@ -5,7 +5,7 @@
 #include "framework/kernels/pointwise.h"
 #include "framework/threads.h"
 
-namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
+namespace unroll::cpu::inline UNROLL_ISA {
 
 using namespace pointwise;
 
@@ -95,4 +95,4 @@ UNROLL_FORMULA void put(Flag<add>, real& y, real value) {
   y = add ? y + value : value;
 }
 
-}  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA
+}  // namespace unroll::cpu::inline UNROLL_ISA

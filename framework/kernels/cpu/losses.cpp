@@ -2,7 +2,7 @@
 #include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/launch.h"
 
-namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
+namespace unroll::cpu::inline UNROLL_ISA {
 namespace {
 
 // loss = w (log Σ_k exp x_k - x_target)        dx = w·scale (softmax(x) - onehot(target))
@@ -66,4 +66,4 @@ void fill_losses(Kernels& k) noexcept {
   k.binary_cross_entropy_gradient = bce_gradient;
 }
 
-}  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA
+}  // namespace unroll::cpu::inline UNROLL_ISA

@@ -3,7 +3,7 @@
 #include "framework/kernels/cpu/launch.h"
 #include "framework/kernels/cpu/rows.h"
 
-namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
+namespace unroll::cpu::inline UNROLL_ISA {
 namespace {
 
 template <class F>
@@ -119,4 +119,4 @@ void fill_lstm_cell(Kernels& k) noexcept {
   k.lstm_cell_gradient = lstm_cell_gradient;
 }
 
-}  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA
+}  // namespace unroll::cpu::inline UNROLL_ISA

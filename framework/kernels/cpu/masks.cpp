@@ -3,7 +3,7 @@
 #include "framework/kernels/cpu/launch.h"
 #include "framework/random.h"
 
-namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
+namespace unroll::cpu::inline UNROLL_ISA {
 namespace {
 
 // The factors of elements first … first + 4·blocks - 1 of a place: 0, or 1 / (1 - rate). `first` is a
@@ -81,4 +81,4 @@ void fill_masks(Kernels& k) noexcept {
   k.keep_rows = keep_rows;
 }
 
-}  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA
+}  // namespace unroll::cpu::inline UNROLL_ISA

@@ -4,7 +4,7 @@
 #include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/launch.h"
 
-namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
+namespace unroll::cpu::inline UNROLL_ISA {
 namespace {
 
 // finish(k, c, sum) for column c of each of `count` matrices [rows, cols], sum = Σ_r value(k, r, c), in blocks of rows
@@ -340,4 +340,4 @@ void fill_rows(Kernels& k) noexcept {
   k.add_to_rows = add_to_rows;
 }
 
-}  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA
+}  // namespace unroll::cpu::inline UNROLL_ISA

@@ -3,7 +3,7 @@
 
 #include "framework/kernels/kernels.h"
 
-namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
+namespace unroll::cpu::inline UNROLL_ISA {
 
 // As kernels.h says of layer_norm; bias may be null.
 void layer_norm_row(const real* x, const real* gain, const real* bias, real eps, int64_t n, real* y, bool add,
@@ -12,4 +12,4 @@ void layer_norm_row(const real* x, const real* gain, const real* bias, real eps,
 void layer_norm_row_gradient(const real* x, const real* gain, real mean, real rstd, const real* dy, int64_t n,
                              real* dx, bool add_dx, real* dgain, real* dbias);
 
-}  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA
+}  // namespace unroll::cpu::inline UNROLL_ISA

@@ -1,7 +1,7 @@
 // The table of one instruction set.
 #include "framework/kernels/cpu/fill.h"
 
-namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
+namespace unroll::cpu::inline UNROLL_ISA {
 
 #define UNROLL_TEXT(name) #name
 #define UNROLL_NAME(name) UNROLL_TEXT(name)
@@ -23,4 +23,4 @@ const Kernels& table() {
   return kernels;
 }
 
-}  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA
+}  // namespace unroll::cpu::inline UNROLL_ISA

@@ -2,7 +2,7 @@
 #include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/launch.h"
 
-namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA {
+namespace unroll::cpu::inline UNROLL_ISA {
 namespace {
 
 double sum_of_squares(const real* x, int64_t n) {
@@ -65,4 +65,4 @@ void fill_updates(Kernels& k) noexcept {
   k.keep = keep;
 }
 
-}  // namespace unroll::inline UNROLL_REAL::cpu::inline UNROLL_ISA
+}  // namespace unroll::cpu::inline UNROLL_ISA

@@ -5,7 +5,7 @@
 
 #include "framework/kernels/kernels.h"
 
-namespace unroll::inline UNROLL_REAL::cpu {
+namespace unroll::cpu {
 
 struct Variant {
   const char* name;  // as in UNROLL_ISA
@@ -19,4 +19,4 @@ std::span<const Variant> variants();
 // with emulated_bf16 (kernels.h) as its bf16. Throws InputError.
 const Kernels& choose(const char* name);
 
-}  // namespace unroll::inline UNROLL_REAL::cpu
+}  // namespace unroll::cpu

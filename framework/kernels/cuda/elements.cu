@@ -2,7 +2,7 @@
 #include "framework/kernels/cuda/fill.h"
 #include "framework/kernels/cuda/launch.h"
 
-namespace unroll::inline UNROLL_REAL::cuda {
+namespace unroll::cuda {
 namespace {
 
 struct Fill {
@@ -137,4 +137,4 @@ void fill_elements(Kernels& k) {
   k.transpose = transpose;
 }
 
-}  // namespace unroll::inline UNROLL_REAL::cuda
+}  // namespace unroll::cuda

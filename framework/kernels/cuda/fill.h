@@ -5,7 +5,7 @@
 
 #include "framework/kernels/kernels.h"
 
-namespace unroll::inline UNROLL_REAL::cuda {
+namespace unroll::cuda {
 
 void fill_elements(Kernels& k);
 void fill_rows(Kernels& k);
@@ -19,4 +19,4 @@ void fill_updates(Kernels& k);
 // What CUDA says when this thread's GPU is asked for one of the kernels: all have code for the same GPUs.
 cudaError_t find_kernels();
 
-}  // namespace unroll::inline UNROLL_REAL::cuda
+}  // namespace unroll::cuda

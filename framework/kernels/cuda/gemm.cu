@@ -7,7 +7,7 @@
 #include "framework/kernels/cuda/launch.h"
 #include "framework/kernels/cuda/libraries.h"
 
-namespace unroll::inline UNROLL_REAL::cuda {
+namespace unroll::cuda {
 namespace {
 
 // A factor [rows, cols] as cuBLAS sees it: lines of `length` elements, one behind the other at `distance`. The lines of a
@@ -191,4 +191,4 @@ void fill_gemm(Kernels& k) {
   }
 }
 
-}  // namespace unroll::inline UNROLL_REAL::cuda
+}  // namespace unroll::cuda

@@ -2,7 +2,7 @@
 #include "framework/kernels/cuda/fill.h"
 #include "framework/kernels/cuda/launch.h"
 
-namespace unroll::inline UNROLL_REAL::cuda {
+namespace unroll::cuda {
 namespace {
 
 struct GruValue {
@@ -56,4 +56,4 @@ void fill_gru_cell(Kernels& k) {
   k.gru_cell_gradient = gru_cell_gradient;
 }
 
-}  // namespace unroll::inline UNROLL_REAL::cuda
+}  // namespace unroll::cuda

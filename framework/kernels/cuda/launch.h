@@ -16,7 +16,7 @@
 #define UNROLL_KERNEL
 #endif
 
-namespace unroll::inline UNROLL_REAL::cuda {
+namespace unroll::cuda {
 
 using namespace pointwise;
 
@@ -302,4 +302,4 @@ T* given(T* memory, int64_t n) {
 // Overwrites, or adds.
 UNROLL_FORMULA void put(bool add, real& y, real value) { y = add ? y + value : value; }
 
-}  // namespace unroll::inline UNROLL_REAL::cuda
+}  // namespace unroll::cuda

@@ -3,7 +3,7 @@
 
 #include "framework/kernels/cuda/launch.h"
 
-namespace unroll::inline UNROLL_REAL::cuda {
+namespace unroll::cuda {
 
 // y = (x - mean) · rstd · gain + bias,  rstd = 1 / √(mean of (x - mean)² + eps)
 struct LayerNorm {
@@ -56,4 +56,4 @@ struct LayerNormSlope {
   }
 };
 
-}  // namespace unroll::inline UNROLL_REAL::cuda
+}  // namespace unroll::cuda

@@ -2,7 +2,7 @@
 #include "framework/kernels/cuda/fill.h"
 #include "framework/kernels/cuda/launch.h"
 
-namespace unroll::inline UNROLL_REAL::cuda {
+namespace unroll::cuda {
 namespace {
 
 // loss = w (log Σ_k exp x_k - x_target)        dx = w·scale (softmax(x) - onehot(target))
@@ -82,4 +82,4 @@ void fill_losses(Kernels& k) {
   k.binary_cross_entropy_gradient = bce_gradient;
 }
 
-}  // namespace unroll::inline UNROLL_REAL::cuda
+}  // namespace unroll::cuda

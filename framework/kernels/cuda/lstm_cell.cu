@@ -4,7 +4,7 @@
 #include "framework/kernels/cuda/launch.h"
 #include "framework/kernels/cuda/layer_norm.h"
 
-namespace unroll::inline UNROLL_REAL::cuda {
+namespace unroll::cuda {
 namespace {
 
 // Where a unit's gates are: element `at` of [batch, hidden] is unit j of its row.
@@ -150,4 +150,4 @@ void fill_lstm_cell(Kernels& k) {
   k.lstm_cell_gradient = lstm_cell_gradient;
 }
 
-}  // namespace unroll::inline UNROLL_REAL::cuda
+}  // namespace unroll::cuda

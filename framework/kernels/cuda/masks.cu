@@ -3,7 +3,7 @@
 #include "framework/kernels/cuda/launch.h"
 #include "framework/random.h"
 
-namespace unroll::inline UNROLL_REAL::cuda {
+namespace unroll::cuda {
 namespace {
 
 // Four neighbours at a time, which share one draw, wherever they are repeated.
@@ -70,4 +70,4 @@ void fill_masks(Kernels& k) {
 }
 cudaError_t find_kernels() { return find_code<Blend>(); }
 
-}  // namespace unroll::inline UNROLL_REAL::cuda
+}  // namespace unroll::cuda

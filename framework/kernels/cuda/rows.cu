@@ -3,7 +3,7 @@
 #include "framework/kernels/cuda/launch.h"
 #include "framework/kernels/cuda/layer_norm.h"
 
-namespace unroll::inline UNROLL_REAL::cuda {
+namespace unroll::cuda {
 namespace {
 
 struct Element {  // of matrices [rows, cols]
@@ -269,4 +269,4 @@ void fill_rows(Kernels& k) {
   k.add_to_rows = add_to_rows;
 }
 
-}  // namespace unroll::inline UNROLL_REAL::cuda
+}  // namespace unroll::cuda

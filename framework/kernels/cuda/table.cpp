@@ -2,7 +2,7 @@
 #include "framework/kernels/backend.h"
 #include "framework/kernels/cuda/fill.h"
 
-namespace unroll::inline UNROLL_REAL::cuda {
+namespace unroll::cuda {
 
 const Kernels& table() {
   static const Kernels kernels = [] {
@@ -21,4 +21,4 @@ const Kernels& table() {
   return kernels;
 }
 
-}  // namespace unroll::inline UNROLL_REAL::cuda
+}  // namespace unroll::cuda

@@ -3,7 +3,7 @@
 #include "framework/kernels/cuda/fill.h"
 #include "framework/kernels/cuda/launch.h"
 
-namespace unroll::inline UNROLL_REAL::cuda {
+namespace unroll::cuda {
 namespace {
 
 struct Square {
@@ -122,4 +122,4 @@ void fill_updates(Kernels& k) {
   k.keep = keep;
 }
 
-}  // namespace unroll::inline UNROLL_REAL::cuda
+}  // namespace unroll::cuda

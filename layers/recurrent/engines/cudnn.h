@@ -12,7 +12,7 @@
 #include "layers/recurrent/engine.h"
 #include "layers/recurrent/recurrent.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 // One layer in one direction: the parameters of an Lstm::Layer or a Gru::Layer.
 struct CudnnWeights {
@@ -87,4 +87,4 @@ class CudnnStack {
   std::vector<CudnnNetwork> networks_;
 };
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

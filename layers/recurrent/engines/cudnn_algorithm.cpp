@@ -8,7 +8,7 @@
 #include "framework/device.h"
 #include "layers/recurrent/recurrent_layer.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 namespace {
 
@@ -111,4 +111,4 @@ CudnnAlgorithm fastest(const std::vector<MeasuredAlgorithm>& measured) {
   return best->algorithm;
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -10,7 +10,7 @@
 #include "layers/recurrent/gru.h"
 #include "layers/recurrent/lstm.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 struct MeasuredAlgorithm {
   CudnnAlgorithm algorithm;
@@ -37,4 +37,4 @@ std::optional<CudnnAlgorithm> algorithm_without_measuring(const GruConfig& confi
 // The earlier of two that took as long: the standard one is the first.
 CudnnAlgorithm fastest(const std::vector<MeasuredAlgorithm>& measured);
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

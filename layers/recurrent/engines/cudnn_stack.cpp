@@ -1,7 +1,7 @@
 // Which calls of cuDNN make up a stack of layers. Nothing here needs cuDNN itself.
 #include "layers/recurrent/engines/cudnn.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 namespace {
 
@@ -69,4 +69,4 @@ CudnnNetwork::Output CudnnStack::operator()(const RecurrentStack& stack, const V
   return {y, concat(h, 0), lstm ? concat(c, 0) : Var()};
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -2,7 +2,7 @@
 #include "layers/recurrent/cell.h"
 #include "layers/recurrent/gru.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 RecurrentVars Gru::Layer::step(const Var& x, const Var& h_in, const RecurrentVars& before) const {
   const int hidden = before.h.dim(1);
@@ -19,4 +19,4 @@ GruLayerOutput gru_layer_composed(const Var& x, const Var& h0, const Gru::Layer&
   return {y, last.h};
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -3,7 +3,7 @@
 #include "layers/recurrent/engines/fused/options.h"
 #include "layers/recurrent/gru.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 using namespace fused;
 
@@ -62,4 +62,4 @@ GruLayerOutput gru_layer_fused(const Var& x, const Var& h0, const Gru::Layer& la
   return {y_out, h_out};
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -3,7 +3,7 @@
 #include "layers/recurrent/cell.h"
 #include "layers/recurrent/lstm.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 namespace {
 
@@ -37,4 +37,4 @@ LstmLayerOutput lstm_layer_composed(const Var& x, const Var& h0, const Var& c0, 
   return {y, last.h, last.c};
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

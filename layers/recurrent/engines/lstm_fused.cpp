@@ -6,7 +6,7 @@
 #include "layers/recurrent/engines/fused/options.h"
 #include "layers/recurrent/lstm.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 using namespace fused;
 
@@ -108,4 +108,4 @@ LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, con
   return {y_out, h_out, c_out};
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -3,7 +3,7 @@
 #include "layers/recurrent/engines/cudnn.h"
 #include "layers/recurrent/engine.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 EngineFacts engine_facts() { return {.no_gpu = "this build has no CUDA", .precision = precision()}; }
 
@@ -16,4 +16,4 @@ CudnnNetwork::Output CudnnNetwork::operator()(const Var&, const Var&, const Var&
   throw Error("this build has no CUDA");
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

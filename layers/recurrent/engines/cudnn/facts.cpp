@@ -3,7 +3,7 @@
 #include "layers/recurrent/engines/cudnn/library.h"
 #include "layers/recurrent/engine.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 EngineFacts engine_facts() {
   EngineFacts result{.precision = precision()};
@@ -29,4 +29,4 @@ EngineFacts engine_facts() {
   return result;
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

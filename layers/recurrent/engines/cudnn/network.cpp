@@ -12,7 +12,7 @@
 #include "layers/recurrent/engines/cudnn/numbers.h"
 #include "layers/recurrent/engines/cudnn/weights.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 using gpu::check;
 using gpu::cudnn;
@@ -242,4 +242,4 @@ CudnnNetwork::Output CudnnNetwork::operator()(const Var& x, const Var& h0, const
   return {y_out, h_out, Var()};
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -4,7 +4,7 @@
 
 #include "framework/gemm.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 CudnnNumbers CudnnNumbers::of_process() {
   // Without a word cuDNN would take TF32 for float.
@@ -58,4 +58,4 @@ void CudnnNumbers::bring(const void* from, real* to, int64_t count, bool add) co
     kernels().affine(static_cast<const real*>(from), 1, 0, to, count, add);
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -9,7 +9,7 @@
 #include "framework/kernels/kernels.h"
 #include "framework/tensor.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 // A tensor's numbers where cuDNN finds or puts them. Without a tensor, and without memory, a null pointer.
 struct CudnnTensor {
@@ -38,4 +38,4 @@ struct CudnnNumbers {
   void bring(const void* from, real* to, int64_t count, bool add) const;
 };
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

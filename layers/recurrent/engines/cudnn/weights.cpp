@@ -6,7 +6,7 @@
 
 #include "framework/device.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 using gpu::check;
 using gpu::cudnn;
@@ -162,4 +162,4 @@ void CudnnWeightSpace::finish(const Gathering& from) const {
   }
 }
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -8,7 +8,7 @@
 #include "layers/recurrent/engines/cudnn/library.h"
 #include "layers/recurrent/engines/cudnn/numbers.h"
 
-namespace unroll::inline UNROLL_REAL {
+namespace unroll {
 
 class CudnnWeightSpace {
  public:
@@ -67,4 +67,4 @@ class CudnnWeightSpace {
   } copied_for_;
 };
 
-}  // namespace unroll::inline UNROLL_REAL
+}  // namespace unroll

@@ -10,7 +10,7 @@
 #include "framework/profile.h"
 #include "layers/recurrent/recurrent.h"
 
-namespace unroll::inline UNROLL_REAL::fused {
+namespace unroll::fused {
 
 // x's gradient gains the sum of d's rows.
 inline void contribute_rows(const Tensor& d, const Var& x) {
@@ -171,4 +171,4 @@ struct NormedState {
   }
 };
 
-}  // namespace unroll::inline UNROLL_REAL::fused
+}  // namespace unroll::fused
