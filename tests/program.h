@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -38,9 +39,16 @@ struct ProgramRun {
   std::string out, err;
 };
 
+// A signal that a program gets as soon as `when` says so.
+struct Interruption {
+  int signal = 0;
+  std::function<bool()> when;
+};
+
 // Runs a program in `folder` and waits for it. `output` takes the place of standard output (a device).
 inline ProgramRun run_program(const std::string& program, const Words& arguments,
-                              const std::filesystem::path& folder, const std::string& output = {}) {
+                              const std::filesystem::path& folder, const std::string& output = {},
+                              const Interruption& interruption = {}) {
   const Folder streams;
   const std::string out = output.empty() ? (streams / "out").string() : output,
                     err = (streams / "err").string();
@@ -58,7 +66,15 @@ inline ProgramRun run_program(const std::string& program, const Words& arguments
     _exit(127);
   }
   int status = 0;
-  REQUIRE(waitpid(child, &status, 0) == child);
+  pid_t ended = 0;
+  if (interruption.when) {
+    while (!ended && !interruption.when()) {
+      usleep(1000);
+      ended = waitpid(child, &status, WNOHANG);
+    }
+    if (!ended) kill(child, interruption.signal);
+  }
+  if (!ended) REQUIRE(waitpid(child, &status, 0) == child);
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
           output.empty() ? read_text(out) : "", read_text(err)};
 }

@@ -23,28 +23,7 @@ bool log_has(const Folder& folder, const std::string& part) {
 
 // Runs ptb, and ends it with SIGTERM as soon as `when` says so. Its exit code.
 int terminate(const Words& words, const Folder& folder, const std::function<bool()>& when) {
-  const std::string program = program_named("ptb");
-  std::vector<char*> arguments = {const_cast<char*>(program.c_str())};
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  const pid_t child = fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (chdir(folder.path().c_str()) == 0) execv(program.c_str(), arguments.data());
-    _exit(127);
-  }
-  int status = 0;
-  pid_t ended = 0;
-  while (!ended && !when()) {
-    usleep(1000);
-    ended = waitpid(child, &status, WNOHANG);
-  }
-  if (!ended) {
-    kill(child, SIGTERM);
-    REQUIRE(waitpid(child, &status, 0) == child);
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return run_program(program_named("ptb"), words, folder.path(), {}, {SIGTERM, when}).code;
 }
 
 }  // namespace

@@ -19,32 +19,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Starts the program and sends `signal` as soon as `when` says so.
-int run_with_signal(const Subject& subject, const Words& words, const Folder& folder, int signal,
-                    const std::function<bool()>& when) {
-  const std::string program = program_named(subject.program);
-  std::vector<char*> arguments = {const_cast<char*>(program.c_str())};
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  const pid_t child = fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const int out = open((folder / "out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    if (chdir(folder.path().c_str()) == 0 && dup2(out, 1) >= 0 && dup2(out, 2) >= 0)
-      execv(program.c_str(), arguments.data());
-    _exit(127);
-  }
-  int status = 0;
-  pid_t ended = 0;
-  while (!ended && !when()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    ended = waitpid(child, &status, WNOHANG);
-  }
-  if (!ended) {
-    kill(child, signal);
-    REQUIRE(waitpid(child, &status, 0) == child);
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+ProgramRun run_with_signal(const Subject& subject, const Words& words, const Folder& folder, int signal,
+                           const std::function<bool()>& when) {
+  return run_program(program_named(subject.program), words, folder.path(), {}, {signal, when});
 }
 
 }  // namespace
@@ -71,7 +48,7 @@ TEST_CASE("killed at random moments and resumed, a run ends in the bits of one t
         if (!fs::exists(folder / out / "recipe.toml")) fs::remove_all(folder / out);
         const Words words = train();
         const auto end = Clock::now() + std::chrono::duration<double>(whole / 4 * random.uniform());
-        code = run_with_signal(subject, words, folder, SIGKILL, [&] { return Clock::now() >= end; });
+        code = run_with_signal(subject, words, folder, SIGKILL, [&] { return Clock::now() >= end; }).code;
         kills += code == 128 + SIGKILL;
         resumed += words[0] == "resume";
       }
@@ -94,10 +71,10 @@ TEST_CASE("SIGINT, SIGTERM and SIGHUP: a checkpoint, how to resume, 130, 143 and
       write_inputs(subject, folder);
       const Words train = train_tiny(subject) + Words{"run", "--set", "training.epochs=100000", "--set",
                                                       "training.save_every_steps=0"};
-      const int code = run_with_signal(subject, train, folder, signal,
-                                       [&] { return fs::exists(folder / "run/best.safetensors"); });
-      CHECK(code == 128 + signal);
-      const std::string out = read_text(folder / "out");
+      const ProgramRun run = run_with_signal(subject, train, folder, signal,
+                                             [&] { return fs::exists(folder / "run/best.safetensors"); });
+      CHECK(run.code == 128 + signal);
+      const std::string out = run.out + run.err;
       CHECK_MESSAGE(out.find(subject.program + " resume run") != std::string::npos, out);
       CHECK(fs::exists(folder / "run/last.safetensors"));
       int64_t epochs = 0;
