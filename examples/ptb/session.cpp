@@ -1,8 +1,8 @@
 #include "session.h"
 
-#include "training/program/cli/explanations.h"
 #include "recipe_layers.h"
 #include "saved_model.h"
+#include "training/program/cli/explanations.h"
 
 namespace ptb {
 
@@ -61,7 +61,7 @@ RunDescription TextTraining::description() const {
       .results = {},
       .levels = {},
       .tables = {engine_table(model_.recurrent.choice())}};
-  if (text_.source_valid) run.levels.push_back({"the source's own", *text_.source_valid});
+  if (text_.source_valid) run.levels.push_back({"the best possible", *text_.source_valid});
   return run;
 }
 

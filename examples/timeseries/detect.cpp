@@ -5,18 +5,16 @@
 
 #include "commands.h"
 #include "data/series/baselines.h"
-#include "training/program/run/machine.h"
-#include "training/program/cli/voice.h"
 #include "options.h"
 #include "saved_model.h"
 #include "scores.h"
 #include "training/files/atomic_file.h"
+#include "training/program/cli/voice.h"
+#include "training/program/run/machine.h"
 
 namespace timeseries {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 std::string csv_of(const SeriesWindows& windows, const std::vector<double>& probabilities) {
   std::string text = "time,probability\n";
@@ -44,7 +42,7 @@ void detect(Command& command) {
   if (!command.parse()) return;
   machine.use(command);
   require_input(command.given("csv"), "detect: --csv names the series");
-  require_input(out.empty() || !fs::exists(out), "detect: {} is there already; nothing is overwritten", out);
+  require_new("detect", out);
   const SavedModel saved = read_saved_model(command.positional());
   require_input(saved.recipe.detects(),
                 "{}: a model of forecasts; 'timeseries forecast' is the command for it",

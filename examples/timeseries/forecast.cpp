@@ -6,12 +6,12 @@
 #include <unordered_set>
 
 #include "commands.h"
-#include "training/program/run/machine.h"
-#include "training/program/cli/pages.h"
-#include "training/program/cli/voice.h"
 #include "forecaster.h"
 #include "options.h"
 #include "training/files/atomic_file.h"
+#include "training/program/cli/pages.h"
+#include "training/program/cli/voice.h"
+#include "training/program/run/machine.h"
 #include "training/report/run_description.h"
 
 namespace timeseries {
@@ -19,11 +19,6 @@ namespace timeseries {
 namespace {
 
 namespace fs = std::filesystem;
-
-void require_new(const std::string& path) {
-  require_input(path.empty() || !fs::exists(path), "forecast: {} is there already; nothing is overwritten",
-                path);
-}
 
 // Also where neither is there yet.
 bool same_file(const std::string& a, const std::string& b) {
@@ -114,8 +109,8 @@ void forecast(Command& command) {
   const SavedModel saved = read_saved_model(command.positional());
   if (!command.given("steps")) steps = saved.recipe.data.horizon;
   require_input(steps >= 1 && steps <= 1'000'000, "forecast: --steps {} must be in [1, 1000000]", steps);
-  require_new(plot);
-  require_new(out);
+  require_new("forecast", plot);
+  require_new("forecast", out);
   require_input(plot.empty() || out.empty() || !same_file(plot, out),
                 "forecast: --plot {} and --out {} are one file; each needs its own", plot, out);
 
@@ -139,7 +134,7 @@ void forecast(Command& command) {
   if (found.warning) show(stderr, "warning: {}\n", *found.warning);
   show(stderr, "interval: {}\n", found.interval);
   const Chart chart = chart_of(forecaster, found, drawn);
-  if (!plot.empty()) write_new_file(plot, chart_file(chart, 900, 420));
+  if (!plot.empty()) write_new_file(plot, chart_file(chart));
   if (ascii) show("{}", chart_text(chart, page_columns(), 20));
 }
 

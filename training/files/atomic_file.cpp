@@ -178,4 +178,9 @@ void write_new_file(const std::filesystem::path& path, std::string_view contents
   file.commit(false);
 }
 
+void require_new(std::string_view command, const std::string& path) {
+  require_input(path.empty() || !std::filesystem::exists(path),
+                "{}: {} is there already; nothing is overwritten", command, path);
+}
+
 }  // namespace unroll

@@ -49,8 +49,9 @@ struct Chart {
 
 // An <svg> of that many units, which are pixels where there is room; `id` must be new on the page.
 std::string chart_svg(const Chart& chart, int width, int height, const std::string& id);
-// The same as a file of its own, with a title, names of the curves and colours.
-std::string chart_file(const Chart& chart, int width, int height);
+// The same as a file of its own, with a title, names of the curves, colours, and a white ground: it needs no page around it.
+// As wide as half a page, so that two can stand side by side.
+std::string chart_file(const Chart& chart, int width = 560, int height = 340);
 // For a terminal: so many columns and lines of characters; a mark for each series, dots for the band.
 std::string chart_text(const Chart& chart, int columns, int lines);
 // {"x": "step", "series": [{"name": …, "x": […], "y": […]}]}

@@ -17,7 +17,8 @@ constexpr std::array<const char*, series_styles> colours = {"#2b67a8", "#a83c05"
 constexpr const char* style =
     "text{font:12px system-ui,sans-serif;fill:#444}.name{font-weight:600}.grid{stroke:#e4e4e4}"
     ".axis{stroke:#444}.series path{fill:none;stroke-width:1.6;stroke-linejoin:round}.band{opacity:.18}"
-    ".level{stroke:#444;stroke-dasharray:5 4}.halo{paint-order:stroke;stroke:#fff;stroke-width:4px}";
+    ".level{stroke:#444;stroke-dasharray:5 4}"
+    ".mark{fill:none;stroke:#444;stroke-width:1.4}.leader{stroke:#888}.halo{paint-order:stroke;stroke:#fff;stroke-width:4px}";
 
 const char* colour(std::size_t series) { return colours[series % series_styles]; }
 

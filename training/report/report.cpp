@@ -8,11 +8,11 @@
 #include "data/text_file.h"
 #include "framework/check.h"
 #include "training/files/atomic_file.h"
+#include "training/files/run_files.h"
 #include "training/report/chart.h"
 #include "training/report/progress.h"
 #include "training/report/report_template.h"
 #include "training/report/run_description.h"
-#include "training/files/run_files.h"
 
 namespace unroll {
 
@@ -332,6 +332,16 @@ std::vector<std::string> write_report(const std::filesystem::path& folder) {
   file.write(page);
   file.commit();
   return course.damaged;
+}
+
+Chart score_chart(const std::filesystem::path& folder) {
+  const RunDescription run = read_run_description(folder);
+  const Course course = read_course(folder, run.names);
+  require_input(!course.intervals.empty() || !course.epochs.empty(), "{}: nothing is in the log yet",
+                (folder / log_file).string());
+  Chart chart = score_chart(run, course);
+  chart.title = fmt::format("{}: {} while it trains", run.title, chart.y_name);
+  return chart;
 }
 
 }  // namespace unroll

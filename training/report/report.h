@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "training/report/chart.h"
+
 namespace unroll {
 
 // Makes the page from what lies in the folder: report.json (training/report/run_description.h), log.jsonl, and
@@ -19,5 +21,9 @@ namespace unroll {
 // last. Returns the lines of the log that are no records and so were left out ("log.jsonl:7: …"). Throws InputError if one
 // of the files is missing, or report.json is damaged; Error if the page cannot be written.
 std::vector<std::string> write_report(const std::filesystem::path& folder);
+
+// The first picture of that page, for a file of its own: the scores of training and validation by step, and the scores to
+// compare with. Throws InputError as above, and if nothing is in the log yet.
+Chart score_chart(const std::filesystem::path& folder);
 
 }  // namespace unroll

@@ -74,7 +74,7 @@ TEST_CASE("the page of a run is there at its end, and made again from the folder
   const Trained trained({});
   const std::string page = trained.page();
   for (const std::string part : {"<h1>run</h1>", "validation perplexity", "embedding.weight",
-                                 "the source&#39;s own", "trigram", "fused, because", "test perplexity",
+                                 "the best possible", "trigram", "fused, because", "test perplexity",
                                  "peak memory", "ptb train --profile measures it", "hidden = 8", "[model]"})
     CHECK_MESSAGE(has(page, part), part);
   CHECK(has(trained.run.out, "report  run/report.html"));
@@ -89,6 +89,30 @@ TEST_CASE("the page of a run is there at its end, and made again from the folder
   const ProgramRun other = run_program(program_named("timeseries"), {"report", "run"}, trained.folder.path());
   CHECK(other.code == 2);
   CHECK(has(other.err, "run: a run of 'unroll ptb', not of 'unroll timeseries'"));
+}
+
+TEST_CASE("report --plot draws the main curve of a run as a picture that needs no page around it") {
+  const Trained trained({});
+  const auto report = [&](const Words& words) {
+    return run_program(program_named("ptb"), Words{"report", "run"} + words, trained.folder.path());
+  };
+  const ProgramRun drawn = report({"--plot", "curve.svg"});
+  CHECK_MESSAGE(drawn.code == 0, drawn.err);
+  const std::string picture = read_text(trained.folder / "curve.svg");
+  CHECK(picture.starts_with("<svg xmlns"));
+  for (const std::string part : {"run: perplexity while it trains", "training", "class=\"level\"",
+                                 "the best possible", "best ", "fill=\"#fff\"", "stroke:#2b67a8"})
+    CHECK_MESSAGE(has(picture, part), part);
+  for (const std::string part : {"<script", "var(--", "href"}) CHECK_MESSAGE(!has(picture, part), part);
+
+  const ProgramRun again = report({"--plot", "curve.svg"});
+  CHECK(again.code == 2);
+  CHECK(has(again.err, "report: curve.svg is there already; nothing is overwritten"));
+  trained.folder.write("run/log.jsonl", "");
+  const ProgramRun empty = report({"--plot", "empty.svg"});
+  CHECK(empty.code == 2);
+  CHECK(has(empty.err, "run/log.jsonl: nothing is in the log yet"));
+  CHECK(!std::filesystem::exists(trained.folder / "empty.svg"));
 }
 
 TEST_CASE("--profile: a table of operations at the end, and in the page") {

@@ -4,9 +4,10 @@
 #include <fmt/format.h>
 
 #include "data/text_file.h"
+#include "training/files/atomic_file.h"
+#include "training/program/cli/voice.h"
 #include "training/program/run/run_commands.h"
 #include "training/program/run/run_start.h"
-#include "training/program/cli/voice.h"
 #include "training/run_folder.h"
 
 namespace unroll {
@@ -16,9 +17,13 @@ void report_command(Command& command) {
       "Makes report.html of a run's folder again, from the files beside it: after an interruption in the "
       "middle of an epoch, or for a look while the run goes on.");
   command.word("DIR", "folder of a run: " + command.first_run());
+  std::string plot;
+  command.option("plot", plot, "FILE", "draws the scores of training and validation, as SVG");
   command.example("report " + command.first_run(),
                   fmt::format("then open {}/report.html", command.first_run()));
+  command.example("report " + command.first_run() + " --plot curve.svg", "its main curve as a picture");
   if (!command.parse()) return;
+  require_new("report", plot);
   const std::filesystem::path folder = command.positional();
   check_run_files(folder);
   if (has_own_file(folder / "start.json"))
@@ -26,6 +31,7 @@ void report_command(Command& command) {
   for (const std::string& line : write_report(folder))
     show(stderr, "{}: warning: {}; left out of the page\n", command.program(), line);
   show("{}\n", shown(folder / "report.html"));
+  if (!plot.empty()) write_new_file(plot, chart_file(score_chart(folder)));
 }
 
 }  // namespace unroll
