@@ -9,14 +9,11 @@
 using namespace unroll;
 
 struct LanguageModel {
-  LanguageModel(int vocab, int width)
-      : embed(params / "embed", {.vocab = vocab, .dim = width}),
-        lstm(params / "lstm", {.input = width, .hidden = width, .layers = 2}),
-        out(params / "out", {.in = width, .out = vocab}) {}
-  ParameterSet params;  // first: the layers register in it
-  Embedding embed;
-  Lstm lstm;
-  Dense out;
+  int vocab, width;
+  ParameterSet params{};  // first: the layers register in it
+  Embedding embed{params / "embed", {.vocab = vocab, .dim = width}};
+  Lstm lstm{params / "lstm", {.input = width, .hidden = width, .layers = 2}};
+  Dense out{params / "out", {.in = width, .out = vocab}};
 };
 
 void train(LanguageModel& model, const std::vector<int32_t>& words) {
@@ -25,8 +22,7 @@ void train(LanguageModel& model, const std::vector<int32_t>& words) {
   for (const auto& [input, target] : BpttWindows(words, {.batch = 10, .steps = 20})) {
     Tape tape;  // while it lives, everything is recorded
     const auto [y, next] = model.lstm(model.embed(input), state);
-    const Var loss = softmax_cross_entropy(model.out, y, target);
-    tape.backward(loss);
+    tape.backward(softmax_cross_entropy(model.out, y, target));
     adam.step({.max_norm = 5});  // clips, updates, forgets the gradients
     state = next;                // copies the values: gradients stop at the window's edge
   }
@@ -47,7 +43,7 @@ double perplexity(const LanguageModel& model, const std::vector<int32_t>& words,
 int main() {
   const GrammarCorpus source = generate_grammar_corpus(1, {.train = 400'000, .valid = 5'000});
   const Corpus& corpus = source.corpus;
-  LanguageModel model(corpus.vocabulary.size(), 64);
+  LanguageModel model{corpus.vocabulary.size(), 64};
   train(model, corpus.train);
   const double valid = perplexity(model, corpus.valid, corpus.vocabulary.id("<eos>"));
   std::printf("validation perplexity %.1f; the best possible is %.1f\n", valid,

@@ -12,10 +12,10 @@ using namespace unroll;
 
 namespace {
 
-// The first output that the README shows: from the line "recipe" to the end of the block.
-std::vector<std::string> sample_of_readme() {
+// The output that docs/first-run.md shows: from the line "recipe" to the end of the block.
+std::vector<std::string> sample_of_first_run() {
   std::vector<std::string> sample;
-  for (const std::string& line : lines_of(read_text("README.md"))) {
+  for (const std::string& line : lines_of(read_text("docs/first-run.md"))) {
     if (line.starts_with("```") && !sample.empty()) break;
     if (line.starts_with("recipe  ") || !sample.empty()) sample.push_back(line);
   }
@@ -61,7 +61,7 @@ TEST_CASE(
   REQUIRE_MESSAGE(trained.code == 0, trained.err);
   MESSAGE("demo:\n", trained.out);
   std::vector<std::string> lines = lines_of(trained.out);
-  const std::vector<std::string> shown = sample_of_readme();
+  const std::vector<std::string> shown = sample_of_first_run();
   std::erase_if(lines, [](const std::string& line) { return line.find(" ETA ") != std::string::npos; });
   REQUIRE(lines.size() == shown.size());
   for (size_t i = 0; i < lines.size(); ++i) CHECK(common_part(lines[i]) == common_part(shown[i]));
@@ -71,10 +71,10 @@ TEST_CASE(
     return all.at(4).substr(0, all.at(4).find(','));
   };
   const bool same_kernels = kernels(lines) == kernels(shown);
-  const std::vector<double> found = perplexities_in(lines), in_readme = perplexities_in(shown);
-  REQUIRE(found.size() == in_readme.size());
+  const std::vector<double> found = perplexities_in(lines), in_sample = perplexities_in(shown);
+  REQUIRE(found.size() == in_sample.size());
   for (size_t i = same_kernels ? 0 : found.size() - 2; i < found.size(); ++i)
-    CHECK(found[i] == doctest::Approx(in_readme[i]).epsilon(same_kernels ? 1e-9 : 0.02));
+    CHECK(found[i] == doctest::Approx(in_sample[i]).epsilon(same_kernels ? 1e-9 : 0.02));
 
   const auto valid = std::ranges::find_if(
       lines, [](const std::string& line) { return line.starts_with("valid   perplexity "); });

@@ -144,7 +144,7 @@ class Drawing {
         "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-labelledby=\"{}-t {}-d\" data-plot=\"{},{},{},{}\" "
         "data-range=\"{},{},{},{}\"{}>\n<title id=\"{}-t\">{}</title><desc id=\"{}-d\">{}</desc>\n{}</svg>\n",
         width_, height_, id_, id_, left_, top, right_, bottom_, x_.low, x_.high, y_.low, y_.high,
-        y_.logarithmic ? " data-log" : "", id_, html_escaped(chart_.title), id_,
+        y_.logarithmic ? " data-log=\"\"" : "", id_, html_escaped(chart_.title), id_,
         html_escaped(chart_.description), svg_);
   }
 
