@@ -13,6 +13,13 @@ TEST_CASE("the first model tells its two classes apart") {
   CHECK_MESSAGE(run.code == 0, run.out, run.err);
 }
 
+TEST_CASE("the language model of README comes near its source") {
+  const Folder folder;
+  const ProgramRun run = run_program(program_named("language_model"), {}, folder.path());
+  CHECK_MESSAGE(run.code == 0, run.out, run.err);
+  CHECK_MESSAGE(run.out.starts_with("validation perplexity "), run.out);
+}
+
 TEST_CASE("the custom cell learns to add") {
   const Folder folder;
   const ProgramRun run = run_program(program_named("custom_cell"), {}, folder.path());
