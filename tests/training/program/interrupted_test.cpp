@@ -71,10 +71,10 @@ TEST_CASE("SIGINT, SIGTERM and SIGHUP: a checkpoint, how to resume, 130, 143 and
       write_inputs(subject, folder);
       const Words train = train_tiny(subject) + Words{"run", "--set", "training.epochs=100000", "--set",
                                                       "training.save_every_steps=0"};
-      const ProgramRun run = run_with_signal(subject, train, folder, signal,
-                                             [&] { return fs::exists(folder / "run/best.safetensors"); });
-      CHECK(run.code == 128 + signal);
-      const std::string out = run.out + run.err;
+      const ProgramRun ended = run_with_signal(subject, train, folder, signal,
+                                               [&] { return fs::exists(folder / "run/best.safetensors"); });
+      CHECK(ended.code == 128 + signal);
+      const std::string out = ended.out + ended.err;
       CHECK_MESSAGE(out.find(subject.program + " resume run") != std::string::npos, out);
       CHECK(fs::exists(folder / "run/last.safetensors"));
       int64_t epochs = 0;
@@ -114,10 +114,10 @@ TEST_CASE("a signal ends the sample that a model writes after an epoch, and the 
                                                   "training.sample_every_epochs=1",
                                                   "--set",
                                                   "training.sample_words=20000000"};
-  const int code = run_with_signal(subject, train, folder, SIGTERM,
-                                   [&] { return fs::exists(folder / "run/last.safetensors"); });
-  CHECK(code == 143);
-  CHECK(read_text(folder / "out").find("ptb resume run") != std::string::npos);
+  const ProgramRun ended = run_with_signal(subject, train, folder, SIGTERM,
+                                           [&] { return fs::exists(folder / "run/last.safetensors"); });
+  CHECK(ended.code == 143);
+  CHECK((ended.out + ended.err).find("ptb resume run") != std::string::npos);
   const ProgramRun resumed =
       run(subject, {"resume", "run", "--set", "training.sample_every_epochs=0"}, folder);
   CHECK_MESSAGE(resumed.code == 0, resumed.err);
