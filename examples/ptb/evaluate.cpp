@@ -28,11 +28,11 @@ void evaluate(Command& command) {
   bool json = false;
   command.describe(
       "Scores a trained model on a split of its text, every token once. The perplexity is exp(total negative "
-      "log-likelihood / tokens); the ends of sentences count. "
-      "Products are of fp32, whatever training had.");
+      "log-likelihood / tokens); ends of sentences count. Products are in fp32, also for a model that "
+      "trained in another precision.");
   add_checkpoint(command);
   add_data_option(command, data);
-  command.option("split", split_name, "NAME", "what is scored").one_of({"valid", "test", "train"});
+  command.option("split", split_name, "NAME", "the split to score").one_of({"valid", "test", "train"});
   command
       .option("batch", batch, "N",
               "streams read side by side, each from an empty state; with 1 the state is carried through the "

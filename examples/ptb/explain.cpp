@@ -195,10 +195,9 @@ void explain(Command& command) {
   Machine machine;
   RecipeOptions options = recipe_options();
   command.describe(
-      "Says what a recipe makes before anything is trained: its parameters, what a token costs in "
-      "arithmetic, traffic and memory, what the options of its recurrent layers cost, which engine computes "
-      "them and why, and the course of the learning rate. What an option costs in time is measured: that "
-      "takes a few seconds.");
+      "Explains a recipe's model before it is trained: parameters; arithmetic, traffic and memory for a "
+      "token; the cost of each option of the recurrent layers; the engine, and why; the course of the "
+      "learning rate. The time of options is measured, which takes a few seconds.");
   options.add_with_recipe(command);
   command.group("Text and machine");
   add_data_option(command, data);

@@ -15,8 +15,7 @@ namespace ptb {
 void generate(Command& command) {
   WritingOptions writing;
   command.describe(
-      "Lets a trained model write, a word at a time; each sentence is a line. The same seed writes the "
-      "same.");
+      "Lets a trained model write, a word at a time; each sentence is a line. Equal seeds write equal text.");
   add_checkpoint(command);
   command.option("prompt", writing.prompt, "TEXT", "the text to go on from").otherwise("a sentence begins");
   command.option("words", writing.words, "N", "words to draw, and those that end the last sentence");

@@ -69,8 +69,8 @@ void import_model(Command& command) {
   command.describe(
       "Makes a model's file of a language model that was trained in PyTorch and saved with "
       "safetensors.torch.save_file(model.state_dict(), FILE): an embedding, an LSTM or a GRU, a decoder. "
-      "Sizes come from the shapes, two biases are summed, and a decoder that has no weights is tied to the "
-      "embedding. What is taken for what is printed.");
+      "Sizes come from the shapes, two biases are summed, and a decoder without weights is tied to the "
+      "embedding. Prints which tensor was taken for which.");
   options.add_to(command, "text, dropout, training");
   command
       .option(

@@ -22,7 +22,8 @@ int main(int argc, char** argv) {
       .name = "ptb",
       .purpose = "trains recurrent language models",
       .description = fmt::format(
-          "Trains recurrent language models (LSTM, GRU) of the Penn Treebank and other text, scores them, and lets them "
+          "Trains recurrent language models (LSTM, GRU) of the Penn Treebank and other text, scores them, "
+          "and lets them "
           "write. A recipe says everything about a run: model, data, training; it is a TOML file or the "
           "name of a bundled one ({}). A run leaves a folder of its own, and a model's file in it can be "
           "used alone.",
@@ -32,7 +33,7 @@ int main(int argc, char** argv) {
                     ptb::resume},
                    {"evaluate", "scores a trained model on a split of its text", ptb::evaluate},
                    {"generate", "lets a trained model write", ptb::generate},
-                   {"report", "makes the page of a run's folder again", unroll::report_command},
+                   {"report", "makes the report of a run again", unroll::report_command},
                    {"explain", "parameters, work, memory and engine of a recipe's model", ptb::explain},
                    {"import", "makes a model's file of one trained in PyTorch", ptb::import_model}},
       .without_arguments = {"train", "demo"},

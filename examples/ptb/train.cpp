@@ -26,9 +26,9 @@ bool parse(Command& command, Request& train) {
   RecipeOptions recipe = recipe_options();
   TrainOutput output;
   command.describe(
-      "Trains a model from a recipe, scores it on the valid split after each epoch and on the test split at "
-      "the end. The run gets a folder of its own, with all that it leaves; a folder that has something in it "
-      "is never written to.");
+      "Trains a model from a recipe. Scores it on the validation split after each epoch, and on the test "
+      "split at the end. Each run has a folder of its own; a run never writes to a folder that has something "
+      "in it.");
   recipe.add_with_recipe(command, {.seed = true});
   command.group(text_option().heading);
   add_data_option(command, data);
@@ -37,7 +37,7 @@ bool parse(Command& command, Request& train) {
   command.group("To look whether a model can learn");
   command.option("dry-run", train.run.dry_run, "one step of training and a little scoring; writes nothing");
   command.option("overfit-one-batch", train.overfit_one_batch,
-                 "learn one window by heart: what cannot do that has a flaw; writes nothing");
+                 "learn one window by heart; a model that cannot has a flaw; writes nothing");
   command.example("train demo", "the first run: text is generated, nothing has to be there");
   command.example("train ptb-small --data ptb --seed 2", "a published recipe, on the Penn Treebank in ptb/");
   command.example("train mine.toml --set model.hidden=300 --set training.epochs=5",

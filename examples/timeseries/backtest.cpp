@@ -98,10 +98,10 @@ void backtest(Command& command) {
   command.describe(
       "Trains a recipe's model anew for each of several folds, and scores it on each fold's test beside the "
       "baselines. To forecast, the origin rolls: each fold tests the rows after those of the fold before, "
-      "and trains on all that precede its valid rows. To detect, each fold tests one contiguous block, "
-      "validates on the one before it and trains on the others: training windows look across no border of "
-      "the two, windows that are scored look back into the rows before theirs. The recipe's own split is not "
-      "used; nothing is written.");
+      "and trains on all rows before its validation rows. To detect, each fold tests one contiguous block, "
+      "validates on the one before it, and trains on the others. Training windows cross no border of the "
+      "two; scored windows look back into the rows before theirs. The recipe's own split is not used; "
+      "nothing is written.");
   options.add_with_recipe(command, {.seed = true});
   command.group(csv_option().heading);
   add_csv_option(command, csv);

@@ -31,8 +31,8 @@ void detect(Command& command) {
   Machine machine;
   command.describe(
       "Gives each row of a series the probability that its label is 1, from the rows before it and itself. "
-      "The file needs no labels; where it has them, the detector is scored. The first rows, of which there "
-      "is no full window, are left out.");
+      "The file needs no labels; if it has them, the detector is scored. The first rows, which have no full "
+      "window, are left out.");
   add_checkpoint(command);
   command.option("csv", csv, "FILE", "a CSV file with the channels that the model reads").otherwise("");
   command.option("out", out, "FILE", "writes the probabilities as CSV, in place of printing them");

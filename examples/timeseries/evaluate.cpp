@@ -42,10 +42,11 @@ void evaluate(Command& command) {
   bool json = false;
   command.describe(
       "Scores a trained model on a split of its series, every window of it, beside the baselines on the "
-      "same windows. The series is scaled as it was in training; products are of fp32, whatever training had.");
+      "same windows. The series is scaled as it was in training. Products are in fp32, also for a model that "
+      "trained in another precision.");
   add_checkpoint(command);
   add_csv_option(command, csv);
-  command.option("split", split, "NAME", "what is scored").one_of({"valid", "test", "train"});
+  command.option("split", split, "NAME", "the split to score").one_of({"valid", "test", "train"});
   machine.add_to(command);
   add_json_option(command, json);
   command.example("evaluate runs/airline-1/best.safetensors", "the table that training ended with");
@@ -94,12 +95,12 @@ void baselines(Command& command) {
   RecipeOptions options = recipe_options();
   command.describe(
       "Scores the baselines on the windows that a recipe's model would be scored on: last value, seasonal "
-      "naive, the same times the growth over a season, mean, autoregression; to detect, the majority class, "
-      "a threshold of one channel, logistic regression. What does not beat them has learnt nothing.");
+      "naive, that times the growth over a season, mean, autoregression; to detect, the majority class, a "
+      "threshold of one channel, logistic regression. A model that does not beat them has learnt nothing.");
   options.add_with_recipe(command, {.engine = false});
   command.group("Series");
   add_csv_option(command, csv);
-  command.option("split", split, "NAME", "what is scored").one_of({"valid", "test", "train"});
+  command.option("split", split, "NAME", "the split to score").one_of({"valid", "test", "train"});
   command.group("Output");
   add_json_option(command, json);
   command.example("baselines airline", "the rows that a model of the airline passengers has to beat");

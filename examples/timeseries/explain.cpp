@@ -47,9 +47,8 @@ void explain(Command& command) {
   Machine machine;
   RecipeOptions options = recipe_options();
   command.describe(
-      "Says what a recipe makes of a series before anything is trained: what is read and what predicted, the "
-      "rows and windows of each part, the model's parameters, which engine computes and why, and the course "
-      "of the learning rate.");
+      "Explains a recipe's model of a series before it is trained: what it reads and predicts, rows and "
+      "windows of each part, parameters, the engine and why, and the course of the learning rate.");
   options.add_with_recipe(command);
   command.group("Series and machine");
   add_csv_option(command, csv);

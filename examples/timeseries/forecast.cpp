@@ -89,9 +89,9 @@ void forecast(Command& command) {
   Machine machine;
   bool ascii = false;
   command.describe(
-      "Forecasts the rows after the last one of a series. Further than its horizon a model goes on from its "
-      "own forecasts. Its interval lies between its quantiles, or is measured by the errors of its "
-      "forecasts of the validation split; with it stands how many values of the test it holds.");
+      "Forecasts the rows after the last one of a series. Beyond its horizon a model goes on from its own "
+      "forecasts. The interval lies between its quantiles, or comes from its errors on the validation split. "
+      "Beside it stands the share of the test's values within it.");
   add_checkpoint(command);
   add_csv_option(command, csv);
   command.option("steps", steps, "N", "rows to forecast").otherwise("the model's horizon");

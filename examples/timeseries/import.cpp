@@ -66,10 +66,12 @@ void import_model(Command& command) {
   std::string csv;
   command.describe(
       "Makes a model's file of a model of series that was trained in PyTorch and saved with "
-      "safetensors.torch.save_file(model.state_dict(), FILE): an LSTM or a GRU and a linear layer over its last "
-      "step, an encoder and a decoder, or linear layers alone. What the model is for (window, horizon, channels, "
-      "architecture) the recipe says; width, number and kind of its recurrent layers the shapes do, and two biases "
-      "are summed. Channels and their scaling are measured on the series. What is taken for what is printed.");
+      "safetensors.torch.save_file(model.state_dict(), FILE): an LSTM or a GRU and a linear layer over its "
+      "last "
+      "step, an encoder and a decoder, or linear layers alone. The recipe says what the model is for: "
+      "window, horizon, channels, architecture. Width, number and kind of the recurrent layers come from the "
+      "shapes; two biases are summed. Channels and their scaling are measured on the series. Prints which "
+      "tensor was taken for which.");
   options.add_to(command, "series, windows, architecture, normalization");
   command.group("Series");
   add_csv_option(command, csv);

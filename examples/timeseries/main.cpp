@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
                    {"detect", "gives each row of a series the probability of its label", timeseries::detect},
                    {"backtest", "trains and scores anew on several parts of a series", timeseries::backtest},
                    {"baselines", "scores the baselines alone", timeseries::baselines},
-                   {"report", "makes the page of a run's folder again", unroll::report_command},
+                   {"report", "makes the report of a run again", unroll::report_command},
                    {"explain", "windows, parameters and engine of a recipe's model", timeseries::explain},
                    {"import", "makes a model's file of one trained in PyTorch", timeseries::import_model}},
       .without_arguments = {"train", "airline"},

@@ -14,9 +14,9 @@ void train(Command& command) {
   RecipeOptions options = recipe_options();
   TrainOutput output;
   command.describe(
-      "Trains a model from a recipe and a series, scores it on the valid split after each epoch, and at the "
-      "end on the test split, beside the baselines on the same windows. The run gets a folder of its own, "
-      "with all that it leaves; a folder that has something in it is never written to.");
+      "Trains a model from a recipe and a series. Scores it on the validation split after each epoch, and at "
+      "the end on the test split, beside the baselines on the same windows. Each run has a folder of its "
+      "own; a run never writes to a folder that has something in it.");
   options.add_with_recipe(command, {.seed = true});
   command.group(csv_option().heading);
   add_csv_option(command, csv);

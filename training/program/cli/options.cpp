@@ -38,12 +38,10 @@ void RecipeOptions::add_to(Command& command, const With& with) {
   command.option("set", sets_, "KEY=VALUE",
                  "another value for a key of the recipe, as in model.hidden=300; may be repeated");
   if (with.engine)
-    command
-        .option("engine", engine_, "NAME",
-                "how the recurrent layers are computed; before the recipe's model.engine")
+    command.option("engine", engine_, "NAME", "how the recurrent layers are computed; overrides model.engine")
         .one_of(engines_);
   if (with.seed)
-    command.option("seed", seed_, "N", "of first values and dropout masks; before the recipe's training.seed")
+    command.option("seed", seed_, "N", "of first values and dropout masks; overrides training.seed")
         .otherwise("");
 }
 

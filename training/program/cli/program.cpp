@@ -41,8 +41,8 @@ Program::Listed help_command(const Program& program) {
             bool man = false;
             std::string shell;
             command.describe(
-                "Prints the page of a command, or of the whole program. The manual page and the completion "
-                "are what 'meson install' puts in place; they can be had without it.");
+                "Prints the page of a command, or of the whole program. 'meson install' puts the manual page "
+                "and the completion in place; these options print them without it.");
             command.word("[COMMAND]", "one of the commands");
             command.option("man", man, "the manual page, for man(1)");
             command

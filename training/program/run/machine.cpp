@@ -11,7 +11,7 @@ namespace unroll {
 
 namespace {
 constexpr const char *devices = "auto|cpu|cuda[:N]",
-                     *of_device = "what computes; auto: a GPU if one can, else the CPU";
+                     *of_device = "the device to compute on; auto: a GPU if one can, else the CPU";
 }
 
 void Machine::add_to(Command& command) {

@@ -14,8 +14,8 @@ namespace unroll {
 
 void report_command(Command& command) {
   command.describe(
-      "Makes report.html of a run's folder again, from the files beside it: after an interruption in the "
-      "middle of an epoch, or for a look while the run goes on.");
+      "Makes report.html in a run's folder again from the files beside it. Use it after an interruption in "
+      "the middle of an epoch, or while the run goes on.");
   command.word("DIR", "folder of a run: " + command.first_run());
   std::string plot;
   command.option("plot", plot, "FILE", "draws the scores of training and validation, as SVG");

@@ -13,9 +13,9 @@ bool parse_resume(Command& command, const DataOption& data, RecipeOptions recipe
   std::string data_given;
   Machine machine;
   command.describe(fmt::format(
-      "Goes on with a run from its last checkpoint, with its own recipe, {}, device and number of threads: what "
-      "comes out has the same bits as if it had never been interrupted. What is changed is said; what "
-      "changes a shape is refused. A run that is finished says its results again.",
+      "Goes on with a run from its last checkpoint, with its own recipe, {}, device and number of threads. "
+      "The result has the same bits as if it had never been interrupted. Names each change of the recipe, "
+      "and refuses one that changes a shape. A finished run prints its results again.",
       data.what));
   command.word("DIR", "the folder of a run: " + command.first_run());
   recipe.add_to(command);
@@ -52,7 +52,7 @@ void TrainOutput::add_to(Command& command, RunOptions& run) {
   add_watch_options(command, run.quiet, run.profile);
   command
       .option("log-every", log_every_, "N",
-              "steps between two records of the log; before the recipe's training.log_every")
+              "steps between two records of the log; overrides training.log_every")
       .otherwise("");
   command.file(
       "$XDG_CACHE_HOME/unroll/cudnn-algorithms.json",
@@ -60,9 +60,9 @@ void TrainOutput::add_to(Command& command, RunOptions& run) {
   command.file("recipe.toml",
                "in a run's folder: the recipe with every key spelled out; it can be trained again");
   command.file(log_file, "in a run's folder: a line of JSON for each interval and each epoch");
-  command.file("report.html", "in a run's folder: the run as a page, for a browser");
+  command.file("report.html", "in a run's folder: the run's report, for a browser");
   command.file(last_checkpoint, "in a run's folder: the latest checkpoint, model and all");
-  command.file(best_checkpoint, "in a run's folder: the checkpoint of the best valid score");
+  command.file(best_checkpoint, "in a run's folder: the checkpoint with the best validation score");
 }
 
 void TrainOutput::take(const Command& command, RunOptions& run, std::vector<Override>& overrides) const {
