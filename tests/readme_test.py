@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What README.md and docs/ promise about themselves: limits of length, the model as its file has it, links that lead
 somewhere, pictures that a browser can read, lines of output as docs/first-run.md has them (the suite `demo` compares that
-page with the program), and the afternoon's counts of lines."""
+page with the program), the afternoon's counts of lines, and short paragraphs in docs/design."""
 import pathlib
 import re
 import sys
@@ -22,7 +22,7 @@ def blocks(text):  # of code: what stands between fences
 def prose(text):  # paragraphs and items of lists, links as their words
     text = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
     kept = [line for line in text.splitlines() if not re.match(r"\s*(#|\||<)", line)]
-    text = "\n".join(re.sub(r"^\s*[*-] ", "\n", line) for line in kept)
+    text = "\n".join(re.sub(r"^\s*([*-]|\d+\.) ", "\n", line) for line in kept)
     text = re.sub(r"!?\[([^]]*)\]\([^)]*\)", r"\1", text)
     return [" ".join(p.split()) for p in re.split(r"\n\s*\n", text) if p.strip()]
 
@@ -94,6 +94,16 @@ def afternoon(text):
     return found
 
 
+def design():
+    found = []
+    if (n := len((root / "docs/architecture.md").read_text().split())) > 1500:
+        found.append(f"docs/architecture.md: {n} words, more than 1,500")
+    for page in sorted((root / "docs/design").glob("*.md")):
+        found += [f"{page.relative_to(root)}: a paragraph of {len(p.split())} words, more than 80: {p[:50]}…"
+                  for p in prose(page.read_text()) if len(p.split()) > 80]
+    return found
+
+
 def pictures():
     found = []
     for path in sorted((root / "docs/pictures").glob("*.svg")):
@@ -119,7 +129,7 @@ assert sample(readme.replace("the source's own", "the grammar's own"), first_run
 assert links(root / "README.md", "[a](docs/nothing.md)") and links(root / "README.md", "[a](docs/ptb.md#nothing)")
 assert afternoon(re.sub(r"\| (\d+) \|", "| 1 |", walk))
 
-lines = limits(readme) + model(readme, source) + sample(readme, first_run) + afternoon(walk) + pictures()
+lines = limits(readme) + model(readme, source) + sample(readme, first_run) + afternoon(walk) + pictures() + design()
 for page in pages():
     lines += links(page, page.read_text())
 print("\n".join(lines) or f"{len(pages())} pages: lengths, model, output, links, pictures and counts of lines are right")
