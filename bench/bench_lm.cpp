@@ -26,8 +26,8 @@
 #include "framework/kernels/kernels.h"
 #include "framework/memory.h"
 #include "framework/profile.h"
-#include "unroll.h"
 #include "layers/recurrent/engines/cudnn_algorithm.h"
+#include "unroll.h"
 
 using namespace unroll;
 namespace po = boost::program_options;
@@ -45,12 +45,12 @@ Shapes shapes_of(const std::string& name) {
   throw InputError(fmt::format("--model {} is none of small, medium, large", name));
 }
 
-LstmConfig layers_of(const Shapes& s, LstmEngine engine) {
+RecurrentConfig layers_of(const Shapes& s, Engine engine) {
   return {.input = s.hidden, .hidden = s.hidden, .layers = 2, .dropout = s.dropout, .engine = engine};
 }
 
 struct Model {
-  Model(int vocab, const Shapes& s, const LstmConfig& layers)
+  Model(int vocab, const Shapes& s, const RecurrentConfig& layers)
       : embed(params / "embedding", {.vocab = vocab, .dim = s.hidden}),
         dropout_in(params / "dropout_in", {.rate = s.dropout}),
         lstm(params / "lstm", layers),
@@ -154,12 +154,12 @@ nlohmann::ordered_json facts_of(const std::string& name) {
   }
   facts["computes"] = nlohmann::json::array();
   // On a GPU `composed` launches a kernel for each of its operations: a reference, and no way to train.
-  std::vector<LstmEngine> engines{LstmEngine::cudnn, LstmEngine::fused};
-  if (!on_gpu()) engines = {LstmEngine::fused, LstmEngine::composed};
+  std::vector<Engine> engines{Engine::cudnn, Engine::fused};
+  if (!on_gpu()) engines = {Engine::fused, Engine::composed};
   for (const char* precision : {"fp32", "tf32", "bf16", "fp16"})
-    for (const LstmEngine engine : engines) try {
+    for (const Engine engine : engines) try {
         set_precision(precision_named(precision));
-        choose_lstm(layers_of(shapes_of("small"), engine));
+        Lstm::choose(layers_of(shapes_of("small"), engine));
         facts["computes"].push_back({{"engine", name_of(engine)}, {"precision", precision}});
       } catch (const InputError&) {  // the device has no such numbers, or the engine does not serve with them
       }
@@ -178,9 +178,9 @@ void run(const po::variables_map& options) {
   set_precision(precision_named(options["precision"].as<std::string>()));
 
   const int64_t baseline = resident_memory();
-  LstmConfig layers = layers_of(s, lstm_engine_named(options["engine"].as<std::string>()));
-  if (choose_lstm(layers).engine == LstmEngine::cudnn)
-    layers.algorithm = fastest(measure_algorithms(layers, s.steps, s.batch));
+  RecurrentConfig layers = layers_of(s, engine_named(options["engine"].as<std::string>()));
+  if (Lstm::choose(layers).engine == Engine::cudnn)
+    layers.algorithm = fastest(measure_algorithms(CellKind::lstm, layers, s.steps, s.batch));
   reset_peak_memory();
   Model model(vocab, s, layers);
   model.params.initialize(Init::uniform(-0.05f, 0.05f));
@@ -225,7 +225,7 @@ void run(const po::variables_map& options) {
       {"first_step_seconds", first_step},
   };
   if (on_gpu()) {
-    if (model.lstm.choice().engine == LstmEngine::cudnn) line["algorithm"] = name_of(layers.algorithm);
+    if (model.lstm.choice().engine == Engine::cudnn) line["algorithm"] = name_of(layers.algorithm);
     line["gpu"] = device_facts().name;
     line["tensors_mib"] = mebibytes(memory_statistics().peak);
     line["device_mib"] = mebibytes(device_facts().memory - device_facts().free);

@@ -29,8 +29,8 @@ struct Case {
   Build option, plain;
 };
 
-Build lstm(LstmConfig config, Lengths lengths = {}) {
-  config.engine = LstmEngine::fused;
+Build lstm(RecurrentConfig config, Lengths lengths = {}) {
+  config.engine = Engine::fused;
   return [=](const Scope& params) -> Forward {
     return [=, layers = Lstm(params / "lstm", config)](const Var& x) {
       return layers(x, layers.zero_state(batch), lengths).y;
@@ -61,8 +61,9 @@ std::vector<Case> cases_of(int n) {  // n: input and hidden
   const Build plain = lstm({.input = n, .hidden = n});
   const Build weight_drop = lstm({.input = n, .hidden = n, .weight_drop = 0.5f});
   const Build gru = [=](const Scope& params) -> Forward {
-    return [layers = Gru(params / "gru", {.input = n, .hidden = n, .engine = LstmEngine::fused})](
-               const Var& x) { return layers(x, layers.zero_state(batch)).y; };
+    return [layers = Gru(params / "gru", {.input = n, .hidden = n, .engine = Engine::fused})](const Var& x) {
+      return layers(x, layers.zero_state(batch)).y;
+    };
   };
   RandomStream random(1, "cases");
   IdTensor words({steps, batch}), lengths({batch});

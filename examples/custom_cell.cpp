@@ -16,7 +16,7 @@ struct ReluLstmCell {
         hidden(width) {}
 
   // x [batch, input], last.h and last.c [batch, hidden]
-  LstmVars operator()(const Var& x, const LstmVars& last) const {
+  RecurrentVars operator()(const Var& x, const RecurrentVars& last) const {
     const Var gates = from_x(x) + from_h(last.h);
     const auto gate = [&](int k) { return slice(gates, 1, k * hidden, (k + 1) * hidden); };
     const Var i = relu(gate(0)), f = sigmoid(gate(1) + 1), g = tanh(gate(2)), o = sigmoid(gate(3));
@@ -51,7 +51,7 @@ int main() {
     const Tensor x = Tensor::from({steps, batch, 2}, numbers), sum = Tensor::from({batch, 1}, sums);
 
     Tape tape;
-    LstmVars state{Tensor::zeros({batch, hidden}), Tensor::zeros({batch, hidden})};
+    RecurrentVars state{Tensor::zeros({batch, hidden}), Tensor::zeros({batch, hidden})};
     for (int t = 0; t < steps; ++t) state = cell(x[t], state);
     const Var loss = mean_squared_error(out(state.h), sum);
     tape.backward(loss);

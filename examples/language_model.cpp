@@ -18,7 +18,7 @@ struct LanguageModel {
 
 void train(LanguageModel& model, const std::vector<int32_t>& words) {
   Adam adam(model.params, {.learning_rate = 1e-2});
-  LstmState state = model.lstm.zero_state(10);
+  RecurrentState state = model.lstm.zero_state(10);
   for (const auto& [input, target] : BpttWindows(words, {.batch = 10, .steps = 20})) {
     Tape tape;  // while it lives, everything is recorded
     const auto [y, next] = model.lstm(model.embed(input), state);
@@ -30,7 +30,7 @@ void train(LanguageModel& model, const std::vector<int32_t>& words) {
 
 // exp of the mean loss. There is no tape, so nothing is recorded and nothing dropped.
 double perplexity(const LanguageModel& model, const std::vector<int32_t>& words, int32_t eos) {
-  LstmState state = model.lstm.zero_state(1);
+  RecurrentState state = model.lstm.zero_state(1);
   double sum = 0;
   for (const auto& [input, target] : evaluation_windows(words, eos, {.batch = 1, .steps = 100})) {
     const auto [y, next] = model.lstm(model.embed(input), state);

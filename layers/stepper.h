@@ -21,28 +21,24 @@ namespace unroll {
 
 class Stepper {
  public:
-  // Of an Lstm or a Gru, which must not be bidirectional; `batch` sequences side by side, all from a state of
-  // zeros.
+  // Of any recurrent layers but bidirectional ones; `batch` sequences side by side, all from a state of zeros.
   explicit Stepper(const RecurrentLayer& layers, int batch = 1);
   Stepper(Stepper&&) = default;  // and no copies: they would share what a step writes
 
   // One step: x [batch, input] -> y [batch, output], valid until the next step.
   Tensor operator()(const Tensor& x);
 
-  const RecurrentState& state() const& { return state_; }  // h, c [layers, batch, hidden]; of a Gru h alone
+  const RecurrentState& state() const& {
+    return state_;
+  }  // h, c [layers, batch, hidden]; c where the cell has one
   RecurrentState state() const&& { return state_; }
   void set_state(const RecurrentVars& state) { state_ = state; }
   void reset() { state_.reset(); }
 
  private:
-  void step(const Lstm::Layer& layer, int k, const Tensor& x);
-  void step(const Gru::Layer& layer, int k, const Tensor& x);
-
   RecurrentLayer layers_;
-  bool plain_;
   RecurrentState state_;
-  Tensor gates_;  // [batch, 4*hidden], of a Gru [batch, 3*hidden]
-  Tensor sums_;   // of a Gru: the recurrent product [batch, 3*hidden]
+  Tensor room_;  // of a plain step; undefined: the layers have options that need a whole window's way
 };
 
 // An embedding, recurrent layers and a decoder, batch 1: a language model.

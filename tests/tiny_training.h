@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "unroll.h"
 #include "training/trainer.h"
+#include "unroll.h"
 
 namespace unroll {
 
@@ -78,8 +78,8 @@ struct TinyTraining {
   Dense decoder;
   BpttWindows windows{text, {.batch = 3, .steps = 4}};  // 25 windows
   Window window;
-  LstmState state;
-  LstmVars next;
+  RecurrentState state;
+  RecurrentVars next;
   bool variable_bptt;
   std::unique_ptr<Optimizer> optimizer;
 };

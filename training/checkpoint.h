@@ -1,7 +1,7 @@
 // Checkpoints: all that is needed to go on with a training as if it had never stopped, in one safetensors
 // file.
 //
-//   LstmState state = model.lstm.zero_state(20);
+//   RecurrentState state = model.lstm.zero_state(20);
 //   Trainer trainer(adam, {.epochs = 10, .folder = "runs/mine", .checkpoints = {.every_minutes = 10}});
 //   const TrainingTask task = {.windows = …, .loss = …,
 //                              .carry = [&] { state = next; },
@@ -30,8 +30,8 @@
 
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
-#include "training/loss_scale.h"
 #include "training/files/safetensors.h"
+#include "training/loss_scale.h"
 
 namespace unroll {
 

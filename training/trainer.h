@@ -3,8 +3,8 @@
 //   Adam adam(model.params, {.learning_rate = 1e-3});
 //   Trainer trainer(adam, {.epochs = 10, .clip = 1, .perplexity = true});
 //   BpttWindows windows(corpus.train, {.batch = 20, .steps = 35});
-//   LstmState state = model.lstm.zero_state(20);
-//   LstmVars next;
+//   RecurrentState state = model.lstm.zero_state(20);
+//   RecurrentVars next;
 //   trainer.run({.windows = windows.count(),
 //                .begin_epoch = [&](int) { state.reset(); },
 //                .loss = [&](int64_t k) {
@@ -42,8 +42,8 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "training/checkpoint.h"
-#include "training/report/log.h"
 #include "training/memory_advice.h"
+#include "training/report/log.h"
 #include "training/report/progress.h"
 #include "training/run_ahead.h"
 

@@ -4,16 +4,15 @@
 #include <fmt/format.h>
 
 #include "commands.h"
-#include "training/program/cli/explanations.h"
-#include "training/program/run/machine.h"
-#include "training/program/cli/voice.h"
 #include "framework/loss.h"
 #include "framework/threads.h"
 #include "layer_costs.h"
 #include "model.h"
 #include "options.h"
-#include "recipe_layers.h"
 #include "text.h"
+#include "training/program/cli/explanations.h"
+#include "training/program/cli/voice.h"
+#include "training/program/run/machine.h"
 #include "training/report/progress.h"
 
 namespace ptb {
@@ -46,7 +45,7 @@ void print_parameters(const LanguageModel& model) {
 struct LayerSizes {
   double inputs = 0, recurrent = 0, projection = 0, units = 0, packed = 0;
   explicit LayerSizes(const LanguageModel& model) {
-    const int gates = model.recurrent.gru() ? 3 : 4;
+    const int gates = model.recurrent.cell().gates;
     for (const auto& p : model.params.all()) {
       const auto is = [&](const char* kind) { return p->name.find(kind) != std::string::npos; };
       const auto size = static_cast<double>(p->size());
@@ -94,12 +93,12 @@ void print_traffic(const Recipe& r, const LanguageModel& model, double vocab) {
 
 // In the order and the numbers that the engine's products read. cuDNN reads tensors where they are, but for a cell
 // with a bias that ours has not, and in a precision of 16 bits, where what enters and leaves is copied too.
-Line copies(const LanguageModel& model, LstmEngine engine, double rows) {
+Line copies(const LanguageModel& model, Engine engine, double rows) {
   const bool rounded = precision() == Precision::bf16 || precision() == Precision::fp16;
   const LayerSizes layers(model);
-  if (engine == LstmEngine::fused)
+  if (engine == Engine::fused)
     return {"packed weights", "the recurrent ones, of a layer at a time", layers.packed};
-  if (engine == LstmEngine::cudnn && (rounded || model.recurrent.gru())) {
+  if (engine == Engine::cudnn && (rounded || model.recurrent.cell().kind == CellKind::gru)) {
     const double ends = rounded ? rows * (model.embedding.config.dim + model.decoder.config.in) : 0;
     return {"copies for cuDNN",
             rounded ? "in 16 bits: weights, what enters and leaves, and gradients of both"
@@ -109,8 +108,14 @@ Line copies(const LanguageModel& model, LstmEngine engine, double rows) {
   return {"copies for products", "none", 0};
 }
 
+// Numbers of a unit and step that go from forward to backward: gates, c or sums, and h.
+double kept_of_cell(const LanguageModel& model) {
+  const CellFacts& cell = model.recurrent.cell();
+  return cell.kind == CellKind::gru ? 2 * cell.gates + 1 : cell.gates + (cell.has_c ? 2 : 1);
+}
+
 void print_memory(const Recipe& r, const LanguageModel& model, double vocab, const LayerCosts& costs,
-                  LstmEngine engine) {
+                  Engine engine) {
   const double weights = static_cast<double>(model.params.count()) * sizeof(real);
   const double rows = static_cast<double>(r.data.batch) * r.data.bptt, hidden = r.model.hidden,
                units = LayerSizes(model).units, out = model.decoder.config.in;
@@ -128,7 +133,7 @@ void print_memory(const Recipe& r, const LanguageModel& model, double vocab, con
                {"gradients", "", weights},
                {"optimizer", kept[slabs], weights * slabs},
                {"a window's values", "embedding, gates, c or sums, and h of each layer, dropout",
-                (r.model.embedding + (model.recurrent.gru() ? 7 : 6) * units + masked) * rows * sizeof(real)},
+                (r.model.embedding + kept_of_cell(model) * units + masked) * rows * sizeof(real)},
                {"options of the layers", "what they keep of a window", of_options},
                copies(model, engine, rows),
                {"a window's gradients", "of two layers at a time", 6 * hidden * rows * sizeof(real)},
@@ -140,11 +145,11 @@ void print_memory(const Recipe& r, const LanguageModel& model, double vocab, con
 void print_options(const Recipe& r, const LayerCosts& costs) {
   show("Options of the recurrent layers\n");
   if (costs.options.empty()) {
-    show("  none: the plain {}\n\n", cell_name(r));
+    show("  none: the plain {}\n\n", cell_of(r).title);
     return;
   }
   show("  {:<18}{:<15}{:>11}{:>9}{:>9}\n", "", "", "operations", "held", "time");
-  for (const OptionCost& cost : costs.options)
+  for (const LayerOptionCost& cost : costs.options)
     show("  {:<18}{:<15}{:>11}{:>8}B{:>9.2f}   {}\n", cost.option, cost.value, format_number(cost.operations),
          format_number(cost.held), cost.time, cost.how);
   show(
@@ -153,7 +158,7 @@ void print_options(const Recipe& r, const LayerCosts& costs) {
       "  layers forward and backward, the plain {} being 1: measured here and now, {} layer{}, windows of {} "
       "x {},\n"
       "  {} thread{}, the best of {} round{} in which all took turns.\n\n",
-      cell_name(r), costs.layers, costs.layers == 1 ? "" : "s", r.data.batch, r.data.bptt, threads(),
+      cell_of(r).title, costs.layers, costs.layers == 1 ? "" : "s", r.data.batch, r.data.bptt, threads(),
       threads() == 1 ? "" : "s", costs.rounds, costs.rounds == 1 ? "" : "s");
 }
 
@@ -221,7 +226,7 @@ void explain(Command& command) {
   print_work(model, sizes.vocab);
   print_traffic(recipe, model, sizes.vocab);
   const LayerCosts costs = measure_layer_costs(recipe);
-  const LstmChoice choice =
+  const EngineChoice choice =
       model.recurrent.choice_for({.steps = recipe.data.bptt, .batch = recipe.data.batch});
   print_memory(recipe, model, sizes.vocab, costs, choice.engine);
   print_options(recipe, costs);

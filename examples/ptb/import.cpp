@@ -4,14 +4,13 @@
 #include <fmt/format.h>
 
 #include "commands.h"
-#include "training/program/cli/invocation.h"
-#include "training/program/cli/voice.h"
 #include "options.h"
-#include "recipe_layers.h"
 #include "saved_model.h"
 #include "text.h"
 #include "torch_model.h"
 #include "training/files/vocabulary_file.h"
+#include "training/program/cli/invocation.h"
+#include "training/program/cli/voice.h"
 
 namespace ptb {
 
@@ -30,10 +29,7 @@ Recipe load_recipe_for(const TorchModel& model, const fs::path& file, const Impo
                                            {"model.projection", std::to_string(layers.projection)},
                                            {"model.tied", model.tied ? "true" : "false"},
                                            {"model.cell", layers.gru ? "gru" : "lstm"}}));
-  const std::string unknown = unknown_to_torch(recipe);
-  require_input(unknown.empty(),
-                "import: the recipe asks for {}, which no module of PyTorch computes that {} could be of",
-                unknown, file.string());
+  check_known_to_torch(layers_of(recipe), file);
   return recipe;
 }
 
@@ -103,7 +99,8 @@ void import_model(Command& command) {
 
   show("{}", table_of_names(model.params, torch.names));
   show("{} words of {}{}\n", words.size(), origin, data.empty() ? "" : ", numbered as they first appear");
-  show("embedding {}, {}, decoder {}\n", torch.layers.input, describe_layers(recipe),
+  show("embedding {}, {}, decoder {}\n", torch.layers.input,
+       describe_layers(cell_of(recipe), layers_of(recipe)),
        torch.tied ? "tied to the embedding" : "with weights of its own");
   show("{}: written\nnext    {} {}\n", shown(options.out), invocation("ptb"),
        next(recipe, options.out, data));

@@ -10,40 +10,6 @@ namespace ptb {
 
 namespace {
 
-// What every recurrent layer has.
-template <class Config>
-Config layer_config(const Recipe& recipe) {
-  const auto& m = recipe.model;
-  const float between = dropout_rates(recipe).hidden;
-  return {.input = m.embedding,
-          .hidden = m.hidden,
-          .layers = m.layers,
-          .dropout = between,
-          .locked_dropout = m.locked_dropout && m.layers > 1 && between > 0,
-          .recurrent_dropout = m.recurrent_dropout,
-          .weight_drop = m.weight_drop,
-          .residual = m.residual,
-          .engine = lstm_engine_named(m.engine),
-          .algorithm = cudnn_algorithm_named(m.algorithm)};
-}
-
-LstmConfig lstm_config(const Recipe& recipe) {
-  const auto& m = recipe.model;
-  LstmConfig config = layer_config<LstmConfig>(recipe);
-  config.zoneout_h = m.zoneout_h, config.zoneout_c = m.zoneout_c;
-  config.projection = m.projection, config.last_hidden = m.last_hidden;
-  config.layer_norm = m.layer_norm, config.peepholes = m.peepholes;
-  config.gate_activation = m.gate_activation, config.cell_activation = m.cell_activation;
-  config.forget_bias = m.forget_bias;
-  return config;
-}
-
-GruConfig gru_config(const Recipe& recipe) {
-  GruConfig config = layer_config<GruConfig>(recipe);
-  config.zoneout = recipe.model.zoneout_h;
-  return config;
-}
-
 DropoutConfig dropout_config(const Recipe& recipe, float rate) {
   return {.rate = rate, .locked = recipe.model.locked_dropout};
 }
@@ -65,14 +31,14 @@ void choose_first_values(ParameterSet& params, const Recipe& recipe) {
 }  // namespace
 
 RecurrentLayer make_layers(ParameterSet& params, const Recipe& recipe) {
-  if (recipe.model.cell == Cell::gru) return Gru(params / "gru", gru_config(recipe));
-  return Lstm(params / "lstm", lstm_config(recipe));
+  return {params / cell_of(recipe).name, recipe.model.cell, layers_of(recipe)};
 }
 
 std::vector<LayerUse> recurrent_layers(const Recipe& recipe) {
-  LayerUse use{.config = lstm_config(recipe), .steps = recipe.data.bptt, .batch = recipe.data.batch};
-  if (recipe.model.cell == Cell::gru) use.config = gru_config(recipe);
-  return {use};
+  return {{.cell = recipe.model.cell,
+           .config = layers_of(recipe),
+           .steps = recipe.data.bptt,
+           .batch = recipe.data.batch}};
 }
 
 LanguageModel::LanguageModel(const Recipe& recipe, int vocab)

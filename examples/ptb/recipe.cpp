@@ -1,7 +1,6 @@
 #include "recipe.h"
 
 #include "framework/check.h"
-#include "recipe_layers.h"
 #include "training/recipe/recipe_form.h"
 
 namespace ptb {
@@ -15,12 +14,8 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
   reader.key("embedding", r.model.embedding, "width of a word's vector").at_least(1).at_most(100'000);
   reader.key("hidden", r.model.hidden, "width of every recurrent layer").at_least(1).at_most(100'000);
   const char* merity = "Merity, Keskar, Socher 2018";
-  reader.key("last_hidden", r.model.last_hidden, "lstm: width of the last layer, less than hidden; 0: hidden")
-      .at_least(0)
-      .at_most(100'000)
-      .source(merity);
   reader.key("layers", r.model.layers, "recurrent layers").at_least(1).at_most(100);
-  declare_cell(reader, r);
+  declare_cell_key(reader, r.model.cell);
   reader
       .key("dropout", r.model.dropout,
            "probability that an element is dropped: of the embedding's output, between layers, and of the "
@@ -37,37 +32,18 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
   own_rate("input_dropout", r.model.input_dropout, "of the embedding's output");
   own_rate("hidden_dropout", r.model.hidden_dropout, "between layers");
   own_rate("output_dropout", r.model.output_dropout, "of the last layer's output");
-  const char* gal = "Gal and Ghahramani 2016";
-  const auto rate = [&](const char* name, float& field, const char* description, const char* source) {
-    reader.key(name, field, description).at_least(0).below(1).source(source);
-  };
   reader
-      .key("locked_dropout", r.model.locked_dropout,
-           "dropout keeps one mask for all steps of a window; needs a rate of dropout above 0")
-      .source(gal);
-  rate("embedding_dropout", r.model.embedding_dropout,
-       "probability that a word is dropped wherever it stands in a window", gal);
-  rate("recurrent_dropout", r.model.recurrent_dropout,
-       "dropout on what a layer hands itself from step to step, one mask for all steps of a window", gal);
-  rate("weight_drop", r.model.weight_drop,
-       "probability that a recurrent weight is dropped, drawn anew for each window", merity);
-  const char* krueger = "Krueger et al. 2017";
-  rate("zoneout_h", r.model.zoneout_h, "probability that a unit of h keeps its value of the step before",
-       krueger);
-  rate("zoneout_c", r.model.zoneout_c, "lstm: the same of the cell's state c", krueger);
+      .key("embedding_dropout", r.model.embedding_dropout,
+           "probability that a word is dropped wherever it stands in a window")
+      .at_least(0)
+      .below(1)
+      .source("Gal and Ghahramani 2016");
+  declare_recurrent_keys(reader, r.model);
   reader
       .key(
           "tied", r.model.tied,
           "the decoder's weights are the embedding's; needs hidden, or last_hidden or projection, = embedding")
       .source("Press and Wolf 2017; Inan, Khosravi, Socher 2017");
-  reader.key("engine", r.model.engine, "how the recurrent layers are computed")
-      .one_of({"auto", "cudnn", "fused", "composed"});
-  reader
-      .key(
-          "algorithm", r.model.algorithm,
-          "of the engine cudnn; auto: each that serves is measured when training begins, and the fastest is written "
-          "down here")
-      .one_of({"auto", "standard", "persistent", "persistent_small", "persistent_dynamic"});
   reader
       .key("init", r.model.init,
            "first values are uniform in ±init, of all parameters or as init_scheme says")
@@ -79,8 +55,6 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
               "uniform: all parameters in ±init, biases too; pytorch: embedding and decoder in ±init, the "
               "decoder's bias 0, a recurrent layer in ±1/√hidden")
       .source("PyTorch's word_language_model, awd-lstm-lm");
-  reader.key("forget_bias", r.model.forget_bias, "lstm: added to the forget gate's first bias")
-      .source("Jozefowicz et al. 2015");
 
   reader.section("data", "The text and how it is cut into windows.");
   reader.choice("corpus", r.data.corpus,
@@ -155,24 +129,26 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
   declare_optimizer_keys(reader, r.optimizer);
   declare_schedule_keys(reader, r.schedule);
 
-  // First values are drawn once. Zoneout acts in scoring too, by its expectation.
-  reader.on_resume(
-      OnResume::refused,
-      {"model.embedding", "model.hidden", "model.last_hidden", "model.layers", "model.cell",
-       "model.projection", "model.layer_norm", "model.peepholes", "model.gate_activation",
-       "model.cell_activation", "model.residual", "model.zoneout_h", "model.zoneout_c", "model.tied",
-       "model.init", "model.init_scheme", "model.forget_bias", "data.level", "data.batch"});
+  // First values are drawn once.
+  reader.on_resume(OnResume::refused, {"model.embedding", "model.hidden", "model.layers", "model.tied",
+                                       "model.init", "model.init_scheme", "data.level", "data.batch"});
   reader.on_resume(OnResume::rescores, {"data.eval_batch"});
-  // Of the engine counts what it became.
-  reader.on_resume(OnResume::harmless, {"model.engine", "training.graph", "training.sample_every_epochs",
-                                        "training.sample_words"});
+  reader.on_resume(OnResume::harmless,
+                   {"training.graph", "training.sample_every_epochs", "training.sample_words"});
 }
 
 namespace {
 
 // Rules between keys.
 void check(const RecipeReader& reader, const Recipe& r) {
-  check_layers(reader, r);
+  check_recurrent_keys(reader, r.model.cell, layers_of(r));
+  const auto& m = r.model;
+  if (m.tied && m.output() != m.embedding)
+    reader.refuse("model.tied", fmt::format("needs model.{} ({}) to equal model.embedding ({})",
+                                            m.last_hidden  ? "last_hidden"
+                                            : m.projection ? "projection"
+                                                           : "hidden",
+                                            m.output(), m.embedding));
   for (const auto& [name, rate] : {std::pair{"input_dropout", r.model.input_dropout},
                                    {"hidden_dropout", r.model.hidden_dropout},
                                    {"output_dropout", r.model.output_dropout}})
@@ -194,8 +170,7 @@ UnreadKeys unread_keys(const Recipe& r) {
   unread.add_unless(r.training.sample_every_epochs > 0, "training.sample_every_epochs above 0",
                     {"training.sample_words"});
   const auto& m = r.model;
-  unread.add_unless(m.engine == "auto" || m.engine == "cudnn" || m.algorithm == "auto",
-                    "model.engine = \"cudnn\" or \"auto\"", {"model.algorithm"});
+  add_unread_recurrent_keys(unread, m);
   const bool has_hidden = m.layers > 1, as_dropout = m.hidden_dropout == -1;  // which asks for nothing
   unread.add_unless(has_hidden || as_dropout, "model.layers above 1", {"model.hidden_dropout"});
   unread.add_unless(m.input_dropout == -1 || m.output_dropout == -1 || (has_hidden && as_dropout),
@@ -210,6 +185,14 @@ DropoutRates dropout_rates(const Recipe& recipe) {
   const auto& m = recipe.model;
   const auto rate = [&](float own) { return own == -1 ? m.dropout : own; };
   return {rate(m.input_dropout), rate(m.hidden_dropout), rate(m.output_dropout)};
+}
+
+RecurrentConfig layers_of(const Recipe& recipe) {
+  RecurrentConfig layers = recipe.model;
+  layers.input = recipe.model.embedding;
+  layers.dropout = dropout_rates(recipe).hidden;
+  layers.locked_dropout &= layers.layers > 1 && layers.dropout > 0;  // else it is that of other places alone
+  return layers;
 }
 
 static constexpr RecipeForm<Recipe> form{declare_keys, check, unread_keys};

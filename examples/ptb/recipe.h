@@ -7,39 +7,30 @@
 #include <vector>
 
 #include "data/text/corpus.h"
-#include "framework/unary.h"
 #include "training/recipe/recipe_sections.h"
+#include "training/recipe/recurrent_keys.h"
 
 namespace ptb {
 
 using namespace unroll;
 
 enum class CorpusKind : uint8_t { ptb, grammar, text };
-enum class Cell : uint8_t { lstm, gru };
 enum class Reduction : uint8_t { mean, sum_over_steps };
 enum class InitScheme : uint8_t { uniform, pytorch };
 
 struct Recipe {
   std::string name;  // of the recipe, for the run's folder; not a key
 
-  struct {
-    int embedding = 200, hidden = 200, last_hidden = 0, layers = 2;
-    Cell cell = Cell::lstm;
-    float dropout = 0;
+  // The options of the recurrent layers with dropout as the key means it: everywhere, unless a rate of its own is given.
+  struct Model : RecurrentConfig {
+    int embedding = 200;
+    CellKind cell = CellKind::lstm;
     float input_dropout = -1, hidden_dropout = -1, output_dropout = -1;  // -1: dropout
-    bool locked_dropout = false;
-    float embedding_dropout = 0, recurrent_dropout = 0, weight_drop = 0;
-    float zoneout_h = 0, zoneout_c = 0;
-    int projection = 0;
-    bool layer_norm = false, peepholes = false, residual = false;
-    Unary gate_activation = Unary::sigmoid, cell_activation = Unary::tanh;
+    float embedding_dropout = 0;
     bool tied = false;
-    std::string engine = "auto", algorithm = "auto";
     float init = 0.1f;
     InitScheme init_scheme = InitScheme::uniform;
-    float forget_bias = 0;
-
-    int output() const { return last_hidden ? last_hidden : projection ? projection : hidden; }  // width of y
+    Model() : RecurrentConfig{.hidden = 200, .layers = 2} {}
   } model;
   struct {
     CorpusKind corpus = CorpusKind::ptb;
@@ -67,6 +58,9 @@ struct DropoutRates {
   float input, hidden, output;  // of the embedding's output, between layers, of the last layer's output
 };
 DropoutRates dropout_rates(const Recipe& recipe);
+// The recurrent layers of the model.
+RecurrentConfig layers_of(const Recipe& recipe);
+inline const CellFacts& cell_of(const Recipe& recipe) { return facts_of(recipe.model.cell); }
 
 // The table of keys over a recipe's fields. The recipe must outlive the reader.
 void declare_keys(RecipeReader& reader, Recipe& recipe);

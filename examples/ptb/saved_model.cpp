@@ -3,13 +3,23 @@
 #include <algorithm>
 #include <iterator>
 
-#include "training/program/run/model_file.h"
-#include "recipe_layers.h"
+#include <fmt/format.h>
+
 #include "training/checkpoint.h"
 #include "training/files/state_dict.h"
 #include "training/files/vocabulary_file.h"
+#include "training/program/run/model_file.h"
 
 namespace ptb {
+
+// PyTorch's modules that the weights are of, or "none: …" with the options that they lack.
+static std::string torch_modules(const Recipe& recipe, int vocab) {
+  const RecurrentConfig layers = layers_of(recipe);
+  const std::string module = torch_module(cell_of(recipe), layers);
+  if (module.starts_with("none")) return module;
+  return fmt::format("embedding = nn.Embedding({}, {}); {} = {}; decoder = nn.Linear({}, {})", vocab,
+                     layers.input, cell_of(recipe).name, module, layers.output(), vocab);
+}
 
 Metadata model_metadata(const Recipe& recipe, const Vocabulary& vocabulary) {
   return {{"program", "unroll ptb"},

@@ -1,6 +1,5 @@
 #include "session.h"
 
-#include "recipe_layers.h"
 #include "saved_model.h"
 #include "training/program/cli/explanations.h"
 
@@ -42,7 +41,8 @@ std::vector<RunDescription::Figure> TextTraining::facts() const {
        fmt::format("to train on, to validate, to test; {} {}", with_commas(corpus.vocabulary.size()),
                    recipe_.data.level == Level::word ? "words" : "characters")},
       {"model", fmt::format("embedding {}, {}, dropout {}: {} parameters", recipe_.model.embedding,
-                            describe_layers(recipe_), rates, with_commas(model_.params.count()))},
+                            describe_layers(cell_of(recipe_), layers_of(recipe_)), rates,
+                            with_commas(model_.params.count()))},
       {"engine", model_.recurrent.choice().text},
       {"", describe_computing(recipe_.training)}};
   if (!options_.algorithm.empty()) facts.insert(facts.end() - 1, {"", options_.algorithm});
@@ -53,7 +53,7 @@ std::vector<RunDescription::Figure> TextTraining::facts() const {
 RunDescription TextTraining::description() const {
   RunDescription run{
       .title = {},
-      .summary = fmt::format("{} language model of {} parameters: {}", cell_name(recipe_),
+      .summary = fmt::format("{} language model of {} parameters: {}", cell_of(recipe_).title,
                              format_number(static_cast<double>(model_.params.count())),
                              describe(recipe_, options_.data)),
       .names = {.unit = recipe_.data.level == Level::word ? "words" : "characters", .perplexity = true},

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include "commands.h"
-#include "training/program/run/machine.h"
-#include "training/program/run/settled_algorithm.h"
 #include "options.h"
 #include "session.h"
+#include "training/program/run/machine.h"
+#include "training/program/run/settled_algorithm.h"
 #include "training/run_folder.h"
 
 namespace ptb {
@@ -62,10 +62,9 @@ void train(Command& command) {
   check_run_folder(request.run.out);  // before the text is read, which may take a while
   if (request.overfit_one_batch) {    // what is to be learnt by heart must not be hidden
     auto& model = request.recipe.model;
-    model.dropout = model.embedding_dropout = model.recurrent_dropout = model.weight_drop = 0;
+    static_cast<RecurrentConfig&>(model) = without_dropping(model);
+    model.embedding_dropout = 0;
     model.input_dropout = model.hidden_dropout = model.output_dropout = -1;  // as dropout
-    model.zoneout_h = model.zoneout_c = 0;
-    model.locked_dropout = false;
     request.recipe.training.activation_regularization = 0;
     request.recipe.training.temporal_activation_regularization = 0;
   }

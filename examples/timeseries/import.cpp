@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include "commands.h"
-#include "training/program/cli/invocation.h"
-#include "training/program/cli/voice.h"
 #include "options.h"
 #include "saved_model.h"
 #include "series_data.h"
+#include "training/program/cli/invocation.h"
+#include "training/program/cli/voice.h"
 
 namespace timeseries {
 
@@ -50,13 +50,14 @@ Recipe load_recipe_for(const SafetensorsFile& file, const fs::path& path, const 
   if (asked.model.architecture == Architecture::linear || asked.model.architecture == Architecture::dlinear)
     return asked;
   const RecurrentSizes sizes = read_recurrent_sizes(tensors, "lstm");
-  require_input(sizes.projection == 0,
-                "{}: its LSTM has a projection to {}, which models of series do not have", file.path(),
-                sizes.projection);
   names = with_scope(tensors.names, "lstm", sizes.gru ? "gru" : "lstm");
-  return load_recipe(text, options.overrides(path, {{"model.hidden", std::to_string(sizes.hidden)},
-                                                    {"model.layers", std::to_string(sizes.layers)},
-                                                    {"model.cell", sizes.gru ? "gru" : "lstm"}}));
+  const Recipe recipe =
+      load_recipe(text, options.overrides(path, {{"model.hidden", std::to_string(sizes.hidden)},
+                                                 {"model.layers", std::to_string(sizes.layers)},
+                                                 {"model.projection", std::to_string(sizes.projection)},
+                                                 {"model.cell", sizes.gru ? "gru" : "lstm"}}));
+  check_known_to_torch(layers_of(recipe, sizes.input), path);
+  return recipe;
 }
 
 }  // namespace
@@ -96,7 +97,7 @@ void import_model(Command& command) {
 
   tell_notes({.out = stdout}, data);
   show("{}", table_of_names(model.params, names));
-  show("{}\n", torch_modules(model.params));
+  show("{}\n", torch_modules(recipe, model.params));
   show("reads {} rows of {}, scaled as the training rows of {} say\n", recipe.data.window,
        fmt::join(data.series().channels, ", "), describe(recipe, csv));
   show("{}: written\nnext    {} evaluate {}{}\n", shown(options.out), invocation("timeseries"),

@@ -12,33 +12,6 @@ namespace {
 
 constexpr double least_deviation = 1e-5;  // of a window that is constant: it is not blown up
 
-using LayerConfig = std::variant<LstmConfig, GruConfig>;
-
-LayerConfig layer_config(const Recipe& recipe, int input) {
-  const auto& m = recipe.model;
-  const LstmEngine engine = lstm_engine_named(m.engine);
-  const CudnnAlgorithm algorithm = cudnn_algorithm_named(m.algorithm);
-  if (m.cell == Cell::gru)
-    return GruConfig{.input = input,
-                     .hidden = m.hidden,
-                     .layers = m.layers,
-                     .dropout = m.dropout,
-                     .engine = engine,
-                     .algorithm = algorithm};
-  return LstmConfig{.input = input,
-                    .hidden = m.hidden,
-                    .layers = m.layers,
-                    .dropout = m.dropout,
-                    .forget_bias = m.forget_bias,
-                    .engine = engine,
-                    .algorithm = algorithm};
-}
-
-RecurrentLayer make_layers(const Scope& scope, const LayerConfig& config) {
-  if (const auto* gru = std::get_if<GruConfig>(&config)) return Gru(scope, *gru);
-  return Lstm(scope, std::get<LstmConfig>(config));
-}
-
 bool is_linear(const Recipe& recipe) {
   return recipe.model.architecture == Architecture::linear ||
          recipe.model.architecture == Architecture::dlinear;
@@ -46,12 +19,12 @@ bool is_linear(const Recipe& recipe) {
 // Whether the rows inside are those of single targets.
 bool is_by_channel(const Recipe& recipe) { return is_linear(recipe) || recipe.model.shared_channels; }
 
-LayerConfig encoder_config(const Recipe& recipe, const Columns& columns) {
+RecurrentConfig encoder_config(const Recipe& recipe, const Columns& columns) {
   const int features = is_by_channel(recipe) ? 1 + columns.calendar : columns.inputs;
-  return layer_config(recipe, recipe.model.segment * features);
+  return layers_of(recipe, recipe.model.segment * features);
 }
-LayerConfig decoder_config(const Recipe& recipe, const Columns& columns) {
-  return layer_config(recipe, is_by_channel(recipe) ? 1 : static_cast<int>(columns.targets.size()));
+RecurrentConfig decoder_config(const Recipe& recipe, const Columns& columns) {
+  return layers_of(recipe, is_by_channel(recipe) ? 1 : static_cast<int>(columns.targets.size()));
 }
 
 }  // namespace
@@ -72,11 +45,13 @@ Columns columns_of(const SeriesWindows& windows) {
 std::vector<LayerUse> recurrent_layers(const Recipe& recipe, const Columns& columns) {
   if (is_linear(recipe)) return {};
   const int rows = recipe.data.batch * (is_by_channel(recipe) ? static_cast<int>(columns.targets.size()) : 1);
-  std::vector<LayerUse> layers = {{.config = encoder_config(recipe, columns),
+  std::vector<LayerUse> layers = {{.cell = recipe.model.cell,
+                                   .config = encoder_config(recipe, columns),
                                    .steps = recipe.data.window / recipe.model.segment,
                                    .batch = rows}};
   if (recipe.model.architecture == Architecture::encoder_decoder)
-    layers.push_back({.config = decoder_config(recipe, columns),
+    layers.push_back({.cell = recipe.model.cell,
+                      .config = decoder_config(recipe, columns),
                       .steps = 1,
                       .batch = rows,
                       .calls = static_cast<double>(recipe.horizon())});
@@ -99,12 +74,11 @@ SeriesModel::SeriesModel(const Recipe& recipe, const Columns& columns)
       trend_head_.emplace(params / "trend", DenseConfig{.in = recipe.data.window, .out = horizon * out});
     return;
   }
-  const char* name = m.cell == Cell::gru ? "gru" : "lstm";
-  encoder_.emplace(make_layers(params / name, encoder_config(recipe, columns)));
+  encoder_.emplace(params / cell_of(recipe).name, m.cell, encoder_config(recipe, columns));
   const bool decodes = m.architecture == Architecture::encoder_decoder;
-  if (decodes) decoder_.emplace(make_layers(params / "decoder", decoder_config(recipe, columns)));
+  if (decodes) decoder_.emplace(params / "decoder", m.cell, decoder_config(recipe, columns));
   dropout_.emplace(params / "dropout", DropoutConfig{.rate = m.dropout});
-  head_.emplace(params / "head", DenseConfig{.in = m.hidden, .out = decodes ? out : horizon * out});
+  head_.emplace(params / "head", DenseConfig{.in = m.output(), .out = decodes ? out : horizon * out});
   if (m.highway == 0) return;
   const int channels = recipe.detects() ? columns.inputs : 1;
   highway_.emplace(params / "highway",
@@ -278,7 +252,7 @@ Vars SeriesModel::encode_and_decode(const Tensor& x) const {
       for (int k = 0; k < width(); ++k) to[row * width() + k] = from[row * features + feature_of(k)];
   }
   std::vector<Vars> parts(static_cast<size_t>(recipe_.outputs()));
-  LstmVars state = encoded;
+  RecurrentVars state = encoded;
   Var read = last;
   for (int step = 0; step < recipe_.horizon(); ++step) {
     const auto [y, next] = (*decoder_)(reshape(read, {1, rows, width()}), state);

@@ -26,7 +26,7 @@ void declare_model(RecipeReader& reader, Recipe& r) {
           "was forecast for the step before; linear: the horizon as weighted sums of the window, with "
           "normalization \"last\" NLinear; dlinear: the same of its moving average and of the rest")
       .source(zeng);
-  reader.choice("cell", r.model.cell, {{"lstm", Cell::lstm}, {"gru", Cell::gru}}, "of the recurrent layers");
+  declare_cell_key(reader, r.model.cell);
   // Bounds as in ptb's recipes: what a damaged file asks for is refused before it is made.
   reader.key("hidden", r.model.hidden, "width of every recurrent layer").at_least(1).at_most(100'000);
   reader.key("layers", r.model.layers, "recurrent layers").at_least(1).at_most(100);
@@ -45,8 +45,6 @@ void declare_model(RecipeReader& reader, Recipe& r) {
           "of each channel in each window, undone at the output of a forecast: last subtracts its last value; "
           "window its mean, and divides by its standard deviation")
       .source(fmt::format("{}; {}", zeng, kim));
-  reader.key("forget_bias", r.model.forget_bias, "added to the forget gate's first bias")
-      .source("Jozefowicz et al. 2015");
   reader.key("segment", r.model.segment, "direct: rows that one step of the recurrent layers reads")
       .at_least(1)
       .at_most(1'000'000)
@@ -65,14 +63,7 @@ void declare_model(RecipeReader& reader, Recipe& r) {
       .at_most(100'000)
       .unit("rows")
       .source(zeng);
-  reader.key("engine", r.model.engine, "how the recurrent layers are computed")
-      .one_of({"auto", "cudnn", "fused", "composed"});
-  reader
-      .key(
-          "algorithm", r.model.algorithm,
-          "of the engine cudnn; auto: each that serves is measured when training begins, and the fastest is written "
-          "down here")
-      .one_of({"auto", "standard", "persistent", "persistent_small", "persistent_dynamic"});
+  declare_recurrent_keys(reader, r.model);
 }
 
 void declare_data(RecipeReader& reader, Recipe& r) {
@@ -193,14 +184,13 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
   // Which rows train and validate may change; what a model reads and predicts, and in which units, may not.
   reader.on_resume(
       OnResume::refused,
-      {"model.architecture",  "model.cell",        "model.hidden",  "model.layers",  "model.shared_channels",
-       "model.normalization", "model.forget_bias", "model.segment", "model.highway", "model.moving_average",
-       "data.only",           "data.channels",     "data.targets",  "data.calendar", "data.label",
-       "data.window",         "data.horizon",      "scaling.kind",  "scaling.fit",   "training.loss",
-       "training.quantiles"});
+      {"model.architecture", "model.hidden", "model.layers", "model.shared_channels", "model.normalization",
+       "model.segment", "model.highway", "model.moving_average", "data.only", "data.channels", "data.targets",
+       "data.calendar", "data.label", "data.window", "data.horizon", "scaling.kind", "scaling.fit",
+       "training.loss", "training.quantiles"});
   reader.on_resume(OnResume::rescores, {"data.eval_batch", "training.pos_weight"});
-  // Of the engine counts what it became; of the files and of how they are read their rows.
-  reader.on_resume(OnResume::harmless, {"model.engine", "data.file", "data.test_files", "data.time",
+  // Of the files, and of how they are read, their rows count.
+  reader.on_resume(OnResume::harmless, {"data.file", "data.test_files", "data.time",
                                         "data.separator", "data.missing", "data.gaps", "data.period",
                                         "data.autoregression", "data.score"});
 }
@@ -287,6 +277,7 @@ void check(const RecipeReader& reader, const Recipe& r) {
       reader.refuse("optimizer.average_from",
                     "= 0 waits for valid scores; without rows that validate, name an epoch");
   }
+  if (!linear) check_recurrent_keys(reader, r.model.cell, layers_of(r, 1));
   check_training_keys(reader, r.sections());
 }
 
@@ -297,15 +288,9 @@ UnreadKeys unread_keys(const Recipe& r) {
       m.architecture == Architecture::direct || m.architecture == Architecture::encoder_decoder;
   const char* of_recurrent = "model.architecture = \"direct\" or \"encoder-decoder\"";
   unread.add_unless(recurrent, of_recurrent,
-                    {"model.cell", "model.hidden", "model.layers", "model.dropout", "model.shared_channels",
-                     "model.forget_bias"});
-  // "auto" asks for nothing.
-  unread.add_unless(recurrent || m.engine == "auto", of_recurrent, {"model.engine"});
-  unread.add_unless(recurrent || m.algorithm == "auto", of_recurrent, {"model.algorithm"});
-  if (recurrent)
-    unread.add_unless(m.engine == "auto" || m.engine == "cudnn" || m.algorithm == "auto",
-                      "model.engine = \"cudnn\" or \"auto\"", {"model.algorithm"});
-  if (recurrent) unread.add_unless(m.cell == Cell::lstm, "model.cell = \"lstm\"", {"model.forget_bias"});
+                    {"model.cell", "model.hidden", "model.layers", "model.dropout", "model.shared_channels"});
+  add_unread_recurrent_keys(unread, m, recurrent, of_recurrent);
+  if (recurrent) unread.add_unless(m.cell == CellKind::lstm, "model.cell = \"lstm\"", {"model.forget_bias"});
   unread.add_unless(m.architecture == Architecture::dlinear, "model.architecture = \"dlinear\"",
                     {"model.moving_average"});
   const SplitKind split = r.data.split;
@@ -328,6 +313,13 @@ UnreadKeys unread_keys(const Recipe& r) {
 }
 
 }  // namespace
+
+RecurrentConfig layers_of(const Recipe& recipe, int input) {
+  RecurrentConfig layers = recipe.model;
+  layers.input = input;
+  if (recipe.model.cell != CellKind::lstm) layers.forget_bias = 0;  // the default is an LSTM's
+  return layers;
+}
 
 int Recipe::middle_output() const {
   if (!has_quantiles()) return 0;

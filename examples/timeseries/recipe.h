@@ -9,13 +9,13 @@
 #include "data/series/scaling.h"
 #include "data/series/series.h"
 #include "training/recipe/recipe_sections.h"
+#include "training/recipe/recurrent_keys.h"
 
 namespace timeseries {
 
 using namespace unroll;
 
 enum class Architecture : uint8_t { direct, encoder_decoder, linear, dlinear };
-enum class Cell : uint8_t { lstm, gru };
 // Of each window by itself; undone at the output.
 enum class Normalization : uint8_t { none, last, window };
 enum class SplitKind : uint8_t { fraction, rows, time, shuffled };
@@ -26,18 +26,16 @@ enum class Scored : uint8_t { test, valid };
 struct Recipe {
   std::string name;  // of the recipe, for the run's folder; not a key
 
-  struct {
+  // The options of the recurrent layers; dropout also acts on what the dense layer reads.
+  struct Model : RecurrentConfig {
     Architecture architecture = Architecture::direct;
-    Cell cell = Cell::lstm;
-    int hidden = 32, layers = 1;
-    float dropout = 0;
+    CellKind cell = CellKind::lstm;
     bool shared_channels = false;
     Normalization normalization = Normalization::none;
-    float forget_bias = 1;
     int segment = 1;
     int highway = 0;
     int moving_average = 25;
-    std::string engine = "auto", algorithm = "auto";
+    Model() : RecurrentConfig{.hidden = 32, .forget_bias = 1} {}
   } model;
   struct {
     std::string file;
@@ -80,6 +78,10 @@ struct Recipe {
   int middle_output() const;  // that of quantile 0.5
   int horizon() const { return detects() ? 1 : data.horizon; }
 };
+
+// Its recurrent layers, for x of `input` columns.
+RecurrentConfig layers_of(const Recipe& recipe, int input);
+inline const CellFacts& cell_of(const Recipe& recipe) { return facts_of(recipe.model.cell); }
 
 // The table of keys over a recipe's fields. The recipe must outlive the reader.
 void declare_keys(RecipeReader& reader, Recipe& recipe);

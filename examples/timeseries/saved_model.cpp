@@ -8,16 +8,16 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "training/program/run/model_file.h"
 #include "framework/one_line.h"
 #include "training/checkpoint.h"
 #include "training/files/json/read_json.h"
 #include "training/files/json_text.h"
 #include "training/files/state_dict.h"
+#include "training/program/run/model_file.h"
 
 namespace timeseries {
 
-std::string torch_modules(const ParameterSet& params) {
+std::string torch_modules(const Recipe& recipe, const ParameterSet& params) {
   std::vector<std::string> modules;
   for (const auto& [name, tensor] : state_dict(params)) {
     const size_t dot = name.rfind('.');
@@ -25,12 +25,9 @@ std::string torch_modules(const ParameterSet& params) {
     if (leaf == "weight")
       modules.push_back(fmt::format("{} = nn.Linear({}, {})", module, tensor.dim(1), tensor.dim(0)));
     if (leaf != "weight_ih_l0") continue;
-    const int hidden = params.find(module + ".weight_hh_l0")->shape[1];
-    int layers = 1;
-    while (params.find(fmt::format("{}.weight_hh_l{}", module, layers))) ++layers;
-    modules.push_back(fmt::format("{} = nn.{}({}, {}, {})", module,
-                                  tensor.dim(0) == 3 * hidden ? "GRU" : "LSTM", tensor.dim(1), hidden,
-                                  layers));
+    const std::string recurrent = torch_module(cell_of(recipe), layers_of(recipe, tensor.dim(1)));
+    if (recurrent.starts_with("none")) return recurrent;
+    modules.push_back(fmt::format("{} = {}", module, recurrent));
   }
   return fmt::format("{}", fmt::join(modules, "; "));
 }
@@ -48,7 +45,7 @@ Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const Ser
   Metadata metadata{{"program", "unroll timeseries"},
                     {"recipe_name", recipe.name},
                     {"recipe", resolved(recipe)},
-                    {"pytorch", torch_modules(model.params)},
+                    {"pytorch", torch_modules(recipe, model.params)},
                     {"channels", json_text(channels)}};
   for (const auto& [key, text] : texts_of(facts))
     if (!text->empty()) metadata[key] = *text;

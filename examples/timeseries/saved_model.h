@@ -30,8 +30,9 @@ struct ModelFacts {
 
 // What a model's file says about it.
 Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const SeriesModel& model);
-// PyTorch's modules that a model's weights are of: "lstm = nn.LSTM(3, 8, 1); head = nn.Linear(8, 6)"
-std::string torch_modules(const ParameterSet& params);
+// PyTorch's modules that a model's weights are of: "lstm = nn.LSTM(3, 8, 1); head = nn.Linear(8, 6)", or "none: …" with the
+// options that they lack.
+std::string torch_modules(const Recipe& recipe, const ParameterSet& params);
 // Writes the file whole or not at all. The biases become PyTorch's two (training/files/state_dict.h).
 void save_model(const std::filesystem::path& path, const Recipe& recipe, const ModelFacts& facts,
                 const SeriesModel& model);

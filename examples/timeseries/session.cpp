@@ -1,10 +1,10 @@
 #include "session.h"
 
-#include "training/program/cli/explanations.h"
 #include "training/program/cli/invocation.h"
-#include "training/program/run/settled_algorithm.h"
 #include "pictures.h"
 #include "saved_model.h"
+#include "training/program/cli/explanations.h"
+#include "training/program/run/settled_algorithm.h"
 
 namespace timeseries {
 
@@ -36,8 +36,7 @@ static std::string describe_layers(const Recipe& recipe) {
     case Architecture::encoder_decoder:
       break;
   }
-  const char* cell = m.cell == Cell::gru ? "GRU" : "LSTM";
-  std::string layers = fmt::format("{} {} layer{} of {}", m.layers, cell, m.layers == 1 ? "" : "s", m.hidden);
+  std::string layers = unroll::describe_layers(cell_of(recipe), m);
   if (m.segment > 1) layers += fmt::format(" over segments of {} rows", m.segment);
   if (m.highway > 0) layers += fmt::format(" beside a highway of {} rows", m.highway);
   return m.architecture == Architecture::encoder_decoder

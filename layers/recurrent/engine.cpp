@@ -6,6 +6,8 @@
 
 #include <fmt/ranges.h>
 
+#include "layers/recurrent/options.h"
+
 namespace unroll {
 
 namespace {
@@ -16,7 +18,27 @@ constexpr std::array<std::string_view, 5> algorithm_names = {"auto", "standard",
 constexpr int most_persistent = 1'536;  // units of cuDNN's largest persistent kernel, whatever the GPU
 constexpr int most_small = 192;         // and of those for few units
 
-using Fits = LstmReason::Fits;
+using Fits = EngineReason::Fits;
+
+// A layer as cuDNN sees it.
+struct LayerFacts {
+  using Options = std::vector<const RecurrentOption*>;
+  LayerFacts(const CellFacts& cell, const RecurrentConfig& config)
+      : cell(cell), config(config), two_biases(cell.kind == CellKind::gru) {
+    for (const RecurrentOption& option : recurrent_options) {
+      if (!is_set(option, config)) continue;
+      if (option.cudnn == RecurrentOption::Cudnn::no) unknown.push_back(&option);
+      if (option.cudnn == RecurrentOption::Cudnn::between_layers && acts_between_layers(config))
+        between_layers.push_back(&option);
+    }
+  }
+
+  const CellFacts& cell;
+  const RecurrentConfig& config;
+  bool two_biases;         // one of them inside the reset gate
+  Options unknown;         // to cuDNN
+  Options between_layers;  // options that act there, so that a stack of layers is no longer one call
+};
 
 std::string capability_text(int c) { return fmt::format("{}.{}", c / 10, c % 10); }
 std::string cuda_text(int v) { return fmt::format("CUDA {}.{}", v / 1000, v % 1000 / 10); }
@@ -43,7 +65,7 @@ class Table {
     if (fits_it) return fits(criterion, value);
     refuses(criterion, value, because, because);
   }
-  std::vector<LstmReason> rows;
+  std::vector<EngineReason> rows;
 };
 
 void judge_machine(Table& table, const EngineFacts& f) {
@@ -81,14 +103,21 @@ void judge_numbers(Table& table, const EngineFacts& f) {
 }
 
 void judge_layer(Table& table, const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
-  table.fits("cell", layer.name,
-             layer.two_biases ? "a copy of the weights with both biases, once a step" : "");
-  for (const auto& [name, value] : layer.unknown)
-    table.refuses(name, value, "fused and composed compute it",
-                  fmt::format("{} = {} is not in cuDNN", name, value));
-  if (layer.projection) table.fits("projection", fmt::to_string(layer.projection));
-  for (const auto& [name, value] : layer.between_layers)
-    table.costs(name, value, "a call for each layer instead of one for all");
+  if (layer.cell.in_cudnn())
+    table.fits("cell", layer.cell.name,
+               layer.two_biases ? "a copy of the weights with both biases, once a step" : "");
+  else
+    table.refuses("cell", layer.cell.name, "composed computes it",
+                  fmt::format("the cell {} is not in cuDNN", layer.cell.name));
+  for (const RecurrentOption* option : layer.unknown) {
+    const std::string value = value_of(*option, layer.config);
+    table.refuses(option->name, value, "fused and composed compute it",
+                  fmt::format("{} = {} is not in cuDNN", option->name, value));
+  }
+  if (layer.config.projection) table.fits("projection", fmt::to_string(layer.config.projection));
+  for (const RecurrentOption* option : layer.between_layers)
+    table.costs(option->name, value_of(*option, layer.config),
+                "a call for each layer instead of one for all");
   using Lengths = WindowFacts::Lengths;
   if (window.lengths == Lengths::padded_before)
     table.refuses("lengths", "padded before", "pad after the steps, or take fused",
@@ -106,9 +135,9 @@ void judge_layer(Table& table, const LayerFacts& layer, const EngineFacts& f, co
 void advise_on_sizes(Table& table, const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
   if (f.gpu.empty() || f.precision == Precision::fp32) return;  // which have no use for them
   const int group = f.precision == Precision::tf32 ? 4 : 8;
-  const std::pair<const char*, int> sizes[] = {{"input size", layer.input},
-                                               {"hidden size", layer.hidden},
-                                               {"projection size", layer.projection},
+  const std::pair<const char*, int> sizes[] = {{"input size", layer.config.input},
+                                               {"hidden size", layer.config.hidden},
+                                               {"projection size", layer.config.projection},
                                                {"batch size", window.batch}};
   for (const auto& [name, size] : sizes)
     if (size % group)
@@ -122,7 +151,7 @@ std::string why_not_persistent(CudnnAlgorithm a, const LayerFacts& layer, const 
                                const WindowFacts& window) {
   if (f.capability < 60) return "need a GPU of compute capability 6.0";
   if (window.lengths != WindowFacts::Lengths::none) return "take no rows of different lengths";
-  if (layer.projection) return "take no projection";
+  if (layer.config.projection) return "take no projection";
   const bool compiled =
       a != CudnnAlgorithm::persistent_dynamic;  // kernels of the library's own, for some types
   if (sizeof(real) == sizeof(double) && compiled) return "take no numbers in double";
@@ -130,16 +159,16 @@ std::string why_not_persistent(CudnnAlgorithm a, const LayerFacts& layer, const 
   const int most = a == CudnnAlgorithm::persistent         ? most_persistent
                    : a == CudnnAlgorithm::persistent_small ? most_small
                                                            : INT_MAX;
-  return layer.hidden > most ? fmt::format("end at {} units", most) : "";
+  return layer.config.hidden > most ? fmt::format("end at {} units", most) : "";
 }
 
 // Of cuDNN's algorithms the standard one takes everything that cuDNN takes.
 void judge_algorithm(Table& table, const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
-  const std::string name(name_of(layer.algorithm));
+  const std::string name(name_of(layer.config.algorithm));
   const bool copied = layer.two_biases || has_16_bits(f.precision);  // whatever the algorithm
-  if (layer.algorithm == CudnnAlgorithm::standard) return table.fits("algorithm", name);
-  if (layer.algorithm != CudnnAlgorithm::automatic) {
-    const std::string why = why_not_persistent(layer.algorithm, layer, f, window);
+  if (layer.config.algorithm == CudnnAlgorithm::standard) return table.fits("algorithm", name);
+  if (layer.config.algorithm != CudnnAlgorithm::automatic) {
+    const std::string why = why_not_persistent(layer.config.algorithm, layer, f, window);
     if (!why.empty())
       return table.refuses("algorithm", name, "the standard one takes everything",
                            fmt::format("cuDNN's {} kernels {}", name, why));
@@ -156,11 +185,11 @@ void judge_algorithm(Table& table, const LayerFacts& layer, const EngineFacts& f
 
 }  // namespace
 
-std::string_view name_of(LstmEngine engine) { return engine_names[static_cast<size_t>(engine)]; }
+std::string_view name_of(Engine engine) { return engine_names[static_cast<size_t>(engine)]; }
 
-LstmEngine lstm_engine_named(std::string_view name) {
+Engine engine_named(std::string_view name) {
   for (size_t i = 0; i < engine_names.size(); ++i)
-    if (engine_names[i] == name) return static_cast<LstmEngine>(i);
+    if (engine_names[i] == name) return static_cast<Engine>(i);
   throw InputError(fmt::format("engine '{}' is none of auto, cudnn, fused, composed", name));
 }
 
@@ -172,43 +201,45 @@ CudnnAlgorithm cudnn_algorithm_named(std::string_view name) {
   throw InputError(fmt::format("algorithm '{}' is none of {}", name, fmt::join(algorithm_names, ", ")));
 }
 
-std::string_view name_of(LstmReason::Fits fits) {
+std::string_view name_of(EngineReason::Fits fits) {
   return fits == Fits::yes ? "yes" : fits == Fits::no ? "no" : "at a cost";
 }
 
-LayerFacts::Options options_set(LayerFacts::Options all) {
-  std::erase_if(all, [](const auto& option) { return option.second.empty(); });
-  return all;
-}
-
-LstmChoice choose_engine(LstmEngine asked, const LayerFacts& layer, const EngineFacts& facts,
-                         const WindowFacts& window) {
+EngineChoice choose_engine(const CellFacts& cell, const RecurrentConfig& config, const EngineFacts& facts,
+                           const WindowFacts& window) {
+  const Engine asked = config.engine;
+  require_input(asked != Engine::fused || cell.fused,
+                "engine 'fused' cannot serve: the cell {} has none; 'composed' can", cell.name);
+  const LayerFacts layer(cell, config);
   Table table;
   judge_machine(table, facts);
   judge_numbers(table, facts);
   judge_layer(table, layer, facts, window);
   advise_on_sizes(table, layer, facts, window);
-  if (std::ranges::none_of(table.rows, [](const LstmReason& r) { return r.fits == Fits::no; }))
+  if (std::ranges::none_of(table.rows, [](const EngineReason& r) { return r.fits == Fits::no; }))
     judge_algorithm(table, layer, facts, window);
   std::vector<std::string> in_the_way;
-  for (const LstmReason& reason : table.rows)
+  for (const EngineReason& reason : table.rows)
     if (reason.fits == Fits::no) in_the_way.push_back(reason.because);
   const bool serves = in_the_way.empty();
-  if (asked == LstmEngine::cudnn && !serves)
-    throw InputError(fmt::format("engine 'cudnn' cannot serve: {}; 'fused' and 'composed' can",
-                                 fmt::join(in_the_way, "; ")));
+  if (asked == Engine::cudnn && !serves)
+    throw InputError(fmt::format("engine 'cudnn' cannot serve: {}; {}", fmt::join(in_the_way, "; "),
+                                 cell.fused ? "'fused' and 'composed' can" : "'composed' can"));
 
-  const LstmEngine engine = asked != LstmEngine::automatic ? asked
-                            : serves                       ? LstmEngine::cudnn
-                                                           : LstmEngine::fused;
-  std::string text = fmt::format("{}: {}", layer.name, name_of(engine));
-  if (engine == LstmEngine::cudnn)
-    text += fmt::format(
-        ", {}, {} x {}",
-        name_of(layer.algorithm == CudnnAlgorithm::automatic ? CudnnAlgorithm::standard : layer.algorithm),
-        layer.layers, layer.hidden);
-  if (asked != LstmEngine::automatic)
+  const Engine engine = asked != Engine::automatic ? asked
+                        : serves                   ? Engine::cudnn
+                        : cell.fused               ? Engine::fused
+                                                   : Engine::composed;
+  std::string text = fmt::format("{}: {}", cell.name, name_of(engine));
+  if (engine == Engine::cudnn)
+    text += fmt::format(", {}, {} x {}",
+                        name_of(layer.config.algorithm == CudnnAlgorithm::automatic ? CudnnAlgorithm::standard
+                                                                                    : layer.config.algorithm),
+                        config.layers, config.hidden);
+  if (asked != Engine::automatic)
     text += ", because it was asked for";
+  else if (!serves && !cell.fused)
+    text += ", the one engine of this cell";
   else if (!serves)
     text += ", because " + in_the_way.front();
   return {engine, text, std::move(table.rows)};

@@ -6,21 +6,23 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "framework/gemm.h"
 
 namespace unroll {
 
-enum class LstmEngine : uint8_t {
+struct CellFacts;  // layers/recurrent/options.h
+struct RecurrentConfig;
+
+enum class Engine : uint8_t {
   automatic,  // the fastest that serves
   cudnn,      // cuDNN's RNN interface, on an NVIDIA GPU; of rows padded before their steps it knows nothing
   fused,  // one product for the inputs of all steps; per step a recurrent product and one pass of arithmetic
   composed  // the cell spelled out in elementary operations: for reading, and the reference for the others
 };
-std::string_view name_of(LstmEngine engine);
-LstmEngine lstm_engine_named(std::string_view name);  // throws InputError listing the names
+std::string_view name_of(Engine engine);
+Engine engine_named(std::string_view name);  // throws InputError listing the names
 
 // How cuDNN carries a recurrence out: the standard algorithm takes everything; persistent ones keep the recurrent
 // weights on the chip, and take less.
@@ -55,41 +57,23 @@ struct WindowFacts {
 
 inline constexpr int most_cudnn_steps = 65'535;  // of its kernels
 
-// A layer as an engine sees it.
-struct LayerFacts {
-  using Options = std::vector<std::pair<std::string, std::string>>;  // those that are set, with their values
-  std::string name;                                                  // "lstm"
-  int input = 0, hidden = 0, layers = 0;
-  bool two_biases = false;  // one of them inside the reset gate, as a GRU's
-  int projection = 0;       // 0: none
-  CudnnAlgorithm algorithm = CudnnAlgorithm::automatic;
-  Options unknown = {};         // to cuDNN
-  Options between_layers = {};  // what acts there, so that a stack of layers is no longer one call
-};
-
 // One criterion of cuDNN, and how this layer on this machine meets it.
-struct LstmReason {
+struct EngineReason {
   enum class Fits : uint8_t { yes, at_a_cost, no } fits;
   std::string criterion, value;  // "recurrent_dropout", "0.25"
   std::string verdict;           // what it costs: "fused and composed compute it"
   std::string because;           // of one that does not fit: "recurrent_dropout = 0.25 is not in cuDNN"
 };
-std::string_view name_of(LstmReason::Fits fits);  // "yes", "at a cost", "no"
+std::string_view name_of(EngineReason::Fits fits);  // "yes", "at a cost", "no"
 
-struct LstmChoice {
-  LstmEngine engine;
+struct EngineChoice {
+  Engine engine;
   std::string text;  // "lstm: cudnn, standard, 2 x 1500", "lstm: fused, because …"
-  std::vector<LstmReason> reasons;
+  std::vector<EngineReason> reasons;
 };
-// The engine for a layer. Throws InputError if `asked` is cudnn and cannot serve, naming everything in the way.
-LstmChoice choose_engine(LstmEngine asked, const LayerFacts& layer, const EngineFacts& facts,
-                         const WindowFacts& window = {});
-
-// Those of the options that are set: a rate or a width above 0, a switch that is on, a function other than the usual one.
-LayerFacts::Options options_set(std::vector<std::pair<std::string, std::string>> all);
-template <class T>
-std::pair<std::string, std::string> option(const char* name, const T& value, const T& unset = {}) {
-  return {name, value == unset ? "" : fmt::format("{}", value)};
-}
+// The engine for a layer of this cell, on this machine if no other is given; config.engine is the one that is asked for. Throws
+// InputError if that one cannot serve, naming everything in the way.
+EngineChoice choose_engine(const CellFacts& cell, const RecurrentConfig& config,
+                           const EngineFacts& facts = engine_facts(), const WindowFacts& window = {});
 
 }  // namespace unroll

@@ -1,182 +1,147 @@
-// What recurrent layers share beside their cells: rows of different lengths, masks, and layers on top of each
-// other.
+// Recurrent layers over a window of time: any number of layers, dropout between them, state in and out. One class for every
+// cell, the library's own and those from outside. A cell says which weights it has and computes a step in operations:
+//
+//   struct MinimalGatedUnit {                              // Zhou et al. 2016
+//     static constexpr const char* name = "mgu";           // for messages
+//     static constexpr bool has_c = false;                 // the state is h alone
+//     explicit MinimalGatedUnit(const LayerScope& scope);  // weight_ih(scope.add("weight_ih", {…}).var()), …
+//     RecurrentVars step(const Var& x, const Var& h_in, const RecurrentVars& before) const;
+//     Var weight_ih, weight_hh, bias;
+//   };
+//   const Recurrent<MinimalGatedUnit> mgu(params / "mgu", {.input = 20, .hidden = 50, .layers = 2});
+//   RecurrentState state = mgu.zero_state(batch);
+//   auto [y, next] = mgu(x, state);
+//   state = next;
+//
+// That is enough for layers, directions, dropout and masks, residual connections and rows of different lengths, by the engine
+// `composed`. A cell may bring an engine `fused` besides; options.h says which cells cuDNN computes.
+// tests/layers/outside_test.cpp has the cell above whole, and an option for any cell.
 #pragma once
 
+#include <concepts>
 #include <memory>
-#include <string>
-#include <utility>
+#include <vector>
 
-#include "framework/ops.h"
-#include "framework/parameters.h"
+#include "layers/recurrent/engines/cudnn.h"
+#include "layers/recurrent/stack.h"
 
 namespace unroll {
 
-// Whether a layer has this weight: those of options that are not taken are undefined.
-inline bool has(const Var& weight) { return weight.value().defined(); }
+// One layer's parameters and a step of time: x [batch, input], the state before it and the one it gives h and
+// c [batch, hidden]. h_in is h as it enters the recurrent product, with recurrent dropout; weight drop acts
+// on weight_hh.
+template <class C>
+concept RecurrentCell = requires(const C& cell, C& changed, const Var& v, const RecurrentVars& state) {
+  { C::name } -> std::convertible_to<const char*>;
+  { C::has_c } -> std::convertible_to<bool>;
+  { changed.weight_hh } -> std::same_as<Var&>;
+  { cell.step(v, v, state) } -> std::same_as<RecurrentVars>;
+};
 
-// Which steps of the rows of a padded batch are real.
-enum class Padding : uint8_t { after, before };
-struct Lengths {
-  IdTensor steps = {};  // [batch], each from 0 to the steps of x; undefined: all are real
-  Padding padding = Padding::after;
+// A cell that has an engine of its own: x [steps, batch, input] and the state before the first step to y and the state after
+// the last. A cell that derives from one with such an engine, and computes another step, does not inherit it.
+template <class Cell>
+concept HasFused =
+    std::same_as<decltype(&Cell::fused), RecurrentOutput (Cell::*)(const Var& x, const RecurrentVars& state,
+                                                                   const RecurrentMasks& masks) const>;
+// A cell that steps in inference without a tape: x [batch, input]; h and c [batch, hidden] become those after the step. `room` is
+// [batch, step_room(hidden)]. With no option that always acts (is_plain_step).
+template <class Cell>
+concept HasPlainStep = std::same_as<decltype(&Cell::plain_step),
+                                    void (Cell::*)(const Tensor& x, Tensor h, Tensor c, Tensor room) const>;
 
-  Lengths backwards() const {  // of x with its steps in reverse order
-    return {steps, padding == Padding::after ? Padding::before : Padding::after};
+template <RecurrentCell Cell>
+constexpr CellFacts facts_of() {
+  if constexpr (requires { Cell::kind; }) {
+    CellFacts facts = facts_of(Cell::kind);
+    facts.fused = HasFused<Cell>;
+    return facts;
+  } else {
+    return {.name = Cell::name, .title = Cell::name, .has_c = Cell::has_c, .fused = HasFused<Cell>};
   }
-};
-
-// 1 where a row's step is real, 0 where it is padding: [steps, batch]; undefined if all are real. Throws Error where the
-// lengths fit neither.
-Tensor real_steps(const Lengths& lengths, int steps, int batch);
-
-// What acts on one layer in one window beside its weights, drawn once for whichever engine. What is
-// undefined, or has rate 0, does not act.
-struct RecurrentMasks {
-  struct Drop {
-    float rate = 0;
-    RandomKey key = {};
-  };
-  Tensor h = {};  // [batch, width]: factors of h_{t-1} in the recurrent product
-  Drop weight_hh = {};
-  // [steps, batch, width of the state]: it is u·(what the step computed) + (1-u)·(the state before).
-  Tensor new_h = {}, new_c = {};
-};
-
-// What comes out of recurrent layers: h [layers, batch, width] and c [layers, batch, hidden], with two
-// directions twice as many layers, each forwards and then backwards. c is empty where the cell has none.
-// Passing it on keeps the gradient.
-struct RecurrentVars {
-  Var h, c;
-};
-
-// What crosses a window of time: the same in buffers of their own, which it keeps (checkpoints and graphs know them). A
-// copy has others; assigning copies the values, and throws Error where shapes differ. Assigning RecurrentVars drops the
-// gradient, so truncated backpropagation is a matter of type.
-struct RecurrentState {
-  RecurrentState() = default;  // of no size yet: takes that of the first state that is assigned
-  RecurrentState(Tensor h, Tensor c) : h(std::move(h)), c(std::move(c)) {}
-  RecurrentState(const RecurrentState& other);
-  RecurrentState(RecurrentState&&) = default;
-  RecurrentState& operator=(const RecurrentState& other);
-  RecurrentState& operator=(const RecurrentVars& next);
-
-  Tensor h, c;
-  void reset();  // to zero
-  // As constants with memory of their own: what a tape holds stays when the next window's state is assigned.
-  // Throws Error where it has no size yet.
-  operator RecurrentVars() const;
-};
-
-// Where the parameters of one layer in one direction are registered.
-struct LayerScope {
-  Scope scope;
-  std::string suffix;  // of their names: "_l0", "_l0_reverse"
-  int input, hidden;   // input: width of the layer's x
-  // All that add() made, in its order: what an engine differentiates with respect to, so that it forgets none.
-  std::shared_ptr<Vars> weights = std::make_shared<Vars>();
-
-  // Uniform in ±1/√hidden, as PyTorch's recurrent layers; a vector is not decayed.
-  Parameter& add(const std::string& name, const Shape& shape) const;
-  Parameter& add(const std::string& name, const Shape& shape, const Init& init) const;
-};
-
-// u·computed + (1-u)·before in step t; `computed` where there is no u. In elementary operations.
-Var carried(const Tensor& u, int t, const Var& computed, const Var& before);
-
-// Layers on top of each other, whatever their cell; the options are those of LstmConfig.
-struct StackConfig {
-  const char* name;  // "lstm", for messages
-  int input, hidden, layers, directions;
-  int width, cells;  // of h and of c; 0: there is no c
-  int last = 0;      // of both in the last layer; 0: as in the others
-  float dropout;
-  bool locked_dropout, residual;
-  float recurrent_dropout, weight_drop, zoneout_h, zoneout_c;
-  const char* zoneout = "zoneout_h";  // what its option is called, for messages
-};
-
-// What every layer's configuration says of its stack. Zoneout, and the widths of a state that is not `hidden`, are to be
-// added.
-template <class Config>
-StackConfig stack_of(const char* name, const Config& c) {
-  return {.name = name,
-          .input = c.input,
-          .hidden = c.hidden,
-          .layers = c.layers,
-          .directions = c.directions(),
-          .width = c.hidden,
-          .cells = 0,
-          .dropout = c.dropout,
-          .locked_dropout = c.locked_dropout,
-          .residual = c.residual,
-          .recurrent_dropout = c.recurrent_dropout,
-          .weight_drop = c.weight_drop,
-          .zoneout_h = 0,
-          .zoneout_c = 0};
 }
 
-class RecurrentStack {
+// The engine `composed`: one layer over all steps in elementary operations, which the tape differentiates.
+template <RecurrentCell Cell>
+RecurrentOutput over_steps(Cell cell, const Var& x, RecurrentVars state, const RecurrentMasks& masks = {}) {
+  cell.weight_hh = dropout(cell.weight_hh, masks.weight_hh.rate, masks.weight_hh.key);
+  Vars ys;
+  for (int t = 0; t < x.dim(0); ++t) {
+    const Var h_in = masks.h.defined() ? state.h * Var(masks.h) : state.h;
+    const RecurrentVars next = cell.step(row(x, t), h_in, state);
+    state = {carried(masks.new_h, t, next.h, state.h), carried(masks.new_c, t, next.c, state.c)};
+    ys.push_back(state.h);
+  }
+  return {unroll::stack(ys), state};
+}
+
+template <RecurrentCell Cell>
+requires std::constructible_from<Cell, const LayerScope&>
+class Recurrent {
  public:
-  // Throws Error where the options make no sense.
-  RecurrentStack(const Scope& scope, const StackConfig& config);
+  using Output = RecurrentOutput;
+  static constexpr CellFacts facts = facts_of<Cell>();
 
-  const StackConfig& config() const& { return config_; }
-  StackConfig config() const&& { return config_; }
-  void require_input(const Var& x) const;  // throws Error unless it is [steps, batch, input]
-  int count() const { return config_.layers * config_.directions; }
-  // Whether a layer's input is something else than the output of the one before it.
-  bool acts_between_layers() const {
-    return config_.layers > 1 && (config_.dropout > 0 || config_.residual || config_.last > 0);
-  }
-  LayerScope scope_of(int layer) const;
-  const Scope& scope() const& { return scope_; }
-  Scope scope() const&& { return scope_; }
-  int width_of(int layer) const { return is_last(layer) ? config_.last : config_.width; }  // of its h
-  int cells_of(int layer) const { return is_last(layer) ? config_.last : config_.cells; }  // of its c
-
-  // y of all layers over x [steps, batch, input]; run(k, x, masks) is y of layer k, steps backwards if it
-  // reads backwards.
-  template <class Run>
-  Var operator()(const Var& x, const Lengths& lengths, Run run) const {
-    const bool both = config_.directions == 2;
-    Tensor backwards;
-    return layer_by_layer(x, lengths, [&](int k, const Var& in, const Tensor& real_steps) {
-      const int steps = x.dim(0), batch = x.dim(1);
-      const Var forwards = run(k, in, masks(k, steps, batch, real_steps));
-      if (!both) return forwards;
-      if (!backwards.defined()) backwards = unroll::real_steps(lengths.backwards(), steps, batch);
-      return concat({forwards, flip(run(k + 1, flip(in), masks(k + 1, steps, batch, backwards)))}, 2);
-    });
-  }
-
-  // The same with both directions in one: run(k, x, real_steps) is y of layers k and, with two directions, k+1.
-  // real_steps [steps, batch] is 1 where a row's step is real and 0 where it is padding; undefined if all are real.
-  // at_once: run does all layers in its only call, as nothing acts between them.
-  template <class Run>
-  Var layer_by_layer(const Var& x, const Lengths& lengths, Run run, bool at_once = false) const {
-    require_input(x);
-    const Tensor real_steps = unroll::real_steps(lengths, x.dim(0), x.dim(1));
-    Var y = real_steps.defined() ? mask_rows(x, real_steps) : x;  // from here on padding is finite
-    for (int k = 0; k < count(); k += config_.directions) {
-      const bool first = k == 0;
-      const Var in =
-          first ? y : dropout(y, config_.dropout, places_.dropout.next_key(), config_.locked_dropout);
-      const Var out = run(k, in, real_steps);
-      y = config_.residual && !first ? out + y : out;
-      if (at_once) break;
+  // Throws Error where the options make no sense, InputError where the engine that is asked for cannot serve.
+  Recurrent(const Scope& scope, const RecurrentConfig& config)
+      : choice_(choose(config)), stack_(scope, facts, config) {
+    for (int k = 0; k < stack_.count(); ++k) {
+      const LayerScope layer = stack_.scope_of(k);
+      cells_.emplace_back(layer);
+      weights_.push_back(layer.weights);
     }
-    return real_steps.defined() ? mask_rows(y, real_steps) : y;
+    if (choice_.engine == Engine::cudnn) cudnn_ = CudnnStack(stack_, weights_);
   }
+
+  // The engine for a configuration, on this machine if no other is given.
+  static EngineChoice choose(const RecurrentConfig& config, const EngineFacts& machine = engine_facts(),
+                             const WindowFacts& window = {}) {
+    return choose_engine(facts, config, machine, window);
+  }
+
+  // x [steps, batch, input] -> y [steps, batch, config().output()] of the last layer, and the state after the last step. Steps
+  // that are padding may hold anything, NaN too: there y is zero, the state stays as it was, and no gradient passes. A row's
+  // results depend neither on the other rows nor on its padding.
+  RecurrentOutput operator()(const Var& x, const RecurrentVars& state, const Lengths& lengths = {}) const {
+    stack_.require_state(x, state);
+    if (choice_.engine == Engine::cudnn) {
+      require_cudnn_serves(stack_, x, lengths);
+      return cudnn_(stack_, x, state, lengths);
+    }
+    Vars h, c;
+    const Var y = stack_(x, lengths, [&](int k, const Var& in, const RecurrentMasks& masks) {
+      const auto out = run(cells_[static_cast<size_t>(k)], in, stack_.state_of(k, state), masks);
+      h.push_back(stack_.full_row(out.state.h));
+      if (Cell::has_c) c.push_back(stack_.full_row(out.state.c));
+      return out.y;
+    });
+    return {y, {unroll::stack(h), Cell::has_c ? unroll::stack(c) : Var()}};
+  }
+
+  RecurrentState zero_state(int batch) const { return stack_.zero_state(batch); }
+  const RecurrentConfig& config() const& { return stack_.config(); }
+  RecurrentConfig config() const&& { return stack_.config(); }
+  const EngineChoice& choice() const& { return choice_; }
+  EngineChoice choice() const&& { return choice_; }
+  const std::vector<Cell>& cells() const& { return cells_; }  // forwards, backwards, forwards, …
+  std::vector<Cell> cells() const&& { return cells_; }
+  // All weights of a cell, in the order in which it added them.
+  const Vars& weights(int cell) const& { return weights_[static_cast<size_t>(cell)]->all; }
+  Vars weights(int cell) const&& { return weights(cell); }
 
  private:
-  RecurrentMasks masks(int layer, int steps, int batch, const Tensor& real_steps) const;
-  bool is_last(int layer) const { return config_.last > 0 && layer >= count() - config_.directions; }
+  RecurrentOutput run(const Cell& cell, const Var& x, const RecurrentVars& state,
+                      const RecurrentMasks& masks) const {
+    if constexpr (HasFused<Cell>)
+      if (choice_.engine == Engine::fused) return cell.fused(x, state, masks);
+    return over_steps(cell, x, state, masks);
+  }
 
-  StackConfig config_;
-  Scope scope_;
-  struct {
-    Scope dropout, recurrent_dropout, weight_drop, zoneout_h, zoneout_c;
-  } places_;  // of the random numbers
+  EngineChoice choice_;
+  RecurrentStack stack_;
+  std::vector<Cell> cells_;
+  std::vector<std::shared_ptr<const CellWeights>> weights_;  // by cell
+  CudnnStack cudnn_;                                         // if that is the engine
 };
 
 }  // namespace unroll

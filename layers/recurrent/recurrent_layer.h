@@ -1,36 +1,77 @@
-// A recurrent layer whose cell is chosen at run time: an Lstm or a Gru, called alike.
+// A recurrent layer whose cell is chosen at run time: any Recurrent, called as it is itself.
 #pragma once
 
-#include <variant>
+#include <memory>
 
-#include "layers/recurrent/gru.h"
-#include "layers/recurrent/lstm.h"
+#include "layers/recurrent/recurrent.h"
 
 namespace unroll {
 
-// Shares the weights with the layer it was made of. A Gru has no c: in every state it is undefined.
+// Shares the weights with the layer it was made of.
 class RecurrentLayer {
  public:
-  RecurrentLayer(const Lstm& lstm) : layer_(lstm) {}
-  RecurrentLayer(const Gru& gru) : layer_(gru) {}
+  template <class Cell>
+  RecurrentLayer(const Recurrent<Cell>& layer) : layer_(std::make_shared<Of<Cell>>(layer)) {}
+  // Of one of this library's cells, which recipes name.
+  RecurrentLayer(const Scope& scope, CellKind cell, const RecurrentConfig& config);
 
-  // As the layer's own.
-  Lstm::Output operator()(const Var& x, const RecurrentVars& state, const Lengths& lengths = {}) const;
-  RecurrentState zero_state(int batch) const;
-  const LstmChoice& choice() const&;
-  const LstmChoice& choice() const&& = delete;
-  LstmChoice choice_for(const WindowFacts& window) const;  // the same, with what the windows add to the table
-  int input() const;
-  int output() const;
-  bool bidirectional() const;
+  RecurrentOutput operator()(const Var& x, const RecurrentVars& state, const Lengths& lengths = {}) const {
+    return layer_->run(x, state, lengths);
+  }
+  RecurrentState zero_state(int batch) const { return layer_->zero_state(batch); }
+  const CellFacts& cell() const& { return layer_->cell(); }
+  CellFacts cell() const&& { return layer_->cell(); }
+  const RecurrentConfig& config() const& { return layer_->config(); }
+  RecurrentConfig config() const&& { return layer_->config(); }
+  const EngineChoice& choice() const& { return layer_->choice(); }
+  const EngineChoice& choice() const&& = delete;
+  // The same choice, with a table that knows the windows.
+  EngineChoice choice_for(const WindowFacts& window) const {
+    return choose_engine(cell(), config(), engine_facts(), window);
+  }
 
-  const Lstm* lstm() const& { return std::get_if<Lstm>(&layer_); }  // nullptr: it is the other
-  const Gru* gru() const& { return std::get_if<Gru>(&layer_); }
-  const Lstm* lstm() const&& = delete;
-  const Gru* gru() const&& = delete;
+  // A step of layer k in inference, where nothing but the cell's kernel has to run: x [batch, input], the layer's h and c
+  // [batch, hidden] become those after it, room is [batch, plain_step_room()].
+  int plain_step_room() const { return layer_->plain_step_room(); }  // 0: there is no such step
+  void plain_step(int k, const Tensor& x, const Tensor& h, const Tensor& c, const Tensor& room) const {
+    layer_->plain_step(k, x, h, c, room);
+  }
 
  private:
-  std::variant<Lstm, Gru> layer_;
+  struct Layer {
+    virtual ~Layer() = default;
+    virtual RecurrentOutput run(const Var& x, const RecurrentVars& state, const Lengths& lengths) const = 0;
+    virtual RecurrentState zero_state(int batch) const = 0;
+    virtual const CellFacts& cell() const = 0;
+    virtual const RecurrentConfig& config() const = 0;
+    virtual const EngineChoice& choice() const = 0;
+    virtual int plain_step_room() const = 0;
+    virtual void plain_step(int k, const Tensor& x, const Tensor& h, const Tensor& c,
+                            const Tensor& room) const = 0;
+  };
+  template <class Cell>
+  struct Of final : Layer {
+    explicit Of(const Recurrent<Cell>& layer) : layer(layer) {}
+    RecurrentOutput run(const Var& x, const RecurrentVars& state, const Lengths& lengths) const override {
+      return layer(x, state, lengths);
+    }
+    RecurrentState zero_state(int batch) const override { return layer.zero_state(batch); }
+    const CellFacts& cell() const override { return Recurrent<Cell>::facts; }
+    const RecurrentConfig& config() const override { return layer.config(); }
+    const EngineChoice& choice() const override { return layer.choice(); }
+    int plain_step_room() const override {
+      if constexpr (HasPlainStep<Cell>)
+        if (is_plain_step(config())) return Cell::step_room(config().hidden);
+      return 0;
+    }
+    void plain_step(int k, const Tensor& x, const Tensor& h, const Tensor& c,
+                    const Tensor& room) const override {
+      if constexpr (HasPlainStep<Cell>) layer.cells()[static_cast<size_t>(k)].plain_step(x, h, c, room);
+    }
+    Recurrent<Cell> layer;
+  };
+
+  std::shared_ptr<const Layer> layer_;
 };
 
 }  // namespace unroll

@@ -141,7 +141,7 @@ TEST_CASE("what makes no sense together is refused by the names of the keys") {
   refused({"last_hidden=8", "projection=9"}, {"model.last_hidden", "model.projection"});
   refused({"last_hidden=8", "residual=true"}, {"model.last_hidden", "model.residual"});
   refused({"cell=gru", "last_hidden=8"}, {"model.last_hidden", "GRU"});
-  refused({"layers=1", "residual=true"}, {"model.residual", "model.layers is 1"});
+  refused({"layers=1", "residual=true"}, {"model.residual", "model.layers above 1"});
   refused({"projection=8", "tied=true"}, {"model.tied", "model.projection (8)", "model.embedding (12)"});
   refused({"cell=rnn"}, {"model.cell", "lstm, gru"});
   refused({"gate_activation=tanh"}, {"model.gate_activation", "sigmoid, hard_sigmoid"});

@@ -2,7 +2,6 @@
 #include <sstream>
 
 #include "examples/ptb/recipe.cpp"  // the keys, for their documentation
-#include "examples/ptb/recipe_layers.cpp"
 #include "tests/folder.h"
 #include "tests/support.h"
 #include "training/recipe/recipe_reader.h"
@@ -155,8 +154,8 @@ TEST_CASE("every key says what another value means for a run that is resumed") {
                                           "model.input_dropout",
                                           "model.hidden_dropout",
                                           "model.output_dropout",
-                                          "model.locked_dropout",
                                           "model.embedding_dropout",
+                                          "model.locked_dropout",
                                           "model.recurrent_dropout",
                                           "model.weight_drop",
                                           "model.algorithm",

@@ -1,8 +1,8 @@
 // The figures of a training, beside those of a loop that is spelled out: which tokens are predicted from which, what state a
 // window begins with, what is minimized, what is scored.
-#include "unroll.h"
 #include "tests/examples/ptb.h"
 #include "tests/support.h"
+#include "unroll.h"
 
 using namespace unroll;
 
@@ -52,7 +52,7 @@ struct Epoch {
 // All tokens, the first predicted from <eos>, the state carried through.
 double perplexity(const Model& model, const std::vector<int32_t>& text) {
   const NoTape guard;
-  LstmState state = model.lstm.zero_state(1);
+  RecurrentState state = model.lstm.zero_state(1);
   double nats = 0;
   int32_t before = 2;
   for (const int32_t next : text) {
@@ -70,7 +70,7 @@ std::vector<Epoch> train(const std::vector<int32_t>& text, const std::vector<int
   Model model;
   Sgd optimizer(model.params, {.learning_rate = 0.5});
   const int length = (static_cast<int>(text.size()) - 1) / batch;
-  LstmState state = model.lstm.zero_state(batch);
+  RecurrentState state = model.lstm.zero_state(batch);
   std::vector<Epoch> result;
   for (int epoch = 0; epoch < epochs; ++epoch) {
     if (!variant.keeps_state) state = model.lstm.zero_state(batch);

@@ -184,7 +184,7 @@ TEST_CASE("what the recipe makes and the shapes deny is refused with both") {
            {"a", {"data.horizon=3", "model.highway=4"}, {"'highway.weight' [3, 4]", "--rename"}},
            {"a", {"model.architecture=linear"}, {"'rnn.", "NAME"}},
            {"highway", {"data.horizon=3"}, {"'highway.weight' [3, 4]", "the model does not have"}},
-           {"projected", {}, {"projection to 3"}}}) {
+           {"projected", {"model.layer_norm=true"}, {"layer_norm", "no module of PyTorch"}}}) {
     const ProgramRun run =
         started(Words{"import", one.file + ".safetensors", "--csv", "two.csv", "--out", "new.safetensors"} +
                     set(one.assignments),

@@ -476,6 +476,9 @@ TEST_CASE("every key says what another value means for a run that is resumed") {
   for (const RecipeKey& key : reader.keys())
     if (key.on_resume == OnResume::goes_on) go_on.push_back(key.path());
   CHECK(go_on == std::vector<std::string>{"model.dropout",
+                                          "model.locked_dropout",
+                                          "model.recurrent_dropout",
+                                          "model.weight_drop",
                                           "model.algorithm",
                                           "data.stride",
                                           "data.batch",

@@ -9,10 +9,10 @@
 #include "framework/kernels/cuda/context.h"
 #include "framework/kernels/kernels.h"
 #include "framework/profile.h"
-#include "unroll.h"
 #include "tests/framework/in_child.h"
 #include "tests/standin/standin.h"
 #include "tests/support.h"
+#include "unroll.h"
 
 using namespace unroll;
 
@@ -85,7 +85,7 @@ TEST_CASE(
     CHECK(child([] {
             set_device(device_named("auto"));
             return name_of(device()) + ", " + why_no_gpu() + "; " +
-                   choose_lstm({.input = 2, .hidden = 3}).text;
+                   Lstm::choose({.input = 2, .hidden = 3}).text;
           }) == fmt::format("cpu, {0}; lstm: fused, because cudnn needs an NVIDIA GPU, and {0}", why));
     CHECK(child([] { return why_no_gpu(); }) == "");  // none was tried
   }

@@ -14,7 +14,7 @@ using namespace unroll;
 
 namespace {
 
-constexpr LstmEngine engines[] = {LstmEngine::fused, LstmEngine::composed};
+constexpr Engine engines[] = {Engine::fused, Engine::composed};
 
 using Inputs = std::map<std::string, Var>;
 
@@ -109,14 +109,14 @@ TEST_CASE("operations: values and gradients") {
 TEST_CASE("an LSTM of two layers with state in and out: values and gradients") {
   const Json& c = reference("ops.json").at("lstm");
   Worst worst;
-  for (const LstmEngine engine : engines) {
+  for (const Engine engine : engines) {
     ParameterSet params;
     Lstm lstm(params / "lstm", {.input = 3, .hidden = 4, .layers = 2, .engine = engine});
     const auto recorded = [](const Parameter& p, const Json& json) { return json.at(p.name.substr(5)); };
     for (const auto& p : params.all()) p->leaf_value().copy_from(tensor_of(recorded(*p, c.at("parameters"))));
     Tape tape;
     const Var x = tape.watch(tensor_of(c.at("x")));
-    const LstmVars start{tape.watch(tensor_of(c.at("h0"))), tape.watch(tensor_of(c.at("c0")))};
+    const RecurrentVars start{tape.watch(tensor_of(c.at("h0"))), tape.watch(tensor_of(c.at("c0")))};
     const auto [y, state] = lstm(x, start);
     worst(relative(y.value(), c.at("y")), "y");
     worst(relative(state.h.value(), c.at("hn")), "h");
@@ -170,14 +170,14 @@ void check_recurrent(const Json& c, Worst& worst, ParameterSet& params, const La
 TEST_CASE("a GRU and an LSTM with projection, in two directions over rows of different lengths") {
   const Json& all = reference("recurrent.json");
   Worst worst;
-  for (const LstmEngine engine : engines) {
+  for (const Engine engine : engines) {
     ParameterSet of_gru, of_lstm;
     const Gru gru(of_gru / "layer",
                   {.input = 2, .hidden = 3, .layers = 2, .bidirectional = true, .engine = engine});
     check_recurrent(all.at("gru"), worst, of_gru, gru,
                     [](const Gru& layer, const Var& x, const Vars& states, const Lengths& lengths) {
-                      const auto out = layer(x, states[0], lengths);
-                      return std::pair{out.y, std::vector{out.h}};
+                      const auto out = layer(x, {states[0]}, lengths);
+                      return std::pair{out.y, std::vector{out.state.h}};
                     });
     const Lstm lstm(
         of_lstm / "layer",

@@ -209,7 +209,7 @@ TEST_CASE("options of the recurrent layers have rows of their own, and only thos
                              .projection = 2,
                              .layer_norm = true,
                              .peepholes = true});
-  const Gru gru(params / "gru", {.input = 4, .hidden = 4, .weight_drop = 0.5f, .zoneout = 0.1f});
+  const Gru gru(params / "gru", {.input = 4, .hidden = 4, .weight_drop = 0.5f, .zoneout_h = 0.1f});
   CHECK(names(plain, plain.zero_state(2)) == Names{});
   CHECK(names(full, full.zero_state(2)) == Names{"cell with layer_norm and peepholes", "projection",
                                                  "recurrent_dropout", "weight_drop", "zoneout and lengths"});

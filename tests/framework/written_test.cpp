@@ -215,7 +215,7 @@ TEST_CASE("windows whose buffers are filled again, and a carried state, are no e
   Lstm lstm(params / "lstm", {.input = 3, .hidden = 4});
   Dense out(params / "out", {.in = 4, .out = 2});
   Sgd sgd(params, {.learning_rate = real(0.1)});
-  LstmState state = lstm.zero_state(2);
+  RecurrentState state = lstm.zero_state(2);
   Tensor x = Tensor::zeros({5, 2, 3}), target = Tensor::zeros({5, 2, 2});
   for (int window = 0; window < 3; ++window) {
     x.fill(real(window)), target.fill(real(-window));

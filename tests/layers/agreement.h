@@ -19,6 +19,8 @@
 #include <vector>
 
 #include "framework/ops.h"
+#include "layers/recurrent/gru.h"
+#include "layers/recurrent/lstm.h"
 #include "layers/recurrent/recurrent_layer.h"
 #include "tests/support.h"
 #include "tests/with_precision.h"
@@ -30,7 +32,7 @@ using Results = std::vector<std::pair<std::string, Tensor>>;
 
 struct WindowCase {
   std::string name;
-  std::function<RecurrentLayer(ParameterSet&, LstmEngine)> layer;
+  std::function<RecurrentLayer(ParameterSet&, Engine)> layer;
   int steps = 0, batch = 0;
   Lengths lengths = {};
   int windows = 1;  // on one tape, the state passed on from each to the next
@@ -39,7 +41,7 @@ struct WindowCase {
 // Parameters and data of a case; every number is first multiplied with 1 + perturbation·[-1, 1].
 class Window {
  public:
-  Window(const WindowCase& c, LstmEngine engine, double perturbation = 0, uint64_t seed = 0)
+  Window(const WindowCase& c, Engine engine, double perturbation = 0, uint64_t seed = 0)
       : params(31),
         layer(c.layer(params, engine)),
         lengths(c.lengths),
@@ -54,10 +56,10 @@ class Window {
     };
     params.values();
     for (const auto& p : params.all()) moved(p->leaf_value());
-    x = moved(random_tensor({c.steps, c.batch, layer.input()}, data));
+    x = moved(random_tensor({c.steps, c.batch, layer.config().input}, data));
     h0 = moved(random_tensor(zero.h.shape(), data));
     if (zero.c.defined()) c0 = moved(random_tensor(zero.c.shape(), data));
-    of_y = random_tensor({c.steps, c.batch, layer.output()}, data);
+    of_y = random_tensor({c.steps, c.batch, layer.config().output()}, data);
     of_h = random_tensor(zero.h.shape(), data);
     if (zero.c.defined()) of_c = random_tensor(zero.c.shape(), data);
   }
@@ -113,10 +115,10 @@ inline Roundings roundings_of(Precision precision) {  // of 16 bits
 inline void check_agreement(const WindowCase& c, const std::vector<Results>& others, const Roundings& off,
                             bool sensitive) {
   const WithPrecision exact(Precision::fp32);
-  const Results composed = Window(c, LstmEngine::composed).run();
+  const Results composed = Window(c, Engine::composed).run();
   std::vector<double> changes(composed.size());
   for (uint64_t seed = 1; seed <= 8; ++seed) {
-    const Results moved = Window(c, LstmEngine::composed, off.moved, seed).run();
+    const Results moved = Window(c, Engine::composed, off.moved, seed).run();
     for (size_t i = 0; i < moved.size(); ++i)
       changes[i] = std::max(changes[i], distance(moved[i].second, composed[i].second));
   }

@@ -10,16 +10,16 @@ using namespace unroll;
 
 namespace {
 
-using Fits = LstmReason::Fits;
+using Fits = EngineReason::Fits;
 
 const EngineFacts h100{
     .gpu = "NVIDIA H100", .capability = 90, .driver = 13'000, .toolkit = 13'000, .cudnn = 91'900};
-const LstmConfig plain{.input = 1500, .hidden = 1500, .layers = 2};
+const RecurrentConfig plain{.input = 1500, .hidden = 1500, .layers = 2};
 const WindowFacts window{.steps = 35, .batch = 20};
 
-LstmReason row(const LstmChoice& choice, const std::string& criterion) {
+EngineReason row(const EngineChoice& choice, const std::string& criterion) {
   const auto found =
-      std::ranges::find_if(choice.reasons, [&](const LstmReason& r) { return r.criterion == criterion; });
+      std::ranges::find_if(choice.reasons, [&](const EngineReason& r) { return r.criterion == criterion; });
   REQUIRE_MESSAGE(found != choice.reasons.end(), criterion);
   return *found;
 }
@@ -27,44 +27,44 @@ LstmReason row(const LstmChoice& choice, const std::string& criterion) {
 // What one criterion is changed to, and what is then said of it.
 struct Flip {
   std::string criterion, value, because;
-  std::function<void(LstmConfig&)> config = {};
+  std::function<void(RecurrentConfig&)> config = {};
   std::function<void(EngineFacts&)> facts = {};
   std::function<void(WindowFacts&)> windows = {};
 };
 
-// The same for Lstm and Gru, which differ in their type of configuration.
-template <class Config, class Choose>
-void check_refusal(const Choose& choose, Config config, EngineFacts facts, WindowFacts windows,
+// The same for an LSTM and a GRU.
+template <class Choose>
+void check_refusal(const Choose& choose, RecurrentConfig config, EngineFacts facts, WindowFacts windows,
                    const std::string& name, const std::string& criterion, const std::string& value,
                    const std::string& because) {
   CAPTURE(criterion);
-  const LstmChoice choice = choose(config, facts, windows);
-  CHECK(choice.engine == LstmEngine::fused);
+  const EngineChoice choice = choose(config, facts, windows);
+  CHECK(choice.engine == Engine::fused);
   CHECK(choice.text == name + ": fused, because " + because);
   CHECK(row(choice, criterion).fits == Fits::no);
   CHECK(row(choice, criterion).value == value);
   CHECK(row(choice, criterion).because == because);
-  CHECK(std::ranges::count(choice.reasons, Fits::no, &LstmReason::fits) == 1);
-  config.engine = LstmEngine::cudnn;
+  CHECK(std::ranges::count(choice.reasons, Fits::no, &EngineReason::fits) == 1);
+  config.engine = Engine::cudnn;
   CHECK(input_error_of([&] { choose(config, facts, windows); }) ==
         "engine 'cudnn' cannot serve: " + because + "; 'fused' and 'composed' can");
-  config.engine = LstmEngine::composed;
+  config.engine = Engine::composed;
   CHECK(choose(config, facts, windows).text == name + ": composed, because it was asked for");
 }
 
 }  // namespace
 
 TEST_CASE("cudnn is taken where every criterion fits, and the line says what runs") {
-  const LstmChoice choice = choose_lstm(plain, h100, window);
-  CHECK(choice.engine == LstmEngine::cudnn);
+  const EngineChoice choice = Lstm::choose(plain, h100, window);
+  CHECK(choice.engine == Engine::cudnn);
   CHECK(choice.text == "lstm: cudnn, standard, 2 x 1500");
-  CHECK(std::ranges::none_of(choice.reasons, [](const LstmReason& r) { return r.fits == Fits::no; }));
-  const LstmChoice gru = choose_gru({.input = 3, .hidden = 5}, h100);
-  CHECK(gru.engine == LstmEngine::cudnn);
+  CHECK(std::ranges::none_of(choice.reasons, [](const EngineReason& r) { return r.fits == Fits::no; }));
+  const EngineChoice gru = Gru::choose({.input = 3, .hidden = 5}, h100);
+  CHECK(gru.engine == Engine::cudnn);
   CHECK(gru.text == "gru: cudnn, standard, 1 x 5");
-  LstmConfig forced = plain;
-  forced.engine = LstmEngine::cudnn;
-  CHECK(choose_lstm(forced, h100).text == "lstm: cudnn, standard, 2 x 1500, because it was asked for");
+  RecurrentConfig forced = plain;
+  forced.engine = Engine::cudnn;
+  CHECK(Lstm::choose(forced, h100).text == "lstm: cudnn, standard, 2 x 1500, because it was asked for");
 }
 
 TEST_CASE("each criterion alone changes the engine, and is the reason given") {
@@ -104,57 +104,57 @@ TEST_CASE("each criterion alone changes the engine, and is the reason given") {
       {.criterion = "recurrent_dropout",
        .value = "0.25",
        .because = "recurrent_dropout = 0.25 is not in cuDNN",
-       .config = [](LstmConfig& c) { c.recurrent_dropout = 0.25f; }},
+       .config = [](RecurrentConfig& c) { c.recurrent_dropout = 0.25f; }},
       {.criterion = "weight_drop",
        .value = "0.5",
        .because = "weight_drop = 0.5 is not in cuDNN",
-       .config = [](LstmConfig& c) { c.weight_drop = 0.5f; }},
+       .config = [](RecurrentConfig& c) { c.weight_drop = 0.5f; }},
       {.criterion = "zoneout_h",
        .value = "0.1",
        .because = "zoneout_h = 0.1 is not in cuDNN",
-       .config = [](LstmConfig& c) { c.zoneout_h = 0.1f; }},
+       .config = [](RecurrentConfig& c) { c.zoneout_h = 0.1f; }},
       {.criterion = "zoneout_c",
        .value = "0.3",
        .because = "zoneout_c = 0.3 is not in cuDNN",
-       .config = [](LstmConfig& c) { c.zoneout_c = 0.3f; }},
+       .config = [](RecurrentConfig& c) { c.zoneout_c = 0.3f; }},
       {.criterion = "layer_norm",
        .value = "true",
        .because = "layer_norm = true is not in cuDNN",
-       .config = [](LstmConfig& c) { c.layer_norm = true; }},
+       .config = [](RecurrentConfig& c) { c.layer_norm = true; }},
       {.criterion = "peepholes",
        .value = "true",
        .because = "peepholes = true is not in cuDNN",
-       .config = [](LstmConfig& c) { c.peepholes = true; }},
+       .config = [](RecurrentConfig& c) { c.peepholes = true; }},
       {.criterion = "gate_activation",
        .value = "hard_sigmoid",
        .because = "gate_activation = hard_sigmoid is not in cuDNN",
-       .config = [](LstmConfig& c) { c.gate_activation = Unary::hard_sigmoid; }},
+       .config = [](RecurrentConfig& c) { c.gate_activation = Unary::hard_sigmoid; }},
       {.criterion = "cell_activation",
        .value = "softsign",
        .because = "cell_activation = softsign is not in cuDNN",
-       .config = [](LstmConfig& c) { c.cell_activation = Unary::softsign; }},
+       .config = [](RecurrentConfig& c) { c.cell_activation = Unary::softsign; }},
       {.criterion = "algorithm",
        .value = "persistent_small",
        .because = "cuDNN's persistent_small kernels end at 192 units",
-       .config = [](LstmConfig& c) { c.algorithm = CudnnAlgorithm::persistent_small; }},
+       .config = [](RecurrentConfig& c) { c.algorithm = CudnnAlgorithm::persistent_small; }},
       {.criterion = "algorithm",
        .value = "persistent",
        .because = "cuDNN's persistent kernels take no numbers in bf16",
-       .config = [](LstmConfig& c) { c.algorithm = CudnnAlgorithm::persistent; },
+       .config = [](RecurrentConfig& c) { c.algorithm = CudnnAlgorithm::persistent; },
        .facts = [](EngineFacts& f) { f.precision = Precision::bf16; }},
       {.criterion = "algorithm",
        .value = "persistent_small",
        .because = "cuDNN's persistent_small kernels take no numbers in bf16",
-       .config = [](LstmConfig& c) { c.algorithm = CudnnAlgorithm::persistent_small, c.hidden = 100; },
+       .config = [](RecurrentConfig& c) { c.algorithm = CudnnAlgorithm::persistent_small, c.hidden = 100; },
        .facts = [](EngineFacts& f) { f.precision = Precision::bf16; }},
       {.criterion = "algorithm",
        .value = "persistent",
        .because = "cuDNN's persistent kernels take no projection",
-       .config = [](LstmConfig& c) { c.algorithm = CudnnAlgorithm::persistent, c.projection = 100; }},
+       .config = [](RecurrentConfig& c) { c.algorithm = CudnnAlgorithm::persistent, c.projection = 100; }},
       {.criterion = "algorithm",
        .value = "persistent_dynamic",
        .because = "cuDNN's persistent_dynamic kernels take no rows of different lengths",
-       .config = [](LstmConfig& c) { c.algorithm = CudnnAlgorithm::persistent_dynamic; },
+       .config = [](RecurrentConfig& c) { c.algorithm = CudnnAlgorithm::persistent_dynamic; },
        .windows = [](WindowFacts& w) { w.lengths = WindowFacts::Lengths::padded_after; }},
       {.criterion = "steps",
        .value = "65536",
@@ -171,29 +171,29 @@ TEST_CASE("each criterion alone changes the engine, and is the reason given") {
        .windows = [](WindowFacts& w) { w.lengths = WindowFacts::Lengths::padded_after; }},
   };
   for (const Flip& flip : flips) {
-    LstmConfig config = plain;
+    RecurrentConfig config = plain;
     EngineFacts facts = h100;
     WindowFacts windows = window;
     if (flip.config) flip.config(config);
     if (flip.facts) flip.facts(facts);
     if (flip.windows) flip.windows(windows);
-    const auto choose = [](const LstmConfig& c, const EngineFacts& f, const WindowFacts& w) {
-      return choose_lstm(c, f, w);
+    const auto choose = [](const RecurrentConfig& c, const EngineFacts& f, const WindowFacts& w) {
+      return Lstm::choose(c, f, w);
     };
     check_refusal(choose, config, facts, windows, "lstm", flip.criterion, flip.value, flip.because);
   }
 }
 
 TEST_CASE("a GRU's options alone change its engine") {
-  const std::vector<std::pair<std::string, std::function<void(GruConfig&)>>> flips = {
-      {"recurrent_dropout", [](GruConfig& c) { c.recurrent_dropout = 0.25f; }},
-      {"weight_drop", [](GruConfig& c) { c.weight_drop = 0.25f; }},
-      {"zoneout", [](GruConfig& c) { c.zoneout = 0.25f; }}};
+  const std::vector<std::pair<std::string, std::function<void(RecurrentConfig&)>>> flips = {
+      {"recurrent_dropout", [](RecurrentConfig& c) { c.recurrent_dropout = 0.25f; }},
+      {"weight_drop", [](RecurrentConfig& c) { c.weight_drop = 0.25f; }},
+      {"zoneout_h", [](RecurrentConfig& c) { c.zoneout_h = 0.25f; }}};
   for (const auto& [name, flip] : flips) {
-    GruConfig config{.input = 3, .hidden = 4};
+    RecurrentConfig config{.input = 3, .hidden = 4};
     flip(config);
-    const auto choose = [](const GruConfig& c, const EngineFacts& f, const WindowFacts& w) {
-      return choose_gru(c, f, w);
+    const auto choose = [](const RecurrentConfig& c, const EngineFacts& f, const WindowFacts& w) {
+      return Gru::choose(c, f, w);
     };
     check_refusal(choose, config, h100, window, "gru", name, "0.25", name + " = 0.25 is not in cuDNN");
   }
@@ -201,7 +201,7 @@ TEST_CASE("a GRU's options alone change its engine") {
 
 TEST_CASE("what fits, fits: versions and sizes at their limits") {
   const auto fits = [](const EngineFacts& facts, const WindowFacts& windows) {
-    return choose_lstm(plain, facts, windows).engine == LstmEngine::cudnn;
+    return Lstm::choose(plain, facts, windows).engine == Engine::cudnn;
   };
   EngineFacts old = h100;
   old.driver = 12'000, old.toolkit = 12'090, old.capability = 50;  // a minor version newer than the driver's
@@ -226,91 +226,91 @@ TEST_CASE("which numbers a GPU has: fp16 from 7.0, tf32 and bf16 from 8.0, and w
     for (const int capability : {69, 70, 75, 80, 90}) {
       EngineFacts facts = h100;
       facts.precision = p, facts.capability = capability, facts.toolkit = 12'090;
-      const LstmChoice choice = choose_lstm(plain, facts, window);
+      const EngineChoice choice = Lstm::choose(plain, facts, window);
       const int least = p == Precision::fp32 ? 0 : p == Precision::fp16 ? 70 : 80;
       CAPTURE(name_of(p));
       CAPTURE(capability);
-      CHECK((choice.engine == LstmEngine::cudnn) == (capability >= least));
+      CHECK((choice.engine == Engine::cudnn) == (capability >= least));
       CHECK(row(choice, "numbers").value == name_of(p));
       if (capability < least) continue;
       const bool copied = p == Precision::bf16 || p == Precision::fp16;
       CHECK((lacks(row(choice, "numbers").verdict, {"copy", "16 bits", "once a step"}) == "") == copied);
-      LstmConfig dynamic = plain;  // whose second bias costs nothing more then
+      RecurrentConfig dynamic = plain;  // whose second bias costs nothing more then
       dynamic.algorithm = CudnnAlgorithm::persistent_dynamic;
-      CHECK((row(choose_lstm(dynamic, facts, window), "algorithm").fits == Fits::yes) == copied);
+      CHECK((row(Lstm::choose(dynamic, facts, window), "algorithm").fits == Fits::yes) == copied);
     }
 }
 
 TEST_CASE("what acts between layers, or beside the cell, is served, and the table says what it costs") {
-  LstmConfig config = plain;
+  RecurrentConfig config = plain;
   config.dropout = 0.65f, config.locked_dropout = true, config.residual = true;
-  const LstmChoice choice = choose_lstm(config, h100, window);
-  CHECK(choice.engine == LstmEngine::cudnn);
+  const EngineChoice choice = Lstm::choose(config, h100, window);
+  CHECK(choice.engine == Engine::cudnn);
   for (const char* name : {"dropout", "residual"}) {
     CHECK(row(choice, name).fits == Fits::at_a_cost);
     CHECK(row(choice, name).verdict == "a call for each layer instead of one for all");
   }
   config = plain;
   config.projection = 200, config.bidirectional = true;
-  CHECK(row(choose_lstm(config, h100), "projection").fits == Fits::yes);
+  CHECK(row(Lstm::choose(config, h100), "projection").fits == Fits::yes);
   config = plain;
   config.last_hidden = 400;
-  CHECK(row(choose_lstm(config, h100), "last_hidden").fits == Fits::at_a_cost);
+  CHECK(row(Lstm::choose(config, h100), "last_hidden").fits == Fits::at_a_cost);
   config = plain;
   config.layers = 1, config.dropout = 0.5f;  // which then acts nowhere
-  CHECK(std::ranges::none_of(choose_lstm(config, h100).reasons,
-                             [](const LstmReason& r) { return r.criterion == "dropout"; }));
+  CHECK(std::ranges::none_of(Lstm::choose(config, h100).reasons,
+                             [](const EngineReason& r) { return r.criterion == "dropout"; }));
 }
 
 TEST_CASE("advice is no refusal: which sizes would not leave tensor cores idle") {
   EngineFacts facts = h100;
   facts.precision = Precision::bf16;
-  const LstmChoice choice =
-      choose_lstm({.input = 650, .hidden = 656, .projection = 203}, facts, {.steps = 35, .batch = 20});
+  const EngineChoice choice =
+      Lstm::choose({.input = 650, .hidden = 656, .projection = 203}, facts, {.steps = 35, .batch = 20});
   CHECK(lacks(row(choice, "input size").verdict, {"8", "656"}) == "");
   CHECK(lacks(row(choice, "projection size").verdict, {"208"}) == "");
   CHECK(lacks(row(choice, "batch size").verdict, {"24"}) == "");
-  for (const LstmReason& reason : choice.reasons) CHECK(reason.criterion != "hidden size");
+  for (const EngineReason& reason : choice.reasons) CHECK(reason.criterion != "hidden size");
   facts.precision = Precision::fp16;
-  CHECK(lacks(row(choose_lstm({.input = 650, .hidden = 656}, facts), "input size").verdict, {"8", "656"}) ==
+  CHECK(lacks(row(Lstm::choose({.input = 650, .hidden = 656}, facts), "input size").verdict, {"8", "656"}) ==
         "");
-  for (const LstmReason& reason : choose_lstm({.input = 650, .hidden = 650}, h100).reasons)
+  for (const EngineReason& reason : Lstm::choose({.input = 650, .hidden = 650}, h100).reasons)
     CHECK(reason.criterion != "hidden size");  // fp32 has no use for them
   facts.gpu = "", facts.no_gpu = "the device is cpu";
-  for (const LstmReason& reason : choose_lstm({.input = 650, .hidden = 650}, facts).reasons)
+  for (const EngineReason& reason : Lstm::choose({.input = 650, .hidden = 650}, facts).reasons)
     CHECK(reason.criterion != "hidden size");
 }
 
 TEST_CASE("the algorithm is the standard one, for the first reason that holds") {
-  const auto algorithm = [](const LstmChoice& choice) { return row(choice, "algorithm").verdict; };
+  const auto algorithm = [](const EngineChoice& choice) { return row(choice, "algorithm").verdict; };
   EngineFacts old = h100;
   old.capability = 53, old.toolkit = 12'000;
-  CHECK(lacks(algorithm(choose_lstm(plain, old)), {"persistent", "6.0"}) == "");
-  CHECK(lacks(algorithm(choose_lstm(plain, h100, {.lengths = WindowFacts::Lengths::padded_after})),
+  CHECK(lacks(algorithm(Lstm::choose(plain, old)), {"persistent", "6.0"}) == "");
+  CHECK(lacks(algorithm(Lstm::choose(plain, h100, {.lengths = WindowFacts::Lengths::padded_after})),
               {"lengths"}) == "");
-  LstmConfig config = plain;
+  RecurrentConfig config = plain;
   config.projection = 100;
-  CHECK(lacks(algorithm(choose_lstm(config, h100)), {"projection"}) == "");
+  CHECK(lacks(algorithm(Lstm::choose(config, h100)), {"projection"}) == "");
   config = plain;
   config.hidden = 1537;
-  CHECK(lacks(algorithm(choose_lstm(config, h100)), {"1536 units"}) == "");
-  CHECK(lacks(algorithm(choose_lstm(plain, h100)), {"two biases"}) == "");
+  CHECK(lacks(algorithm(Lstm::choose(config, h100)), {"1536 units"}) == "");
+  CHECK(lacks(algorithm(Lstm::choose(plain, h100)), {"two biases"}) == "");
   EngineFacts rounded = h100;
   rounded.precision = Precision::bf16;
-  CHECK(lacks(algorithm(choose_lstm(plain, rounded)), {"bf16"}) == "");
+  CHECK(lacks(algorithm(Lstm::choose(plain, rounded)), {"bf16"}) == "");
   rounded.precision = Precision::fp16;
-  CHECK(algorithm(choose_lstm(plain, rounded)) == "persistent kernels may be faster: measuring tells");
+  CHECK(algorithm(Lstm::choose(plain, rounded)) == "persistent kernels may be faster: measuring tells");
 }
 
 TEST_CASE("an algorithm that was asked for is said, with what it costs") {
-  LstmConfig config = plain;
+  RecurrentConfig config = plain;
   config.algorithm = CudnnAlgorithm::persistent;
-  const LstmChoice choice = choose_lstm(config, h100, window);
+  const EngineChoice choice = Lstm::choose(config, h100, window);
   CHECK(choice.text == "lstm: cudnn, persistent, 2 x 1500");
   CHECK(row(choice, "algorithm").fits == Fits::at_a_cost);
   CHECK(lacks(row(choice, "algorithm").verdict, {"copy", "two biases"}) == "");
-  const GruConfig gru{.input = 3, .hidden = 5, .algorithm = CudnnAlgorithm::persistent_small};
-  CHECK(row(choose_gru(gru, h100), "algorithm").fits == Fits::yes);  // it has the copy in any case
+  const RecurrentConfig gru{.input = 3, .hidden = 5, .algorithm = CudnnAlgorithm::persistent_small};
+  CHECK(row(Gru::choose(gru, h100), "algorithm").fits == Fits::yes);  // it has the copy in any case
   for (const CudnnAlgorithm a :
        {CudnnAlgorithm::automatic, CudnnAlgorithm::standard, CudnnAlgorithm::persistent_dynamic})
     CHECK(cudnn_algorithm_named(name_of(a)) == a);
@@ -319,30 +319,29 @@ TEST_CASE("an algorithm that was asked for is said, with what it costs") {
 }
 
 TEST_CASE("everything in the way is named at once, the machine first") {
-  const LstmConfig config{
-      .input = 2, .hidden = 3, .recurrent_dropout = 0.5f, .peepholes = true, .engine = LstmEngine::cudnn};
-  CHECK(lacks(input_error_of([&] { choose_lstm(config); }),
+  const RecurrentConfig config{
+      .input = 2, .hidden = 3, .recurrent_dropout = 0.5f, .peepholes = true, .engine = Engine::cudnn};
+  CHECK(lacks(input_error_of([&] { Lstm::choose(config); }),
               {"NVIDIA GPU", "recurrent_dropout = 0.5", "peepholes = true", "'fused'"}) == "");
   ParameterSet params;
   CHECK_THROWS_AS(Lstm(params / "lstm", config), InputError);
-  CHECK_THROWS_AS(Gru(params / "gru", {.input = 2, .hidden = 3, .engine = LstmEngine::cudnn}), InputError);
+  CHECK_THROWS_AS(Gru(params / "gru", {.input = 2, .hidden = 3, .engine = Engine::cudnn}), InputError);
 }
 
 TEST_CASE("a layer takes the engine of its choice") {
-  for (const LstmEngine engine : {LstmEngine::fused, LstmEngine::composed}) {
+  for (const Engine engine : {Engine::fused, Engine::composed}) {
     ParameterSet params;
     CHECK(Lstm(params / "lstm", {.input = 2, .hidden = 3, .engine = engine}).choice().engine == engine);
     CHECK(Gru(params / "gru", {.input = 2, .hidden = 3, .engine = engine}).choice().engine == engine);
   }
   ParameterSet params;
-  CHECK(Lstm(params / "lstm", {.input = 2, .hidden = 3}).choice().engine == LstmEngine::fused);
+  CHECK(Lstm(params / "lstm", {.input = 2, .hidden = 3}).choice().engine == Engine::fused);
 }
 
 TEST_CASE("engines have names, and an unknown one is an error that lists them") {
-  for (LstmEngine engine :
-       {LstmEngine::automatic, LstmEngine::cudnn, LstmEngine::fused, LstmEngine::composed})
-    CHECK(lstm_engine_named(name_of(engine)) == engine);
-  CHECK(name_of(LstmEngine::automatic) == "auto");
-  CHECK(lacks(input_error_of([] { lstm_engine_named("fuse"); }),
-              {"fuse", "auto", "cudnn", "fused", "composed"}) == "");
+  for (Engine engine : {Engine::automatic, Engine::cudnn, Engine::fused, Engine::composed})
+    CHECK(engine_named(name_of(engine)) == engine);
+  CHECK(name_of(Engine::automatic) == "auto");
+  CHECK(lacks(input_error_of([] { engine_named("fuse"); }), {"fuse", "auto", "cudnn", "fused", "composed"}) ==
+        "");
 }

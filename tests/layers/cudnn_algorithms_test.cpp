@@ -1,7 +1,7 @@
 // Which of cuDNN's algorithms a layer is trained with: what measuring them finds, and where nothing is measured.
 #include "layers/recurrent/engines/cudnn_algorithm.h"
-#include "tests/layers/cudnn_cases.h"
 #include "tests/environment.h"
+#include "tests/layers/cudnn_cases.h"
 
 using namespace unroll;
 
@@ -16,13 +16,13 @@ TEST_CASE("of the algorithms that serve the fastest is taken, by the clock that 
     ++reading;
     return time;
   };
-  const auto measured = [&](const LstmConfig& config, std::vector<double> taken) {
+  const auto measured = [&](const RecurrentConfig& config, std::vector<double> taken) {
     durations = std::move(taken), reading = 0;
-    const auto result = measure_algorithms(config, 4, 3, clock);
+    const auto result = measure_algorithms(CellKind::lstm, config, 4, 3, clock);
     CHECK(reading == 2 * durations.size());
     return result;
   };
-  const LstmConfig config{.input = 3, .hidden = 5, .layers = 2};
+  const RecurrentConfig config{.input = 3, .hidden = 5, .layers = 2};
   if constexpr (sizeof(real) == sizeof(float)) {
     const auto all = measured(config, {3, 2, 2.5, 9, 1, 9, 4, 4, 4, 2, 2, 2});
     REQUIRE(all.size() == 4);
@@ -42,24 +42,25 @@ TEST_CASE("of the algorithms that serve the fastest is taken, by the clock that 
     CHECK(lacks(all[1].why_not, {"double"}) == "");
     CHECK(fastest(all) == CudnnAlgorithm::persistent_dynamic);
   }
-  LstmConfig projected = config;
+  RecurrentConfig projected = config;
   projected.projection = 2;
   for (const MeasuredAlgorithm& m : measured(projected, {3, 2, 1}))
     CHECK(m.why_not.empty() == (m.algorithm == CudnnAlgorithm::standard));
   durations.assign(12, 1), reading = 0;
-  CHECK(fastest(measure_algorithms(GruConfig{.input = 3, .hidden = 5}, 4, 3, clock)) ==
+  CHECK(fastest(measure_algorithms(CellKind::gru, {.input = 3, .hidden = 5}, 4, 3, clock)) ==
         CudnnAlgorithm::standard);
-  LstmConfig impossible = config;
+  RecurrentConfig impossible = config;
   impossible.peepholes = true;
-  CHECK(lacks(input_error_of([&] { measure_algorithms(impossible, 4, 3, clock); }), {"peepholes"}) == "");
+  CHECK(lacks(input_error_of([&] { measure_algorithms(CellKind::lstm, impossible, 4, 3, clock); }),
+              {"peepholes"}) == "");
 }
 
 TEST_CASE(
     "an algorithm that fails is left out, and is tried again another time; the standard one must serve") {
   const Fresh fresh;
-  const LstmConfig config{.input = 3, .hidden = 5};
+  const RecurrentConfig config{.input = 3, .hidden = 5};
   const auto dynamic_one = [&] {
-    const auto all = measure_algorithms(config, 4, 3);
+    const auto all = measure_algorithms(CellKind::lstm, config, 4, 3);
     CHECK(all[0].why_not == "");
     CHECK(fastest(all) == CudnnAlgorithm::standard);
     return all[3];
@@ -77,7 +78,8 @@ TEST_CASE(
   CHECK(lacks(dynamic.why_not, {"COMPILATION_FAILED"}) == "");
   CHECK(dynamic.lasting);
   cudnn().failure = CUDNN_STATUS_EXECUTION_FAILED;
-  CHECK(lacks(error_of([&] { measure_algorithms(config, 4, 3); }), {"EXECUTION_FAILED"}) == "");
+  CHECK(lacks(error_of([&] { measure_algorithms(CellKind::lstm, config, 4, 3); }), {"EXECUTION_FAILED"}) ==
+        "");
 }
 
 TEST_CASE("a GPU that fails while algorithms are measured is no algorithm's fault") {
@@ -87,7 +89,7 @@ TEST_CASE("a GPU that fails while algorithms are measured is no algorithm's faul
     if (++reading == 7) standin::control().calls_until_failure = 2;  // the standard one is measured
     return static_cast<double>(reading);
   };
-  CHECK(lacks(error_of([&] { measure_algorithms(LstmConfig{.input = 3, .hidden = 5}, 4, 3, clock); }),
+  CHECK(lacks(error_of([&] { measure_algorithms(CellKind::gru, {.input = 3, .hidden = 5}, 4, 3, clock); }),
               {"the GPU has failed: cudaStreamSynchronize reports", "nothing more can be computed"}) == "");
   CHECK(reading < 12);
   standin::control().calls_until_failure = -1;
@@ -95,9 +97,9 @@ TEST_CASE("a GPU that fails while algorithms are measured is no algorithm's faul
 }
 
 TEST_CASE("what is trained with is to be measured, documented, or what was asked for") {
-  LstmConfig config{.input = 3, .hidden = 5};
+  RecurrentConfig config{.input = 3, .hidden = 5};
   const auto known = [&](bool deterministic) {
-    return algorithm_without_measuring(config, 4, 3, deterministic);
+    return algorithm_without_measuring(CellKind::lstm, config, 4, 3, deterministic);
   };
   CHECK(known(false) == std::nullopt);
   CHECK(known(true) == CudnnAlgorithm::standard);
@@ -110,9 +112,9 @@ TEST_CASE("what is trained with is to be measured, documented, or what was asked
       CHECK(lacks(input_error_of([&] { known(true); }),
                   {"deterministic: cuDNN 8 ", "CUBLAS_WORKSPACE_CONFIG=:4096:2"}) == "");
       CHECK(known(false) == std::nullopt);
-      config.engine = LstmEngine::fused;
+      config.engine = Engine::fused;
       CHECK(known(true) == CudnnAlgorithm::automatic);
-      config.engine = LstmEngine::automatic;
+      config.engine = Engine::automatic;
     }
     for (const char* right : {":4096:2", ":16:8"}) {
       const EnvironmentVariable environment("CUBLAS_WORKSPACE_CONFIG", right);
@@ -125,9 +127,10 @@ TEST_CASE("what is trained with is to be measured, documented, or what was asked
   config.algorithm = CudnnAlgorithm::automatic;
   config.peepholes = true;  // which fused computes
   CHECK(known(false) == CudnnAlgorithm::automatic);
-  config = {.input = 3, .hidden = 5, .engine = LstmEngine::composed};
+  config = {.input = 3, .hidden = 5, .engine = Engine::composed};
   CHECK(known(false) == CudnnAlgorithm::automatic);
-  CHECK(algorithm_without_measuring(GruConfig{.input = 3, .hidden = 5}, 4, 3, false) == std::nullopt);
-  CHECK(algorithm_without_measuring(GruConfig{.input = 3, .hidden = 5}, 4, 3, true) ==
+  CHECK(algorithm_without_measuring(CellKind::gru, RecurrentConfig{.input = 3, .hidden = 5}, 4, 3, false) ==
+        std::nullopt);
+  CHECK(algorithm_without_measuring(CellKind::gru, RecurrentConfig{.input = 3, .hidden = 5}, 4, 3, true) ==
         CudnnAlgorithm::standard);
 }

@@ -125,7 +125,7 @@ struct Run {
   // `at_fault`: puts each matrix where the gate after it belongs.
   void make(const WindowCase& c, bool at_fault = false) {
     net.set();
-    window = std::make_unique<Window>(c, LstmEngine::composed);
+    window = std::make_unique<Window>(c, Engine::composed);
     const std::string layer = net.lstm ? "lstm" : "gru";
     net.each_piece(net.weights, [&](real* place, const std::string& name, int first, int count) {
       Parameter& p = *window->params.find(layer + name);
@@ -172,7 +172,7 @@ WindowCase case_of(const Network& n) {
       .name = fmt::format("{} {}->{}/{} layers {} directions {} steps {} batch {}{}", n.lstm ? "lstm" : "gru",
                           input, hidden, n.width, layers, n.directions, n.steps, n.batch,
                           n.lengths.empty() ? "" : " with lengths"),
-      .layer = [=, lstm = n.lstm](ParameterSet& params, LstmEngine engine) -> RecurrentLayer {
+      .layer = [=, lstm = n.lstm](ParameterSet& params, Engine engine) -> RecurrentLayer {
         if (lstm)
           return Lstm(params / "lstm", {.input = input,
                                         .hidden = hidden,

@@ -24,35 +24,24 @@ struct Fresh {
 };
 
 struct Case {
-  bool lstm = true;
-  LstmConfig config = {};  // of a Gru too: it has less of it
+  bool lstm = true;  // else a GRU
+  RecurrentConfig config = {};
   int steps = 4, batch = 3;
   std::vector<int32_t> lengths = {};
 
-  GruConfig gru(LstmEngine engine) const {
-    return {.input = config.input,
-            .hidden = config.hidden,
-            .layers = config.layers,
-            .dropout = config.dropout,
-            .locked_dropout = config.locked_dropout,
-            .residual = config.residual,
-            .bidirectional = config.bidirectional,
-            .engine = engine,
-            .algorithm = config.algorithm};
-  }
   WindowCase window() const {
-    const LstmConfig& c = config;
+    const RecurrentConfig& c = config;
     const std::string name =
         fmt::format("{} {}->{} layers {} projection {} last {} dropout {}{}{}{} steps {} batch {} lengths {}",
                     lstm ? "lstm" : "gru", c.input, c.hidden, c.layers, c.projection, c.last_hidden,
                     c.dropout, c.locked_dropout ? " locked" : "", c.residual ? " residual" : "",
                     c.bidirectional ? " bidirectional" : "", steps, batch, lengths.size());
     return {.name = name,
-            .layer = [self = *this](ParameterSet& params, LstmEngine engine) -> RecurrentLayer {
-              LstmConfig c = self.config;
+            .layer = [self = *this](ParameterSet& params, Engine engine) -> RecurrentLayer {
+              RecurrentConfig c = self.config;
               c.engine = engine;
-              if (self.lstm) return Lstm(params / "lstm", c);
-              return Gru(params / "gru", self.gru(engine));
+              const CellFacts& cell = facts_of(self.lstm ? CellKind::lstm : CellKind::gru);
+              return {params / cell.name, cell.kind, c};
             },
             .steps = steps,
             .batch = batch,
@@ -63,7 +52,7 @@ struct Case {
 inline void check_all_engines(const Case& c, bool sensitive, int windows = 1) {
   WindowCase w = c.window();
   w.windows = windows;
-  check_agreement(w, {Window(w, LstmEngine::cudnn).run(), Window(w, LstmEngine::fused).run()}, c.config.input,
+  check_agreement(w, {Window(w, Engine::cudnn).run(), Window(w, Engine::fused).run()}, c.config.input,
                   c.config.hidden, sensitive);
   CHECK(cudnn().refusal == "");
 }

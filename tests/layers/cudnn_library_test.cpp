@@ -190,15 +190,15 @@ TEST_CASE("the criteria of the choice are those of cuDNN") {
   if (skipped()) return;
   const EngineFacts h100{
       .gpu = "NVIDIA H100", .capability = 90, .driver = 13'000, .toolkit = 13'000, .cudnn = 91'900};
-  const auto serves = [&](const LstmConfig& c, const WindowFacts& w = {}) {
-    return choose_lstm(c, h100, w).engine == LstmEngine::cudnn;
+  const auto serves = [&](const RecurrentConfig& c, const WindowFacts& w = {}) {
+    return Lstm::choose(c, h100, w).engine == Engine::cudnn;
   };
-  const LstmConfig plain{.input = 5, .hidden = 7, .layers = 2};
+  const RecurrentConfig plain{.input = 5, .hidden = 7, .layers = 2};
   for (const int steps : {65'535, 65'536}) {
     const bool takes = Data{.steps = steps}.status(*library()) == CUDNN_STATUS_SUCCESS;
     CHECK(serves(plain, {.steps = steps, .batch = 3}) == takes);
   }
-  LstmConfig projected = plain;
+  RecurrentConfig projected = plain;
   projected.projection = 4;
   CHECK(serves(projected) == (Network{.width = 4}.status(*library()) == CUDNN_STATUS_SUCCESS));
   CHECK(Data{.lengths = {1, 0, 3}}.status(*library()) == CUDNN_STATUS_SUCCESS);
@@ -210,12 +210,12 @@ TEST_CASE("the criteria of the choice are those of cuDNN") {
     facts.precision = precision;
     const Network in_16_bits{.type = type, .math_type = CUDNN_TENSOR_OP_MATH};
     CHECK(in_16_bits.status(*library()) == CUDNN_STATUS_SUCCESS);
-    CHECK(choose_lstm(plain, facts).engine == LstmEngine::cudnn);
+    CHECK(Lstm::choose(plain, facts).engine == Engine::cudnn);
     CHECK(Data{.type = type}.status(*library()) == CUDNN_STATUS_SUCCESS);
     Network projected_in_16_bits = in_16_bits;
     projected_in_16_bits.width = 4;
     CHECK(projected_in_16_bits.status(*library()) == CUDNN_STATUS_SUCCESS);
-    CHECK(choose_lstm(projected, facts).engine == LstmEngine::cudnn);
+    CHECK(Lstm::choose(projected, facts).engine == Engine::cudnn);
   }
   // Why a model with one bias has the standard algorithm.
   CHECK(Network{}.status(*library()) == CUDNN_STATUS_SUCCESS);

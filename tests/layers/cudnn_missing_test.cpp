@@ -19,12 +19,12 @@ TEST_CASE(
 
   ParameterSet params;
   const Lstm lstm(params / "lstm", {.input = 3, .hidden = 5, .layers = 2});
-  CHECK(lstm.choice().engine == LstmEngine::fused);
+  CHECK(lstm.choice().engine == Engine::fused);
   CHECK(lacks(lstm.choice().text, {"lstm: fused, because libcudnn.so.9"}) == "");
-  CHECK(Gru(params / "gru", {.input = 3, .hidden = 5}).choice().engine == LstmEngine::fused);
+  CHECK(Gru(params / "gru", {.input = 3, .hidden = 5}).choice().engine == Engine::fused);
   const Tensor y = lstm(Var(Tensor::zeros({4, 2, 3})), lstm.zero_state(2)).y.value();
   CHECK(y.shape() == Shape{4, 2, 5});
   CHECK(lacks(input_error_of(
-                  [&] { Lstm(params / "forced", {.input = 3, .hidden = 5, .engine = LstmEngine::cudnn}); }),
+                  [&] { Lstm(params / "forced", {.input = 3, .hidden = 5, .engine = Engine::cudnn}); }),
               {"engine 'cudnn' cannot serve", "libcudnn.so.9", "'fused'"}) == "");
 }

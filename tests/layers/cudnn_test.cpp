@@ -39,7 +39,7 @@ void check_in_16_bits(const Case& c, bool sensitive, int windows = 1) {
   w.windows = windows;
   for (const Precision p : precisions_of_16_bits()) {
     std::vector<Results> results;
-    for (const LstmEngine engine : {LstmEngine::cudnn, LstmEngine::fused, LstmEngine::composed}) {
+    for (const Engine engine : {Engine::cudnn, Engine::fused, Engine::composed}) {
       const WithPrecision rounded(p);
       results.push_back(Window(w, engine).run());
     }
@@ -101,7 +101,7 @@ TEST_CASE(
                                              Row{Precision::bf16, CUDNN_DATA_BFLOAT16, CUDNN_TENSOR_OP_MATH},
                                              Row{Precision::fp16, CUDNN_DATA_HALF, CUDNN_TENSOR_OP_MATH}}) {
     const WithPrecision rounded(p);
-    const Window window(two_layers.window(), LstmEngine::cudnn);
+    const Window window(two_layers.window(), Engine::cudnn);
     CHECK(cudnn().numbers.type == type);
     CHECK(cudnn().numbers.sums == CUDNN_DATA_FLOAT);
     CHECK(cudnn().numbers.mathematics == mathematics);
@@ -114,7 +114,7 @@ TEST_CASE("one call serves the whole stack, but for what acts between layers") {
     Case c = two_layers;
     change(c);
     const auto before = cudnn().calls;
-    Window(c.window(), LstmEngine::cudnn).run();
+    Window(c.window(), Engine::cudnn).run();
     const auto after = cudnn().calls;
     CHECK(after.backward_data - before.backward_data == after.forward - before.forward);
     CHECK(after.backward_weights - before.backward_weights == after.forward - before.forward);
@@ -134,7 +134,7 @@ TEST_CASE("without a tape nothing is reserved, and the values are the same bits"
   for (const bool lstm : {true, false}) {
     Case c = two_layers;
     c.lstm = lstm, c.lengths = {4, 0, 3};
-    Window window(c.window(), LstmEngine::cudnn);
+    Window window(c.window(), Engine::cudnn);
     const Results training = window.run();
     const auto calls = cudnn().calls;
     const auto out = window.layer(Var(window.x), {Var(window.h0), Var(window.c0)}, window.lengths);
@@ -152,7 +152,7 @@ TEST_CASE("after the first windows a window takes no memory of the device and wa
       const WithPrecision rounded(p);
       Case c = two_layers;
       c.lstm = lstm, c.config.dropout = 0.5f;
-      Window window(c.window(), LstmEngine::cudnn);
+      Window window(c.window(), Engine::cudnn);
       const auto run = [&] {
         Tape tape;
         const auto out = window.layer(tape.watch(window.x), {Var(window.h0), Var(window.c0)});
@@ -176,7 +176,7 @@ TEST_CASE("persistent algorithms agree too, with weights that are a copy with tw
       Case c = two_layers;
       c.lstm = lstm, c.config.algorithm = algorithm, c.config.bidirectional = true;
       check_all_engines(c, true, 2);
-      Window window(c.window(), LstmEngine::cudnn);
+      Window window(c.window(), Engine::cudnn);
       CHECK(lacks(window.layer.choice().text, {fmt::format("cudnn, {}, 2 x 5", name_of(algorithm))}) == "");
       window.run();
       CHECK(cudnn().weights != window.params.all().front()->leaf_value().data());
@@ -208,12 +208,12 @@ TEST_CASE("a window of another batch leaves a graph the kernels that persistent_
 
 TEST_CASE("products within cuDNN are counted as fused counts its own") {
   const Fresh fresh;
-  for (const LstmConfig& config :
-       {LstmConfig{.input = 3, .hidden = 4, .layers = 2},
-        LstmConfig{.input = 3, .hidden = 5, .projection = 2, .bidirectional = true}}) {
+  for (const RecurrentConfig& config :
+       {RecurrentConfig{.input = 3, .hidden = 4, .layers = 2},
+        RecurrentConfig{.input = 3, .hidden = 5, .projection = 2, .bidirectional = true}}) {
     int64_t counted[2] = {};
-    for (const LstmEngine engine : {LstmEngine::fused, LstmEngine::cudnn}) {
-      LstmConfig of_engine = config;
+    for (const Engine engine : {Engine::fused, Engine::cudnn}) {
+      RecurrentConfig of_engine = config;
       of_engine.engine = engine;
       ParameterSet params;
       const Lstm lstm(params / "lstm", of_engine);
@@ -221,7 +221,7 @@ TEST_CASE("products within cuDNN are counted as fused counts its own") {
       const int64_t before = products_done.flops;
       Tape tape;
       tape.backward(sum(lstm(x.var(), lstm.zero_state(2)).y));
-      counted[engine == LstmEngine::cudnn] = products_done.flops - before;
+      counted[engine == Engine::cudnn] = products_done.flops - before;
     }
     // fused leaves out the gradient of a first state that nobody wants
     const int64_t of_first_state = int64_t{2} * 2 * 4 * config.hidden *
@@ -242,14 +242,13 @@ TEST_CASE("persistent algorithms take fp16, and of bf16 the one that is compiled
       const WindowCase w = c.window();
       if (p == Precision::bf16 && algorithm != CudnnAlgorithm::persistent_dynamic) {
         const WithPrecision rounded(p);
-        CHECK(lacks(input_error_of([&] { Window(w, LstmEngine::cudnn); }), {"take no numbers in bf16"}) ==
-              "");
+        CHECK(lacks(input_error_of([&] { Window(w, Engine::cudnn); }), {"take no numbers in bf16"}) == "");
         continue;
       }
       Results results;
       {
         const WithPrecision rounded(p);
-        results = Window(w, LstmEngine::cudnn).run();
+        results = Window(w, Engine::cudnn).run();
       }
       check_agreement(w, {results}, roundings_of(p), true);
     }
@@ -260,8 +259,8 @@ TEST_CASE("a layer says that cuDNN computes it, and a Gru too") {
   const Lstm lstm(params / "lstm", {.input = 3, .hidden = 5, .layers = 2});
   const Gru gru(params / "gru", {.input = 3, .hidden = 5});
   if constexpr (sizeof(real) == sizeof(float)) CHECK(lstm.choice().text == "lstm: cudnn, standard, 2 x 5");
-  CHECK(lstm.choice().engine == LstmEngine::cudnn);
-  CHECK(gru.choice().engine == LstmEngine::cudnn);
+  CHECK(lstm.choice().engine == Engine::cudnn);
+  CHECK(gru.choice().engine == Engine::cudnn);
 }
 
 TEST_CASE("rows that are padded before their steps are refused in the user's words") {
@@ -271,7 +270,7 @@ TEST_CASE("rows that are padded before their steps are refused in the user's wor
     c.lstm = lstm;
     WindowCase w = c.window();
     w.lengths.padding = Padding::before;
-    Window window(w, LstmEngine::cudnn);
+    Window window(w, Engine::cudnn);
     CHECK(lacks(input_error_of([&] { window.run(); }), {"padded before", "'fused'"}) == "");
   }
 }

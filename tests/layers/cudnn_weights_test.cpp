@@ -6,7 +6,7 @@ using namespace unroll;
 TEST_CASE("the parameters are cuDNN's weight space where one bias serves, whatever acts between layers") {
   const Fresh fresh;
   const auto in_place = [](const Case& c) {
-    Window window(c.window(), LstmEngine::cudnn);
+    Window window(c.window(), Engine::cudnn);
     window.run();
     // Of the call that came last: for all layers, or the last one.
     const std::string first = c.config.dropout > 0 ? "_l1" : "_l0";
@@ -34,7 +34,7 @@ TEST_CASE("another layout of weights than the expected one is served by a copy")
       Case c = two_layers;
       c.lstm = lstm, c.config.bidirectional = true;
       check_all_engines(c, true, 2);
-      Window window(c.window(), LstmEngine::cudnn);
+      Window window(c.window(), Engine::cudnn);
       window.run();
       CHECK(cudnn().weights != window.params.all().front()->leaf_value().data());
     }
@@ -44,7 +44,7 @@ TEST_CASE("in 16 bits cuDNN reads a copy of the weights, and the model's stay as
   const Fresh fresh;
   for (const Precision p : precisions_of_16_bits()) {
     const WithPrecision rounded(p);
-    Window window(two_layers.window(), LstmEngine::cudnn);
+    Window window(two_layers.window(), Engine::cudnn);
     const Tensor before = window.params.values().clone();
     window.run();
     CHECK(same_bits(window.params.values(), before));
@@ -59,7 +59,7 @@ TEST_CASE("a copy of the weights has what the last step made of them") {
   const Fresh fresh;
   Case c = two_layers;
   c.lstm = false;
-  Window cudnns(c.window(), LstmEngine::cudnn), fused(c.window(), LstmEngine::fused);
+  Window cudnns(c.window(), Engine::cudnn), fused(c.window(), Engine::fused);
   cudnns.run();
   for (const auto& p : cudnns.params.all()) {
     for (real& v : p->leaf_value().on_host(Access::change)) v *= real(1.5);
@@ -77,7 +77,7 @@ TEST_CASE("a copy of the weights is renewed once a step, and without a tape in e
     const WithPrecision rounded(p);
     Case c = two_layers;
     c.lstm = false;
-    Window window(c.window(), LstmEngine::cudnn);
+    Window window(c.window(), Engine::cudnn);
     const auto y = [&] {
       return window.layer(Var(window.x), {Var(window.h0), Var()}, window.lengths).y.value().clone();
     };
@@ -115,7 +115,7 @@ TEST_CASE("a copy of the weights is renewed once a step, and without a tape in e
     { const Tape between; }
     Tape tape({.part = 2});  // not the tape after the one before
     CHECK(distance(y(), third) > 0.01);
-    Window fresh_one(c.window(), LstmEngine::cudnn);
+    Window fresh_one(c.window(), Engine::cudnn);
     fresh_one.params.values().copy_from(weights);
     const Tensor now = y();
     CHECK(same_bits(fresh_one.layer(Var(window.x), {Var(window.h0), Var()}, window.lengths).y.value(), now));

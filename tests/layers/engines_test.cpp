@@ -11,19 +11,18 @@ namespace {
 using Case = LstmCase;
 
 WindowCase window(const Case& c) {
-  return {.name = c.name(),
-          .layer =
-              [=](ParameterSet& params, LstmEngine engine) {
-                return RecurrentLayer(Lstm(params / "lstm", c.with(engine).config));
-              },
-          .steps = c.steps,
-          .batch = c.batch,
-          .lengths = c.lengths()};
+  return {
+      .name = c.name(),
+      .layer = [=](ParameterSet& params,
+                   Engine engine) { return RecurrentLayer(Lstm(params / "lstm", c.with(engine).config)); },
+      .steps = c.steps,
+      .batch = c.batch,
+      .lengths = c.lengths()};
 }
 
 void compare(const Case& c, bool at_random = false) {
   const WindowCase w = window(c);
-  check_agreement(w, {Window(w, LstmEngine::fused).run()}, c.config.input, c.config.hidden, !at_random);
+  check_agreement(w, {Window(w, Engine::fused).run()}, c.config.input, c.config.hidden, !at_random);
 }
 
 }  // namespace
@@ -51,7 +50,7 @@ TEST_CASE("fused and composed agree to rounding with options together") {
 }
 
 TEST_CASE("an engine gives the same bits twice") {
-  for (LstmEngine engine : {LstmEngine::fused, LstmEngine::composed}) {
+  for (Engine engine : {Engine::fused, Engine::composed}) {
     const Case c{
         .config = {.input = 16, .hidden = 33, .layers = 2, .dropout = 0.5f}, .steps = 10, .batch = 4};
     const Results first = Window(window(c), engine).run(), second = Window(window(c), engine).run();

@@ -4,9 +4,9 @@
 #include "framework/loss.h"
 #include "layers/dense.h"
 #include "layers/embedding.h"
-#include "layers/recurrent/gru.h"
 #include "layers/highway.h"
 #include "layers/layer_norm.h"
+#include "layers/recurrent/gru.h"
 #include "layers/recurrent/lstm.h"
 #include "tests/layers/lstm_cases.h"
 
@@ -14,86 +14,73 @@ using namespace unroll;
 
 namespace {
 
+std::string text_of(const CellFacts& cell, const RecurrentConfig& config) {
+  std::string text = fmt::format("{} of {} layers", cell.name, config.layers);
+  for (const RecurrentOption& option : recurrent_options)
+    if (is_set(option, config)) text += fmt::format(", {} {}", option.name, value_of(option, config));
+  return text;
+}
+
 constexpr CudnnAlgorithm algorithms[] = {CudnnAlgorithm::standard, CudnnAlgorithm::persistent};
 
-// Calls check(config) for each engine that serves here; cuDNN's with one bias, which is in place, and with two.
-template <class Config, class Choose, class Check>
-void for_each_engine(Config config, Choose choose, Check check) {
-  for (const LstmEngine engine : {LstmEngine::composed, LstmEngine::fused}) {
-    config.engine = engine;
-    check(config);
-  }
+// On each engine that serves here; cuDNN's with one bias, which is in place, and with two.
+template <class Layer>
+void check_on_every_engine(RecurrentConfig config, const Lengths& lengths = {}) {
+  std::vector<std::pair<Engine, CudnnAlgorithm>> engines = {{Engine::composed, {}}, {Engine::fused, {}}};
   for (const CudnnAlgorithm algorithm : algorithms) {
-    config.engine = LstmEngine::automatic, config.algorithm = algorithm;
-    if (choose(config, engine_facts(), {}).engine == LstmEngine::cudnn) check(config);
+    config.algorithm = algorithm;
+    const auto padding = !lengths.steps.defined()             ? WindowFacts::Lengths::none
+                         : lengths.padding == Padding::before ? WindowFacts::Lengths::padded_before
+                                                              : WindowFacts::Lengths::padded_after;
+    if (Layer::choose(config, engine_facts(), {.lengths = padding}).engine == Engine::cudnn)
+      engines.emplace_back(Engine::cudnn, algorithm);
+  }
+  for (const auto& [engine, algorithm] : engines) {
+    config.engine = engine, config.algorithm = algorithm;
+    ParameterSet params(17);
+    const Layer layer(params / Layer::facts.name, config);
+    // What a cell lists is all that there is.
+    size_t listed = 0;
+    for (size_t k = 0; k < layer.cells().size(); ++k) listed += layer.weights(static_cast<int>(k)).size();
+    CHECK(listed == params.all().size());
+    const RecurrentState zero = layer.zero_state(2);
+    std::vector<Shape> shapes = {{3, 2, config.input}, zero.h.shape()};
+    if (zero.c.defined()) shapes.push_back(zero.c.shape());
+    check_frozen(fmt::format("{} {} {}{}", name_of(engine), name_of(algorithm), text_of(Layer::facts, config),
+                             lengths.steps.defined() ? ", padded" : ""),
+                 params, shapes, [&](auto& v) {
+                   const auto out = layer(v[0], {v[1], zero.c.defined() ? v[2] : Var()}, lengths);
+                   std::vector<Var> all = {out.y, out.state.h};
+                   if (zero.c.defined()) all.push_back(out.state.c);
+                   return all;
+                 });
   }
 }
 
-void check_lstm(const LstmCase& given) {
-  for_each_engine(given.config, choose_lstm, [&](const LstmConfig& config) {
-    if (config.engine == LstmEngine::automatic && given.padded && given.padding == Padding::before) return;
-    LstmCase c = given;
-    c.config = config;
-    ParameterSet params(17);
-    const Lstm lstm(params / "lstm", config);
-    const Lengths lengths = c.lengths();
-    check_frozen(c.name() + " " + std::string(name_of(config.algorithm)), params, c.shapes(), [&](auto& v) {
-      const auto out = lstm(v[0], {v[1], v[2]}, lengths);
-      return std::vector{out.y, out.state.h, out.state.c};
-    });
-  });
-}
-
-void check_gru(const char* name, const GruConfig& given, const Lengths& lengths = {}) {
-  for_each_engine(given, choose_gru, [&](const GruConfig& config) {
-    if (config.engine == LstmEngine::automatic && lengths.padding == Padding::before) return;
-    ParameterSet params(17);
-    const Gru gru(params / "gru", config);
-    const int states = config.layers * config.directions();
-    check_frozen(fmt::format("{} gru, {} {}", name_of(gru.choice().engine), name, name_of(config.algorithm)),
-                 params, {{3, 2, config.input}, {states, 2, config.hidden}}, [&](auto& v) {
-                   const auto out = gru(v[0], v[1], lengths);
-                   return std::vector{out.y, out.h};
-                 });
-  });
+// Every option of the table that the cell has, alone and together.
+template <class Layer>
+void check_with_every_option() {
+  const RecurrentConfig plain{.input = 4, .hidden = 4, .layers = 2};
+  check_on_every_engine<Layer>(plain);
+  for (const RecurrentConfig& config : options_alone(Layer::facts, plain))
+    check_on_every_engine<Layer>(config);
+  for (const Padding padding : {Padding::after, Padding::before})
+    check_on_every_engine<Layer>(plain, {ids({2}, {2, 3}), padding});
+  RecurrentConfig all{.input = 3, .hidden = 4};
+  for (const RecurrentConfig& config : options_alone(Layer::facts, all))
+    for (const RecurrentOption& option : recurrent_options)
+      if (is_set(option, config) && !option.needs_layers && &option != &option_named("bidirectional"))
+        std::visit([&](auto member) { all.*member = config.*member; }, option.member);
+  check_on_every_engine<Layer>(all, {ids({2}, {2, 3})});
 }
 
 }  // namespace
 
 TEST_CASE("an LSTM's weights collect their gradients whatever else is frozen, with every option") {
-  for (const LstmCase& c : lstm_options_alone(3, 4, 2, 3, 2)) check_lstm(c);
-  LstmCase all{.config = {.input = 3,
-                          .hidden = 4,
-                          .layers = 1,
-                          .recurrent_dropout = 0.3f,
-                          .weight_drop = 0.4f,
-                          .zoneout_h = 0.2f,
-                          .zoneout_c = 0.2f,
-                          .projection = 2,
-                          .layer_norm = true,
-                          .peepholes = true,
-                          .gate_activation = Unary::hard_sigmoid,
-                          .cell_activation = Unary::softsign},
-               .padded = true};
-  check_lstm(all);
+  check_with_every_option<Lstm>();
 }
-
 TEST_CASE("a GRU's weights collect their gradients whatever else is frozen, with every option") {
-  const GruConfig two{.input = 4, .hidden = 4, .layers = 2};
-  const auto with = [&](auto change) {
-    GruConfig config = two;
-    change(config);
-    return config;
-  };
-  check_gru("plain", two);
-  check_gru("dropout", with([](GruConfig& c) { c.dropout = 0.4f; }));
-  check_gru("recurrent dropout", with([](GruConfig& c) { c.recurrent_dropout = 0.3f; }));
-  check_gru("weight drop", with([](GruConfig& c) { c.weight_drop = 0.5f; }));
-  check_gru("zoneout", with([](GruConfig& c) { c.zoneout = 0.3f; }));
-  check_gru("residual", with([](GruConfig& c) { c.residual = true; }));
-  check_gru("both directions", with([](GruConfig& c) { c.layers = 1, c.bidirectional = true; }));
-  check_gru("lengths", two, {ids({2}, {2, 3})});
-  check_gru("lengths, padded before", two, {ids({2}, {2, 3}), Padding::before});
+  check_with_every_option<Gru>();
 }
 
 TEST_CASE("layers collect their gradients whatever else is frozen") {
@@ -151,7 +138,7 @@ TEST_CASE("the losses collect their gradients whatever else is frozen, their dec
 }
 
 TEST_CASE("attention between an encoder and a decoder whose first state is learned") {
-  for (const LstmEngine engine : {LstmEngine::composed, LstmEngine::fused, LstmEngine::automatic}) {
+  for (const Engine engine : {Engine::composed, Engine::fused, Engine::automatic}) {
     ParameterSet params(3);
     const auto parameter = [&](const char* name) {
       return params.add(name, {1, 1, 3}, Init::uniform(-1, 1)).var();

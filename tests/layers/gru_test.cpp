@@ -15,10 +15,10 @@ using namespace unroll;
 
 namespace {
 
-constexpr LstmEngine engines[] = {LstmEngine::fused, LstmEngine::composed};
+constexpr Engine engines[] = {Engine::fused, Engine::composed};
 
 struct Case {
-  GruConfig config;
+  RecurrentConfig config;
   int steps = 3, batch = 2;
   bool padded = false;
 
@@ -32,11 +32,11 @@ struct Case {
     return {result, Padding::before};
   }
   std::string name() const {
-    const GruConfig& c = config;
+    const RecurrentConfig& c = config;
     return fmt::format(
         "{} gru {}->{} layers {} steps {} batch {} dropout {} recurrent {} weight {} zoneout {}{}{}{}",
         name_of(c.engine), c.input, c.hidden, c.layers, steps, batch, c.dropout, c.recurrent_dropout,
-        c.weight_drop, c.zoneout, padded ? " padded" : "", c.residual ? " residual" : "",
+        c.weight_drop, c.zoneout_h, padded ? " padded" : "", c.residual ? " residual" : "",
         c.bidirectional ? " bidirectional" : "");
   }
 };
@@ -55,7 +55,7 @@ Case random_case(RandomStream& random, uint32_t largest) {
   }
   c.config.recurrent_dropout = rate();
   c.config.weight_drop = rate();
-  c.config.zoneout = rate();
+  c.config.zoneout_h = rate();
   c.config.bidirectional = chance();
   return c;
 }
@@ -67,7 +67,7 @@ Case random_case(RandomStream& random, uint32_t largest) {
 TEST_CASE("both engines are differentiated, plain and with options together") {
   RandomStream random(4, "cases");
   for (int i = 0; i < 60; ++i)
-    for (LstmEngine engine : engines) {
+    for (Engine engine : engines) {
       Case c = i == 0 ? Case{.config = {.input = 3, .hidden = 4, .layers = 2}, .steps = 4, .batch = 3}
                       : random_case(random, 3);
       c.config.engine = engine;
@@ -77,8 +77,8 @@ TEST_CASE("both engines are differentiated, plain and with options together") {
       const Lengths lengths = c.lengths();
       CHECK(gradcheck(c.name(), params, c.shapes(),
                       [&](auto& v) {
-                        const auto out = gru(v[0], v[1], lengths);
-                        return std::vector<Var>{out.y, out.h};
+                        const auto out = gru(v[0], {v[1]}, lengths);
+                        return std::vector<Var>{out.y, out.state.h};
                       },
                       {.seeds = 1, .dropout = dropout, .twice = !dropout}));
     }
@@ -86,7 +86,7 @@ TEST_CASE("both engines are differentiated, plain and with options together") {
 
 TEST_CASE("a GRU computes its equations, gates in the order r z n") {
   const auto s = [](double v) { return 1 / (1 + std::exp(-v)); };
-  for (LstmEngine engine : engines) {
+  for (Engine engine : engines) {
     ParameterSet params(3);
     const Gru gru(params / "gru", {.input = 1, .hidden = 1, .engine = engine});
     const auto value = [&](const char* name) {
@@ -94,7 +94,7 @@ TEST_CASE("a GRU computes its equations, gates in the order r z n") {
     };
     const auto ih = value("weight_ih"), hh = value("weight_hh"), b = value("bias"), bn = value("bias_hn");
     double h = -0.5;
-    const auto out = gru(tensor({2, 1, 1}, {1.5, -1}), Var(tensor({1, 1, 1}, {h})));
+    const auto out = gru(tensor({2, 1, 1}, {1.5, -1}), {tensor({1, 1, 1}, {h})});
     for (int t = 0; t < 2; ++t) {
       const double x = t ? -1 : 1.5;
       const double r = s(ih[0] * x + b[0] + hh[0] * h), z = s(ih[1] * x + b[1] + hh[1] * h);
@@ -102,7 +102,7 @@ TEST_CASE("a GRU computes its equations, gates in the order r z n") {
       h = (1 - z) * n + z * h;
       CHECK(values(out.y)[t] == doctest::Approx(h).epsilon(1e-14));
     }
-    CHECK(values(out.h)[0] == doctest::Approx(h).epsilon(1e-14));
+    CHECK(values(out.state.h)[0] == doctest::Approx(h).epsilon(1e-14));
   }
 }
 
@@ -116,7 +116,7 @@ TEST_CASE("fused and composed agree, forward and backward, with the same masks")
     Case c = random_case(random, 6);
     CAPTURE(c.name());
     std::vector<std::vector<Tensor>> results;
-    for (LstmEngine engine : engines) {
+    for (Engine engine : engines) {
       c.config.engine = engine;
       ParameterSet params(17);
       const Gru gru(params / "gru", c.config);
@@ -124,10 +124,10 @@ TEST_CASE("fused and composed agree, forward and backward, with the same masks")
       const Tensor of_x = random_tensor(c.shapes()[0], data), of_h = random_tensor(c.shapes()[1], data);
       Tape tape;
       const Var x = tape.watch(of_x), h = tape.watch(of_h);
-      const auto out = gru(x, h, c.lengths());
-      const Tensor dy = random_tensor(out.y.shape(), data), dh = random_tensor(out.h.shape(), data);
-      std::vector<Tensor> result = {out.y.value(), out.h.value()};
-      tape.backward(sum(out.y * Var(dy)) + sum(out.h * Var(dh)));
+      const auto out = gru(x, {h}, c.lengths());
+      const Tensor dy = random_tensor(out.y.shape(), data), dh = random_tensor(out.state.h.shape(), data);
+      std::vector<Tensor> result = {out.y.value(), out.state.h.value()};
+      tape.backward(sum(out.y * Var(dy)) + sum(out.state.h * Var(dh)));
       params.complete_gradients();
       result.insert(result.end(), {x.grad(), h.grad(), params.gradients().clone()});
       results.push_back(result);
@@ -144,7 +144,7 @@ TEST_CASE("fused and composed agree, forward and backward, with the same masks")
 TEST_CASE("a padded batch gives a GRU row by row the bits that the rows give alone") {
   constexpr int steps = 4, input = 3, hidden = 5;
   const std::vector<int32_t> lengths = {4, 1, 3};
-  for (LstmEngine engine : engines) {
+  for (Engine engine : engines) {
     ParameterSet params(8);
     const Gru gru(params / "gru",
                   {.input = input, .hidden = hidden, .layers = 2, .bidirectional = true, .engine = engine});
@@ -155,17 +155,17 @@ TEST_CASE("a padded batch gives a GRU row by row the bits that the rows give alo
         x[t][b].fill(std::numeric_limits<real>::quiet_NaN());
     Tape tape;
     const Var vx = tape.watch(x), vh = tape.watch(h);
-    const auto all = gru(vx, vh, {ids({3}, lengths)});
+    const auto all = gru(vx, {vh}, {ids({3}, lengths)});
     const auto row_of = [](const Tensor& whole, int b) { return slice(whole, 1, b, b + 1).value(); };
     for (int b = 0; b < 3; ++b) {
       const auto part = [&](const Tensor& whole) {
         return row_of(whole.slice(0, lengths[static_cast<size_t>(b)]), b);
       };
-      const auto one = gru(part(x), Var(row_of(h, b)));
+      const auto one = gru(part(x), {row_of(h, b)});
       CHECK(same_bits(part(all.y.value()), one.y.value()));
-      CHECK(same_bits(row_of(all.h.value(), b), one.h.value()));
+      CHECK(same_bits(row_of(all.state.h.value(), b), one.state.h.value()));
     }
-    tape.backward(sum(all.y) + sum(all.h));
+    tape.backward(sum(all.y) + sum(all.state.h));
     for (const Tensor& d : {vx.grad(), vh.grad()})
       CHECK(std::ranges::none_of(d.to_host(), [](real v) { return std::isnan(v); }));
     params.complete_gradients();
@@ -176,7 +176,7 @@ TEST_CASE("a padded batch gives a GRU row by row the bits that the rows give alo
 TEST_CASE("a GRU names its parameters, and its state crosses windows as values") {
   ParameterSet params;
   // The engine that promises the same bits wherever a window ends; of cuDNN nobody knows.
-  const Gru gru(params / "gru", {.input = 3, .hidden = 4, .layers = 2, .engine = LstmEngine::fused});
+  const Gru gru(params / "gru", {.input = 3, .hidden = 4, .layers = 2, .engine = Engine::fused});
   std::vector<std::string> found;
   for (const auto& p : params.all())
     found.push_back(p->name + " " + p->shape.text() + (p->decay ? "" : " no decay"));
@@ -186,10 +186,10 @@ TEST_CASE("a GRU names its parameters, and its state crosses windows as values")
                                           "gru.bias_l1 [12] no decay", "gru.bias_hn_l1 [4] no decay"});
   RandomStream random(1, "x");
   const Tensor x = random_tensor({5, 2, 3}, random);
-  GruState state = gru.zero_state(2);
+  RecurrentState state = gru.zero_state(2);
   Tape tape;
   const auto first = gru(x.slice(0, 3), state);
-  state = first.h;
+  state = first.state;
   const auto second = gru(x.slice(3, 5), state);
   CHECK(same_bits(second.y.value(), gru(x, gru.zero_state(2)).y.value().slice(3, 5)));
   tape.backward(sum(second.y));
@@ -197,16 +197,18 @@ TEST_CASE("a GRU names its parameters, and its state crosses windows as values")
 
 TEST_CASE("what a GRU cannot do is an error in its own name") {
   ParameterSet params;
-  const auto build = [&](const GruConfig& config) { return error_of([&] { Gru(params / "gru", config); }); };
+  const auto build = [&](const RecurrentConfig& config) {
+    return error_of([&] { Gru(params / "gru", config); });
+  };
   CHECK(lacks(build({.input = 0, .hidden = 3}), {"gru", "input 0"}) == "");
-  CHECK(lacks(build({.input = 2, .hidden = 3, .zoneout = 1}), {"gru: zoneout 1"}) == "");
-  CHECK(lacks(build({.input = 2, .hidden = 3, .residual = true}), {"gru: residual", "layers 1"}) == "");
-  CHECK(lacks(build({.input = 2, .hidden = 3, .zoneout = 0.5f, .engine = LstmEngine::cudnn}),
+  CHECK(lacks(build({.input = 2, .hidden = 3, .zoneout_h = 1}), {"gru: zoneout_h 1"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .residual = true}), {"gru: residual", "layers above 1"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .zoneout_h = 0.5f, .engine = Engine::cudnn}),
               {"cudnn", "fused"}) == "");
   CHECK(params.all().empty());
   const Gru gru(params / "gru", {.input = 2, .hidden = 3});
   CHECK(lacks(error_of([&] {
-                gru(Var(Tensor::zeros({4, 2, 2})), Var(Tensor::zeros({1, 3, 3})));
+                gru(Var(Tensor::zeros({4, 2, 2})), {Tensor::zeros({1, 3, 3})});
               }),
               {"gru", "[1, 3, 3]", "[1, 2, 3]"}) == "");
   CHECK(lacks(error_of([&] {

@@ -4,11 +4,13 @@
 #include <new>
 #include <optional>
 
-#include "unroll.h"
 #include "layers/dropout.h"
+#include "layers/recurrent/gru.h"
+#include "layers/recurrent/lstm.h"
 #include "layers/stepper.h"
 #include "tests/support.h"
 #include "training/files/state_dict.h"
+#include "unroll.h"
 
 using namespace unroll;
 

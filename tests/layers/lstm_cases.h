@@ -10,7 +10,7 @@
 namespace unroll {
 
 struct LstmCase {
-  LstmConfig config;
+  RecurrentConfig config;
   int steps = 3, batch = 2;
   bool padded = false;  // rows have lengths of their own
   Padding padding = Padding::after;
@@ -27,60 +27,69 @@ struct LstmCase {
     return {result, padding};
   }
   std::string name() const {
-    const LstmConfig& c = config;
+    const RecurrentConfig& c = config;
     std::string text = fmt::format("{} lstm {}->{} layers {} steps {} batch {}", name_of(c.engine), c.input,
                                    c.hidden, c.layers, steps, batch);
     const auto add = [&](bool there, const std::string& option) {
       if (there) text += " " + option;
     };
     add(padded, padding == Padding::before ? "padded before" : "padded after");
-    add(c.dropout > 0, fmt::format("dropout {}{}", c.dropout, c.locked_dropout ? " locked" : ""));
-    add(c.recurrent_dropout > 0, fmt::format("recurrent_dropout {}", c.recurrent_dropout));
-    add(c.weight_drop > 0, fmt::format("weight_drop {}", c.weight_drop));
-    add(c.zoneout_h > 0 || c.zoneout_c > 0, fmt::format("zoneout {} {}", c.zoneout_h, c.zoneout_c));
-    add(c.projection > 0, fmt::format("projection {}", c.projection));
-    add(c.last_hidden > 0, fmt::format("last_hidden {}", c.last_hidden));
-    add(c.layer_norm, "layer_norm");
-    add(c.peepholes, "peepholes");
-    add(c.residual, "residual");
-    add(c.bidirectional, "bidirectional");
-    add(c.gate_activation != Unary::sigmoid, fmt::format("gates' {}", name_of(c.gate_activation)));
-    add(c.cell_activation != Unary::tanh, fmt::format("cell's {}", name_of(c.cell_activation)));
+    for (const RecurrentOption& option : recurrent_options)
+      add(is_set(option, c), fmt::format("{} {}", option.name, value_of(option, c)));
     return text;
   }
-  LstmCase with(LstmEngine engine) const {
+  LstmCase with(Engine engine) const {
     LstmCase result = *this;
     result.config.engine = engine;
     return result;
   }
 };
 
-// Every option by itself.
+// Every option that a cell has by itself, and what it needs beside it.
+inline std::vector<RecurrentConfig> options_alone(const CellFacts& cell, const RecurrentConfig& plain) {
+  std::vector<RecurrentConfig> result;
+  for (const RecurrentOption& option : recurrent_options) {
+    const auto add = [&](auto value) {
+      RecurrentConfig& config = result.emplace_back(plain);
+      config.*std::get<decltype(value) RecurrentConfig::*>(option.member) = value;
+      if (&option == &option_named("locked_dropout")) config.dropout = 0.4f;
+      if (fault_in(cell, config) || option.acts == RecurrentOption::Acts::at_first ||
+          (&option == &option_named("dropout") && config.layers == 1))
+        result.pop_back();  // another cell's, or for more layers or units
+    };
+    switch (option.range) {
+      case RecurrentOption::Range::on_off:
+        add(true);
+        break;
+      case RecurrentOption::Range::rate:
+        add(0.4f);
+        break;
+      case RecurrentOption::Range::number:
+        add(0.5f);
+        break;
+      case RecurrentOption::Range::width:
+        if (plain.hidden > 1) add(plain.hidden / 2);
+        break;
+      case RecurrentOption::Range::of_gates:
+      case RecurrentOption::Range::of_cell:
+        for (const Unary f : functions_of(option))
+          if (f != plain.*std::get<Unary RecurrentConfig::*>(option.member)) add(f);
+    }
+  }
+  return result;
+}
 inline std::vector<LstmCase> lstm_options_alone(int input, int hidden, int layers, int steps, int batch) {
   const LstmCase plain{
       .config = {.input = input, .hidden = hidden, .layers = layers}, .steps = steps, .batch = batch};
   std::vector<LstmCase> result;
-  const auto add = [&](auto change) { change(result.emplace_back(plain)); };
-  if (layers > 1) {
-    add([](LstmCase& c) { c.config.dropout = 0.4f; });
-    add([](LstmCase& c) { c.config.dropout = 0.4f, c.config.locked_dropout = true; });
+  for (const RecurrentConfig& config : options_alone(Lstm::facts, plain.config)) {
+    result.push_back(plain);
+    result.back().config = config;
   }
-  add([](LstmCase& c) { c.config.recurrent_dropout = 0.3f; });
-  add([](LstmCase& c) { c.config.weight_drop = 0.5f; });
-  add([](LstmCase& c) { c.config.zoneout_h = 0.3f; });
-  add([](LstmCase& c) { c.config.zoneout_c = 0.6f; });
-  if (hidden > 1) add([=](LstmCase& c) { c.config.projection = hidden / 2; });
-  add([](LstmCase& c) { c.config.layer_norm = true; });
-  add([](LstmCase& c) { c.config.peepholes = true; });
-  for (const Unary f : gate_functions)
-    if (f != plain.config.gate_activation) add([=](LstmCase& c) { c.config.gate_activation = f; });
-  for (const Unary f : cell_functions)
-    if (f != plain.config.cell_activation) add([=](LstmCase& c) { c.config.cell_activation = f; });
-  if (layers > 1 && hidden > 1) add([=](LstmCase& c) { c.config.last_hidden = hidden / 2; });
-  if (layers > 1) add([](LstmCase& c) { c.config.residual = true; });
-  add([](LstmCase& c) { c.config.bidirectional = true; });
-  add([](LstmCase& c) { c.padded = true; });
-  add([](LstmCase& c) { c.padded = true, c.padding = Padding::before; });
+  for (const Padding padding : {Padding::after, Padding::before}) {
+    result.push_back(plain);
+    result.back().padded = true, result.back().padding = padding;
+  }
   return result;
 }
 

@@ -12,16 +12,16 @@ using namespace unroll;
 
 namespace {
 
-constexpr LstmEngine engines[] = {LstmEngine::fused, LstmEngine::composed};
+constexpr Engine engines[] = {Engine::fused, Engine::composed};
 
 std::vector<Var> all_of(const Lstm::Output& out) { return {out.y, out.state.h, out.state.c}; }
 
 // x, h0 and c0
-std::vector<Shape> shapes(int steps, int batch, const LstmConfig& c) {
+std::vector<Shape> shapes(int steps, int batch, const RecurrentConfig& c) {
   return {{steps, batch, c.input}, {c.layers, batch, c.hidden}, {c.layers, batch, c.hidden}};
 }
 
-std::string described(const LstmConfig& c, int steps, int batch) {
+std::string described(const RecurrentConfig& c, int steps, int batch) {
   return fmt::format("{} lstm {}->{} layers {} steps {} batch {} dropout {}", name_of(c.engine), c.input,
                      c.hidden, c.layers, steps, batch, c.dropout);
 }
@@ -34,12 +34,12 @@ TEST_CASE("both engines are differentiated with respect to parameters, input and
   struct Case {
     int input, hidden, layers, steps, batch;
   };
-  for (LstmEngine engine : engines)
+  for (Engine engine : engines)
     for (const auto& [input, hidden, layers, steps, batch] :
          {Case{1, 1, 1, 1, 1}, Case{3, 2, 1, 1, 2}, Case{1, 3, 1, 4, 1}, Case{3, 5, 1, 2, 3},
           Case{2, 3, 2, 3, 1}, Case{5, 1, 2, 5, 2}, Case{3, 3, 3, 1, 1}, Case{1, 2, 3, 4, 3},
           Case{3, 7, 2, 2, 2}}) {
-      const LstmConfig config{.input = input, .hidden = hidden, .layers = layers, .engine = engine};
+      const RecurrentConfig config{.input = input, .hidden = hidden, .layers = layers, .engine = engine};
       ParameterSet params(11);
       const Lstm lstm(params / "lstm", config);
       CHECK(gradcheck(described(config, steps, batch), params, shapes(steps, batch, config),
@@ -51,9 +51,9 @@ TEST_CASE("both engines are differentiated with respect to parameters, input and
 }
 
 TEST_CASE("both engines are differentiated when only one of their three outputs is used") {
-  for (LstmEngine engine : engines)
+  for (Engine engine : engines)
     for (int which : {0, 1, 2}) {
-      const LstmConfig config{.input = 3, .hidden = 2, .layers = 2, .engine = engine};
+      const RecurrentConfig config{.input = 3, .hidden = 2, .layers = 2, .engine = engine};
       ParameterSet params(12);
       const Lstm lstm(params / "lstm", config);
       CHECK(gradcheck(fmt::format("output {} of {}", which, described(config, 3, 2)), params,
@@ -66,9 +66,10 @@ TEST_CASE("both engines are differentiated when only one of their three outputs 
 }
 
 TEST_CASE("both engines are differentiated with dropout between layers") {
-  for (LstmEngine engine : engines)
+  for (Engine engine : engines)
     for (int layers : {2, 3}) {
-      const LstmConfig config{.input = 3, .hidden = 5, .layers = layers, .dropout = 0.4f, .engine = engine};
+      const RecurrentConfig config{
+          .input = 3, .hidden = 5, .layers = layers, .dropout = 0.4f, .engine = engine};
       ParameterSet params(13);
       const Lstm lstm(params / "lstm", config);
       // the masks count the layer's calls on a tape, so a second call differs from the first
@@ -81,19 +82,19 @@ TEST_CASE("both engines are differentiated with dropout between layers") {
 }
 
 TEST_CASE("both engines are differentiated from a state of zeros that nothing depends on") {
-  for (LstmEngine engine : engines) {
-    const LstmConfig config{.input = 3, .hidden = 3, .layers = 2, .engine = engine};
+  for (Engine engine : engines) {
+    const RecurrentConfig config{.input = 3, .hidden = 3, .layers = 2, .engine = engine};
     ParameterSet params(14);
     const Lstm lstm(params / "lstm", config);
-    const LstmState zero = lstm.zero_state(2);
+    const RecurrentState zero = lstm.zero_state(2);
     CHECK(gradcheck(described(config, 3, 2), params, {{3, 2, 3}},
                     [&](auto& v) { return all_of(lstm(v[0], zero)); }));
   }
 }
 
 TEST_CASE("both engines are differentiated where the gates are saturated") {
-  for (LstmEngine engine : engines) {
-    const LstmConfig config{.input = 2, .hidden = 3, .engine = engine};
+  for (Engine engine : engines) {
+    const RecurrentConfig config{.input = 2, .hidden = 3, .engine = engine};
     ParameterSet params(15);
     const Lstm lstm(params / "lstm", config);
     params.initialize(Init::uniform(-6, 6));
@@ -109,7 +110,7 @@ TEST_CASE("both engines are differentiated where the gates are saturated") {
 
 TEST_CASE("the LSTM computes its equations, gates in the order i f g o") {
   const auto s = [](double v) { return 1 / (1 + std::exp(-v)); };
-  for (LstmEngine engine : engines) {
+  for (Engine engine : engines) {
     ParameterSet params;
     const Lstm lstm(params / "lstm", {.input = 1, .hidden = 1, .engine = engine});
     params.values();
@@ -136,7 +137,7 @@ TEST_CASE("the LSTM computes its equations, gates in the order i f g o") {
 TEST_CASE("parameters have the field's names, one bias per gate, and biases do not decay") {
   ParameterSet params;
   // (With the engine cudnn the biases lie behind all matrices.)
-  const Lstm lstm(params / "lstm", {.input = 3, .hidden = 5, .layers = 2, .engine = LstmEngine::fused});
+  const Lstm lstm(params / "lstm", {.input = 3, .hidden = 5, .layers = 2, .engine = Engine::fused});
   std::vector<std::string> found;
   for (const auto& p : params.all())
     found.push_back(p->name + " " + p->shape.text() + (p->decay ? "" : " no decay"));
@@ -163,9 +164,9 @@ TEST_CASE("forget_bias is added to the forget gate's first bias and to nothing e
 
 // --- state -------------------------------------------------------------------------------------------------
 
-TEST_CASE("state passed on as LstmVars keeps the gradient across windows, as from encoder to decoder") {
-  for (LstmEngine engine : engines) {
-    const LstmConfig config{.input = 2, .hidden = 3, .layers = 2, .engine = engine};
+TEST_CASE("state passed on as RecurrentVars keeps the gradient across windows, as from encoder to decoder") {
+  for (Engine engine : engines) {
+    const RecurrentConfig config{.input = 2, .hidden = 3, .layers = 2, .engine = engine};
     ParameterSet params(21);
     const Lstm encoder(params / "encoder", config), decoder(params / "decoder", config);
     CHECK(
@@ -198,13 +199,13 @@ TEST_CASE("state passed on as LstmVars keeps the gradient across windows, as fro
   }
 }
 
-TEST_CASE("state passed on as LstmState carries the values and drops the gradient") {
-  for (LstmEngine engine : engines) {
+TEST_CASE("state passed on as RecurrentState carries the values and drops the gradient") {
+  for (Engine engine : engines) {
     ParameterSet params(22);
     const Lstm lstm(params / "lstm", {.input = 2, .hidden = 3, .layers = 2, .engine = engine});
     RandomStream random(6, "x");
     const Tensor x1 = random_tensor({3, 2, 2}, random), x2 = random_tensor({4, 2, 2}, random);
-    LstmState state = lstm.zero_state(2);
+    RecurrentState state = lstm.zero_state(2);
     CHECK(std::ranges::all_of(state.h.to_host(), [](real v) { return v == 0; }));
     const real* buffer = state.h.data();
 
@@ -230,7 +231,7 @@ TEST_CASE("state passed on as LstmState carries the values and drops the gradien
 }
 
 TEST_CASE("assigning the state before backward changes no gradient") {
-  for (LstmEngine engine : engines) {
+  for (Engine engine : engines) {
     ParameterSet params(23);
     const Lstm lstm(params / "lstm", {.input = 2, .hidden = 3, .layers = 2, .engine = engine});
     RandomStream random(7, "x");
@@ -238,7 +239,7 @@ TEST_CASE("assigning the state before backward changes no gradient") {
                  c = random_tensor({2, 2, 3}, random);
     const auto gradients = [&](bool early) {
       params.spend_gradients();
-      LstmState state{h.clone(), c.clone()};
+      RecurrentState state{h.clone(), c.clone()};
       Tape tape;
       const auto out = lstm(x, state);
       if (early) state = out.state;
@@ -252,13 +253,13 @@ TEST_CASE("assigning the state before backward changes no gradient") {
 }
 
 TEST_CASE("a window of one step at a time gives what one window of all gives") {
-  for (LstmEngine engine : engines) {
+  for (Engine engine : engines) {
     ParameterSet params(24);
     const Lstm lstm(params / "lstm", {.input = 2, .hidden = 3, .layers = 3, .engine = engine});
     RandomStream random(8, "x");
     const Tensor x = random_tensor({6, 2, 2}, random);
     const Tensor whole = lstm(x, lstm.zero_state(2)).y.value();
-    LstmState state = lstm.zero_state(2);
+    RecurrentState state = lstm.zero_state(2);
     for (int t = 0; t < 6; ++t) {
       const auto out = lstm(x.slice(t, t + 1), state);
       CHECK(distance(out.y.value()[0], whole[t]) < 1e-15);
@@ -270,7 +271,7 @@ TEST_CASE("a window of one step at a time gives what one window of all gives") {
 // --- dropout -----------------------------------------------------------------------------------------------
 
 TEST_CASE("dropout acts between layers, on a tape, anew with every step and every call") {
-  for (LstmEngine engine : engines) {
+  for (Engine engine : engines) {
     ParameterSet params(25);
     const Lstm two(params / "two", {.input = 2, .hidden = 8, .layers = 2, .dropout = 0.5f, .engine = engine});
     const Lstm one(params / "one", {.input = 2, .hidden = 8, .layers = 1, .dropout = 0.5f, .engine = engine});
@@ -310,15 +311,15 @@ TEST_CASE("input and state that do not fit are errors that name the shapes") {
   CHECK(lacks(call({5, 1, 2}, good, good), {"lstm", "[2, 4, 3]", "[2, 1, 3]", "[5, 1, 2]"}) == "");
   CHECK(lacks(call({5, 4, 2}, {1, 4, 3}, good), {"lstm", "[1, 4, 3]", "[2, 4, 3]"}) == "");
   CHECK(lacks(call({5, 4, 2}, good, {2, 4, 2}), {"lstm", "[2, 4, 2]", "[2, 4, 3]"}) == "");
-  LstmState state = lstm.zero_state(4);
+  RecurrentState state = lstm.zero_state(4);
   CHECK_FALSE(error_of([&] {
-                state = LstmVars{Var(Tensor::zeros({2, 3, 3})), Var(Tensor::zeros({2, 3, 3}))};
+                state = RecurrentVars{Var(Tensor::zeros({2, 3, 3})), Var(Tensor::zeros({2, 3, 3}))};
               }).empty());
 }
 
 TEST_CASE("a configuration that makes no sense is an error that names what is wrong") {
   ParameterSet params;
-  const auto build = [&](const LstmConfig& config) {
+  const auto build = [&](const RecurrentConfig& config) {
     return error_of([&] { Lstm(params / "lstm", config); });
   };
   CHECK(lacks(build({.input = 0, .hidden = 3}), {"lstm", "input 0"}) == "");

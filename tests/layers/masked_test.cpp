@@ -218,10 +218,10 @@ TEST_CASE("padding reaches neither what a recurrent layer gives nor a gradient, 
     const Lengths lengths{ids({3}, {2, 0, 4}), padding};
     const Known known = padding == Padding::after ? Known::padded_after : Known::padded_before;
     for (LstmCase c : lstm_options_alone(3, 4, 2, 4, 3))
-      for (const LstmEngine engine : {LstmEngine::composed, LstmEngine::fused, LstmEngine::cudnn}) {
-        c.config.engine = LstmEngine::automatic;
-        if (engine == LstmEngine::cudnn &&
-            choose_lstm(c.config, engine_facts(), {4, 3, known}).engine != LstmEngine::cudnn)
+      for (const Engine engine : {Engine::composed, Engine::fused, Engine::cudnn}) {
+        c.config.engine = Engine::automatic;
+        if (engine == Engine::cudnn &&
+            Lstm::choose(c.config, engine_facts(), {4, 3, known}).engine != Engine::cudnn)
           continue;
         c.config.engine = engine;
         ParameterSet params(17);
@@ -232,17 +232,17 @@ TEST_CASE("padding reaches neither what a recurrent layer gives nor a gradient, 
           return std::vector{out.y, out.state.h, out.state.c};
         });
       }
-    for (const LstmEngine engine : {LstmEngine::composed, LstmEngine::fused, LstmEngine::cudnn}) {
-      GruConfig config{.input = 3, .hidden = 4, .layers = 2};
-      if (engine == LstmEngine::cudnn &&
-          choose_gru(config, engine_facts(), {4, 3, known}).engine != LstmEngine::cudnn)
+    for (const Engine engine : {Engine::composed, Engine::fused, Engine::cudnn}) {
+      RecurrentConfig config{.input = 3, .hidden = 4, .layers = 2};
+      if (engine == Engine::cudnn &&
+          Gru::choose(config, engine_facts(), {4, 3, known}).engine != Engine::cudnn)
         continue;
       config.engine = engine;
       ParameterSet params(17);
       const Gru gru(params / "gru", config);
       check("gru", params, {4, 3, 3}, {{2, 3, 4}}, lengths, [&](auto& v) {
-        const auto out = gru(v[0], v[1], lengths);
-        return std::vector{out.y, out.h};
+        const auto out = gru(v[0], {v[1]}, lengths);
+        return std::vector{out.y, out.state.h};
       });
     }
   }

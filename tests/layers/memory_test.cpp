@@ -25,6 +25,7 @@
 #include "layers/dropout.h"
 #include "layers/embedding.h"
 #include "layers/recurrent/gru.h"
+#include "layers/recurrent/lstm.h"
 #include "layers/stepper.h"
 #include "optim/optimizer.h"
 #include "tests/support.h"
@@ -147,7 +148,7 @@ std::unique_ptr<Optimizer> optimizer(Kind kind, ParameterSet& params) {
 
 // A language model and everything that training it needs, fed with random words.
 struct Training {
-  Training(const Size& size, Kind kind, LstmEngine engine = LstmEngine::automatic, uint64_t seed = 7)
+  Training(const Size& size, Kind kind, Engine engine = Engine::automatic, uint64_t seed = 7)
       : params(seed),
         embed(params / "embed", {.vocab = size.vocab, .dim = size.width}),
         drop(params / "drop", {.rate = 0.2f}),
@@ -188,7 +189,7 @@ struct Training {
   Lstm lstm;
   Dense out;
   std::unique_ptr<Optimizer> optimizer;
-  LstmState state;
+  RecurrentState state;
   int chunk_rows;
   std::vector<IdTensor> words;
   size_t count = 0;
@@ -242,9 +243,9 @@ TEST_CASE("a large block that is free serves what is a little smaller, and nothi
 TEST_CASE("after the third step a training step asks the system for no memory") {
   for (int thread_count : {1, 2})
     for (const Size& size : {small, large})
-      for (LstmEngine engine : {LstmEngine::fused, LstmEngine::composed})
+      for (Engine engine : {Engine::fused, Engine::composed})
         for (Kind kind : {Kind::sgd, Kind::momentum, Kind::adam, Kind::asgd}) {
-          if (engine == LstmEngine::composed && kind != Kind::adam) continue;
+          if (engine == Engine::composed && kind != Kind::adam) continue;
           const Threads guard(thread_count);
           Training training(size, kind, engine);
           for (int i = 0; i < 3; ++i) training.step();
@@ -264,7 +265,7 @@ TEST_CASE("after the third step a training step asks the system for no memory") 
 
 TEST_CASE("the tensors of a step lie where those of the last step lay") {
   for (const Size& size : {small, large})
-    for (LstmEngine engine : {LstmEngine::fused, LstmEngine::composed}) {
+    for (Engine engine : {Engine::fused, Engine::composed}) {
       Training training(size, Kind::adam, engine);
       for (int i = 0; i < 2; ++i) training.step();
       const auto third = training.step();
@@ -334,9 +335,9 @@ TEST_CASE("so does a step of a GRU") {
 // Every option of the layers at once, in one LSTM and one GRU.
 TEST_CASE("after the third step a training step with all options asks the system for no memory") {
   for (int thread_count : {1, 2})
-    for (LstmEngine engine : {LstmEngine::fused, LstmEngine::composed})
+    for (Engine engine : {Engine::fused, Engine::composed})
       for (const Size& size : {small, large}) {
-        if (engine == LstmEngine::composed && size.vocab == large.vocab) continue;
+        if (engine == Engine::composed && size.vocab == large.vocab) continue;
         const Threads guard(thread_count);
         ParameterSet params;
         const int width = size.width;
@@ -365,14 +366,14 @@ TEST_CASE("after the third step a training step with all options asks the system
                                        .dropout = 0.3f,
                                        .recurrent_dropout = 0.2f,
                                        .weight_drop = 0.5f,
-                                       .zoneout = 0.1f,
+                                       .zoneout_h = 0.1f,
                                        .residual = true,
                                        .bidirectional = true,
                                        .engine = engine});
         const Dense out(params / "out", {.in = 2 * width, .out = size.vocab});
         Sgd sgd(params, {.learning_rate = 0.1});
-        LstmState state = lstm.zero_state(size.batch);
-        GruState gru_state = gru.zero_state(size.batch);
+        RecurrentState state = lstm.zero_state(size.batch);
+        RecurrentState gru_state = gru.zero_state(size.batch);
         RandomStream random(7, "words");
         const IdTensor words =
                            random_ids({size.steps, size.batch}, random, static_cast<uint32_t>(size.vocab)),
@@ -407,7 +408,7 @@ TEST_CASE("two trainings with the same seed and thread count end in the same bit
     for (const Size& size : {small, large})
       for (Kind kind : {Kind::sgd, Kind::adam}) {
         const Threads guard(thread_count);
-        Training first(size, kind), second(size, kind), other(size, kind, LstmEngine::automatic, 8);
+        Training first(size, kind), second(size, kind), other(size, kind, Engine::automatic, 8);
         for (int i = 0; i < 6; ++i) first.step();
         for (int i = 0; i < 6; ++i) second.step(), other.step();  // the second in company
         CHECK(first.last_loss == second.last_loss);

@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "framework/gradcheck.h"
-#include "layers/recurrent/cell.h"
 #include "layers/recurrent/gru.h"
 #include "layers/recurrent/lstm.h"
+#include "layers/stepper.h"
 #include "tests/layers/frozen.h"
 #include "tests/support.h"
 
@@ -79,6 +79,12 @@ struct Mogrified : Cell {
   }
 
   Var q, r;
+};
+
+// A cell that derives from one of ours and inherits no engine.
+template <class Cell>
+struct Aside : Cell {
+  using Cell::Cell;
 };
 
 // --- helpers --------------------------------------------------------------------------------------------
@@ -161,8 +167,8 @@ TEST_CASE("a cell from outside is differentiated with all that stands around it"
 
 TEST_CASE("an option from outside is differentiated on a cell from outside and on our own") {
   check_gradients<Mogrified<MinimalGatedUnit>>();
-  check_gradients<Mogrified<Lstm::Layer>>();
-  check_gradients<Mogrified<Gru::Layer>>();
+  check_gradients<Mogrified<LstmCell>>();
+  check_gradients<Mogrified<GruCell>>();
 }
 
 template <class Cell>
@@ -185,11 +191,11 @@ static void check_weights_frozen(bool bidirectional, size_t weights) {
 TEST_CASE("the weights of a cell from outside are listed, and collect gradients whatever else is frozen") {
   check_weights_frozen<MinimalGatedUnit>(true, 3);
   check_weights_frozen<Mogrified<MinimalGatedUnit>>(false, 5);
-  check_weights_frozen<Mogrified<Lstm::Layer>>(false, 5);
-  check_weights_frozen<Mogrified<Gru::Layer>>(false, 6);
+  check_weights_frozen<Mogrified<LstmCell>>(false, 5);
+  check_weights_frozen<Mogrified<GruCell>>(false, 6);
 
   ParameterSet params(1);  // a cell that derives from ours lists all of its weights, too
-  const Recurrent<Mogrified<Lstm::Layer>> layers(params / "cell", {.input = 3, .hidden = 3});
+  const Recurrent<Mogrified<LstmCell>> layers(params / "cell", {.input = 3, .hidden = 3});
   CHECK(layers.cells()[0].weights().size() == 5);
 }
 
@@ -216,7 +222,8 @@ TEST_CASE("a cell from outside computes its equations") {
 TEST_CASE("what stands around a cell is what stands around an Lstm") {
   for (const Around& around : one_by_one(true)) {
     CAPTURE(around.name);
-    const RecurrentConfig& c = around.config;
+    RecurrentConfig c = around.config;
+    c.engine = Engine::composed;
     std::vector<std::vector<Tensor>> results;
     for (const bool outside : {false, true}) {
       ParameterSet params(5);
@@ -235,20 +242,9 @@ TEST_CASE("what stands around a cell is what stands around an Lstm") {
         results.push_back(result);
       };
       if (outside)
-        run(Recurrent<Lstm::Layer>(params / "lstm", c));
+        run(Recurrent<Aside<LstmCell>>(params / "lstm", c));
       else
-        run(Lstm(params / "lstm", {.input = c.input,
-                                   .hidden = c.hidden,
-                                   .layers = c.layers,
-                                   .dropout = c.dropout,
-                                   .locked_dropout = c.locked_dropout,
-                                   .recurrent_dropout = c.recurrent_dropout,
-                                   .weight_drop = c.weight_drop,
-                                   .zoneout_h = c.zoneout_h,
-                                   .zoneout_c = c.zoneout_c,
-                                   .residual = c.residual,
-                                   .bidirectional = c.bidirectional,
-                                   .engine = LstmEngine::composed}));
+        run(Lstm(params / "lstm", c));
     }
     for (size_t k = 0; k < results[0].size(); ++k) CHECK(same_bits(results[0][k], results[1][k]));
   }
@@ -285,8 +281,8 @@ TEST_CASE("an option whose gates stand open leaves its cell's bits") {
   RandomStream random(9, "x");
   const Tensor x = random_tensor({steps, batch, 3}, random);
   ParameterSet params(8), same(8);
-  const Recurrent<Lstm::Layer> plain(params / "lstm", {.input = 3, .hidden = 5});
-  const Recurrent<Mogrified<Lstm::Layer>> mogrified(same / "lstm", {.input = 3, .hidden = 5});
+  const Lstm plain(params / "lstm", {.input = 3, .hidden = 5, .engine = Engine::composed});
+  const Recurrent<Mogrified<LstmCell>> mogrified(same / "lstm", {.input = 3, .hidden = 5});
   const auto y = [&] { return mogrified(x, mogrified.zero_state(batch)).y.value(); };
   CHECK(distance(y(), plain(x, plain.zero_state(batch)).y.value()) > 1e-3);
   for (const char* name : {"lstm.mogrifier_q_l0", "lstm.mogrifier_r_l0"})
@@ -314,10 +310,11 @@ TEST_CASE("what does not fit a cell from outside is an error under its name") {
   const auto build = [&](const RecurrentConfig& config) {
     return error_of([&] { Recurrent<MinimalGatedUnit>(params / "mgu", config); });
   };
-  CHECK(lacks(build({.input = 2, .hidden = 3, .zoneout_c = 0.5f}), {"mgu", "zoneout_c", "none"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .zoneout_c = 0.5f}), {"mgu", "zoneout_c", "no such thing"}) ==
+        "");
   CHECK(lacks(build({.input = 2, .hidden = 3, .zoneout_h = 1}), {"mgu", "zoneout_h 1"}) == "");
   CHECK(lacks(build({.input = 2, .hidden = 0}), {"mgu", "hidden 0"}) == "");
-  CHECK(lacks(build({.input = 2, .hidden = 3, .residual = true}), {"mgu", "layers 1"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .residual = true}), {"mgu", "layers above 1"}) == "");
   CHECK(params.all().empty());
   const Recurrent<MinimalGatedUnit> mgu(params / "mgu", {.input = 2, .hidden = 3});
   CHECK(lacks(error_of([&] {
@@ -328,4 +325,37 @@ TEST_CASE("what does not fit a cell from outside is an error under its name") {
                 mgu(Var(Tensor::zeros({4, 2, 2})), mgu.zero_state(3));
               }),
               {"mgu", "[1, 3, 3]", "[1, 2, 3]"}) == "");
+}
+
+TEST_CASE(
+    "a cell that derives from one of ours computes its own step: it inherits no engine, nor a stepper's short way") {
+  ParameterSet params(3);
+  const Recurrent<Mogrified<LstmCell>> mogrified(params / "lstm", {.input = 3, .hidden = 5, .layers = 2});
+  CHECK(mogrified.choice().engine == Engine::composed);
+  CHECK(mogrified.choice().text == "lstm: composed, the one engine of this cell");
+  CHECK(Recurrent<Aside<GruCell>>::choose({.input = 3, .hidden = 5}).engine == Engine::composed);
+  for (const Engine engine : {Engine::fused, Engine::cudnn})
+    CHECK(lacks(input_error_of([&] {
+                  Recurrent<MinimalGatedUnit>::choose({.input = 3, .hidden = 5, .engine = engine});
+                }),
+                {std::string(name_of(engine)), "mgu", "'composed' can"}) == "");
+
+  RandomStream random(9, "x");
+  const Tensor x = random_tensor({steps, batch, 3}, random);
+  const RecurrentLayer layer = mogrified;
+  CHECK(layer.plain_step_room() == 0);
+  const Var y = layer(x, layer.zero_state(batch)).y;
+  Stepper stepper(layer, batch);
+  for (int t = 0; t < steps; ++t) CHECK(same_bits(stepper(x[t]), y.value()[t]));
+}
+
+TEST_CASE(
+    "a cell that derives from an LSTM has the LSTM's options; another has those that stand around a cell") {
+  ParameterSet params(3);
+  const Recurrent<Mogrified<LstmCell>> projected(params / "lstm", {.input = 3, .hidden = 5, .projection = 2});
+  CHECK(projected.zero_state(1).h.shape() == Shape{1, 1, 2});
+  CHECK(lacks(error_of([&] {
+                Recurrent<MinimalGatedUnit>(params / "mgu", {.input = 3, .hidden = 5, .projection = 2});
+              }),
+              {"mgu", "projection", "LSTM"}) == "");
 }

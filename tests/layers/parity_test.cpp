@@ -20,7 +20,7 @@ namespace {
 // --- the models ----------------------------------------------------------------------------------
 
 struct LanguageModel {
-  LanguageModel(const Json& c, LstmEngine engine)
+  LanguageModel(const Json& c, Engine engine)
       : embed(params / "embedding", {.vocab = c.at("vocab"), .dim = c.at("embedding")}),
         lstm(params / "lstm", {.input = c.at("embedding"),
                                .hidden = c.at("hidden"),
@@ -34,7 +34,7 @@ struct LanguageModel {
 };
 
 struct Classifier {
-  Classifier(const Json& c, LstmEngine engine)
+  Classifier(const Json& c, Engine engine)
       : lstm(params / "lstm", {.input = c.at("features"), .hidden = c.at("hidden"), .engine = engine}),
         out(params / "dense", {.in = c.at("hidden"), .out = 1}) {}
   Var operator()(const Tensor& x) const {  // [steps, batch, features] -> [batch]
@@ -46,7 +46,7 @@ struct Classifier {
   Dense out;
 };
 
-constexpr LstmEngine engines[] = {LstmEngine::fused, LstmEngine::composed};
+constexpr Engine engines[] = {Engine::fused, Engine::composed};
 
 }  // namespace
 
@@ -117,12 +117,12 @@ TEST_CASE("a language model, 50 steps with each optimizer") {
   const IdTensor inputs = ids_of(file.at("inputs")), targets = ids_of(file.at("targets"));
   const int batch = file.at("config").at("batch");
   Worst worst;
-  for (const LstmEngine engine : engines) {
+  for (const Engine engine : engines) {
     for (const auto& [name, run] : file.at("runs").items()) {
       CAPTURE(name);
       LanguageModel model(file.at("config"), engine);
       load(model.params, file.at("initial"));
-      LstmState state = model.lstm.zero_state(batch);
+      RecurrentState state = model.lstm.zero_state(batch);
       const bool sum_over_steps = run.at("reduction") == "sum-over-steps";
       REQUIRE((sum_over_steps || run.at("reduction") == "mean"));
 
@@ -131,7 +131,7 @@ TEST_CASE("a language model, 50 steps with each optimizer") {
         state = next;
         const CrossEntropyOptions options{.reduction = sum_over_steps ? Reduction::sum : Reduction::mean};
         // Each engine with a loss of its own kind: fused with the decoder in chunks, or of logits.
-        const Var loss = engine == LstmEngine::fused
+        const Var loss = engine == Engine::fused
                              ? softmax_cross_entropy(model.out, y, targets[step],
                                                      {.reduction = options.reduction, .chunk_rows = 5})
                              : softmax_cross_entropy(model.out(y), targets[step], options);
@@ -154,7 +154,7 @@ TEST_CASE("a binary classifier, 50 steps with each optimizer") {
   const Json& file = reference("classifier.json");
   const Tensor x = tensor_of(file.at("x")), labels = tensor_of(file.at("labels"));
   Worst worst;
-  for (const LstmEngine engine : engines) {
+  for (const Engine engine : engines) {
     for (const auto& [name, run] : file.at("runs").items()) {
       CAPTURE(name);
       Classifier model(file.at("config"), engine);
@@ -176,7 +176,7 @@ TEST_CASE("torch.optim.ASGD's own average") {
   const Json& file = reference("classifier.json");
   const Json& run = file.at("runs").at("asgd");
   const Tensor x = tensor_of(file.at("x")), labels = tensor_of(file.at("labels"));
-  Classifier model(file.at("config"), LstmEngine::fused);
+  Classifier model(file.at("config"), Engine::fused);
   load(model.params, file.at("initial"));
   Asgd asgd(model.params, {.learning_rate = run.at("optimizer").at("lr"), .average_after = 1});
   for (int step = 0; step < 50; ++step) {
@@ -221,10 +221,10 @@ TEST_CASE("a single step of a language model: values and gradients") {
     check(what, ours.span(), s.at("data"), d.at("data"));
   };
 
-  for (const LstmEngine engine : engines) {
+  for (const Engine engine : engines) {
     LanguageModel model(file.at("config"), engine);
     load(model.params, file.at("initial"));
-    LstmState state = model.lstm.zero_state(file.at("config").at("batch"));
+    RecurrentState state = model.lstm.zero_state(file.at("config").at("batch"));
     state.h.copy_from(tensor_of(file.at("h0")));
     state.c.copy_from(tensor_of(file.at("c0")));
 

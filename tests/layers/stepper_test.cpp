@@ -3,6 +3,8 @@
 
 #include <limits>
 
+#include "layers/recurrent/gru.h"
+#include "layers/recurrent/lstm.h"
 #include "tests/support.h"
 
 using namespace unroll;
@@ -36,7 +38,7 @@ double of_sums(int n, double terms) { return 2 * n * unit / (1 - n * unit) * ter
 class Bound {
  public:
   Bound(const Lstm& lstm, const Stepper& stepper, double largest_input)
-      : lstm_(lstm), stepper_(stepper), input_(largest_input), h_(lstm.layers().size()), c_(h_.size()) {}
+      : lstm_(lstm), stepper_(stepper), input_(largest_input), h_(lstm.cells().size()), c_(h_.size()) {}
 
   // After a step of the stepper: of h of the last layer.
   double step() {
@@ -44,7 +46,7 @@ class Bound {
     largest_c_ = std::max(largest_c_, largest(stepper_.state().c));
     double below = 0;
     for (size_t k = 0; k < h_.size(); ++k) {
-      const Lstm::Layer& layer = lstm_.layers()[k];
+      const LstmCell& layer = lstm_.cells()[k];
       const Var &weight_ih = layer.weight_ih, &weight_hh = layer.weight_hh, &bias = layer.bias;
       const double ih = norm(weight_ih.value()), hh = norm(weight_hh.value());
       const double sum = largest(bias.value()) + ih * (k == 0 ? input_ : largest_h_) + hh * largest_h_;
@@ -71,7 +73,7 @@ class Bound {
 
 TEST_CASE("steps give what the window gives, whichever engine, any number of layers and sequences") {
   RandomStream random(3, "x");
-  for (const LstmEngine engine : {LstmEngine::fused, LstmEngine::composed})
+  for (const Engine engine : {Engine::fused, Engine::composed})
     for (const int layers : {1, 3})
       for (const int batch : {1, 4}) {
         constexpr int steps = 6;
@@ -109,7 +111,7 @@ TEST_CASE("steps of a GRU give the bits of the window's fused engine, any number
       Stepper stepper(gru, batch);
       const Tape tape;
       for (int t = 0; t < 6; ++t) CHECK(same_bits(stepper(x[t]), y.value()[t]));
-      CHECK(same_bits(stepper.state().h, last.value()));
+      CHECK(same_bits(stepper.state().h, last.h.value()));
       CHECK_FALSE(stepper.state().c.defined());
       CHECK(tape.size() == 0);
       stepper.reset();
@@ -120,26 +122,26 @@ TEST_CASE("steps of a GRU give the bits of the window's fused engine, any number
 TEST_CASE("cells with options step too: the bits of the window without a tape") {
   RandomStream random(2, "x");
   const auto check = [&](const RecurrentLayer& layers) {
-    const Tensor x = random_tensor({5, 2, layers.input()}, random);
+    const Tensor x = random_tensor({5, 2, layers.config().input}, random);
     const auto [y, last] = layers(x, layers.zero_state(2));
     Stepper stepper(layers, 2);
     for (int t = 0; t < 5; ++t) CHECK(same_bits(stepper(x[t]), y.value()[t]));
     CHECK(same_bits(stepper.state().h, last.h.value()));
   };
-  for (const LstmConfig& config : {LstmConfig{.projection = 2},
-                                   {.layer_norm = true},
-                                   {.peepholes = true},
-                                   {.gate_activation = Unary::hard_sigmoid},
-                                   {.cell_activation = Unary::softsign},
-                                   {.residual = true}}) {
+  for (const RecurrentConfig& config : {RecurrentConfig{.projection = 2},
+                                        {.layer_norm = true},
+                                        {.peepholes = true},
+                                        {.gate_activation = Unary::hard_sigmoid},
+                                        {.cell_activation = Unary::softsign},
+                                        {.residual = true}}) {
     ParameterSet params;
-    LstmConfig c = config;
+    RecurrentConfig c = config;
     c.input = 3, c.hidden = 4, c.layers = 2;
     check(Lstm(params / "lstm", c));
   }
-  for (const GruConfig& config : {GruConfig{.zoneout = 0.3f}, {.residual = true}}) {
+  for (const RecurrentConfig& config : {RecurrentConfig{.zoneout_h = 0.3f}, {.residual = true}}) {
     ParameterSet params;
-    GruConfig c = config;
+    RecurrentConfig c = config;
     c.input = 3, c.hidden = 4, c.layers = 2;
     check(Gru(params / "gru", c));
   }
@@ -204,10 +206,10 @@ TEST_CASE("a state keeps its buffers, whatever is assigned to it; a copy has oth
   ParameterSet params;
   const Lstm lstm(params / "lstm", {.input = 3, .hidden = 4});
   const Gru gru(params / "gru", {.input = 3, .hidden = 4});
-  LstmState state = lstm.zero_state(2);
+  RecurrentState state = lstm.zero_state(2);
   const Tensor h = state.h, c = state.c;
   h.fill(1), c.fill(2);
-  const LstmState copy = state;
+  const RecurrentState copy = state;
   state = lstm.zero_state(2);
   CHECK(largest(h) + largest(c) == 0);  // what was named to a checkpoint is what was assigned to
   CHECK(largest(copy.h) == 1);
@@ -216,11 +218,11 @@ TEST_CASE("a state keeps its buffers, whatever is assigned to it; a copy has oth
   CHECK(largest(c) == 2);
   CHECK(lacks(error_of([&] { state = lstm.zero_state(3); }), {"[1, 3, 4]", "[1, 2, 4]"}) == "");
   CHECK(lacks(error_of([&] { state = gru.zero_state(2); }), {"c"}) == "");
-  const LstmState half(Tensor::zeros({1, 2, 4}), Tensor::zeros({1, 2, 5}));
+  const RecurrentState half(Tensor::zeros({1, 2, 4}), Tensor::zeros({1, 2, 5}));
   CHECK(lacks(error_of([&] { state = half; }), {"[1, 2, 5]", "[1, 2, 4]"}) == "");
   CHECK(largest(h) == 1);  // and nothing of it was taken
 
-  LstmState later;  // of no size until it is assigned
+  RecurrentState later;  // of no size until it is assigned
   later.reset();
   CHECK(lacks(error_of([&] { lstm(Var(Tensor::zeros({1, 2, 3})), later); }), {"state", "zero_state"}) == "");
   later = copy;
@@ -228,15 +230,15 @@ TEST_CASE("a state keeps its buffers, whatever is assigned to it; a copy has oth
   later.reset();
   CHECK(largest(copy.c) == 2);
 
-  GruState of_gru = gru.zero_state(2);
+  RecurrentState of_gru = gru.zero_state(2);
   const Tensor h_of_gru = of_gru.h;
   h_of_gru.fill(3);
-  const GruState kept = of_gru;
+  const RecurrentState kept = of_gru;
   of_gru = gru.zero_state(2);
   CHECK(largest(h_of_gru) == 0);
   CHECK(largest(kept.h) == 3);
 
-  const GruState none;
+  const RecurrentState none;
   CHECK(lacks(error_of([&] { gru(Var(Tensor::zeros({1, 2, 3})), none); }), {"state", "zero_state"}) == "");
 }
 
@@ -247,7 +249,7 @@ TEST_CASE("steps go on from the state that a window left, each stepper by itself
   const Tensor x = random_tensor({5, 2, 3}, random);
   Stepper whole(lstm, 2), rest(lstm, 2), idle(lstm, 2);
   for (int t = 0; t < 3; ++t) whole(x[t]);
-  const LstmState kept = whole.state();
+  const RecurrentState kept = whole.state();
   rest.set_state(kept);
   for (int t = 3; t < 5; ++t) CHECK(same_bits(whole(x[t]).clone(), rest(x[t])));
   rest.set_state(kept);

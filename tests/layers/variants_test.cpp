@@ -12,7 +12,7 @@ using namespace unroll;
 
 namespace {
 
-constexpr LstmEngine engines[] = {LstmEngine::fused, LstmEngine::composed};
+constexpr Engine engines[] = {Engine::fused, Engine::composed};
 
 std::vector<Var> all_of(const Lstm::Output& out) { return {out.y, out.state.h, out.state.c}; }
 
@@ -42,7 +42,7 @@ bool is_rate(int64_t count, double rate, int64_t n) {
 // --- gradients ---------------------------------------------------------------------------------------------
 
 TEST_CASE("each option alone is differentiated, with its masks and without") {
-  for (LstmEngine engine : engines)
+  for (Engine engine : engines)
     for (const LstmCase& c : lstm_options_alone(3, 3, 2, 3, 3))
       for (bool dropout : {true, false}) check_gradients(c.with(engine), dropout, 1);
 }
@@ -61,7 +61,7 @@ namespace {
 struct Call {
   Tensor y, c, h0, c0, dh0, dweight_hh;
 };
-Call call(const LstmConfig& config, int steps, int batch, uint32_t step = 0) {
+Call call(const RecurrentConfig& config, int steps, int batch, uint32_t step = 0) {
   ParameterSet params(5);
   const Lstm lstm(params / "lstm", config);
   params.set_step(step);
@@ -81,7 +81,7 @@ Call call(const LstmConfig& config, int steps, int batch, uint32_t step = 0) {
 
 TEST_CASE("zoneout keeps units of the state at its rates, anew with every step of time") {
   constexpr int hidden = 60, batch = 7, steps = 4;
-  for (LstmEngine engine : engines) {
+  for (Engine engine : engines) {
     const Call of_h = call({.input = 2, .hidden = hidden, .zoneout_h = 0.2f, .engine = engine}, steps, batch);
     int64_t kept = 0, twice = 0;
     for (int t = 1; t < steps; ++t)
@@ -100,7 +100,7 @@ TEST_CASE("zoneout keeps units of the state at its rates, anew with every step o
 }
 
 TEST_CASE("without a mask zoneout is the expectation of the state") {
-  for (LstmEngine engine : engines) {
+  for (Engine engine : engines) {
     ParameterSet params(5), same(5);
     const Lstm plain(params / "lstm", {.input = 2, .hidden = 3, .engine = engine});
     const Lstm zoned(same / "lstm",
@@ -121,8 +121,8 @@ TEST_CASE("without a mask zoneout is the expectation of the state") {
 }
 
 TEST_CASE("recurrent dropout drops units of h at its rate, the same at every step of a window") {
-  for (LstmEngine engine : engines) {
-    const LstmConfig config{.input = 2, .hidden = 200, .recurrent_dropout = 0.3f, .engine = engine};
+  for (Engine engine : engines) {
+    const RecurrentConfig config{.input = 2, .hidden = 200, .recurrent_dropout = 0.3f, .engine = engine};
     CHECK(is_rate(zeros(call(config, 1, 5).dh0), 0.3, 5 * 200));
     // a unit that is dropped at all steps leaves its column of weight_hh without a gradient
     const Tensor d = call(config, 6, 1).dweight_hh;
@@ -139,8 +139,8 @@ TEST_CASE("recurrent dropout drops units of h at its rate, the same at every ste
 
 TEST_CASE(
     "weight drop drops weights at its rate, anew with every step and call, and changes no stored weight") {
-  for (LstmEngine engine : engines) {
-    const LstmConfig config{.input = 2, .hidden = 40, .weight_drop = 0.4f, .engine = engine};
+  for (Engine engine : engines) {
+    const RecurrentConfig config{.input = 2, .hidden = 40, .weight_drop = 0.4f, .engine = engine};
     CHECK(is_rate(zeros(call(config, 2, 3).dweight_hh), 0.4, 4 * 40 * 40));
     std::vector<Tensor> results;
     for (uint32_t step = 0; step < 5; ++step) results.push_back(call(config, 2, 3, step).y);
@@ -152,7 +152,7 @@ TEST_CASE(
     const Lstm lstm(params / "lstm", config),
         plain(same / "lstm", {.input = 2, .hidden = 40, .engine = engine});
     const Tensor before = params.values().clone(), x = Tensor::full({3, 2, 2}, 1);
-    const LstmState zero = lstm.zero_state(2);
+    const RecurrentState zero = lstm.zero_state(2);
     Tape tape;
     const auto first = lstm(x, zero), second = lstm(x, zero);
     CHECK_FALSE(same_bits(first.y.value(), second.y.value()));
@@ -165,9 +165,9 @@ TEST_CASE(
 
 TEST_CASE("locked dropout between layers has one mask for all steps of a window") {
   for (bool locked : {true, false})
-    for (LstmEngine engine : engines) {
+    for (Engine engine : engines) {
       // from the second layer back: what was dropped gives the first layer's last step no gradient
-      LstmConfig config{.input = 2, .hidden = 100, .layers = 2, .dropout = 0.4f, .engine = engine};
+      RecurrentConfig config{.input = 2, .hidden = 100, .layers = 2, .dropout = 0.4f, .engine = engine};
       config.locked_dropout = locked;
       ParameterSet params(5);
       const Lstm lstm(params / "lstm", config);
@@ -190,7 +190,7 @@ TEST_CASE("a padded batch gives row by row the bits that the rows give alone, wh
   const std::vector<int32_t> lengths = {5, 1, 3, 0, 4};
   const int batch = static_cast<int>(lengths.size());
   const real nan = std::numeric_limits<real>::quiet_NaN();
-  for (LstmEngine engine : engines)
+  for (Engine engine : engines)
     for (Padding padding : {Padding::after, Padding::before})
       for (float zoneout : {0.f, 0.3f}) {
         ParameterSet params(8);
@@ -271,7 +271,7 @@ TEST_CASE("a padded batch gives row by row the bits that the rows give alone, wh
 
 TEST_CASE("options that make no sense are errors that say why") {
   ParameterSet params;
-  const auto build = [&](const LstmConfig& config) {
+  const auto build = [&](const RecurrentConfig& config) {
     return error_of([&] { Lstm(params / "lstm", config); });
   };
   CHECK(lacks(build({.input = 2, .hidden = 3, .layers = 2, .locked_dropout = true}),
@@ -283,11 +283,11 @@ TEST_CASE("options that make no sense are errors that say why") {
   CHECK(lacks(build({.input = 2, .hidden = 3, .zoneout_h = 1.5f}), {"zoneout_h 1.5"}) == "");
   CHECK(lacks(build({.input = 2, .hidden = 3, .zoneout_c = 1}), {"zoneout_c 1"}) == "");
   CHECK(params.all().empty());
-  CHECK(lacks(build({.input = 2, .hidden = 3, .projection = 3}), {"projection 3", "hidden 3"}) == "");
-  CHECK(lacks(build({.input = 2, .hidden = 3, .residual = true}), {"residual", "layers 1"}) == "");
-  CHECK(lacks(build({.input = 2, .hidden = 3, .last_hidden = 2}), {"last_hidden", "layers 1"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .projection = 3}), {"projection (3)", "hidden (3)"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .residual = true}), {"residual", "layers above 1"}) == "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .last_hidden = 2}), {"last_hidden", "layers above 1"}) == "");
   CHECK(lacks(build({.input = 2, .hidden = 3, .layers = 2, .last_hidden = 3}),
-              {"last_hidden 3", "hidden 3"}) == "");
+              {"last_hidden (3)", "hidden (3)"}) == "");
   CHECK(lacks(build({.input = 2, .hidden = 3, .layers = 2, .projection = 1, .last_hidden = 2}),
               {"last_hidden", "projection"}) == "");
   CHECK(lacks(build({.input = 2, .hidden = 3, .layers = 2, .last_hidden = 2, .residual = true}),
@@ -340,7 +340,7 @@ TEST_CASE("what an option adds has a name, a shape and first values of its own")
 TEST_CASE("peepholes, projection and functions of a cell enter where the equations say") {
   const auto hard = [](double v) { return std::clamp(v / 6 + 0.5, 0., 1.); };
   const auto soft = [](double v) { return v / (1 + std::abs(v)); };
-  for (LstmEngine engine : engines) {
+  for (Engine engine : engines) {
     ParameterSet params(3);
     const Lstm lstm(params / "lstm", {.input = 1,
                                       .hidden = 2,
@@ -372,7 +372,7 @@ TEST_CASE("peepholes, projection and functions of a cell enter where the equatio
 }
 
 TEST_CASE("layer norm in the cell does not see a shift or a scale of its products") {
-  for (LstmEngine engine : engines) {
+  for (Engine engine : engines) {
     ParameterSet params(3);
     const Lstm lstm(params / "lstm", {.input = 2, .hidden = 3, .layer_norm = true, .engine = engine});
     RandomStream random(1, "x");
@@ -390,7 +390,7 @@ TEST_CASE("layer norm in the cell does not see a shift or a scale of its product
 }
 
 TEST_CASE("the directions of a layer are two layers of one, the second on the steps backwards") {
-  for (LstmEngine engine : engines)
+  for (Engine engine : engines)
     for (bool padded : {false, true}) {
       ParameterSet params(3), one(3);
       const Lstm both(params / "lstm", {.input = 2, .hidden = 3, .bidirectional = true, .engine = engine});
@@ -413,7 +413,7 @@ TEST_CASE("the directions of a layer are two layers of one, the second on the st
 }
 
 TEST_CASE("a last layer of its own width is an Lstm behind the others") {
-  for (LstmEngine engine : engines) {
+  for (Engine engine : engines) {
     ParameterSet params(3), apart(3);
     const Lstm whole(params / "lstm",
                      {.input = 2, .hidden = 5, .layers = 3, .last_hidden = 3, .engine = engine});
@@ -451,7 +451,7 @@ TEST_CASE("a last layer of its own width is an Lstm behind the others") {
 }
 
 TEST_CASE("residual adds the input of every layer but the first to its output") {
-  for (LstmEngine engine : engines) {
+  for (Engine engine : engines) {
     ParameterSet params(3), same(3);
     const Lstm plain(params / "lstm", {.input = 2, .hidden = 3, .layers = 2, .engine = engine});
     const Lstm residual(same / "lstm",

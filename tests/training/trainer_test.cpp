@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "data/windows.h"
-#include "tests/training/line_training.h"
 #include "tests/program.h"
+#include "tests/training/line_training.h"
 #include "training/run_folder.h"
 
 using namespace unroll;
@@ -411,8 +411,8 @@ TEST_CASE("a language model of one's own is trained in a dozen lines, and its st
   Adam adam(model.params, {.learning_rate = 0.01});
   Trainer trainer(adam, {.epochs = 8, .clip = 1, .perplexity = true, .progress = silent});
   BpttWindows windows(text, {.batch = 4, .steps = 16});
-  LstmState state = model.lstm.zero_state(4);
-  LstmVars next;
+  RecurrentState state = model.lstm.zero_state(4);
+  RecurrentVars next;
   std::vector<int64_t> counted(static_cast<size_t>(windows.count()));
   trainer.run({.windows = windows.count(),
                .begin_epoch = [&](int) { state.reset(); },

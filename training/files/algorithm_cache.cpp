@@ -15,8 +15,8 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 // Everything that the times depend on.
-template <class Config>
-Json key_of(const Config& c, int steps, int batch) {
+Json key_of(const LayerUse& use) {
+  const RecurrentConfig& c = use.config;
   const EngineFacts facts = engine_facts();
   Json key{{"gpu", facts.gpu},
            {"capability", facts.capability},
@@ -24,28 +24,16 @@ Json key_of(const Config& c, int steps, int batch) {
            {"cuda", facts.toolkit},
            {"cudnn", facts.cudnn},
            {"precision", name_of(facts.precision)},
-           {"cell", "gru"},
+           {"cell", facts_of(use.cell).name},
            {"input", c.input},
            {"hidden", c.hidden},
            {"layers", c.layers},
            {"directions", c.directions()},
-           {"steps", steps},
-           {"batch", batch}};
-  bool between = (c.layers > 1 && c.dropout > 0) || c.residual;
-  if constexpr (std::is_same_v<Config, LstmConfig>) {
-    key["cell"] = "lstm", key["width"] = c.width(), key["last"] = c.last_hidden;
-    between |= c.last_hidden > 0;
-  }
-  key["call for each layer"] = between;  // rather than one for all
+           {"steps", use.steps},
+           {"batch", use.batch}};
+  if (use.cell == CellKind::lstm) key["width"] = c.width(), key["last"] = c.last_hidden;
+  key["call for each layer"] = acts_between_layers(c);  // rather than one for all
   return key;
-}
-Json key_of(const LayerUse& use) {
-  return std::visit([&](const auto& config) { return key_of(config, use.steps, use.batch); }, use.config);
-}
-
-std::vector<MeasuredAlgorithm> measure(const LayerUse& use, const std::function<double()>& now) {
-  return std::visit([&](const auto& config) { return measure_algorithms(config, use.steps, use.batch, now); },
-                    use.config);
 }
 
 // What a step takes, of the algorithms that serve everywhere.
@@ -81,11 +69,7 @@ SettledAlgorithm settle_algorithm(const std::vector<LayerUse>& layers, bool dete
   SettledAlgorithm settled{CudnnAlgorithm::automatic};
   std::vector<const LayerUse*> open;
   for (const LayerUse& use : layers) {
-    const auto known = std::visit(
-        [&](const auto& config) {
-          return algorithm_without_measuring(config, use.steps, use.batch, deterministic);
-        },
-        use.config);
+    const auto known = algorithm_without_measuring(use.cell, use.config, use.steps, use.batch, deterministic);
     if (!known)
       open.push_back(&use);
     else
@@ -102,7 +86,7 @@ SettledAlgorithm settle_algorithm(const std::vector<LayerUse>& layers, bool dete
     const Json key = key_of(*use);
     auto measured = find_measured(before.entries, key);
     if (!measured) {
-      measured = measure(*use, now);
+      measured = measure_algorithms(use->cell, use->config, use->steps, use->batch, now);
       measured_now = true;
       before.entries.push_back(measured_entry(key, *measured));
       const auto passing = std::ranges::find(*measured, false, &MeasuredAlgorithm::lasting);

@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <functional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "layers/recurrent/engines/cudnn_algorithm.h"
@@ -18,7 +17,8 @@ namespace unroll {
 
 // A model's recurrent layers as training calls them: `calls` times in a step, on windows of these sizes.
 struct LayerUse {
-  std::variant<LstmConfig, GruConfig> config;
+  CellKind cell = CellKind::lstm;
+  RecurrentConfig config = {};
   int steps = 0, batch = 0;
   double calls = 1;
 };

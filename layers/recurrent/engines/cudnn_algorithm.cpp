@@ -15,17 +15,32 @@ namespace {
 // One window forward and backward. Zeros take as long as anything else.
 void run(const RecurrentLayer& layer, ParameterSet& params, int steps, int batch) {
   Tape tape;
-  const Var x = tape.watch(Tensor::zeros({steps, batch, layer.input()}));
+  const Var x = tape.watch(Tensor::zeros({steps, batch, layer.config().input}));
   tape.backward(sum(layer(x, layer.zero_state(batch)).y));
   params.spend_gradients();
 }
 
-template <class Layer, class Config, class Choose>
-std::vector<MeasuredAlgorithm> measure(Config config, int steps, int batch, std::function<double()> now,
-                                       Choose choose) {
+// Before version 9 cuDNN's products are cuBLAS's on several streams, and which of its buffers, and so which kernel, one of them
+// gets may differ from time to time, unless all have one size ("cuDNN 8 Release Notes", limitations; "cuBLAS Library", results
+// reproducibility).
+void require_repeatable() {
+  const EngineFacts facts = engine_facts();
+  const char* const variable = std::getenv("CUBLAS_WORKSPACE_CONFIG");
+  const std::string_view value = variable ? variable : "";
+  require_input(facts.cudnn >= 90'000 || value == ":16:8" || value == ":4096:2",
+                "deterministic: cuDNN {} may have other bits each time unless the environment has "
+                "CUBLAS_WORKSPACE_CONFIG=:4096:2 (or :16:8); the engine 'fused' does without",
+                facts.cudnn / 1000);
+}
+
+}  // namespace
+
+std::vector<MeasuredAlgorithm> measure_algorithms(CellKind cell, const RecurrentConfig& asked, int steps,
+                                                  int batch, const std::function<double()>& clock) {
   constexpr int runs = 3;
-  if (!now) now = clock_seconds;
-  config.engine = LstmEngine::cudnn;
+  const std::function<double()> now = clock ? clock : clock_seconds;
+  RecurrentConfig config = asked;
+  config.engine = Engine::cudnn;
   std::vector<MeasuredAlgorithm> result;
   for (const CudnnAlgorithm algorithm :
        {CudnnAlgorithm::standard, CudnnAlgorithm::persistent, CudnnAlgorithm::persistent_small,
@@ -38,11 +53,11 @@ std::vector<MeasuredAlgorithm> measure(Config config, int steps, int batch, std:
       synchronize();  // throws where the GPU itself has failed
     };
     try {
-      choose(config, engine_facts(), WindowFacts{.steps = steps, .batch = batch});
+      choose_engine(facts_of(cell), config, engine_facts(), {.steps = steps, .batch = batch});
       ParameterSet params;
-      const RecurrentLayer layer = Layer(params / "measured", config);
+      const RecurrentLayer layer(params / "measured", cell, config);
       run(layer, params, steps, batch);  // what is made at first use is no part of it
-      layer(Var(Tensor::zeros({steps, 1, layer.input()})), layer.zero_state(1));  // as texts are scored
+      layer(Var(Tensor::zeros({steps, 1, config.input})), layer.zero_state(1));  // as texts are scored
       for (int i = 0; i < runs; ++i) {
         synchronize();
         const double begin = now();
@@ -60,48 +75,15 @@ std::vector<MeasuredAlgorithm> measure(Config config, int steps, int batch, std:
   return result;
 }
 
-// Before version 9 cuDNN's products are cuBLAS's on several streams, and which of its buffers, and so which kernel, one of them
-// gets may differ from time to time, unless all have one size ("cuDNN 8 Release Notes", limitations; "cuBLAS Library", results
-// reproducibility).
-void require_repeatable() {
-  const EngineFacts facts = engine_facts();
-  const char* const variable = std::getenv("CUBLAS_WORKSPACE_CONFIG");
-  const std::string_view value = variable ? variable : "";
-  require_input(facts.cudnn >= 90'000 || value == ":16:8" || value == ":4096:2",
-                "deterministic: cuDNN {} may have other bits each time unless the environment has "
-                "CUBLAS_WORKSPACE_CONFIG=:4096:2 (or :16:8); the engine 'fused' does without",
-                facts.cudnn / 1000);
-}
-
-template <class Config, class Choose>
-std::optional<CudnnAlgorithm> without_measuring(const Config& config, int steps, int batch,
-                                                bool deterministic, Choose choose) {
-  const WindowFacts window{.steps = steps, .batch = batch};
-  if (deterministic && choose(config, engine_facts(), window).engine == LstmEngine::cudnn)
-    require_repeatable();
+std::optional<CudnnAlgorithm> algorithm_without_measuring(CellKind cell, const RecurrentConfig& config,
+                                                          int steps, int batch, bool deterministic) {
+  const bool by_cudnn =
+      choose_engine(facts_of(cell), config, engine_facts(), {.steps = steps, .batch = batch}).engine ==
+      Engine::cudnn;
+  if (deterministic && by_cudnn) require_repeatable();
   if (config.algorithm != CudnnAlgorithm::automatic) return config.algorithm;
-  if (choose(config, engine_facts(), window).engine != LstmEngine::cudnn) return CudnnAlgorithm::automatic;
+  if (!by_cudnn) return CudnnAlgorithm::automatic;
   return deterministic ? std::optional(CudnnAlgorithm::standard) : std::nullopt;
-}
-
-}  // namespace
-
-std::vector<MeasuredAlgorithm> measure_algorithms(const LstmConfig& config, int steps, int batch,
-                                                  const std::function<double()>& now) {
-  return measure<Lstm>(config, steps, batch, now, choose_lstm);
-}
-std::vector<MeasuredAlgorithm> measure_algorithms(const GruConfig& config, int steps, int batch,
-                                                  const std::function<double()>& now) {
-  return measure<Gru>(config, steps, batch, now, choose_gru);
-}
-
-std::optional<CudnnAlgorithm> algorithm_without_measuring(const LstmConfig& config, int steps, int batch,
-                                                          bool deterministic) {
-  return without_measuring(config, steps, batch, deterministic, choose_lstm);
-}
-std::optional<CudnnAlgorithm> algorithm_without_measuring(const GruConfig& config, int steps, int batch,
-                                                          bool deterministic) {
-  return without_measuring(config, steps, batch, deterministic, choose_gru);
 }
 
 CudnnAlgorithm fastest(const std::vector<MeasuredAlgorithm>& measured) {

@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "layers/recurrent/gru.h"
-#include "layers/recurrent/lstm.h"
+#include "layers/recurrent/options.h"
 
 namespace unroll {
 
@@ -22,18 +21,14 @@ struct MeasuredAlgorithm {
 // All algorithms on windows of these sizes, in a layer made for it. `now` is a clock in seconds; none: the machine's.
 // Throws InputError where the engine cudnn cannot serve, OutOfMemory where not even the standard one finds room, and Error
 // where that one fails or the GPU itself does.
-std::vector<MeasuredAlgorithm> measure_algorithms(const LstmConfig& config, int steps, int batch,
-                                                  const std::function<double()>& now = {});
-std::vector<MeasuredAlgorithm> measure_algorithms(const GruConfig& config, int steps, int batch,
-                                                  const std::function<double()>& now = {});
+std::vector<MeasuredAlgorithm> measure_algorithms(CellKind cell, const RecurrentConfig& config, int steps,
+                                                  int batch, const std::function<double()>& now = {});
 // The one to train with on windows of these sizes, where it need not be measured: that of `config` where it names
 // one or the engine is another; where two runs are to have the same bits, the documented one, which is the
 // standard one. Else nothing: training/files/algorithm_cache.h settles it. Throws InputError where cuDNN does not promise the same
 // bits: before version 9 it wants CUBLAS_WORKSPACE_CONFIG=:4096:2 or :16:8 in the environment for that.
-std::optional<CudnnAlgorithm> algorithm_without_measuring(const LstmConfig& config, int steps, int batch,
-                                                          bool deterministic);
-std::optional<CudnnAlgorithm> algorithm_without_measuring(const GruConfig& config, int steps, int batch,
-                                                          bool deterministic);
+std::optional<CudnnAlgorithm> algorithm_without_measuring(CellKind cell, const RecurrentConfig& config,
+                                                          int steps, int batch, bool deterministic);
 // The earlier of two that took as long: the standard one is the first.
 CudnnAlgorithm fastest(const std::vector<MeasuredAlgorithm>& measured);
 

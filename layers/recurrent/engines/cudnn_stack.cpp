@@ -6,67 +6,79 @@ namespace unroll {
 namespace {
 
 // The order of cuDNN's weight space: the matrices of all layers, then the biases of all.
-Vars in_order(const std::vector<CudnnWeights>& weights) {
+Vars in_order(const ListedWeights& weights) {
   Vars result;
-  for (const CudnnWeights& w : weights) {
-    result.push_back(w.weight_ih), result.push_back(w.weight_hh);
-    if (w.weight_hr.leaf()) result.push_back(w.weight_hr);  // has() would have it take its memory
-  }
-  for (const CudnnWeights& w : weights) result.push_back(w.bias);
+  for (const bool matrices : {true, false})
+    for (const auto& layer : weights)
+      for (size_t i = 0; i < layer->all.size();
+           ++i)  // by name: a shape would have the weight take its memory
+        if (layer->names[i].starts_with("weight") == matrices) result.push_back(layer->all[i]);
   return result;
 }
 
 }  // namespace
 
-CudnnStack::CudnnStack(const Scope& scope, const RecurrentStack& stack, std::vector<CudnnWeights> weights,
-                       CudnnAlgorithm algorithm) {
-  const StackConfig& c = stack.config();
-  const bool lstm = c.cells > 0;
-  const int in_a_call = stack.acts_between_layers() ? c.directions : stack.count();
+void require_cudnn_serves(const RecurrentStack& stack, const Var& x, const Lengths& lengths) {
+  using Known = WindowFacts::Lengths;
+  if (!lengths.steps.defined() && x.dim(0) <= most_cudnn_steps) return;
+  RecurrentConfig config = stack.config();
+  config.engine = Engine::cudnn;
+  choose_engine(stack.cell(), config, engine_facts(),
+                {.steps = x.dim(0),
+                 .batch = x.dim(1),
+                 .lengths = !lengths.steps.defined()             ? Known::none
+                            : lengths.padding == Padding::before ? Known::padded_before
+                                                                 : Known::padded_after});
+}
+
+CudnnStack::CudnnStack(const RecurrentStack& stack, const ListedWeights& weights) {
+  const RecurrentConfig& c = stack.config();
+  const int in_a_call = acts_between_layers(c) ? c.directions() : stack.count();
   for (int k = 0; k < stack.count(); k += in_a_call) {
-    std::vector<CudnnWeights> of_call(weights.begin() + k, weights.begin() + k + in_a_call);
-    if (CudnnNetwork::has_one_bias(lstm, algorithm)) scope.join(in_order(of_call));
-    networks_.emplace_back(CudnnConfig{.lstm = lstm,
-                                       .input = stack.scope_of(k).input,
-                                       .hidden = lstm ? stack.cells_of(k) : stack.width_of(k),
-                                       .width = stack.width_of(k),
-                                       .layers = in_a_call / c.directions,
-                                       .directions = c.directions,
-                                       .algorithm = algorithm},
-                           std::move(of_call));
+    ListedWeights of_call(weights.begin() + k, weights.begin() + k + in_a_call);
+    const CudnnConfig config{.cell = stack.cell().kind,
+                             .input = stack.scope_of(k).input,
+                             .hidden = stack.hidden_of(k),
+                             .width = stack.width_of(k),
+                             .layers = in_a_call / c.directions(),
+                             .directions = c.directions(),
+                             .algorithm = c.algorithm};
+    if (config.has_one_bias()) stack.scope().join(in_order(of_call));
+    networks_.emplace_back(config, std::move(of_call));
   }
 }
 
-CudnnNetwork::Output CudnnStack::operator()(const RecurrentStack& stack, const Var& x,
-                                            const RecurrentVars& state, const Lengths& lengths) const {
-  const bool lstm = stack.config().cells > 0;
-  if (!stack.acts_between_layers()) {
-    CudnnNetwork::Output out;
+RecurrentOutput CudnnStack::operator()(const RecurrentStack& stack, const Var& x, const RecurrentVars& state,
+                                       const Lengths& lengths) const {
+  const bool has_c = stack.cell().has_c;
+  if (!acts_between_layers(stack.config())) {
+    RecurrentOutput out;
     const Var y = stack.layer_by_layer(
         x, lengths,
         [&](int, const Var& in, const Tensor& real_steps) {
-          out = networks_[0](in, state.h, state.c, lengths.steps, real_steps);
+          out = networks_[0](in, state, lengths.steps, real_steps);
           return out.y;
         },
         true);
-    return {y, out.h, out.c};
+    return {y, out.state};
   }
   // A layer that is narrower than the others has states that fill the first elements of their rows.
   const auto narrowed = [](const Var& s, int width) { return s.dim(2) > width ? slice(s, 2, 0, width) : s; };
   const auto widened = [](const Var& s, int width) {
     return s.dim(2) < width ? concat({s, Var(Tensor::zeros({s.dim(0), s.dim(1), width - s.dim(2)}))}, 2) : s;
   };
-  const int directions = stack.config().directions;
+  const int directions = stack.config().directions();
   Vars h, c;
   const Var y = stack.layer_by_layer(x, lengths, [&](int k, const Var& in, const Tensor& real_steps) {
-    const Var h0 = narrowed(slice(state.h, 0, k, k + directions), stack.width_of(k));
-    const Var c0 = lstm ? narrowed(slice(state.c, 0, k, k + directions), stack.cells_of(k)) : Var();
-    const auto out = networks_[static_cast<size_t>(k / directions)](in, h0, c0, lengths.steps, real_steps);
-    h.push_back(widened(out.h, state.h.dim(2)));
-    if (lstm) c.push_back(widened(out.c, state.c.dim(2)));
+    const RecurrentVars before{
+        narrowed(slice(state.h, 0, k, k + directions), stack.width_of(k)),
+        has_c ? narrowed(slice(state.c, 0, k, k + directions), stack.hidden_of(k)) : Var()};
+    const auto out = networks_[static_cast<size_t>(k / directions)](in, before, lengths.steps, real_steps);
+    h.push_back(widened(out.state.h, state.h.dim(2)));
+    if (has_c) c.push_back(widened(out.state.c, state.c.dim(2)));
     return out.y;
   });
-  return {y, concat(h, 0), lstm ? concat(c, 0) : Var()};
+  return {y, {concat(h, 0), has_c ? concat(c, 0) : Var()}};
 }
 
 }  // namespace unroll

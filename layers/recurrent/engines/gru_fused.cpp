@@ -13,8 +13,9 @@ using namespace fused;
 // and back, for t = T-1 … 0, (da_t, dq_t) the cell's gradient of dh_t:
 //   dh_{t-1} = dy_{t-1} + dq_t W_hh + z dh_t
 //   dx = da W_ih     dW_ih = daᵀ x     dW_hh = Σ_t dq_tᵀ h_{t-1}     db = Σ da     db_hn = Σ dq of n
-GruLayerOutput gru_layer_fused(const Var& x, const Var& h0, const Gru::Layer& layer,
-                               const RecurrentMasks& masks) {
+RecurrentOutput GruCell::fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks) const {
+  const GruCell& layer = *this;  // the closure has a copy
+  const Var h0 = state.h;
   const int steps = x.dim(0), batch = x.dim(1), hidden = h0.dim(1);
 
   Tensor gates({steps, batch, 3 * hidden}),
@@ -59,7 +60,16 @@ GruLayerOutput gru_layer_fused(const Var& x, const Var& h0, const Gru::Layer& la
         contribute_rows(dn, layer.bias_hn);
         contribute(dh, h0);
       });
-  return {y_out, h_out};
+  return {y_out, {h_out, {}}};
+}
+
+// The state before the step is not needed again: it is overwritten.
+void GruCell::plain_step(const Tensor& x, Tensor h, Tensor, Tensor room) const {
+  const int batch = h.dim(0), gates = 3 * h.dim(1);
+  Tensor both = room.reshape({2 * batch, gates}), a = both.slice(0, batch), q = both.slice(batch, 2 * batch);
+  gemm(x, transposed(weight_ih.value()), bias.value(), a);
+  gemm(h, transposed(weight_hh.value()), overwrite(q));
+  kernels().gru_cell(a.data(), q.data(), bias_hn.value().data(), h.data(), batch, h.cols(), h.data());
 }
 
 }  // namespace unroll

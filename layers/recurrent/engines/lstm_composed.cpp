@@ -1,6 +1,5 @@
 // The LSTM spelled out in elementary operations: the equations of the textbook, differentiated by the tape.
 // For reading, for cells of one's own, and the reference for the fast engines.
-#include "layers/recurrent/cell.h"
 #include "layers/recurrent/lstm.h"
 
 namespace unroll {
@@ -15,7 +14,7 @@ Var normed(const Var& x, const Var& gain, const Var& bias = {}) {
 
 }  // namespace
 
-LstmVars Lstm::Layer::step(const Var& x, const Var& h_in, const LstmVars& before) const {
+RecurrentVars LstmCell::step(const Var& x, const Var& h_in, const RecurrentVars& before) const {
   const int hidden = before.c.dim(1);
   const Var a = normed(linear(x, weight_ih), norm_ih) + normed(linear(h_in, weight_hh), norm_hh) +
                 bias;  // [batch, 4*hidden]
@@ -29,12 +28,6 @@ LstmVars Lstm::Layer::step(const Var& x, const Var& h_in, const LstmVars& before
   const Var o = unary(gate, peephole(2, sums(3), c));
   const Var h = o * unary(cell, normed(c, norm_c, norm_c_bias));
   return {has(weight_hr) ? linear(h, weight_hr) : h, c};
-}
-
-LstmLayerOutput lstm_layer_composed(const Var& x, const Var& h0, const Var& c0, const Lstm::Layer& layer,
-                                    const RecurrentMasks& masks) {
-  const auto [y, last] = over_steps(layer, x, {h0, c0}, masks);
-  return {y, last.h, last.c};
 }
 
 }  // namespace unroll

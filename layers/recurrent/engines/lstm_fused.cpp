@@ -16,8 +16,9 @@ using namespace fused;
 // and back, for t = T-1 … 0:
 //   dh_t = dy_t + da_{t+1} W_hh;   (da_t, dc_{t-1}) = cell's gradient of (dh_t, dc_t)
 //   dx = da W_ih     dW_ih = daᵀ x     dW_hh = Σ_t da_tᵀ h_{t-1}     db = Σ da
-LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, const Lstm::Layer& layer,
-                                 const RecurrentMasks& masks) {
+RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks) const {
+  const LstmCell& layer = *this;  // the closure has a copy
+  const Var h0 = state.h, c0 = state.c;
   const int steps = x.dim(0), batch = x.dim(1), hidden = c0.dim(1), width = h0.dim(1);
 
   Tensor gates({steps, batch, 4 * hidden});  // overwritten: sums, then activations, then their gradients
@@ -105,7 +106,19 @@ LstmLayerOutput lstm_layer_fused(const Var& x, const Var& h0, const Var& c0, con
         contribute(dh, h0);
         contribute(dc, c0);
       });
-  return {y_out, h_out, c_out};
+  return {y_out, {h_out, c_out}};
+}
+
+// The state before the step is not needed again: it is overwritten.
+void LstmCell::plain_step(const Tensor& x, Tensor h, Tensor c, Tensor gates) const {
+  gemm(x, transposed(weight_ih.value()), bias.value(), gates);
+  gemm(h, transposed(weight_hh.value()), add_to(gates));
+  kernels().lstm_cell({.batch = h.rows(),
+                       .hidden = h.cols(),
+                       .gates = gates.data(),
+                       .c_prev = c.data(),
+                       .c = c.data(),
+                       .h = h.data()});
 }
 
 }  // namespace unroll

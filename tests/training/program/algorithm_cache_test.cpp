@@ -3,13 +3,13 @@
 
 #include <fstream>
 
-#include "training/program/run/settled_algorithm.h"
 #include "tests/environment.h"
 #include "tests/program.h"
 #include "tests/standin/cudnn.h"
 #include "tests/standin/standin.h"
 #include "tests/support.h"
 #include "training/files/atomic_file.h"
+#include "training/program/run/settled_algorithm.h"
 
 using namespace unroll;
 using standin::cudnn;
@@ -31,9 +31,9 @@ struct Clock {
 };
 constexpr int readings_of_one = 4 * 3 * 2;
 
-const LstmConfig small{.input = 3, .hidden = 5, .layers = 2};
-LayerUse use_of(const std::variant<LstmConfig, GruConfig>& config, int steps = 4, int batch = 3) {
-  return {.config = config, .steps = steps, .batch = batch};
+const RecurrentConfig small{.input = 3, .hidden = 5, .layers = 2};
+LayerUse use_of(const RecurrentConfig& config, int steps = 4, int batch = 3, CellKind cell = CellKind::lstm) {
+  return {.cell = cell, .config = config, .steps = steps, .batch = batch};
 }
 
 // What is settled with a file, and how often the clock was read for it.
@@ -74,21 +74,21 @@ TEST_CASE("what the times depend on is measured anew where it is another, and bo
   };
   CHECK(measures(use_of(small)));
   const auto changed = [](auto change) {
-    LstmConfig config = small;
+    RecurrentConfig config = small;
     change(config);
     return use_of(config);
   };
   CHECK(measures(use_of(small, 5)));
   CHECK(measures(use_of(small, 4, 2)));
-  CHECK(measures(changed([](LstmConfig& c) { c.input = 4; })));
-  CHECK(measures(changed([](LstmConfig& c) { c.hidden = 6; })));
-  CHECK(measures(changed([](LstmConfig& c) { c.layers = 1; })));
-  CHECK(measures(changed([](LstmConfig& c) { c.bidirectional = true; })));
-  CHECK(measures(changed([](LstmConfig& c) { c.projection = 2; })));
-  CHECK(measures(changed([](LstmConfig& c) { c.dropout = 0.5f; })));  // a call for each layer
-  CHECK(!measures(changed([](LstmConfig& c) { c.dropout = 0.2f; })));
-  CHECK(!measures(changed([](LstmConfig& c) { c.forget_bias = 1; })));
-  CHECK(measures(use_of(GruConfig{.input = 3, .hidden = 5, .layers = 2})));
+  CHECK(measures(changed([](RecurrentConfig& c) { c.input = 4; })));
+  CHECK(measures(changed([](RecurrentConfig& c) { c.hidden = 6; })));
+  CHECK(measures(changed([](RecurrentConfig& c) { c.layers = 1; })));
+  CHECK(measures(changed([](RecurrentConfig& c) { c.bidirectional = true; })));
+  CHECK(measures(changed([](RecurrentConfig& c) { c.projection = 2; })));
+  CHECK(measures(changed([](RecurrentConfig& c) { c.dropout = 0.5f; })));  // a call for each layer
+  CHECK(!measures(changed([](RecurrentConfig& c) { c.dropout = 0.2f; })));
+  CHECK(!measures(changed([](RecurrentConfig& c) { c.forget_bias = 1; })));
+  CHECK(measures(use_of({.input = 3, .hidden = 5, .layers = 2}, 4, 3, CellKind::gru)));
   cudnn().version += 1;
   CHECK(measures(use_of(small)));
   cudnn().version -= 1;
@@ -113,7 +113,7 @@ TEST_CASE("what the times depend on is measured anew where it is another, and bo
 
 TEST_CASE("what no algorithm can compute is kept as that") {
   const Folder folder;
-  LstmConfig projected = small;
+  RecurrentConfig projected = small;
   projected.projection = 2;
   const Settled first = settle(folder / "algorithms.json", {use_of(projected)});
   CHECK(first.algorithm == CudnnAlgorithm::standard);
@@ -203,8 +203,8 @@ TEST_CASE("where nothing is to be kept, or to be measured, no file is written") 
   const auto file = folder / "algorithms.json";
   CHECK(settle(file, {use_of(small)}, {}, false, false).text == "persistent, the fastest of 4, measured now");
   CHECK(settle(file, {use_of(small)}, {}, true).algorithm == CudnnAlgorithm::standard);
-  LstmConfig named = small, elsewhere = small;
-  named.algorithm = CudnnAlgorithm::persistent_dynamic, elsewhere.engine = LstmEngine::fused;
+  RecurrentConfig named = small, elsewhere = small;
+  named.algorithm = CudnnAlgorithm::persistent_dynamic, elsewhere.engine = Engine::fused;
   CHECK(settle(file, {use_of(named)}).algorithm == CudnnAlgorithm::persistent_dynamic);
   CHECK(settle(file, {use_of(elsewhere)}).algorithm == CudnnAlgorithm::automatic);
   CHECK(settle(file, {use_of(elsewhere)}).text == "");
@@ -217,7 +217,7 @@ TEST_CASE("where nothing is to be kept, or to be measured, no file is written") 
 TEST_CASE("of several layers the algorithm is that of the fastest step, among those that serve all") {
   const Folder folder;
   const LayerUse encoder = use_of(small, 24);
-  LayerUse decoder = use_of(LstmConfig{.input = 1, .hidden = 5, .layers = 2}, 1);
+  LayerUse decoder = use_of(RecurrentConfig{.input = 1, .hidden = 5, .layers = 2}, 1);
   decoder.calls = 3;
   // The encoder's times, then the decoder's: 2 + 3 * 1, 1 + 3 * 2, 3 + 3 * 0.5, 4 + 3 * 4.
   const Clock clock{.seconds = {2, 1, 3, 4, 1, 2, 0.5, 4}};
@@ -229,7 +229,7 @@ TEST_CASE("of several layers the algorithm is that of the fastest step, among th
   CHECK(once.algorithm == CudnnAlgorithm::standard);  // 3 as persistent, and the first
   CHECK(once.readings == 0);
 
-  LstmConfig projected = small;
+  RecurrentConfig projected = small;
   projected.projection = 2;  // which the standard one alone computes
   const Settled both = settle(folder / "a.json", {encoder, use_of(projected, 1)}, {.seconds = {9}});
   CHECK(both.algorithm == CudnnAlgorithm::standard);

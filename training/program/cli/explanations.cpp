@@ -2,25 +2,25 @@
 
 #include <fmt/format.h>
 
-#include "training/program/run/machine.h"
-#include "training/program/cli/voice.h"
 #include "framework/device.h"
 #include "framework/gemm.h"
 #include "framework/kernels/kernels.h"
 #include "training/loss_scale.h"
+#include "training/program/cli/voice.h"
+#include "training/program/run/machine.h"
 
 namespace unroll {
 
-RunDescription::Table engine_table(const LstmChoice& choice) {
+RunDescription::Table engine_table(const EngineChoice& choice) {
   RunDescription::Table table{.title = "Engine",
                               .note = choice.text,
                               .columns = {"criterion", "value", "fits cudnn", "what it costs"}};
-  for (const LstmReason& reason : choice.reasons)
+  for (const EngineReason& reason : choice.reasons)
     table.rows.push_back({reason.criterion, reason.value, std::string(name_of(reason.fits)), reason.verdict});
   return table;
 }
 
-void print_engine(const LstmChoice& choice) {
+void print_engine(const EngineChoice& choice) {
   RunDescription::Table table = engine_table(choice);
   table.note.clear();  // it stands above
   const Voice voice;

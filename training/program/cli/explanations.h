@@ -11,8 +11,8 @@
 namespace unroll {
 
 // cuDNN's criteria and how a layer meets them: for `explain`, and for the page of a run.
-RunDescription::Table engine_table(const LstmChoice& choice);
-void print_engine(const LstmChoice& choice);
+RunDescription::Table engine_table(const EngineChoice& choice);
+void print_engine(const EngineChoice& choice);
 // "fp32 on kernels for avx512, 2 threads, seed 1"
 std::string describe_computing(const TrainingSection& training);
 void print_products();

@@ -58,4 +58,11 @@ void check_is_of_torch(const SafetensorsFile& file) {
       file.path(), one_line(modules.substr(std::min<size_t>(6, modules.size()))));
 }
 
+void check_known_to_torch(const RecurrentConfig& layers, const std::filesystem::path& file) {
+  const std::string unknown = unknown_to_torch(layers);
+  require_input(unknown.empty(),
+                "import: the recipe asks for {}, which no module of PyTorch computes that {} could be of",
+                unknown, file.string());
+}
+
 }  // namespace unroll

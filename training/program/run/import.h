@@ -8,7 +8,7 @@
 
 #include "training/program/cli/command.h"
 #include "training/program/run/torch_tensors.h"
-#include "training/recipe/recipe_reader.h"
+#include "training/recipe/recurrent_keys.h"
 
 namespace unroll {
 
@@ -31,5 +31,7 @@ class ImportOptions {
 
 // Throws InputError for a model of ours that PyTorch could not have made.
 void check_is_of_torch(const SafetensorsFile& file);
+// Throws InputError where a recipe's layers have options that no module of PyTorch has.
+void check_known_to_torch(const RecurrentConfig& layers, const std::filesystem::path& file);
 
 }  // namespace unroll

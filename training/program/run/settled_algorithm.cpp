@@ -8,7 +8,7 @@
 
 namespace unroll {
 
-std::string settle_algorithm(const std::string& program, std::string& key,
+std::string settle_algorithm(const std::string& program, CudnnAlgorithm& key,
                              const std::vector<LayerUse>& layers, const TrainingSection& training,
                              bool keep) {
   if (layers.empty()) return {};
@@ -16,7 +16,7 @@ std::string settle_algorithm(const std::string& program, std::string& key,
   const SettledAlgorithm settled =
       settle_algorithm(layers, training.deterministic, {.file = algorithm_cache_file(), .keep = keep});
   if (!settled.complaint.empty()) show(stderr, "{}: {}\n", program, settled.complaint);
-  key = name_of(settled.algorithm);
+  key = settled.algorithm;
   return settled.text.empty() ? "" : "algorithm " + settled.text;
 }
 

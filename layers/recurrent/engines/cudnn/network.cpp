@@ -20,7 +20,9 @@ using gpu::cudnn_handle;
 
 namespace {
 
-constexpr const char* names[] = {"gru_cudnn", "lstm_cudnn"};
+// By CellKind: the operation on the tape, and the cell in cuDNN's words.
+constexpr const char* names[] = {"lstm_cudnn", "gru_cudnn"};
+constexpr cudnnRNNMode_t modes[] = {CUDNN_LSTM, CUDNN_GRU};
 
 cudnnRNNAlgo_t algorithm_of(CudnnAlgorithm algorithm) {
   constexpr cudnnRNNAlgo_t of[] = {CUDNN_RNN_ALGO_STANDARD, CUDNN_RNN_ALGO_STANDARD,
@@ -105,7 +107,7 @@ struct CudnnNetwork::Parts {
   const Precision made_in = precision();
   CudnnNumbers numbers = CudnnNumbers::of_process();
   gpu::RnnDescriptor rnn;
-  std::vector<CudnnWeights> weights;
+  ListedWeights weights;
   std::optional<CudnnWeightSpace> space;  // once the parameters have memory
   std::vector<std::shared_ptr<const CudnnSizes>>
       known;  // of windows without lengths; graphs go on using them
@@ -122,7 +124,7 @@ struct CudnnNetwork::Parts {
   }
   // Floating-point operations of the matrix products in a forward pass, padding included. Backwards there are twice as many.
   int64_t flops(int steps, int batch) const {
-    const int64_t gates = config.lstm ? 4 : 3, hidden = config.hidden, width = config.width;
+    const int64_t gates = config.facts().gates, hidden = config.hidden, width = config.width;
     int64_t each = 0;  // of a row and direction
     for (int layer = 0; layer < config.layers; ++layer) {
       const int64_t input = layer == 0 ? config.input : config.directions * width;
@@ -132,13 +134,12 @@ struct CudnnNetwork::Parts {
   }
   void describe(const gpu::RnnDescriptor& network) const {
     const CudnnConfig& c = config;
-    check(
-        cudnn().set_rnn(network, algorithm_of(c.algorithm), c.lstm ? CUDNN_LSTM : CUDNN_GRU,
-                        has_one_bias(c.lstm, c.algorithm) ? CUDNN_RNN_SINGLE_INP_BIAS : CUDNN_RNN_DOUBLE_BIAS,
-                        c.directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
-                        numbers.type, numbers.sums, numbers.mathematics, c.input, c.hidden, c.width, c.layers,
-                        nullptr, CUDNN_RNN_PADDED_IO_ENABLED),
-        "cudnnSetRNNDescriptor");
+    check(cudnn().set_rnn(network, algorithm_of(c.algorithm), modes[static_cast<size_t>(c.cell)],
+                          c.has_one_bias() ? CUDNN_RNN_SINGLE_INP_BIAS : CUDNN_RNN_DOUBLE_BIAS,
+                          c.directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
+                          numbers.type, numbers.sums, numbers.mathematics, c.input, c.hidden, c.width,
+                          c.layers, nullptr, CUDNN_RNN_PADDED_IO_ENABLED),
+          "cudnnSetRNNDescriptor");
   }
   cudnnRNNDescriptor_t rnn_for(int batch) {
     if (config.algorithm != CudnnAlgorithm::persistent_dynamic) return rnn;
@@ -156,25 +157,26 @@ struct CudnnNetwork::Parts {
 
 // One bias of an LSTM's two is enough, and the model has one; a GRU has that of its reset gate beside it, and what is
 // persistent demands both.
-CudnnNetwork::CudnnNetwork(const CudnnConfig& c, std::vector<CudnnWeights> weights)
-    : parts_(std::make_shared<Parts>()) {
+CudnnNetwork::CudnnNetwork(const CudnnConfig& c, ListedWeights weights) : parts_(std::make_shared<Parts>()) {
   parts_->config = c;
   parts_->weights = std::move(weights);
   parts_->describe(parts_->rnn);
 }
 
-CudnnNetwork::Output CudnnNetwork::operator()(const Var& x, const Var& h0, const Var& c0,
-                                              const IdTensor& lengths, const Tensor& real_steps) const {
+RecurrentOutput CudnnNetwork::operator()(const Var& x, const RecurrentVars& state, const IdTensor& lengths,
+                                         const Tensor& real_steps) const {
   const std::shared_ptr<Parts> parts = parts_;
   const CudnnConfig& config = parts->config;
+  const bool has_c = config.facts().has_c;
+  const Var h0 = state.h, c0 = has_c ? state.c : Var();
   require(parts->made_in == precision(),
           "{}: this layer was made in {} and is asked to compute in {}; set_precision comes first",
-          config.lstm ? "lstm" : "gru", name_of(parts->made_in), name_of(precision()));
+          config.facts().name, name_of(parts->made_in), name_of(precision()));
   const auto sizes = parts->sizes_for(x.dim(0), x.dim(1), lengths);
   const CudnnWeightSpace& space = parts->weight_space();
-  const char* const name = names[config.lstm];
+  const char* const name = names[static_cast<size_t>(config.cell)];
   Vars from = {x, h0};
-  if (config.lstm) from.push_back(c0);
+  if (has_c) from.push_back(c0);
   from.insert(from.end(), space.parameters().begin(), space.parameters().end());
   const auto operands = inputs(from);
   const cudnnForwardMode_t mode =
@@ -182,10 +184,9 @@ CudnnNetwork::Output CudnnNetwork::operator()(const Var& x, const Var& h0, const
 
   const CudnnNumbers& numbers = parts->numbers;
   const CudnnTensor x_in = numbers.read(x.value()), h_in = numbers.read(h0.value()),
-                    c_in = numbers.read(config.lstm ? c0.value() : Tensor());
+                    c_in = numbers.read(has_c ? c0.value() : Tensor());
   CudnnTensor y = numbers.write(Tensor({x.dim(0), x.dim(1), config.directions * config.width})),
-              h = numbers.write(Tensor(h0.shape())),
-              c = numbers.write(config.lstm ? Tensor(c0.shape()) : Tensor());
+              h = numbers.write(Tensor(h0.shape())), c = numbers.write(has_c ? Tensor(c0.shape()) : Tensor());
   const auto [work, reserved] = sizes->of_mode[mode];
   const Memory reserve = reserved ? Memory(reserved) : Memory();
   const void* const weights = space.renewed();
@@ -231,15 +232,15 @@ CudnnNetwork::Output CudnnNetwork::operator()(const Var& x, const Var& h0, const
     dh.arrived(), dc.arrived();
     dx.finish(), dh.finish(), dc.finish();
   };
-  if (config.lstm) {
+  if (has_c) {
     auto [y_out, h_out, c_out] =
         record<3>(name, std::array{y.tensor, h.tensor, c.tensor}, operands,
                   [back](const Var& y, const Var& h_last, const Var& c_last) { back(y, h_last, &c_last); });
-    return {y_out, h_out, c_out};
+    return {y_out, {h_out, c_out}};
   }
   auto [y_out, h_out] = record<2>(name, std::array{y.tensor, h.tensor}, operands,
                                   [back](const Var& y, const Var& h_last) { back(y, h_last, nullptr); });
-  return {y_out, h_out, Var()};
+  return {y_out, {h_out, {}}};
 }
 
 }  // namespace unroll

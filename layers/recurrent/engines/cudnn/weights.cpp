@@ -30,27 +30,24 @@ int elements_of(cudnnTensorDescriptor_t descriptor, const CudnnNumbers& numbers)
 
 // Linear layers are numbered: the gates' products with x, their products with h, then the projection.
 CudnnWeightSpace::CudnnWeightSpace(const CudnnConfig& config, const CudnnNumbers& numbers,
-                                   cudnnRNNDescriptor_t rnn, const std::vector<CudnnWeights>& weights)
+                                   cudnnRNNDescriptor_t rnn, const ListedWeights& weights)
     : numbers_(numbers) {
   check(cudnn().weight_space_size(gpu::cudnn_handle(), rnn, &bytes_), "cudnnGetRNNWeightSpaceSize");
   require(bytes_ / numbers.bytes <= INT_MAX,
           "cudnn: a weight space of {} bytes is more than a tensor can index", bytes_);
   const gpu::TensorDescriptor of_matrix, of_bias;
-  const int gates = config.lstm ? 4 : 3;
+  const int gates = config.facts().gates;
   // Where the space would begin if all is in place. The library only computes addresses.
-  const char* const start = reinterpret_cast<const char*>(weights.front().weight_ih.value().data());
+  const char* const start = reinterpret_cast<const char*>(weights.front()->all.front().value().data());
   for (size_t k = 0; k < weights.size(); ++k) {
-    const CudnnWeights& w = weights[k];
+    const CellWeights& w = *weights[k];
     const size_t first = parameters_.size();
     parameters_.insert(parameters_.end(), w.all.begin(), w.all.end());
-    const auto place_of = [&](const Var& weight) {
-      size_t i = first;
-      while (i < parameters_.size() && parameters_[i].leaf() != weight.leaf()) ++i;
-      return i;
+    const auto place_of = [&](const char* name) {  // beyond the last one: the cell has none of that name
+      return first + static_cast<size_t>(std::ranges::find(w.names, name) - w.names.begin());
     };
-    const size_t ih = place_of(w.weight_ih), hh = place_of(w.weight_hh), bias = place_of(w.bias),
-                 last = place_of(has(w.weight_hr) ? w.weight_hr : w.bias_hn);
-    for (int linear = 0; linear < 2 * gates + (has(w.weight_hr) ? 1 : 0); ++linear) {
+    const bool projects = w.find("weight_hr");
+    for (int linear = 0; linear < 2 * gates + (projects ? 1 : 0); ++linear) {
       void *matrix = nullptr, *vector = nullptr;
       check(cudnn().weight_params(gpu::cudnn_handle(), rnn, static_cast<int>(k), bytes_, start, linear,
                                   of_matrix, &matrix, of_bias, &vector),
@@ -62,15 +59,15 @@ CudnnWeightSpace::CudnnWeightSpace(const CudnnConfig& config, const CudnnNumbers
       };
       const int gate = linear % gates, count = elements_of(of_matrix, numbers);
       if (linear == 2 * gates)
-        add(last, 0, count, offset_of(matrix));
+        add(place_of("weight_hr"), 0, count, offset_of(matrix));
       else
-        add(linear < gates ? ih : hh, gate * count, count, offset_of(matrix));
+        add(place_of(linear < gates ? "weight_ih" : "weight_hh"), gate * count, count, offset_of(matrix));
       if (!vector || linear == 2 * gates) continue;
       const int rows = elements_of(of_bias, numbers);
       if (linear < gates)
-        add(bias, gate * rows, rows, offset_of(vector));
-      else if (!config.lstm && gate == 2)
-        add(last, 0, rows, offset_of(vector));
+        add(place_of("bias"), gate * rows, rows, offset_of(vector));
+      else if (config.cell == CellKind::gru && gate == 2)
+        add(place_of("bias_hn"), 0, rows, offset_of(vector));
     }
   }
   std::vector<int64_t> covered(parameters_.size());

@@ -13,7 +13,7 @@ namespace unroll {
 class CudnnWeightSpace {
  public:
   CudnnWeightSpace(const CudnnConfig& config, const CudnnNumbers& numbers, cudnnRNNDescriptor_t rnn,
-                   const std::vector<CudnnWeights>& weights);
+                   const ListedWeights& weights);
 
   std::size_t bytes() const { return bytes_; }
   const Vars& parameters() const { return parameters_; }  // each once

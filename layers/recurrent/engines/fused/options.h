@@ -8,7 +8,7 @@
 #include "framework/kernels/kernels.h"
 #include "framework/ops.h"
 #include "framework/profile.h"
-#include "layers/recurrent/recurrent.h"
+#include "layers/recurrent/stack.h"
 
 namespace unroll::fused {
 

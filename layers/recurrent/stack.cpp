@@ -1,4 +1,4 @@
-#include "layers/recurrent/recurrent.h"
+#include "layers/recurrent/stack.h"
 
 #include <climits>
 #include <cmath>
@@ -43,6 +43,12 @@ RecurrentState::operator RecurrentVars() const {
   return {Var(h.clone()), c.defined() ? Var(c.clone()) : Var()};
 }
 
+const Var* CellWeights::find(std::string_view name) const {
+  for (size_t i = 0; i < names.size(); ++i)
+    if (names[i] == name) return &all[i];
+  return nullptr;
+}
+
 Parameter& LayerScope::add(const std::string& name, const Shape& shape) const {
   const float bound = 1 / std::sqrt(static_cast<float>(hidden));
   return add(name, shape, Init::uniform(-bound, bound));
@@ -50,7 +56,8 @@ Parameter& LayerScope::add(const std::string& name, const Shape& shape) const {
 Parameter& LayerScope::add(const std::string& name, const Shape& shape, const Init& init) const {
   Parameter& p = scope.add(name + suffix, shape, init);
   p.decay = shape.rank() > 1;
-  weights->push_back(p.var());
+  weights->all.push_back(p.var());
+  weights->names.push_back(name);
   return p;
 }
 
@@ -60,47 +67,63 @@ Var carried(const Tensor& u, int t, const Var& computed, const Var& before) {
   return share * computed + (-share + 1) * before;
 }
 
-RecurrentStack::RecurrentStack(const Scope& scope, const StackConfig& c)
-    : config_(c),
+RecurrentStack::RecurrentStack(const Scope& scope, const CellFacts& cell, const RecurrentConfig& c)
+    : cell_(cell),
+      config_(c),
       scope_(scope),
       places_{scope / "dropout", scope / "recurrent_dropout", scope / "weight_drop", scope / "zoneout_h",
               scope / "zoneout_c"} {
   require(c.input > 0 && c.hidden > 0 && c.layers > 0,
-          "{}: input {}, hidden {} and layers {} must be positive", c.name, c.input, c.hidden, c.layers);
-  require(c.hidden <= INT_MAX / 4, "{}: hidden {} is too large for the rows of four gates", c.name, c.hidden);
-  const auto require_rate = [&](const char* option, float rate) {
-    require(rate >= 0 && rate < 1, "{}: {} {} is not in [0, 1)", c.name, option, rate);
-  };
-  require_rate("dropout", c.dropout);
-  require_rate("recurrent_dropout", c.recurrent_dropout);
-  require_rate("weight_drop", c.weight_drop);
-  require_rate(c.zoneout, c.zoneout_h);
-  require_rate("zoneout_c", c.zoneout_c);
-  require(c.zoneout_c == 0 || c.cells > 0, "{}: zoneout_c is about c, and this cell has none", c.name);
-  require(!c.locked_dropout || (c.dropout > 0 && c.layers > 1),
-          "{}: locked_dropout is about the dropout between layers, and there is none with dropout {} and "
-          "layers {}",
-          c.name, c.dropout, c.layers);
-  require(c.last == 0 || c.layers > 1,
-          "{}: last_hidden is about the layer after the others, and there are none with layers {}", c.name,
-          c.layers);
-  require(!c.residual || c.layers > 1,
-          "{}: residual is about the layers after the first, and there are none with layers {}", c.name,
-          c.layers);
+          "{}: input {}, hidden {} and layers {} must be positive", cell.name, c.input, c.hidden, c.layers);
+  require(c.hidden <= INT_MAX / 4, "{}: hidden {} is too large for the rows of four gates", cell.name,
+          c.hidden);
+  if (const auto fault = fault_in(cell, c))
+    throw Error(fmt::format("{}: {} {}", cell.name, fault->option, fault->text));
 }
 
 LayerScope RecurrentStack::scope_of(int layer) const {
-  const int directions = config_.directions;
+  const int directions = config_.directions();
   return {.scope = scope_,
           .suffix = fmt::format("_l{}{}", layer / directions, layer % directions ? "_reverse" : ""),
-          .input = layer < directions ? config_.input : directions * config_.width,
-          .hidden = is_last(layer) ? config_.last : config_.hidden};
+          .input = layer < directions ? config_.input : directions * config_.width(),
+          .hidden = hidden_of(layer),
+          .config = config_};
 }
 
 void RecurrentStack::require_input(const Var& x) const {
   require(x.shape().rank() == 3 && x.dim(2) == config_.input, "{}: x {} must be [steps, batch, {}]",
-          config_.name, x.shape(), config_.input);
-  require(x.dim(0) > 0, "{}: x {} has no steps", config_.name, x.shape());
+          cell_.name, x.shape(), config_.input);
+  require(x.dim(0) > 0, "{}: x {} has no steps", cell_.name, x.shape());
+}
+
+void RecurrentStack::require_state(const Var& x, const RecurrentVars& state) const {
+  require_input(x);
+  const Shape of_h{count(), x.dim(1), config_.width()}, of_c = of_h.with(2, config_.hidden);
+  require(has(state.h) && (!cell_.has_c || has(state.c)),
+          "{}: the state has no {}; zero_state(batch) is the first one", cell_.name,
+          has(state.h) ? "c" : "h");
+  if (state.h.shape() == of_h && (!cell_.has_c || state.c.shape() == of_c)) return;  // and no text is made
+  throw Error(cell_.has_c ? fmt::format("{}: state {} and {} must be {} and {} for x {}", cell_.name,
+                                        state.h.shape(), state.c.shape(), of_h, of_c, x.shape())
+                          : fmt::format("{}: state {} must be {} for x {}", cell_.name, state.h.shape(), of_h,
+                                        x.shape()));
+}
+
+RecurrentState RecurrentStack::zero_state(int batch) const {
+  return {Tensor::zeros({count(), batch, config_.width()}),
+          cell_.has_c ? Tensor::zeros({count(), batch, config_.hidden}) : Tensor()};
+}
+
+RecurrentVars RecurrentStack::state_of(int layer, const RecurrentVars& state) const {
+  const auto own = [&](const Var& all) {
+    return is_last(layer) ? slice(row(all, layer), 1, 0, config_.last_hidden) : row(all, layer);
+  };
+  return {own(state.h), cell_.has_c ? own(state.c) : Var()};
+}
+
+Var RecurrentStack::full_row(const Var& v) const {
+  if (!config_.last_hidden || v.dim(1) == config_.hidden) return v;
+  return concat({v, Var(Tensor::zeros({v.dim(0), config_.hidden - v.dim(1)}))}, 1);
 }
 
 Tensor real_steps(const Lengths& lengths, int steps, int batch) {
@@ -146,9 +169,9 @@ RecurrentMasks RecurrentStack::masks(int layer, int steps, int batch, const Tens
   if (dropout_is_on() && config_.weight_drop > 0)
     result.weight_hh = {config_.weight_drop, places_.weight_drop.next_key()};
   result.new_h = new_share({steps, batch, width}, config_.zoneout_h, places_.zoneout_h, real_steps);
-  if (config_.cells)
+  if (cell_.has_c)
     result.new_c =
-        new_share({steps, batch, cells_of(layer)}, config_.zoneout_c, places_.zoneout_c, real_steps);
+        new_share({steps, batch, hidden_of(layer)}, config_.zoneout_c, places_.zoneout_c, real_steps);
   return result;
 }
 

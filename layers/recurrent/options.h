@@ -1,0 +1,306 @@
+// The options of recurrent layers: one configuration for every cell, and one table with a row for each option.
+//
+// The table is read by all that has to know every option: the checks of ranges, the choice of an engine, the stepper, the
+// recipes of both programs with their documentation, what is told about PyTorch, `explain`, and the tests. A new option is a
+// member of RecurrentConfig, a row, and the code where it acts.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "framework/unary.h"
+#include "layers/recurrent/engine.h"
+
+namespace unroll {
+
+// The cells of this library, which recipes name; `other` is a cell from outside.
+enum class CellKind : uint8_t { lstm, gru, other };
+
+// A cell, as options and engines see it.
+struct CellFacts {
+  const char* name;   // "lstm", for messages and parameters
+  const char* title;  // "LSTM", as PyTorch calls its module
+  CellKind kind = CellKind::other;
+  int gates = 0;       // rows of weight_hh by unit
+  bool has_c = false;  // the state is h and c; else h alone
+  bool fused = false;  // it brings an engine `fused`, and cuDNN knows it
+  bool in_cudnn() const { return fused && kind != CellKind::other; }
+};
+inline constexpr CellFacts our_cells[] = {  // by kind
+    {.name = "lstm", .title = "LSTM", .kind = CellKind::lstm, .gates = 4, .has_c = true, .fused = true},
+    {.name = "gru", .title = "GRU", .kind = CellKind::gru, .gates = 3, .fused = true}};
+constexpr const CellFacts& facts_of(CellKind kind) { return our_cells[static_cast<size_t>(kind)]; }
+
+// recurrent_options, below, says what each option does.
+struct RecurrentConfig {
+  int input = 0;
+  int hidden = 0;
+  int layers = 1;
+  float dropout = 0;
+  bool locked_dropout = false;
+  float recurrent_dropout = 0;
+  float weight_drop = 0;
+  float zoneout_h = 0, zoneout_c = 0;
+  int projection = 0;
+  int last_hidden = 0;
+  bool layer_norm = false;
+  bool peepholes = false;
+  Unary gate_activation = Unary::sigmoid;
+  Unary cell_activation = Unary::tanh;
+  bool residual = false;
+  bool bidirectional = false;
+  float forget_bias = 0;
+  Engine engine = Engine::automatic;
+  CudnnAlgorithm algorithm = CudnnAlgorithm::automatic;  // of the engine cudnn
+
+  int width() const { return projection ? projection : hidden; }  // of h
+  int directions() const { return bidirectional ? 2 : 1; }
+  int output() const { return directions() * (last_hidden ? last_hidden : width()); }  // of y
+};
+
+// Layers and a window, as the cost of an option depends on them. All layers together.
+struct OptionSizes {
+  double units, outputs;                    // of the cells, and of h, which is narrower with a projection
+  double recurrent;                         // elements of weight_hh by gate
+  double between;                           // numbers that pass from layer to layer at each step
+  double projection, gates, batch, tokens;  // tokens: rows of x in a window
+};
+struct OptionCost {
+  double operations = 0;  // on single numbers: forward, per token
+  double held = 0;        // numbers kept from forward to backward, of a window
+};
+
+struct RecurrentOption {
+  using Member = std::variant<bool RecurrentConfig::*, int RecurrentConfig::*, float RecurrentConfig::*,
+                              Unary RecurrentConfig::*>;
+  enum class Range : uint8_t {
+    on_off,
+    rate,      // in [0, 1)
+    width,     // less than hidden; 0: the option is off
+    number,    // any
+    of_gates,  // one of gate_functions
+    of_cell    // one of cell_functions
+  };
+  enum class Acts : uint8_t {
+    always,
+    in_training,  // at random; elsewhere nothing of it is left
+    expected,     // at random in training, and elsewhere by its expectation
+    at_first      // on first values alone
+  };
+  enum class Cells : uint8_t { every, with_c, lstm };  // which have it
+  enum class Cudnn : uint8_t {
+    yes,
+    between_layers,  // it acts where cuDNN can only be called for each layer by itself
+    no
+  };
+
+  const char* name;  // of the key in a recipe, too
+  Member member;
+  Range range;
+  Acts acts = Acts::always;
+  Cells cells = Cells::every;
+  Cudnn cudnn = Cudnn::no;
+  bool needs_layers = false;    // above 1
+  bool is_key = true;           // a recipe has it as it stands here; else the program says what it has
+  const char* torch = nullptr;  // what PyTorch's module calls it; nullptr: it has no such thing
+  const char* does;
+  const char* source = nullptr;
+  const char* how = "";  // what computing it means
+  OptionCost (*cost)(const OptionSizes&) = [](const OptionSizes&) { return OptionCost{}; };
+};
+
+inline constexpr RecurrentOption recurrent_options[] = {
+    {.name = "dropout",
+     .member = &RecurrentConfig::dropout,
+     .range = RecurrentOption::Range::rate,
+     .acts = RecurrentOption::Acts::in_training,
+     .cudnn = RecurrentOption::Cudnn::between_layers,
+     .is_key = false,  // in recipes it acts before and after the layers, too
+     .torch = "dropout",
+     .does = "probability that an element is dropped on its way from layer to layer",
+     .source = "Zaremba, Sutskever, Vinyals 2014",
+     .how = "what goes from layer to layer times a mask, drawn anew backwards",
+     .cost =
+         [](const OptionSizes& s) {
+           return OptionCost{s.between, s.tokens * s.between};
+         }},
+    {.name = "locked_dropout",
+     .member = &RecurrentConfig::locked_dropout,
+     .range = RecurrentOption::Range::on_off,
+     .acts = RecurrentOption::Acts::in_training,
+     .cudnn = RecurrentOption::Cudnn::yes,
+     .does = "dropout keeps one mask for all steps of a window; needs a rate of dropout above 0",
+     .source = "Gal and Ghahramani 2016"},
+    {.name = "recurrent_dropout",
+     .member = &RecurrentConfig::recurrent_dropout,
+     .range = RecurrentOption::Range::rate,
+     .acts = RecurrentOption::Acts::in_training,
+     .does = "dropout on what a layer hands itself from step to step, one mask for all steps of a window",
+     .source = "Gal and Ghahramani 2016",
+     .how = "h times a mask in each step, one mask for a window",
+     .cost =
+         [](const OptionSizes& s) {
+           return OptionCost{s.outputs, s.batch * s.outputs};
+         }},
+    {.name = "weight_drop",
+     .member = &RecurrentConfig::weight_drop,
+     .range = RecurrentOption::Range::rate,
+     .acts = RecurrentOption::Acts::in_training,
+     .does = "probability that a recurrent weight is dropped, drawn anew for each window",
+     .source = "Merity, Keskar, Socher 2018",
+     .how = "the recurrent weights times a mask, once a window, forward and back",
+     .cost =
+         [](const OptionSizes& s) {
+           return OptionCost{s.gates * s.recurrent / s.tokens, 0};
+         }},
+    {.name = "zoneout_h",
+     .member = &RecurrentConfig::zoneout_h,
+     .range = RecurrentOption::Range::rate,
+     .acts = RecurrentOption::Acts::expected,
+     .does = "probability that a unit of h keeps its value of the step before",
+     .source = "Krueger et al. 2017",
+     .how = "h mixed with the h before by a mask for each step",
+     .cost =
+         [](const OptionSizes& s) {
+           return OptionCost{3 * s.outputs, s.tokens * s.outputs};
+         }},
+    {.name = "zoneout_c",
+     .member = &RecurrentConfig::zoneout_c,
+     .range = RecurrentOption::Range::rate,
+     .acts = RecurrentOption::Acts::expected,
+     .cells = RecurrentOption::Cells::with_c,
+     .does = "the same of the cell's state c",
+     .source = "Krueger et al. 2017",
+     .how = "c mixed with the c before by a mask for each step; both are kept",
+     .cost =
+         [](const OptionSizes& s) {
+           return OptionCost{3 * s.units, s.tokens * 2 * s.units};
+         }},
+    {.name = "projection",
+     .member = &RecurrentConfig::projection,
+     .range = RecurrentOption::Range::width,
+     .cells = RecurrentOption::Cells::lstm,
+     .cudnn = RecurrentOption::Cudnn::yes,
+     .torch = "proj_size",
+     .does = "width of h, which is then a product of what the cell gives; less than hidden; 0: none",
+     .source = "Sak, Senior, Beaufays 2014",
+     .how = "a product more in each step, smaller ones for what reads h",
+     .cost =
+         [](const OptionSizes& s) {  // what the cell gives is kept, less what h is narrower
+           return OptionCost{2 * s.units * s.projection, s.tokens * s.outputs};
+         }},
+    {.name = "layer_norm",
+     .member = &RecurrentConfig::layer_norm,
+     .range = RecurrentOption::Range::on_off,
+     .cells = RecurrentOption::Cells::lstm,
+     .does = "each product and the state c are normalised over their units, with gains of their own",
+     .source = "Ba, Kiros, Hinton 2016",
+     .how = "both products and c normalised: nine numbers for each unit, which are kept",
+     .cost =
+         [](const OptionSizes& s) {  // mean, variance, normalised, gain and shift: eight for a number
+           // gradients of gains are gathered by row
+           return OptionCost{8 * 9 * s.units, (s.tokens * 9 + s.batch * 10) * s.units};
+         }},
+    {.name = "peepholes",
+     .member = &RecurrentConfig::peepholes,
+     .range = RecurrentOption::Range::on_off,
+     .cells = RecurrentOption::Cells::lstm,
+     .does = "the gates see the state c, each unit its own: i and f that before the step, o the new one",
+     .source = "Gers and Schmidhuber 2000",
+     .how = "three weights for each unit, inside the cell",
+     .cost =
+         [](const OptionSizes& s) {
+           return OptionCost{6 * s.units, s.batch * 3 * s.units};
+         }},
+    {.name = "gate_activation",
+     .member = &RecurrentConfig::gate_activation,
+     .range = RecurrentOption::Range::of_gates,
+     .cells = RecurrentOption::Cells::lstm,
+     .does = "function of the three gates; hard_sigmoid is x/6 + 1/2 between 0 and 1",
+     .how = "another function at the same place"},
+    {.name = "cell_activation",
+     .member = &RecurrentConfig::cell_activation,
+     .range = RecurrentOption::Range::of_cell,
+     .cells = RecurrentOption::Cells::lstm,
+     .does = "function of what enters the state c, and of c on its way to h",
+     .how = "another function at the same place"},
+    {.name = "residual",
+     .member = &RecurrentConfig::residual,
+     .range = RecurrentOption::Range::on_off,
+     .cudnn = RecurrentOption::Cudnn::between_layers,
+     .needs_layers = true,
+     .does = "every layer but the first adds its input to its output; needs layers above 1",
+     .source = "Wu et al. 2016",
+     .how = "the input added to the output, but in the first",
+     .cost =
+         [](const OptionSizes& s) {
+           return OptionCost{s.between, s.tokens * s.between};
+         }},
+    // A decoder can then be tied to a narrow embedding. The layer's states fill the first elements of their rows, the others are 0.
+    {.name = "last_hidden",
+     .member = &RecurrentConfig::last_hidden,
+     .range = RecurrentOption::Range::width,
+     .cells = RecurrentOption::Cells::lstm,
+     .cudnn = RecurrentOption::Cudnn::between_layers,
+     .needs_layers = true,
+     .does = "width of the last layer, less than hidden; 0: hidden",
+     .source = "Merity, Keskar, Socher 2018",
+     .how = "a last layer of another width"},
+    {.name = "bidirectional",
+     .member = &RecurrentConfig::bidirectional,
+     .range = RecurrentOption::Range::on_off,
+     .cudnn = RecurrentOption::Cudnn::yes,
+     .is_key = false,  // no program predicts what it has read
+     .torch = "bidirectional",
+     .does = "each layer reads the steps in both directions; y is forwards and backwards side by side",
+     .source = "Schuster and Paliwal 1997"},
+    {.name = "forget_bias",
+     .member = &RecurrentConfig::forget_bias,
+     .range = RecurrentOption::Range::number,
+     .acts = RecurrentOption::Acts::at_first,
+     .cells = RecurrentOption::Cells::lstm,
+     .cudnn = RecurrentOption::Cudnn::yes,
+     .does = "added to the forget gate's first bias",
+     .source = "Jozefowicz et al. 2015"},
+};
+
+const RecurrentOption& option_named(std::string_view name);  // throws Error if there is none
+bool has_option(const CellFacts& cell, const RecurrentOption& option);
+bool is_set(const RecurrentOption& option,
+            const RecurrentConfig& config);  // other than that of a plain layer
+std::string value_of(const RecurrentOption& option,
+                     const RecurrentConfig& config);  // "0.25", "true", "softsign"
+void unset(const RecurrentOption& option, RecurrentConfig& config);
+// What its functions may be; empty: it is no function.
+std::vector<Unary> functions_of(const RecurrentOption& option);
+
+// Why a configuration makes no sense: an option, and "(3) must be less than hidden (3); 0 is for none". Other options are
+// named with `prefix` before them.
+struct OptionFault {
+  std::string option, text;
+};
+std::optional<OptionFault> fault_in(const CellFacts& cell, const RecurrentConfig& config,
+                                    const std::string& prefix = "");
+
+// Those that are set, in the table's order, but for `dropout` and those of it, and for first values.
+std::vector<const RecurrentOption*> options_set(const RecurrentConfig& config);
+// "2 LSTM layers of 200", "1 GRU layer of 30 (weight_drop, residual)"
+std::string describe_layers(const CellFacts& cell, const RecurrentConfig& config);
+// Whether a layer's input is something else than the output of the one before it.
+bool acts_between_layers(const RecurrentConfig& config);
+// Whether a step in inference is two products and one pass of the cell's kernel.
+bool is_plain_step(const RecurrentConfig& config);
+// Without all that acts at random: of a window that is to be learnt by heart.
+RecurrentConfig without_dropping(RecurrentConfig config);
+
+// The options that PyTorch's module does not have, and without which the weights would compute something else:
+// "layer_norm, residual", or "". Options that act in training alone are none of them.
+std::string unknown_to_torch(const RecurrentConfig& config);
+// "nn.LSTM(20, 50, 2, proj_size=10)", or "none: nn.LSTM does not know layer_norm"
+std::string torch_module(const CellFacts& cell, const RecurrentConfig& config);
+
+OptionSizes option_sizes(const CellFacts& cell, const RecurrentConfig& config, int batch, int steps);
+
+}  // namespace unroll

@@ -1,0 +1,174 @@
+// Around the cells of recurrent layers: states, rows of different lengths, masks, and layers on top of each other.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/ops.h"
+#include "framework/parameters.h"
+#include "layers/recurrent/options.h"
+
+namespace unroll {
+
+// Whether a layer has this weight: those of options that are not taken are undefined.
+inline bool has(const Var& weight) { return weight.value().defined(); }
+
+// Which steps of the rows of a padded batch are real.
+enum class Padding : uint8_t { after, before };
+struct Lengths {
+  IdTensor steps = {};  // [batch], each from 0 to the steps of x; undefined: all are real
+  Padding padding = Padding::after;
+
+  Lengths backwards() const {  // of x with its steps in reverse order
+    return {steps, padding == Padding::after ? Padding::before : Padding::after};
+  }
+};
+
+// 1 where a row's step is real, 0 where it is padding: [steps, batch]; undefined if all are real. Throws Error where the
+// lengths fit neither.
+Tensor real_steps(const Lengths& lengths, int steps, int batch);
+
+// The random and padding masks of one layer in one window, drawn once for whichever engine. An undefined mask, or a rate of 0,
+// does not act.
+struct RecurrentMasks {
+  struct Drop {
+    float rate = 0;
+    RandomKey key = {};
+  };
+  Tensor h = {};  // [batch, width]: factors of h_{t-1} in the recurrent product
+  Drop weight_hh = {};
+  // [steps, batch, width of the state]: it is u·(what the step computed) + (1-u)·(the state before).
+  Tensor new_h = {}, new_c = {};
+};
+
+// A state on the tape: h [layers, batch, width] and c [layers, batch, hidden], with two directions twice as many layers, each
+// forwards and then backwards. c is empty where the cell has none. Passing it on keeps the gradient.
+struct RecurrentVars {
+  Var h = {}, c = {};
+};
+
+// y [steps, batch, output] of the last layer, and the state after the last step. Of one layer by itself the state has no first
+// dimension: [batch, …].
+struct RecurrentOutput {
+  Var y;
+  RecurrentVars state;
+};
+
+// A state that crosses windows of time, in buffers of its own, which it keeps (checkpoints and graphs know them). A
+// copy has others; assigning copies the values, and throws Error where shapes differ. Assigning RecurrentVars drops the
+// gradient, so truncated backpropagation is a matter of type.
+struct RecurrentState {
+  RecurrentState() = default;  // of no size yet: takes that of the first state that is assigned
+  RecurrentState(Tensor h, Tensor c) : h(std::move(h)), c(std::move(c)) {}
+  RecurrentState(const RecurrentState& other);
+  RecurrentState(RecurrentState&&) = default;
+  RecurrentState& operator=(const RecurrentState& other);
+  RecurrentState& operator=(const RecurrentVars& next);
+
+  Tensor h, c;
+  void reset();  // to zero
+  // As constants with memory of their own: what a tape holds stays when the next window's state is assigned.
+  // Throws Error where it has no size yet.
+  operator RecurrentVars() const;
+};
+
+// The weights of one layer in one direction, in the order in which its cell added them. The tape's inputs, cuDNN's weight
+// space, the state dict and the tests of frozen weights read this list; nothing else names the weights of a cell.
+struct CellWeights {
+  Vars all;
+  std::vector<std::string> names;                // "weight_ih": without suffixes
+  const Var* find(std::string_view name) const;  // nullptr: the cell has none of that name
+};
+
+// Where the parameters of one layer in one direction are registered.
+struct LayerScope {
+  Scope scope;
+  std::string suffix;      // of their names: "_l0", "_l0_reverse"
+  int input, hidden;       // of this layer
+  RecurrentConfig config;  // of all layers
+  std::shared_ptr<CellWeights> weights = std::make_shared<CellWeights>();
+
+  // Registers a weight and lists it. Uniform in ±1/√hidden, as PyTorch's recurrent layers; a vector is not decayed.
+  Parameter& add(const std::string& name, const Shape& shape) const;
+  Parameter& add(const std::string& name, const Shape& shape, const Init& init) const;
+};
+
+// u·computed + (1-u)·before in step t; `computed` where there is no u. In elementary operations.
+Var carried(const Tensor& u, int t, const Var& computed, const Var& before);
+
+// Layers on top of each other, whatever their cell.
+class RecurrentStack {
+ public:
+  // Throws Error where the options make no sense.
+  RecurrentStack(const Scope& scope, const CellFacts& cell, const RecurrentConfig& config);
+
+  const CellFacts& cell() const& { return cell_; }
+  CellFacts cell() const&& { return cell_; }
+  const RecurrentConfig& config() const& { return config_; }
+  RecurrentConfig config() const&& { return config_; }
+  // Throws Error unless x is [steps, batch, input] and the state fits it.
+  void require_input(const Var& x) const;
+  void require_state(const Var& x, const RecurrentVars& state) const;
+  RecurrentState zero_state(int batch) const;
+  int count() const { return config_.layers * config_.directions(); }
+  LayerScope scope_of(int layer) const;
+  const Scope& scope() const& { return scope_; }
+  Scope scope() const&& { return scope_; }
+  int width_of(int layer) const {
+    return is_last(layer) ? config_.last_hidden : config_.width();
+  }  // of its h
+  int hidden_of(int layer) const { return is_last(layer) ? config_.last_hidden : config_.hidden; }
+
+  // A layer's own rows of a state, which may be narrower than those of the others; and rows of the full width again.
+  RecurrentVars state_of(int layer, const RecurrentVars& state) const;
+  Var full_row(const Var& v) const;
+
+  // y of all layers over x [steps, batch, input]; run(k, x, masks) is y of layer k, steps backwards if it
+  // reads backwards.
+  template <class Run>
+  Var operator()(const Var& x, const Lengths& lengths, Run run) const {
+    const bool both = config_.directions() == 2;
+    Tensor backwards;
+    return layer_by_layer(x, lengths, [&](int k, const Var& in, const Tensor& real_steps) {
+      const int steps = x.dim(0), batch = x.dim(1);
+      const Var forwards = run(k, in, masks(k, steps, batch, real_steps));
+      if (!both) return forwards;
+      if (!backwards.defined()) backwards = unroll::real_steps(lengths.backwards(), steps, batch);
+      return concat({forwards, flip(run(k + 1, flip(in), masks(k + 1, steps, batch, backwards)))}, 2);
+    });
+  }
+
+  // The same with both directions in one: run(k, x, real_steps) is y of layers k and, with two directions, k+1.
+  // real_steps [steps, batch] is 1 where a row's step is real and 0 where it is padding; undefined if all are real.
+  // at_once: run does all layers in its only call, as nothing acts between them.
+  template <class Run>
+  Var layer_by_layer(const Var& x, const Lengths& lengths, Run run, bool at_once = false) const {
+    require_input(x);
+    const Tensor real_steps = unroll::real_steps(lengths, x.dim(0), x.dim(1));
+    Var y = real_steps.defined() ? mask_rows(x, real_steps) : x;  // from here on padding is finite
+    for (int k = 0; k < count(); k += config_.directions()) {
+      const bool first = k == 0;
+      const Var in =
+          first ? y : dropout(y, config_.dropout, places_.dropout.next_key(), config_.locked_dropout);
+      const Var out = run(k, in, real_steps);
+      y = config_.residual && !first ? out + y : out;
+      if (at_once) break;
+    }
+    return real_steps.defined() ? mask_rows(y, real_steps) : y;
+  }
+
+ private:
+  RecurrentMasks masks(int layer, int steps, int batch, const Tensor& real_steps) const;
+  bool is_last(int layer) const { return config_.last_hidden > 0 && layer >= count() - config_.directions(); }
+
+  CellFacts cell_;
+  RecurrentConfig config_;
+  Scope scope_;
+  struct {
+    Scope dropout, recurrent_dropout, weight_drop, zoneout_h, zoneout_c;
+  } places_;  // of the random numbers
+};
+
+}  // namespace unroll

@@ -1,0 +1,90 @@
+#include "training/recipe/recurrent_keys.h"
+
+#include <fmt/format.h>
+
+#include "framework/ops.h"
+
+namespace unroll {
+
+namespace {
+
+template <class E>
+std::vector<std::pair<std::string, E>> by_name(const std::vector<E>& values) {
+  std::vector<std::pair<std::string, E>> result;
+  for (const E value : values) result.emplace_back(name_of(value), value);
+  return result;
+}
+
+// "lstm: …": which cell has it, where not every one does.
+std::string description_of(const RecurrentOption& option) {
+  return fmt::format("{}{}", option.cells == RecurrentOption::Cells::every ? "" : "lstm: ", option.does);
+}
+
+RecipeKey& declare(RecipeReader& reader, const RecurrentOption& option, RecurrentConfig& config) {
+  using Range = RecurrentOption::Range;
+  const std::string text = description_of(option);
+  if (const auto functions = functions_of(option); !functions.empty())
+    return reader.choice(option.name, config.*std::get<Unary RecurrentConfig::*>(option.member),
+                         by_name(functions), text);
+  if (const auto* on = std::get_if<bool RecurrentConfig::*>(&option.member))
+    return reader.key(option.name, config.**on, text);
+  // A damaged file that asks for a width far above what anyone trains is refused before it is made.
+  if (const auto* width = std::get_if<int RecurrentConfig::*>(&option.member))
+    return reader.key(option.name, config.**width, text).at_least(0).at_most(100'000);
+  RecipeKey& key = reader.key(option.name, config.*std::get<float RecurrentConfig::*>(option.member), text);
+  return option.range == Range::rate ? key.at_least(0).below(1) : key;
+}
+
+}  // namespace
+
+void declare_cell_key(RecipeReader& reader, CellKind& cell) {
+  std::vector<std::pair<std::string, CellKind>> cells;
+  for (const CellFacts& facts : our_cells) cells.emplace_back(facts.name, facts.kind);
+  RecipeKey& key = reader.choice(
+      "cell", cell, cells,
+      "of the recurrent layers: long short-term memory, or gated recurrent units, which have no state c");
+  key.source("Hochreiter and Schmidhuber 1997; Cho et al. 2014");
+  key.on_resume = OnResume::refused;
+}
+
+void declare_recurrent_keys(RecipeReader& reader, RecurrentConfig& config) {
+  for (const RecurrentOption& option : recurrent_options) {
+    if (!option.is_key) continue;
+    RecipeKey& key = declare(reader, option, config);
+    if (option.source) key.source(option.source);
+    // A mask may change from one part of a run to the next. Zoneout acts in scoring too, and first values are drawn once.
+    if (option.acts != RecurrentOption::Acts::in_training) key.on_resume = OnResume::refused;
+  }
+  reader
+      .choice("engine", config.engine,
+              by_name(std::vector{Engine::automatic, Engine::cudnn, Engine::fused, Engine::composed}),
+              "how the recurrent layers are computed")
+      .on_resume = OnResume::harmless;  // of the engine counts what it became
+  reader.choice(
+      "algorithm", config.algorithm,
+      by_name(std::vector{CudnnAlgorithm::automatic, CudnnAlgorithm::standard, CudnnAlgorithm::persistent,
+                          CudnnAlgorithm::persistent_small, CudnnAlgorithm::persistent_dynamic}),
+      "of the engine cudnn; auto: each that serves is measured when training begins, and the fastest is written "
+      "down here");
+}
+
+void check_recurrent_keys(const RecipeReader& reader, CellKind cell, const RecurrentConfig& made) {
+  if (const auto fault = fault_in(facts_of(cell), made, "model."))
+    reader.refuse("model." + fault->option, fault->text);
+}
+
+void add_unread_recurrent_keys(UnreadKeys& unread, const RecurrentConfig& c, bool recurrent,
+                               const char* of_recurrent) {
+  // "auto" asks for nothing.
+  const bool open = c.algorithm == CudnnAlgorithm::automatic;
+  unread.add_unless(recurrent || c.engine == Engine::automatic, of_recurrent, {"model.engine"});
+  unread.add_unless(recurrent || open, of_recurrent, {"model.algorithm"});
+  if (recurrent)
+    unread.add_unless(c.engine == Engine::automatic || c.engine == Engine::cudnn || open,
+                      "model.engine = \"cudnn\" or \"auto\"", {"model.algorithm"});
+  for (const RecurrentOption& option : recurrent_options)
+    if (option.is_key)
+      unread.add_unless(recurrent, of_recurrent, {fmt::format("model.{}", option.name).c_str()});
+}
+
+}  // namespace unroll
