@@ -19,6 +19,7 @@
 #include "layers/recurrent/gru.h"
 #include "layers/recurrent/lstm.h"
 #include "layers/recurrent/recurrent_layer.h"
+#include "layers/recurrent/rnn.h"
 #include "layers/regularization.h"
 #include "layers/stepper.h"
 #include "optim/optimizer.h"

@@ -24,7 +24,7 @@ struct Dense {
   // used, if that has another shape.
   Dense(Scope scope, const DenseConfig& config, const Var& shared_weight);
   Var operator()(const Var& x) const;
-  // The same into memory that is there: y [..., out]. Nothing is recorded.
+  // Computes y [..., out] into memory that is there. Nothing is recorded.
   void compute(const Tensor& x, Tensor y) const;
 
   DenseConfig config;
@@ -34,7 +34,7 @@ struct Dense {
 // Cross-entropy of a layer's outputs as logits, without ever holding them all. The layer must have no activation.
 Var softmax_cross_entropy(const Dense& layer, const Var& x, const IdTensor& target,
                           const CrossEntropyOptions& options = {});
-// What it is the mean of: one number for each target, 0 for those of -1. Nothing is recorded.
+// The numbers that it is the mean of: one for each target, 0 for those of -1. Nothing is recorded.
 Tensor softmax_cross_entropies(const Dense& layer, const Tensor& x, const IdTensor& target);
 
 }  // namespace unroll

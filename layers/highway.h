@@ -21,7 +21,7 @@ struct HighwayConfig {
 struct Highway {
   Highway(Scope scope, const HighwayConfig& c)
       : config(c), sums(std::move(scope), {.in = c.length, .out = c.out}) {}
-  // Of the channels named.  x [window, batch, any] -> [batch, out, channels]
+  // Reads the channels named. x [window, batch, any] -> [batch, out, channels]
   Var operator()(const Var& x, std::span<const int> channels) const;
 
   HighwayConfig config;

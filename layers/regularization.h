@@ -1,4 +1,4 @@
-// What keeps the outputs of a recurrent layer small and slow: terms to add to a loss (Merity, McCann and Socher,
+// Terms of a loss that keep the outputs of a recurrent layer small and slow (Merity, McCann and Socher,
 // "Revisiting activation regularization for language RNNs", 2017).
 //
 //   auto [y, state] = lstm(x, before);

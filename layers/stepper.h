@@ -21,7 +21,7 @@ namespace unroll {
 
 class Stepper {
  public:
-  // Of any recurrent layers but bidirectional ones; `batch` sequences side by side, all from a state of zeros.
+  // Takes any recurrent layers but bidirectional ones; `batch` sequences side by side, all from a state of zeros.
   explicit Stepper(const RecurrentLayer& layers, int batch = 1);
   Stepper(Stepper&&) = default;  // and no copies: they would share what a step writes
 

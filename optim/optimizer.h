@@ -40,7 +40,7 @@ struct Diverged : Error {
 // The Euclidean norm of all gradients but those of frozen parameters; summed in double, in a fixed order.
 double grad_norm(const ParameterSet& params);
 
-// What clipping multiplies by (Pascanu et al. 2013, as in PyTorch): min(1, max_norm / (norm + 1e-6)).
+// The factor of clipping (Pascanu et al. 2013, as in PyTorch): min(1, max_norm / (norm + 1e-6)).
 double clip_factor(double norm, double max_norm);
 
 // Scales the gradients so that their norm is at most max_norm, and returns the norm that they had. Throws
@@ -54,7 +54,7 @@ struct StepOptions {
   double rate_factor = 1;  // multiplies the learning rate, in this step
 };
 
-// What must be kept to go on with the same bits: names, and where the numbers are. Which slabs there are
+// All that must be kept to go on with the same bits: names, and where the numbers are. Which slabs there are
 // depends on the counters: to restore, set the counters, ask for the state again, and fill the slabs.
 struct OptimizerState {
   struct Slab {
@@ -71,7 +71,7 @@ struct OptimizerState {
   double* learning_rate;
 };
 
-// What all have in common. It follows the parameters where their model is moved. Throws Error naming itself and a parameter
+// The base of all optimizers. It follows the parameters where their model is moved. Throws Error naming itself and a parameter
 // where they are gone: their model was replaced, or has ended.
 class Optimizer {
  public:
@@ -84,11 +84,11 @@ class Optimizer {
   // Throws Error if nothing was contributed, and Diverged naming a parameter if it is not finite: weights, gradients, counters stay as they were.
   double step(const StepOptions& options = {});
 
-  // The same in halves, for a device that computes while the host goes on: what there is to decide, it decides itself.
+  // A step in halves, for a device that computes while the host goes on: what there is to decide, it decides itself.
   // order_step: what the host knows goes to the device, and counters advance.
   // enqueue_step: the device is to measure the norm and, if that and all losses are finite, to change the weights.
   // finish_step: gradients are forgotten, params.step() advances.
-  // Where the second was recorded as a graph (framework/graph.h), a step is the first, the graph, and the third.
+  // If the second was recorded as a graph (framework/graph.h), a step is the first, the graph, and the third.
   void order_step(const StepOptions& options);
   void enqueue_step();
   void finish_step();

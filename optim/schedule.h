@@ -1,4 +1,4 @@
-// What changes the course of training from outside: the learning rate's schedule, the trigger of averaging.
+// The course of training: the learning rate's schedule, and the trigger of averaging.
 //
 // Plain values: copy them, save their fields, put them back. Epochs and steps count from 0.
 #pragma once
@@ -37,7 +37,7 @@ struct Schedule {
   int64_t total = 0;      // cosine: optimizer steps of the whole training, warm-up included
   double final_rate = 0;  // cosine
 
-  // What was learned from validation: the state that a checkpoint keeps. The other kinds leave it alone.
+  // The state that a checkpoint keeps, learned from validation. The other kinds leave it alone.
   double best = std::numeric_limits<double>::infinity();
   int divisions = 0;
 
@@ -67,7 +67,7 @@ struct Schedule {
     const double full = full_rate(epoch, step);
     return step < warmup ? full * static_cast<double>(step + 1) / static_cast<double>(warmup + 1) : full;
   }
-  // The same without a warm-up.
+  // Without a warm-up.
   double full_rate(int epoch, int64_t step) const {
     switch (kind) {
       case Kind::constant:

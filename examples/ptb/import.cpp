@@ -28,7 +28,7 @@ Recipe load_recipe_for(const TorchModel& model, const fs::path& file, const Impo
                                            {"model.layers", std::to_string(layers.layers)},
                                            {"model.projection", std::to_string(layers.projection)},
                                            {"model.tied", model.tied ? "true" : "false"},
-                                           {"model.cell", layers.gru ? "gru" : "lstm"}}));
+                                           {"model.cell", facts_of(layers.cell).name}}));
   check_known_to_torch(layers_of(recipe), file);
   return recipe;
 }
@@ -64,7 +64,7 @@ void import_model(Command& command) {
   std::string vocabulary, data;
   command.describe(
       "Makes a model's file of a language model that was trained in PyTorch and saved with "
-      "safetensors.torch.save_file(model.state_dict(), FILE): an embedding, an LSTM or a GRU, a decoder. "
+      "safetensors.torch.save_file(model.state_dict(), FILE): an embedding, an LSTM, a GRU or an RNN, a decoder. "
       "Sizes come from the shapes, two biases are summed, and a decoder without weights is tied to the "
       "embedding. Prints which tensor was taken for which.");
   options.add_to(command, "text, dropout, training");

@@ -1,4 +1,4 @@
-// What each option of a recipe's recurrent layers costs: arithmetic and memory as derived from its
+// The cost of each option of a recipe's recurrent layers: arithmetic and memory as derived from its
 // definition, time as measured on this machine.
 #pragma once
 
@@ -17,7 +17,7 @@ struct LayerOptionCost {
   std::string how = {};
 };
 
-// Those that are switched on, each by itself; of several the last is all of them together. Time is that of
+// Each option that is set by itself, and last all of them together. Time is that of
 // the recurrent layers alone, two of them at most, in windows of the recipe's size: all take turns, twice and
 // for two seconds at least, and the best of each counts.
 struct LayerCosts {

@@ -31,7 +31,7 @@ TorchModel read_torch_model(const SafetensorsFile& file, const std::vector<std::
   model.layers = read_recurrent_sizes(tensors, "lstm", width, embedding);
   const int output = model.layers.projection ? model.layers.projection : model.layers.hidden;
   tensors.check("decoder.bias", {model.vocab}, embedding);
-  model.names = with_scope(tensors.names, "lstm", model.layers.gru ? "gru" : "lstm");
+  model.names = with_scope(tensors.names, "lstm", facts_of(model.layers.cell).name);
   if (const auto decoder = tensors.names.find("decoder.weight"); decoder != tensors.names.end()) {
     tensors.check("decoder.weight", {model.vocab, output},
                   embedding + " and " + tensors.text("lstm.weight_hh_l0"));

@@ -1,12 +1,12 @@
 // A language model as PyTorch saved it: which tensor of a state_dict is which of ours, and the sizes in its
 // shapes.
 //
-// Known by their names are the weights of one nn.LSTM or nn.GRU (whatever its module is called), of an
+// Known by their names are the weights of one nn.LSTM, nn.GRU or nn.RNN (whatever its module is called), of an
 // embedding (embedding, encoder, …) and of a decoder (decoder, fc, …), wherever in the model they stand.
 #pragma once
 
-#include "training/program/run/torch_tensors.h"
 #include "recipe.h"
+#include "training/program/run/torch_tensors.h"
 
 namespace ptb {
 
@@ -22,7 +22,7 @@ struct TorchModel {
 };
 
 // `renames` as TorchTensors has them. Throws InputError: a tensor that is not known or missing, one that another
-// model has (a plain RNN, bidirectional, …), shapes that do not fit each other.
+// model has (a bidirectional one, …), shapes that do not fit each other.
 TorchModel read_torch_model(const SafetensorsFile& file, const std::vector<std::string>& renames = {});
 
 }  // namespace ptb

@@ -50,12 +50,12 @@ Recipe load_recipe_for(const SafetensorsFile& file, const fs::path& path, const 
   if (asked.model.architecture == Architecture::linear || asked.model.architecture == Architecture::dlinear)
     return asked;
   const RecurrentSizes sizes = read_recurrent_sizes(tensors, "lstm");
-  names = with_scope(tensors.names, "lstm", sizes.gru ? "gru" : "lstm");
+  names = with_scope(tensors.names, "lstm", facts_of(sizes.cell).name);
   const Recipe recipe =
       load_recipe(text, options.overrides(path, {{"model.hidden", std::to_string(sizes.hidden)},
                                                  {"model.layers", std::to_string(sizes.layers)},
                                                  {"model.projection", std::to_string(sizes.projection)},
-                                                 {"model.cell", sizes.gru ? "gru" : "lstm"}}));
+                                                 {"model.cell", facts_of(sizes.cell).name}}));
   check_known_to_torch(layers_of(recipe, sizes.input), path);
   return recipe;
 }
@@ -67,7 +67,7 @@ void import_model(Command& command) {
   std::string csv;
   command.describe(
       "Makes a model's file of a model of series that was trained in PyTorch and saved with "
-      "safetensors.torch.save_file(model.state_dict(), FILE): an LSTM or a GRU and a linear layer over its "
+      "safetensors.torch.save_file(model.state_dict(), FILE): an LSTM, a GRU or an RNN and a linear layer over its "
       "last "
       "step, an encoder and a decoder, or linear layers alone. The recipe says what the model is for: "
       "window, horizon, channels, architecture. Width, number and kind of the recurrent layers come from the "

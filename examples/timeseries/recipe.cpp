@@ -190,9 +190,9 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
        "training.loss", "training.quantiles"});
   reader.on_resume(OnResume::rescores, {"data.eval_batch", "training.pos_weight"});
   // Of the files, and of how they are read, their rows count.
-  reader.on_resume(OnResume::harmless, {"data.file", "data.test_files", "data.time",
-                                        "data.separator", "data.missing", "data.gaps", "data.period",
-                                        "data.autoregression", "data.score"});
+  reader.on_resume(OnResume::harmless,
+                   {"data.file", "data.test_files", "data.time", "data.separator", "data.missing",
+                    "data.gaps", "data.period", "data.autoregression", "data.score"});
 }
 
 namespace {

@@ -1,9 +1,9 @@
 #include "session.h"
 
-#include "training/program/cli/invocation.h"
 #include "pictures.h"
 #include "saved_model.h"
 #include "training/program/cli/explanations.h"
+#include "training/program/cli/invocation.h"
 #include "training/program/run/settled_algorithm.h"
 
 namespace timeseries {

@@ -67,6 +67,7 @@ struct LstmStep {
   real *c, *h;
   Unary gate = Unary::sigmoid;      // of i f o: sigmoid or hard_sigmoid
   Unary cell = Unary::tanh;         // of g and c: tanh, relu, hard_tanh or softsign
+  real clip = 0;                    // c stays between ±clip; 0: it is free
   const real* peepholes = nullptr;  // [3, hidden]: i and f see c_prev, o sees c
   real* dpeepholes = nullptr;       // [batch, 3, hidden]: the gradient adds each row's own
   real norm_eps = 0;

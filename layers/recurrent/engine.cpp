@@ -131,7 +131,7 @@ void judge_layer(Table& table, const LayerFacts& layer, const EngineFacts& f, co
                 fmt::format("steps {} are more than cuDNN's {}", window.steps, most_cudnn_steps));
 }
 
-// Tensor cores take numbers in groups of 16 bytes. What does not fill one is computed without them.
+// Tensor cores take numbers in groups of 16 bytes. Numbers that do not fill a group are computed without them.
 void advise_on_sizes(Table& table, const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
   if (f.gpu.empty() || f.precision == Precision::fp32) return;  // which have no use for them
   const int group = f.precision == Precision::tf32 ? 4 : 8;
@@ -146,7 +146,7 @@ void advise_on_sizes(Table& table, const LayerFacts& layer, const EngineFacts& f
                               (size / group + 1) * group));
 }
 
-// What keeps a persistent algorithm from this layer: "take no projection"; "" if nothing does.
+// The reason why a persistent algorithm does not serve this layer: "take no projection"; "" if nothing does.
 std::string why_not_persistent(CudnnAlgorithm a, const LayerFacts& layer, const EngineFacts& f,
                                const WindowFacts& window) {
   if (f.capability < 60) return "need a GPU of compute capability 6.0";
@@ -162,7 +162,7 @@ std::string why_not_persistent(CudnnAlgorithm a, const LayerFacts& layer, const 
   return layer.config.hidden > most ? fmt::format("end at {} units", most) : "";
 }
 
-// Of cuDNN's algorithms the standard one takes everything that cuDNN takes.
+// The standard algorithm takes everything that cuDNN takes.
 void judge_algorithm(Table& table, const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
   const std::string name(name_of(layer.config.algorithm));
   const bool copied = layer.two_biases || has_16_bits(f.precision);  // whatever the algorithm

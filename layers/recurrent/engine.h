@@ -36,7 +36,7 @@ enum class CudnnAlgorithm : uint8_t {
 std::string_view name_of(CudnnAlgorithm algorithm);
 CudnnAlgorithm cudnn_algorithm_named(std::string_view name);  // throws InputError listing the names
 
-// What the machine has. Versions as the libraries number them.
+// Facts about the machine. Versions are numbered as the libraries do it.
 struct EngineFacts {
   std::string gpu = {};     // "NVIDIA H100"; empty: the CPU computes, and no_gpu says why
   std::string no_gpu = {};  // "this build has no CUDA"
@@ -49,7 +49,7 @@ struct EngineFacts {
 };
 EngineFacts engine_facts();  // of this process, as it computes now
 
-// What a layer will be called with, as far as that is known; 0: it is not.
+// The windows that a layer will be called with; 0: not known.
 struct WindowFacts {
   int steps = 0, batch = 0;
   enum class Lengths : uint8_t { none, padded_after, padded_before } lengths = Lengths::none;

@@ -3,7 +3,10 @@
 namespace unroll {
 
 LstmCell::LstmCell(const LayerScope& scope)
-    : gate(scope.config.gate_activation), cell(scope.config.cell_activation), weights_(scope.weights) {
+    : gate(scope.config.gate_activation),
+      cell(scope.config.cell_activation),
+      clip(scope.config.cell_clip),
+      weights_(scope.weights) {
   const RecurrentConfig& config = scope.config;
   const int hidden = scope.hidden, gates = 4 * hidden;
   const auto constant = [&](const char* name, int size, float value) {

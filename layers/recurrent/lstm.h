@@ -29,6 +29,7 @@ struct LstmCell {
 
   Var weight_ih = {}, weight_hh = {}, bias = {};
   Unary gate = Unary::sigmoid, cell = Unary::tanh;
+  real clip = 0;                      // of c; 0: it is free
   Var weight_hr = {};                 // [projection, hidden]: h = W_hr (o·tanh(c))
   Var peepholes = {};                 // [3, hidden], of i, f and o
   Var norm_ih = {}, norm_hh = {};     // gains of the two products [4*hidden]; bias shifts both

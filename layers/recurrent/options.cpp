@@ -30,10 +30,12 @@ std::string names(const std::vector<const RecurrentOption*>& options) {
 }
 
 const char* owner_of(Cells cells) {
-  return cells == Cells::lstm ? "an option of the LSTM" : "about a state c, as the LSTM has it";
+  return cells == Cells::lstm  ? "an option of the LSTM"
+         : cells == Cells::rnn ? "an option of the plain RNN"
+                               : "about a state c, as the LSTM has it";
 }
 
-// What is wrong with its value; "" if nothing is.
+// The fault of its value; "" if there is none.
 std::string range_fault(const RecurrentOption& option, const RecurrentConfig& config,
                         const std::string& prefix) {
   const std::string value = value_of(option, config);
@@ -42,6 +44,10 @@ std::string range_fault(const RecurrentOption& option, const RecurrentConfig& co
       const float rate = config.*std::get<float RecurrentConfig::*>(option.member);
       return rate >= 0 && rate < 1 ? "" : fmt::format("{} is not in [0, 1)", value);
     }
+    case Range::limit:
+      return config.*std::get<float RecurrentConfig::*>(option.member) >= 0
+                 ? ""
+                 : fmt::format("{} must not be negative", value);
     case Range::width: {
       const int width = config.*std::get<int RecurrentConfig::*>(option.member);
       return width >= 0 && width < config.hidden
@@ -50,7 +56,8 @@ std::string range_fault(const RecurrentOption& option, const RecurrentConfig& co
                                config.hidden);
     }
     case Range::of_gates:
-    case Range::of_cell: {
+    case Range::of_cell:
+    case Range::of_plain: {
       const std::vector<Unary> known = functions_of(option);
       if (std::ranges::find(known, config.*std::get<Unary RecurrentConfig::*>(option.member)) != known.end())
         return "";
@@ -80,9 +87,11 @@ bool has_option(const CellFacts& cell, const RecurrentOption& option) {
     case Cells::with_c:
       return cell.has_c;
     case Cells::lstm:
+      return cell.kind == CellKind::lstm;
+    case Cells::rnn:
       break;
   }
-  return cell.kind == CellKind::lstm;
+  return cell.kind == CellKind::rnn;
 }
 
 bool is_set(const RecurrentOption& option, const RecurrentConfig& config) {
@@ -98,6 +107,7 @@ void unset(const RecurrentOption& option, RecurrentConfig& config) {
 std::vector<Unary> functions_of(const RecurrentOption& option) {
   if (option.range == Range::of_gates) return {std::begin(gate_functions), std::end(gate_functions)};
   if (option.range == Range::of_cell) return {std::begin(cell_functions), std::end(cell_functions)};
+  if (option.range == Range::of_plain) return {std::begin(plain_functions), std::end(plain_functions)};
   return {};
 }
 
@@ -172,7 +182,10 @@ std::string torch_module(const CellFacts& cell, const RecurrentConfig& config) {
     return fmt::format("none: nn.{} does not know {}", cell.title, unknown);
   std::string known;
   for (const RecurrentOption* option : options_set(config))
-    if (option->torch) known += fmt::format(", {}={}", option->torch, value_of(*option, config));
+    if (option->torch) {
+      const char* quote = functions_of(*option).empty() ? "" : "'";
+      known += fmt::format(", {}={}{}{}", option->torch, quote, value_of(*option, config), quote);
+    }
   return fmt::format("nn.{}({}, {}, {}{})", cell.title, config.input, config.hidden, config.layers, known);
 }
 

@@ -16,7 +16,7 @@
 namespace unroll {
 
 // The cells of this library, which recipes name; `other` is a cell from outside.
-enum class CellKind : uint8_t { lstm, gru, other };
+enum class CellKind : uint8_t { lstm, gru, rnn, other };
 
 // A cell, as options and engines see it.
 struct CellFacts {
@@ -30,7 +30,8 @@ struct CellFacts {
 };
 inline constexpr CellFacts our_cells[] = {  // by kind
     {.name = "lstm", .title = "LSTM", .kind = CellKind::lstm, .gates = 4, .has_c = true, .fused = true},
-    {.name = "gru", .title = "GRU", .kind = CellKind::gru, .gates = 3, .fused = true}};
+    {.name = "gru", .title = "GRU", .kind = CellKind::gru, .gates = 3, .fused = true},
+    {.name = "rnn", .title = "RNN", .kind = CellKind::rnn, .gates = 1, .fused = true}};
 constexpr const CellFacts& facts_of(CellKind kind) { return our_cells[static_cast<size_t>(kind)]; }
 
 // recurrent_options, below, says what each option does.
@@ -49,6 +50,8 @@ struct RecurrentConfig {
   bool peepholes = false;
   Unary gate_activation = Unary::sigmoid;
   Unary cell_activation = Unary::tanh;
+  Unary nonlinearity = Unary::tanh;
+  float cell_clip = 0;
   bool residual = false;
   bool bidirectional = false;
   float forget_bias = 0;
@@ -79,9 +82,11 @@ struct RecurrentOption {
     on_off,
     rate,      // in [0, 1)
     width,     // less than hidden; 0: the option is off
+    limit,     // at least 0; 0: the option is off
     number,    // any
     of_gates,  // one of gate_functions
-    of_cell    // one of cell_functions
+    of_cell,   // one of cell_functions
+    of_plain   // one of plain_functions
   };
   enum class Acts : uint8_t {
     always,
@@ -89,7 +94,7 @@ struct RecurrentOption {
     expected,     // at random in training, and elsewhere by its expectation
     at_first      // on first values alone
   };
-  enum class Cells : uint8_t { every, with_c, lstm };  // which have it
+  enum class Cells : uint8_t { every, with_c, lstm, rnn };  // which have it
   enum class Cudnn : uint8_t {
     yes,
     between_layers,  // it acts where cuDNN can only be called for each layer by itself
@@ -226,6 +231,26 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .cells = RecurrentOption::Cells::lstm,
      .does = "function of what enters the state c, and of c on its way to h",
      .how = "another function at the same place"},
+    {.name = "cell_clip",
+     .member = &RecurrentConfig::cell_clip,
+     .range = RecurrentOption::Range::limit,
+     .cells = RecurrentOption::Cells::lstm,
+     .does = "the state c stays between ±cell_clip; 0: it is free",
+     .source = "Sak, Senior, Beaufays 2014",
+     .how = "c divided, clipped and multiplied again",
+     .cost =
+         [](const OptionSizes& s) {
+           return OptionCost{3 * s.units, 0};
+         }},
+    {.name = "nonlinearity",
+     .member = &RecurrentConfig::nonlinearity,
+     .range = RecurrentOption::Range::of_plain,
+     .cells = RecurrentOption::Cells::rnn,
+     .cudnn = RecurrentOption::Cudnn::yes,
+     .torch = "nonlinearity",
+     .does = "function of the sums, which gives h",
+     .source = "Elman 1990",
+     .how = "another function at the same place"},
     {.name = "residual",
      .member = &RecurrentConfig::residual,
      .range = RecurrentOption::Range::on_off,
@@ -273,7 +298,7 @@ bool is_set(const RecurrentOption& option,
 std::string value_of(const RecurrentOption& option,
                      const RecurrentConfig& config);  // "0.25", "true", "softsign"
 void unset(const RecurrentOption& option, RecurrentConfig& config);
-// What its functions may be; empty: it is no function.
+// The functions that it can be; empty: it is no function.
 std::vector<Unary> functions_of(const RecurrentOption& option);
 
 // Why a configuration makes no sense: an option, and "(3) must be less than hidden (3); 0 is for none". Other options are
@@ -284,7 +309,7 @@ struct OptionFault {
 std::optional<OptionFault> fault_in(const CellFacts& cell, const RecurrentConfig& config,
                                     const std::string& prefix = "");
 
-// Those that are set, in the table's order, but for `dropout` and those of it, and for first values.
+// The options that are set, in the table's order, without `dropout`, `locked_dropout` and first values.
 std::vector<const RecurrentOption*> options_set(const RecurrentConfig& config);
 // "2 LSTM layers of 200", "1 GRU layer of 30 (weight_drop, residual)"
 std::string describe_layers(const CellFacts& cell, const RecurrentConfig& config);

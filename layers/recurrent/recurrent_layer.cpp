@@ -2,6 +2,7 @@
 
 #include "layers/recurrent/gru.h"
 #include "layers/recurrent/lstm.h"
+#include "layers/recurrent/rnn.h"
 
 namespace unroll {
 
@@ -11,6 +12,8 @@ static RecurrentLayer make(const Scope& scope, CellKind cell, const RecurrentCon
       return Lstm(scope, config);
     case CellKind::gru:
       return Gru(scope, config);
+    case CellKind::rnn:
+      return Rnn(scope, config);
     case CellKind::other:
       break;
   }

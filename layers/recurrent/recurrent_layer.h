@@ -12,7 +12,7 @@ class RecurrentLayer {
  public:
   template <class Cell>
   RecurrentLayer(const Recurrent<Cell>& layer) : layer_(std::make_shared<Of<Cell>>(layer)) {}
-  // Of one of this library's cells, which recipes name.
+  // Makes layers of one of this library's cells.
   RecurrentLayer(const Scope& scope, CellKind cell, const RecurrentConfig& config);
 
   RecurrentOutput operator()(const Var& x, const RecurrentVars& state, const Lengths& lengths = {}) const {
@@ -25,7 +25,7 @@ class RecurrentLayer {
   RecurrentConfig config() const&& { return layer_->config(); }
   const EngineChoice& choice() const& { return layer_->choice(); }
   const EngineChoice& choice() const&& = delete;
-  // The same choice, with a table that knows the windows.
+  // choice() with a table that knows the windows.
   EngineChoice choice_for(const WindowFacts& window) const {
     return choose_engine(cell(), config(), engine_facts(), window);
   }

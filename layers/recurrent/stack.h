@@ -82,7 +82,7 @@ struct CellWeights {
   const Var* find(std::string_view name) const;  // nullptr: the cell has none of that name
 };
 
-// Where the parameters of one layer in one direction are registered.
+// A place to register the parameters of one layer in one direction.
 struct LayerScope {
   Scope scope;
   std::string suffix;      // of their names: "_l0", "_l0_reverse"
@@ -140,7 +140,7 @@ class RecurrentStack {
     });
   }
 
-  // The same with both directions in one: run(k, x, real_steps) is y of layers k and, with two directions, k+1.
+  // As the operator, with both directions in one: run(k, x, real_steps) is y of layers k and, with two directions, k+1.
   // real_steps [steps, batch] is 1 where a row's step is real and 0 where it is padding; undefined if all are real.
   // at_once: run does all layers in its only call, as nothing acts between them.
   template <class Run>

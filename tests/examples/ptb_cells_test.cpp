@@ -50,7 +50,8 @@ TEST_CASE("each option can be asked for, changes the model, and its file is eval
   folder.write("tiny.toml", tiny);
   std::vector<double> found;
   for (const Words& options :
-       {Words{}, Words{"cell=gru"}, Words{"layer_norm=true"}, Words{"peepholes=true"}, Words{"projection=8"},
+       {Words{}, Words{"cell=gru"}, Words{"cell=rnn"}, Words{"cell=rnn", "nonlinearity=relu"},
+        Words{"layer_norm=true"}, Words{"peepholes=true"}, Words{"projection=8"},
         Words{"gate_activation=hard_sigmoid"}, Words{"cell_activation=relu", "layer_norm=true"},
         Words{"cell_activation=hard_tanh"}, Words{"cell_activation=softsign"}, Words{"residual=true"},
         everything_of_lstm, everything_of_gru, everything_of_gru + Words{"engine=composed"}}) {
@@ -113,6 +114,17 @@ TEST_CASE("the file has PyTorch's names where it has the cell, and says for whic
                                             ", 12); gru = nn.GRU(12, 16, 2); " + "decoder = nn.Linear(16, " +
                                             vocab + ")");
 
+  const SafetensorsFile plain = file("plain", {"cell=rnn", "nonlinearity=relu"});
+  CHECK(shape(plain, "rnn.weight_ih_l0") == "[16, 12]");
+  CHECK(shape(plain, "rnn.bias_hh_l1") == "[16]");
+  CHECK(lacks(plain.metadata().at("pytorch"), {"rnn = nn.RNN(12, 16, 2, nonlinearity='relu')"}) == "");
+  // Shapes do not say which function it is.
+  ptb_out({"import", "plain/last.safetensors", "--recipe", "tiny.toml", "--set", "model.nonlinearity=relu",
+           "--out", "back.safetensors"},
+          folder.path());
+  CHECK(ptb_json({"evaluate", "back.safetensors"}, folder.path())["test_perplexity"] ==
+        ptb_json({"evaluate", "plain/last.safetensors"}, folder.path())["test_perplexity"]);
+
   const SafetensorsFile projected = file("projected", {"projection=8", "weight_drop=0.1"});
   CHECK(shape(projected, "lstm.weight_hr_l0") == "[8, 16]");
   CHECK(shape(projected, "lstm.weight_hh_l0") == "[64, 8]");
@@ -143,7 +155,7 @@ TEST_CASE("what makes no sense together is refused by the names of the keys") {
   refused({"cell=gru", "last_hidden=8"}, {"model.last_hidden", "GRU"});
   refused({"layers=1", "residual=true"}, {"model.residual", "model.layers above 1"});
   refused({"projection=8", "tied=true"}, {"model.tied", "model.projection (8)", "model.embedding (12)"});
-  refused({"cell=rnn"}, {"model.cell", "lstm, gru"});
+  refused({"cell=mgu"}, {"model.cell", "lstm, gru, rnn"});
   refused({"gate_activation=tanh"}, {"model.gate_activation", "sigmoid, hard_sigmoid"});
   refused({"cell_activation=sine"}, {"model.cell_activation", "tanh, relu, hard_tanh, softsign"});
 }

@@ -26,7 +26,7 @@ struct Program {
 const Program programs[] = {
     {"ptb",
      {"train", "demo", "--set", "data.train_tokens=20000", "--set", "data.valid_tokens=500", "--set",
-      "data.test_tokens=500", "--set", "model.hidden=12", "--set", "model.embedding=12", "--set",
+      "data.test_tokens=500", "--set", "model.forget_bias=0", "--set", "model.hidden=12", "--set", "model.embedding=12", "--set",
       "model.dropout=0"}},
     {"timeseries", {"train", "airline", "--set", "model.hidden=12", "--set", "model.dropout=0"}}};
 
@@ -56,7 +56,7 @@ TEST_CASE("both programs train with every option that a cell has, and refuse the
             program_named(name), begin + Words{"--set", fmt::format("model.{}={}", option.name, value)},
             folder.path());
         CHECK(found.code == 2);
-        CHECK(lacks(found.err, {option.name, cell.title, "no such thing"}) == "");
+        CHECK(lacks(found.err.substr(0, found.err.find('\n')), {option.name, cell.title, "no such thing"}) == "");
       }
     }
 }

@@ -7,6 +7,7 @@
 #include "framework/ops.h"
 #include "layers/recurrent/gru.h"
 #include "layers/recurrent/lstm.h"
+#include "layers/recurrent/rnn.h"
 #include "tests/reference.h"
 #include "tests/support.h"
 
@@ -167,7 +168,8 @@ void check_recurrent(const Json& c, Worst& worst, ParameterSet& params, const La
 
 }  // namespace
 
-TEST_CASE("a GRU and an LSTM with projection, in two directions over rows of different lengths") {
+TEST_CASE(
+    "a GRU, plain networks and an LSTM with projection, in two directions over rows of different lengths") {
   const Json& all = reference("recurrent.json");
   Worst worst;
   for (const Engine engine : engines) {
@@ -179,6 +181,17 @@ TEST_CASE("a GRU and an LSTM with projection, in two directions over rows of dif
                       const auto out = layer(x, {states[0]}, lengths);
                       return std::pair{out.y, std::vector{out.state.h}};
                     });
+    for (const Unary f : plain_functions) {
+      ParameterSet of_rnn;
+      const Rnn rnn(
+          of_rnn / "layer",
+          {.input = 2, .hidden = 3, .layers = 2, .nonlinearity = f, .bidirectional = true, .engine = engine});
+      check_recurrent(all.at(f == Unary::relu ? "rnn_relu" : "rnn"), worst, of_rnn, rnn,
+                      [](const Rnn& layer, const Var& x, const Vars& states, const Lengths& lengths) {
+                        const auto out = layer(x, {states[0]}, lengths);
+                        return std::pair{out.y, std::vector{out.state.h}};
+                      });
+    }
     const Lstm lstm(
         of_lstm / "layer",
         {.input = 2, .hidden = 3, .layers = 2, .projection = 2, .bidirectional = true, .engine = engine});

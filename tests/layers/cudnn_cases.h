@@ -24,23 +24,24 @@ struct Fresh {
 };
 
 struct Case {
-  bool lstm = true;  // else a GRU
+  bool lstm = true;  // else:
+  CellKind other = CellKind::gru;
   RecurrentConfig config = {};
   int steps = 4, batch = 3;
   std::vector<int32_t> lengths = {};
 
   WindowCase window() const {
     const RecurrentConfig& c = config;
-    const std::string name =
-        fmt::format("{} {}->{} layers {} projection {} last {} dropout {}{}{}{} steps {} batch {} lengths {}",
-                    lstm ? "lstm" : "gru", c.input, c.hidden, c.layers, c.projection, c.last_hidden,
-                    c.dropout, c.locked_dropout ? " locked" : "", c.residual ? " residual" : "",
-                    c.bidirectional ? " bidirectional" : "", steps, batch, lengths.size());
+    const std::string name = fmt::format(
+        "{} {}->{} layers {} projection {} last {} dropout {}{}{}{} steps {} batch {} lengths {}",
+        facts_of(lstm ? CellKind::lstm : other).name, c.input, c.hidden, c.layers, c.projection,
+        c.last_hidden, c.dropout, c.locked_dropout ? " locked" : "", c.residual ? " residual" : "",
+        c.bidirectional ? " bidirectional" : "", steps, batch, lengths.size());
     return {.name = name,
             .layer = [self = *this](ParameterSet& params, Engine engine) -> RecurrentLayer {
               RecurrentConfig c = self.config;
               c.engine = engine;
-              const CellFacts& cell = facts_of(self.lstm ? CellKind::lstm : CellKind::gru);
+              const CellFacts& cell = facts_of(self.lstm ? CellKind::lstm : self.other);
               return {params / cell.name, cell.kind, c};
             },
             .steps = steps,

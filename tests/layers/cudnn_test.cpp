@@ -70,6 +70,25 @@ TEST_CASE("cudnn, fused and composed agree to rounding, forward and backward, on
   for (int i = 0; i < 200; ++i) check_all_engines(random_case(random), false);
 }
 
+TEST_CASE("a plain network, tanh and relu, agrees by every engine, also in 16 bits") {
+  const Fresh fresh;
+  for (const Unary nonlinearity : plain_functions) {
+    Case c = two_layers;
+    c.lstm = false, c.other = CellKind::rnn, c.config.nonlinearity = nonlinearity;
+    check_all_engines(c, true);
+    check_all_engines(c, true, 3);
+    check_in_16_bits(c, false);
+    c.config.bidirectional = true, c.lengths = {4, 1, 2};
+    check_all_engines(c, true);
+    c.config.dropout = 0.3f;
+    check_all_engines(c, true, 2);
+    for (const CudnnAlgorithm algorithm : {CudnnAlgorithm::persistent_dynamic, CudnnAlgorithm::standard}) {
+      c.lengths = {}, c.config.algorithm = algorithm;  // two biases, and one
+      check_all_engines(c, true);
+    }
+  }
+}
+
 TEST_CASE(
     "they agree where it can be felt: states, lengths, directions, odd sizes, batch 1, several windows") {
   const Fresh fresh;

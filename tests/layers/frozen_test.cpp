@@ -8,6 +8,7 @@
 #include "layers/layer_norm.h"
 #include "layers/recurrent/gru.h"
 #include "layers/recurrent/lstm.h"
+#include "layers/recurrent/rnn.h"
 #include "tests/layers/lstm_cases.h"
 
 using namespace unroll;
@@ -81,6 +82,10 @@ TEST_CASE("an LSTM's weights collect their gradients whatever else is frozen, wi
 }
 TEST_CASE("a GRU's weights collect their gradients whatever else is frozen, with every option") {
   check_with_every_option<Gru>();
+}
+
+TEST_CASE("a plain network's weights collect their gradients whatever else is frozen, with every option") {
+  check_with_every_option<Rnn>();
 }
 
 TEST_CASE("layers collect their gradients whatever else is frozen") {

@@ -64,6 +64,9 @@ inline std::vector<RecurrentConfig> options_alone(const CellFacts& cell, const R
       case RecurrentOption::Range::rate:
         add(0.4f);
         break;
+      case RecurrentOption::Range::limit:
+        add(0.25f);
+        break;
       case RecurrentOption::Range::number:
         add(0.5f);
         break;
@@ -72,6 +75,7 @@ inline std::vector<RecurrentConfig> options_alone(const CellFacts& cell, const R
         break;
       case RecurrentOption::Range::of_gates:
       case RecurrentOption::Range::of_cell:
+      case RecurrentOption::Range::of_plain:
         for (const Unary f : functions_of(option))
           if (f != plain.*std::get<Unary RecurrentConfig::*>(option.member)) add(f);
     }

@@ -5,6 +5,7 @@
 
 #include "layers/recurrent/gru.h"
 #include "layers/recurrent/lstm.h"
+#include "tests/layers/lstm_cases.h"
 #include "tests/support.h"
 
 using namespace unroll;
@@ -128,23 +129,16 @@ TEST_CASE("cells with options step too: the bits of the window without a tape") 
     for (int t = 0; t < 5; ++t) CHECK(same_bits(stepper(x[t]), y.value()[t]));
     CHECK(same_bits(stepper.state().h, last.h.value()));
   };
-  for (const RecurrentConfig& config : {RecurrentConfig{.projection = 2},
-                                        {.layer_norm = true},
-                                        {.peepholes = true},
-                                        {.gate_activation = Unary::hard_sigmoid},
-                                        {.cell_activation = Unary::softsign},
-                                        {.residual = true}}) {
-    ParameterSet params;
-    RecurrentConfig c = config;
-    c.input = 3, c.hidden = 4, c.layers = 2;
-    check(Lstm(params / "lstm", c));
-  }
-  for (const RecurrentConfig& config : {RecurrentConfig{.zoneout_h = 0.3f}, {.residual = true}}) {
-    ParameterSet params;
-    RecurrentConfig c = config;
-    c.input = 3, c.hidden = 4, c.layers = 2;
-    check(Gru(params / "gru", c));
-  }
+  for (const CellFacts& cell : our_cells)
+    for (const RecurrentConfig& config : options_alone(cell, {.input = 3, .hidden = 4, .layers = 2})) {
+      if (config.bidirectional) continue;
+      ParameterSet params;
+      const RecurrentLayer layers(params / cell.name, cell.kind, config);
+      if (is_plain_step(config) != (layers.plain_step_room() > 0)) FAIL("the short way of ", cell.name);
+      if (!is_plain_step(config)) check(layers);
+    }
+  ParameterSet params;
+  check(RecurrentLayer(params / "rnn", CellKind::rnn, {.input = 3, .hidden = 4, .layers = 2}));
 }
 
 TEST_CASE("a token's step gives the logits of the window") {

@@ -313,7 +313,7 @@ def recurrent_case(module: nn.Module, random: Callable[..., torch.Tensor]) -> di
     with torch.no_grad():
         for p in module.parameters():
             p.copy_(random(*p.shape) * 0.5)
-    gates = 4 if isinstance(module, nn.LSTM) else 3
+    gates = {nn.LSTM: 4, nn.GRU: 3, nn.RNN: 1}[type(module)]
     width = module.proj_size or module.hidden_size
     x = random(5, 3, module.input_size).requires_grad_()
     states = [random(4, 3, w).requires_grad_() for w in ([width, module.hidden_size] if gates == 4 else [width])]
@@ -336,7 +336,9 @@ def recurrent_json() -> dict[str, Any]:
     generator = torch.Generator().manual_seed(9)
     random = lambda *shape: torch.randn(*shape, generator=generator, dtype=torch.float64)
     return {"lengths": LENGTHS, "gru": recurrent_case(nn.GRU(2, 3, 2, bidirectional=True).double(), random),
-            "lstm": recurrent_case(nn.LSTM(2, 3, 2, bidirectional=True, proj_size=2).double(), random)}
+            "lstm": recurrent_case(nn.LSTM(2, 3, 2, bidirectional=True, proj_size=2).double(), random),
+            "rnn": recurrent_case(nn.RNN(2, 3, 2, bidirectional=True).double(), random),
+            "rnn_relu": recurrent_case(nn.RNN(2, 3, 2, bidirectional=True, nonlinearity="relu").double(), random)}
 
 
 def main() -> None:

@@ -164,7 +164,7 @@ cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t d, cudnnRNNAlgo_t al
   if (math_type < 0 || math_type > CUDNN_FMA_MATH) return bad("rnn: no such mathematics");
   if (input < 1 || hidden < 1 || projection < 1 || layers < 1) return bad("rnn: a size is not positive");
   const auto refused = [](const char* why) { return refuse(CUDNN_STATUS_NOT_SUPPORTED, why); };
-  if (mode != CUDNN_LSTM && mode != CUDNN_GRU) return refused("rnn: the stand-in knows LSTM and GRU");
+  if (mode < 0 || mode > CUDNN_GRU) return bad("rnn: no such cell");
   if (input_mode != CUDNN_LINEAR_INPUT) return refused("rnn: the stand-in knows linear inputs");
   if (dropout) return refused("rnn: the stand-in knows no dropout");
   if (biases != CUDNN_RNN_DOUBLE_BIAS && !standard) return refused("rnn: persistent kernels take two biases");

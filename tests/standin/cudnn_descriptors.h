@@ -32,7 +32,7 @@ struct cudnnRNNStruct {
   int built_for = 0;  // the batch of cudnnBuildRNNDynamic
 
   standin::RnnShape shape(const cudnnRNNDataStruct& x) const {
-    return {mode == CUDNN_LSTM, x.steps, x.batch, input, hidden, width, layers, directions};
+    return {static_cast<standin::RnnKind>(mode), x.steps, x.batch, input, hidden, width, layers, directions};
   }
 };
 

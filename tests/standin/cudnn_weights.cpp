@@ -62,7 +62,7 @@ std::vector<RnnWeights> zero_weights(const cudnnRNNStruct& rnn) {
 
 // Where a piece lies in the stand-in's own copy of the weights.
 static double* at(const cudnnRNNStruct& rnn, std::vector<RnnWeights>& weights, const WeightPiece& p) {
-  const int gates = rnn.mode == CUDNN_LSTM ? 4 : 3;
+  const int gates = rnn.shape({}).gates();
   RnnWeights& w = weights[static_cast<std::size_t>(p.pseudo)];
   if (p.linear == 2 * gates) return w.projection.data();
   Numbers& all = p.bias ? (p.linear < gates ? w.bias_x : w.bias_h) : (p.linear < gates ? w.x : w.h);

@@ -1,5 +1,6 @@
 #include "tests/standin/rnn_math.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
@@ -53,6 +54,7 @@ RnnTrace trace_of(const RnnShape& s) {
 }
 
 // LSTM: i f o = σ(W x + b_W + R h + b_R), g = tanh(…); c' = f c + i g; h' = o tanh(c'), projected where asked for
+// RNN:  h' = f(W x + b_W + R h + b_R), f tanh or relu
 // GRU:  r z = σ(W x + b_W + R h + b_R); n = tanh(W x + b_W + r (R h + b_R)); h' = (1-z) n + z h
 void forward(const RnnShape& shape, int pseudo, const RnnWeights& w, const std::vector<int>& lengths,
              const Numbers& x, Numbers& y, double* h_all, double* c_all, RnnTrace& trace) {
@@ -75,11 +77,14 @@ void forward(const RnnShape& shape, int pseudo, const RnnWeights& w, const std::
       };
       for (int j = 0; j < hidden; ++j) {
         const auto sum = [&](int k) { return of_x(k, j) + of_h(k, j); };
-        if (shape.lstm) {
+        if (shape.kind == RnnKind::lstm) {
           const double i = sigmoid(sum(0)), f = sigmoid(sum(1)), g = std::tanh(sum(2)), o = sigmoid(sum(3));
           gate[j] = i, gate[hidden + j] = f, gate[2 * hidden + j] = g, gate[3 * hidden + j] = o;
           state[j] = f * c[j] + i * g;
           out[j] = o * std::tanh(state[j]);
+        } else if (shape.kind != RnnKind::gru) {
+          gate[j] = shape.kind == RnnKind::tanh ? std::tanh(sum(0)) : std::max(sum(0), 0.0);
+          out[j] = gate[j];
         } else {
           const double r = sigmoid(sum(0)), u = sigmoid(sum(1)), recurrent = of_h(2, j);
           const double n = std::tanh(of_x(2, j) + r * recurrent);
@@ -88,7 +93,7 @@ void forward(const RnnShape& shape, int pseudo, const RnnWeights& w, const std::
           out[j] = (1 - u) * n + u * h[j];
         }
       }
-      for (int j = 0; j < hidden && shape.lstm; ++j) c[j] = state[j];
+      for (int j = 0; j < hidden && shape.kind == RnnKind::lstm; ++j) c[j] = state[j];
       for (int p = 0; p < width; ++p) {
         h[p] = w.projection.empty() ? out[p] : dot(w.projection, p, hidden, out);
         y[at.y(t, b) + z(p)] = h[p];
@@ -121,7 +126,7 @@ void backward_data(const RnnShape& shape, int pseudo, const RnnWeights& w, const
       for (int p = 0; p < width; ++p) dh[p] = 0;
       for (int j = 0; j < hidden; ++j) {
         const double d = d_out[z(j)];
-        if (shape.lstm) {
+        if (shape.kind == RnnKind::lstm) {
           const double i = gate[j], f = gate[hidden + j], g = gate[2 * hidden + j], o = gate[3 * hidden + j];
           const double squashed = std::tanh(state[j]);
           const double c_before = before < 0 ? c0[b * hidden + j] : trace.state[at.hidden(before, b) + z(j)];
@@ -132,6 +137,9 @@ void backward_data(const RnnShape& shape, int pseudo, const RnnWeights& w, const
           d_x[3 * hidden + j] = d * squashed * o * (1 - o);
           for (int k = 0; k < 4; ++k) d_h[k * hidden + j] = d_x[k * hidden + j];
           dc[j] = d_state * f;
+        } else if (shape.kind != RnnKind::gru) {
+          d_x[j] = d * (shape.kind == RnnKind::tanh ? 1 - gate[j] * gate[j] : gate[j] > 0);
+          d_h[j] = d_x[j];
         } else {
           const double r = gate[j], u = gate[hidden + j], n = gate[2 * hidden + j];
           const double h_before = before < 0 ? h0[b * width + j] : y[at.y(before, b) + z(j)];

@@ -1,4 +1,4 @@
-// What cuDNN's LSTM and GRU compute: plain loops in double precision, written from the equations and sharing nothing
+// What cuDNN's LSTM, GRU and plain RNN compute: plain loops in double precision, written from the equations and sharing nothing
 // with the library's kernels, so that agreement of the two means something.
 #pragma once
 
@@ -8,16 +8,18 @@ namespace standin {
 
 using Numbers = std::vector<double>;
 
+enum class RnnKind { relu, tanh, lstm, gru };  // as cudnnRNNMode_t
+
 struct RnnShape {
-  bool lstm;                                                   // else a GRU
+  RnnKind kind;
   int steps, batch, input, hidden, width, layers, directions;  // width: of h, hidden where nothing projects
 
-  int gates() const { return lstm ? 4 : 3; }
+  int gates() const { return kind == RnnKind::lstm ? 4 : kind == RnnKind::gru ? 3 : 1; }
   int pseudo_layers() const { return layers * directions; }
   int input_of(int pseudo) const { return pseudo < directions ? input : directions * width; }
 };
 
-// One layer in one direction; gates in order i f g o, or r z n. Also gradients of all that.
+// One layer in one direction; gates in order i f g o, or r z n; a plain RNN has one sum. Also gradients of all that.
 struct RnnWeights {
   Numbers x, h, bias_x, bias_h, projection;  // [G*H, input], [G*H, P], [G*H], [G*H], [P, H] or empty
 };

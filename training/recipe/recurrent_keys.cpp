@@ -17,7 +17,10 @@ std::vector<std::pair<std::string, E>> by_name(const std::vector<E>& values) {
 
 // "lstm: …": which cell has it, where not every one does.
 std::string description_of(const RecurrentOption& option) {
-  return fmt::format("{}{}", option.cells == RecurrentOption::Cells::every ? "" : "lstm: ", option.does);
+  const char* cell = option.cells == RecurrentOption::Cells::every ? ""
+                     : option.cells == RecurrentOption::Cells::rnn ? "rnn: "
+                                                                   : "lstm: ";
+  return fmt::format("{}{}", cell, option.does);
 }
 
 RecipeKey& declare(RecipeReader& reader, const RecurrentOption& option, RecurrentConfig& config) {
@@ -32,6 +35,7 @@ RecipeKey& declare(RecipeReader& reader, const RecurrentOption& option, Recurren
   if (const auto* width = std::get_if<int RecurrentConfig::*>(&option.member))
     return reader.key(option.name, config.**width, text).at_least(0).at_most(100'000);
   RecipeKey& key = reader.key(option.name, config.*std::get<float RecurrentConfig::*>(option.member), text);
+  if (option.range == Range::limit) return key.at_least(0);
   return option.range == Range::rate ? key.at_least(0).below(1) : key;
 }
 
@@ -42,8 +46,9 @@ void declare_cell_key(RecipeReader& reader, CellKind& cell) {
   for (const CellFacts& facts : our_cells) cells.emplace_back(facts.name, facts.kind);
   RecipeKey& key = reader.choice(
       "cell", cell, cells,
-      "of the recurrent layers: long short-term memory, or gated recurrent units, which have no state c");
-  key.source("Hochreiter and Schmidhuber 1997; Cho et al. 2014");
+      "of the recurrent layers: long short-term memory, gated recurrent units, or a plain network; the latter two have no "
+      "state c");
+  key.source("Hochreiter and Schmidhuber 1997; Cho et al. 2014; Elman 1990");
   key.on_resume = OnResume::refused;
 }
 

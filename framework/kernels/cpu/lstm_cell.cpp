@@ -51,6 +51,9 @@ void forward(const LstmStep& s) {
     apply<G>(g, n);
 #pragma omp simd
     for (int64_t j = 0; j < n; ++j) state[j] = lstm_state(i[j], f[j], g[j], before[j]);
+    if (s.clip > 0)
+#pragma omp simd
+      for (int64_t j = 0; j < n; ++j) state[j] = s.clip * HardTanh::value(state[j] / s.clip);
     if (s.peepholes) add_products(s.peepholes + 2 * n, state, o, n);
     apply<F>(o, n);
     const real* seen = state;
@@ -89,6 +92,9 @@ void backward(const LstmStep& s, const real* dh, const real* dc, real* dc_prev) 
       for (int64_t j = 0; j < n; ++j) d[j] = dc[at + j] + lstm_output_gradient<F, G>(o[j], state[j], dout[j]);
     }
     if (s.peepholes) add_products(s.peepholes + 2 * n, o, d, n);
+    if (s.clip > 0)
+#pragma omp simd
+      for (int64_t j = 0; j < n; ++j) d[j] *= HardTanh::slope(0, state[j] / s.clip);
 #pragma omp simd
     for (int64_t j = 0; j < n; ++j) lstm_state_gradient<F, G>(i[j], f[j], g[j], before[j], d[j]);
     if (s.peepholes) {

@@ -28,7 +28,8 @@ struct CellValue {
     real i = *u.i, f = *u.f;
     if (s.peepholes) i += s.peepholes[u.j] * before, f += s.peepholes[n + u.j] * before;
     i = F::value(i), f = F::value(f);
-    const real g = G::value(*u.g), state = lstm_state(i, f, g, before);
+    const real g = G::value(*u.g), sum = lstm_state(i, f, g, before);
+    const real state = s.clip > 0 ? s.clip * HardTanh::value(sum / s.clip) : sum;
     real o = *u.o;
     if (s.peepholes) o += s.peepholes[2 * n + u.j] * state;
     o = F::value(o);
@@ -69,6 +70,7 @@ struct CellSlope {
     real i = *u.i, f = *u.f, g = *u.g, o = *u.o;
     real d = s.norm_c.gain ? dc_prev[at] : dc[at] + lstm_output_gradient<F, G>(o, state, dh[at]);
     if (s.peepholes) d += s.peepholes[2 * n + u.j] * o;
+    if (s.clip > 0) d *= HardTanh::slope(0, state / s.clip);
     lstm_state_gradient<F, G>(i, f, g, before, d);
     if (s.peepholes) {
       d += s.peepholes[u.j] * i + s.peepholes[n + u.j] * f;

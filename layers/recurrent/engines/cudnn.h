@@ -20,6 +20,7 @@ struct CudnnRefusal : Error {
 
 struct CudnnConfig {
   CellKind cell = CellKind::lstm;
+  Unary nonlinearity = Unary::tanh;  // of a plain network
   int input = 0, hidden = 0, width = 0, layers = 1,
       directions = 1;  // width: of h, hidden where nothing projects
   CudnnAlgorithm algorithm = CudnnAlgorithm::automatic;

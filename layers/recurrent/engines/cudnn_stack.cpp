@@ -37,6 +37,7 @@ CudnnStack::CudnnStack(const RecurrentStack& stack, const ListedWeights& weights
   for (int k = 0; k < stack.count(); k += in_a_call) {
     ListedWeights of_call(weights.begin() + k, weights.begin() + k + in_a_call);
     const CudnnConfig config{.cell = stack.cell().kind,
+                             .nonlinearity = c.nonlinearity,
                              .input = stack.scope_of(k).input,
                              .hidden = stack.hidden_of(k),
                              .width = stack.width_of(k),

@@ -24,7 +24,8 @@ RecurrentVars LstmCell::step(const Var& x, const Var& h_in, const RecurrentVars&
   };
   const Var i = unary(gate, peephole(0, sums(0), before.c)), f = unary(gate, peephole(1, sums(1), before.c));
   const Var g = unary(cell, sums(2));
-  const Var c = f * before.c + i * g;
+  const Var sum = f * before.c + i * g;
+  const Var c = clip > 0 ? clip * unary(Unary::hard_tanh, sum * (1 / clip)) : sum;
   const Var o = unary(gate, peephole(2, sums(3), c));
   const Var h = o * unary(cell, normed(c, norm_c, norm_c_bias));
   return {has(weight_hr) ? linear(h, weight_hr) : h, c};

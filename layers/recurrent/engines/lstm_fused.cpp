@@ -26,7 +26,7 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
   Tensor c({steps + 1, batch, hidden});
   h[0].copy_from(h0.value());
   c[0].copy_from(c0.value());
-  // What the cell computes, where that is not yet the state.
+  // The cell's own results, where an option makes the state of them.
   const bool projects = has(layer.weight_hr);
   Tensor cell = masks.new_c.defined() ? Tensor({steps, batch, hidden}) : c.slice(1, steps + 1);
   Tensor out = projects ? Tensor({steps, batch, hidden}) : h.slice(1, steps + 1);
@@ -43,6 +43,7 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
                     .h = out[t].data(),
                     .gate = layer.gate,
                     .cell = layer.cell,
+                    .clip = layer.clip,
                     .peepholes = layer.peepholes.value().data(),
                     .dpeepholes = dpeepholes.data(),
                     .norm_eps = real(1e-5),

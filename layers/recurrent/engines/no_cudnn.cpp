@@ -1,4 +1,4 @@
-// Where cuDNN is not: the core in double, and builds without CUDA. No layer chooses its engine here.
+// The engine `cudnn` of builds without it: the core in double, and builds without CUDA. No layer chooses its engine here.
 #include "framework/check.h"
 #include "layers/recurrent/engine.h"
 #include "layers/recurrent/engines/cudnn.h"

@@ -175,7 +175,7 @@ TEST_CASE("what cannot be imported is refused in one line that says why, and not
   const auto nothing = [](TensorsByName&) {};
   const std::vector<Case> cases = {
       {"mixed", with("rnn.weight_hh_l1", {12, 4}), {}, {"'rnn.weight_hh_l1' [12, 4]", "four", "LSTM"}},
-      {"plain", with("rnn.weight_hh_l1", {4, 4}), {}, {"'rnn.weight_hh_l1' [4, 4]", "plain RNN"}},
+      {"plain", with("rnn.weight_hh_l1", {4, 4}), {}, {"'rnn.weight_hh_l1' [4, 4]", "times as many rows"}},
       {"five", with("rnn.weight_hh_l1", {20, 4}), {}, {"'rnn.weight_hh_l1' [20, 4]", "four times"}},
       {"wider", with("rnn.weight_hh_l1", {20, 5}), {}, {"[20, 5]", "'rnn.weight_hh_l0' [16, 4]", "[16, 4]"}},
       {"reverse", with("rnn.weight_ih_l0_reverse", {16, 2}), {}, {"weight_ih_l0_reverse'", "bidirectional"}},

@@ -9,8 +9,8 @@
 #include "framework/check.h"
 #include "framework/nearest.h"
 #include "framework/one_line.h"
-#include "training/recipe/recipe_reader.h"
 #include "training/files/state_dict.h"
+#include "training/recipe/recipe_reader.h"
 
 namespace unroll {
 
@@ -79,7 +79,7 @@ const KnownModule* module_of(const std::vector<KnownModule>& modules, std::strin
   const std::string name = one_line(entry.name);
   require_input(
       !name.ends_with("_reverse"),
-      "{}: '{}' {} is of a bidirectional layer; an LSTM or a GRU forward in time is what can be imported",
+      "{}: '{}' {} is of a bidirectional layer; an LSTM, a GRU or an RNN forward in time is what can be imported",
       file.path(), name, entry.shape_text());
   std::vector<std::string> ours;
   for (const auto& [module, theirs, leaves] : modules) {
@@ -165,7 +165,8 @@ namespace {
 struct StateSizes {
   int hidden, width;
 };
-StateSizes read_state_sizes(const TorchTensors& tensors, const std::string& scope, int layer, bool& gru) {
+StateSizes read_state_sizes(const TorchTensors& tensors, const std::string& scope, int layer,
+                            CellKind& cell) {
   const std::string hh = fmt::format("{}.weight_hh_l{}", scope, layer),
                     hr = fmt::format("{}.weight_hr_l{}", scope, layer), &file = tensors.file().path();
   const auto [rows, width] = tensors.matrix(hh);
@@ -175,13 +176,13 @@ StateSizes read_state_sizes(const TorchTensors& tensors, const std::string& scop
                   "{}: {} does not fit {}, an LSTM's projection", file, tensors.text(hr), tensors.text(hh));
     return {hidden, width};
   }
-  require_input(rows != width, "{}: {} is of a plain RNN; an LSTM has four gates, a GRU three", file,
-                tensors.text(hh));
-  if (layer == 0) gru = rows == 3 * int64_t{width};
-  const int gates = gru ? 3 : 4;
-  require_input(rows == gates * int64_t{width},
-                "{}: {} must have {} times as many rows as columns, as {} has", file, tensors.text(hh),
-                gates == 3 ? "three" : "four", gates == 3 ? "a GRU" : "an LSTM");
+  if (layer == 0)
+    cell = rows == width ? CellKind::rnn : rows == 3 * int64_t{width} ? CellKind::gru : CellKind::lstm;
+  const int gates = facts_of(cell).gates;
+  constexpr const char* times[] = {"", "as many", "twice as many", "three times as many",
+                                   "four times as many"};
+  require_input(rows == gates * int64_t{width}, "{}: {} must have {} rows as columns, as {} {} has", file,
+                tensors.text(hh), times[gates], cell == CellKind::gru ? "a" : "an", facts_of(cell).title);
   return {width, width};
 }
 
@@ -199,8 +200,8 @@ RecurrentSizes read_recurrent_sizes(const TorchTensors& tensors, const std::stri
     };
     const std::string hh = name("weight_hh", layer), hr = name("weight_hr", layer),
                       ih = name("weight_ih", layer);
-    const auto [hidden, width] = read_state_sizes(tensors, scope, layer, sizes.gru);
-    const int64_t rows = (sizes.gru ? 3 : 4) * int64_t{hidden};
+    const auto [hidden, width] = read_state_sizes(tensors, scope, layer, sizes.cell);
+    const int64_t rows = facts_of(sizes.cell).gates * int64_t{hidden};
     const int columns = tensors.matrix(ih)[1];
     if (layer == 0) {
       sizes.hidden = hidden, sizes.projection = width == hidden ? 0 : width;

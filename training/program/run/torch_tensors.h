@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "framework/parameters.h"
+#include "layers/recurrent/options.h"
 #include "training/files/safetensors.h"
 
 namespace unroll {
@@ -18,7 +19,7 @@ namespace unroll {
 struct KnownModule {
   std::string ours;                 // "decoder"
   std::vector<std::string> theirs;  // what it may be called, wherever it stands; none named: anything
-  std::vector<std::string> leaves;  // "weight", "bias"; none named: those of one nn.LSTM or nn.GRU
+  std::vector<std::string> leaves;  // "weight", "bias"; none named: those of one nn.LSTM, nn.GRU or nn.RNN
 };
 
 class TorchTensors {
@@ -47,7 +48,7 @@ class TorchTensors {
 
 // What the shapes of a recurrent module say.
 struct RecurrentSizes {
-  bool gru = false;  // else an LSTM
+  CellKind cell = CellKind::lstm;
   int input = 0, hidden = 0, layers = 0;
   int projection = 0;  // of an LSTM: proj_size
 };

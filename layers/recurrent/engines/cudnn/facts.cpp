@@ -1,4 +1,4 @@
-// What this machine has for the engine `cudnn`.
+// This machine's facts for the engine `cudnn`.
 #include "framework/device.h"
 #include "layers/recurrent/engines/cudnn/library.h"
 #include "layers/recurrent/engine.h"

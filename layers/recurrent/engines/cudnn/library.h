@@ -9,7 +9,7 @@
 
 namespace unroll::gpu {
 
-// What is used of cuDNN. A member is a function of the same name; all are looked up at once.
+// The functions of cuDNN that are used, each under its own name. All are looked up at once.
 struct Cudnn {
   explicit Cudnn(const Library& from);
   decltype(&cudnnGetVersion) get_version;

@@ -20,9 +20,14 @@ using gpu::cudnn_handle;
 
 namespace {
 
-// By CellKind: the operation on the tape, and the cell in cuDNN's words.
-constexpr const char* names[] = {"lstm_cudnn", "gru_cudnn"};
-constexpr cudnnRNNMode_t modes[] = {CUDNN_LSTM, CUDNN_GRU};
+constexpr const char* names[] = {"lstm_cudnn", "gru_cudnn",
+                                 "rnn_cudnn"};  // by CellKind: the operation on the tape
+
+cudnnRNNMode_t mode_of(const CudnnConfig& config) {
+  if (config.cell == CellKind::lstm) return CUDNN_LSTM;
+  if (config.cell == CellKind::gru) return CUDNN_GRU;
+  return config.nonlinearity == Unary::relu ? CUDNN_RNN_RELU : CUDNN_RNN_TANH;
+}
 
 cudnnRNNAlgo_t algorithm_of(CudnnAlgorithm algorithm) {
   constexpr cudnnRNNAlgo_t of[] = {CUDNN_RNN_ALGO_STANDARD, CUDNN_RNN_ALGO_STANDARD,
@@ -33,7 +38,7 @@ cudnnRNNAlgo_t algorithm_of(CudnnAlgorithm algorithm) {
 
 }  // namespace
 
-// What a window's sizes and lengths are to cuDNN.
+// A window's sizes and lengths in cuDNN's descriptors.
 struct CudnnSizes {
   gpu::DataDescriptor x, y;
   gpu::TensorDescriptor h, c;
@@ -134,7 +139,7 @@ struct CudnnNetwork::Parts {
   }
   void describe(const gpu::RnnDescriptor& network) const {
     const CudnnConfig& c = config;
-    check(cudnn().set_rnn(network, algorithm_of(c.algorithm), modes[static_cast<size_t>(c.cell)],
+    check(cudnn().set_rnn(network, algorithm_of(c.algorithm), mode_of(c),
                           c.has_one_bias() ? CUDNN_RNN_SINGLE_INP_BIAS : CUDNN_RNN_DOUBLE_BIAS,
                           c.directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
                           numbers.type, numbers.sums, numbers.mathematics, c.input, c.hidden, c.width,

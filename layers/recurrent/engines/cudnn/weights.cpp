@@ -37,7 +37,7 @@ CudnnWeightSpace::CudnnWeightSpace(const CudnnConfig& config, const CudnnNumbers
           "cudnn: a weight space of {} bytes is more than a tensor can index", bytes_);
   const gpu::TensorDescriptor of_matrix, of_bias;
   const int gates = config.facts().gates;
-  // Where the space would begin if all is in place. The library only computes addresses.
+  // The space would begin here if all were in place. The library only computes addresses.
   const char* const start = reinterpret_cast<const char*>(weights.front()->all.front().value().data());
   for (size_t k = 0; k < weights.size(); ++k) {
     const CellWeights& w = *weights[k];
@@ -78,7 +78,7 @@ CudnnWeightSpace::CudnnWeightSpace(const CudnnConfig& config, const CudnnNumbers
             parameters_[i].value().size());
 }
 
-// What continues the segment before, in both places, joins it.
+// A segment that continues the one before, in both places, joins it.
 void CudnnWeightSpace::add(size_t parameter, int first, int count, int offset) {
   for (Segment& s : segments_)
     if (s.parameter == parameter && s.first + s.count == first && s.offset + s.count == offset)
@@ -88,7 +88,7 @@ void CudnnWeightSpace::add(size_t parameter, int first, int count, int offset) {
 
 namespace {
 
-// Where the space begins if each segment is to lie in it where it lies in `tensors`; nullptr if that cannot be.
+// The begin of a space in which each segment lies where it lies in `tensors`; nullptr if there is no such space.
 template <class Segments, class DataOf>
 auto common_start(const Segments& segments, std::size_t bytes, const DataOf& data_of) {
   using Place = decltype(data_of(size_t{}));

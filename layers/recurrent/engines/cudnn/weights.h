@@ -1,4 +1,4 @@
-// Where cuDNN wants a network's weights: asked of the library, never assumed.
+// cuDNN's place for each of a network's weights: asked of the library, never assumed.
 #pragma once
 
 #include <algorithm>

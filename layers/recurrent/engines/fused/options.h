@@ -108,7 +108,7 @@ struct Carried {
   }
 };
 
-// What is in the cell cannot be told apart in a profile: the cell's pass is a row with their names.
+// A profile cannot tell options inside the cell apart: the cell's pass is one row with their names.
 inline std::string_view row_of_cell(bool norm, bool peepholes) {
   if (norm && peepholes) return "recurrent: cell with layer_norm and peepholes";
   return norm ? "recurrent: cell with layer_norm" : peepholes ? "recurrent: cell with peepholes" : "";
@@ -117,7 +117,7 @@ inline std::string_view row_of_cell(bool norm, bool peepholes) {
 // Layer norm happens in the cell, where rows lie in a cache; here is what it needs, and the gradients that
 // each row of the batch gathers over the steps. Without a gain nothing happens.
 
-// Of a product before it joins the gates: gates += x̂·gain + bias, x̂ the normalised rows of the product.
+// Layer norm of a product before it joins the gates: gates += x̂·gain + bias, x̂ the normalised rows of the product.
 struct NormedProduct {
   Var gain, bias;
   Tensor product = {}, mean = {}, rstd = {}, dgain = {};
@@ -127,7 +127,7 @@ struct NormedProduct {
     product = Tensor(gates), mean = Tensor({gates[0], gates[1]}), rstd = Tensor(mean.shape());
     dgain = Tensor::zeros({gates[1], gates[2]});
   }
-  // What the product is put into, and where its gradient is in the end.
+  // The product is put here, and its gradient is here in the end.
   const Tensor& place(const Tensor& gates) const { return has(gain) ? product : gates; }
   Into into(const Tensor& gates) const { return {place(gates), !has(gain)}; }
   Into into(const Tensor& gates, int t) const { return {place(gates)[t], !has(gain)}; }
@@ -146,7 +146,7 @@ struct NormedProduct {
   }
 };
 
-// Of c on its way to h.
+// Layer norm of c on its way to h.
 struct NormedState {
   Var gain, bias;
   Tensor y = {}, mean = {}, rstd = {}, dgain = {}, dbias = {};
