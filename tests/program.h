@@ -50,6 +50,7 @@ inline ProgramRun run_program(const std::string& program, const Words& arguments
                               const std::filesystem::path& folder, const std::string& output = {},
                               const Interruption& interruption = {}) {
   const Folder streams;
+  for (const char* name : {"out", "err"}) streams.write(name, "");  // a signal may come before the program opens them
   const std::string out = output.empty() ? (streams / "out").string() : output,
                     err = (streams / "err").string();
   std::vector<char*> words = {const_cast<char*>(program.c_str())};
