@@ -19,7 +19,7 @@ using Part = std::vector<Span>;  // ascending, without overlap
 int64_t rows_of(const Part& part);
 // int(rows · share), but not one less where share is the double just below what was meant (0.7 · 10).
 int64_t share_of(int64_t rows, double share);
-// What of a part lies at `row` and after it, with the same history.
+// The rest of a part from `row` on, with the same history.
 Part from_row(const Part& part, int64_t row);
 // Rows of the longest span; 0 if there is none.
 int64_t longest_span(const Part& part);
@@ -41,7 +41,7 @@ SeriesSplit split_by_time(const Series& series, std::string_view valid_from, std
 // that only.
 SeriesSplit split_shuffled(int64_t rows, double train, double valid, uint64_t seed);
 
-// The same parts, but windows do not look across a border, not even for history.
+// These parts, with windows that look across no border, not even for history.
 SeriesSplit without_history(SeriesSplit split);
 
 // Rolling origin: fold k of `folds` tests `test_rows` rows, the last fold the last ones of the series; it

@@ -102,8 +102,8 @@ class BpttWindows {
   // After a change to tokens of the window taken last (words dropped from its input, targets to be ignored): a GPU has a copy of
   // them, which is as they are now from here on. On a CPU there is nothing to do.
   void renew() const { input_on_device_.renew(), target_on_device_.renew(); }
-  // The same for windows of the same size, in the same buffers, of which as many targets are scored: for them a graph of
-  // one does (TrainingTask::load). `window` is the one taken last.
+  // A number that windows share if they have one size, the same buffers and as many scored targets: a graph of one
+  // serves all of them (TrainingTask::load). `window` is the one taken last.
   int64_t kind_of(const Window& window) const {
     const auto targets = window.target.span();
     const auto scored = std::ranges::count_if(targets, [](int32_t id) { return id != ignored_target; });

@@ -1,4 +1,4 @@
-// Where this process computes: on the CPU, or on one GPU.
+// The device that this process computes on: the CPU, or one GPU.
 //
 // Chosen once, before there is any tensor, as the precision is: numbers of tensors then live in the memory of that
 // device, kernels() gives the kernels that reach them, and nothing else has to ask.

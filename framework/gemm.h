@@ -17,9 +17,9 @@ const char* name_of(Precision precision);
 // fp32, tf32, bf16, fp16, or auto: bf16 where the device multiplies such numbers. Throws InputError.
 Precision precision_named(const std::string& name);
 
-// Of all products from now on, at first fp32. After set_device(), if a GPU is to compute, and there before layers are made: one
-// of cuDNN's stays in the precision that it was made in, and throws Error when it is used in another. Throws InputError, and
-// says what is missing, where the device cannot.
+// Sets the precision of all products from now on; at first it is fp32. Call it after set_device(), if a GPU is to
+// compute, and there before layers are made: one of cuDNN's stays in the precision that it was made in, and throws Error when
+// it is used in another. Throws InputError, and says what is missing, where the device cannot.
 void set_precision(Precision precision);
 Precision precision();
 
@@ -50,7 +50,7 @@ class PackedMatrix {
   Precision precision_;
   Memory memory_;
 };
-// What its memory takes for so many rows and columns, in the process's precision.
+// The memory that it takes for so many rows and columns, in the process's precision.
 int64_t packed_bytes(int64_t rows, int64_t cols);
 
 // c = a b, or c += a b.   a [m, k], b [k, n], c [m, n]. Throws if the sizes do not fit. On a CPU an element's bits

@@ -30,7 +30,7 @@
 
 namespace unroll {
 
-// What the checked function returns: one variable or several.
+// The checked function returns one variable or several.
 struct Outputs : Vars {
   Outputs(const Var& y) : Vars{y} {}
   Outputs(const std::vector<Var>& ys) : Vars(ys.begin(), ys.end()) {}
@@ -59,7 +59,7 @@ std::ostream& operator<<(std::ostream& out, const GradcheckResult& result);
 
 GradcheckResult gradcheck(const std::string& name, const std::vector<Shape>& shapes,
                           const CheckedFunction& function, const GradcheckOptions& options = {});
-// The same for every parameter of a set too, from the values it holds.
+// Also checks every parameter of a set, from the values it holds.
 GradcheckResult gradcheck(const std::string& name, ParameterSet& parameters, const std::vector<Shape>& shapes,
                           const CheckedFunction& function, const GradcheckOptions& options = {});
 

@@ -4,8 +4,8 @@
 //   graph.play();   // all of them, on the numbers that are in the same places now
 //
 // Asking for a step's thousands of small operations one by one keeps a host busy for longer than a GPU needs to do them;
-// a graph is one call. Recording does nothing yet. What is recorded works on the same memory each time, so what is to
-// differ must be put there before: data, the learning rate, the number of the step. Temporary memory comes from a pool
+// a graph is one call. Recording does nothing yet. A recording works on the same memory each time, so put there
+// before whatever is to differ: data, the learning rate, the number of the step. Temporary memory comes from a pool
 // that only recordings use, and belongs to them for good.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace unroll {
 
-// What is recorded would read numbers on the host, bring some from there, or wait: no recording of it can succeed.
+// The recorded work would read numbers on the host, bring some from there, or wait: no recording of it can succeed.
 struct NeedsHost : Error {
   using Error::Error;
 };

@@ -30,8 +30,7 @@ constexpr int64_t logits_at_once = int64_t{32} << 20;
 // -log softmax(logits)[target] in nats.  logits [..., classes], target [...]
 Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const CrossEntropyOptions& options = {});
 
-// The same for logits = x wᵀ + b, which are formed, used and forgotten a chunk of rows at a time; with Reduction::none all
-// at once.
+// As above for logits = x wᵀ + b, which exist a chunk of rows at a time; with Reduction::none all at once.
 // x [..., in], w [classes, in], b [classes], target [...]
 Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTensor& target,
                           const CrossEntropyOptions& options = {});

@@ -45,11 +45,11 @@ void* pool_allocate(std::size_t bytes);
 void pool_release(void* memory);
 
 // When memory was last written. The clock goes on with each operation that a tape records, so a backward pass sees what was
-// written after its operation (tape.h). What is written in a backward pass counts as written when its operation was recorded.
+// written after its operation (tape.h). A write in a backward pass counts as written when its operation was recorded.
 class WriteTime {
  public:
   static uint64_t next() { return clock_.fetch_add(1, std::memory_order_relaxed); }
-  // Of the operation whose backward runs on this thread: nothing that it reads may be newer. Else no bound.
+  // The time of the operation whose backward runs on this thread: nothing that it reads may be newer. Else no bound.
   static constexpr uint64_t no_bound = UINT64_MAX;
   static inline constinit thread_local uint64_t bound = no_bound;
 
@@ -99,7 +99,7 @@ class Memory {
   WriteTime* write_time_of(size_t part) const;
 
  private:
-  // What is known of a block; the host's stand before their data, those of a GPU's memory are elsewhere.
+  // The header of a block; the host's stand before their data, those of a GPU's memory are elsewhere.
   struct alignas(64) Block {
     std::atomic<int> users;
     int size_class;

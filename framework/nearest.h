@@ -1,4 +1,4 @@
-// What somebody may have meant who misspelt a name.
+// The name that a misspelt one may have meant.
 #pragma once
 
 #include <cstddef>

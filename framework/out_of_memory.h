@@ -15,7 +15,7 @@ struct MemoryRefused : OutOfMemory {
   int64_t room;    // all that tensors could have at once; 0: the system does not say
 };
 
-// What helps where weights and gradients do not fit: no batch is too small then.
+// Advice if weights and gradients do not fit: no smaller batch helps then.
 constexpr const char* less_for_weights = "; a smaller model needs less";
 
 }  // namespace unroll

@@ -39,8 +39,8 @@ struct Init {
 
 struct Slabs;
 
-// One named tensor of a model. Lives as long as its ParameterSet. What layers have of it, var(), may live longer: whoever uses
-// that then gets an Error.
+// One named tensor of a model. Lives as long as its ParameterSet. Its var(), which layers hold, may live longer;
+// using it then throws Error.
 struct Parameter final : Leaf {
   std::string name;  // "lstm.weight_ih_l0"
   Shape shape;
@@ -89,7 +89,7 @@ class ParameterSet {
   Parameter* find(std::string_view name) const&& = delete;
   Parameter& at(std::string_view name) const&;  // throws Error, with the nearest name
   Parameter& at(std::string_view name) const&& = delete;
-  // Those of a layer or a part of the model: "encoder" and all "encoder.…". Throws Error if there are none.
+  // The parameters of a layer or a part of the model: "encoder" and all "encoder.…". Throws Error if there are none.
   std::vector<Parameter*> under(std::string_view path) const&;
   std::vector<Parameter*> under(std::string_view path) const&& = delete;
   int64_t count() const;  // numbers in all parameters, padding not counted
@@ -98,7 +98,7 @@ class ParameterSet {
 
   // Draws first values of every parameter anew from one distribution; offsets stay.
   void initialize(const Init& init);
-  // The slabs: [elements], padding included. Gradients are complete: zeros where nothing was contributed. What is written
+  // The slabs: [elements], padding included. Gradients are complete: zeros where nothing was contributed. A write
   // into a copy of that tensor counts as contributed.
   const Tensor& values() const&;
   const Tensor& gradients() const&;
@@ -126,7 +126,7 @@ class ParameterSet {
   void set_seed(uint64_t seed);  // before first use
   void set_step(uint32_t step);
 
-  // The same parameters for someone who uses them (an optimizer): when this ends they stay.
+  // A second handle on the parameters, for a user of them (an optimizer): they stay when it ends.
   ParameterSet shared() const;
   // Throws Error that begins with `user` if the parameters are gone.
   void require_alive(std::string_view user) const;

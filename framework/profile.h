@@ -1,4 +1,4 @@
-// Where the time of training goes: calls, seconds, arithmetic and memory of each operation.
+// Measures where the time of training goes: calls, seconds, arithmetic and memory of each operation.
 //
 //   Profile profile;                                // while it lives, this thread's tapes are measured; it outlives them
 //   for (…) { Tape tape; …; tape.backward(loss); }
@@ -7,10 +7,9 @@
 // Every operation ends in record(), and before its values it has nothing to do: so what passes between one
 // record and the next is the forward time of the next, and what a program does in between (cutting a window
 // out of a text) is counted with the operation that follows. A composite operation appears as the operations
-// it is made of. Backward time is taken around each record's own. What is not recorded, an optimizer's step
-// or a validation, is measured by a Profile::Part; what is to be told apart inside an operation, by a
-// Profile::Within. Without a Profile, a record costs one branch on the tape's pointer to it, and either of the
-// others one on the thread's.
+// it is made of. Backward time is taken around each record's own. Use a Profile::Part to measure what leaves no
+// record (an optimizer's step, a validation), and, to tell parts of an operation apart, a Profile::Within. Without a
+// Profile, a record costs one branch on the tape's pointer to it, and either of the others one on the thread's.
 //
 // A GPU computes later than it is asked: with a Profile the host waits for it wherever time is taken, so that each row has what
 // was computed for it. That costs some speed. Steps that a graph plays are in no row but "everything else".
@@ -67,9 +66,9 @@ class Profile {
     std::chrono::steady_clock::time_point begin_;
   };
 
-  // The same for a share of an operation, forward or backward, which is then taken out of the operation's own
-  // row. Inside a Part it measures nothing: a Part has all of its time. One inside another is not for use.
-  // Without a name it measures nothing either.
+  // Measures a share of an operation, forward or backward, and takes it out of the operation's own row. Inside a Part
+  // it measures nothing: a Part has all of its time. One inside another is not for use. Without a name it measures
+  // nothing either.
   class Within {
    public:
     explicit Within(std::string_view name);

@@ -27,7 +27,7 @@ namespace unroll {
 
 class Tape;
 
-// What an operation's backward contributes to: a tensor and a mark whether anything was written yet. The
+// A gradient: a tensor, and a mark whether anything was written yet. Backwards contribute to it. The
 // first contribution overwrites, later ones add, and nothing is filled with zeros first.
 class Gradient {
  public:
@@ -52,7 +52,7 @@ class Gradient {
 
   // Zeros where nothing was written.
   const Tensor& value(const Shape& shape);
-  // The same for a program: what it writes there counts as contributed.
+  // For a program: its writes there count as contributed.
   Tensor shown(const Shape& shape);
   // The whole of it counts as contributed from now on.
   void contribute_all(const Shape& shape);
@@ -118,12 +118,12 @@ class Var {
   real item() const { return value().item(); }
 
   bool wants_grad() const { return node_ != nullptr && !(leaf_ && leaf_->leaf_frozen()); }
-  // Where a backward puts its contribution: overwriting when it is the first, else adding.
+  // The place for a backward's contribution: the first overwrites, later ones add.
   Into gradient() const { return input_node().gradient.into(shape()); }
   Into gradient_rows(std::span<const int32_t> ids) const {
     return input_node().gradient.into_rows(shape(), ids);
   }
-  // What was contributed; zeros if nothing was.
+  // The sum of the contributions; zeros if there were none.
   const Tensor grad() const;
   bool has_grad() const { return node_ && checked_node().gradient.written(); }
 
@@ -154,8 +154,8 @@ struct TapeOptions {
 // While one is alive, this thread's operations are recorded, and dropout is on. It ends on the thread that began it.
 //
 // Many operations read what they were given again in the backward: parameters, constants, masks, targets. If it was written
-// since, backward() throws Error, which names the operation and the parameter or the shape. What it does not read may be
-// written. What is written through a pointer or a span that was taken before is not seen.
+// since, backward() throws Error, which names the operation and the parameter or the shape. Values that it does not
+// read may be written. Writes through a pointer or a span that was taken before are not seen.
 class Tape {
  public:
   explicit Tape(TapeOptions options = {});
@@ -179,9 +179,9 @@ class Tape {
   std::vector<Entry> entries() const;  // in recording order
   std::string text() const;            // theirs, a line each
   // The first operation whose result is not finite, or, if all are and backward ran with keep_gradients, the first
-  // that was handed a gradient which is not: "lstm_layer [35, 20, 200] of 'lstm.weight_ih_l0'". What has no parameter
-  // is called by the one before it: "dropout [35, 20, 200] after 'embedding.weight'". "" if there is none. To be asked
-  // before backward, which lets results go, or after it with keep_gradients.
+  // that was handed a gradient which is not: "lstm_layer [35, 20, 200] of 'lstm.weight_ih_l0'". A record without a
+  // parameter is named after the one before it: "dropout [35, 20, 200] after 'embedding.weight'". "" if there is
+  // none. To be asked before backward, which lets results go, or after it with keep_gradients.
   std::string first_not_finite();
 
   // The number of an operation's use of `place` in this part of a step: 0, 1, … (for the masks of dropout).

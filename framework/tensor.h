@@ -3,8 +3,9 @@
 // Real numbers are in the memory of the device that computes (device.h), where the host may be unable to reach them:
 // data() is for kernels, on_host() for everyone else. Tokens are in the host's memory; kernels get a copy, KernelIds.
 //
-// data() and span() of a const tensor, and of views of one, are read-only. Those of another count as a write, as do fill(),
-// copy_from() and on_host(Access): a backward pass that reads what was written since its operation throws Error (tape.h).
+// data() and span() of a const tensor, and of views of one, are read-only. A non-const tensor's count as a write, as
+// do fill(), copy_from() and on_host(Access): a backward pass that reads what was written since its operation throws
+// Error (tape.h).
 #pragma once
 
 #include <algorithm>
@@ -51,7 +52,7 @@ class OnHost {
 
   int64_t size() const { return size_; }
   T& operator[](int64_t i) const { return data_[i]; }
-  // What points into this is there for one that has a name, and not for a temporary.
+  // Functions that point into this exist for a tensor with a name, not for a temporary.
   T* data() const& { return data_; }
   T* data() const&& = delete;
   operator std::span<T>() const& { return {data_, static_cast<std::size_t>(size_)}; }
@@ -159,7 +160,8 @@ class BasicTensor {
     note_write();
     return data_;
   }
-  // The elements themselves. Throws Error where they are out of the host's reach. Of a temporary it holds the memory.
+  // The elements themselves. Throws Error where they are out of the host's reach. The span of a temporary holds the
+  // memory.
   std::span<const T> span() const& { return {elements_on_host(data()), static_cast<std::size_t>(size())}; }
   std::span<T> span() & { return {elements_on_host(data()), static_cast<std::size_t>(size())}; }
   OnHost<const T> span() const&& { return {memory_, elements_on_host(data()), size(), false, true}; }
@@ -189,7 +191,7 @@ class BasicTensor {
     return view(begin * shape_.row().size(), shape_.with(0, end - begin));
   }
   BasicTensor slice(int begin, int end) { return std::as_const(*this).slice(begin, end); }
-  // The same elements in the same memory under another shape.
+  // These elements, in this memory, under another shape.
   const BasicTensor reshape(const Shape& shape) const {
     require_defined();
     require(shape.size() == size(), "reshape: {} has {} elements, {} has {}", shape_, size(), shape,
@@ -238,7 +240,7 @@ class BasicTensor {
     return result;
   }
 
-  // The same memory, where `written` is told of writes: nullptr for nobody. It must live as long as the memory.
+  // This memory, with `written` told of writes; nullptr tells nobody. It must live as long as the memory.
   BasicTensor telling(WriteTime* written) const { return {memory_, written, data_, shape_}; }
   const Memory& memory() const& { return memory_; }
 
@@ -288,7 +290,7 @@ class DeviceIds {
   ~DeviceIds();
 
   void renew() const;  // the copy is as the tokens are now
-  // Where the copy of these tokens is, which may be some of those that have one; nullptr if they have none.
+  // The copy of these tokens, which may be a part of those that have one; nullptr if they have none.
   static const int32_t* copy_of(const IdTensor& ids);
 
  private:
@@ -318,7 +320,7 @@ class KernelIds {
   const int32_t* data_;
 };
 
-// Where a kernel puts its result: over what is there, or added to it.
+// The place for a kernel's result: it overwrites, or is added.
 struct Into {
   mutable Tensor tensor;  // a place to write, whoever holds it
   bool add = false;

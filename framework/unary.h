@@ -24,7 +24,8 @@ inline constexpr const char* unary_names[] = {"exp",       "log",      "sqrt", "
                                               "tanh",      "softplus", "relu", "hard_sigmoid",
                                               "hard_tanh", "softsign", "abs"};
 
-// Those that an LSTM's gates may have, and its cell: g, and c on its way to h. The slope of each follows from its value.
+// Functions that an LSTM's gates may have, and its cell: g, and c on its way to h. The slope of each follows from its
+// value.
 inline constexpr Unary gate_functions[] = {Unary::sigmoid, Unary::hard_sigmoid};
 inline constexpr Unary cell_functions[] = {Unary::tanh, Unary::relu, Unary::hard_tanh, Unary::softsign};
 // And those of a plain network, as PyTorch and cuDNN have them.

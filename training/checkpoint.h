@@ -50,7 +50,7 @@ struct CheckpointOptions {
   std::vector<NamedTensor> also = {};
 };
 
-// Where training stands, beside weights and optimizer.
+// The position of a training, beside weights and optimizer.
 struct TrainerState {
   int epoch = 0;        // epochs that are complete
   int64_t window = 0;   // windows of the present epoch that are done …
@@ -88,15 +88,14 @@ void write_checkpoint(const std::filesystem::path& path, Optimizer& optimizer, c
 void check_checkpoint(const std::filesystem::path& path, Optimizer& optimizer, const TrainerState& state,
                       std::span<const NamedTensor> carried, const CheckpointOptions& options = {});
 
-// What a checkpoint was made with, or has in it, where this process differs and bits depend on it: "seed 1 then, 2 now",
+// Facts of a checkpoint that differ in this process and that bits depend on: "seed 1 then, 2 now",
 // "momentum_buffer then, and not now". They do not depend on the number of threads. How the optimizer is set, and the
 // precision, is the caller's to compare.
 using Differences = std::vector<std::string>;
 
 // Puts everything back where it was: weights, optimizer, `carried`, and of `state` all but the numbers that
 // describe its schedule and trigger, which are the caller's. Throws InputError: no checkpoint, cut off, of a
-// later version, of another optimizer, of other shapes (naming both). What was there is not to be relied on
-// after an error.
+// later version, of another optimizer, of other shapes (naming both). Do not rely on the old values after an error.
 Differences read_checkpoint(const std::filesystem::path& path, Optimizer& optimizer, TrainerState& state,
                             std::span<const NamedTensor> carried, const CheckpointOptions& options = {});
 

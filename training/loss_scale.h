@@ -1,9 +1,10 @@
 // Dynamic loss scaling, for training in fp16: what keeps small gradients from being rounded to 0.
 //
 // Half precision has nothing below 6e-8, and many gradients are smaller. So the backward pass starts from `scale` in place of
-// 1, which multiplies every gradient, and the optimizer divides it out again; being a power of two, it rounds nothing. Where
-// it was too large a gradient overflows. Such a step is left out: weights and optimizer stay as they were, the state goes on
-// to the next window, since the forward pass was right, and the scale is halved. After many good steps in a row it doubles.
+// 1, which multiplies every gradient, and the optimizer divides it out again; being a power of two, it rounds
+// nothing. If it was too large, a gradient overflows. Such a step is left out: weights and optimizer stay as they
+// were, the state goes on to the next window, since the forward pass was right, and the scale is halved. After many
+// good steps in a row it doubles.
 //
 // The method: Micikevicius et al. 2018, "Mixed Precision Training", section 3.2, and NVIDIA's guide "Train With Mixed
 // Precision". Its numbers are the defaults of PyTorch's GradScaler, and the largest scale that of NVIDIA's Apex.

@@ -1,4 +1,4 @@
-// What to do about a step for which there was not enough memory.
+// Advice for a step that found too little memory.
 #pragma once
 
 #include <string>

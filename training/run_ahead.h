@@ -26,7 +26,7 @@ class RunAhead {
   // `carried` as in TrainingTask.
   RunAhead(Optimizer& optimizer, std::span<const NamedTensor> carried, bool graphs);
 
-  // What the host knows before a step.
+  // The host's knowledge before a step.
   struct Before {
     TrainerState state;
     int64_t count = 0;  // Trainer::Times::count
@@ -36,7 +36,7 @@ class RunAhead {
   };
   void begin_step(const TrainerState& state, int64_t count);
 
-  // What of a window is the same for all of its kind.
+  // The facts that all windows of a kind share.
   struct WindowFacts {
     int64_t count = 0;
     double rate_factor = 1;
@@ -52,14 +52,15 @@ class RunAhead {
     auto operator<=>(const Kind&) const = default;
   };
   // Asks for a window: `order(facts)` of what the host has to say, then `work()`, which asks for the operations and
-  // returns the facts. Where `work` was recorded it is not called. A kind that cannot be recorded, for want of memory say, is
-  // asked for in this way ever after: returns why, of the first such kind, else "". Throws what `work` throws, NeedsHost too.
+  // returns the facts. If `work` was recorded, it is not called. A kind that cannot be recorded, for want of memory
+  // say, is asked for in this way ever after: returns why, of the first such kind, else "". Throws what `work`
+  // throws, NeedsHost too.
   std::string ask(Kind kind, const std::function<void(const WindowFacts&)>& order,
                   const std::function<WindowFacts()>& work);
 
-  // Waits for the device. What a step was before which failed; none: all are well.
   bool asked() const { return !before_.empty(); }
-  StepOutcome look();
+  StepOutcome look();  // waits for the device
+  // The host's knowledge before the step that failed; none: all are well.
   std::optional<Before> failed(
       const StepOutcome& outcome);             // puts the carried buffers and the optimizer back
   void set_totals(const TrainerState& state);  // losses so far

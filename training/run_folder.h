@@ -1,4 +1,4 @@
-// Where a run writes. Never into a folder that another run has written to.
+// The folder that a run writes into. Never into a folder that another run has written to.
 #pragma once
 
 #include <filesystem>

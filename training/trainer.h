@@ -17,7 +17,7 @@
 //                .carry = [&] { state = next; },
 //                .validate = [&] { return perplexity(model, corpus.valid); }});
 //
-// What is trained on is the task's affair: windows of text or of a series, whatever has a loss. The trainer
+// The task decides what is trained on: windows of text or of a series, anything with a loss. The trainer
 // knows the order of things: gradients of one or several windows, clipping, a step, what crosses to the next
 // window; after an epoch the validation score, the schedule, the log, a checkpoint, a line for whoever is
 // watching. On a GPU the host runs ahead of it (run_ahead.h). With a folder, the run can be interrupted and goes on in the
@@ -56,16 +56,16 @@ struct WindowLoss {
   int64_t count = 0;       // … and of how many (tokens, values)
   double rate_factor = 1;  // of the learning rate of the window's step; of several windows the mean
 };
-// Of a mean over `count` predictions that is both minimised and reported.
+// For a mean over `count` predictions that is both minimised and reported.
 WindowLoss mean_loss(const Var& mean, int64_t count);
 
 struct EpochReport;
 
-// What is to be trained. Only `windows` and `loss` are needed.
+// A task to train. Only `windows` and `loss` are needed.
 struct TrainingTask {
   int64_t windows = 0;  // of an epoch
-  // Where epochs differ in their windows, or in their order: cuts those of an epoch, counted from 1, and returns how many
-  // there are, in place of `windows`. What it does must depend on the epoch's number alone: it is asked before
+  // If epochs differ in their windows, or in their order: cuts those of an epoch, counted from 1, and returns how
+  // many there are, in place of `windows`. It must depend on the epoch's number alone: it is asked before
   // begin_epoch, and again where training goes on in the middle of an epoch.
   std::function<int64_t(int epoch)> cut = {};
   // Before the first window of an epoch, counted from 1: state to zero. Not asked where training goes on in the middle: what
@@ -74,9 +74,9 @@ struct TrainingTask {
   // Is recorded, with dropout. Asked a second time for the same windows where the gradient was not finite, and for one whose
   // graph could not be recorded.
   std::function<WindowLoss(int64_t window)> loss = {};
-  // Where there is one, it is called before `loss`: brings the window's data to where `loss` finds those of any window,
+  // If there is one, it is called before `loss`: brings the window's data to where `loss` finds those of any window,
   // and returns a number that is the same for windows of which `loss` asks for the same operations, on memory in the same
-  // places and with the same constants: how many steps there are, how many targets are scored. What a graph needs.
+  // places and with the same constants: how many steps there are, how many targets are scored. Needed by a graph.
   std::function<int64_t(int64_t window)> load = {};
   // After a window's gradients: what crosses to the next (`state = next`).
   std::function<void()> carry = {};
@@ -91,7 +91,7 @@ struct TrainingTask {
   std::vector<NamedTensor> carried = {};
 };
 
-// What to do with a step whose loss or gradient is not finite.
+// The answer to a step whose loss or gradient is not finite.
 enum class OnDivergence : uint8_t {
   // Throw Diverged.
   stop,
@@ -120,9 +120,9 @@ struct TrainerOptions {
   int64_t log_every = 100;        // steps of an interval of the log
   WindowSizes window_sizes = {};  // for the advice where memory runs out
   // On a GPU: windows are recorded the second time that one of their kind comes, as CUDA graphs, and played from then on.
-  // The same bits (of our own kernels and of cuBLAS; of cuDNN that was not measured), and a host that has less to do. Needs
-  // TrainingTask::load, and a `loss` that reads nothing on the host. What cannot be recorded for another reason (there is no
-  // memory for it) is computed as without, which is said once.
+  // The bits stay the same (with our own kernels and cuBLAS; not measured with cuDNN), and the host has less to do.
+  // Needs TrainingTask::load, and a `loss` that reads nothing on the host. Windows that cannot be recorded for
+  // another reason (no memory) are computed as without, and one message says so.
   bool graph = false;
 };
 
@@ -205,9 +205,10 @@ class Trainer {
   RunAhead::WindowFacts ask_for_window(const TrainingTask& task, int64_t window, uint32_t part,
                                        const std::function<void(const RunAhead::WindowFacts&)>& order,
                                        bool last);
-  // Looks at what became of the steps that were asked for. Where one had failed, it was taken again: its number.
+  // Looks at what became of the steps that were asked for. If one had failed, it was taken again: its number.
   std::optional<uint32_t> catch_up(const TrainingTask& task);
-  // Of a step with the gradients of `windows` windows, `rate_factor` the sum of theirs; takes the schedule's learning rate.
+  // For a step with the gradients of `windows` windows, `rate_factor` the sum of theirs; takes the schedule's
+  // learning rate.
   StepOptions next_step(int64_t windows, double rate_factor);
   int64_t bytes_of_slabs() const;
   static void check_count(const WindowLoss& loss, int64_t window);
@@ -240,7 +241,8 @@ class Trainer {
   Optimizer& optimizer_;
   TrainerOptions options_;
   TrainerState state_;
-  // Of the file that the weights were read from, until they are trained further (CheckpointOptions::of_weights).
+  // Facts of the file that the weights were read from, until they are trained further
+  // (CheckpointOptions::of_weights).
   std::optional<Metadata> of_untrained_;
   std::vector<EpochReport> epochs_;
   std::optional<RunLog> log_;

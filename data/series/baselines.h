@@ -29,7 +29,7 @@ struct ForecastBaseline {
 ForecastBaseline last_value();
 // The value one period before, or as many as it takes to be known. InputError for a period below 1.
 ForecastBaseline seasonal_naive(int64_t period);
-// The same, times the growth over a period: the sum of the last g values over that of the g values one period
+// As above, times the growth over a period: the sum of the last g values over that of the g values one period
 // before them, g the smaller of horizon and period. Growth over a sum of 0 is 1.
 ForecastBaseline seasonal_growth(int64_t period);
 // The mean of what is observed of the training part; NaN for a channel of which nothing is.
@@ -52,7 +52,7 @@ std::optional<ForecastScores> score(const ForecastBaseline& baseline, const Seri
 // Each learns from the same windows as a model, and looks at the last row of a window only.
 struct DetectionBaseline {
   std::string name;
-  // Of label 1 in row `origin`, from the channels of row `last`, the last one that the window reads.
+  // The probability of label 1 in row `origin`, from the channels of row `last`, the last one that the window reads.
   std::function<double(const Series& series, int64_t origin, int64_t last)> probability;
 };
 
@@ -67,7 +67,7 @@ DetectionBaseline logistic_regression(const SeriesWindows& train);
 // the first row of a series, where it says 0.
 DetectionBaseline previous_label(const SeriesWindows& train);
 
-// Of all windows, whose horizon must be 1 and whose target a label.
+// For all windows; the horizon must be 1 and the target a label.
 DetectionScores score(const DetectionBaseline& baseline, const SeriesWindows& windows);
 // The labels of the windows, in their present order.
 std::vector<int> window_labels(const SeriesWindows& windows);

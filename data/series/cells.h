@@ -1,4 +1,4 @@
-// What a cell of a series says: a number, or that there is none.
+// A cell of a series: a number, or that there is none.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// How good probabilities of a binary label are. What is not defined is NaN: precision where nothing was
-// called positive, recall and ROC-AUC where a class is absent, and so on.
+// How good probabilities of a binary label are. A score that is not defined is NaN: precision if nothing was called
+// positive, recall and ROC-AUC if a class is absent, and so on.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // How good forecasts are: errors of all windows, by step of the horizon, by channel, and overall.
 //
 // A window counts as often as it is added, each of its predictions once, but none of a value that was filled in. "Scaled" errors are in units of the
-// scaling, the others in those of the file. What is not defined is NaN.
+// scaling, the others in those of the file. A score that is not defined is NaN.
 #pragma once
 
 #include <cstdint>

@@ -12,13 +12,13 @@
 
 namespace unroll {
 
-// What to do about a cell without a value (empty, NA, N/A, NaN, null, ?). Never zero.
+// The answer to a cell without a value (empty, NA, N/A, NaN, null, ?). Never zero.
 enum class Missing : uint8_t {
   error,
   previous,    // the last value before it
   interpolate  // on the line between its neighbours: looks ahead, so a forecast from there knows too much
 };
-// What to do about times that are not a step apart: further than one and a half, or nearer than two thirds.
+// The answer to times that are not a step apart: further than one and a half, or nearer than two thirds.
 enum class Gaps : uint8_t { error, allow /* rows are taken as if evenly spaced; a note says where */ };
 
 struct SeriesOptions {

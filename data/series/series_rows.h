@@ -1,4 +1,4 @@
-// What is left to do once all rows of a series have been read.
+// The work that is left once all rows of a series have been read.
 #pragma once
 
 #include "data/series/series.h"

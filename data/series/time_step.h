@@ -13,7 +13,7 @@ enum class TimeForm : uint8_t { number, year, month, date, date_time };  // but 
 
 struct TimeStep {
   enum class Unit : uint8_t { unknown, number, microsecond, business_day, month };
-  // Where in its month a row lies: on the day `of_month`, or on the last one of a month that is shorter; on the last
+  // A row's place in its month: on the day `of_month`, or on the last one of a month that is shorter; on the last
   // day; on the last, or first, day from Monday to Friday.
   enum class Day : uint8_t { of_month, last, last_business, first_business };
 
@@ -26,8 +26,8 @@ struct TimeStep {
   // Date-times whose clock goes by an hour with the season: rows at this time of day are written an hour early
   // (22:00 where others have 23:00: midnight in UTC, of a zone with summer time). Microseconds; -1: there are none.
   int64_t summer = -1;
-  // Of business days and months: microseconds from a date-time, as in winter, to the clock whose calendar they keep to. A zone an
-  // hour ahead of UTC has its Monday's midnight on a Sunday at 23:00 UTC.
+  // For business days and months: microseconds from a date-time, as in winter, to the clock whose calendar they keep
+  // to. A zone an hour ahead of UTC has its Monday's midnight on a Sunday at 23:00 UTC.
   int64_t zone = 0;
 
   bool operator==(const TimeStep&) const = default;
@@ -48,8 +48,8 @@ double steps_between(TimeForm form, int64_t from, int64_t to, const TimeStep& st
 // Differences of neighbours, beside a step: "2 months", "3 days", "an hour".
 std::string difference_text(TimeForm form, int64_t from, int64_t to, const TimeStep& step);
 
-// The step of times that ascend, and what of it could not be decided. Of fewer than two times it is unknown. `offsets` are those
-// of date-times by row, in microseconds east of UTC; empty: they are not written, or all are 0.
+// The step of times that ascend, and what of it could not be decided. It is unknown for fewer than two times.
+// `offsets` are those of date-times by row, in microseconds east of UTC; empty: they are not written, or all are 0.
 struct FoundStep {
   TimeStep step;
   std::vector<std::string> notes = {};

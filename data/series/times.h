@@ -2,8 +2,8 @@
 //
 // A column of times has one form throughout: whole numbers, years (1749), months (2017-03), dates (2017-03-31), or
 // date-times (2017-03-31 14:05, 2017-03-31T14:05:59.25Z, 2017-03-31T14:05+02:00). A time is a count of its form's
-// unit. What has an offset from UTC is read and written in UTC. No calendar but the Gregorian is read. A year that comes first may
-// have slashes behind it (2017/03/31): such times are written with dashes.
+// unit. Times with an offset from UTC are read and written in UTC. No calendar but the Gregorian is read. A year that
+// comes first may have slashes behind it (2017/03/31): such times are written with dashes.
 #pragma once
 
 #include <cstdint>
@@ -27,13 +27,13 @@ struct Time {
 // The time that the text says in one of the forms; none if it says none, or a day that no calendar has. Whole numbers
 // are numbers, also 1749 and 20170331.
 std::optional<Time> parse_time(std::string_view text);
-// The same beside times of that form: unless they are numbers, 1749 is a year, 201703 a month and 20170331 a date.
+// As above, beside times of that form: unless they are numbers, 1749 is a year, 201703 a month and 20170331 a date.
 std::optional<Time> parse_time(std::string_view text, TimeForm beside);
 std::string to_text(const Time& time);
 // The time in another form: its first moment in a finer one, what it lies in of a coarser one. Error for numbers.
 Time in_form(const Time& time, TimeForm form);
 
-// What the whole numbers of a column stand for, of whose `rows` cells they are all, or the others are no whole numbers.
+// The meaning of a column's whole numbers. They are all of its `rows` cells, or the others are no whole numbers.
 // Their order does not matter, so that a fault in it can be told:
 // * dates, if more than half of the cells are one (20170331);
 // * months, if more than half are one (201703), and a December and a January follow each other, or the name says month, date or
@@ -49,7 +49,7 @@ inline TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string
 // Whole numbers that are moments, which are read as numbers alone: "microseconds since 1970", if more than half of the cells lie
 // between 1980 and 2100 in this unit, and the name says time or date, or most are equally far apart. Else "".
 std::string moments_of_numbers(const std::vector<int64_t>& numbers, std::string_view name, std::size_t rows);
-// What begins with a smaller number is none of these.
+// A column that begins with a smaller number is none of these.
 constexpr int64_t least_dated = 1500;
 // Whether more than half of the cells are dates with an hour, minutes or seconds: 2017033114, 201703311405, 20170331140559. Such
 // are not read.
@@ -58,13 +58,13 @@ bool are_stamps(const std::vector<int64_t>& numbers, std::size_t rows);
 // Numbers that are read as times lie between this and its negative: beyond nanoseconds since 1970 in this century's first half.
 constexpr int64_t largest_number = 3'000'000'000'000'000'000;
 
-// Those forms but for whole numbers, for messages.
+// The forms except whole numbers, for messages.
 constexpr const char* forms_of_time =
     "2017-03, 2017-03-31, 2017-03-31 14:05:59 and 2017-03-31T14:05:59+02:00";
 // A date or a time of day in whatever form, also one that is not read: 01/31/2020, 31.1.2020, 14:05, 31 Jan 2020.
 bool looks_like_a_date(std::string_view text);
 
-// What a calendar says of a moment.
+// A moment as a calendar has it.
 struct CalendarTime {
   int year = 0, month = 1, day = 1;  // from 1
   int weekday = 0;                   // Monday 0

@@ -25,7 +25,7 @@ enum class Level { word, character };
 enum class Split { train, valid, test };
 std::string_view name(Split split);  // "train", "valid", "test"
 
-// What is to be said about a split beside its tokens.
+// Facts about a split beside its tokens.
 struct Reading {
   std::vector<int64_t>
       unknown;                 // places of what the vocabulary lacks, of no `<unk>` that the text itself has
@@ -44,7 +44,7 @@ struct Corpus {
   const std::vector<int32_t>& split(Split split) const&& = delete;
 };
 
-// Where a split lies: ptb.train.txt, ptb.valid.txt, ptb.test.txt, and train.txt, valid.txt, test.txt.
+// The file of a split: ptb.train.txt, ptb.valid.txt, ptb.test.txt, and train.txt, valid.txt, test.txt.
 std::filesystem::path ptb_file(const std::filesystem::path& directory, Split split);
 std::filesystem::path text_file(const std::filesystem::path& directory, Split split);
 

@@ -3,9 +3,9 @@
 //
 // The grammar (its table is grammar.cpp) derives every sentence in one way only and nests to a fixed depth,
 // so the probability of a sentence is a finite product, and the perplexity of a text under its own source can
-// be computed: the floor that no model beats in expectation. Who comes late in a sentence depends on who came
-// early (number and kind of the subject across relative clauses, what a verb can take, `either` and `or`),
-// which short contexts do not show.
+// be computed: the floor that no model beats in expectation. Late words of a sentence depend on early ones (number
+// and kind of the subject across relative clauses, what a verb can take, `either` and `or`), which short contexts do
+// not show.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ class Grammar {
   // log P of a sentence, given without `<eos>` (which follows it with certainty); none if the grammar does
   // not derive it.
   std::optional<double> log_probability(std::span<const std::string_view> words) const;
-  // The same for words separated by blanks.
+  // As above, for words separated by blanks.
   std::optional<double> log_probability(std::string_view sentence) const;
   // exp(-Σ log P(sentence) / tokens), each `<eos>` counted as a token. InputError, with the sentence's
   // number, if one does not parse or the last one is not ended by `<eos>`, or there is none.

@@ -1,4 +1,4 @@
-// What a device with memory of its own gives to the framework, beside its kernels. A build holds one: CUDA's
+// A device with memory of its own gives this to the framework, beside its kernels. A build holds one: CUDA's
 // (kernels/cuda/backend.cpp), or none (kernels/no_cuda.cpp).
 #pragma once
 

@@ -33,8 +33,8 @@ struct AdamUpdate {
   const double* corrections = nullptr;  // [2], where the weights are: theirs, in place of the step's
 };
 
-// What differs from step to step of training. It is in the memory of the device that computes, so that the host need not
-// wait for a norm, and so that a step which was recorded can be asked for again with other numbers.
+// Values that differ from step to step of training. They are in the memory of the device that computes, so that the host
+// need not wait for a norm, and so that a step which was recorded can be asked for again with other numbers.
 struct StepOrders {     // by the host, before the step
   double factor = 1;    // multiplies the gradients before anything else
   double max_norm = 0;  // of the gradient then; infinity: measured only; 0: neither
@@ -71,7 +71,8 @@ struct LstmStep {
   const real* peepholes = nullptr;  // [3, hidden]: i and f see c_prev, o sees c
   real* dpeepholes = nullptr;       // [batch, 3, hidden]: the gradient adds each row's own
   real norm_eps = 0;
-  // Of the products [batch, 4·hidden] of x and h on their way into the gates, which then hold nothing before.
+  // Layer norm of the products [batch, 4·hidden] of x and h on their way into the gates, which then hold nothing
+  // before.
   struct Norm {
     const real* gain = nullptr;             // null: the gates are given
     const real* bias = nullptr;             // of x's: that of the gates
@@ -92,7 +93,7 @@ struct Operand {
   int64_t row, col;
 };
 
-// What is added to a product: c itself, or one row for all of c's, at a distance of 0. Without data nothing.
+// Added to a product: c itself, or one row for all of c's, at a distance of 0. Without data nothing.
 struct Addend {
   const real* data = nullptr;
   int64_t row = 0;
@@ -106,7 +107,7 @@ struct Products {
   // scratch_bytes for each.
   void (*gemm)(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
                const Addend& addend, void* scratch, int threads);
-  // The same with b as `pack` leaves it, in packed_bytes(k, n).
+  // As above, with b as `pack` leaves it, in packed_bytes(k, n).
   void (*gemm_packed)(const Operand& a, const void* b, int64_t m, int64_t n, int64_t k, real* c,
                       int64_t c_row, const Addend& addend, void* scratch, int threads);
   void (*pack)(const Operand& b, int64_t k, int64_t n, void* packed);
@@ -129,7 +130,7 @@ struct Kernels {
   // bf16's numbers by the instructions of fp32 and about as slow as these; what bf16 is under
   // UNROLL_ISA=emulated_bf16. The CPU's, in float.
   Products emulated_bf16;
-  // fp32's numbers by the instructions of bf16, each as the sum of three, as exact as by its own. Where there is AMX, all but
+  // fp32's numbers by the instructions of bf16, each as the sum of three, as exact as by its own. With AMX, all but
   // small products of fp32 are these.
   Products split_fp32;
 
@@ -207,8 +208,8 @@ struct Kernels {
 
   // --- losses ---------------------------------------------------------------------------------------------------
   // loss[r] = weight_r · (log Σ_k exp x[r,k] - x[r,target]). If `gradient`, x is overwritten with
-  // weight_r · scale · (softmax(x) - onehot(target)). Where target is `ignore` or the weight 0 both are 0, whatever x holds.
-  // weights [rows] may be null, and so may scored [rows]: it becomes 1, or 0 in those rows.
+  // weight_r · scale · (softmax(x) - onehot(target)). If target is `ignore` or the weight 0, both are 0, whatever x
+  // holds. weights [rows] may be null, and so may scored [rows]: it becomes 1, or 0 in those rows.
   void (*cross_entropy)(real* x, const int32_t* target, const real* weights, int32_t ignore, int64_t rows,
                         int64_t cols, real* loss, bool gradient, real scale, real* scored);
   // y[i] = pos_weight·t·softplus(-x) + (1-t)·softplus(x)
@@ -237,7 +238,7 @@ struct Kernels {
   void (*keep)(const StepValues* step, const real* x, real* y, int64_t n);
 };
 
-// Those of the device that computes (device.h). The CPU's are in the best instruction set of this machine;
+// The kernels of the device that computes (device.h). The CPU's are in the best instruction set of this machine;
 // UNROLL_ISA=baseline|avx2|avx512|avx512_bf16|amx in the environment asks for another (an error if the machine lacks it),
 // UNROLL_ISA=emulated_bf16 for the best that has no bfloat16, with emulated_bf16 as its bf16.
 const Kernels& kernels();

@@ -235,7 +235,7 @@ struct Div {
   UNROLL_FORMULA static real slope_a(real, real b) { return 1 / b; }
   UNROLL_FORMULA static real slope_b(real a, real b) { return -a / (b * b); }
 };
-// Of equals each has half of the gradient; a NaN stays.
+// Equals have half of the gradient each; a NaN stays.
 struct Max {
   UNROLL_FORMULA static real value(real a, real b) { return a > b || a != a ? a : b; }
   UNROLL_FORMULA static real slope_a(real a, real b) { return a > b ? real(1) : a < b ? real(0) : real(0.5); }
@@ -270,7 +270,7 @@ UNROLL_CHOICE void with_functor(Binary f, Use use) {
 // F is the function of the gates i f o, G that of g and c. Their slopes are taken from their values alone: what the
 // gates were before is gone.
 
-// Those that a cell may have.
+// The functions that a cell may have.
 template <class Use>
 UNROLL_CHOICE void with_gate_function(Unary f, Use use) {
   if (f == Unary::hard_sigmoid) return use(HardSigmoid{});
@@ -381,7 +381,7 @@ UNROLL_FORMULA void adam_step(const AdamUpdate& u, const AdamFactors& k, real& p
   p = p * k.shrink - k.step * m / (sqrt(v) * k.root + u.eps);
 }
 
-// What becomes of a step, once its losses and its gradient are there (kernels.h).
+// Decides about a step, once its losses and its gradient are there (kernels.h).
 UNROLL_FORMULA bool is_finite(double x) { return x - x == 0; }
 UNROLL_FORMULA void loss_added(StepOutcome& outcome, double mean, double objective, double count,
                                double largest) {

@@ -1,7 +1,7 @@
 // Which of cuDNN's algorithms a model trains with, where its recipe leaves that open: measured when training
 // begins, and known from then on.
 //
-// What was measured is kept in one file of the user's, by GPU, versions of driver and libraries, precision, and
+// Measurements are kept in one file of the user's, by GPU, versions of driver and libraries, precision, and
 // every size of the layers and their windows. It is a cache: without it, or where it is damaged, training
 // measures anew.
 #pragma once
@@ -37,9 +37,9 @@ struct SettledAlgorithm {
   std::string text = {};
   std::string complaint = {};  // of the file, or of what cannot be kept, one line; empty: all is well
 };
-// For all of these layers, which take their algorithm from one key. Of those that serve every layer the fastest,
-// by the time of a step; `now` is a clock in seconds, none: the machine's. Nothing that is wrong with the file is
-// an error. Throws as measure_algorithms().
+// For all of these layers, which take their algorithm from one key. The fastest of those that serve every layer, by
+// the time of a step; `now` is a clock in seconds, none: the machine's. Nothing that is wrong with the file is an
+// error. Throws as measure_algorithms().
 SettledAlgorithm settle_algorithm(const std::vector<LayerUse>& layers, bool deterministic,
                                   const AlgorithmCache& cache, const std::function<double()>& now = {});
 

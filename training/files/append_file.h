@@ -15,7 +15,7 @@ class AppendFile {
  public:
   // Opens the file at its end; creates it if there is none. A link is not followed. Throws InputError or Error.
   explicit AppendFile(const std::filesystem::path& path);
-  // The same of a file that must not be there; none if it is.
+  // As above for a file that must not exist; none if it does.
   static std::optional<AppendFile> create(const std::filesystem::path& path);
 
   // Handed to the system at once, without a buffer between: a process that is killed loses nothing, and a

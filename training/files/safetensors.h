@@ -63,7 +63,7 @@ class SafetensorsFile {
   // The numbers of one tensor; F32, F64, F16 and BF16 are converted. Throws InputError: no such tensor,
   // numbers of another type, more dimensions than a Shape has.
   Tensor load(std::string_view name) const;
-  // The same into memory that is there already. Throws InputError naming both shapes if they differ.
+  // As above, into memory that is there already. Throws InputError naming both shapes if they differ.
   void load_into(std::string_view name, const Tensor& target) const;
 
   // Throws InputError unless it holds numbers that can be loaded.

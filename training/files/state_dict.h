@@ -31,8 +31,8 @@ bool same_bits(const SafetensorsFile& file, const std::string& a, const std::str
 // differ, or one with numbers that are not finite; nothing was changed then, unless it is because of the numbers, or the file
 // could not be read to its end.
 std::vector<std::string> load_state_dict(const SafetensorsFile& file, ParameterSet& params);
-// The same from anywhere: `load` fills the tensor of a name, and is called for each that state_dict would
-// give. What it does not fill stays as it is, so it may take a part of another model, or other names:
+// As above, from anywhere: `load` fills the tensor of a name, and is called for each that state_dict would
+// give. Parameters that it does not fill stay as they are, so it may take a part of another model, or other names:
 //
 //   load_state_dict([&](const std::string& name, const Tensor& into) {
 //     if (name.starts_with("embed.")) file.load_into("encoder." + name, into);

@@ -1,4 +1,4 @@
-// Where recipes come from: the bundled ones by their names, others by their paths.
+// Finds recipes: the bundled ones by their names, others by their paths.
 #pragma once
 
 #include <string>

@@ -17,7 +17,7 @@ struct RecipeForm {
   void (*declare)(RecipeReader& reader, Recipe& recipe);  // the table of keys over its fields
   void (*check)(const RecipeReader& reader,
                 const Recipe& recipe);  // the rules between keys; throws InputError
-  // Those keys that nothing reads: refused where somebody said them. Also of a recipe that breaks the rules.
+  // Keys that nothing reads: refused if the user set them. Also of a recipe that breaks the rules.
   UnreadKeys (*unread)(const Recipe& recipe) = [](const Recipe&) { return UnreadKeys{}; };
 
   // Throws InputError.

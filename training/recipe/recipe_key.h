@@ -11,7 +11,7 @@
 
 namespace unroll {
 
-// What is wrong with a value: "must be at least 1, got 0". Becomes an InputError where the place is known.
+// The fault of a value: "must be at least 1, got 0". Becomes an InputError where the place is known.
 struct RecipeComplaint {
   std::string text;
 };
@@ -22,7 +22,7 @@ struct RecipeChoice {
   std::function<void(std::size_t)> set;
 };
 
-// What it means that a run is resumed with another value of a key.
+// The meaning of another value of a key to a run that is resumed.
 enum class OnResume : uint8_t {
   goes_on,   // it trains otherwise from there on
   harmless,  // no number depends on it

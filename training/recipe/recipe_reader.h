@@ -51,12 +51,13 @@ class RecipeReader {
   RecipeKey& key(const std::string& name, T& field, const std::string& description) {
     return add(name, &field, description);
   }
-  // The same for an enumeration: {{"mean", Reduction::mean}, {"sum-over-steps", …}}.
+  // As above, for an enumeration: {{"mean", Reduction::mean}, {"sum-over-steps", …}}.
   template <class E>
   RecipeKey& choice(const std::string& name, E& field, std::vector<std::pair<std::string, E>> values,
                     const std::string& description);
 
-  // What another value of these keys ("model.hidden") means for a run that is resumed. Throws Error if one is not declared.
+  // The meaning of another value of these keys ("model.hidden") to a run that is resumed. Throws Error if one is not
+  // declared.
   void on_resume(OnResume meaning, std::initializer_list<const char*> paths);
 
   // Reads a recipe into the fields; keys that it does not name keep their values. Throws InputError, one

@@ -14,7 +14,7 @@
 //   declare_optimizer_keys(reader, recipe.optimizer);
 //   declare_schedule_keys(reader, recipe.schedule);
 //
-// A program adds keys of its own to a section by naming it again. What the fields hold when they are declared are the
+// A program adds keys of its own to a section by naming it again. The fields' values when they are declared are the
 // program's defaults.
 #pragma once
 
@@ -71,7 +71,8 @@ struct TrainingSections {
 void declare_training_keys(RecipeReader& reader, TrainingSection& training);
 void declare_optimizer_keys(RecipeReader& reader, OptimizerSection& optimizer);
 void declare_schedule_keys(RecipeReader& reader, ScheduleSection& schedule);
-// Those of [optimizer] and [schedule] that their present kind does not read. A recipe's unread keys begin with them.
+// The keys of [optimizer] and [schedule] that their present kind does not read. A recipe's unread keys begin with
+// them.
 UnreadKeys unread_training_keys(const TrainingSections& sections);
 // The rules between these keys. Throws InputError.
 void check_training_keys(const RecipeReader& reader, const TrainingSections& sections);

@@ -1,4 +1,4 @@
-// TOML text as values, each with its line, and values as TOML text. What is known of the TOML library stands behind this.
+// TOML text as values, each with its line, and values as TOML text. Only this file knows the TOML library.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ constexpr int deepest_toml = 32;
 // most", "<origin>:7:3: not TOML: …".
 TomlTable parse_toml(std::string_view text, const std::string& origin);
 
-// What stands behind a key's '=', alone; none if it is not one value, or is deeper than `deepest_toml`.
+// The one value behind a key's '='; none if it is not one value, or is deeper than `deepest_toml`.
 std::optional<TomlValue> parse_toml_value(std::string_view text);
 
 }  // namespace unroll

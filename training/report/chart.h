@@ -1,6 +1,6 @@
 // Line charts as SVG.
 //
-// What is drawn is static, so that it prints and needs no script; colours come from the page's style sheet,
+// Drawings are static, so that they print and need no script; colours come from the page's style sheet,
 // by class. The numbers stand beside it as JSON for a script that shows values under the pointer.
 #pragma once
 
@@ -49,8 +49,8 @@ struct Chart {
 
 // An <svg> of that many units, which are pixels where there is room; `id` must be new on the page.
 std::string chart_svg(const Chart& chart, int width, int height, const std::string& id);
-// The same as a file of its own, with a title, names of the curves, colours, and a white ground: it needs no page around it.
-// As wide as half a page, so that two can stand side by side.
+// The chart as a file of its own, with a title, names of the curves, colours, and a white ground: it needs no page
+// around it. As wide as half a page, so that two can stand side by side.
 std::string chart_file(const Chart& chart, int width = 560, int height = 340);
 // For a terminal: so many columns and lines of characters; a mark for each series, dots for the band.
 std::string chart_text(const Chart& chart, int columns, int lines);
@@ -62,14 +62,14 @@ ChartSeries thinned(ChartSeries series, std::size_t at_most);
 
 // Digits by which numbers of that size are told apart that lie `apart` from each other; at least `least`.
 int digits_for(double size, double apart, int least);
-// What stands at an axis: "0.05", "250", "1.5k", "40M", "123.456789M"; neighbours that lie `apart` can be told apart.
+// The text at an axis: "0.05", "250", "1.5k", "40M", "123.456789M"; neighbours that lie `apart` can be told apart.
 std::string tick_text(double value, double apart = 0);
 // Names of x as they stand at an axis: without the seconds, where they are 0 in all of them.
 std::vector<std::string> short_texts(std::vector<std::string> texts);
 
 // About so many round numbers (1, 2 or 5 times a power of ten apart) in [low, high].
 std::vector<double> round_ticks(double low, double high, int about);
-// The same for a logarithmic axis; 0 < low < high.
+// As above, for a logarithmic axis; 0 < low < high.
 std::vector<double> round_log_ticks(double low, double high, int about);
 
 // Text as it may stand between tags, or in a quoted attribute.

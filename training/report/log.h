@@ -20,9 +20,9 @@
 //
 // How a trainer uses it: one RunLog for the run's folder; write() after a step that completes an interval,
 // and after an epoch was validated, in either case before the checkpoint that follows, so that what a
-// checkpoint has seen is in the log. Whoever goes back to a checkpoint, on resumption or after a loss that is
-// not finite, calls cut_after() with where the checkpoint stands. The sums of the interval so far belong into
-// the checkpoint: the interval that it falls into then comes out the same.
+// checkpoint has seen is in the log. A run that goes back to a checkpoint, on resumption or after a loss that is not
+// finite, calls cut_after() with the checkpoint's position. The sums of the interval so far belong into the
+// checkpoint: the interval that it falls into then comes out the same.
 #pragma once
 
 #include <cstdint>
@@ -72,7 +72,7 @@ class RunLog {
   // Throws Error: disk full, …
   void write(const LogRecord& record);
 
-  // What was left out because it is no record, and where it still stands; a line for each time.
+  // Lines that were left out because they are no records, and the file that still has them; a message for each time.
   const std::vector<std::string>& damaged() const { return damaged_; }
 
   // Drops intervals beyond `step` and epochs beyond `epochs` (complete ones), as if they had never been. The

@@ -1,4 +1,4 @@
-// What a run says about itself besides its log: `report.json` in its folder.
+// A run's description of itself, besides its log: `report.json` in its folder.
 //
 // A program writes it as training begins and again as results are there; the report (training/report/report.h) is
 // made from it. Nothing in it is about language models: names, figures and tables are whatever a program has

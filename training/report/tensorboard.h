@@ -29,7 +29,7 @@ class EventFile {
 
   // `wall_time` in seconds since 1970. Values become float; those that are not finite are shown as such.
   void write(int64_t step, std::span<const Scalar> scalars, double wall_time);
-  // What was written for `step` and later, here and in earlier files, counts no more: the run went back.
+  // Records of `step` and later, here and in earlier files, count no more: the run went back.
   void restart(int64_t step, double wall_time);
 
  private:

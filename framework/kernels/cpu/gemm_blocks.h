@@ -14,16 +14,16 @@
 //   rows of them stay for nc columns.
 // * Both are packed: a panel lies in memory as it is read. Packing turns where k is not the slow dimension.
 // * All of a is packed, as far as there is room, and b nc columns at a time, whose part of c stays near until all that was
-//   packed of a is summed. Where b is small, all of it is packed, and a piece by piece.
-// * Threads get shares of c, columns or rows, and pack what they need themselves: they meet once, at the end. Where k is long
-//   beside c, two of them share its halves instead: then neither packs what the other does.
+//   packed of a is summed. If b is small, all of it is packed, and a piece by piece.
+// * Threads get shares of c, columns or rows, and pack what they need themselves: they meet once, at the end. If k is
+//   long beside c, two of them share its halves instead: then neither packs what the other does.
 //
 // An element of c is a sum of sums over KC numbers, each in order along k, or two such sums, one for each half. KC depends on k
 // alone, and whether k is halved on the sizes of the product, so the bits of c do not depend on threads or tiles; nor on whether
 // b was packed beforehand, but where k is halved, which is not done then. (A way to do without packing may have an order of its
 // own.)
 //
-// What a tile is made of is the parameter P: float numbers, or pairs of bfloat16. It brings
+// The parameter P says what a tile is made of: float numbers, or pairs of bfloat16. It brings
 //   Element         what a packed panel holds: a number, or two that are neighbours along k
 //   MR, AR, NR      rows of a tile and of a packed panel of a; columns of both
 //   worth_a_thread  multiply-adds for which waking another thread pays
@@ -58,8 +58,8 @@ struct Lines {
 inline Lines rows_of(const Operand& a) { return {a.data, a.row, a.col}; }
 inline Lines columns_of(const Operand& b) { return {b.data, b.col, b.row}; }
 
-// Asks for the lines of so many numbers of c, which is about to be written. Where the first does not begin with a line, the last
-// is on one more.
+// Asks for the lines of so many numbers of c, which is about to be written. If the first does not begin with a line,
+// the last is on one more.
 template <int columns>
 UNROLL_FORMULA void fetch_row(const real* c) {
   constexpr int line = 64 / sizeof(real);
@@ -67,7 +67,7 @@ UNROLL_FORMULA void fetch_row(const real* c) {
   __builtin_prefetch(c + columns - 1, 1);
 }
 
-// What a tile reads and writes.
+// A tile's operands and result.
 template <class Element>
 struct Tile {
   const Element *a, *b;
@@ -115,7 +115,7 @@ struct Blocks {
     int64_t tiles = even(all_tiles, fitting(P::most, AR * P::steps(kept)));
     int64_t panels = even(all_panels, fitting(P::near, NR * steps));
     const bool few = tiles * AR * P::steps(kept) <= P::few;
-    // What is read once is packed shortly before, no more of it than stays near, beside a b that does.
+    // An operand that is read once is packed shortly before, no more of it than stays near, beside a b that does.
     once = !few && all_panels * NR * steps <= P::few;
     if (once) {
       kept = all_panels * NR * P::steps(s.k) <= P::few ? s.k : depth;
@@ -124,7 +124,7 @@ struct Blocks {
     }
     b_room = once ? panels * NR * P::steps(kept) : P::near;
     rows = tiles * height;
-    // Where it is few rows in all, these stay, and weights that were packed beforehand pass by in the order in
+    // If it has few rows in all, these stay, and weights that were packed beforehand pass by in the order in
     // which they lie in memory, since a batch of few rows meets them while they come from there.
     mc = few ? rows : fitting(P::a_at_once, AR * steps) * height;
     nc = few && s.packed ? NR : panels * NR;

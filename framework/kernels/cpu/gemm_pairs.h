@@ -1,6 +1,6 @@
 // Operands of products in bfloat16, packed: two numbers to an element, a panel of a or b in the layout that it is read in.
 //
-// What becomes of float numbers on their way is the parameter Numbers:
+// The parameter Numbers says what becomes of float numbers on their way:
 //   parts            bfloat16 numbers for each float number
 //   low, high(step)  which numbers of a group of 32 along k make a pair
 //   along(x, y, put), across(x, y, put)

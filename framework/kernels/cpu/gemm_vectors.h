@@ -1,4 +1,4 @@
-// What products are made of where there are vectors: tiles of c in registers, and turning while packing.
+// The parts of products on processors with vectors: tiles of c in registers, and turning while packing.
 #pragma once
 
 #include <utility>

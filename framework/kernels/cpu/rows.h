@@ -1,4 +1,4 @@
-// What one row takes, for kernels that have it in a cache already.
+// The work on one row, for kernels that have it in a cache already.
 #pragma once
 
 #include "framework/kernels/kernels.h"

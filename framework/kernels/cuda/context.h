@@ -12,10 +12,10 @@ namespace unroll::gpu {
 
 // From now on this GPU is the one in use.
 void set_device(int index);
-// What this thread asks of CUDA from here on, it asks of the GPU in use: to CUDA each thread has a device of its own, at first
+// From here on this thread asks CUDA for the GPU in use: to CUDA each thread has a device of its own, at first
 // number 0. stream() and the handles see to it. Returns the GPU's number.
 int use_device();
-// The same of any GPU, before one is chosen: what CUDA says of it.
+// CUDA's answer for any GPU, before one is chosen.
 cudaError_t try_device(int index);
 
 // All work is put here, so all of it happens in the order in which it was asked for.

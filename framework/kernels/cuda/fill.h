@@ -16,7 +16,7 @@ void fill_losses(Kernels& k);
 void fill_gemm(Kernels& k);
 void fill_updates(Kernels& k);
 
-// What CUDA says when this thread's GPU is asked for one of the kernels: all have code for the same GPUs.
+// CUDA's answer when this thread's GPU is asked for one of the kernels: all have code for the same GPUs.
 cudaError_t find_kernels();
 
 }  // namespace unroll::cuda

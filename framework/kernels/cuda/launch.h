@@ -25,7 +25,7 @@ struct Two {
 };
 
 inline constexpr int team_size = 256;
-// Of a column's sum: each lane adds every 16th row, in blocks of so many rows.
+// For a column's sum each lane adds every 16th row, in blocks of so many rows.
 inline constexpr int lanes_of_column = 16, rows_of_block = 1024 * lanes_of_column;
 
 #ifdef __CUDACC__

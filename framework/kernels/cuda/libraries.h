@@ -35,7 +35,7 @@ class Library {
   std::string missing_;
 };
 
-// What is used of cuBLAS. A member is a function of the same name; all are looked up at once.
+// The functions that are used of cuBLAS. A member is a function of the same name; all are looked up at once.
 struct Cublas {
   explicit Cublas(const Library& from)
       : create(from["cublasCreate_v2"]),

@@ -27,7 +27,7 @@ AlgorithmFile read_algorithm_file(const std::filesystem::path& path);
 // An entry for a file, of what measure_algorithms() gave.
 nlohmann::ordered_json measured_entry(nlohmann::ordered_json of,
                                       const std::vector<MeasuredAlgorithm>& measured);
-// Of such an entry among these, as it was measured.
+// The measurements of such an entry among these.
 std::optional<std::vector<MeasuredAlgorithm>> find_measured(const nlohmann::ordered_json& entries,
                                                             const nlohmann::ordered_json& of);
 

@@ -16,10 +16,10 @@ constexpr int deepest_json = 32;
 // Discarded (is_discarded()) where the text is no JSON, or deeper than `deepest_json`.
 nlohmann::ordered_json parse_json(std::string_view text);
 
-// What counts or numbers something in a file: with 2^53 as the largest, sums of a few never overflow, and the numbers
+// A count or a number of something in a file: with 2^53 as the largest, sums of a few never overflow, and the numbers
 // survive a program that reads them as floating point.
 constexpr int64_t largest_count = int64_t{1} << 53;
-// The same where it becomes an int.
+// As above, for an int.
 constexpr int largest_int_count = 1'000'000'000;
 
 template <class T>

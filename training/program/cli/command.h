@@ -47,11 +47,11 @@ struct Entry {
 
 class Command {
  public:
-  // Of a program; what it is called and in a few words does; the arguments that follow its name; a folder that
-  // the program's first run would leave, for examples.
+  // The program; the command's name and what it does in a few words; the arguments that follow its name; a folder
+  // that the program's first run would leave, for examples.
   Command(std::string program, Entry name, std::vector<std::string> arguments, std::string first_run);
 
-  // What it does: a paragraph.
+  // Says what it does, in a paragraph.
   void describe(std::string text) { description_ = std::move(text); }
   // The one word that is not an option: "RECIPE"; "[COMMAND]" may be left out. The name also says what the
   // completion offers, here as in options: RECIPE bundled recipes and files, COMMAND commands, CHECKPOINT and

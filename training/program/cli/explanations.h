@@ -1,4 +1,5 @@
-// What every program says of how it computes: its engine, its kernels, and the course of the learning rate.
+// Lines that every program prints about how it computes: its engine, its kernels, and the course of the learning
+// rate.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ std::string invocation(const std::string& program);
 // A word that a shell reads as this text: as it is, or in quotes if it has blanks or other characters that a
 // shell has a use for.
 std::string shell_word(const std::string& text);
-// The same of a path, which no program takes for an option: "./-x" for "-x".
+// As above for a path, which no program takes for an option: "./-x" for "-x".
 std::string shell_path(const std::filesystem::path& path);
 
 }  // namespace unroll

@@ -24,7 +24,7 @@ class RecipeOptions {
   };
   void add_to(Command& command, const With& with);
   void add_to(Command& command) { add_to(command, {}); }
-  // The same and the word RECIPE.
+  // As above, and the word RECIPE.
   void add_with_recipe(Command& command, const With& with);
   void add_with_recipe(Command& command) { add_with_recipe(command, {}); }
   // Once the command has been parsed.

@@ -1,4 +1,4 @@
-// What a program says about itself, made of what its commands declare.
+// A program's pages about itself, made from the declarations of its commands.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a command says, and where: results, and what is not to be said when quiet.
+// A command's output: results, and lines that --quiet leaves out.
 #pragma once
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// What the commands "import" have in common: a model's file made of one that was trained in PyTorch.
+// Shared by the commands "import": a model's file made of one that was trained in PyTorch.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What computes: the options --device and --threads, and what they choose.
+// The options --device and --threads, and what they choose.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ struct Machine {
   int threads = 0;  // 0: as many as there are cores
 
   void add_to(Command& command);
-  // The same where a run that goes on has its own.
+  // As above, for a run that goes on and has its own.
   void add_to_resumed(Command& command);
   // After the command was parsed, and before there is a model. Throws InputError: what the machine lacks.
   void use(const Command& command) const;

@@ -9,7 +9,8 @@
 
 namespace unroll {
 
-// What stands under `key` in a file of this program's ("ptb"). Throws InputError where it is another program's, or none's.
+// The metadata under `key` in a file of this program's ("ptb"). Throws InputError where it is another program's, or
+// none's.
 const std::string& metadata_of(const SafetensorsFile& file, const std::string& program,
                                const std::string& key);
 

@@ -1,4 +1,4 @@
-// What a command found out about a model, as one JSON object.
+// A command's findings about a model, as one JSON object.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace unroll {
 
-// What every program has to tell. What was not done is null.
+// Fields of every program. A field of something that was not done is null.
 struct RunResult {
   std::string recipe, engine, precision;
   uint64_t seed = 0;

@@ -17,7 +17,7 @@ struct DataOption {
   std::string name, value, description, heading, what;
 };
 
-// What a command line asked to be trained.
+// A training that a command line asks for.
 struct TrainRequest {
   RunOptions run;
   RecipeFile recipe;

@@ -4,7 +4,7 @@
 //   Session session(options, trainee);  // the program's model and data, and what there is to say about them
 //   session.run();
 //
-// What it trains is the program's affair: nothing here is about language models, or about series.
+// The program decides what is trained: nothing here is about language models, or about series.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@
 
 namespace unroll {
 
-// What the command line says about a run, beside its recipe.
+// A run's settings from the command line, beside its recipe.
 struct RunOptions {
   std::string program;              // "ptb"
   std::filesystem::path data, out;  // out: of a run that is resumed, its folder
@@ -35,13 +35,13 @@ struct RunOptions {
   Voice voice() const { return {.out = json ? stderr : stdout, .quiet = quiet}; }
 };
 
-// What of the data is not as it was when a checkpoint was written.
+// The parts of the data that have changed since a checkpoint was written.
 struct DataDifferences {
   Differences notes = {};  // a line for each
   bool scores = false;     // validation scores of then and now do not compare
 };
 
-// What a program brings to be trained. Everything that it refers to must outlive the session.
+// A program's part of a training run. Everything that it refers to must outlive the session.
 struct Trainee {
   std::string recipe_name, recipe;  // the latter with every key
   TrainingSections sections;
@@ -54,7 +54,7 @@ struct Trainee {
 
   // The keys that differ from those of another resolved recipe. Throws InputError as the reading of it.
   std::function<std::vector<DifferingKey>(const RecipeFile& before)> differing_keys;
-  // Of the recipe's, where no option named any: kept with the run, which may be resumed from elsewhere.
+  // From the recipe, if no option named any: kept with the run, which may be resumed from elsewhere.
   std::filesystem::path own_data = {};
   WindowSizes window_sizes = {};  // for the advice where memory runs out
   // Keys that decide where windows begin: in the middle of an epoch a run cannot go on with another value.

@@ -46,15 +46,15 @@ class TorchTensors {
   const SafetensorsFile& file_;
 };
 
-// What the shapes of a recurrent module say.
+// Sizes that the shapes of a recurrent module tell.
 struct RecurrentSizes {
   CellKind cell = CellKind::lstm;
   int input = 0, hidden = 0, layers = 0;
   int projection = 0;  // of an LSTM: proj_size
 };
 
-// Of the module that is ours as `scope`, every shape checked. `input`: the width that the first layer reads, and
-// `reads` whose it is ("'encoder.weight' [17, 6]"); 0: its own shape says it. Throws InputError.
+// The tensors of the module that is ours as `scope`, every shape checked. `input`: the width that the first layer
+// reads, and `reads` whose it is ("'encoder.weight' [17, 6]"); 0: its own shape says it. Throws InputError.
 RecurrentSizes read_recurrent_sizes(const TorchTensors& tensors, const std::string& scope, int input = 0,
                                     const std::string& reads = {});
 
@@ -68,7 +68,7 @@ std::map<std::string, std::string> with_scope(const std::map<std::string, std::s
 void fill_from_torch(ParameterSet& params, const SafetensorsFile& file,
                      const std::map<std::string, std::string>& names);
 
-// What was taken for what, a line for each tensor of the model.
+// A line for each tensor of the model: which tensor of the file it was taken from.
 std::string table_of_names(const ParameterSet& params, const std::map<std::string, std::string>& names);
 
 }  // namespace unroll
