@@ -37,11 +37,10 @@ class Gradient {
   // holds what was contributed before, or zero. shape [rows, …].
   Into into_rows(const Shape& shape, std::span<const int32_t> ids);
 
-  // For what is computed before it may count: a loss that is fused with its decoder has its gradients in the forward pass,
-  // but not what they will be multiplied with. The tensor is the gradient's own memory where that is free, and one of its own
-  // where it is not, or once something else was contributed.
+  // A fused loss computes gradients in the forward pass, before the factor from above is known. This lends it the
+  // gradient's memory. If that is taken, or something else is contributed meanwhile, the tensor has memory of its own.
   std::shared_ptr<Tensor> lend(const Shape& shape);
-  // Whether that is still the gradient's own memory. Then it is the gradient from now on, and marked as written.
+  // True if the tensor still has the gradient's memory. Then it is the gradient from now on, marked as written.
   bool accept(const std::shared_ptr<Tensor>& lent);
 
   bool written() const { return state_ != State::empty || changed(); }

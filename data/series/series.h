@@ -78,15 +78,21 @@ Series make_series(std::vector<std::string> names, std::vector<double> values);
 
 // A CSV file with a header. A first column whose name is missing (a header one cell short, or begun by an
 // empty name) is the time, as "time", if it holds dates; else it numbers the rows and is left out; a note
-// says which. InputError in one line with file and, where there is one, line and column: a file that is
-// missing, empty, without rows, or without a header (a first line of numbers, dates and words for missing
-// values alone, none of them named in the options, nor in quotes above a number without); rows, not the
-// header, that end with a separator; numbers of rows that are not whole or do not ascend; a name that is
-// empty, repeated, or has a control character; an unknown channel (with the nearest); a row with more or
-// fewer cells than the header; a cell that is no number, infinite or missing; a label other than 0 and 1;
-// times that cannot be read, descend, repeat themselves, are not a step apart, or are apart by another step than asked
-// for; rows of several series; more than 1,048,576 columns; a column that may be the time, unless the options name it:
-// years, months or moments since 1970 in whole numbers, and a first column of whole numbers that ascend or descend.
+// says which.
+//
+// Throws InputError in one line, with the file, and line and column if there are any:
+// * the file is missing, empty, or without rows;
+// * it lacks its header: the first line has only numbers, dates and words for missing values, none of them named in the
+//   options, nor in quotes above a number without;
+// * rows, not the header, end with a separator; a row has more or fewer cells than the header; there are more than
+//   1,048,576 columns;
+// * numbers of rows are not whole or do not ascend;
+// * a name is empty, repeated, or has a control character; a channel is unknown (with the nearest);
+// * a cell is no number, infinite or missing; a label is neither 0 nor 1;
+// * times cannot be read, descend, repeat themselves, are not a step apart, or have another step than asked for;
+// * the rows are several series;
+// * a column may be the time and the options do not name it: years, months or moments since 1970 in whole numbers, and a
+//   first column of whole numbers that ascend or descend.
 Series load_series(const std::filesystem::path& path, const SeriesOptions& options = {});
 Series parse_series(std::string_view text, const std::string& origin, const SeriesOptions& options = {});
 

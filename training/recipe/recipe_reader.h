@@ -76,9 +76,9 @@ class RecipeReader {
   bool spelled_out() const { return 2 * named_ > keys_.size(); }
   // For rules between keys: throws InputError "recipes/x.toml:7: 'model.tied' <message>".
   [[noreturn]] void refuse(const std::string& path, const std::string& message) const;
-  // The same of what was said in vain. Of the keys that nothing reads: one that asks for something; one that a set()
-  // named; and one that a recipe names in which nothing reads it either (those are `by_itself`), but one that is
-  // spelled out. So a recipe's own keys may become unread by a set().
+  // Throws likewise if the user gave a key that has no effect: one of `unread` that asks for something, that a set()
+  // named, or that had no effect in the recipe either (`by_itself`). Keys of a spelled-out recipe are exempt. So a
+  // set() may take the effect from a recipe's own keys.
   void refuse_unread(const UnreadKeys& unread, const UnreadKeys& by_itself) const;
 
   // The resolved recipe: every key with its value; read() of it gives the same values. With comments, every
