@@ -1,6 +1,6 @@
 // Line charts as SVG.
 //
-// Drawings are static, so that they print and need no script; colours come from the page's style sheet,
+// Drawings are static, so that they print and need no script; colours come from the report's style sheet,
 // by class. The numbers stand beside it as JSON for a script that shows values under the pointer.
 #pragma once
 
@@ -47,7 +47,7 @@ struct Chart {
   std::optional<Mark> mark = {};  // a point that is named
 };
 
-// An <svg> of that many units, which are pixels where there is room; `id` must be new on the page.
+// An <svg> of that many units, which are pixels where there is room; `id` must be new in the report.
 std::string chart_svg(const Chart& chart, int width, int height, const std::string& id);
 // The chart as a file of its own, with a title, names of the curves, colours, and a white ground: it needs no page
 // around it. As wide as half a page, so that two can stand side by side.

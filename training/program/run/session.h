@@ -1,5 +1,5 @@
-// One training run of a program, around the loop of training/trainer.h: its folder, what is said as it
-// begins, goes on and ends, its checkpoints, its resumption, its page.
+// One training run of a program, around the loop of training/trainer.h: its folder, what it prints as it
+// begins, goes on and ends, its checkpoints, its resumption, its report.
 //
 //   Session session(options, trainee);  // the program's model and data, and what there is to say about them
 //   session.run();
@@ -64,11 +64,11 @@ struct Trainee {
   // `path` begins the message.
   std::function<DataDifferences(const Metadata& then, const std::string& path)> data_differences;
 
-  std::function<void(int epoch)> after_epoch = {};  // when its line was said
-  std::function<void()> score_a_little;             // for a dry run; says what came out
+  std::function<void(int epoch)> after_epoch = {};  // when its line was printed
+  std::function<void()> score_a_little;             // for a dry run; prints the result
   // Before `report`: the file of the weights that are kept.
   std::function<void(const SafetensorsFile& file)> kept = {};
-  // Scores the weights that are kept, says what came out, and adds it to the description, whose last table is
+  // Scores the weights that are kept, prints the scores, and adds them to the description, whose last table is
   // the profile's. `valid` is their validation score, where there is one.
   std::function<void(std::optional<double> valid, RunDescription& description)> report;
   std::function<void(const RunResult& result)> print_json;
