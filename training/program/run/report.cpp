@@ -1,4 +1,4 @@
-// The command "report": the page of a run, made again from what lies in its folder.
+// The command "report": the report of a run, made again from what lies in its folder.
 #include "training/report/report.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ void report_command(Command& command) {
   if (has_own_file(folder / "start.json"))
     (void)read_run_start(folder, command.program());  // or it is another program's
   for (const std::string& line : write_report(folder))
-    show(stderr, "{}: warning: {}; left out of the page\n", command.program(), line);
+    show(stderr, "{}: warning: {}; left out of the report\n", command.program(), line);
   show("{}\n", shown(folder / "report.html"));
   if (!plot.empty()) write_new_file(plot, chart_file(score_chart(folder)));
 }
