@@ -45,7 +45,7 @@ void print_parameters(const LanguageModel& model) {
 struct LayerSizes {
   double inputs = 0, recurrent = 0, projection = 0, units = 0, packed = 0;
   explicit LayerSizes(const LanguageModel& model) {
-    const int gates = model.recurrent.cell().gates;
+    const int gates = model.recurrent.config().gates(model.recurrent.cell());
     for (const auto& p : model.params.all()) {
       const auto is = [&](const char* kind) { return p->name.find(kind) != std::string::npos; };
       const auto size = static_cast<double>(p->size());
@@ -111,7 +111,8 @@ Line copies(const LanguageModel& model, Engine engine, double rows) {
 // Numbers of a unit and step that go from forward to backward: gates, c or sums, and h.
 double kept_of_cell(const LanguageModel& model) {
   const CellFacts& cell = model.recurrent.cell();
-  return cell.kind == CellKind::gru ? 2 * cell.gates + 1 : cell.gates + (cell.has_c ? 2 : 1);
+  const int gates = model.recurrent.config().gates(cell);
+  return cell.kind == CellKind::gru ? 2 * gates + 1 : gates + (cell.has_c ? 2 : 1);
 }
 
 void print_memory(const Recipe& r, const LanguageModel& model, double vocab, const LayerCosts& costs,

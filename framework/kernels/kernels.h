@@ -65,9 +65,12 @@ struct LstmStep {
   real* gates;  // sums, then activated
   const real* c_prev;
   real *c, *h;
-  Unary gate = Unary::sigmoid;      // of i f o: sigmoid or hard_sigmoid
-  Unary cell = Unary::tanh;         // of g and c: tanh, relu, hard_tanh or softsign
-  real clip = 0;                    // c stays between ±clip; 0: it is free
+  Unary gate = Unary::sigmoid;  // of i f o: sigmoid or hard_sigmoid
+  Unary cell = Unary::tanh;     // of g and c: tanh, relu, hard_tanh or softsign
+  real clip = 0;                // c stays between ±clip; 0: it is free
+  bool coupled = false;         // there is no gate i, which is 1 - f: gates are f g o, peepholes of f and o
+  constexpr int64_t gate_count() const { return coupled ? 3 : 4; }
+  constexpr int64_t peephole_count() const { return coupled ? 2 : 3; }
   const real* peepholes = nullptr;  // [3, hidden]: i and f see c_prev, o sees c
   real* dpeepholes = nullptr;       // [batch, 3, hidden]: the gradient adds each row's own
   real norm_eps = 0;

@@ -306,6 +306,15 @@ UNROLL_FORMULA void lstm_state_gradient(real& i, real& f, real& g, real c_prev, 
   d = dc * forget;
 }
 
+//   With coupled gates, i = 1-f:  df = dc·(c_prev-g)·F'(f)    dg = dc·(1-f)·G'(g)    dc_prev = dc·f
+template <class F, class G>
+UNROLL_FORMULA void lstm_coupled_gradient(real& f, real& g, real c_prev, real& d) {
+  const real forget = f, candidate = g, dc = d;
+  f = dc * (c_prev - candidate) * F::slope(0, forget);
+  g = dc * (1 - forget) * G::slope(0, candidate);
+  d = dc * forget;
+}
+
 // --- one unit of a GRU cell, after r z = σ and n = tanh(a + r·q) ------------------------------------
 
 //   dn = dh·(1-z)·(1-n²)    dz = dh·(h_prev-n)·z(1-z)    dr = dn·q·r(1-r)    dq = dn·r    kept = dh·z

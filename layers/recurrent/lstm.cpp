@@ -6,19 +6,20 @@ LstmCell::LstmCell(const LayerScope& scope)
     : gate(scope.config.gate_activation),
       cell(scope.config.cell_activation),
       clip(scope.config.cell_clip),
+      coupled(scope.config.coupled_gates),
       weights_(scope.weights) {
   const RecurrentConfig& config = scope.config;
-  const int hidden = scope.hidden, gates = 4 * hidden;
+  const int hidden = scope.hidden, gates = (coupled ? 3 : 4) * hidden, of_f = coupled ? 0 : hidden;
   const auto constant = [&](const char* name, int size, float value) {
     return scope.add(name, {size}, Init::around(value, size)).var();
   };
   weight_ih = scope.add("weight_ih", {gates, scope.input}).var();
   weight_hh = scope.add("weight_hh", {gates, config.projection ? config.projection : hidden}).var();
   Parameter& sums = scope.add("bias", {gates});
-  sums.init.offset = {config.forget_bias, hidden, 2 * hidden};
+  sums.init.offset = {config.forget_bias, of_f, of_f + hidden};
   bias = sums.var();
   if (config.projection) weight_hr = scope.add("weight_hr", {config.projection, hidden}).var();
-  if (config.peepholes) peepholes = scope.add("peepholes", {3, hidden}).var();
+  if (config.peepholes) peepholes = scope.add("peepholes", {coupled ? 2 : 3, hidden}).var();
   if (!config.layer_norm) return;
   norm_ih = constant("norm_ih", gates, 1);
   norm_hh = constant("norm_hh", gates, 1);

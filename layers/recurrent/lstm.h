@@ -1,6 +1,6 @@
 // Long short-term memory (Hochreiter and Schmidhuber 1997), with the options of layers/recurrent/options.h.
 //
-// One parameter layout for all engines, gate order i f g o: per layer weight_ih [4*hidden, input], weight_hh [4*hidden, width]
+// One parameter layout for all engines, gate order i f g o, or f g o where i is coupled to f: per layer weight_ih [4*hidden, input], weight_hh [4*hidden, width]
 // and one bias [4*hidden]; width is that of h: hidden, or projection. An option's weights have names of their own, so a
 // checkpoint says which options its model has.
 #pragma once
@@ -30,8 +30,9 @@ struct LstmCell {
   Var weight_ih = {}, weight_hh = {}, bias = {};
   Unary gate = Unary::sigmoid, cell = Unary::tanh;
   real clip = 0;                      // of c; 0: it is free
+  bool coupled = false;               // i = 1 - f: there are three gates f g o, and peepholes of f and o
   Var weight_hr = {};                 // [projection, hidden]: h = W_hr (o·tanh(c))
-  Var peepholes = {};                 // [3, hidden], of i, f and o
+  Var peepholes = {};                 // [3, hidden], of i, f and o; [2, hidden] of coupled gates
   Var norm_ih = {}, norm_hh = {};     // gains of the two products [4*hidden]; bias shifts both
   Var norm_c = {}, norm_c_bias = {};  // of c [hidden]
 

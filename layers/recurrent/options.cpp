@@ -198,7 +198,7 @@ OptionSizes option_sizes(const CellFacts& cell, const RecurrentConfig& c, int ba
           .recurrent = projection > 0 ? units * projection : lower * hidden * hidden + last * last,
           .between = lower * (projection > 0 ? projection : hidden),
           .projection = projection,
-          .gates = static_cast<double>(cell.gates),
+          .gates = static_cast<double>(c.gates(cell)),
           .batch = static_cast<double>(batch),
           .tokens = static_cast<double>(batch) * steps};
 }

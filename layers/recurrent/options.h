@@ -52,6 +52,7 @@ struct RecurrentConfig {
   Unary cell_activation = Unary::tanh;
   Unary nonlinearity = Unary::tanh;
   float cell_clip = 0;
+  bool coupled_gates = false;
   bool residual = false;
   bool bidirectional = false;
   float forget_bias = 0;
@@ -59,6 +60,7 @@ struct RecurrentConfig {
   CudnnAlgorithm algorithm = CudnnAlgorithm::automatic;  // of the engine cudnn
 
   int width() const { return projection ? projection : hidden; }  // of h
+  int gates(const CellFacts& cell) const { return cell.gates - (coupled_gates ? 1 : 0); }
   int directions() const { return bidirectional ? 2 : 1; }
   int output() const { return directions() * (last_hidden ? last_hidden : width()); }  // of y
 };
@@ -242,6 +244,13 @@ inline constexpr RecurrentOption recurrent_options[] = {
          [](const OptionSizes& s) {
            return OptionCost{3 * s.units, 0};
          }},
+    {.name = "coupled_gates",
+     .member = &RecurrentConfig::coupled_gates,
+     .range = RecurrentOption::Range::on_off,
+     .cells = RecurrentOption::Cells::lstm,
+     .does = "the input gate is 1 minus the forget gate, and has no weights",
+     .source = "Greff et al. 2017",
+     .how = "three gates instead of four"},
     {.name = "nonlinearity",
      .member = &RecurrentConfig::nonlinearity,
      .range = RecurrentOption::Range::of_plain,

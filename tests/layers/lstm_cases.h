@@ -116,6 +116,7 @@ inline LstmCase random_lstm_case(RandomStream& random, uint32_t largest) {
     c.config.last_hidden = 1 + static_cast<int>(random.below(static_cast<uint32_t>(c.config.hidden - 1)));
   c.config.layer_norm = chance() && chance();
   c.config.peepholes = chance();
+  c.config.coupled_gates = chance() && chance();
   if (chance()) c.config.gate_activation = Unary::hard_sigmoid;
   if (chance()) c.config.cell_activation = Unary::softsign;  // the others have kinks
   c.config.recurrent_dropout = rate();

@@ -465,3 +465,37 @@ TEST_CASE("residual adds the input of every layer but the first to its output") 
                     (plain(x, plain.zero_state(2)).y + below).value()));
   }
 }
+
+TEST_CASE("coupled gates are three, i being 1 - f, and a clipped state stays within its limit") {
+  const auto s = [](double v) { return 1 / (1 + std::exp(-v)); };
+  for (Engine engine : engines) {
+    ParameterSet params(3);
+    const Lstm lstm(params / "lstm", {.input = 1,
+                                      .hidden = 1,
+                                      .peepholes = true,
+                                      .cell_clip = 0.05f,
+                                      .coupled_gates = true,
+                                      .engine = engine});
+    params.initialize(Init::uniform(-2, 2));
+    const auto value = [&](const char* name) {
+      return params.find(std::string("lstm.") + name + "_l0")->leaf_value().to_host();
+    };
+    const auto ih = value("weight_ih"), hh = value("weight_hh"), b = value("bias"), p = value("peepholes");
+    CHECK(ih.size() == 3);  // f g o
+    CHECK(p.size() == 2);   // f o
+    double h = -0.5, c = 0.1;
+    int clipped = 0;
+    const auto out = lstm(tensor({3, 1, 1}, {1.5, -1, 3}), {tensor({1, 1, 1}, {h}), tensor({1, 1, 1}, {c})});
+    for (int t = 0; t < 3; ++t) {
+      const double x = t == 0 ? 1.5 : t == 1 ? -1 : 3;
+      const auto sum = [&](size_t k) { return ih[k] * x + hh[k] * h + b[k]; };
+      const double f = s(sum(0) + p[0] * c), g = std::tanh(sum(1)), free = f * c + (1 - f) * g;
+      clipped += std::abs(free) > 0.05f;
+      c = std::clamp(free, -double(0.05f), double(0.05f));
+      h = s(sum(2) + p[1] * c) * std::tanh(c);
+      CHECK(values(out.y)[t] == doctest::Approx(h).epsilon(1e-14));
+    }
+    CHECK(clipped > 0);
+    CHECK(values(out.state.c)[0] == doctest::Approx(c).epsilon(1e-14));
+  }
+}

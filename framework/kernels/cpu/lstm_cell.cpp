@@ -38,23 +38,33 @@ void normed_gradient(const LstmStep::Norm& norm, int64_t row, int64_t n, const r
 template <class F, class G>
 void forward(const LstmStep& s) {
   each_row(s.batch, s.hidden, 20, [=](int64_t row) {
-    const int64_t n = s.hidden, at = row * n;
-    real *i = s.gates + 4 * at, *f = i + n, *g = f + n, *o = g + n;
+    const int64_t n = s.hidden, at = row * n, cols = s.gate_count() * n;
+    real *i = s.gates + row * cols, *o = i + cols - n, *g = o - n,
+         *f = g - n;  // i is f where they are coupled
     const real* before = s.c_prev + at;
+    const real* of_f = s.peepholes ? s.peepholes + (s.peephole_count() - 2) * n : nullptr;
+    const real* of_o = of_f ? of_f + n : nullptr;
     real *state = s.c + at, *out = s.h + at;
-    if (s.norm_x.gain && row + 1 < s.batch) fetch(s.norm_x.product + 4 * at + 4 * n, 4 * n);
-    put_normed(s.norm_x, s.norm_eps, row, 4 * n, i, false);
-    put_normed(s.norm_h, s.norm_eps, row, 4 * n, i, true);
-    if (s.peepholes) add_products(s.peepholes, before, i, n), add_products(s.peepholes + n, before, f, n);
+    if (s.norm_x.gain && row + 1 < s.batch) fetch(s.norm_x.product + (row + 1) * cols, cols);
+    put_normed(s.norm_x, s.norm_eps, row, cols, i, false);
+    put_normed(s.norm_h, s.norm_eps, row, cols, i, true);
+    if (s.peepholes) {
+      if (!s.coupled) add_products(s.peepholes, before, i, n);
+      add_products(of_f, before, f, n);
+    }
     // One short loop for each function is faster than one loop with all: their constants fit the registers.
-    apply<F>(i, 2 * n);  // and f
+    apply<F>(i, cols - 2 * n);  // and f
     apply<G>(g, n);
+    if (s.coupled)
 #pragma omp simd
-    for (int64_t j = 0; j < n; ++j) state[j] = lstm_state(i[j], f[j], g[j], before[j]);
+      for (int64_t j = 0; j < n; ++j) state[j] = lstm_state(1 - f[j], f[j], g[j], before[j]);
+    else
+#pragma omp simd
+      for (int64_t j = 0; j < n; ++j) state[j] = lstm_state(i[j], f[j], g[j], before[j]);
     if (s.clip > 0)
 #pragma omp simd
       for (int64_t j = 0; j < n; ++j) state[j] = s.clip * HardTanh::value(state[j] / s.clip);
-    if (s.peepholes) add_products(s.peepholes + 2 * n, state, o, n);
+    if (s.peepholes) add_products(of_o, state, o, n);
     apply<F>(o, n);
     const real* seen = state;
     if (s.norm_c.gain) {
@@ -71,14 +81,17 @@ void forward(const LstmStep& s) {
 template <class F, class G>
 void backward(const LstmStep& s, const real* dh, const real* dc, real* dc_prev) {
   each_row(s.batch, s.hidden, 12, [=](int64_t row) {
-    const int64_t n = s.hidden, at = row * n;
-    real *i = s.gates + 4 * at, *f = i + n, *g = f + n, *o = g + n;
+    const int64_t n = s.hidden, at = row * n, cols = s.gate_count() * n;
+    real *i = s.gates + row * cols, *o = i + cols - n, *g = o - n,
+         *f = g - n;  // i is f where they are coupled
+    const real* of_f = s.peepholes ? s.peepholes + (s.peephole_count() - 2) * n : nullptr;
+    const real* of_o = of_f ? of_f + n : nullptr;
     const real *before = s.c_prev + at, *state = s.c + at, *dout = dh + at;
     real* d = dc_prev + at;  // of c, at first
     if (row + 1 < s.batch) {
-      fetch(i + 4 * n, 4 * n);
-      if (s.norm_x.gain) fetch(s.norm_x.product + 4 * at + 4 * n, 4 * n);
-      if (s.norm_h.gain) fetch(s.norm_h.product + 4 * at + 4 * n, 4 * n);
+      fetch(i + cols, cols);
+      if (s.norm_x.gain) fetch(s.norm_x.product + (row + 1) * cols, cols);
+      if (s.norm_h.gain) fetch(s.norm_h.product + (row + 1) * cols, cols);
     }
     if (s.norm_c.gain) {
       real* seen = s.norm_c.y + at;  // and then its gradient
@@ -91,20 +104,25 @@ void backward(const LstmStep& s, const real* dh, const real* dc, real* dc_prev) 
 #pragma omp simd
       for (int64_t j = 0; j < n; ++j) d[j] = dc[at + j] + lstm_output_gradient<F, G>(o[j], state[j], dout[j]);
     }
-    if (s.peepholes) add_products(s.peepholes + 2 * n, o, d, n);
+    if (s.peepholes) add_products(of_o, o, d, n);
     if (s.clip > 0)
 #pragma omp simd
       for (int64_t j = 0; j < n; ++j) d[j] *= HardTanh::slope(0, state[j] / s.clip);
+    if (s.coupled)
 #pragma omp simd
-    for (int64_t j = 0; j < n; ++j) lstm_state_gradient<F, G>(i[j], f[j], g[j], before[j], d[j]);
+      for (int64_t j = 0; j < n; ++j) lstm_coupled_gradient<F, G>(f[j], g[j], before[j], d[j]);
+    else
+#pragma omp simd
+      for (int64_t j = 0; j < n; ++j) lstm_state_gradient<F, G>(i[j], f[j], g[j], before[j], d[j]);
     if (s.peepholes) {
-      add_products(s.peepholes, i, d, n), add_products(s.peepholes + n, f, d, n);
-      real* sums = s.dpeepholes + 3 * at;
-      add_products(before, i, sums, n), add_products(before, f, sums + n, n);
-      add_products(state, o, sums + 2 * n, n);
+      real *sums = s.dpeepholes + s.peephole_count() * at, *sums_o = sums + (s.peephole_count() - 1) * n;
+      if (!s.coupled) add_products(s.peepholes, i, d, n), add_products(before, i, sums, n);
+      add_products(of_f, f, d, n);
+      add_products(before, f, sums_o - n, n);
+      add_products(state, o, sums_o, n);
     }
-    normed_gradient(s.norm_x, row, 4 * n, i);
-    normed_gradient(s.norm_h, row, 4 * n, i);
+    normed_gradient(s.norm_x, row, cols, i);
+    normed_gradient(s.norm_h, row, cols, i);
   });
 }
 

@@ -12,8 +12,8 @@ struct Unit {
   real *i, *f, *g, *o;
   int64_t j;
   UNROLL_KERNEL Unit(const LstmStep& s, int64_t at) : j(at % s.hidden) {
-    i = s.gates + 4 * (at - j) + j;
-    f = i + s.hidden, g = f + s.hidden, o = g + s.hidden;
+    i = s.gates + s.gate_count() * (at - j) + j;  // f where they are coupled
+    o = i + (s.gate_count() - 1) * s.hidden, g = o - s.hidden, f = g - s.hidden;
   }
 };
 
@@ -25,15 +25,16 @@ struct CellValue {
     const Unit u(s, at);
     const int64_t n = s.hidden;
     const real before = s.c_prev[at];
+    const int64_t of_o = (s.peephole_count() - 1) * n + u.j;
     real i = *u.i, f = *u.f;
-    if (s.peepholes) i += s.peepholes[u.j] * before, f += s.peepholes[n + u.j] * before;
-    i = F::value(i), f = F::value(f);
+    if (s.peepholes) i += s.peepholes[u.j] * before, f += s.peepholes[of_o - n] * before;
+    f = F::value(f), i = s.coupled ? 1 - f : F::value(i);
     const real g = G::value(*u.g), sum = lstm_state(i, f, g, before);
     const real state = s.clip > 0 ? s.clip * HardTanh::value(sum / s.clip) : sum;
     real o = *u.o;
-    if (s.peepholes) o += s.peepholes[2 * n + u.j] * state;
+    if (s.peepholes) o += s.peepholes[of_o] * state;
     o = F::value(o);
-    *u.i = i, *u.f = f, *u.g = g, *u.o = o;
+    *u.i = i, *u.f = f, *u.g = g, *u.o = o;  // f stays, where i has its place
     s.c[at] = state;
     if (!s.norm_c.gain) s.h[at] = o * G::value(state);
   }
@@ -69,29 +70,34 @@ struct CellSlope {
     const real before = s.c_prev[at], state = s.c[at];
     real i = *u.i, f = *u.f, g = *u.g, o = *u.o;
     real d = s.norm_c.gain ? dc_prev[at] : dc[at] + lstm_output_gradient<F, G>(o, state, dh[at]);
-    if (s.peepholes) d += s.peepholes[2 * n + u.j] * o;
+    const int64_t of_o = (s.peephole_count() - 1) * n + u.j;
+    if (s.peepholes) d += s.peepholes[of_o] * o;
     if (s.clip > 0) d *= HardTanh::slope(0, state / s.clip);
-    lstm_state_gradient<F, G>(i, f, g, before, d);
+    if (s.coupled)
+      lstm_coupled_gradient<F, G>(f, g, before, d);
+    else
+      lstm_state_gradient<F, G>(i, f, g, before, d);
     if (s.peepholes) {
-      d += s.peepholes[u.j] * i + s.peepholes[n + u.j] * f;
-      real* sums = s.dpeepholes + 3 * (at - u.j) + u.j;
-      sums[0] += before * i, sums[n] += before * f, sums[2 * n] += state * o;
+      real* sums = s.dpeepholes + s.peephole_count() * (at - u.j);
+      d += s.coupled ? s.peepholes[of_o - n] * f : s.peepholes[u.j] * i + s.peepholes[of_o - n] * f;
+      if (!s.coupled) sums[u.j] += before * i;
+      sums[of_o - n] += before * f, sums[of_o] += state * o;
     }
-    *u.i = i, *u.f = f, *u.g = g, *u.o = o;
+    *u.i = i, *u.f = f, *u.g = g, *u.o = o;  // f stays, where i has its place
     dc_prev[at] = d;
   }
 };
 
 void put_normed(const LstmStep& s, const LstmStep::Norm& norm, bool add) {
   if (!norm.gain) return;
-  const int64_t cols = 4 * s.hidden, n = s.batch * cols;
+  const int64_t cols = s.gate_count() * s.hidden, n = s.batch * cols;
   each_row(s.batch,
            LayerNorm{given(norm.product, n), given(norm.gain, cols), given(norm.bias, cols), s.norm_eps, cols,
                      s.gates, add, given(norm.mean, s.batch), given(norm.rstd, s.batch)});
 }
 void normed_gradient(const LstmStep& s, const LstmStep::Norm& norm) {
   if (!norm.gain) return;
-  const int64_t cols = 4 * s.hidden, n = s.batch * cols;
+  const int64_t cols = s.gate_count() * s.hidden, n = s.batch * cols;
   real* product = given(norm.product, n);
   each_row(s.batch, LayerNormSlope{product, given(norm.gain, cols), given(norm.mean, s.batch),
                                    given(norm.rstd, s.batch), s.gates, cols, product, false,
@@ -101,8 +107,8 @@ void normed_gradient(const LstmStep& s, const LstmStep::Norm& norm) {
 // What both directions are given.
 void check_step(const LstmStep& s) {
   const int64_t n = s.batch * s.hidden;
-  given(s.gates, 4 * n), given(s.c_prev, n), given(s.c, n);
-  given(s.peepholes, 3 * s.hidden);
+  given(s.gates, s.gate_count() * n), given(s.c_prev, n), given(s.c, n);
+  given(s.peepholes, s.peephole_count() * s.hidden);
   if (s.norm_c.gain)
     given(s.norm_c.gain, s.hidden), given(s.norm_c.bias, s.hidden), given(s.norm_c.y, n),
         given(s.norm_c.mean, s.batch), given(s.norm_c.rstd, s.batch);
@@ -129,7 +135,7 @@ void lstm_cell_gradient(const LstmStep& step, const real* dh, const real* dc, re
   const LstmStep s = step;
   const int64_t n = s.batch * s.hidden;
   check_step(s), given(dh, n), given(dc, n), given(dc_prev, n);
-  if (s.peepholes) given(s.dpeepholes, 3 * n);
+  if (s.peepholes) given(s.dpeepholes, s.peephole_count() * n);
   with_gate_function(s.gate, [&]<class F>(F) {
     with_cell_function(s.cell, [&]<class G>(G) {
       if (s.norm_c.gain) {

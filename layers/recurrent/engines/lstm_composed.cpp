@@ -17,16 +17,18 @@ Var normed(const Var& x, const Var& gain, const Var& bias = {}) {
 RecurrentVars LstmCell::step(const Var& x, const Var& h_in, const RecurrentVars& before) const {
   const int hidden = before.c.dim(1);
   const Var a = normed(linear(x, weight_ih), norm_ih) + normed(linear(h_in, weight_hh), norm_hh) +
-                bias;  // [batch, 4*hidden]
+                bias;  // [batch, 4*hidden], or 3*hidden
   const auto sums = [&](int k) { return slice(a, 1, k * hidden, (k + 1) * hidden); };
   const auto peephole = [&](int k, const Var& sum, const Var& seen) {
     return has(peepholes) ? sum + row(peepholes, k) * seen : sum;
   };
-  const Var i = unary(gate, peephole(0, sums(0), before.c)), f = unary(gate, peephole(1, sums(1), before.c));
-  const Var g = unary(cell, sums(2));
+  const int at_f = coupled ? 0 : 1;  // where the gates begin that both kinds have: f g o
+  const Var own_i = coupled ? Var() : unary(gate, peephole(0, sums(0), before.c));
+  const Var f = unary(gate, peephole(at_f, sums(at_f), before.c)), i = coupled ? -f + 1 : own_i;
+  const Var g = unary(cell, sums(at_f + 1));
   const Var sum = f * before.c + i * g;
   const Var c = clip > 0 ? clip * unary(Unary::hard_tanh, sum * (1 / clip)) : sum;
-  const Var o = unary(gate, peephole(2, sums(3), c));
+  const Var o = unary(gate, peephole(at_f + 1, sums(at_f + 2), c));
   const Var h = o * unary(cell, normed(c, norm_c, norm_c_bias));
   return {has(weight_hr) ? linear(h, weight_hr) : h, c};
 }

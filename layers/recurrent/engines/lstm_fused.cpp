@@ -10,7 +10,7 @@ namespace unroll {
 
 using namespace fused;
 
-// For t = 0 … T-1, gates a_t [batch, 4*hidden] in order i f g o:
+// For t = 0 … T-1, gates a_t [batch, 4*hidden] in order i f g o; or [batch, 3*hidden], f g o, with i = 1 - f:
 //   a_t = x_t W_ihᵀ + b + h_{t-1} W_hhᵀ;   i f o = σ(a), g = tanh(a)
 //   c_t = f c_{t-1} + i g;   h_t = o tanh(c_t)
 // and back, for t = T-1 … 0:
@@ -21,8 +21,9 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
   const Var h0 = state.h, c0 = state.c;
   const int steps = x.dim(0), batch = x.dim(1), hidden = c0.dim(1), width = h0.dim(1);
 
-  Tensor gates({steps, batch, 4 * hidden});  // overwritten: sums, then activations, then their gradients
-  Tensor h({steps + 1, batch, width});       // h[0] is the state before the first step
+  Tensor gates(
+      {steps, batch, layer.weight_ih.dim(0)});  // overwritten: sums, then activations, then their gradients
+  Tensor h({steps + 1, batch, width});          // h[0] is the state before the first step
   Tensor c({steps + 1, batch, hidden});
   h[0].copy_from(h0.value());
   c[0].copy_from(c0.value());
@@ -32,7 +33,9 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
   Tensor out = projects ? Tensor({steps, batch, hidden}) : h.slice(1, steps + 1);
   NormedProduct of_x(layer.norm_ih, layer.bias, gates.shape()), of_h(layer.norm_hh, {}, gates.shape());
   NormedState of_c(layer.norm_c, layer.norm_c_bias, cell.shape());
-  Tensor dpeepholes = has(layer.peepholes) ? Tensor::zeros({batch, 3 * hidden}) : Tensor();
+  Tensor dpeepholes = has(layer.peepholes)
+                          ? Tensor::zeros({batch, static_cast<int>(layer.peepholes.value().size())})
+                          : Tensor();
   const std::string_view cell_row = row_of_cell(has(layer.norm_c), has(layer.peepholes));
   auto step = [=](int t) mutable {
     return LstmStep{.batch = batch,
@@ -44,6 +47,7 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
                     .gate = layer.gate,
                     .cell = layer.cell,
                     .clip = layer.clip,
+                    .coupled = layer.coupled,
                     .peepholes = layer.peepholes.value().data(),
                     .dpeepholes = dpeepholes.data(),
                     .norm_eps = real(1e-5),
