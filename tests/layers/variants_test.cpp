@@ -96,6 +96,12 @@ TEST_CASE("zoneout keeps units of the state at its rates, anew with every step o
     kept = 0;
     for (int i = 0; i < batch * hidden; ++i) kept += of_c.c.data()[i] == of_c.c0.data()[i];
     CHECK(is_rate(kept, 0.7, batch * hidden));
+    const Call both = call(
+        {.input = 2, .hidden = hidden, .zoneout_h = 0.5f, .zoneout_c = 0.5f, .engine = engine}, 1, batch);
+    kept = 0;  // in h and in c: each has masks of its own
+    for (int i = 0; i < batch * hidden; ++i)
+      kept += both.y.data()[i] == both.h0.data()[i] && both.c.data()[i] == both.c0.data()[i];
+    CHECK(is_rate(kept, 0.25, batch * hidden));
   }
 }
 
