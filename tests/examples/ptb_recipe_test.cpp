@@ -1,7 +1,6 @@
 // The recipes of `ptb`: its keys and their documentation, and the hyperparameters of the bundled ones.
-#include <sstream>
-
 #include "examples/ptb/recipe.cpp"  // the keys, for their documentation
+#include "tests/examples/recipe_keys.h"
 #include "tests/folder.h"
 #include "tests/support.h"
 #include "training/recipe/recipe_reader.h"
@@ -17,19 +16,7 @@ TEST_CASE("recipe: sizes and numbers that no model can have are refused before t
 }
 
 TEST_CASE("recipe: docs/recipes.md has the table of ptb's keys") {
-  ptb::Recipe recipe;
-  RecipeReader reader;
-  ptb::declare_keys(reader, recipe);
-  const std::string documentation = read_text(project_root() / "docs/recipes.md"), table = reader.markdown();
-  std::istringstream documented(documentation), declared(table);
-  for (std::string row; std::getline(declared, row);) {
-    INFO("docs/recipes.md lacks this line of the table that the declarations make");
-    CHECK((documentation.find(row + "\n") != std::string::npos ? "" : row) == "");
-  }
-  for (std::string row; std::getline(documented, row);) {
-    INFO("docs/recipes.md describes what is declared otherwise, or not at all");
-    CHECK((!row.starts_with("| `") || table.find(row + "\n") != std::string::npos ? "" : row) == "");
-  }
+  check_documented("docs/recipes.md", ptb::declare_keys, ptb::Recipe(), false);
 }
 
 TEST_CASE("recipe: the bundled recipes of ptb, the classical ones with Zaremba's hyperparameters") {
@@ -141,50 +128,31 @@ TEST_CASE("recipe: the rates of dropout are one, but for those that have their o
   CHECK(rates({{"model.input_dropout=0"}, {"model.output_dropout=0.1"}}) == std::vector{0.f, 0.5f, 0.1f});
 }
 
-// Which keys may change the numbers of a resumed run is decided for each key: a new one that is not in this list has to say
-// what it means (RecipeReader::on_resume), or be added here.
 TEST_CASE("every key says what another value means for a run that is resumed") {
-  ptb::Recipe recipe;
-  RecipeReader reader;
-  declare_keys(reader, recipe);
-  std::vector<std::string> go_on;
-  for (const RecipeKey& key : reader.keys())
-    if (key.on_resume == OnResume::goes_on) go_on.push_back(key.path());
-  CHECK(go_on == std::vector<std::string>{"model.dropout",
-                                          "model.input_dropout",
-                                          "model.hidden_dropout",
-                                          "model.output_dropout",
-                                          "model.embedding_dropout",
-                                          "model.locked_dropout",
-                                          "model.recurrent_dropout",
-                                          "model.weight_drop",
-                                          "model.algorithm",
-                                          "data.corpus",
-                                          "data.bptt",
-                                          "data.variable_bptt",
-                                          "data.limit",
-                                          "data.train_tokens",
-                                          "data.valid_tokens",
-                                          "data.test_tokens",
-                                          "data.seed",
-                                          "training.accumulate",
-                                          "training.clip",
-                                          "training.seed",
-                                          "training.deterministic",
-                                          "training.reduction",
-                                          "training.activation_regularization",
-                                          "training.temporal_activation_regularization",
-                                          "optimizer.learning_rate",
-                                          "optimizer.momentum",
-                                          "optimizer.nesterov",
-                                          "optimizer.beta1",
-                                          "optimizer.beta2",
-                                          "optimizer.epsilon",
-                                          "optimizer.weight_decay",
-                                          "optimizer.non_monotone",
-                                          "schedule.kind",
-                                          "schedule.after",
-                                          "schedule.factor",
-                                          "schedule.warmup",
-                                          "schedule.minimum"});
+  CHECK(keys_that_go_on(ptb::declare_keys, ptb::Recipe()) ==
+        Words{"model.dropout",
+              "model.input_dropout",
+              "model.hidden_dropout",
+              "model.output_dropout",
+              "model.embedding_dropout",
+              "model.locked_dropout",
+              "model.recurrent_dropout",
+              "model.weight_drop",
+              "model.algorithm",
+              "data.corpus",
+              "data.bptt",
+              "data.variable_bptt",
+              "data.limit",
+              "data.train_tokens",
+              "data.valid_tokens",
+              "data.test_tokens",
+              "data.seed",
+              "training.accumulate",
+              "training.clip",
+              "training.seed",
+              "training.deterministic",
+              "training.reduction",
+              "training.activation_regularization",
+              "training.temporal_activation_regularization"} +
+            keys_of_optimizer_and_schedule);
 }

@@ -1,8 +1,8 @@
-// The program `timeseries` as a user meets it: what it prints and writes, and what its documents say.
+// The program `timeseries` as a user meets it: what it prints and writes. (Its recipes: timeseries_recipe_test.cpp.)
 #include <algorithm>
 #include <cstdio>
 
-#include "examples/timeseries/recipe.cpp"  // the keys, for their documentation
+#include "data/series/series.h"
 #include "tests/environment.h"
 #include "tests/examples/timeseries.h"
 #include "training/files/safetensors.h"
@@ -372,93 +372,6 @@ TEST_CASE("backtest: each fold trains anew and tests rows of its own") {
   CHECK(own == json);
 }
 
-TEST_CASE("docs/timeseries.md has the table of the program's keys, and the bundled recipes can be read") {
-  timeseries::Recipe recipe;
-  RecipeReader reader;
-  timeseries::declare_keys(reader, recipe);
-  const std::string documentation = read_text("docs/timeseries.md");
-  for (const std::string& row : lines_of(reader.markdown()))
-    CHECK_MESSAGE(documentation.find(row + "\n") != std::string::npos, row);
-  const std::string table = reader.markdown();
-  for (const std::string& row : lines_of(documentation))
-    CHECK_MESSAGE((std::ranges::count(row, '|') != 5 || !row.starts_with("| `") ||
-                   table.find(row + "\n") != std::string::npos),
-                  row);
-  for (const std::string& name : bundled_recipes("timeseries"))
-    CHECK(error_of([&] { timeseries::load_recipe(name, {}); }) == "");
-}
-
-TEST_CASE("a key that nothing reads is refused where it was said, and only there") {
-  using timeseries::load_recipe;
-  const auto error = [](const std::string& text, const Words& assignments = {}) {
-    std::vector<Override> overrides;
-    for (const std::string& assignment : assignments) overrides.push_back({assignment});
-    return error_of([&] { load_recipe(RecipeFile{"mine", "mine.toml", text}, overrides); });
-  };
-  const auto of_bundled = [](const std::string& name, const Words& assignments) {
-    std::vector<Override> overrides;
-    for (const std::string& assignment : assignments) overrides.push_back({assignment});
-    return error_of([&] { load_recipe(name, overrides); });
-  };
-  const std::string in_vain =
-      "is for model.architecture = \"direct\" or \"encoder-decoder\": here nothing reads it";
-  CHECK(error("[model]\narchitecture = \"linear\"\nhidden = 64\n") ==
-        "mine.toml:3: 'model.hidden' " + in_vain);
-  CHECK(error("", {"model.architecture=linear", "model.layers=2"}) ==
-        "--set model.layers=2: 'model.layers' " + in_vain);
-  struct Case {
-    Words assignments;
-    std::string key;
-  };
-  for (const auto& [assignments, key] : std::vector<Case>{
-           {{"data.split=rows", "data.train_rows=5", "data.train=0.9"}, "data.train"},
-           {{"data.split=rows", "data.train_rows=5", "data.valid=0"}, "data.valid"},
-           {{"data.train_rows=5"}, "data.train_rows"},
-           {{"data.test_rows=5"}, "data.test_rows"},
-           {{"data.valid_from=2020-01-01"}, "data.valid_from"},
-           {{"model.architecture=linear", "model.cell=gru"}, "model.cell"},
-           {{"model.architecture=linear", "model.dropout=0.5"}, "model.dropout"},
-           {{"model.architecture=dlinear", "model.shared_channels=true"}, "model.shared_channels"},
-           {{"model.architecture=dlinear", "model.engine=fused"}, "model.engine"},
-           {{"model.architecture=linear", "model.algorithm=standard"}, "model.algorithm"},
-           {{"model.engine=fused", "model.algorithm=standard"}, "model.algorithm"},
-           {{"model.architecture=linear", "model.moving_average=9"}, "model.moving_average"},
-           {{"model.cell=gru", "model.forget_bias=2"}, "model.forget_bias"},
-           {{"training.pos_weight=2"}, "training.pos_weight"},
-           {{"training.quantiles=[0.1, 0.5]"}, "training.quantiles"},
-           {{"data.label=on", "training.loss=quantile"}, "training.loss"},
-           {{"data.label=on", "data.horizon=3"}, "data.horizon"},
-           {{"data.label=on", "data.autoregression=3"}, "data.autoregression"},
-           {{"scaling.kind=none", "scaling.fit=all"}, "scaling.fit"}}) {
-    const std::string found = error("", assignments);
-    CHECK_MESSAGE(lacks(found, {"'" + key + "' is for ", "here nothing reads it"}).empty(), key, ": ", found);
-  }
-  // One rule for all sections; what asks for something is refused wherever it comes from.
-  CHECK(
-      error("[schedule]\nkind = \"constant\"\nfactor = 0.3\n") ==
-      "mine.toml:3: 'schedule.factor' is for schedule.kind = \"step\" or \"plateau\": here nothing reads it");
-  CHECK(error("[optimizer]\nkind = \"adam\"\nbeta1 = 0.8\n", {"optimizer.kind=sgd"}) == "");
-  CHECK(error("[optimizer]\nkind = \"sgd\"\nmomentum = 0.8\n", {"optimizer.kind=adam"}) ==
-        "mine.toml:3: 'optimizer.momentum' is for optimizer.kind = \"sgd\": here nothing reads it");
-  // A key that a recipe says for what it is by itself may be unread after --set, or read only then.
-  CHECK(error("[model]\nhidden = 64\n", {"model.architecture=linear"}) == "");
-  CHECK(error("[data]\ntrain_rows = 64\n", {"data.split=rows"}) == "");
-  CHECK(of_bundled("airline", {"data.split=fraction", "model.architecture=linear"}) == "");
-  CHECK(of_bundled("airline-tutorial", {"scaling.kind=none", "model.cell=gru"}) == "");
-  CHECK(of_bundled("sunspots", {"data.split=rows", "data.train_rows=2000", "data.valid_rows=100"}) == "");
-  // What a run has left spells all keys out; that of an earlier version lacks a few.
-  const std::string left =
-      timeseries::resolved(load_recipe("airline", {{"data.split=fraction"}, {"model.architecture=linear"}}));
-  std::string earlier = left;
-  for (const std::string line : {"algorithm = \"auto\"\n", "log_every = 20\n", "segment = 1\n"})
-    earlier.erase(earlier.find(line), line.size());
-  for (const std::string& text : {left, earlier}) {
-    CHECK(error(text) == "");
-    CHECK(error(text, {"model.engine=auto", "model.algorithm=auto"}) == "");  // as saved models are read
-    CHECK(error(text, {"model.hidden=8"}) == "--set model.hidden=8: 'model.hidden' " + in_vain);
-  }
-}
-
 TEST_CASE("explain: parts, windows, parameters and engine, without writing") {
   const Folder folder;
   const std::string out = timeseries_out({"explain", "airline"}, folder.path());
@@ -466,48 +379,4 @@ TEST_CASE("explain: parts, windows, parameters and engine, without writing") {
        {"1949-01", "1957-01", "48", "lstm.weight_hh_l0", "[256, 64]", "Engine: lstm: fused", "learning rate"})
     CHECK_MESSAGE(out.find(part) != std::string::npos, out);
   CHECK(folder.listing().empty());
-}
-
-// Which keys may change the numbers of a resumed run is decided for each key: a new one that is not in this list has to say
-// what it means (RecipeReader::on_resume), or be added here.
-TEST_CASE("every key says what another value means for a run that is resumed") {
-  timeseries::Recipe recipe;
-  RecipeReader reader;
-  declare_keys(reader, recipe);
-  std::vector<std::string> go_on;
-  for (const RecipeKey& key : reader.keys())
-    if (key.on_resume == OnResume::goes_on) go_on.push_back(key.path());
-  CHECK(go_on == std::vector<std::string>{"model.dropout",
-                                          "model.locked_dropout",
-                                          "model.recurrent_dropout",
-                                          "model.weight_drop",
-                                          "model.algorithm",
-                                          "data.stride",
-                                          "data.batch",
-                                          "data.split",
-                                          "data.train",
-                                          "data.valid",
-                                          "data.train_rows",
-                                          "data.valid_rows",
-                                          "data.test_rows",
-                                          "data.valid_from",
-                                          "data.test_from",
-                                          "data.drop_last_pairs",
-                                          "training.accumulate",
-                                          "training.clip",
-                                          "training.seed",
-                                          "training.deterministic",
-                                          "optimizer.learning_rate",
-                                          "optimizer.momentum",
-                                          "optimizer.nesterov",
-                                          "optimizer.beta1",
-                                          "optimizer.beta2",
-                                          "optimizer.epsilon",
-                                          "optimizer.weight_decay",
-                                          "optimizer.non_monotone",
-                                          "schedule.kind",
-                                          "schedule.after",
-                                          "schedule.factor",
-                                          "schedule.warmup",
-                                          "schedule.minimum"});
 }

@@ -1,6 +1,7 @@
 // LSTMs with options, each alone and many together, for the suites that compare and differentiate them.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -125,5 +126,8 @@ inline LstmCase random_lstm_case(RandomStream& random, uint32_t largest) {
   c.config.zoneout_c = rate();
   return c;
 }
+
+// How many of x are exactly zero.
+inline int64_t zeros(const Tensor& x) { return std::ranges::count(x.span(), real{0}); }
 
 }  // namespace unroll
