@@ -40,6 +40,13 @@ epochs = 4
 learning_rate = 0.01
 )";
 
+// A recipe of a linear map of the window's rows, the last one subtracted. Each argument is the lines of its section.
+inline std::string linear_model(const std::string& data, const std::string& training,
+                                const std::string& optimizer = "") {
+  return "[model]\narchitecture = \"linear\"\nnormalization = \"last\"\n\n[data]\n" + data +
+         "\n[training]\n" + training + "\n[optimizer]\n" + optimizer;
+}
+
 // Hours of a daily wave with noise, and a channel of noise alone.
 inline std::string wave(int rows) {
   unroll::RandomStream random(1, "series");

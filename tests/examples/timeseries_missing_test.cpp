@@ -62,27 +62,9 @@ Scored score(const Holed& series, int begin, int end, Forecast f) {
   return scored;
 }
 
-const std::string linear_recipe = R"([model]
-architecture = "linear"
-normalization = "last"
-
-[data]
-window = 3
-horizon = 2
-period = 4
-autoregression = 1
-batch = 1000
-missing = "previous"
-
-[training]
-epochs = 1
-keep = "last"
-clip = 0.0
-
-[optimizer]
-kind = "sgd"
-learning_rate = 0.1
-)";
+const std::string linear_recipe = linear_model(
+    "window = 3\nhorizon = 2\nperiod = 4\nautoregression = 1\nbatch = 1000\nmissing = \"previous\"\n",
+    "epochs = 1\nkeep = \"last\"\nclip = 0.0\n", "kind = \"sgd\"\nlearning_rate = 0.1\n");
 
 }  // namespace
 

@@ -38,24 +38,9 @@ std::string csv_of(const Values& y) {
   return csv;
 }
 
-const std::string linear_recipe = R"([model]
-architecture = "linear"
-normalization = "last"
-
-[data]
-window = 3
-horizon = 2
-period = 4
-autoregression = 1
-batch = 16
-
-[training]
-epochs = 6
-
-[optimizer]
-kind = "sgd"
-learning_rate = 0.02
-)";
+const std::string linear_recipe =
+    linear_model("window = 3\nhorizon = 2\nperiod = 4\nautoregression = 1\nbatch = 16\n", "epochs = 6\n",
+                 "kind = \"sgd\"\nlearning_rate = 0.02\n");
 
 struct Moments {
   double mean = 0, deviation = 0;

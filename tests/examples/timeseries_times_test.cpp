@@ -9,16 +9,7 @@ using namespace unroll;
 
 namespace {
 
-const std::string linear_recipe = R"([model]
-architecture = "linear"
-normalization = "last"
-[data]
-window = 12
-horizon = 3
-[training]
-epochs = 1
-keep = "last"
-)";
+const std::string linear_recipe = linear_model("window = 12\nhorizon = 3\n", "epochs = 1\nkeep = \"last\"\n");
 
 // A wave beside those times.
 std::string series_of(const std::vector<std::string>& times, const std::string& name = "time") {

@@ -11,22 +11,8 @@ using nlohmann::json;
 
 namespace {
 
-const std::string linear_recipe = R"([model]
-architecture = "linear"
-normalization = "last"
-
-[data]
-window = 12
-horizon = 3
-period = 24
-
-[training]
-epochs = 3
-keep = "last"
-
-[optimizer]
-learning_rate = 0.01
-)";
+const std::string linear_recipe = linear_model("window = 12\nhorizon = 3\nperiod = 24\n",
+                                               "epochs = 3\nkeep = \"last\"\n", "learning_rate = 0.01\n");
 
 // By measure the baselines that are as good as the model or better, from the scores themselves; empty: it beats them all.
 std::map<std::string, std::set<std::string>> by_hand(const json& scores,
