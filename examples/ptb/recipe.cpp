@@ -11,10 +11,10 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
   reader.section("model", "The network: embedding, recurrent layers, softmax over the vocabulary.");
   // Upper bounds far above what anyone trains: what a damaged file asks for is then refused before it is
   // made.
-  reader.key("embedding", r.model.embedding, "width of a word's vector").at_least(1).at_most(100'000);
-  reader.key("hidden", r.model.hidden, "width of every recurrent layer").at_least(1).at_most(100'000);
+  reader.key("embedding", r.model.embedding, "width of a word's vector").at_least(1).at_most(100'000).fixed();
+  reader.key("hidden", r.model.hidden, "width of every recurrent layer").at_least(1).at_most(100'000).fixed();
   const char* merity = "Merity, Keskar, Socher 2018";
-  reader.key("layers", r.model.layers, "recurrent layers").at_least(1).at_most(100);
+  reader.key("layers", r.model.layers, "recurrent layers").at_least(1).at_most(100).fixed();
   declare_cell_key(reader, r.model.cell);
   reader
       .key("dropout", r.model.dropout,
@@ -22,12 +22,14 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
            "last layer's output; a new mask at each step of time, none on recurrent connections")
       .at_least(0)
       .below(1)
-      .source(zaremba);
+      .source(zaremba)
+      .may_change();
   const auto own_rate = [&](const char* name, float& field, const char* where) {
     reader.key(name, field, fmt::format("the rate of dropout {}; -1: dropout", where))
         .at_least(-1)
         .below(1)
-        .source(merity);
+        .source(merity)
+        .may_change();
   };
   own_rate("input_dropout", r.model.input_dropout, "of the embedding's output");
   own_rate("hidden_dropout", r.model.hidden_dropout, "between layers");
@@ -37,104 +39,124 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
            "probability that a word is dropped wherever it stands in a window")
       .at_least(0)
       .below(1)
-      .source("Gal and Ghahramani 2016");
+      .source("Gal and Ghahramani 2016")
+      .may_change();
   declare_recurrent_keys(reader, r.model);
   reader
       .key(
           "tied", r.model.tied,
           "the decoder's weights are the embedding's; needs hidden, or last_hidden or projection, = embedding")
-      .source("Press and Wolf 2017; Inan, Khosravi, Socher 2017");
+      .source("Press and Wolf 2017; Inan, Khosravi, Socher 2017")
+      .fixed();
   reader
       .key("init", r.model.init,
            "first values are uniform in ±init, of all parameters or as init_scheme says")
       .above(0)
-      .source(zaremba);
+      .source(zaremba)
+      .fixed();
   reader
       .choice("init_scheme", r.model.init_scheme,
               {{"uniform", InitScheme::uniform}, {"pytorch", InitScheme::pytorch}},
               "uniform: all parameters in ±init, biases too; pytorch: embedding and decoder in ±init, the "
               "decoder's bias 0, a recurrent layer in ±1/√hidden")
-      .source("PyTorch's word_language_model, awd-lstm-lm");
+      .source("PyTorch's word_language_model, awd-lstm-lm")
+      .fixed();
 
   reader.section("data", "The text and how it is cut into windows.");
-  reader.choice("corpus", r.data.corpus,
-                {{"ptb", CorpusKind::ptb}, {"grammar", CorpusKind::grammar}, {"text", CorpusKind::text}},
-                "ptb: ptb.{train,valid,test}.txt from --data; text: {train,valid,test}.txt from --data; "
-                "grammar: sentences of the built-in grammar");
-  reader.choice("level", r.data.level, {{"word", Level::word}, {"char", Level::character}},
-                "what is predicted");
-  reader.key("batch", r.data.batch, "streams of text that are read side by side").at_least(1);
-  reader.key("bptt", r.data.bptt, "steps of time that gradients reach back").at_least(1).unit("tokens");
+  reader
+      .choice("corpus", r.data.corpus,
+              {{"ptb", CorpusKind::ptb}, {"grammar", CorpusKind::grammar}, {"text", CorpusKind::text}},
+              "ptb: ptb.{train,valid,test}.txt from --data; text: {train,valid,test}.txt from --data; "
+              "grammar: sentences of the built-in grammar")
+      .may_change();
+  reader
+      .choice("level", r.data.level, {{"word", Level::word}, {"char", Level::character}}, "what is predicted")
+      .fixed();
+  reader.key("batch", r.data.batch, "streams of text that are read side by side").at_least(1).fixed();
+  reader.key("bptt", r.data.bptt, "steps of time that gradients reach back")
+      .at_least(1)
+      .unit("tokens")
+      .may_change()
+      .cuts_windows();
   reader
       .key("variable_bptt", r.data.variable_bptt,
            "each window draws its steps: normal around bptt, with probability 0.05 around half of it, "
            "deviation 5, at least 5; the learning rate is multiplied by steps / bptt")
-      .source(merity);
+      .source(merity)
+      .may_change()
+      .cuts_windows();
   reader
       .key("eval_batch", r.data.eval_batch,
            "streams when the valid and test splits are scored; with 1 the state is carried through the whole "
            "split")
-      .at_least(1);
+      .at_least(1)
+      .rescores();
   reader
       .key("limit", r.data.limit,
            "only so many tokens of each split, from its beginning, for quick tries; 0: all")
       .at_least(0)
-      .unit("tokens");
+      .unit("tokens")
+      .may_change();
   constexpr double most_tokens = 100'000'000;  // which take a minute to draw
   reader.key("train_tokens", r.data.train_tokens, "size of the grammar's training split")
       .at_least(1)
       .at_most(most_tokens)
-      .unit("tokens");
+      .unit("tokens")
+      .may_change();
   reader.key("valid_tokens", r.data.valid_tokens, "size of the grammar's valid split")
       .at_least(1)
       .at_most(most_tokens)
-      .unit("tokens");
+      .unit("tokens")
+      .may_change();
   reader.key("test_tokens", r.data.test_tokens, "size of the grammar's test split")
       .at_least(1)
       .at_most(most_tokens)
-      .unit("tokens");
-  reader.key("seed", r.data.seed, "of the grammar's sentences").at_least(0);
+      .unit("tokens")
+      .may_change();
+  reader.key("seed", r.data.seed, "of the grammar's sentences").at_least(0).may_change();
 
-  declare_training_keys(reader, r.training);
-  reader.choice(
-      "reduction", r.training.reduction,
-      {{"mean", Reduction::mean}, {"sum-over-steps", Reduction::sum_over_steps}},
-      "what is minimised: the mean over tokens, or the sum over a window's steps of the mean over the batch; "
-      "learning rate and clip are relative to it");
-  reader.key(
-      "graph", r.training.graph,
-      "on a GPU: windows are played as CUDA graphs from the second of their size on, up to 64 sizes: less for the "
-      "host to do, and the same bits of our own kernels and of cuBLAS; of cuDNN that was not measured");
+  // Where windows vary in length, the seed draws it.
+  declare_training_keys(reader, r.training, r.schedule, [&r] { return r.data.variable_bptt; });
+  reader
+      .choice(
+          "reduction", r.training.reduction,
+          {{"mean", Reduction::mean}, {"sum-over-steps", Reduction::sum_over_steps}},
+          "what is minimised: the mean over tokens, or the sum over a window's steps of the mean over the batch; "
+          "learning rate and clip are relative to it")
+      .may_change();
+  reader
+      .key(
+          "graph", r.training.graph,
+          "on a GPU: windows are played as CUDA graphs from the second of their size on, up to 64 sizes: less for the "
+          "host to do, and the same bits of our own kernels and of cuBLAS; of cuDNN that was not measured")
+      .harmless();
   const char* revisiting = "Merity, McCann, Socher 2017";
   reader
       .key("activation_regularization", r.training.activation_regularization,
            "times the mean square of the last layer's output after dropout, added to the mean loss")
       .at_least(0)
-      .source(revisiting);
+      .source(revisiting)
+      .may_change();
   reader
       .key(
           "temporal_activation_regularization", r.training.temporal_activation_regularization,
           "times the mean square of that output's change from step to step before dropout, added to the mean "
           "loss")
       .at_least(0)
-      .source(revisiting);
+      .source(revisiting)
+      .may_change();
   reader
       .key("sample_every_epochs", r.training.sample_every_epochs,
            "after so many epochs the model writes a little, to be looked at; 0: never")
       .at_least(0)
-      .unit("epochs");
+      .unit("epochs")
+      .harmless();
   reader.key("sample_words", r.training.sample_words, "so much it writes, and until the sentence ends")
       .at_least(1)
-      .unit("words");
+      .unit("words")
+      .harmless();
   declare_optimizer_keys(reader, r.optimizer);
   declare_schedule_keys(reader, r.schedule);
-
-  // First values are drawn once.
-  reader.on_resume(OnResume::refused, {"model.embedding", "model.hidden", "model.layers", "model.tied",
-                                       "model.init", "model.init_scheme", "data.level", "data.batch"});
-  reader.on_resume(OnResume::rescores, {"data.eval_batch"});
-  reader.on_resume(OnResume::harmless,
-                   {"training.graph", "training.sample_every_epochs", "training.sample_words"});
 }
 
 namespace {

@@ -102,8 +102,6 @@ WindowLoss TextTraining::loss() {
 }
 
 Trainee TextTraining::trainee() {
-  std::vector<std::string> window_keys = {"data.bptt", "data.variable_bptt"};
-  if (recipe_.data.variable_bptt) window_keys.push_back("training.seed");
   return {.recipe_name = recipe_.name,
           .recipe = resolved(recipe_),
           .sections = recipe_.sections(),
@@ -115,7 +113,6 @@ Trainee TextTraining::trainee() {
           .differing_keys =
               [this](const RecipeFile& before) { return ptb::differing_keys(load_recipe(before), recipe_); },
           .window_sizes = {{"data.batch", recipe_.data.batch}, {"data.bptt", recipe_.data.bptt}},
-          .window_keys = window_keys,
           .graph = recipe_.training.graph,
           .data_differences = [this](const Metadata& then,
                                      const std::string& path) { return differences(then, path); },

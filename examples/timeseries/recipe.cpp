@@ -25,31 +25,37 @@ void declare_model(RecipeReader& reader, Recipe& r) {
           "horizon; encoder-decoder: further layers go on from their state a step at a time, reading what "
           "was forecast for the step before; linear: the horizon as weighted sums of the window, with "
           "normalization \"last\" NLinear; dlinear: the same of its moving average and of the rest")
-      .source(zeng);
+      .source(zeng)
+      .fixed();
   declare_cell_key(reader, r.model.cell);
   // Bounds as in ptb's recipes: what a damaged file asks for is refused before it is made.
-  reader.key("hidden", r.model.hidden, "width of every recurrent layer").at_least(1).at_most(100'000);
-  reader.key("layers", r.model.layers, "recurrent layers").at_least(1).at_most(100);
+  reader.key("hidden", r.model.hidden, "width of every recurrent layer").at_least(1).at_most(100'000).fixed();
+  reader.key("layers", r.model.layers, "recurrent layers").at_least(1).at_most(100).fixed();
   reader
       .key("dropout", r.model.dropout,
            "probability that an element is dropped: between layers, and of what the dense layer reads")
       .at_least(0)
-      .below(1);
-  reader.key("shared_channels", r.model.shared_channels,
-             "one set of weights for all targets: each is a row of the batch, and sees itself and the "
-             "calendar only");
+      .below(1)
+      .may_change();
+  reader
+      .key("shared_channels", r.model.shared_channels,
+           "one set of weights for all targets: each is a row of the batch, and sees itself and the "
+           "calendar only")
+      .fixed();
   reader
       .choice(
           "normalization", r.model.normalization,
           {{"none", Normalization::none}, {"last", Normalization::last}, {"window", Normalization::window}},
           "of each channel in each window, undone at the output of a forecast: last subtracts its last value; "
           "window its mean, and divides by its standard deviation")
-      .source(fmt::format("{}; {}", zeng, kim));
+      .source(fmt::format("{}; {}", zeng, kim))
+      .fixed();
   reader.key("segment", r.model.segment, "direct: rows that one step of the recurrent layers reads")
       .at_least(1)
       .at_most(1'000'000)
       .unit("rows")
-      .source("Lin et al. 2023");
+      .source("Lin et al. 2023")
+      .fixed();
   reader
       .key("highway", r.model.highway,
            "direct: so many last values are added to the output as weighted sums: to forecast, of each "
@@ -57,102 +63,146 @@ void declare_model(RecipeReader& reader, Recipe& r) {
       .at_least(0)
       .at_most(1'000'000)
       .unit("rows")
-      .source("Lai et al. 2018");
+      .source("Lai et al. 2018")
+      .fixed();
   reader.key("moving_average", r.model.moving_average, "dlinear: rows that are averaged")
       .at_least(1)
       .at_most(100'000)
       .unit("rows")
-      .source(zeng);
+      .source(zeng)
+      .fixed();
   declare_recurrent_keys(reader, r.model);
 }
 
 void declare_data(RecipeReader& reader, Recipe& r) {
   auto& d = r.data;
+  // Which rows train and validate may change; what a model reads and predicts, and in which units, may not. Of the files, and of
+  // how they are read, their rows count.
   reader.section("data", "The series, what of it is read and predicted, and which rows train.");
-  reader.key("file", d.file,
-             "a CSV file with a header, or the name of a bundled series; --csv goes before it");
-  reader.key("test_files", d.test_files,
-             "CSV files that are the test split, each scored by itself; looked for beside the first");
-  reader.key("time", d.time,
-             "the column of times; \"\": the first column, if it holds dates, or the only one that does");
-  reader.key("only", d.only,
-             "of a file of several series: the rows of one of them, as in \"symbol=AAPL\"; \"\": all rows");
-  reader.key("channels", d.channels, "the columns that are read; none named: all but time and label");
-  reader.key("targets", d.targets, "the channels that are forecast; none named: all");
+  reader
+      .key("file", d.file, "a CSV file with a header, or the name of a bundled series; --csv goes before it")
+      .harmless();
+  reader
+      .key("test_files", d.test_files,
+           "CSV files that are the test split, each scored by itself; looked for beside the first")
+      .harmless()
+      .cuts_windows();
+  reader
+      .key("time", d.time,
+           "the column of times; \"\": the first column, if it holds dates, or the only one that does")
+      .harmless();
+  reader
+      .key("only", d.only,
+           "of a file of several series: the rows of one of them, as in \"symbol=AAPL\"; \"\": all rows")
+      .fixed();
+  reader.key("channels", d.channels, "the columns that are read; none named: all but time and label").fixed();
+  reader.key("targets", d.targets, "the channels that are forecast; none named: all").fixed();
   reader
       .key("calendar", d.calendar,
            "what is read of the time besides, as sines and cosines; trend: years since the first row of the "
            "file that it was trained on")
-      .one_of({"minute", "hour", "weekday", "day", "day_of_year", "month", "trend"});
-  reader.key("label", d.label, "a column of 0 and 1 that is to be detected; \"\": the task is to forecast");
-  reader.key("separator", d.separator, "between the cells of a row").one_of({",", ";", "\t"});
-  reader.choice(
-      "missing", d.missing,
-      {{"error", Missing::error}, {"previous", Missing::previous}, {"interpolate", Missing::interpolate}},
-      "a cell without a value: an error; the value before it; the line between its neighbours, which looks "
-      "ahead");
-  reader.choice("gaps", d.gaps, {{"error", Gaps::error}, {"allow", Gaps::allow}},
-                "times that are not a step apart: an error; taken as if evenly spaced");
-  reader.key("window", d.window, "rows that are read").at_least(1).at_most(1'000'000).unit("rows");
-  reader.key("horizon", d.horizon, "rows that are forecast").at_least(1).at_most(1'000'000).unit("rows");
+      .one_of({"minute", "hour", "weekday", "day", "day_of_year", "month", "trend"})
+      .fixed();
+  reader.key("label", d.label, "a column of 0 and 1 that is to be detected; \"\": the task is to forecast")
+      .fixed();
+  reader.key("separator", d.separator, "between the cells of a row").one_of({",", ";", "\t"}).harmless();
+  reader
+      .choice(
+          "missing", d.missing,
+          {{"error", Missing::error}, {"previous", Missing::previous}, {"interpolate", Missing::interpolate}},
+          "a cell without a value: an error; the value before it; the line between its neighbours, which looks "
+          "ahead")
+      .harmless();
+  reader
+      .choice("gaps", d.gaps, {{"error", Gaps::error}, {"allow", Gaps::allow}},
+              "times that are not a step apart: an error; taken as if evenly spaced")
+      .harmless();
+  reader.key("window", d.window, "rows that are read").at_least(1).at_most(1'000'000).unit("rows").fixed();
+  reader.key("horizon", d.horizon, "rows that are forecast")
+      .at_least(1)
+      .at_most(1'000'000)
+      .unit("rows")
+      .fixed();
   reader.key("stride", d.stride, "rows from a window to the next in training; every window is scored")
       .at_least(1)
-      .unit("rows");
+      .unit("rows")
+      .may_change()
+      .cuts_windows();
   reader
       .key("batch", d.batch, "windows that are computed side by side; a step of training, without accumulate")
       .at_least(1)
-      .at_most(1'000'000);
+      .at_most(1'000'000)
+      .may_change()
+      .cuts_windows();
   reader.key("eval_batch", d.eval_batch, "windows that are scored side by side")
       .at_least(1)
-      .at_most(1'000'000);
-  reader.choice(
-      "split", d.split,
-      {{"fraction", SplitKind::fraction},
-       {"rows", SplitKind::rows},
-       {"time", SplitKind::time},
-       {"shuffled", SplitKind::shuffled}},
-      "by train and valid; by train_rows, valid_rows, test_rows; by valid_from and test_from; each row by "
-      "lot, which leaks: to show what that does");
+      .at_most(1'000'000)
+      .rescores();
+  reader
+      .choice(
+          "split", d.split,
+          {{"fraction", SplitKind::fraction},
+           {"rows", SplitKind::rows},
+           {"time", SplitKind::time},
+           {"shuffled", SplitKind::shuffled}},
+          "by train and valid; by train_rows, valid_rows, test_rows; by valid_from and test_from; each row by "
+          "lot, which leaks: to show what that does")
+      .may_change()
+      .cuts_windows();
   reader.key("train", d.train, "fraction, shuffled: share of the rows that train, the first ones")
       .above(0)
-      .at_most(1);
+      .at_most(1)
+      .may_change()
+      .cuts_windows();
   reader
       .key("valid", d.valid,
            "fraction, shuffled: share of those after them that validate, beside test_files all; the rest are "
            "the test")
       .at_least(0)
-      .below(1);
+      .below(1)
+      .may_change();
   constexpr double most_rows = 1e9;
   reader.key("train_rows", d.train_rows, "rows: that train, the first ones")
       .at_least(0)
       .at_most(most_rows)
-      .unit("rows");
+      .unit("rows")
+      .may_change()
+      .cuts_windows();
   reader.key("valid_rows", d.valid_rows, "rows: after them, that validate")
       .at_least(0)
       .at_most(most_rows)
-      .unit("rows");
+      .unit("rows")
+      .may_change();
   reader.key("test_rows", d.test_rows, "rows: after those, that are the test; 0: to the end")
       .at_least(0)
       .at_most(most_rows)
-      .unit("rows");
-  reader.key("valid_from", d.valid_from, "time: first one that validates, as in \"2016-09-01\"");
-  reader.key("test_from", d.test_from, "time: first one of the test");
+      .unit("rows")
+      .may_change();
+  reader.key("valid_from", d.valid_from, "time: first one that validates, as in \"2016-09-01\"")
+      .may_change()
+      .cuts_windows();
+  reader.key("test_from", d.test_from, "time: first one of the test").may_change();
   reader
       .key("drop_last_pairs", d.drop_last_pairs,
            "leaves so many pairs of window and target out at the end of each part, and lets no window look "
            "back across a border, as a tutorial does; a test without them is no full test")
-      .at_least(0);
+      .at_least(0)
+      .may_change()
+      .cuts_windows();
   reader.key("period", d.period, "rows of a season: for the seasonal baselines, and for MASE")
       .at_least(1)
       .at_most(1'000'000)
-      .unit("rows");
+      .unit("rows")
+      .harmless();
   reader.key("autoregression", d.autoregression, "order of the autoregression among the baselines; 0: none")
       .at_least(0)
-      .at_most(1000);
-  reader.choice(
-      "score", d.score, {{"test", Scored::test}, {"valid", Scored::valid}},
-      "the split that a run is scored on at its end: valid, while a recipe is being chosen, so that "
-      "nobody sees the test before");
+      .at_most(1000)
+      .harmless();
+  reader
+      .choice("score", d.score, {{"test", Scored::test}, {"valid", Scored::valid}},
+              "the split that a run is scored on at its end: valid, while a recipe is being chosen, so that "
+              "nobody sees the test before")
+      .harmless();
 }
 
 }  // namespace
@@ -161,38 +211,34 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
   declare_model(reader, r);
   declare_data(reader, r);
   reader.section("scaling", "Of each channel by itself; errors are given in scaled and in original units.");
-  reader.choice(
-      "kind", r.scaling.kind,
-      {{"none", ScalingKind::none}, {"standard", ScalingKind::standard}, {"minmax", ScalingKind::minmax}},
-      "to mean 0 and standard deviation 1; to 0 … 1");
-  reader.choice(
-      "fit", r.scaling.fit, {{"train", ScalingFit::train}, {"all", ScalingFit::all}},
-      "measured on the training rows; on all rows, a leak of the test into training, as a tutorial does");
-  declare_training_keys(reader, r.training);
+  reader
+      .choice(
+          "kind", r.scaling.kind,
+          {{"none", ScalingKind::none}, {"standard", ScalingKind::standard}, {"minmax", ScalingKind::minmax}},
+          "to mean 0 and standard deviation 1; to 0 … 1")
+      .fixed();
+  reader
+      .choice(
+          "fit", r.scaling.fit, {{"train", ScalingFit::train}, {"all", ScalingFit::all}},
+          "measured on the training rows; on all rows, a leak of the test into training, as a tutorial does")
+      .fixed();
+  // An epoch takes the windows in an order that the seed draws.
+  declare_training_keys(reader, r.training, r.schedule, [] { return true; });
   reader
       .choice("loss", r.training.loss, {{"mse", Loss::mse}, {"quantile", Loss::quantile}},
               "of a forecast: mean squared error; mean quantile loss, which gives an interval too")
-      .source("Koenker and Bassett 1978");
+      .source("Koenker and Bassett 1978")
+      .fixed();
   reader
       .key("quantiles", r.training.quantiles, "quantile: those that are forecast, ascending, 0.5 among them")
       .above(0)
-      .below(1);
-  reader.key("pos_weight", r.training.pos_weight, "factor of the loss where the label is 1").above(0);
+      .below(1)
+      .fixed();
+  reader.key("pos_weight", r.training.pos_weight, "factor of the loss where the label is 1")
+      .above(0)
+      .rescores();
   declare_optimizer_keys(reader, r.optimizer);
   declare_schedule_keys(reader, r.schedule);
-
-  // Which rows train and validate may change; what a model reads and predicts, and in which units, may not.
-  reader.on_resume(
-      OnResume::refused,
-      {"model.architecture", "model.hidden", "model.layers", "model.shared_channels", "model.normalization",
-       "model.segment", "model.highway", "model.moving_average", "data.only", "data.channels", "data.targets",
-       "data.calendar", "data.label", "data.window", "data.horizon", "scaling.kind", "scaling.fit",
-       "training.loss", "training.quantiles"});
-  reader.on_resume(OnResume::rescores, {"data.eval_batch", "training.pos_weight"});
-  // Of the files, and of how they are read, their rows count.
-  reader.on_resume(OnResume::harmless,
-                   {"data.file", "data.test_files", "data.time", "data.separator", "data.missing",
-                    "data.gaps", "data.period", "data.autoregression", "data.score"});
 }
 
 namespace {

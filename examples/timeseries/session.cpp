@@ -133,8 +133,6 @@ Trainee SeriesTraining::trainee() {
               },
           .own_data = data_.file,
           .window_sizes = {{"data.batch", recipe_.data.batch}},
-          .window_keys = {"training.seed", "data.stride", "data.batch", "data.split", "data.train",
-                          "data.train_rows", "data.valid_from", "data.drop_last_pairs", "data.test_files"},
           .data_differences = [this](const Metadata& then, const std::string&) { return differences(then); },
           .score_a_little = [this] { score_a_little(); },
           .kept =

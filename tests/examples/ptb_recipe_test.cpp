@@ -128,31 +128,19 @@ TEST_CASE("recipe: the rates of dropout are one, but for those that have their o
   CHECK(rates({{"model.input_dropout=0"}, {"model.output_dropout=0.1"}}) == std::vector{0.f, 0.5f, 0.1f});
 }
 
-TEST_CASE("every key says what another value means for a run that is resumed") {
-  CHECK(keys_that_go_on(ptb::declare_keys, ptb::Recipe()) ==
-        Words{"model.dropout",
-              "model.input_dropout",
-              "model.hidden_dropout",
-              "model.output_dropout",
-              "model.embedding_dropout",
-              "model.locked_dropout",
-              "model.recurrent_dropout",
-              "model.weight_drop",
-              "model.algorithm",
-              "data.corpus",
-              "data.bptt",
-              "data.variable_bptt",
-              "data.limit",
-              "data.train_tokens",
-              "data.valid_tokens",
-              "data.test_tokens",
-              "data.seed",
-              "training.accumulate",
-              "training.clip",
-              "training.seed",
-              "training.deterministic",
-              "training.reduction",
-              "training.activation_regularization",
-              "training.temporal_activation_regularization"} +
-            keys_of_optimizer_and_schedule);
+TEST_CASE("every key says what another value means to a run that is resumed") {
+  CHECK(undecided_keys(ptb::declare_keys, ptb::Recipe()) == Words{});
+}
+
+TEST_CASE("the seed decides where windows begin if it draws their lengths") {
+  const ptb::Recipe before = ptb::load_recipe("demo", {});
+  for (const bool drawn : {false, true}) {
+    const std::string variable = fmt::format("data.variable_bptt={}", drawn);
+    const ptb::Recipe after = ptb::load_recipe("demo", {{"training.seed=77"}, {variable}});
+    const auto keys = ptb::differing_keys(before, after);
+    const auto seed = std::ranges::find(keys, "training.seed", &DifferingKey::path);
+    REQUIRE(seed != keys.end());
+    CHECK(seed->on_resume == OnResume::may_change);
+    CHECK(seed->cuts_windows == drawn);
+  }
 }

@@ -26,19 +26,13 @@ void check_documented(const std::string& page, Declare declare, Recipe recipe, b
   }
 }
 
-// Which keys may change the numbers of a resumed run is decided for each key: a new one that is in no list of these tests has
-// to say what it means (RecipeKey::on_resume), or be added to one.
+// The keys of which nobody has decided what another value means to a run that is resumed (RecipeKey::fixed and the like).
 template <class Declare, class Recipe>
-Words keys_that_go_on(Declare declare, Recipe recipe) {
+Words undecided_keys(Declare declare, Recipe recipe) {
   unroll::RecipeReader reader;
   declare(reader, recipe);
   Words result;
   for (const unroll::RecipeKey& key : reader.keys())
-    if (key.on_resume == unroll::OnResume::goes_on) result.push_back(key.path());
+    if (key.on_resume == unroll::OnResume::undecided) result.push_back(key.path());
   return result;
 }
-inline const Words keys_of_optimizer_and_schedule = {
-    "optimizer.learning_rate", "optimizer.momentum", "optimizer.nesterov",     "optimizer.beta1",
-    "optimizer.beta2",         "optimizer.epsilon",  "optimizer.weight_decay", "optimizer.non_monotone",
-    "schedule.kind",           "schedule.after",     "schedule.factor",        "schedule.warmup",
-    "schedule.minimum"};

@@ -81,27 +81,18 @@ TEST_CASE("a key that nothing reads is refused where it was said, and only there
   }
 }
 
-TEST_CASE("every key says what another value means for a run that is resumed") {
-  CHECK(keys_that_go_on(timeseries::declare_keys, timeseries::Recipe()) ==
-        Words{"model.dropout",
-              "model.locked_dropout",
-              "model.recurrent_dropout",
-              "model.weight_drop",
-              "model.algorithm",
-              "data.stride",
-              "data.batch",
-              "data.split",
-              "data.train",
-              "data.valid",
-              "data.train_rows",
-              "data.valid_rows",
-              "data.test_rows",
-              "data.valid_from",
-              "data.test_from",
-              "data.drop_last_pairs",
-              "training.accumulate",
-              "training.clip",
-              "training.seed",
-              "training.deterministic"} +
-            keys_of_optimizer_and_schedule);
+TEST_CASE("every key says what another value means to a run that is resumed") {
+  CHECK(undecided_keys(timeseries::declare_keys, timeseries::Recipe()) == Words{});
+}
+
+TEST_CASE("more epochs are harmless unless a cosine spreads over them") {
+  for (const std::string kind : {"constant", "cosine"}) {
+    const std::string schedule = "schedule.kind=" + kind;
+    const auto keys = timeseries::differing_keys(
+        timeseries::load_recipe("airline", {{schedule}}),
+        timeseries::load_recipe("airline", {{schedule}, {"training.epochs=7777"}}));
+    REQUIRE(keys.size() == 1);
+    CHECK((keys[0].on_resume == OnResume::harmless) == (kind == "constant"));
+    CHECK_FALSE(keys[0].cuts_windows);
+  }
 }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <tuple>
 
 #include "framework/nearest.h"
 #include "framework/random.h"
@@ -358,6 +359,43 @@ TEST_CASE("recipe: a key is declared once, in a section") {
   reader.section("a");  // taken up again
   reader.key("y", x, "");
   CHECK(reader.toml() == "[a]\nx = 0\ny = 0\n\n[b]\nx = 0\n");
+}
+
+TEST_CASE("recipe: a key says what another value means to a run that is resumed") {
+  struct Keys {
+    int width = 1, epochs = 1, seed = 1, batch = 1;
+    bool cosine = false;
+  };
+  const auto declare = [](RecipeReader& reader, Keys& keys) {
+    reader.section("a");
+    reader.key("width", keys.width, "").fixed();
+    reader.key("epochs", keys.epochs, "").harmless([&keys] { return !keys.cosine; });
+    reader.key("seed", keys.seed, "").may_change().cuts_windows([&keys] { return keys.cosine; });
+    reader.key("batch", keys.batch, "").rescores().cuts_windows();
+    reader.key("cosine", keys.cosine, "");
+  };
+  const auto meanings = [&](Keys now) {
+    Keys then{.cosine = now.cosine};
+    RecipeReader before, after;
+    declare(before, then), declare(after, now);
+    std::vector<std::tuple<std::string, OnResume, bool>> result;
+    for (const DifferingKey& key : differing_keys(before, after))
+      result.emplace_back(key.path, key.on_resume, key.cuts_windows);
+    return result;
+  };
+  // Conditions look at the recipe that the run goes on with.
+  for (const bool cosine : {false, true})
+    CHECK((meanings({.width = 2, .epochs = 2, .seed = 2, .batch = 2, .cosine = cosine}) ==
+           std::vector<std::tuple<std::string, OnResume, bool>>{
+               {"a.width", OnResume::fixed, false},
+               {"a.epochs", cosine ? OnResume::may_change : OnResume::harmless, false},
+               {"a.seed", OnResume::may_change, cosine},
+               {"a.batch", OnResume::rescores, true}}));
+  Keys plain, other{.cosine = true};
+  RecipeReader before, after;
+  declare(before, plain), declare(after, other);
+  CHECK(error_of([&] { differing_keys(before, after); }) ==
+        "recipe: the declaration of 'a.cosine' does not say what another value means to a resumed run");
 }
 
 TEST_CASE("recipe: the nearest word") {

@@ -140,6 +140,15 @@ RecipeKey& RecipeKey::one_of(std::vector<std::string> choices) {
 RecipeKey& RecipeKey::unit(std::string text) { return unit_text = std::move(text), *this; }
 RecipeKey& RecipeKey::source(std::string text) { return source_text = std::move(text), *this; }
 
+RecipeKey& RecipeKey::harmless(Condition where) {
+  harmless_where = std::move(where);
+  return on_resume = OnResume::harmless, *this;
+}
+RecipeKey& RecipeKey::may_change() { return on_resume = OnResume::may_change, *this; }
+RecipeKey& RecipeKey::rescores() { return on_resume = OnResume::rescores, *this; }
+RecipeKey& RecipeKey::fixed() { return on_resume = OnResume::fixed, *this; }
+RecipeKey& RecipeKey::cuts_windows(Condition where) { return cuts_windows_where = std::move(where), *this; }
+
 std::string RecipeKey::type() const {
   if (!words.empty()) return (takes_string() ? "one of " : "a list of ") + listed(words);
   return std::visit(

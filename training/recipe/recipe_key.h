@@ -24,13 +24,14 @@ struct RecipeChoice {
 
 // The meaning of another value of a key to a run that is resumed.
 enum class OnResume : uint8_t {
-  goes_on,   // it trains otherwise from there on
-  harmless,  // no number depends on it
-  rescores,  // validation scores of before and after do not compare
-  refused    // what was trained so far has the old value in it
+  undecided,   // the declaration does not say: a program that resumes runs says it of every key
+  harmless,    // no number depends on it
+  may_change,  // it trains otherwise from there on
+  rescores,    // besides, validation scores of before and after do not compare
+  fixed        // what was trained so far has the old value in it: the run cannot go on
 };
 
-// One declared key. The functions narrow what is accepted and return the key, to be chained.
+// One declared key. The functions narrow what is accepted, or say more about it, and return the key, to be chained.
 struct RecipeKey {
   using Field =
       std::variant<bool*, int*, int64_t*, uint64_t*, float*, double*, std::string*, std::vector<std::string>*,
@@ -43,6 +44,16 @@ struct RecipeKey {
   RecipeKey& one_of(std::vector<std::string> choices);  // strings, and elements of lists
   RecipeKey& unit(std::string text);                    // "words", "steps": for the documentation
   RecipeKey& source(std::string text);                  // where the default, or the method, comes from
+
+  // Another value in a run that is resumed: see OnResume. A condition is asked when recipes are compared; what it looks at
+  // must live as long as the reader.
+  using Condition = std::function<bool()>;
+  RecipeKey& harmless(Condition where = {});  // where it does not hold, the key may change
+  RecipeKey& may_change();
+  RecipeKey& rescores();
+  RecipeKey& fixed();
+  // Besides: where windows begin depends on it, so in the middle of an epoch the run cannot go on.
+  RecipeKey& cuts_windows(Condition where = [] { return true; });
 
   // Checks a value against type, range and words, and returns what stores it: nothing is stored before all of a
   // recipe is checked. Throws RecipeComplaint.
@@ -60,7 +71,8 @@ struct RecipeKey {
   Field field;
   std::vector<std::string> words;  // accepted ones; empty: any
   double low = 0, high = 0;
-  OnResume on_resume = OnResume::goes_on;
+  OnResume on_resume = OnResume::undecided;
+  Condition harmless_where, cuts_windows_where;
   enum class Bound : uint8_t { none, closed, open } low_bound = Bound::none, high_bound = Bound::none;
 };
 

@@ -70,14 +70,6 @@ std::string RecipeReader::unknown_key(const std::string& section, const std::str
 
 // --- reading -----------------------------------------------------------------------------------------------
 
-void RecipeReader::on_resume(OnResume meaning, std::initializer_list<const char*> paths) {
-  for (const char* path : paths) {
-    RecipeKey* const key = find(path);
-    require(key, "recipe: there is no key '{}'", path);
-    key->on_resume = meaning;
-  }
-}
-
 void RecipeReader::read(const RecipeFile& file) {
   std::vector<std::function<void()>> assignments;
   std::map<std::string, std::string> origins;
@@ -247,7 +239,16 @@ std::vector<DifferingKey> differing_keys(const RecipeReader& before, const Recip
   std::vector<DifferingKey> result;
   for (size_t i = 0; i < before.keys().size(); ++i) {
     const RecipeKey &was = before.keys()[i], &is = after.keys()[i];
-    if (was.value() != is.value()) result.push_back({was.path(), was.value(), is.value(), is.on_resume});
+    if (was.value() == is.value()) continue;
+    require(is.on_resume != OnResume::undecided,
+            "recipe: the declaration of '{}' does not say what another value means to a resumed run",
+            is.path());
+    const bool harmless = !is.harmless_where || is.harmless_where();
+    result.push_back({.path = is.path(),
+                      .before = was.value(),
+                      .after = is.value(),
+                      .on_resume = harmless ? is.on_resume : OnResume::may_change,
+                      .cuts_windows = is.cuts_windows_where && is.cuts_windows_where()});
   }
   return result;
 }

@@ -56,10 +56,6 @@ class RecipeReader {
   RecipeKey& choice(const std::string& name, E& field, std::vector<std::pair<std::string, E>> values,
                     const std::string& description);
 
-  // The meaning of another value of these keys ("model.hidden") to a run that is resumed. Throws Error if one is not
-  // declared.
-  void on_resume(OnResume meaning, std::initializer_list<const char*> paths);
-
   // Reads a recipe into the fields; keys that it does not name keep their values. Throws InputError, one
   // line: "recipes/x.toml:7: unknown key 'model.hiden'; did you mean 'model.hidden'?"; the fields are then
   // unchanged.
@@ -111,10 +107,12 @@ struct Override {
   std::string said = {};   // what the user wrote, if that was not --set and the assignment: "--seed 3"
 };
 
-// The keys whose values differ between two recipes of one program, the values as TOML.
+// The keys whose values differ between two recipes of one program, the values as TOML, and what that means to a run that
+// goes on from `before` with `after`. Throws Error if the declaration of one of them does not say.
 struct DifferingKey {
   std::string path, before, after;
-  OnResume on_resume = OnResume::goes_on;
+  OnResume on_resume = OnResume::may_change;
+  bool cuts_windows = false;
 };
 std::vector<DifferingKey> differing_keys(const RecipeReader& before, const RecipeReader& after);
 

@@ -5,114 +5,147 @@
 
 namespace unroll {
 
-void declare_training_keys(RecipeReader& reader, TrainingSection& training) {
+void declare_training_keys(RecipeReader& reader, TrainingSection& training, const ScheduleSection& schedule,
+                           const RecipeKey::Condition& seed_cuts_windows) {
   reader.section("training", "The loop.");
   reader.key("epochs", training.epochs, "times that the training split is read")
       .at_least(1)
-      .at_most(1'000'000);
+      .at_most(1'000'000)
+      .harmless([&] { return schedule.kind != ScheduleKind::cosine; });
   reader
       .key("accumulate", training.accumulate,
            "windows (of a series: batches of them) whose mean gradient makes one step")
-      .at_least(1);
-  reader.key("clip", training.clip, "a step's gradient is scaled down to this norm; 0: never").at_least(0);
+      .at_least(1)
+      .may_change();
+  reader.key("clip", training.clip, "a step's gradient is scaled down to this norm; 0: never")
+      .at_least(0)
+      .may_change();
   reader
       .key(
           "precision", training.precision,
           "numbers of the matrix products; tf32, fp16: on a GPU; auto: bf16 where the device multiplies such numbers. "
           "Weights and sums are fp32 in any case; fp16 scales the loss, and leaves out steps whose gradient overflows")
-      .one_of({"fp32", "tf32", "bf16", "fp16", "auto"});
-  reader.key("seed", training.seed, "of first values and dropout masks").at_least(0);
-  reader.key(
-      "deterministic", training.deterministic,
-      "model.algorithm = \"auto\" is the standard one, unmeasured: two runs from the start have the same bits");
-  reader.choice("keep", training.keep, {{"last", Keep::last}, {"best", Keep::best}},
-                "which weights are scored on the test split: those after the last epoch, or those of the "
-                "best valid score");
+      .one_of({"fp32", "tf32", "bf16", "fp16", "auto"})
+      .rescores();
+  reader.key("seed", training.seed, "of first values and dropout masks")
+      .at_least(0)
+      .may_change()
+      .cuts_windows(seed_cuts_windows);
+  reader
+      .key(
+          "deterministic", training.deterministic,
+          "model.algorithm = \"auto\" is the standard one, unmeasured: two runs from the start have the same bits")
+      .may_change();
+  reader
+      .choice("keep", training.keep, {{"last", Keep::last}, {"best", Keep::best}},
+              "which weights are scored on the test split: those after the last epoch, or those of the "
+              "best valid score")
+      .harmless();
   reader
       .key("patience", training.patience,
            "training ends after so many epochs without a better valid score; 0: never")
       .at_least(0)
-      .unit("epochs");
-  reader.choice(
-      "on_divergence", training.on_divergence,
-      {{"stop", OnDivergence::stop}, {"skip", OnDivergence::skip}, {"rollback", OnDivergence::rollback}},
-      "when a loss or gradient is not finite: end with an error; leave the step out; go back to the best "
-      "checkpoint and on at half the learning rate");
+      .unit("epochs")
+      .harmless();
+  reader
+      .choice(
+          "on_divergence", training.on_divergence,
+          {{"stop", OnDivergence::stop}, {"skip", OnDivergence::skip}, {"rollback", OnDivergence::rollback}},
+          "when a loss or gradient is not finite: end with an error; leave the step out; go back to the best "
+          "checkpoint and on at half the learning rate")
+      .harmless();
   reader
       .key("save_every_steps", training.save_every_steps,
            "a checkpoint after so many steps, besides that after each epoch; 0: none")
       .at_least(0)
-      .unit("steps");
+      .unit("steps")
+      .harmless();
   reader
       .key("save_every_minutes", training.save_every_minutes,
            "a checkpoint when the last one is so old, besides that after each epoch; 0: none")
       .at_least(0)
-      .unit("minutes");
+      .unit("minutes")
+      .harmless();
   reader
       .key("log_every", training.log_every,
            "a record of the log, and a point of the report's curves, for so many steps")
       .at_least(1)
-      .unit("steps");
-  reader.on_resume(OnResume::harmless,
-                   {"training.epochs", "training.keep", "training.patience", "training.on_divergence",
-                    "training.save_every_steps", "training.save_every_minutes", "training.log_every"});
-  reader.on_resume(OnResume::rescores, {"training.precision"});
+      .unit("steps")
+      .harmless();
 }
 
 void declare_optimizer_keys(RecipeReader& reader, OptimizerSection& optimizer) {
   reader.section("optimizer", "The rule of a step.");
-  reader.choice("kind", optimizer.kind,
-                {{"sgd", OptimizerKind::sgd},
-                 {"adam", OptimizerKind::adam},
-                 {"adamw", OptimizerKind::adamw},
-                 {"asgd", OptimizerKind::asgd}},
-                "stochastic gradient descent, Adam, Adam with decoupled decay, averaged SGD");
-  reader.key("learning_rate", optimizer.learning_rate, "size of a step").above(0);
+  reader
+      .choice("kind", optimizer.kind,
+              {{"sgd", OptimizerKind::sgd},
+               {"adam", OptimizerKind::adam},
+               {"adamw", OptimizerKind::adamw},
+               {"asgd", OptimizerKind::asgd}},
+              "stochastic gradient descent, Adam, Adam with decoupled decay, averaged SGD")
+      .fixed();
+  reader.key("learning_rate", optimizer.learning_rate, "size of a step").above(0).may_change();
   reader.key("momentum", optimizer.momentum, "sgd: part of the last step's direction that is kept")
       .at_least(0)
-      .below(1);
-  reader.key("nesterov", optimizer.nesterov, "sgd: look ahead along the momentum");
-  reader.key("beta1", optimizer.beta1, "adam, adamw: decay of the gradient's mean").at_least(0).below(1);
+      .below(1)
+      .may_change();
+  reader.key("nesterov", optimizer.nesterov, "sgd: look ahead along the momentum").may_change();
+  reader.key("beta1", optimizer.beta1, "adam, adamw: decay of the gradient's mean")
+      .at_least(0)
+      .below(1)
+      .may_change();
   reader.key("beta2", optimizer.beta2, "adam, adamw: decay of the gradient's mean square")
       .at_least(0)
-      .below(1);
+      .below(1)
+      .may_change();
   reader.key("epsilon", optimizer.epsilon, "adam, adamw: added to the root of the mean square")
-      .at_least(1e-30);  // a float still, not 0
-  reader.key("weight_decay", optimizer.weight_decay, "pull towards zero, of matrices only").at_least(0);
+      .at_least(1e-30)  // a float still, not 0
+      .may_change();
+  reader.key("weight_decay", optimizer.weight_decay, "pull towards zero, of matrices only")
+      .at_least(0)
+      .may_change();
   reader
       .key("average_from", optimizer.average_from,
            "asgd: epoch from which weights are averaged; 0: from when valid scores have stopped to improve")
       .at_least(0)
-      .unit("epochs");
+      .unit("epochs")
+      .fixed();
   reader
       .key("non_monotone", optimizer.non_monotone,
            "asgd: epochs looked back to find that scores have stopped to improve")
       .at_least(1)
       .unit("epochs")
-      .source("Merity, Keskar, Socher 2018");
-  reader.on_resume(OnResume::refused, {"optimizer.kind", "optimizer.average_from"});
+      .source("Merity, Keskar, Socher 2018")
+      .may_change();
 }
 
 void declare_schedule_keys(RecipeReader& reader, ScheduleSection& schedule) {
   reader.section("schedule", "The learning rate over time.");
-  reader.choice(
-      "kind", schedule.kind,
-      {{"constant", ScheduleKind::constant},
-       {"step", ScheduleKind::step},
-       {"plateau", ScheduleKind::plateau},
-       {"cosine", ScheduleKind::cosine}},
-      "constant; step: times factor each epoch after the first so many; plateau: times factor when the valid "
-      "score did not improve; cosine: half a cosine from the learning rate down to the minimum");
-  reader.key("after", schedule.after, "step: epochs at the full learning rate").at_least(0).unit("epochs");
+  reader
+      .choice(
+          "kind", schedule.kind,
+          {{"constant", ScheduleKind::constant},
+           {"step", ScheduleKind::step},
+           {"plateau", ScheduleKind::plateau},
+           {"cosine", ScheduleKind::cosine}},
+          "constant; step: times factor each epoch after the first so many; plateau: times factor when the valid "
+          "score did not improve; cosine: half a cosine from the learning rate down to the minimum")
+      .may_change();
+  reader.key("after", schedule.after, "step: epochs at the full learning rate")
+      .at_least(0)
+      .unit("epochs")
+      .may_change();
   reader.key("factor", schedule.factor, "step, plateau: what the learning rate is multiplied by")
       .above(0)
-      .at_most(1);
+      .at_most(1)
+      .may_change();
   reader
       .key("warmup", schedule.warmup,
            "the learning rate rises evenly to what it would be, from just above 0, for so long")
       .at_least(0)
-      .unit("epochs");
-  reader.key("minimum", schedule.minimum, "cosine: what the learning rate falls to").at_least(0);
+      .unit("epochs")
+      .may_change();
+  reader.key("minimum", schedule.minimum, "cosine: what the learning rate falls to").at_least(0).may_change();
 }
 
 UnreadKeys unread_training_keys(const TrainingSections& sections) {

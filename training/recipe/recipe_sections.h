@@ -10,7 +10,7 @@
 //   };
 //   reader.section("model", "The network.");
 //   …
-//   declare_training_keys(reader, recipe.training);
+//   declare_training_keys(reader, recipe.training, recipe.schedule, [] { return false; });
 //   declare_optimizer_keys(reader, recipe.optimizer);
 //   declare_schedule_keys(reader, recipe.schedule);
 //
@@ -68,7 +68,9 @@ struct TrainingSections {
   const ScheduleSection& schedule;
 };
 
-void declare_training_keys(RecipeReader& reader, TrainingSection& training);
+// Other epochs change a cosine schedule. `seed_cuts_windows`: whether training.seed decides where windows begin, or their order.
+void declare_training_keys(RecipeReader& reader, TrainingSection& training, const ScheduleSection& schedule,
+                           const RecipeKey::Condition& seed_cuts_windows);
 void declare_optimizer_keys(RecipeReader& reader, OptimizerSection& optimizer);
 void declare_schedule_keys(RecipeReader& reader, ScheduleSection& schedule);
 // The keys of [optimizer] and [schedule] that their present kind does not read. A recipe's unread keys begin with

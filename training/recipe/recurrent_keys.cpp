@@ -44,12 +44,13 @@ RecipeKey& declare(RecipeReader& reader, const RecurrentOption& option, Recurren
 void declare_cell_key(RecipeReader& reader, CellKind& cell) {
   std::vector<std::pair<std::string, CellKind>> cells;
   for (const CellFacts& facts : our_cells) cells.emplace_back(facts.name, facts.kind);
-  RecipeKey& key = reader.choice(
-      "cell", cell, cells,
-      "of the recurrent layers: long short-term memory, gated recurrent units, or a plain network; the latter two have no "
-      "state c");
-  key.source("Hochreiter and Schmidhuber 1997; Cho et al. 2014; Elman 1990");
-  key.on_resume = OnResume::refused;
+  reader
+      .choice(
+          "cell", cell, cells,
+          "of the recurrent layers: long short-term memory, gated recurrent units, or a plain network; the latter two have no "
+          "state c")
+      .source("Hochreiter and Schmidhuber 1997; Cho et al. 2014; Elman 1990")
+      .fixed();
 }
 
 void declare_recurrent_keys(RecipeReader& reader, RecurrentConfig& config) {
@@ -58,19 +59,24 @@ void declare_recurrent_keys(RecipeReader& reader, RecurrentConfig& config) {
     RecipeKey& key = declare(reader, option, config);
     if (option.source) key.source(option.source);
     // A mask may change from one part of a run to the next. Zoneout acts in scoring too, and first values are drawn once.
-    if (option.acts != RecurrentOption::Acts::in_training) key.on_resume = OnResume::refused;
+    if (option.acts == RecurrentOption::Acts::in_training)
+      key.may_change();
+    else
+      key.fixed();
   }
   reader
       .choice("engine", config.engine,
               by_name(std::vector{Engine::automatic, Engine::cudnn, Engine::fused, Engine::composed}),
               "how the recurrent layers are computed")
-      .on_resume = OnResume::harmless;  // of the engine counts what it became
-  reader.choice(
-      "algorithm", config.algorithm,
-      by_name(std::vector{CudnnAlgorithm::automatic, CudnnAlgorithm::standard, CudnnAlgorithm::persistent,
-                          CudnnAlgorithm::persistent_small, CudnnAlgorithm::persistent_dynamic}),
-      "of the engine cudnn; auto: each that serves is measured when training begins, and the fastest is written "
-      "down here");
+      .harmless();  // of the engine counts what it became
+  reader
+      .choice(
+          "algorithm", config.algorithm,
+          by_name(std::vector{CudnnAlgorithm::automatic, CudnnAlgorithm::standard, CudnnAlgorithm::persistent,
+                              CudnnAlgorithm::persistent_small, CudnnAlgorithm::persistent_dynamic}),
+          "of the engine cudnn; auto: each that serves is measured when training begins, and the fastest is written "
+          "down here")
+      .may_change();
 }
 
 void check_recurrent_keys(const RecipeReader& reader, CellKind cell, const RecurrentConfig& made) {

@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "training/program/run/result.h"
-#include "training/program/cli/voice.h"
 #include "framework/profile.h"
+#include "training/program/cli/voice.h"
+#include "training/program/run/result.h"
 #include "training/recipe/recipe_sections.h"
 #include "training/report/run_description.h"
 #include "training/trainer.h"
@@ -50,16 +50,14 @@ struct Trainee {
   Metadata metadata;  // of the checkpoints; with "recipe", "engine" and what data_differences looks at
   std::vector<std::string> of_weights = {};  // CheckpointOptions::of_weights
   std::vector<NamedTensor> also = {};        // CheckpointOptions::also
-  RunDescription description;          // but for its title; names, facts and tables are used here too
+  RunDescription description;                // but for its title; names, facts and tables are used here too
 
   // The keys that differ from those of another resolved recipe. Throws InputError as the reading of it.
   std::function<std::vector<DifferingKey>(const RecipeFile& before)> differing_keys;
   // From the recipe, if no option named any: kept with the run, which may be resumed from elsewhere.
   std::filesystem::path own_data = {};
   WindowSizes window_sizes = {};  // for the advice where memory runs out
-  // Keys that decide where windows begin: in the middle of an epoch a run cannot go on with another value.
-  std::vector<std::string> window_keys = {};
-  bool graph = false;  // TrainerOptions::graph
+  bool graph = false;             // TrainerOptions::graph
   // Compares the data with those of the checkpoint that has this metadata. Throws InputError where training cannot go on:
   // `path` begins the message.
   std::function<DataDifferences(const Metadata& then, const std::string& path)> data_differences;

@@ -1,6 +1,4 @@
 // How a session goes on from the checkpoint of an earlier one.
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "training/program/cli/invocation.h"
@@ -9,12 +7,6 @@
 namespace unroll {
 
 namespace fs = std::filesystem;
-
-namespace {
-
-bool one_of(const auto& keys, const std::string& key) { return std::ranges::find(keys, key) != keys.end(); }
-
-}  // namespace
 
 std::optional<SafetensorsFile> checkpoint_to_resume(const fs::path& folder) {
   for (const char* name : {last_checkpoint, best_checkpoint})
@@ -27,9 +19,9 @@ std::optional<SafetensorsFile> checkpoint_to_resume(const fs::path& folder) {
 }
 
 void refuse_fixed_keys(const std::string& path, const std::vector<DifferingKey>& keys) {
-  for (const auto& [key, was, is, on_resume] : keys)
-    require_input(on_resume != OnResume::refused, "{}: '{}' is {} in it; a run cannot go on with {}", path,
-                  key, was, is);
+  for (const DifferingKey& key : keys)
+    require_input(key.on_resume != OnResume::fixed, "{}: '{}' is {} in it; a run cannot go on with {}", path,
+                  key.path, key.before, key.after);
 }
 
 void Session::tell_damaged_log(const Trainer& trainer) const {
@@ -62,12 +54,11 @@ void Session::resume(Trainer& trainer, const fs::path& folder) const {
   refuse_fixed_keys(path.string(), keys);
   std::vector<std::string> notes, of_windows;
   bool differs = false, rescores = of_data.scores;
-  for (const auto& [key, was, is, on_resume] : keys) {
-    notes.push_back(fmt::format("{} = {}, was {}", key, is, was));
-    if (one_of(trainee_.window_keys, key)) of_windows.push_back(notes.back());
-    rescores |= on_resume == OnResume::rescores;
-    differs |= on_resume != OnResume::harmless ||
-               (key == "training.epochs" && trainee_.sections.schedule.kind == ScheduleKind::cosine);
+  for (const DifferingKey& key : keys) {
+    notes.push_back(fmt::format("{} = {}, was {}", key.path, key.after, key.before));
+    if (key.cuts_windows) of_windows.push_back(notes.back());
+    rescores |= key.on_resume == OnResume::rescores;
+    differs |= key.on_resume != OnResume::harmless;
   }
   Differences others = *trainer.resume(trainee_.task);
   tell_damaged_log(trainer);
