@@ -198,26 +198,46 @@ class Trainer {
  private:
   void check(
       const TrainingTask& task) const;  // that it can be trained with these options, and in this folder
+  void begin(const TrainingTask& task);
   int64_t windows_of(const TrainingTask& task) const;  // of the present epoch
   void train_epoch(const TrainingTask& task);
-  void train_step(const TrainingTask& task);
-  void ask_for_step(const TrainingTask& task);  // the same, without waiting for the GPU
-  RunAhead::WindowFacts ask_for_window(const TrainingTask& task, int64_t window, uint32_t part,
-                                       const std::function<void(const RunAhead::WindowFacts&)>& order,
-                                       bool last);
-  // Looks at what became of the steps that were asked for. If one had failed, it was taken again: its number.
-  std::optional<uint32_t> catch_up(const TrainingTask& task);
-  // For a step with the gradients of `windows` windows, `rate_factor` the sum of theirs; takes the schedule's
-  // learning rate.
-  StepOptions next_step(int64_t windows, double rate_factor);
-  int64_t bytes_of_slabs() const;
-  static void check_count(const WindowLoss& loss, int64_t window);
-  class CarriedBefore;
-  void update(const TrainingTask& task, int64_t windows, double rate_factor, const CarriedBefore& before);
-  std::pair<int64_t, std::string> trace(const TrainingTask& task, int64_t windows, bool all);
-  LossScale* loss_scale();  // of a training in fp16, else nullptr: nothing is scaled
   void finish_epoch(const TrainingTask& task);
   void validate(const TrainingTask& task, EpochReport& report);
+
+  // A step of the optimizer, while its windows come.
+  struct Step {
+    int64_t begin, end;  // its windows
+    int64_t window;      // the present one
+    bool watched;        // by the host: as train_step() says
+    double scale;        // of the loss
+    // Of a watched step of several windows: what was carried to the first, where that is known.
+    std::vector<Tensor> carried_before = {};
+    bool can_begin_again = false;
+    double total = 0, rate_factor = 0;  // sums over the windows so far: losses, where watched
+    int64_t count = 0;
+    int64_t ordered = -1;  // the last window that order() was called for
+    bool is_last() const { return window + 1 == end; }
+    uint32_t part() const { return static_cast<uint32_t>(window - begin); }
+  };
+  void train_step(const TrainingTask& task, bool watched);
+  RunAhead::WindowFacts train_window(const TrainingTask& task, Step& step);
+  Step begin_step(const TrainingTask& task, bool watched);
+  void add_loss(const WindowLoss& loss, Step& step, Tape& tape);
+  void order(Step& step, const RunAhead::WindowFacts& facts);
+  void update(const TrainingTask& task, const Step& step);
+  void finish_step(const Step& step);
+  // Forgets its gradients, and puts back what was carried before it.
+  void give_up(const TrainingTask& task, const Step& step);
+  StepOptions next_step(const Step& step);  // takes the schedule's learning rate
+  std::pair<int64_t, std::string> trace(const TrainingTask& task, const Step& step);
+  LossScale* loss_scale();  // of a training in fp16, else nullptr: nothing is scaled
+  int64_t bytes_of_slabs() const;
+
+  // Ahead of a GPU.
+  void ask_for_window(const TrainingTask& task, Step& step, int64_t kind);
+  bool is_time_to_look(const Progress& progress) const;
+  // Looks at what became of the steps that were asked for. If one had failed, it was taken again, watched: its number.
+  std::optional<uint32_t> catch_up(const TrainingTask& task);
 
   Differences load(const TrainingTask& task, const char* name);
   void save(const TrainingTask& task, const char* name);
@@ -234,9 +254,12 @@ class Trainer {
   void log_interval();
   void write(LogRecord record);
   void print(const EpochReport& report) const;
+  Progress progress_of_epoch() const;
+  void show(Progress& progress);
   void say(const std::string& line) const;
   void note(const std::string& line) { notice_ += (notice_.empty() ? "" : "\n") + line; }
   double shown(double mean) const;  // a mean loss as it is shown
+  double mean_loss_so_far() const;  // in the present epoch
 
   Optimizer& optimizer_;
   TrainerOptions options_;
@@ -249,6 +272,7 @@ class Trainer {
   std::string missing_log_;                     // what to say about it
   std::optional<RunAhead> ahead_;               // on a GPU
   Times times_, epoch_begin_, interval_begin_;  // the latter two: as they stood then
+  double epoch_began_ = 0;                      // on the clock
   double gradient_norm_ = 0;                    // of the last step
   double last_save_ = 0;                        // on the clock
   double seconds_before_ = 0;                   // of training, by the processes before this one

@@ -1,15 +1,42 @@
 // What a trainer says: the line of an epoch, the records of the log.
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "framework/clock.h"
+#include "training/run_folder.h"
 #include "training/trainer.h"
 
 namespace unroll {
 
 double Trainer::shown(double mean) const { return options_.perplexity ? std::exp(mean) : mean; }
+
+double Trainer::mean_loss_so_far() const {  // a window may have nothing to predict
+  return state_.count > 0 ? state_.total / static_cast<double>(state_.count) : state_.total;
+}
+
+Progress Trainer::progress_of_epoch() const {
+  ProgressOptions options = options_.progress;
+  options.done_before = state_.window;
+  return Progress(fmt::format("epoch {}/{}", state_.epoch + 1, options_.epochs), state_.windows, options);
+}
+
+void Trainer::show(Progress& progress) {
+  if (!notice_.empty()) {
+    progress.clear();
+    say(std::exchange(notice_, {}));
+  }
+  times_.training = epoch_begin_.training + clock_seconds() - epoch_began_ -
+                    (times_.saving - epoch_begin_.saving) - (times_.logging - epoch_begin_.logging);
+  const double mean = mean_loss_so_far(), rate = times_.since(epoch_begin_).rate();
+  const std::string rate_name = options_.unit + "/s";
+  if (options_.perplexity)
+    progress.update(state_.window, {{"loss", mean}, {"perplexity", std::exp(mean)}, {rate_name, rate, true}});
+  else
+    progress.update(state_.window, {{"loss", mean}, {rate_name, rate, true}});
+}
 
 void Trainer::say(const std::string& line) const {
   if (options_.progress.mode == ProgressOptions::Mode::silent) return;
@@ -30,6 +57,14 @@ void Trainer::print(const EpochReport& report) const {
     line += fmt::format("  {} step{} skipped", report.skipped, report.skipped == 1 ? "" : "s");
   say(line);
 }
+
+void Trainer::open_log() {
+  if (log_ || options_.folder.empty()) return;
+  create_folder(options_.folder);
+  log_.emplace(options_.folder, log_names());
+}
+
+bool Trainer::is_log_due() const { return optimizer_.parameters().step() % options_.log_every == 0; }
 
 void Trainer::log_interval() {
   if (!log_ || state_.interval_count == 0) return;

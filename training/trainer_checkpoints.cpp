@@ -1,4 +1,4 @@
-// How a trainer goes on from a checkpoint, and what it remembers there.
+// A trainer's checkpoints: when one is written, how a run goes on from one, how it goes back to one.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -6,10 +6,46 @@
 #include <fmt/format.h>
 
 #include "data/text_file.h"
+#include "framework/clock.h"
+#include "framework/profile.h"
 #include "training/files/atomic_file.h"
 #include "training/trainer.h"
 
 namespace unroll {
+
+static constexpr double least_factor = 0x1p-10;  // of the learning rate, after rollbacks
+
+bool Trainer::save_is_due(bool stepped) const {
+  const auto& [every_steps, every_minutes, metadata, of_weights, also] = options_.checkpoints;
+  return (stepped && every_steps > 0 && optimizer_.parameters().step() % every_steps == 0) ||
+         (every_minutes > 0 && clock_seconds() - last_save_ >= 60 * every_minutes);
+}
+
+Differences Trainer::load(const TrainingTask& task, const char* name) {
+  const std::filesystem::path path = options_.folder / name;
+  Differences differences = read_checkpoint(path, optimizer_, state_, task.carried, options_.checkpoints);
+  of_untrained_ = SafetensorsFile(path, Links::refused).metadata();
+  return differences;
+}
+
+void Trainer::save(const TrainingTask& task, const char* name) {
+  if (options_.folder.empty()) return;
+  if (ahead_) catch_up(task);
+  const double begin = clock_seconds();
+  const Profile::Part part("checkpoint");
+  CheckpointOptions options = options_.checkpoints;
+  if (of_untrained_)
+    for (const std::string& key : options.of_weights) {
+      options.metadata.erase(key);
+      if (const auto found = of_untrained_->find(key); found != of_untrained_->end())
+        options.metadata.insert(*found);
+    }
+  write_checkpoint(options_.folder / name, optimizer_, state_, task.carried, options);
+  last_save_ = clock_seconds();
+  times_.saving += last_save_ - begin;
+}
+
+// --- going on ----------------------------------------------------------------------------------------------
 
 std::optional<Differences> Trainer::resume(const TrainingTask& task) {
   require(!options_.folder.empty(), "trainer: nothing can be resumed without a folder");
@@ -109,6 +145,27 @@ void Trainer::score_anew(const TrainingTask& task) {
          .epoch = state_.best_epoch,
          .valid = state_.best,
          .best = state_.best.has_value()});
+}
+
+void Trainer::roll_back(const TrainingTask& task, const Diverged& reason) {
+  const double factor = state_.rate_factor / 2;
+  if (factor < least_factor)
+    throw Diverged(fmt::format("{}; cutting the learning rate to {:g} of what it was did not help",
+                               reason.what(), state_.rate_factor));
+  // The best one is named before it is there: what diverges may be what keeps it from being written.
+  const bool best = state_.best_epoch > 0 && has_own_file(options_.folder / best_checkpoint);
+  const char* name = best ? best_checkpoint : last_checkpoint;
+  load(task, name);
+  if (!state_.schedule)
+    optimizer_.set_learning_rate(optimizer_.learning_rate() * factor / state_.rate_factor);
+  state_.rate_factor = factor;
+  std::erase_if(epochs_, [&](const EpochReport& report) { return report.epoch > state_.epoch; });
+  if (ahead_) ahead_->set_totals(state_);
+  save(task, last_checkpoint);  // before the log forgets what was seen by the one that it replaces
+  log_->cut_after(optimizer_.parameters().step(), state_.epoch);
+  for (const std::string& line : log_->damaged()) say(line);
+  say(fmt::format("{}\nback to step {}, the learning rate times {:g}", reason.what(),
+                  optimizer_.parameters().step(), factor));
 }
 
 bool has_last_checkpoint(const std::filesystem::path& folder, const LogNames& names,
