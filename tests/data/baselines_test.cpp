@@ -71,6 +71,13 @@ TEST_CASE("a column that says nothing new gets the coefficient 0") {
   CHECK(w[0] == doctest::Approx(1));
   CHECK(w[1] == doctest::Approx(2));
   CHECK(w[2] == 0);
+  // Three tenths of the first column, as far as a double can say it: rounding leaves 1e-16 of its length.
+  Values scaled, target;
+  for (const double value : {1.0, 3.0, 7.0, 11.0, 13.0}) {
+    scaled.insert(scaled.end(), {value, 0.3 * value});
+    target.push_back(2 * value + (value == 7 ? 0.5 : 0));
+  }
+  CHECK(least_squares(scaled, target, 2)[1] == 0);
   Values zero = {0, 1, 0, 2}, two = {3, 6};
   CHECK(least_squares(zero, two, 2) == Values{0, 3});
   Values wide = {2, 5, 7}, one = {4};  // fewer rows than columns

@@ -154,6 +154,29 @@ TEST_CASE("a run of two halves has the files of one that was whole") {
   CHECK(read_text(whole / "last.safetensors") == read_text(halves / "last.safetensors"));
 }
 
+TEST_CASE("a run in two halves begins to average at the epoch that one that was whole does") {
+  // Scores 1, 2, 3, 4 and a patience of 2: the fourth is the first that is above one from before the last two.
+  const auto averages = [](std::initializer_list<int> halves) {
+    const Folder folder;
+    TinyTraining tiny({.rule = Setup::Rule::asgd});
+    std::vector<double> scores;
+    for (const int epochs : halves) {
+      TinyTraining fresh({.rule = Setup::Rule::asgd});
+      TrainerOptions of_half = options(folder, epochs);
+      of_half.non_monotone = 2;
+      Trainer trainer(*fresh.optimizer, of_half);
+      TrainingTask task = fresh.task();
+      task.validate = [&] { return 1.0 + trainer.state().epoch; };
+      trainer.resume(task);
+      trainer.run(task);
+      scores = trainer.state().trigger.history;
+    }
+    CHECK(scores == std::vector<double>{1, 2, 3, 4});
+    return read_text(folder / "last.safetensors");
+  };
+  CHECK(averages({2, 5}) == averages({5}));
+}
+
 TEST_CASE("a signal ends the run after a step, or a validation in its midst, and nothing is lost") {
   const Folder whole, parts;
   const auto go = [&](const Folder& folder, int64_t signal_at, int signal_in_validation) {
