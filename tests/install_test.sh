@@ -64,6 +64,32 @@ END
 "$compiler" -std=c++20 -Wall -Wextra -Werror $flags "$source/examples/own_operation.cpp" \
   $(pkg-config --cflags --libs unroll-double) -o own_operation
 ./own_operation >output || { cat output; fail "the gradient check built outside does not tell right from wrong"; }
+# Weights that a program in float wrote are read by the same program in double, and back again.
+cat >weights.cpp <<'END'
+#include <cstdio>
+#include <string>
+#include "unroll.h"
+int main(int, char** words) {
+  using namespace unroll;
+  ParameterSet params;
+  Dense out{params / "out", {.in = 2, .out = 1}};
+  if (std::string(words[1]) == "write") {
+    for (real& x : params.find("out.weight")->leaf_value().on_host(Access::overwrite)) x = real(0.1);
+    write_safetensors(words[2], state_dict(params));
+  } else {
+    load_state_dict(SafetensorsFile(words[2]), params);
+  }
+  std::printf("%.12f\n", static_cast<double>(params.find("out.weight")->leaf_value().to_host()[1]));
+}
+END
+for precision in "" -double; do
+  # shellcheck disable=SC2046,SC2086
+  "$compiler" -std=c++20 -O2 $flags weights.cpp $(pkg-config --cflags --libs unroll$precision) -o weights$precision
+done
+./weights write in_float >output && ./weights-double read in_float >>output
+./weights-double write in_double >>output && ./weights read in_double >>output
+[ "$(tr '\n' ' ' <output)" = "0.100000001490 0.100000001490 0.100000000000 0.100000001490 " ] ||
+  { cat output; fail "weights in files, between float and double"; }
 # A source that was compiled for the other precision does not link, and the linker says why.
 # shellcheck disable=SC2046,SC2086
 if "$compiler" -std=c++20 $flags "$source/examples/own_operation.cpp" $(pkg-config --cflags unroll-double) \

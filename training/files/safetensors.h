@@ -23,7 +23,7 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-// Writes numbers as they are in memory (F32), beginning at a multiple of 8 bytes and one tensor after the
+// Writes numbers as they are in memory (F32; F64 where real is double), beginning at a multiple of 8 bytes and one tensor after the
 // other. Atomically: whatever happens, `path` is the old file or the whole new one. Throws Error if it cannot
 // be written.
 // Names are one line of at most 1000 characters.
@@ -60,7 +60,8 @@ class SafetensorsFile {
   const std::string& path() const& { return path_; }
   std::string path() const&& { return path_; }
 
-  // The numbers of one tensor; F32, F64, F16 and BF16 are converted. Throws InputError: no such tensor,
+  // The numbers of one tensor. F32, F64, F16 and BF16 are converted: rounded to nearest where real has fewer bits, and
+  // infinite beyond its largest number. Throws InputError: no such tensor,
   // numbers of another type, more dimensions than a Shape has.
   Tensor load(std::string_view name) const;
   // As above, into memory that is there already. Throws InputError naming both shapes if they differ.

@@ -1,5 +1,6 @@
 #include "training/files/state_dict.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <set>
@@ -73,10 +74,17 @@ std::vector<NamedTensor> state_dict(const ParameterSet& params) {
   return tensors;
 }
 
+static bool is_finite(const Tensor& x) {
+  if (std::isfinite(kernels().sum_of_squares(x.data(), x.size()))) return true;
+  const auto numbers = x.on_host();  // the squares of large ones have no finite sum
+  return std::all_of(numbers.begin(), numbers.end(), [](real number) { return std::isfinite(number); });
+}
+
 void load_finite_into(const SafetensorsFile& file, const std::string& name, const Tensor& into) {
   file.load_into(name, into);
-  require_input(std::isfinite(kernels().sum_of_squares(into.data(), into.size())),
-                "{}: '{}' {} has numbers that are not finite", file.path(), one_line(name), into.shape());
+  require_input(is_finite(into), "{}: '{}' {} has numbers that are not finite{}", file.path(), one_line(name),
+                into.shape(),
+                sizeof(real) == 4 && file.entry(name).type == "F64" ? ", or too large for float" : "");
 }
 
 bool same_bits(const SafetensorsFile& file, const std::string& a, const std::string& b) {
