@@ -102,6 +102,7 @@ void import_model(Command& command) {
   show("embedding {}, {}, decoder {}\n", torch.layers.input,
        describe_layers(cell_of(recipe), layers_of(recipe)),
        torch.tied ? "tied to the embedding" : "with weights of its own");
+  show("{}", unsaid_by_shapes(cell_of(recipe), layers_of(recipe), options));
   show("{}: written\nnext    {} {}\n", shown(options.out), invocation("ptb"),
        next(recipe, options.out, data));
 }

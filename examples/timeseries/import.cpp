@@ -100,6 +100,7 @@ void import_model(Command& command) {
   show("{}\n", torch_modules(recipe, model.params));
   show("reads {} rows of {}, scaled as the training rows of {} say\n", recipe.data.window,
        fmt::join(data.series().channels, ", "), describe(recipe, csv));
+  show("{}", unsaid_by_shapes(cell_of(recipe), layers_of(recipe, 1), options));
   show("{}: written\nnext    {} evaluate {}{}\n", shown(options.out), invocation("timeseries"),
        shell_path(options.out), csv.empty() ? "" : " --csv " + shell_path(csv));
 }

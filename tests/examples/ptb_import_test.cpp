@@ -43,21 +43,25 @@ TEST_CASE(
   CHECK(ptb_out({"generate", "m.safetensors", "--words", "5"}, folder.path()).size() > 10);
 }
 
-TEST_CASE("so has a GRU of PyTorch, and an LSTM with projection") {
+TEST_CASE("so have a GRU of PyTorch, a plain network, and an LSTM with projection") {
   const Folder folder;
-  for (const std::string name : {"gru", "projected"}) {
+  for (const std::string name : {"gru", "projected", "rnn"}) {
     CAPTURE(name);
     const std::string out = name + ".safetensors";
-    const std::string said =
-        ptb_out(Words{"import", fixture / name / "torch.safetensors", "--out", out} + as_text, folder.path());
-    CHECK(said.find(name == "gru" ? "2 GRU layers of 8, decoder"
-                                  : "2 LSTM layers of 8 (projection), decoder") != std::string::npos);
+    const Words unsaid = name == "rnn" ? Words{"--set", "model.nonlinearity=relu"} : Words{};
+    const Words import =
+        Words{"import", fixture / name / "torch.safetensors", "--out", out} + as_text + unsaid;
+    const std::string said = ptb_out(import, folder.path());
+    CHECK(said.find(name == "gru"   ? "2 GRU layers of 8, decoder"
+                    : name == "rnn" ? "2 RNN layers of 8 (nonlinearity), decoder"
+                                    : "2 LSTM layers of 8 (projection), decoder") != std::string::npos);
+    CHECK(said.find("no shape says") == std::string::npos);
     const auto recorded = nlohmann::json::parse(read_text(fixture / name / "perplexity.json"));
     const auto scored = evaluate(out, folder.path());
     CHECK(scored["tokens"] == recorded["tokens"]);
     CHECK(scored["test_perplexity"].get<double>() ==
           doctest::Approx(recorded["float64"].get<double>()).epsilon(5e-5));
-    ptb_out({"import", out, "--out", "again-" + out}, folder.path());
+    ptb_out(Words{"import", out, "--out", "again-" + out} + unsaid, folder.path());
     CHECK(same_tensors(tensors_of(folder / ("again-" + out)), tensors_of(folder / out)));
     CHECK(ptb_out({"generate", out, "--words", "5"}, folder.path()).size() > 10);
   }
@@ -70,6 +74,14 @@ TEST_CASE("so has a GRU of PyTorch, and an LSTM with projection") {
     CHECK(ours["gru.bias_ih_l1"].data()[i] == (i < 16 ? sum : first.data()[i]));
     CHECK(ours["gru.bias_hh_l1"].data()[i] == (i < 16 ? 0 : second.data()[i]));
   }
+}
+
+TEST_CASE("the function of a plain network stands in no shape: it is said which one was taken") {
+  const Folder folder;
+  const std::string said = ptb_out(
+      Words{"import", fixture / "rnn/torch.safetensors", "--out", "m.safetensors"} + as_text, folder.path());
+  CHECK(said.find("nonlinearity tanh, as nn.RNN has it unasked: no shape says; the other is "
+                  "--set model.nonlinearity=relu\n") != std::string::npos);
 }
 
 TEST_CASE("a decoder without weights, or with the embedding's, is tied") {

@@ -9,13 +9,14 @@ from torch.nn import functional as F
 
 
 class LanguageModel(nn.Module):
-    """Its recurrent module is called "lstm" or "gru"; a projection is an LSTM's."""
+    """Its recurrent module is called "lstm", "gru" or "rnn" (of relu); a projection is an LSTM's."""
 
     def __init__(self, vocab: int, width: int, hidden: int, layers: int, cell: str = "lstm", projection: int = 0) -> None:
         super().__init__()
         self.cell = cell
         self.embedding = nn.Embedding(vocab, width)
-        recurrent = nn.GRU(width, hidden, layers) if cell == "gru" else nn.LSTM(width, hidden, layers, proj_size=projection)
+        recurrent = {"gru": lambda: nn.GRU(width, hidden, layers), "rnn": lambda: nn.RNN(width, hidden, layers, nonlinearity="relu"),
+                     "lstm": lambda: nn.LSTM(width, hidden, layers, proj_size=projection)}[cell]()
         setattr(self, cell, recurrent)
         self.decoder = nn.Linear(projection or hidden, vocab)
 

@@ -1,13 +1,13 @@
 """Trains a small language model in PyTorch for `ptb import`, and records its perplexity.
 
 make_language_model.py FOLDER OUT
-    [--train FILE] [--test FILE] [--width N] [--hidden N] [--layers N] [--cell gru] [--projection N] [--seconds N]
+    [--train FILE] [--test FILE] [--width N] [--hidden N] [--layers N] [--cell gru|rnn] [--projection N] [--seconds N]
 
 Writes OUT/torch.safetensors, its state_dict under the names of PyTorch's own example of a word language model (encoder,
 rnn, decoder); OUT/vocabulary.txt, its words in the order of their ids; OUT/perplexity.json, of FOLDER/test. Without
 options, from the root of the repository: python3 tests/reference/make_language_model.py
-tests/fixtures/language_model tests/fixtures/language_model makes the fixture (written with torch 2.15.0), with --cell gru and
---projection 5 that in its folders gru and projected.
+tests/fixtures/language_model tests/fixtures/language_model makes the fixture (written with torch 2.15.0), with --cell gru,
+--cell rnn and --projection 5 that in its folders gru, rnn and projected.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from language_model import LanguageModel, perplexity, read_ids
 from safetensors.torch import save_file
 from torch.nn import functional as F
 
-MODULES = {"embedding": "encoder", "lstm": "rnn", "gru": "rnn", "decoder": "decoder"}
+MODULES = {"embedding": "encoder", "lstm": "rnn", "gru": "rnn", "rnn": "rnn", "decoder": "decoder"}
 
 
 def train(model: LanguageModel, ids: torch.Tensor, seconds: float, batch: int = 4, steps: int = 8) -> None:
@@ -33,7 +33,7 @@ def train(model: LanguageModel, ids: torch.Tensor, seconds: float, batch: int = 
             at, state = 0, None
         x, y = streams[at : at + steps], streams[at + 1 : at + 1 + steps]
         logits, state = model(x[: len(y)], state)
-        state = state.detach() if model.cell == "gru" else tuple(s.detach() for s in state)
+        state = state.detach() if model.cell in ("gru", "rnn") else tuple(s.detach() for s in state)
         loss = F.cross_entropy(logits.flatten(0, 1), y.flatten())
         adam.zero_grad()
         loss.backward()
@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=6)
     parser.add_argument("--hidden", type=int, default=8)
     parser.add_argument("--layers", type=int, default=2)
-    parser.add_argument("--cell", choices=["lstm", "gru"], default="lstm")
+    parser.add_argument("--cell", choices=["lstm", "gru", "rnn"], default="lstm")
     parser.add_argument("--projection", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=0, help="of training; 0: 200 steps")
     args = parser.parse_args()

@@ -65,4 +65,15 @@ void check_known_to_torch(const RecurrentConfig& layers, const std::filesystem::
                 unknown, file.string());
 }
 
+std::string unsaid_by_shapes(const CellFacts& cell, const RecurrentConfig& layers,
+                             const ImportOptions& options) {
+  const auto says = [](const std::string& set) { return set.starts_with("model.nonlinearity="); };
+  if (cell.kind != CellKind::rnn || !options.recipe_name.empty() || std::ranges::any_of(options.sets, says))
+    return "";
+  return fmt::format(
+      "nonlinearity {}, as nn.RNN has it unasked: no shape says; the other is --set model.nonlinearity={}\n",
+      unary_names[static_cast<size_t>(layers.nonlinearity)],
+      unary_names[static_cast<size_t>(layers.nonlinearity == Unary::tanh ? Unary::relu : Unary::tanh)]);
+}
+
 }  // namespace unroll

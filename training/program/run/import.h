@@ -34,4 +34,7 @@ void check_is_of_torch(const SafetensorsFile& file);
 // Throws InputError where a recipe's layers have options that no module of PyTorch has.
 void check_known_to_torch(const RecurrentConfig& layers, const std::filesystem::path& file);
 
+// A line about what no shape says and nothing else said: the function of a plain network. "" where there is nothing to say.
+std::string unsaid_by_shapes(const CellFacts& cell, const RecurrentConfig& layers, const ImportOptions& options);
+
 }  // namespace unroll
