@@ -8,6 +8,7 @@
 #include "framework/ops.h"
 #include "framework/parameters.h"
 #include "framework/random.h"
+#include "framework/setup.h"
 #include "framework/tape.h"
 #include "framework/threads.h"
 #include "layers/dense.h"

@@ -141,7 +141,7 @@ nlohmann::ordered_json facts_of(const std::string& name) {
   nlohmann::ordered_json facts{{"device", name}};
   std::string why = name == "cpu" ? "" : why_no_gpu();
   try {
-    if (why.empty()) set_device(device_named(name));
+    if (why.empty()) set_up({.device = name});
   } catch (const InputError& refusal) { why = refusal.what(); }
   if (!why.empty()) {
     facts["why_not"] = why;
@@ -173,9 +173,9 @@ void run(const po::variables_map& options) {
     throw InputError(fmt::format("--task {} is none of train, step", task));
   const bool trains = task == "train";
   const int vocab = 10000;
-  set_threads(options["threads"].as<int>());
-  set_device(device_named(options["device"].as<std::string>()));
-  set_precision(precision_named(options["precision"].as<std::string>()));
+  set_up({.device = options["device"].as<std::string>(),
+          .threads = options["threads"].as<int>(),
+          .precision = options["precision"].as<std::string>()});
 
   const int64_t baseline = resident_memory();
   RecurrentConfig layers = layers_of(s, engine_named(options["engine"].as<std::string>()));

@@ -129,7 +129,7 @@ nlohmann::ordered_json times_of(const Case& c, const Tensor& x, double seconds) 
 
 void run(const po::variables_map& options) {
   const int hidden = options["hidden"].as<int>();
-  set_threads(options["threads"].as<int>());
+  set_up({.threads = options["threads"].as<int>()});
   RandomStream random(1, "x");
   const Tensor x({steps, batch, hidden});
   for (real& v : x.on_host(Access::overwrite)) v = static_cast<real>(2 * random.uniform() - 1);

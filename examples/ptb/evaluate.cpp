@@ -5,13 +5,13 @@
 
 #include "cached_score.h"
 #include "commands.h"
-#include "training/program/run/machine.h"
-#include "training/program/cli/voice.h"
 #include "framework/clock.h"
 #include "options.h"
 #include "result.h"
 #include "saved_model.h"
 #include "text.h"
+#include "training/program/cli/voice.h"
+#include "training/program/run/machine.h"
 
 namespace ptb {
 
@@ -51,7 +51,7 @@ void evaluate(Command& command) {
                   "with a memory of the last 500 words");
   command.example("evaluate model.safetensors --data ptb --split valid --json", "for a script to read");
   if (!command.parse()) return;
-  machine.use(command);
+  machine.set_up(command);
   const Split split = split_named(split_name);
 
   SavedModel saved = load_model(command.positional());

@@ -211,9 +211,8 @@ void explain(Command& command) {
   command.example("explain ptb-medium", "without the text: the sizes of the Penn Treebank are known");
   command.example("explain demo --set model.hidden=500", "what a wider model would cost");
   if (!command.parse()) return;
-  machine.use(command);
   const Recipe recipe = load_recipe(command.positional(), options.overrides(command));
-  set_precision(precision_named(recipe.training.precision));  // engines and costs depend on it
+  machine.set_up(command, recipe.training.precision);
   const Sizes sizes = sizes_of(recipe, data);
   if (sizes.tokens) check_streams(recipe, *sizes.tokens);
   const LanguageModel model(recipe, sizes.vocab);

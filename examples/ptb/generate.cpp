@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include "commands.h"
-#include "training/program/cli/voice.h"
-#include "framework/threads.h"
+#include "framework/setup.h"
 #include "options.h"
 #include "saved_model.h"
+#include "training/program/cli/voice.h"
 #include "writing.h"
 
 namespace ptb {
@@ -32,7 +32,7 @@ void generate(Command& command) {
                 "generate: --temperature {} must be a number above 0", writing.temperature);
   require_input(writing.top_k >= 0, "generate: --top-k {} is negative", writing.top_k);
 
-  set_threads(1);  // a word at a time gives a second thread nothing to do
+  set_up({.threads = 1});  // a word at a time gives a second thread nothing to do
   const SavedModel saved = load_model(command.positional());
   int64_t unknown = 0;
   const std::string text =

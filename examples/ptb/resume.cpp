@@ -1,9 +1,9 @@
 // ptb resume: goes on with a run that was interrupted, killed, or is to have more epochs.
 #include "commands.h"
-#include "training/program/run/model_file.h"
 #include "options.h"
 #include "saved_model.h"
 #include "session.h"
+#include "training/program/run/model_file.h"
 
 namespace ptb {
 
@@ -11,6 +11,7 @@ void resume(Command& command) {
   TrainRequest request;
   if (!parse_resume(command, text_option(), recipe_options(), request)) return;
   const Recipe recipe = load_recipe(request.recipe, request.overrides);
+  request.machine.set_up(command, recipe.training.precision);
   if (recipe.data.corpus == CorpusKind::grammar && !request.data_given)
     request.run.data.clear();  // those of another corpus, which the run began with
   if (const auto file = checkpoint_to_resume(request.run.out)) {
@@ -18,8 +19,6 @@ void resume(Command& command) {
     refuse_fixed_keys(file->path(), differing_keys(then, recipe));
     check_tied(*file, then);
   }
-  set_precision(
-      precision_named(recipe.training.precision));  // before there is a model: its engine depends on it
   TextTraining(request.run, recipe).run();
 }
 

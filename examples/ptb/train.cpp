@@ -43,10 +43,10 @@ bool parse(Command& command, Request& train) {
   command.example("train mine.toml --set model.hidden=300 --set training.epochs=5",
                   "variations on a recipe of yours");
   if (!command.parse()) return false;
-  machine.use(command);
   std::vector<Override> overrides = recipe.overrides(command);
   output.take(command, train.run, overrides);
   train.recipe = load_recipe(command.positional(), overrides);
+  machine.set_up(command, train.recipe.training.precision);
   train.run.data =
       text_folder(train.recipe, data);  // also the default: the run may be resumed from elsewhere
   require_input(!(train.run.dry_run && train.overfit_one_batch),

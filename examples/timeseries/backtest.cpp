@@ -3,11 +3,11 @@
 #include <cmath>
 
 #include "commands.h"
-#include "training/program/run/machine.h"
-#include "training/program/cli/voice.h"
 #include "options.h"
 #include "session.h"
 #include "training/files/json_text.h"
+#include "training/program/cli/voice.h"
+#include "training/program/run/machine.h"
 
 namespace timeseries {
 
@@ -117,10 +117,10 @@ void backtest(Command& command) {
   command.example("backtest airline --folds 4 --test-rows 12", "the last four years, one after the other");
   command.example("backtest eeg --folds 10", "ten contiguous blocks");
   if (!command.parse()) return;
-  machine.use(command);
   require_input(folds >= 2 && folds <= 1000, "backtest: --folds {} must be in [2, 1000]", folds);
   require_input(test_rows >= 0, "backtest: --test-rows {} is negative", test_rows);
   Recipe recipe = load_recipe(command.positional(), options.overrides(command));
+  machine.set_up(command, recipe.training.precision);
   require_input(
       !recipe.detects() || !command.given("test-rows"),
       "backtest: --test-rows is for forecasts; to detect (data.label), a fold tests one of --folds blocks");

@@ -40,7 +40,7 @@ void detect(Command& command) {
   command.example("detect runs/occupancy-1/best.safetensors --csv today.csv",
                   "a line for each row: time, probability");
   if (!command.parse()) return;
-  machine.use(command);
+  machine.set_up(command);
   require_input(command.given("csv"), "detect: --csv names the series");
   require_new("detect", out);
   const SavedModel saved = read_saved_model(command.positional());

@@ -2,14 +2,14 @@
 #include <algorithm>
 
 #include "commands.h"
-#include "training/program/run/machine.h"
-#include "training/program/cli/voice.h"
 #include "framework/clock.h"
 #include "framework/gemm.h"
 #include "options.h"
 #include "saved_model.h"
 #include "scores.h"
 #include "training/files/json_text.h"
+#include "training/program/cli/voice.h"
+#include "training/program/run/machine.h"
 
 namespace timeseries {
 
@@ -52,7 +52,7 @@ void evaluate(Command& command) {
   command.example("evaluate runs/airline-1/best.safetensors", "the table that training ended with");
   command.example("evaluate model.safetensors --csv ETTh1.csv --json", "for a script to read");
   if (!command.parse()) return;
-  machine.use(command);
+  machine.set_up(command);
   const Voice voice{.out = json ? stderr : stdout};
   const SavedModel saved = read_saved_model(command.positional());
   SeriesData data(saved.recipe, csv, {.model = &saved, .trains = false});

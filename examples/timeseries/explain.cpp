@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include "commands.h"
-#include "training/program/cli/explanations.h"
-#include "training/program/run/machine.h"
-#include "training/program/cli/voice.h"
 #include "options.h"
 #include "scores.h"
+#include "training/program/cli/explanations.h"
+#include "training/program/cli/voice.h"
+#include "training/program/run/machine.h"
 
 namespace timeseries {
 
@@ -56,9 +56,8 @@ void explain(Command& command) {
   command.example("explain airline", "the bundled series of airline passengers");
   command.example("explain etth1 --csv ETTh1.csv --set model.hidden=128", "what a wider model would cost");
   if (!command.parse()) return;
-  machine.use(command);
   const Recipe recipe = load_recipe(command.positional(), options.overrides(command));
-  set_precision(precision_named(recipe.training.precision));  // which an engine depends on
+  machine.set_up(command, recipe.training.precision);
   const SeriesData data(recipe, csv);
   const SeriesModel model(recipe, columns_of(*data.train));
   model.params.check_count();

@@ -105,7 +105,7 @@ void forecast(Command& command) {
   command.example("forecast model.safetensors --csv sales.csv --out next.csv --plot next.svg",
                   "from a newer file of the same channels");
   if (!command.parse()) return;
-  machine.use(command);
+  machine.set_up(command);
   const SavedModel saved = read_saved_model(command.positional());
   if (!command.given("steps")) steps = saved.recipe.data.horizon;
   require_input(steps >= 1 && steps <= 1'000'000, "forecast: --steps {} must be in [1, 1000000]", steps);

@@ -1,8 +1,8 @@
 // timeseries resume: goes on with a run that was interrupted, killed, or is to have more epochs.
 #include "commands.h"
-#include "training/program/run/model_file.h"
 #include "options.h"
 #include "session.h"
+#include "training/program/run/model_file.h"
 
 namespace timeseries {
 
@@ -10,6 +10,7 @@ void resume(Command& command) {
   TrainRequest request;
   if (!parse_resume(command, csv_option(), recipe_options(), request)) return;
   const Recipe recipe = load_recipe(request.recipe, request.overrides);
+  request.machine.set_up(command, recipe.training.precision);
   // Its own facts count, whatever the series says today; today's recipe says how that is read.
   std::optional<SavedModel> model;
   if (const auto file = checkpoint_to_resume(request.run.out)) {
@@ -17,8 +18,6 @@ void resume(Command& command) {
     model = read_saved_model(file->path());
     model->recipe = recipe;
   }
-  set_precision(
-      precision_named(recipe.training.precision));  // before there is a model: its engine depends on it
   SeriesTraining(request.run, recipe, {.model = model ? &*model : nullptr}).run();
 }
 

@@ -1,8 +1,8 @@
 // timeseries train: from a recipe and a series to a model in a folder of its own.
 #include "commands.h"
-#include "training/program/run/machine.h"
 #include "options.h"
 #include "session.h"
+#include "training/program/run/machine.h"
 #include "training/run_folder.h"
 
 namespace timeseries {
@@ -29,10 +29,10 @@ void train(Command& command) {
                   "a published protocol, on a file that data/get-series.sh fetches");
   command.example("train mine.toml --csv sales.csv --set data.horizon=7", "a recipe of yours");
   if (!command.parse()) return;
-  machine.use(command);
   std::vector<Override> overrides = options.overrides(command);
   output.take(command, run, overrides);
   const Recipe recipe = load_recipe(command.positional(), overrides);
+  machine.set_up(command, recipe.training.precision);
   run.data = csv;
   check_run_folder(run.out);  // before the series is read
   SeriesTraining training(run, recipe);

@@ -120,6 +120,24 @@ TEST_CASE("a device is chosen once, and before there is any tensor") {
         }) == "error: set_device: this process computes on cuda:0");
 }
 
+TEST_CASE("device, threads and precision are set up together, before there is any tensor") {
+  CHECK(in_child([] {
+          standin::control().devices = 2;
+          set_up({.device = "cuda:1", .threads = 3, .precision = "auto"});
+          return fmt::format("{} {} {}", name_of(device()), threads(), name_of(precision()));
+        }) == "cuda:1 3 bf16");
+  CHECK(in_child([] {
+          standin::control().capability = 70;  // asked of the device that was chosen, not of the CPU
+          set_up({.device = "cuda", .precision = "tf32"});
+          return std::string("taken");
+        }).starts_with("input: precision tf32: this needs a GPU of compute capability 8.0"));
+  CHECK(in_child([] {
+          const Tensor x({3});
+          set_up({.threads = 1});
+          return std::string("taken");
+        }) == "error: set_up: there are tensors on cpu already");
+}
+
 TEST_CASE("each thread computes on the device that the process has") {
   CHECK(in_child([] {
           standin::control().devices = 2;

@@ -28,7 +28,7 @@ void print_engine(const EngineChoice& choice) {
 }
 
 std::string describe_computing(const TrainingSection& training) {
-  return fmt::format("{}, seed {}", describe_machine(training.precision), training.seed);
+  return fmt::format("{}, seed {}", describe_machine(), training.seed);
 }
 
 void print_products() {

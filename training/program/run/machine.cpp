@@ -5,6 +5,7 @@
 #include "framework/device.h"
 #include "framework/gemm.h"
 #include "framework/kernels/kernels.h"
+#include "framework/setup.h"
 #include "framework/threads.h"
 
 namespace unroll {
@@ -26,15 +27,16 @@ void Machine::add_to_resumed(Command& command) {
       .otherwise("as many as it had");
 }
 
-void Machine::use(const Command& command) const {
+void Machine::set_up(const Command& command, const std::string& precision) const {
   require_input(!command.given("threads") || (threads >= 1 && threads <= most_threads),
                 "{}: --threads {}: from 1 to {} can share the work", command.name(), threads, most_threads);
-  if (threads != 0) set_threads(threads);
-  set_device(device_named(device));
+  unroll::set_up({.device = device,
+                  .threads = threads != 0 ? std::optional(threads) : std::nullopt,
+                  .precision = precision});
 }
 
-std::string describe_machine(const std::string& precision) {
-  const char* numbers = name_of(precision_named(precision));
+std::string describe_machine() {
+  const char* numbers = name_of(precision());
   if (on_gpu()) return fmt::format("{} on {} ({})", numbers, device_facts().name, name_of(device()));
   return fmt::format("{} on kernels for {}, {} thread{}", numbers, kernels().name, threads(),
                      threads() == 1 ? "" : "s");

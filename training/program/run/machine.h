@@ -1,4 +1,4 @@
-// The options --device and --threads, and what they choose.
+// The options --device and --threads, and what they and a recipe's precision choose.
 #pragma once
 
 #include <string>
@@ -14,11 +14,12 @@ struct Machine {
   void add_to(Command& command);
   // As above, for a run that goes on and has its own.
   void add_to_resumed(Command& command);
-  // After the command was parsed, and before there is a model. Throws InputError: what the machine lacks.
-  void use(const Command& command) const;
+  // After the command was parsed, and before there is a tensor (framework/setup.h): all that this process computes with.
+  // Throws InputError: what the machine lacks.
+  void set_up(const Command& command, const std::string& precision = "fp32") const;
 };
 
 // "fp32 on kernels for avx512, 2 threads", "tf32 on NVIDIA H100 (cuda:0)"
-std::string describe_machine(const std::string& precision);
+std::string describe_machine();
 
 }  // namespace unroll

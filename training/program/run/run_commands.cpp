@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "training/program/run/machine.h"
 #include "training/program/run/run_start.h"
 #include "training/run_folder.h"
 
@@ -11,7 +10,7 @@ namespace unroll {
 bool parse_resume(Command& command, const DataOption& data, RecipeOptions recipe, TrainRequest& request) {
   RunOptions& run = request.run;
   std::string data_given;
-  Machine machine;
+  Machine& machine = request.machine;
   command.describe(fmt::format(
       "Goes on with a run from its last checkpoint, with its own recipe, {}, device and number of threads. "
       "The result has the same bits as if it had never been interrupted. Names each change of the recipe, "
@@ -35,7 +34,6 @@ bool parse_resume(Command& command, const DataOption& data, RecipeOptions recipe
   const RunStart start = read_run_start(run.out, run.program);
   if (!command.given("device")) machine.device = start.device;
   if (!command.given("threads")) machine.threads = start.threads;
-  machine.use(command);
   request.data_given = command.given(data.name);
   run.data = request.data_given ? std::filesystem::path(data_given) : start.data;
   run.data_option = data.name;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "training/program/cli/options.h"
+#include "training/program/run/machine.h"
 #include "training/program/run/session.h"
 
 namespace unroll {
@@ -23,6 +24,7 @@ struct TrainRequest {
   RecipeFile recipe;
   std::vector<Override> overrides;
   bool data_given = false;  // by an option; else they are those of the run's beginning
+  Machine machine;          // to be set up when the recipe is known
 };
 
 // The command "resume": declares and reads its words. False if only what is declared was wanted.

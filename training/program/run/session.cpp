@@ -2,12 +2,12 @@
 
 #include <cstdio>
 
-#include "training/program/cli/invocation.h"
-#include "training/program/run/run_start.h"
 #include "framework/device.h"
 #include "framework/gemm.h"
 #include "framework/signals.h"
 #include "framework/threads.h"
+#include "training/program/cli/invocation.h"
+#include "training/program/run/run_start.h"
 #include "training/run_folder.h"
 
 namespace unroll {
@@ -23,7 +23,10 @@ Session::Session(RunOptions options, Trainee trainee)
       trainee_(std::move(trainee)),
       voice_(options_.voice()),
       optimizer_(make_optimizer(trainee_.sections, trainee_.params, windows_of(trainee_.task))) {
-  set_precision(precision_named(trainee_.sections.training.precision));
+  const std::string& numbers = trainee_.sections.training.precision;
+  require(precision() == precision_named(numbers),
+          "session: the recipe asks for {}, and this process computes in {}: set_up() comes first", numbers,
+          name_of(precision()));
   require_input(!trainee_.graph || on_gpu(),
                 "training.graph = true: only a GPU plays a step as a graph, and the device is {}",
                 name_of(device()));

@@ -12,7 +12,6 @@ std::string settle_algorithm(const std::string& program, CudnnAlgorithm& key,
                              const std::vector<LayerUse>& layers, const TrainingSection& training,
                              bool keep) {
   if (layers.empty()) return {};
-  set_precision(precision_named(training.precision));
   const SettledAlgorithm settled =
       settle_algorithm(layers, training.deterministic, {.file = algorithm_cache_file(), .keep = keep});
   if (!settled.complaint.empty()) show(stderr, "{}: {}\n", program, settled.complaint);

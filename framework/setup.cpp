@@ -1,0 +1,18 @@
+#include "framework/setup.h"
+
+#include "framework/check.h"
+#include "framework/device.h"
+#include "framework/gemm.h"
+#include "framework/memory.h"
+#include "framework/threads.h"
+
+namespace unroll {
+
+void set_up(const Setup& setup) {
+  require(device_memory_is_untouched(), "set_up: there are tensors on {} already", name_of(device()));
+  if (setup.threads) set_threads(*setup.threads);
+  set_device(device_named(setup.device));
+  set_precision(precision_named(setup.precision));  // which depends on the device
+}
+
+}  // namespace unroll
