@@ -209,6 +209,74 @@ TEST_CASE(
       longer.err);
 }
 
+TEST_CASE(
+    "beyond its horizon a model goes on from its own forecasts, and the interval is that of such forecasts") {
+  constexpr int steps = 4;
+  const Folder folder;
+  const Values y = levels();
+  folder.write("linear.toml", linear_recipe);
+  folder.write("levels.csv", csv_of(y));
+  timeseries_out({"train", "linear.toml", "--csv", "levels.csv", "--out", "run"}, folder.path());
+  const auto gone_on = [&](int origin) {
+    Values seen(y.begin(), y.begin() + origin);
+    const LinearModel by_hand(folder / model, seen);
+    while (std::ssize(seen) < origin + steps) {
+      const int from = static_cast<int>(std::ssize(seen));
+      for (const double value : {by_hand(from, 0), by_hand(from, 1)}) seen.push_back(value);
+    }
+    return Values(seen.end() - steps, seen.end());
+  };
+  std::array<double, steps> squares = {};
+  constexpr int origins = valid_end - steps - train_end + 1;
+  for (int origin = train_end; origin < train_end + origins; ++origin) {
+    const Values found = gone_on(origin);
+    for (size_t step = 0; step < steps; ++step)
+      squares[step] += std::pow(found[step] - y[static_cast<size_t>(origin) + step], 2);
+  }
+  const auto rows =
+      lines_of(started({"forecast", model, "--csv", "levels.csv", "--steps", "4"}, folder.path()).out);
+  REQUIRE(rows.size() == steps + 1);
+  const Values expected = gone_on(all_rows);
+  for (size_t step = 0; step < steps; ++step) {
+    double value = 0, low = 0, high = 0;
+    REQUIRE(std::sscanf(rows[step + 1].c_str(), "%*[^,],%lf,%lf,%lf", &value, &low, &high) == 3);
+    // As above; a step that goes on adds its share once more.
+    CHECK(value == doctest::Approx(expected[step]).epsilon(2e-4));
+    CHECK((high - low) / 2 == doctest::Approx(1.2816 * std::sqrt(squares[step] / origins)).epsilon(2e-4));
+  }
+}
+
+TEST_CASE("a model of quantiles goes on from its middle one") {
+  const Folder folder;
+  Values y = levels();
+  folder.write("linear.toml", linear_recipe);
+  folder.write("levels.csv", csv_of(y));
+  timeseries_out(
+      {"train", "linear.toml", "--csv", "levels.csv", "--out", "run", "--set", "training.loss=quantile"},
+      folder.path());
+  const auto middle = [&](const std::string& csv, const std::string& steps) {
+    Values found;
+    const auto rows =
+        lines_of(started({"forecast", model, "--csv", csv, "--steps", steps}, folder.path()).out);
+    for (size_t row = 1; row < rows.size(); ++row) {
+      double value = 0;
+      REQUIRE(std::sscanf(rows[row].c_str(), "%*[^,],%lf", &value) == 1);
+      found.push_back(value);
+    }
+    return found;
+  };
+  const Values at_once = middle("levels.csv", "4"), first = middle("levels.csv", "2");
+  REQUIRE(at_once.size() == 4);
+  y.insert(y.end(), first.begin(), first.end());
+  folder.write("longer.csv", csv_of(y));
+  const Values second = middle("longer.csv", "2");
+  // Values have four digits behind the point in the file; the lowest quantile lies some tenths below the middle one.
+  for (size_t step = 0; step < 2; ++step) {
+    CHECK(at_once[step] == first[step]);
+    CHECK(std::abs(at_once[step + 2] - second[step]) < 0.01);
+  }
+}
+
 TEST_CASE("the training loss is that of the training rows") {
   const Folder folder;
   const Values y = levels();
