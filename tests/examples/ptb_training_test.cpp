@@ -33,6 +33,8 @@ struct Variant {
   bool regularized =
       false;  // half of what leaves the layers is dropped; 2 mean(dropped²) + 1 mean(change²) is added
   bool variable = false;     // windows of lengths that are drawn, each with its share of the learning rate
+  float clip = most_norm;    // far above every norm: what is minimized counts by its size
+  double rate = 0.5;         // of learning
   bool keeps_state = false;  // a mistake: an epoch begins with the state that the last one ended with
 };
 
@@ -68,7 +70,7 @@ double perplexity(const Model& model, const std::vector<int32_t>& text) {
 std::vector<Epoch> train(const std::vector<int32_t>& text, const std::vector<int32_t>& valid,
                          const Variant& variant) {
   Model model;
-  Sgd optimizer(model.params, {.learning_rate = 0.5});
+  Sgd optimizer(model.params, {.learning_rate = variant.rate});
   const int length = (static_cast<int>(text.size()) - 1) / batch;
   RecurrentState state = model.lstm.zero_state(batch);
   std::vector<Epoch> result;
@@ -96,7 +98,7 @@ std::vector<Epoch> train(const std::vector<int32_t>& text, const std::vector<int
         objective = loss + mean(dropped * dropped) * 2 + mean(change * change);
       }
       tape.backward(objective * static_cast<real>(variant.sum_over_steps ? steps : 1));
-      optimizer.step({.max_norm = most_norm, .rate_factor = variant.variable ? steps / double{bptt} : 1});
+      optimizer.step({.max_norm = variant.clip, .rate_factor = variant.variable ? steps / double{bptt} : 1});
       state = out.state;
     }
     result.push_back({nats / (length * batch), perplexity(model, valid)});
@@ -116,6 +118,10 @@ TEST_CASE("the figures of a training are those of a loop that is spelled out") {
   for (const Variant& variant :
        {Variant{.recipe = "training.reduction=mean"},
         {.recipe = "training.reduction=sum-over-steps", .sum_over_steps = true},
+        {.recipe = "training.reduction=sum-over-steps training.clip=100 optimizer.learning_rate=0.1",
+        .sum_over_steps = true,
+        .clip = 100,
+        .rate = 0.1},
         {.recipe = "training.reduction=mean data.variable_bptt=true", .variable = true},
         {.recipe = "training.reduction=mean model.output_dropout=0.5 training.activation_regularization=2 "
                    "training.temporal_activation_regularization=1",
