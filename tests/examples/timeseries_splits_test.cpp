@@ -277,6 +277,30 @@ TEST_CASE("a model of quantiles goes on from its middle one") {
   }
 }
 
+TEST_CASE("each epoch has the same windows in an order of its own") {
+  const Folder folder;
+  folder.write("linear.toml", linear_recipe);
+  folder.write("levels.csv", csv_of(levels()));
+  // Steps too small to change a weight: what a batch loses depends on its windows alone.
+  timeseries_out(Words{"train", "linear.toml", "--csv", "levels.csv", "--out", "run"} +
+                     set({"optimizer.learning_rate=1e-30", "training.log_every=1", "training.epochs=3"}),
+                 folder.path());
+  std::vector<Values> epochs(3);
+  for (const std::string& line : lines_of(read_text(folder / "run/log.jsonl")))
+    if (const auto record = nlohmann::json::parse(line); record["kind"] == "interval")
+      epochs.at(record["epoch"].get<size_t>() - 1).push_back(record["loss"]);
+  const auto mean = [](const Values& losses) {  // but the last batch has 8 windows, the others 16
+    double sum = 0;
+    for (size_t k = 0; k < losses.size(); ++k) sum += losses[k] * (k + 1 < losses.size() ? 16 : 8);
+    return sum / (16 * static_cast<double>(losses.size() - 1) + 8);
+  };
+  REQUIRE(epochs[0].size() == 9);  // 140 - 3 - 2 + 1 = 136 windows
+  for (const size_t epoch : {1u, 2u}) {
+    CHECK(epochs[epoch] != epochs[epoch - 1]);
+    CHECK(mean(epochs[epoch]) == doctest::Approx(mean(epochs[0])).epsilon(1e-5));
+  }
+}
+
 TEST_CASE("the training loss is that of the training rows") {
   const Folder folder;
   const Values y = levels();
