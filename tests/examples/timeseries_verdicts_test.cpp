@@ -183,6 +183,28 @@ TEST_CASE("detectors and backtests have verdicts, too") {
   }
 }
 
+TEST_CASE("the mean of a backtest is that of the folds in which a measure is defined") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  RandomStream random(32, "states");
+  std::string csv = "x,state\n";  // no state 1 in the first of three folds: nothing is balanced there
+  for (int i = 0; i < 300; ++i) {
+    const double x = random.uniform();
+    csv += fmt::format("{:.4f},{}\n", x, i > 110 && x > 0.7 ? 1 : 0);
+  }
+  folder.write("states.csv", csv);
+  const Words words = Words{"backtest", "tiny.toml", "--csv", "states.csv", "--folds", "3"} +
+                      set({"data.label=state", "training.epochs=1"});
+  const json folds = timeseries_json(words, folder.path());
+  CHECK(folds[0]["scores"]["the model"]["balanced_accuracy"].is_null());
+  double sum = 0;
+  for (const int fold : {1, 2}) sum += folds[fold]["scores"]["the model"]["balanced_accuracy"].get<double>();
+  const std::string out = timeseries_out(words, folder.path());
+  const std::string table = out.substr(out.find("\nbalanced "));
+  const std::string row = table.substr(table.find("\nmean ") + 1);
+  CHECK_MESSAGE(std::regex_search(row, std::regex(fmt::format("^mean +{:.4f} ", sum / 2))), table);
+}
+
 TEST_CASE("scores of tiny and of huge units have their digits, and no line of a table is wider than a page") {
   const Folder folder;
   folder.write("linear.toml", linear_recipe);
