@@ -32,6 +32,8 @@ class NeuralCache {
   // -log p_model of those words and becomes -log p. Takes memory for `window` steps and these, whatever the
   // length of the text.
   void mix(const Tensor& h, std::span<const int32_t> words, std::span<double> nats);
+  // Another text begins.
+  void forget() { words_.clear(); }
 
  private:
   void remember(const Tensor& h, std::span<const int32_t> words);

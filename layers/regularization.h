@@ -7,17 +7,22 @@
 #pragma once
 
 #include "framework/ops.h"
+#include "layers/recurrent/stack.h"
 
 namespace unroll {
 
 // alpha · mean(y²), of outputs as they leave dropout.
 inline Var activation_regularization(const Var& y, real alpha) { return mean(y * y) * alpha; }
 
-// beta · mean((y_t - y_{t-1})²), of outputs [steps, …] before dropout; 0 for a single step.
-inline Var temporal_activation_regularization(const Var& y, real beta) {
+// beta · mean((y_t - y_{t-1})²), of outputs [steps, …] before dropout; 0 for a single step. Where `resets` [steps, batch] says
+// that a row begins anew, there is no step before, and the change is 0; undefined: nowhere.
+inline Var temporal_activation_regularization(const Var& y, real beta, const IdTensor& resets = {}) {
   const int steps = y.dim(0);
   if (steps < 2) return Var(Tensor::zeros({}));
-  const Var change = slice(y, 0, 1, steps) - slice(y, 0, 0, steps - 1);
+  Var change = slice(y, 0, 1, steps) - slice(y, 0, 0, steps - 1);
+  if (resets.defined())
+    if (const Resets at = resets_of(resets, {}, steps, y.dim(1)); at.kept.defined())
+      change = mask_rows(change, at.kept.slice(1, steps));
   return mean(change * change) * beta;
 }
 

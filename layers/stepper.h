@@ -34,6 +34,8 @@ class Stepper {
   RecurrentState state() const&& { return state_; }
   void set_state(const RecurrentVars& state) { state_ = state; }
   void reset() { state_.reset(); }
+  // Of one sequence alone, which begins anew; throws Error if there is no such row.
+  void reset(int row) { state_.reset(row); }
 
  private:
   RecurrentLayer layers_;

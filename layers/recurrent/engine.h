@@ -53,6 +53,7 @@ EngineFacts engine_facts();  // of this process, as it computes now
 struct WindowFacts {
   int steps = 0, batch = 0;
   enum class Lengths : uint8_t { none, padded_after, padded_before } lengths = Lengths::none;
+  bool resets = false;  // rows begin anew inside a window
 };
 
 inline constexpr int most_cudnn_steps = 65'535;  // of its kernels

@@ -56,6 +56,7 @@ struct RecurrentConfig {
   bool residual = false;
   bool bidirectional = false;
   float forget_bias = 0;
+  bool resets = false;  // calls will say where rows begin anew: of interest to the choice of an engine alone
   Engine engine = Engine::automatic;
   CudnnAlgorithm algorithm = CudnnAlgorithm::automatic;  // of the engine cudnn
 

@@ -13,8 +13,8 @@
 //   auto [y, next] = mgu(x, state);
 //   state = next;
 //
-// That is enough for layers, directions, dropout and masks, residual connections and rows of different lengths, by the engine
-// `composed`. A cell may bring an engine `fused` besides; options.h says which cells cuDNN computes.
+// That is enough for layers, directions, dropout and masks, residual connections, rows of different lengths and resets, by the
+// engine `composed`. A cell may bring an engine `fused` besides; options.h says which cells cuDNN computes.
 // tests/layers/outside_test.cpp has the cell above whole, and an option for any cell.
 #pragma once
 
@@ -67,6 +67,10 @@ RecurrentOutput over_steps(Cell cell, const Var& x, RecurrentVars state, const R
   cell.weight_hh = dropout(cell.weight_hh, masks.weight_hh.rate, masks.weight_hh.key);
   Vars ys;
   for (int t = 0; t < x.dim(0); ++t) {
+    if (masks.resets.act_at(t)) {
+      const Tensor kept = masks.resets.kept[t];
+      state = {mask_rows(state.h, kept), Cell::has_c ? mask_rows(state.c, kept) : Var()};
+    }
     const Var h_in = masks.h.defined() ? state.h * Var(masks.h) : state.h;
     const RecurrentVars next = cell.step(row(x, t), h_in, state);
     state = {carried(masks.new_h, t, next.h, state.h), carried(masks.new_c, t, next.c, state.c)};
@@ -102,14 +106,21 @@ class Recurrent {
   // x [steps, batch, input] -> y [steps, batch, config().output()] of the last layer, and the state after the last step. Steps
   // that are padding may hold anything, NaN too: there y is zero, the state stays as it was, and no gradient passes. A row's
   // results depend neither on the other rows nor on its padding.
-  RecurrentOutput operator()(const Var& x, const RecurrentVars& state, const Lengths& lengths = {}) const {
+  //
+  // resets [steps, batch] is not 0 where a row begins anew: a document, an episode. Before such a step all layers' states are
+  // zero in that row; nothing of the steps before reaches it, and no gradient goes back to them. Layers that read backwards
+  // begin anew at the same borders: the state that would go from that step to the one before it is zero. What they hand on at
+  // the window's own ends stays, so there a reset of step 0 means nothing. In padding it means nothing either. Throws
+  // Error where the shape is another, InputError with the engine cudnn: RecurrentConfig::resets has `automatic` take another.
+  RecurrentOutput operator()(const Var& x, const RecurrentVars& state, const Lengths& lengths = {},
+                             const IdTensor& resets = {}) const {
     stack_.require_state(x, state);
     if (choice_.engine == Engine::cudnn) {
-      require_cudnn_serves(stack_, x, lengths);
+      require_cudnn_serves(stack_, x, lengths, resets);
       return cudnn_(stack_, x, state, lengths);
     }
     Vars h, c;
-    const Var y = stack_(x, lengths, [&](int k, const Var& in, const RecurrentMasks& masks) {
+    const Var y = stack_(x, lengths, resets, [&](int k, const Var& in, const RecurrentMasks& masks) {
       const auto out = run(cells_[static_cast<size_t>(k)], in, stack_.state_of(k, state), masks);
       h.push_back(stack_.full_row(out.state.h));
       if (Cell::has_c) c.push_back(stack_.full_row(out.state.c));

@@ -15,8 +15,9 @@ class RecurrentLayer {
   // Makes layers of one of this library's cells.
   RecurrentLayer(const Scope& scope, CellKind cell, const RecurrentConfig& config);
 
-  RecurrentOutput operator()(const Var& x, const RecurrentVars& state, const Lengths& lengths = {}) const {
-    return layer_->run(x, state, lengths);
+  RecurrentOutput operator()(const Var& x, const RecurrentVars& state, const Lengths& lengths = {},
+                             const IdTensor& resets = {}) const {
+    return layer_->run(x, state, lengths, resets);
   }
   RecurrentState zero_state(int batch) const { return layer_->zero_state(batch); }
   const CellFacts& cell() const& { return layer_->cell(); }
@@ -40,7 +41,8 @@ class RecurrentLayer {
  private:
   struct Layer {
     virtual ~Layer() = default;
-    virtual RecurrentOutput run(const Var& x, const RecurrentVars& state, const Lengths& lengths) const = 0;
+    virtual RecurrentOutput run(const Var& x, const RecurrentVars& state, const Lengths& lengths,
+                                const IdTensor& resets) const = 0;
     virtual RecurrentState zero_state(int batch) const = 0;
     virtual const CellFacts& cell() const = 0;
     virtual const RecurrentConfig& config() const = 0;
@@ -52,8 +54,9 @@ class RecurrentLayer {
   template <class Cell>
   struct Of final : Layer {
     explicit Of(const Recurrent<Cell>& layer) : layer(layer) {}
-    RecurrentOutput run(const Var& x, const RecurrentVars& state, const Lengths& lengths) const override {
-      return layer(x, state, lengths);
+    RecurrentOutput run(const Var& x, const RecurrentVars& state, const Lengths& lengths,
+                        const IdTensor& resets) const override {
+      return layer(x, state, lengths, resets);
     }
     RecurrentState zero_state(int batch) const override { return layer.zero_state(batch); }
     const CellFacts& cell() const override { return Recurrent<Cell>::facts; }

@@ -1,5 +1,6 @@
 #include "layers/recurrent/stack.h"
 
+#include <algorithm>
 #include <climits>
 #include <cmath>
 
@@ -37,6 +38,14 @@ RecurrentState& RecurrentState::operator=(const RecurrentVars& next) {
 void RecurrentState::reset() {
   if (h.defined()) h.fill(0);
   if (c.defined()) c.fill(0);
+}
+void RecurrentState::reset(int row) {
+  require(h.defined() && row >= 0 && row < h.dim(1), "a state of a batch of {} has no row {}",
+          h.defined() ? h.dim(1) : 0, row);
+  for (int k = 0; k < h.dim(0); ++k) {
+    h[k].slice(row, row + 1).fill(0);
+    if (c.defined()) c[k].slice(row, row + 1).fill(0);
+  }
 }
 RecurrentState::operator RecurrentVars() const {
   require(h.defined(), "a state of no size yet: a layer's zero_state(batch) is the first");
@@ -126,20 +135,58 @@ Var RecurrentStack::full_row(const Var& v) const {
   return concat({v, Var(Tensor::zeros({v.dim(0), config_.hidden - v.dim(1)}))}, 1);
 }
 
-Tensor real_steps(const Lengths& lengths, int steps, int batch) {
-  if (!lengths.steps.defined()) return {};
+namespace {
+
+struct StepRange {
+  int begin, end;
+  bool has(int t) const { return t >= begin && t < end; }
+};
+
+// The real steps of a row. Throws Error where the lengths fit neither the steps nor the batch.
+StepRange steps_of_row(const Lengths& lengths, int steps, int batch, int row) {
+  if (!lengths.steps.defined()) return {0, steps};
   require(lengths.steps.shape() == Shape{batch}, "lengths {} must be [{}], one for each row of x",
           lengths.steps.shape(), batch);
+  const int length = lengths.steps.data()[row];
+  require(length >= 0 && length <= steps, "length {} of row {} is not in 0 … {}, the steps of x", length, row,
+          steps);
+  const int first = lengths.padding == Padding::before ? steps - length : 0;
+  return {first, first + length};
+}
+
+}  // namespace
+
+Tensor real_steps(const Lengths& lengths, int steps, int batch) {
+  if (!lengths.steps.defined()) return {};
   const Tensor result({steps, batch});
   const auto is_real = result.on_host(Access::overwrite);
   for (int b = 0; b < batch; ++b) {
-    const int length = lengths.steps.data()[b];
-    require(length >= 0 && length <= steps, "length {} of row {} is not in 0 … {}, the steps of x", length, b,
-            steps);
-    const int first = lengths.padding == Padding::before ? steps - length : 0;
-    for (int t = 0; t < steps; ++t) is_real[int64_t{t} * batch + b] = t >= first && t < first + length;
+    const StepRange real_ones = steps_of_row(lengths, steps, batch, b);
+    for (int t = 0; t < steps; ++t) is_real[int64_t{t} * batch + b] = real_ones.has(t);
   }
   return result;
+}
+
+Resets resets_of(const IdTensor& begins, const Lengths& lengths, int steps, int batch, bool backwards) {
+  require(begins.shape() == Shape{steps, batch}, "resets {} must be [{}, {}], a number for each step and row of x",
+          begins.shape(), steps, batch);
+  const Tensor kept({steps, batch});
+  IdTensor at({steps});
+  const auto keeps = kept.on_host(Access::overwrite);
+  std::ranges::fill(keeps, real{1});
+  std::ranges::fill(at.span(), 0);
+  bool any = false;
+  for (int b = 0; b < batch; ++b) {
+    const StepRange real_ones = steps_of_row(lengths, steps, batch, b);
+    for (int t = real_ones.begin + backwards; t < real_ones.end; ++t) {
+      if (begins.data()[int64_t{t} * batch + b] == 0) continue;
+      const int read = backwards ? steps - t : t;  // when step t-1 is, where steps are read from the last one on
+      keeps[int64_t{read} * batch + b] = 0;
+      at.data()[read] = 1;
+      any = true;
+    }
+  }
+  return any ? Resets{kept, at} : Resets();
 }
 
 // The share of a step in the state: 0 where a unit keeps its value; undefined if all is new.
@@ -159,8 +206,10 @@ static Tensor new_share(const Shape& shape, float zoneout, const Scope& place, c
   return share;
 }
 
-RecurrentMasks RecurrentStack::masks(int layer, int steps, int batch, const Tensor& real_steps) const {
+RecurrentMasks RecurrentStack::masks(int layer, int steps, int batch, const Tensor& real_steps,
+                                     const Resets& resets) const {
   RecurrentMasks result;
+  result.resets = resets;
   const int width = width_of(layer);
   if (dropout_is_on() && config_.recurrent_dropout > 0) {
     const Profile::Within measured("recurrent: recurrent_dropout");

@@ -30,8 +30,22 @@ struct Lengths {
 // lengths fit neither.
 Tensor real_steps(const Lengths& lengths, int steps, int batch);
 
-// The random and padding masks of one layer in one window, drawn once for whichever engine. An undefined mask, or a rate of 0,
-// does not act.
+// Where rows of a window begin anew, in the order in which a layer reads its steps: before step t the state is zero in the rows
+// where kept[t] is 0.
+struct Resets {
+  Tensor kept = {};  // [steps, batch]; undefined: no row begins anew
+  IdTensor at = {};  // [steps]: not 0 where a row does
+  bool act_at(int t) const { return kept.defined() && at.data()[t] != 0; }
+};
+
+// Of a caller's mask [steps, batch], not 0 where a row begins anew; undefined where none does. In padding it means nothing.
+// Throws Error unless it is defined and of that shape. Backwards the state of step t would go on to step t-1, so there it is
+// zeroed before the latter, if both are real.
+Resets resets_of(const IdTensor& begins, const Lengths& lengths, int steps, int batch,
+                 bool backwards = false);
+
+// The random masks of one layer in one window, its padding and its resets, drawn once for whichever engine. An undefined mask,
+// or a rate of 0, does not act. A cell's engine of its own carries all of them out.
 struct RecurrentMasks {
   struct Drop {
     float rate = 0;
@@ -41,6 +55,7 @@ struct RecurrentMasks {
   Drop weight_hh = {};
   // [steps, batch, width of the state]: it is u·(what the step computed) + (1-u)·(the state before).
   Tensor new_h = {}, new_c = {};
+  Resets resets = {};
 };
 
 // A state on the tape: h [layers, batch, width] and c [layers, batch, hidden], with two directions twice as many layers, each
@@ -68,7 +83,8 @@ struct RecurrentState {
   RecurrentState& operator=(const RecurrentVars& next);
 
   Tensor h, c;
-  void reset();  // to zero
+  void reset();         // to zero
+  void reset(int row);  // of the batch; throws Error if there is no such row
   // As constants with memory of their own: what a tape holds stays when the next window's state is assigned.
   // Throws Error where it has no size yet.
   operator RecurrentVars() const;
@@ -126,17 +142,23 @@ class RecurrentStack {
   Var full_row(const Var& v) const;
 
   // y of all layers over x [steps, batch, input]; run(k, x, masks) is y of layer k, steps backwards if it
-  // reads backwards.
+  // reads backwards. resets: as resets_of() takes it; undefined: no row begins anew.
   template <class Run>
-  Var operator()(const Var& x, const Lengths& lengths, Run run) const {
+  Var operator()(const Var& x, const Lengths& lengths, const IdTensor& resets, Run run) const {
+    require_input(x);
     const bool both = config_.directions() == 2;
+    const int steps = x.dim(0), batch = x.dim(1);
+    const auto resets_where = [&](bool backwards) {
+      return resets.defined() ? resets_of(resets, lengths, steps, batch, backwards) : Resets();
+    };
+    const Resets forwards_resets = resets_where(false), backwards_resets = both ? resets_where(true) : Resets();
     Tensor backwards;
     return layer_by_layer(x, lengths, [&](int k, const Var& in, const Tensor& real_steps) {
-      const int steps = x.dim(0), batch = x.dim(1);
-      const Var forwards = run(k, in, masks(k, steps, batch, real_steps));
+      const Var forwards = run(k, in, masks(k, steps, batch, real_steps, forwards_resets));
       if (!both) return forwards;
       if (!backwards.defined()) backwards = unroll::real_steps(lengths.backwards(), steps, batch);
-      return concat({forwards, flip(run(k + 1, flip(in), masks(k + 1, steps, batch, backwards)))}, 2);
+      return concat(
+          {forwards, flip(run(k + 1, flip(in), masks(k + 1, steps, batch, backwards, backwards_resets)))}, 2);
     });
   }
 
@@ -160,7 +182,7 @@ class RecurrentStack {
   }
 
  private:
-  RecurrentMasks masks(int layer, int steps, int batch, const Tensor& real_steps) const;
+  RecurrentMasks masks(int layer, int steps, int batch, const Tensor& real_steps, const Resets& resets) const;
   bool is_last(int layer) const { return config_.last_hidden > 0 && layer >= count() - config_.directions(); }
 
   CellFacts cell_;

@@ -36,6 +36,7 @@ struct WindowCase {
   int steps = 0, batch = 0;
   Lengths lengths = {};
   int windows = 1;  // on one tape, the state passed on from each to the next
+  IdTensor resets = {};
 };
 
 // Parameters and data of a case; every number is first multiplied with 1 + perturbation·[-1, 1].
@@ -46,6 +47,7 @@ class Window {
         layer(c.layer(params, engine)),
         lengths(c.lengths),
         windows(c.windows),
+        resets(c.resets),
         noise_(seed, "noise") {
     RandomStream data(1, "data");
     const RecurrentState zero = layer.zero_state(c.batch);
@@ -68,8 +70,8 @@ class Window {
   Results run() {
     Tape tape;
     const Var vx = tape.watch(x), vh = tape.watch(h0), vc = c0.defined() ? tape.watch(c0) : Var();
-    auto out = layer(vx, {vh, vc}, lengths);
-    for (int i = 1; i < windows; ++i) out = layer(vx, out.state, lengths);
+    auto out = layer(vx, {vh, vc}, lengths, resets);
+    for (int i = 1; i < windows; ++i) out = layer(vx, out.state, lengths, resets);
     Results results = {{"y", out.y.value().clone()}, {"h", out.state.h.value().clone()}};
     Var loss = sum(out.y * Var(of_y)) + sum(out.state.h * Var(of_h));
     if (c0.defined()) {
@@ -88,6 +90,7 @@ class Window {
   RecurrentLayer layer;
   Lengths lengths;
   int windows;
+  IdTensor resets;
   Tensor x, h0, c0, of_y, of_h, of_c;
 
  private:

@@ -52,9 +52,10 @@ class CudnnNetwork {
   std::shared_ptr<Parts> parts_;  // shared by copies, as the weights are
 };
 
-// Checks what is known of a window alone: its lengths, and whether it has more steps than cuDNN takes. Throws InputError where
-// cuDNN cannot serve.
-void require_cudnn_serves(const RecurrentStack& stack, const Var& x, const Lengths& lengths);
+// Checks what is known of a window alone: its lengths, its resets, and whether it has more steps than cuDNN takes. Throws
+// InputError where cuDNN cannot serve.
+void require_cudnn_serves(const RecurrentStack& stack, const Var& x, const Lengths& lengths,
+                          const IdTensor& resets);
 
 class CudnnStack {
  public:

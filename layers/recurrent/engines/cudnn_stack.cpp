@@ -18,9 +18,10 @@ Vars in_order(const ListedWeights& weights) {
 
 }  // namespace
 
-void require_cudnn_serves(const RecurrentStack& stack, const Var& x, const Lengths& lengths) {
+void require_cudnn_serves(const RecurrentStack& stack, const Var& x, const Lengths& lengths,
+                          const IdTensor& resets) {
   using Known = WindowFacts::Lengths;
-  if (!lengths.steps.defined() && x.dim(0) <= most_cudnn_steps) return;
+  if (!lengths.steps.defined() && !resets.defined() && x.dim(0) <= most_cudnn_steps) return;
   RecurrentConfig config = stack.config();
   config.engine = Engine::cudnn;
   choose_engine(stack.cell(), config, engine_facts(),
@@ -28,7 +29,8 @@ void require_cudnn_serves(const RecurrentStack& stack, const Var& x, const Lengt
                  .batch = x.dim(1),
                  .lengths = !lengths.steps.defined()             ? Known::none
                             : lengths.padding == Padding::before ? Known::padded_before
-                                                                 : Known::padded_after});
+                                                                 : Known::padded_after,
+                 .resets = resets.defined()});
 }
 
 CudnnStack::CudnnStack(const RecurrentStack& stack, const ListedWeights& weights) {

@@ -27,10 +27,11 @@ RecurrentOutput GruCell::fused(const Var& x, const RecurrentVars& state, const R
   gemm(x.value(), transposed(layer.weight_ih.value()), layer.bias.value(), gates);
   const StepWeights recurrent(transposed(dropped(layer.weight_hh.value(), masks.weight_hh)), steps);
   for (int t = 0; t < steps; ++t) {
-    gemm(masked(h[t], masks.h), recurrent, overwrite(sums[t]));
-    kernels().gru_cell(gates[t].data(), sums[t].data(), layer.bias_hn.value().data(), h[t].data(), batch,
+    const Tensor h_before = met_at(t, h[t], masks.resets);
+    gemm(masked(h_before, masks.h), recurrent, overwrite(sums[t]));
+    kernels().gru_cell(gates[t].data(), sums[t].data(), layer.bias_hn.value().data(), h_before.data(), batch,
                        hidden, h[t + 1].data());
-    carried_h.forward(t, h[t + 1], h[t], h[t + 1]);
+    carried_h.forward(t, h[t + 1], h_before, h[t + 1]);
   }
 
   auto [y_out, h_out] = record<2>(
@@ -43,16 +44,19 @@ RecurrentOutput GruCell::fused(const Var& x, const RecurrentVars& state, const R
         for (int t = steps - 1; t >= 0; --t) {
           if (y.has_grad()) kernels().affine(y.grad()[t].data(), 1, 0, dh.data(), dh.size(), true);
           carried_h.split(t, dh);
-          kernels().gru_cell_gradient(gates[t].data(), sums[t].data(), h[t].data(), dh.data(), batch, hidden,
-                                      kept.data());
+          const Tensor h_before = met_at(t, h[t], masks.resets);
+          kernels().gru_cell_gradient(gates[t].data(), sums[t].data(), h_before.data(), dh.data(), batch,
+                                      hidden, kept.data());
           gemm(sums[t], recurrent, overwrite(dh));
           dh = masked(dh, masks.h);
           kernels().affine(kept.data(), 1, 0, dh.data(), dh.size(), true);
           carried_h.join(dh);
+          cut_off(t, dh, masks.resets);
         }
         if (x.wants_grad()) gemm(gates, layer.weight_ih.value(), x.gradient());
         contribute_product(gates, x.value(), layer.weight_ih);
-        contribute_product(sums, masked(h.slice(0, steps), masks.h), layer.weight_hh, masks.weight_hh);
+        contribute_product(sums, masked(met(h.slice(0, steps), masks.resets), masks.h), layer.weight_hh,
+                           masks.weight_hh);
         contribute_rows(gates, layer.bias);
         Tensor dn({steps, batch, hidden});
         kernels().copy_blocks(sums.data() + 2 * hidden, 3 * hidden, dn.data(), hidden, dn.rows(), hidden,

@@ -37,11 +37,11 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
                           ? Tensor::zeros({batch, static_cast<int>(layer.peepholes.value().size())})
                           : Tensor();
   const std::string_view cell_row = row_of_cell(has(layer.norm_c), has(layer.peepholes));
-  auto step = [=](int t) mutable {
+  auto step = [=](int t, const Tensor& c_before) mutable {
     return LstmStep{.batch = batch,
                     .hidden = hidden,
                     .gates = gates[t].data(),
-                    .c_prev = c[t].data(),
+                    .c_prev = c_before.data(),
                     .c = cell[t].data(),
                     .h = out[t].data(),
                     .gate = layer.gate,
@@ -64,14 +64,15 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
   if (projects) project.emplace(transposed(layer.weight_hr.value()), steps);
   const Carried carried_h{masks.new_h}, carried_c{masks.new_c};
   for (int t = 0; t < steps; ++t) {
-    gemm(masked(h[t], masks.h), recurrent, of_h.into(gates, t));
+    const Tensor h_before = met_at(t, h[t], masks.resets), c_before = met_at(t, c[t], masks.resets);
+    gemm(masked(h_before, masks.h), recurrent, of_h.into(gates, t));
     {
       const Profile::Within measured(cell_row);
-      kernels().lstm_cell(step(t));
+      kernels().lstm_cell(step(t, c_before));
     }
     if (projects) (*project)(out[t], h[t + 1]);
-    carried_h.forward(t, h[t + 1], h[t], h[t + 1]);
-    carried_c.forward(t, cell[t], c[t], c[t + 1]);
+    carried_h.forward(t, h[t + 1], h_before, h[t + 1]);
+    carried_c.forward(t, cell[t], c_before, c[t + 1]);
   }
 
   auto [y_out, h_out, c_out] = record<3>(
@@ -88,19 +89,24 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
           carried_h.split(t, dh);
           carried_c.split(t, dc);
           if (projects) projected[t].copy_from(dh), (*project)(dh, dout);
+          const Tensor c_before = met_at(t, c[t], masks.resets);
           {
             const Profile::Within measured(cell_row);
-            kernels().lstm_cell_gradient(step(t), projects ? dout.data() : dh.data(), dc.data(), dc.data());
+            kernels().lstm_cell_gradient(step(t, c_before), projects ? dout.data() : dh.data(), dc.data(),
+                                         dc.data());
           }
           if (t > 0 || h0.wants_grad()) gemm(of_h.place(gates)[t], recurrent, overwrite(dh));
           dh = masked(dh, masks.h);
           carried_h.join(dh);
           carried_c.join(dc);
+          cut_off(t, dh, masks.resets);
+          cut_off(t, dc, masks.resets);
         }
         const Tensor &da_x = of_x.place(gates), &da_h = of_h.place(gates);
         if (x.wants_grad()) gemm(da_x, layer.weight_ih.value(), x.gradient());
         contribute_product(da_x, x.value(), layer.weight_ih);
-        contribute_product(da_h, masked(h.slice(0, steps), masks.h), layer.weight_hh, masks.weight_hh);
+        contribute_product(da_h, masked(met(h.slice(0, steps), masks.resets), masks.h), layer.weight_hh,
+                           masks.weight_hh);
         contribute_rows(gates, layer.bias);
         if (projects) {
           const Profile::Within measured("recurrent: projection");

@@ -25,11 +25,12 @@ RecurrentOutput RnnCell::fused(const Var& x, const RecurrentVars& state, const R
   gemm(x.value(), transposed(layer.weight_ih.value()), layer.bias.value(), sums);
   const StepWeights recurrent(transposed(dropped(layer.weight_hh.value(), masks.weight_hh)), steps);
   for (int t = 0; t < steps; ++t) {
-    gemm(masked(h[t], masks.h), recurrent, add_to(sums[t]));
+    const Tensor h_before = met_at(t, h[t], masks.resets);
+    gemm(masked(h_before, masks.h), recurrent, add_to(sums[t]));
     Tensor computed = sums[t];
     kernels().unary(layer.nonlinearity, computed.data(), computed.data(), computed.size());
     h[t + 1].copy_from(computed);
-    carried_h.forward(t, computed, h[t], h[t + 1]);
+    carried_h.forward(t, computed, h_before, h[t + 1]);
   }
 
   auto [y_out, h_out] = record<2>(
@@ -47,10 +48,12 @@ RecurrentOutput RnnCell::fused(const Var& x, const RecurrentVars& state, const R
           if (t > 0 || h0.wants_grad()) gemm(of_t, recurrent, overwrite(dh));
           dh = masked(dh, masks.h);
           carried_h.join(dh);
+          cut_off(t, dh, masks.resets);
         }
         if (x.wants_grad()) gemm(sums, layer.weight_ih.value(), x.gradient());
         contribute_product(sums, x.value(), layer.weight_ih);
-        contribute_product(sums, masked(h.slice(0, steps), masks.h), layer.weight_hh, masks.weight_hh);
+        contribute_product(sums, masked(met(h.slice(0, steps), masks.resets), masks.h), layer.weight_hh,
+                           masks.weight_hh);
         contribute_rows(sums, layer.bias);
         contribute(dh, h0);
       });

@@ -108,6 +108,30 @@ struct Carried {
   }
 };
 
+// Resets: the state [batch, width] that a step meets, zero in the rows that begin anew there.
+inline constexpr const char* resets_row = "recurrent: resets";
+inline Tensor met_at(int t, const Tensor& state, const Resets& resets) {
+  if (!resets.act_at(t)) return state;
+  const Profile::Within measured(resets_row);
+  Tensor result(state.shape());
+  kernels().keep_rows(state.data(), resets.kept[t].data(), state.rows(), state.cols(), result.data(), false);
+  return result;
+}
+// Those of all steps [steps, batch, width].
+inline Tensor met(const Tensor& states, const Resets& resets) {
+  if (!resets.kept.defined()) return states;
+  const Profile::Within measured(resets_row);
+  Tensor result(states.shape());
+  kernels().keep_rows(states.data(), resets.kept.data(), states.rows(), states.cols(), result.data(), false);
+  return result;
+}
+// d of the state before a step reaches no further back there.
+inline void cut_off(int t, Tensor& d, const Resets& resets) {
+  if (!resets.act_at(t)) return;
+  const Profile::Within measured(resets_row);
+  kernels().keep_rows(d.data(), resets.kept[t].data(), d.rows(), d.cols(), d.data(), false);
+}
+
 // A profile cannot tell options inside the cell apart: the cell's pass is one row with their names.
 inline std::string_view row_of_cell(bool norm, bool peepholes) {
   if (norm && peepholes) return "recurrent: cell with layer_norm and peepholes";
