@@ -15,6 +15,9 @@
 // Stream lengths differ by at most one; a shorter stream ends with the target -1, which losses ignore. A
 // stream starts from an empty state, so what is exact is batch 1.
 //
+// Where documents begin (WindowOptions::documents), resets() says it too: the first token of a document is predicted from the
+// token before it, the `<eos>` of the last document, and an empty state.
+//
 // A window's two blocks are int32 [steps, batch], time first, in buffers of the BpttWindows: valid until the
 // next window is taken, which on a GPU is after the backward. There kernels read a copy that at() makes: whoever changes
 // tokens of a window calls renew() before it is used. Nothing is allocated after construction, but by cut(), which makes
@@ -39,6 +42,9 @@ namespace unroll {
 struct WindowOptions {
   int batch = 20;
   int steps = 35;
+  // Places of the tokens that begin documents, ascending (Reading::documents). They must outlive the windows. Empty: the text is
+  // not divided.
+  std::span<const int64_t> documents = {};
 };
 
 inline constexpr int32_t ignored_target = -1;
@@ -97,13 +103,18 @@ class BpttWindows {
       }
     }
     renew();
+    find_resets(begin, steps);
     return {window_.input.slice(0, steps), window_.target.slice(0, steps)};
   }
+  // Of the window taken last: [steps, batch], 1 where the target begins a document, so that the state before the step is to be
+  // zero; undefined: nowhere. Valid as long as the window.
+  const IdTensor& resets() const& { return resets_; }
+  IdTensor resets() const&& { return resets_; }
   // After a change to tokens of the window taken last (words dropped from its input, targets to be ignored): a GPU has a copy of
   // them, which is as they are now from here on. On a CPU there is nothing to do.
   void renew() const { input_on_device_.renew(), target_on_device_.renew(); }
   // A number that windows share if they have one size, the same buffers and as many scored targets: a graph of one
-  // serves all of them (TrainingTask::load). `window` is the one taken last.
+  // serves all of them (TrainingTask::load), if there are no documents: resets differ. `window` is the one taken last.
   int64_t kind_of(const Window& window) const {
     const auto targets = window.target.span();
     const auto scored = std::ranges::count_if(targets, [](int32_t id) { return id != ignored_target; });
@@ -150,8 +161,25 @@ class BpttWindows {
 
   void make_buffers(int steps) {
     window_ = {IdTensor({steps, options_.batch}), IdTensor({steps, options_.batch})};
+    if (!options_.documents.empty()) resets_of_all_ = IdTensor({steps, options_.batch});
     input_on_device_ = DeviceIds(window_.input), target_on_device_ = DeviceIds(window_.target);
     ++buffers_;
+  }
+  // Of the window whose steps begin there in each stream.
+  void find_resets(int64_t begin, int steps) {
+    resets_ = {};
+    if (options_.documents.empty()) return;
+    IdTensor resets = resets_of_all_.slice(0, steps);
+    std::ranges::fill(resets.span(), 0);
+    for (int64_t stream = 0; stream < options_.batch; ++stream) {
+      const int64_t first = stream_begin(stream) + begin + shift_;  // the place of the window's first target
+      const int64_t end = std::min(first + steps, stream_begin(stream + 1) + shift_);
+      for (auto place = std::ranges::lower_bound(options_.documents, first);
+           place != options_.documents.end() && *place < end; ++place) {
+        resets.data()[(*place - first) * options_.batch + stream] = 1;
+        resets_ = resets;
+      }
+    }
   }
   int64_t begin_of(int64_t k) const {
     if (begins_.empty()) return k * options_.steps;
@@ -169,6 +197,7 @@ class BpttWindows {
   int64_t targets_ = 0;
   std::vector<int64_t> begins_;  // of the windows in each stream; empty: all have options_.steps
   Window window_;
+  IdTensor resets_of_all_, resets_;  // the buffer, and that of the window taken last, if it has any
   DeviceIds input_on_device_, target_on_device_;
   int buffers_ = 0;  // how often they were made
 };

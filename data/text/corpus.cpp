@@ -16,6 +16,9 @@ namespace fs = std::filesystem;
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f'; }
 
+// Sentences' marks of other toolkits: words, for us.
+bool is_mark(std::string_view word) { return word == "<s>" || word == "</s>"; }
+
 // Where the word `<eos>` stands first; npos if nowhere.
 std::size_t find_end(std::string_view line) {
   constexpr std::string_view end = Vocabulary::end_of_sentence;
@@ -35,11 +38,21 @@ std::string_view without_blanks_after(std::string_view text) {
   return text;
 }
 
-// Calls symbol(text of the symbol, its line) for each word or character and for each end of a line. Returns how many of the
-// latter are an `<eos>` of the text.
+// Calls token(text of the symbol, its line) for each word or character and for each end of a line, and fills in what the reading
+// says of ends, marks and documents.
 template <class F>
-int64_t for_each_symbol(std::string_view text, Level level, std::string_view origin, F symbol) {
-  int64_t line = 1, written_ends = 0;
+void for_each_token(std::string_view text, TextForm form, std::string_view origin, Reading& reading,
+                    F token) {
+  const Level level = form.level;
+  int64_t line = 1, tokens = 0;
+  bool document_begins = form.documents;
+  const auto symbol = [&](std::string_view word, int64_t of_line) {
+    if (document_begins) reading.documents.push_back(tokens);
+    document_begins = false;
+    ++tokens;
+    reading.sentence_marks += is_mark(word);
+    token(word, of_line);
+  };
   const auto add = [&](std::string_view part) {
     std::size_t word_begin = 0;
     for (std::size_t i = 0; i < part.size();) {
@@ -57,18 +70,22 @@ int64_t for_each_symbol(std::string_view text, Level level, std::string_view ori
   };
   for (; !text.empty(); ++line) {
     auto [rest, has_end] = take_line(text);
+    if (form.documents && has_end && without_blanks_before(rest).empty()) {
+      document_begins = true;
+      continue;
+    }
     bool has_ended = false;  // by an `<eos>` with nothing but blanks after it
     for (std::size_t end = find_end(rest); end != rest.npos; end = find_end(rest)) {
       add(without_blanks_after(rest.substr(0, end)));
       symbol(Vocabulary::end_of_sentence, line);
       rest = without_blanks_before(rest.substr(end + Vocabulary::end_of_sentence.size()));
       has_ended = rest.empty();
-      ++written_ends;
+      ++reading.written_ends;
     }
     add(rest);
     if (has_end && !has_ended) symbol(Vocabulary::end_of_sentence, line);
   }
-  return written_ends;
+  if (document_begins && tokens > 0) reading.documents.push_back(tokens);
 }
 
 // The file's text, its last line ended. Never without a word.
@@ -81,9 +98,6 @@ std::string read_split(const fs::path& path) {
   return text;
 }
 
-// Sentences' marks of other toolkits: words, for us.
-bool is_mark(std::string_view word) { return word == "<s>" || word == "</s>"; }
-
 void require_words(const fs::path& path, std::span<const int32_t> ids, const Vocabulary& vocabulary) {
   const auto eos = vocabulary.find(Vocabulary::end_of_sentence);
   require_input(std::ranges::any_of(ids, [&](int32_t id) { return id != eos; }), "{}: the file has no words",
@@ -92,26 +106,31 @@ void require_words(const fs::path& path, std::span<const int32_t> ids, const Voc
 
 using FileOf = fs::path (*)(const fs::path&, Split);
 
-std::vector<int32_t> load_split(const fs::path& path, const Vocabulary& vocabulary, Level level,
+// The blank lines that a file ends with begin no document.
+void drop_empty_document(Reading& reading, int64_t tokens) {
+  if (!reading.documents.empty() && reading.documents.back() == tokens) reading.documents.pop_back();
+}
+
+std::vector<int32_t> load_split(const fs::path& path, const Vocabulary& vocabulary, TextForm form,
                                 Reading* reading) {
-  std::vector<int32_t> ids = encode(read_split(path), vocabulary, level, path.string(), reading);
+  std::vector<int32_t> ids = encode(read_split(path), vocabulary, form, path.string(), reading);
   require_words(path, ids, vocabulary);
+  if (reading) drop_empty_document(*reading, std::ssize(ids));
   return ids;
 }
 
-Corpus load(const fs::path& directory, FileOf file_of, Level level) {
+Corpus load(const fs::path& directory, FileOf file_of, TextForm form) {
   Corpus corpus;
   const fs::path train = file_of(directory, Split::train);
   Reading& of_train = corpus.readings[0];
-  of_train.written_ends =
-      for_each_symbol(read_split(train), level, train.string(), [&](std::string_view word, int64_t) {
-        corpus.train.push_back(corpus.vocabulary.add(word));
-        of_train.sentence_marks += is_mark(word);
-      });
+  for_each_token(read_split(train), form, train.string(), of_train, [&](std::string_view word, int64_t) {
+    corpus.train.push_back(corpus.vocabulary.add(word));
+  });
   require_words(train, corpus.train, corpus.vocabulary);
+  drop_empty_document(of_train, std::ssize(corpus.train));
   for (const Split split : {Split::valid, Split::test})
     (split == Split::valid ? corpus.valid : corpus.test) =
-        load_split(file_of(directory, split), corpus.vocabulary, level,
+        load_split(file_of(directory, split), corpus.vocabulary, form,
                    &corpus.readings[static_cast<std::size_t>(split)]);
   return corpus;
 }
@@ -162,26 +181,26 @@ fs::path text_file(const fs::path& directory, Split split) {
   return directory / fmt::format("{}.txt", name(split));
 }
 
-Corpus load_ptb(const fs::path& directory, Level level) {
+Corpus load_ptb(const fs::path& directory, TextForm form) {
   require_ptb(directory, {Split::train, Split::valid, Split::test});
-  return load(directory, ptb_file, level);
+  return load(directory, ptb_file, form);
 }
 
-Corpus load_text(const fs::path& directory, Level level) {
+Corpus load_text(const fs::path& directory, TextForm form) {
   require_text(directory, Split::train);
-  return load(directory, text_file, level);
+  return load(directory, text_file, form);
 }
 
 std::vector<int32_t> load_ptb_split(const fs::path& directory, Split split, const Vocabulary& vocabulary,
-                                    Level level, Reading* reading) {
+                                    TextForm form, Reading* reading) {
   require_ptb(directory, {split});
-  return load_split(ptb_file(directory, split), vocabulary, level, reading);
+  return load_split(ptb_file(directory, split), vocabulary, form, reading);
 }
 
 std::vector<int32_t> load_text_split(const fs::path& directory, Split split, const Vocabulary& vocabulary,
-                                     Level level, Reading* reading) {
+                                     TextForm form, Reading* reading) {
   require_text(directory, split);
-  return load_split(text_file(directory, split), vocabulary, level, reading);
+  return load_split(text_file(directory, split), vocabulary, form, reading);
 }
 
 void check_words(const Vocabulary& vocabulary, Level level, std::string_view origin) {
@@ -199,19 +218,18 @@ void check_words(const Vocabulary& vocabulary, Level level, std::string_view ori
   }
 }
 
-std::vector<int32_t> encode(std::string_view text, const Vocabulary& vocabulary, Level level,
+std::vector<int32_t> encode(std::string_view text, const Vocabulary& vocabulary, TextForm form,
                             std::string_view origin, Reading* reading) {
   std::vector<int32_t> ids;
   Reading own;
   Reading& r = reading ? *reading : own;
-  r.written_ends = for_each_symbol(text, level, origin, [&](std::string_view word, int64_t line) {
+  for_each_token(text, form, origin, r, [&](std::string_view word, int64_t line) {
     const auto known = vocabulary.find(word);
     const auto id = known ? known : vocabulary.find(Vocabulary::unknown);
     require_input(id.has_value(),
                   "{}:{}: '{}' is not in the vocabulary of the training split, which has no {} for it",
                   origin, line, one_line(word), Vocabulary::unknown);
     if (!known) r.unknown.push_back(std::ssize(ids));
-    r.sentence_marks += is_mark(word);
     ids.push_back(*id);
   });
   return ids;

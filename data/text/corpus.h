@@ -7,6 +7,9 @@
 //
 // A word `<eos>` in the text is the end of a line, wherever it stands. Blanks around it and a newline right after it belong to
 // it, so "a cat <eos>\n", "a cat <eos>" and "a cat\n" are the same text.
+//
+// With TextForm::documents a line without anything but blanks is no token: one such line, or several, stand between two
+// documents. A document ends with the `<eos>` of its last line.
 #pragma once
 
 #include <array>
@@ -22,6 +25,12 @@
 namespace unroll {
 
 enum class Level { word, character };
+// How text becomes tokens.
+struct TextForm {
+  Level level = Level::word;
+  bool documents = false;  // blank lines stand between documents; else each is an `<eos>`
+  TextForm(Level level = Level::word, bool documents = false) : level(level), documents(documents) {}
+};
 enum class Split { train, valid, test };
 std::string_view name(Split split);  // "train", "valid", "test"
 
@@ -31,6 +40,9 @@ struct Reading {
       unknown;                 // places of what the vocabulary lacks, of no `<unk>` that the text itself has
   int64_t written_ends = 0;    // ends of lines that the text writes as `<eos>`
   int64_t sentence_marks = 0;  // words `<s>` and `</s>`, which are words like any other
+  // Places of the first tokens of documents, ascending; empty without TextForm::documents. Of a text that ends with blank lines
+  // encode() adds the place behind the last token, where the next document would begin.
+  std::vector<int64_t> documents;
 };
 
 struct Corpus {
@@ -52,15 +64,15 @@ std::filesystem::path text_file(const std::filesystem::path& directory, Split sp
 // there is one the line: a folder or file that is missing (for the Penn Treebank with the command that
 // fetches it), unreadable, without any word, not UTF-8 text; a word that needs an `<unk>` which the training
 // split lacks.
-Corpus load_ptb(const std::filesystem::path& directory, Level level = Level::word);
-Corpus load_text(const std::filesystem::path& directory, Level level = Level::word);
+Corpus load_ptb(const std::filesystem::path& directory, TextForm form = {});
+Corpus load_text(const std::filesystem::path& directory, TextForm form = {});
 
 // One split under a vocabulary that is there already (a checkpoint's). Errors as above.
 std::vector<int32_t> load_ptb_split(const std::filesystem::path& directory, Split split,
-                                    const Vocabulary& vocabulary, Level level = Level::word,
+                                    const Vocabulary& vocabulary, TextForm form = {},
                                     Reading* reading = nullptr);
 std::vector<int32_t> load_text_split(const std::filesystem::path& directory, Split split,
-                                     const Vocabulary& vocabulary, Level level = Level::word,
+                                     const Vocabulary& vocabulary, TextForm form = {},
                                      Reading* reading = nullptr);
 
 // InputError, naming the first one, if there are words that no text of this level has: words with blanks in them, or among
@@ -69,7 +81,7 @@ void check_words(const Vocabulary& vocabulary, Level level, std::string_view ori
 
 // Text as ids, `<eos>` for each end of a line that stands there: a prompt need not end its line. InputError as above,
 // with `origin` in the place of the file's name.
-std::vector<int32_t> encode(std::string_view text, const Vocabulary& vocabulary, Level level,
+std::vector<int32_t> encode(std::string_view text, const Vocabulary& vocabulary, TextForm form,
                             std::string_view origin, Reading* reading = nullptr);
 // The reverse: blanks between words (none at character level), a newline for `<eos>`.
 std::string decode(std::span<const int32_t> ids, const Vocabulary& vocabulary, Level level);

@@ -36,21 +36,31 @@ NeuralCacheConfig read_cache_config(const std::string& text) {
 }
 
 CachedScore score_with_cache(const LanguageModel& model, std::span<const int32_t> text, int32_t eos,
-                             const NeuralCacheConfig& config) {
+                             const NeuralCacheConfig& config, std::span<const int64_t> documents) {
   const NoTape guard;
   NeuralCache cache(config);
   RecurrentState state = model.recurrent.zero_state(1);
   CachedScore result;
   std::vector<double> nats;
-  for (const auto& [input, target] : evaluation_windows(text, eos, {.batch = 1, .steps = 1000})) {
+  BpttWindows windows = evaluation_windows(text, eos, {.batch = 1, .steps = 1000, .documents = documents});
+  for (const auto& [input, target] : windows) {
     stop_if_signalled();
-    const auto [y, next] = model.recurrent(model.embedding(input), state);
+    const IdTensor& resets = windows.resets();
+    const auto [y, next] = model.recurrent(model.embedding(input), state, {}, resets);
     const Tensor h = y.value().reshape({input.dim(0), y.dim(2)});
     const Tensor losses = softmax_cross_entropies(model.decoder, h, target.reshape({input.dim(0)}));
     const auto of_words = losses.on_host();
     nats.assign(of_words.begin(), of_words.end());
     for (const double loss : nats) result.model.nats += loss;
-    cache.mix(h, target.span(), nats);
+    const int steps = input.dim(0);
+    for (int begin = 0, end = 0; begin < steps; begin = end) {  // the window's documents
+      const auto begins = [&](int t) { return resets.defined() && resets.data()[t] != 0; };
+      if (begins(begin)) cache.forget();
+      for (end = begin + 1; end < steps && !begins(end);) ++end;
+      const size_t first = static_cast<size_t>(begin), count = static_cast<size_t>(end - begin);
+      cache.mix(h.slice(begin, end), target.span().subspan(first, count),
+                std::span(nats).subspan(first, count));
+    }
     for (const double loss : nats) result.mixture.nats += loss;
     state = next;
   }

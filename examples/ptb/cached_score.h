@@ -16,9 +16,9 @@ NeuralCacheConfig read_cache_config(const std::string& text);
 struct CachedScore {
   Score model, mixture;
 };
-// As score() in one stream, by the model alone and by its mixture with the cache. Throws InputError,
-// Interrupted.
+// As score() in one stream, by the model alone and by its mixture with the cache, which forgets what stood before a document.
+// Throws InputError, Interrupted.
 CachedScore score_with_cache(const LanguageModel& model, std::span<const int32_t> text, int32_t eos,
-                             const NeuralCacheConfig& config);
+                             const NeuralCacheConfig& config, std::span<const int64_t> documents = {});
 
 }  // namespace ptb

@@ -74,11 +74,11 @@ void evaluate(Command& command) {
   Result result(saved.recipe, *saved.model);
   Score scored;
   if (cache_config) {
-    const CachedScore both = score_with_cache(*saved.model, text.tokens, eos, *cache_config);
+    const CachedScore both = score_with_cache(*saved.model, text.tokens, eos, *cache_config, text.documents);
     scored = both.model;
     result.cache = {*cache_config, both.mixture.perplexity()};
   } else {
-    scored = score(*saved.model, text.tokens, eos, batch);
+    scored = score(*saved.model, text.tokens, eos, batch, text.documents);
   }
   result.run.seconds = clock_seconds() - begin;
   require_input(std::isfinite(scored.perplexity()),
@@ -96,6 +96,8 @@ void evaluate(Command& command) {
   std::FILE* out = json ? stderr : stdout;
   show(out, "{}: perplexity {:.4f}, {} tokens of {}", split_name, scored.perplexity(), scored.tokens,
        text.whole);
+  if (!text.documents.empty())
+    show(out, " in {} document{}", text.documents.size(), text.documents.size() == 1 ? "" : "s");
   if (text.source)
     show(out, ", the source itself {:.4f}: {:.1f} % above the best possible", *text.source,
          100 * (scored.perplexity() / *text.source - 1));

@@ -36,7 +36,7 @@ void generate(Command& command) {
   const SavedModel saved = load_model(command.positional());
   int64_t unknown = 0;
   const std::string text =
-      write_text(*saved.model, saved.vocabulary, saved.recipe.data.level, writing, &unknown);
+      write_text(*saved.model, saved.vocabulary, form_of(saved.recipe), writing, &unknown);
   if (unknown > 0)
     show(stderr, "{}: --prompt: {} not in the model's vocabulary, read as {}\n", command.program(),
          unknown == 1 ? "a word is" : fmt::format("{} words are", unknown), Vocabulary::unknown);

@@ -53,25 +53,27 @@ LanguageModel::LanguageModel(const Recipe& recipe, int vocab)
 }
 
 LanguageModel::Output LanguageModel::operator()(const IdTensor& input, const IdTensor& target,
-                                                const RecurrentVars& state) const {
-  auto [y, next] = recurrent(input_dropout(embedding(input)), state);
+                                                const RecurrentVars& state, const IdTensor& resets) const {
+  auto [y, next] = recurrent(input_dropout(embedding(input)), state, {}, resets);
   const Var dropped = output_dropout(y);
   return {softmax_cross_entropy(decoder, dropped, target), next, y, dropped};
 }
 
 double Score::perplexity() const { return std::exp(nats / static_cast<double>(tokens)); }
 
-Score score(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch) {
+Score score(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
+            std::span<const int64_t> documents) {
   // Few calls with many steps: what is not recurrent runs over a whole window at once.
   constexpr int rows = 1000;
   batch = static_cast<int>(std::min<int64_t>(batch, std::ssize(text)));
   const NoTape guard;
   RecurrentState state = model.recurrent.zero_state(batch);
   Score result;
-  BpttWindows windows = evaluation_windows(text, eos, {.batch = batch, .steps = std::max(1, rows / batch)});
+  BpttWindows windows = evaluation_windows(
+      text, eos, {.batch = batch, .steps = std::max(1, rows / batch), .documents = documents});
   for (const auto& [input, target] : windows) {
     stop_if_signalled();
-    const auto out = model(input, target, state);
+    const auto out = model(input, target, state, windows.resets());
     const int64_t scored = target.size() - std::ranges::count(target.span(), ignored_target);
     if (scored > 0) result.nats += static_cast<double>(out.loss.item()) * static_cast<double>(scored);
     result.tokens += scored;

@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "unroll.h"
 #include "recipe.h"
 #include "training/files/algorithm_cache.h"
+#include "unroll.h"
 
 namespace ptb {
 
@@ -25,8 +25,9 @@ struct LanguageModel {
     RecurrentVars state;  // after the last step
     Var y, dropped;       // of the last layer [steps, batch, width], before and after dropout
   };
-  // input and target [steps, batch]; targets of -1 are not scored
-  Output operator()(const IdTensor& input, const IdTensor& target, const RecurrentVars& state) const;
+  // input, target and resets [steps, batch]; targets of -1 are not scored; resets as BpttWindows has them
+  Output operator()(const IdTensor& input, const IdTensor& target, const RecurrentVars& state,
+                    const IdTensor& resets = {}) const;
 
   ParameterSet params;
   Embedding embedding;
@@ -44,8 +45,9 @@ struct Score {
 };
 
 // Scores every token once, the first predicted from `eos`, nothing dropped. The text is cut into `batch`
-// streams; with one, the state is carried through all of it. Throws Interrupted after a signal
-// (framework/signals.h).
-Score score(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch);
+// streams; with one, the state is carried through all of it, or through each of the documents that begin at these places.
+// Throws Interrupted after a signal (framework/signals.h).
+Score score(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
+            std::span<const int64_t> documents = {});
 
 }  // namespace ptb

@@ -72,6 +72,12 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
   reader
       .choice("level", r.data.level, {{"word", Level::word}, {"char", Level::character}}, "what is predicted")
       .fixed();
+  reader
+      .choice(
+          "reset", r.data.reset, {{"none", Reset::none}, {"document", Reset::document}},
+          "document: blank lines stand between documents and are no tokens, and every document is read from a "
+          "state of zeros; none: a blank line is an <eos>, and the state is carried on")
+      .fixed();
   reader.key("batch", r.data.batch, "streams of text that are read side by side").at_least(1).fixed();
   reader.key("bptt", r.data.bptt, "steps of time that gradients reach back")
       .at_least(1)
@@ -182,6 +188,14 @@ void check(const RecipeReader& reader, const Recipe& r) {
   if (r.data.corpus == CorpusKind::grammar && r.data.level == Level::character)
     reader.refuse("data.level",
                   "must be \"word\" for the built-in grammar, whose probabilities are those of words");
+  if (r.data.reset == Reset::document && r.data.corpus == CorpusKind::grammar)
+    reader.refuse("data.reset",
+                  "must be \"none\" for the built-in grammar, whose sentences are no documents");
+  if (r.data.reset == Reset::document && r.training.graph)
+    reader.refuse(
+        "training.graph",
+        "must be false with data.reset = \"document\": a graph repeats one window's operations, and "
+        "documents begin elsewhere in each");
   check_training_keys(reader, r.sections());
 }
 
@@ -213,6 +227,7 @@ RecurrentConfig layers_of(const Recipe& recipe) {
   RecurrentConfig layers = recipe.model;
   layers.input = recipe.model.embedding;
   layers.dropout = dropout_rates(recipe).hidden;
+  layers.resets = recipe.data.reset == Reset::document;
   layers.locked_dropout &= layers.layers > 1 && layers.dropout > 0;  // else it is that of other places alone
   return layers;
 }

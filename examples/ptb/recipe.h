@@ -16,6 +16,7 @@ using namespace unroll;
 
 enum class CorpusKind : uint8_t { ptb, grammar, text };
 enum class Reduction : uint8_t { mean, sum_over_steps };
+enum class Reset : uint8_t { none, document };
 enum class InitScheme : uint8_t { uniform, pytorch };
 
 struct Recipe {
@@ -35,6 +36,7 @@ struct Recipe {
   struct {
     CorpusKind corpus = CorpusKind::ptb;
     Level level = Level::word;
+    Reset reset = Reset::none;
     int batch = 20, bptt = 20;
     bool variable_bptt = false;
     int eval_batch = 1;
@@ -61,6 +63,10 @@ DropoutRates dropout_rates(const Recipe& recipe);
 // The recurrent layers of the model.
 RecurrentConfig layers_of(const Recipe& recipe);
 inline const CellFacts& cell_of(const Recipe& recipe) { return facts_of(recipe.model.cell); }
+// How its text becomes tokens.
+inline TextForm form_of(const Recipe& recipe) {
+  return {recipe.data.level, recipe.data.reset == Reset::document};
+}
 
 // The table of keys over a recipe's fields. The recipe must outlive the reader.
 void declare_keys(RecipeReader& reader, Recipe& recipe);

@@ -8,7 +8,7 @@ namespace ptb {
 // Said in the words of the recipe, and before anything is made in the size of a batch.
 static WindowOptions window_options(const Recipe& recipe, const Text& text) {
   check_streams(recipe, std::ssize(text.corpus.train));
-  return {.batch = recipe.data.batch, .steps = recipe.data.bptt};
+  return {.batch = recipe.data.batch, .steps = recipe.data.bptt, .documents = text.documents(Split::train)};
 }
 
 TextTraining::TextTraining(RunOptions options, Recipe recipe)
@@ -45,6 +45,13 @@ std::vector<RunDescription::Figure> TextTraining::facts() const {
                             with_commas(model_.params.count()))},
       {"engine", model_.recurrent.choice().text},
       {"", describe_computing(recipe_.training)}};
+  if (recipe_.data.reset == Reset::document) {
+    const auto count = [&](Split split) { return with_commas(std::ssize(text_.documents(split))); };
+    facts.insert(facts.begin() + 2, {"",
+                                     fmt::format("{} / {} / {} documents", count(Split::train),
+                                                 count(Split::valid), count(Split::test)),
+                                     "each read from a state of zeros"});
+  }
   if (!options_.algorithm.empty()) facts.insert(facts.end() - 1, {"", options_.algorithm});
   for (const std::string& note : text_.notes) facts.push_back({"note", note});
   return facts;
@@ -88,13 +95,13 @@ TrainingTask TextTraining::task() {
 WindowLoss TextTraining::loss() {
   const auto& t = recipe_.training;
   const int steps = window_.target.dim(0);
-  const LanguageModel::Output out = model_(window_.input, window_.target, state_);
+  const LanguageModel::Output out = model_(window_.input, window_.target, state_, windows_.resets());
   next_ = out.state;
   WindowLoss result = mean_loss(out.loss, window_.target.size());
   if (const real alpha = t.activation_regularization; alpha > 0)
     result.objective = result.objective + activation_regularization(out.dropped, alpha);
   if (const real beta = t.temporal_activation_regularization; beta > 0)
-    result.objective = result.objective + temporal_activation_regularization(out.y, beta);
+    result.objective = result.objective + temporal_activation_regularization(out.y, beta, windows_.resets());
   if (t.reduction == Reduction::sum_over_steps)
     result.objective = result.objective * static_cast<real>(steps);
   if (recipe_.data.variable_bptt) result.rate_factor = static_cast<double>(steps) / recipe_.data.bptt;
@@ -129,17 +136,21 @@ Trainee TextTraining::trainee() {
           .next = "generate"};
 }
 
-static std::string fingerprint(std::span<const int32_t> tokens) {
-  return fmt::format("{:016x}",
-                     place_of({reinterpret_cast<const char*>(tokens.data()), tokens.size_bytes()}));
+// Of the tokens, and of where documents begin, if that matters.
+static std::string fingerprint(std::span<const int32_t> tokens, std::span<const int64_t> documents) {
+  const auto of = [](auto numbers) {
+    return fmt::format("{:016x}",
+                       place_of({reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()}));
+  };
+  return documents.empty() ? of(tokens) : of(tokens) + of(documents);
 }
 
 // Of a checkpoint: what resuming it compares.
 Metadata TextTraining::metadata() const {
   Metadata metadata = model_metadata(recipe_, text_.corpus.vocabulary);
   metadata["engine"] = name_of(model_.recurrent.choice().engine);
-  metadata["text"] = fingerprint(text_.corpus.train);
-  metadata["valid_text"] = fingerprint(text_.corpus.valid);
+  metadata["text"] = fingerprint(text_.corpus.train, text_.documents(Split::train));
+  metadata["valid_text"] = fingerprint(text_.corpus.valid, text_.documents(Split::valid));
   return metadata;
 }
 
@@ -156,7 +167,8 @@ DataDifferences TextTraining::differences(const Metadata& then, const std::strin
 }
 
 Score TextTraining::score_split(Split split) const {
-  return score(model_, text_.corpus.split(split), text_.corpus.vocabulary.eos(), recipe_.data.eval_batch);
+  return score(model_, text_.corpus.split(split), text_.corpus.vocabulary.eos(), recipe_.data.eval_batch,
+               text_.documents(split));
 }
 
 }  // namespace ptb

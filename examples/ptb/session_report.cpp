@@ -13,7 +13,7 @@ void TextTraining::sample(int epoch) const {
   const int every = recipe_.training.sample_every_epochs;
   if (every == 0 || epoch % every != 0) return;
   std::istringstream text(
-      write_text(model_, text_.corpus.vocabulary, recipe_.data.level,
+      write_text(model_, text_.corpus.vocabulary, form_of(recipe_),
                  {.words = recipe_.training.sample_words, .seed = recipe_.training.seed}));
   for (std::string line; std::getline(text, line);) voice_.say("        | {}\n", line);
 }
@@ -21,27 +21,29 @@ void TextTraining::sample(int epoch) const {
 void TextTraining::score_a_little() const {
   const auto& valid = text_.corpus.valid;
   const int64_t few = std::min<int64_t>(std::ssize(valid), int64_t{recipe_.data.batch} * recipe_.data.bptt);
-  const Score scored = score(model_, std::span(valid).first(static_cast<size_t>(few)),
-                             text_.corpus.vocabulary.eos(), recipe_.data.eval_batch);
+  const Score scored =
+      score(model_, std::span(valid).first(static_cast<size_t>(few)), text_.corpus.vocabulary.eos(),
+            recipe_.data.eval_batch, text_.documents(Split::valid));
   voice_.tell("scoring: perplexity {:.2f} of {} tokens of the valid split\n", scored.perplexity(),
               with_commas(scored.tokens));
 }
 
-// The mean loss that nothing can beat on a window from an empty state: streams agree so far and then differ.
-static double floor_of(const Window& window) {
+// The mean loss that nothing can beat on a window from an empty state: streams, or documents in them, agree so far and then
+// differ.
+static double floor_of(const Window& window, const IdTensor& resets) {
   std::vector<std::vector<int32_t>> history(static_cast<size_t>(window.input.dim(1)));
-  double nats = 0;
-  for (int t = 0; t < window.input.dim(0); ++t) {
-    std::map<std::vector<int32_t>, std::map<int32_t, int>> after;
+  std::map<std::vector<int32_t>, std::map<int32_t, int>> after;
+  for (int t = 0; t < window.input.dim(0); ++t)
     for (size_t stream = 0; stream < history.size(); ++stream) {
+      if (resets.defined() && resets[t].data()[stream] != 0) history[stream].clear();
       history[stream].push_back(window.input[t].data()[stream]);
       ++after[history[stream]][window.target[t].data()[stream]];
     }
-    for (const auto& [words, targets] : after) {
-      double total = 0;
-      for (const auto& [target, count] : targets) total += count;
-      for (const auto& [target, count] : targets) nats -= count * std::log(count / total);
-    }
+  double nats = 0;
+  for (const auto& [words, targets] : after) {
+    double total = 0;
+    for (const auto& [target, count] : targets) total += count;
+    for (const auto& [target, count] : targets) nats -= count * std::log(count / total);
   }
   return nats / static_cast<double>(window.target.size());
 }
@@ -49,8 +51,8 @@ static double floor_of(const Window& window) {
 void TextTraining::overfit_one_batch() {
   constexpr double near = 0.1;  // nats above the least
   const Window window = windows_.at(0);
-  session_.overfit_one_window(fmt::format("one window of {} tokens", window.target.size()), floor_of(window),
-                              near);
+  session_.overfit_one_window(fmt::format("one window of {} tokens", window.target.size()),
+                              floor_of(window, windows_.resets()), near);
 }
 
 void TextTraining::report(double valid, RunDescription& description) {

@@ -51,8 +51,10 @@ int64_t whole_of_grammar(const Recipe& recipe, Split split, int64_t made) {
 }
 
 // Sentences of the grammar stay whole, since the source's probability is that of sentences.
-void cut(std::vector<int32_t>& tokens, int64_t limit) {
-  if (limit > 0 && std::ssize(tokens) > limit) tokens.resize(static_cast<size_t>(limit));
+void cut(std::vector<int32_t>& tokens, std::vector<int64_t>& documents, int64_t limit) {
+  if (limit == 0 || std::ssize(tokens) <= limit) return;
+  tokens.resize(static_cast<size_t>(limit));
+  documents.erase(std::ranges::lower_bound(documents, limit), documents.end());
 }
 
 // Of so many tokens, the first of a split.
@@ -73,6 +75,10 @@ void add_size_notes(const Recipe& recipe, Split split, bool scored, int64_t toke
 }
 
 void add_notes(const Reading& reading, Split split, std::vector<std::string>& notes) {
+  if (reading.documents.size() == 1)
+    notes.push_back(
+        fmt::format("data.reset = \"document\": no blank line divides the {} text, which is one document",
+                    unroll::name(split)));
   if (reading.written_ends > 0)
     notes.push_back(fmt::format(
         "the {} text writes {} {} times: each ends a line, and the line break right after it is that same end",
@@ -101,12 +107,14 @@ Text load_text(const Recipe& recipe, const fs::path& data) {
     }
     return text;
   }
-  Corpus corpus = recipe.data.corpus == CorpusKind::ptb ? load_ptb(folder, recipe.data.level)
-                                                        : unroll::load_text(folder, recipe.data.level);
+  Corpus corpus = recipe.data.corpus == CorpusKind::ptb ? load_ptb(folder, form_of(recipe))
+                                                        : unroll::load_text(folder, form_of(recipe));
   Text text;
-  for (const Split split : all_splits)
-    text.whole[static_cast<size_t>(split)] = std::ssize(corpus.split(split));
-  for (auto* split : {&corpus.train, &corpus.valid, &corpus.test}) cut(*split, recipe.data.limit);
+  std::vector<int32_t>* const tokens_of[] = {&corpus.train, &corpus.valid, &corpus.test};
+  for (size_t k = 0; k < 3; ++k) {
+    text.whole[k] = std::ssize(*tokens_of[k]);
+    cut(*tokens_of[k], corpus.readings[k].documents, recipe.data.limit);
+  }
   for (const Split split : all_splits) {
     const int64_t tokens = std::ssize(corpus.split(split));
     add_size_notes(recipe, split, split != Split::train, tokens, text.whole[static_cast<size_t>(split)],
@@ -140,12 +148,13 @@ SplitText load_split(const Recipe& recipe, const fs::path& data, Split split, co
   }
   const auto load = recipe.data.corpus == CorpusKind::ptb ? load_ptb_split : load_text_split;
   Reading reading;
-  SplitText text{.tokens = load(folder, split, vocabulary, recipe.data.level, &reading)};
+  SplitText text{.tokens = load(folder, split, vocabulary, form_of(recipe), &reading)};
   text.whole = std::ssize(text.tokens);
-  cut(text.tokens, recipe.data.limit);
+  cut(text.tokens, reading.documents, recipe.data.limit);
   add_size_notes(recipe, split, true, std::ssize(text.tokens), text.whole, text.notes);
   text.unknown = count_unknown(reading, std::ssize(text.tokens));
   add_notes(reading, split, text.notes);
+  text.documents = std::move(reading.documents);
   return text;
 }
 

@@ -21,6 +21,10 @@ struct Text {
   int64_t unknown_valid = 0,
           unknown_test = 0;             // tokens that are not in the vocabulary: `<unk>` stands for them
   std::vector<std::string> notes = {};  // what to know about the text, a line each
+
+  // Where documents begin, with data.reset = "document".
+  const std::vector<int64_t>& documents(Split split) const& { return corpus.reading(split).documents; }
+  const std::vector<int64_t>& documents(Split split) const&& = delete;
 };
 
 // "12 of 40 tokens, 30.0 %, are not in the model's vocabulary and count as <unk>"; "" where there are none.
@@ -36,9 +40,10 @@ Text load_text(const Recipe& recipe, const std::filesystem::path& data);
 // One split under the vocabulary of a saved model; data.eval_batch of the recipe is how many streams score it.
 struct SplitText {
   std::vector<int32_t> tokens;
-  int64_t whole = 0;                  // how many there are, with those that data.limit leaves out
-  int64_t unknown = 0;                // of them are not in the vocabulary: `<unk>` stands for them
-  std::optional<double> source = {};  // perplexity under the source
+  std::vector<int64_t> documents = {};  // where they begin, with data.reset = "document"
+  int64_t whole = 0;                    // how many there are, with those that data.limit leaves out
+  int64_t unknown = 0;                  // of them are not in the vocabulary: `<unk>` stands for them
+  std::optional<double> source = {};    // perplexity under the source
   std::vector<std::string> notes = {};
 };
 SplitText load_split(const Recipe& recipe, const std::filesystem::path& data, Split split,

@@ -50,18 +50,27 @@ class Sampler {
 
 }  // namespace
 
-std::string write_text(const LanguageModel& model, const Vocabulary& vocabulary, Level level,
+std::string write_text(const LanguageModel& model, const Vocabulary& vocabulary, TextForm form,
                        const WritingOptions& options, int64_t* unknown) {
   const int32_t eos = vocabulary.eos();
   Reading reading;
-  std::vector<int32_t> text = encode(options.prompt, vocabulary, level, "--prompt", &reading);
+  std::vector<int32_t> text = encode(options.prompt, vocabulary, form, "--prompt", &reading);
   if (unknown) *unknown = std::ssize(reading.unknown);
   TokenStepper step(model.embedding, model.recurrent, model.decoder);
-  std::span<const real> logits = step(eos);
-  for (const int32_t word : text) {
+  const auto begin_document = [&] {
+    step.layers.reset();
+    return step(eos);
+  };
+  std::span<const real> logits = begin_document();
+  const auto begins = [&](size_t place) {
+    return std::ranges::binary_search(reading.documents, static_cast<int64_t>(place));
+  };
+  for (size_t i = 0; i < text.size(); ++i) {
     stop_if_signalled();
-    logits = step(word);
+    if (begins(i)) logits = begin_document();
+    logits = step(text[i]);
   }
+  if (begins(text.size())) logits = begin_document();
   Sampler sampler(vocabulary.size(), options);
   const int64_t limit = int64_t{options.words} + 100;  // of a model that does not end its sentences
   for (int64_t drawn = 0; drawn < limit && !(drawn >= options.words && (text.empty() || text.back() == eos));
@@ -70,7 +79,18 @@ std::string write_text(const LanguageModel& model, const Vocabulary& vocabulary,
     text.push_back(sampler.draw(logits));
     logits = step(text.back());
   }
-  std::string written = decode(text, vocabulary, level);
+  std::string written;
+  const auto write = [&](size_t begin, size_t end) {
+    written += decode(std::span(text).subspan(begin, end - begin), vocabulary, form.level);
+  };
+  size_t begin = 0;
+  for (const int64_t document : reading.documents)
+    if (document > 0) {
+      const auto end = static_cast<size_t>(document);
+      write(begin, end), begin = end;
+      written += '\n';
+    }
+  write(begin, text.size());
   if (!written.ends_with('\n')) written += '\n';
   return written;
 }

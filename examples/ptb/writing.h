@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "data/text/vocabulary.h"
+#include "data/text/corpus.h"
 #include "model.h"
 
 namespace ptb {
@@ -19,7 +19,9 @@ struct WritingOptions {
 // Prompt and what follows it, a line for each sentence. Records nothing. A word of the prompt that the vocabulary lacks
 // is read as <unk>, and counted in `unknown`, where that is given; throws InputError where it lacks that too.
 // Throws Interrupted after a signal (framework/signals.h).
-std::string write_text(const LanguageModel& model, const Vocabulary& vocabulary, Level level,
+//
+// With documents, a blank line of the prompt begins a new one, from an empty state; the model itself ends none.
+std::string write_text(const LanguageModel& model, const Vocabulary& vocabulary, TextForm form,
                        const WritingOptions& options, int64_t* unknown = nullptr);
 
 }  // namespace ptb

@@ -128,9 +128,10 @@ void judge_layer(Table& table, const LayerFacts& layer, const EngineFacts& f, co
                             cudnn_text(f.cudnn)));
   if (layer.config.resets || window.resets)
     table.refuses("resets", "inside a window", "fused and composed compute them",
-                  layer.config.resets ? "cuDNN has no reset inside a window"
-                                      : "cuDNN has no reset inside a window, and resets = true in the layer's "
-                                        "configuration would have chosen another engine");
+                  layer.config.resets
+                      ? "cuDNN has no reset inside a window"
+                      : "cuDNN has no reset inside a window, and resets = true in the layer's "
+                        "configuration would have chosen another engine");
   if (window.steps)
     table.check(window.steps <= most_cudnn_steps, "steps", fmt::to_string(window.steps),
                 fmt::format("steps {} are more than cuDNN's {}", window.steps, most_cudnn_steps));

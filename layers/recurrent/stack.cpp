@@ -168,8 +168,8 @@ Tensor real_steps(const Lengths& lengths, int steps, int batch) {
 }
 
 Resets resets_of(const IdTensor& begins, const Lengths& lengths, int steps, int batch, bool backwards) {
-  require(begins.shape() == Shape{steps, batch}, "resets {} must be [{}, {}], a number for each step and row of x",
-          begins.shape(), steps, batch);
+  require(begins.shape() == Shape{steps, batch},
+          "resets {} must be [{}, {}], a number for each step and row of x", begins.shape(), steps, batch);
   const Tensor kept({steps, batch});
   IdTensor at({steps});
   const auto keeps = kept.on_host(Access::overwrite);
@@ -180,7 +180,8 @@ Resets resets_of(const IdTensor& begins, const Lengths& lengths, int steps, int 
     const StepRange real_ones = steps_of_row(lengths, steps, batch, b);
     for (int t = real_ones.begin + backwards; t < real_ones.end; ++t) {
       if (begins.data()[int64_t{t} * batch + b] == 0) continue;
-      const int read = backwards ? steps - t : t;  // when step t-1 is, where steps are read from the last one on
+      const int read =
+          backwards ? steps - t : t;  // when step t-1 is, where steps are read from the last one on
       keeps[int64_t{read} * batch + b] = 0;
       at.data()[read] = 1;
       any = true;

@@ -151,7 +151,8 @@ class RecurrentStack {
     const auto resets_where = [&](bool backwards) {
       return resets.defined() ? resets_of(resets, lengths, steps, batch, backwards) : Resets();
     };
-    const Resets forwards_resets = resets_where(false), backwards_resets = both ? resets_where(true) : Resets();
+    const Resets forwards_resets = resets_where(false),
+                 backwards_resets = both ? resets_where(true) : Resets();
     Tensor backwards;
     return layer_by_layer(x, lengths, [&](int k, const Var& in, const Tensor& real_steps) {
       const Var forwards = run(k, in, masks(k, steps, batch, real_steps, forwards_resets));

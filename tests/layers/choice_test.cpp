@@ -123,8 +123,9 @@ TEST_CASE("each criterion alone changes the engine, and is the reason given") {
        .config = [](RecurrentConfig& c) { c.resets = true; }},
       {.criterion = "resets",
        .value = "inside a window",
-       .because = "cuDNN has no reset inside a window, and resets = true in the layer's configuration would have chosen "
-                  "another engine",
+       .because =
+           "cuDNN has no reset inside a window, and resets = true in the layer's configuration would have chosen "
+           "another engine",
        .windows = [](WindowFacts& w) { w.resets = true; }},
       {.criterion = "layer_norm",
        .value = "true",

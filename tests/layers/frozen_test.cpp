@@ -33,7 +33,8 @@ void check_on_every_engine(RecurrentConfig config, const Lengths& lengths = {}, 
     const auto padding = !lengths.steps.defined()             ? WindowFacts::Lengths::none
                          : lengths.padding == Padding::before ? WindowFacts::Lengths::padded_before
                                                               : WindowFacts::Lengths::padded_after;
-    if (Layer::choose(config, engine_facts(), {.lengths = padding, .resets = resets.defined()}).engine == Engine::cudnn)
+    if (Layer::choose(config, engine_facts(), {.lengths = padding, .resets = resets.defined()}).engine ==
+        Engine::cudnn)
       engines.emplace_back(Engine::cudnn, algorithm);
   }
   for (const auto& [engine, algorithm] : engines) {
@@ -47,14 +48,15 @@ void check_on_every_engine(RecurrentConfig config, const Lengths& lengths = {}, 
     const RecurrentState zero = layer.zero_state(2);
     std::vector<Shape> shapes = {{3, 2, config.input}, zero.h.shape()};
     if (zero.c.defined()) shapes.push_back(zero.c.shape());
-    check_frozen(fmt::format("{} {} {}{}{}", name_of(engine), name_of(algorithm), text_of(Layer::facts, config),
-                             lengths.steps.defined() ? ", padded" : "", resets.defined() ? ", resets" : ""),
-                 params, shapes, [&](auto& v) {
-                   const auto out = layer(v[0], {v[1], zero.c.defined() ? v[2] : Var()}, lengths, resets);
-                   std::vector<Var> all = {out.y, out.state.h};
-                   if (zero.c.defined()) all.push_back(out.state.c);
-                   return all;
-                 });
+    check_frozen(
+        fmt::format("{} {} {}{}{}", name_of(engine), name_of(algorithm), text_of(Layer::facts, config),
+                    lengths.steps.defined() ? ", padded" : "", resets.defined() ? ", resets" : ""),
+        params, shapes, [&](auto& v) {
+          const auto out = layer(v[0], {v[1], zero.c.defined() ? v[2] : Var()}, lengths, resets);
+          std::vector<Var> all = {out.y, out.state.h};
+          if (zero.c.defined()) all.push_back(out.state.c);
+          return all;
+        });
   }
 }
 

@@ -22,7 +22,8 @@ constexpr Engine engines[] = {Engine::fused, Engine::composed};
 IdTensor random_resets(int steps, int batch, uint64_t seed) {
   RandomStream random(seed, "resets");
   IdTensor result({steps, batch});
-  for (int32_t& begins : result.span()) begins = random.below(3) == 0 ? 1 + static_cast<int32_t>(random.below(9)) : 0;
+  for (int32_t& begins : result.span())
+    begins = random.below(3) == 0 ? 1 + static_cast<int32_t>(random.below(9)) : 0;
   return result;
 }
 
@@ -69,10 +70,8 @@ std::vector<Case> cases() {
     for (const RecurrentConfig& config : configs) {
       const Lengths padded{ids({3}, {5, 2, 4}), seed % 4 == 1 ? Padding::after : Padding::before};
       for (const Lengths& lengths : {Lengths{}, padded})
-        result.push_back({.cell = cell.kind,
-                          .config = config,
-                          .lengths = lengths,
-                          .resets = random_resets(5, 3, seed++)});
+        result.push_back(
+            {.cell = cell.kind, .config = config, .lengths = lengths, .resets = random_resets(5, 3, seed++)});
     }
   }
   RandomStream random(8, "cases");
@@ -179,8 +178,8 @@ TEST_CASE("a window with resets gives what each of its documents gives alone, va
   for (const Case& c : cases()) {
     if (draws(c.config)) continue;  // masks are drawn by call
     const WindowCase w = c.window();
-    check_agreement(w, {run_alone(w, Engine::fused), run_alone(w, Engine::composed)}, c.config.input, c.config.hidden,
-                    false);
+    check_agreement(w, {run_alone(w, Engine::fused), run_alone(w, Engine::composed)}, c.config.input,
+                    c.config.hidden, false);
     ++compared;
   }
   CHECK(compared > 30);
@@ -199,7 +198,8 @@ TEST_CASE("without a tape zoneout's expectation keeps nothing of the document be
       // Both rows begin anew at step 4, so that the rest is a window of its own.
       const auto whole = layer(x, zero, {}, ids({6, 2}, {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0}));
       const auto rest = layer(x.slice(4, 6), zero);
-      const double rounding = 64 * std::numeric_limits<real>::epsilon();  // of products by 2 steps instead of 6
+      const double rounding =
+          64 * std::numeric_limits<real>::epsilon();  // of products by 2 steps instead of 6
       CHECK(distance(whole.y.value().slice(4, 6), rest.y.value()) <= rounding);
       CHECK(distance(whole.state.h.value(), rest.state.h.value()) <= rounding);
       if (cell.has_c) CHECK(distance(whole.state.c.value(), rest.state.c.value()) <= rounding);
@@ -314,11 +314,12 @@ TEST_CASE("cuDNN is asked for no resets") {
   config.resets = false;
   if (Lstm::choose(config).engine != Engine::cudnn) return;  // no such device here
   const Lstm lstm(params / "lstm", config);
-  CHECK(input_error_of([&] {
-          lstm(Var(Tensor::zeros({3, 2, 4})), lstm.zero_state(2), {}, ids({3, 2}, {0, 0, 1, 0, 0, 0}));
-        }) ==
-        "engine 'cudnn' cannot serve: cuDNN has no reset inside a window, and resets = true in the layer's configuration "
-        "would have chosen another engine; 'fused' and 'composed' can");
+  CHECK(
+      input_error_of([&] {
+        lstm(Var(Tensor::zeros({3, 2, 4})), lstm.zero_state(2), {}, ids({3, 2}, {0, 0, 1, 0, 0, 0}));
+      }) ==
+      "engine 'cudnn' cannot serve: cuDNN has no reset inside a window, and resets = true in the layer's configuration "
+      "would have chosen another engine; 'fused' and 'composed' can");
 }
 
 #ifdef UNROLL_DOUBLE
@@ -333,22 +334,23 @@ TEST_CASE("engines are differentiated with resets, plain and with each option") 
       const RecurrentState zero = layer.zero_state(c.batch);
       std::vector<Shape> shapes = {{c.steps, c.batch, c.config.input}, zero.h.shape()};
       if (zero.c.defined()) shapes.push_back(zero.c.shape());
-      CHECK(gradcheck(c.name(), params, shapes,
-                      [&](auto& v) {
-                        const auto out =
-                            layer(v[0], {v[1], zero.c.defined() ? v[2] : Var()}, c.lengths, c.resets);
-                        std::vector<Var> all = {out.y, out.state.h};
-                        if (zero.c.defined()) all.push_back(out.state.c);
-                        return all;
-                      },
-                      {.seeds = 1, .dropout = dropout, .twice = !dropout}));
+      CHECK(gradcheck(
+          c.name(), params, shapes,
+          [&](auto& v) {
+            const auto out = layer(v[0], {v[1], zero.c.defined() ? v[2] : Var()}, c.lengths, c.resets);
+            std::vector<Var> all = {out.y, out.state.h};
+            if (zero.c.defined()) all.push_back(out.state.c);
+            return all;
+          },
+          {.seeds = 1, .dropout = dropout, .twice = !dropout}));
     }
 }
 
 TEST_CASE("a cell from outside is differentiated with resets") {
   static_assert(!HasFused<Halved>);
   ParameterSet params(17);
-  const Recurrent<Halved> layer(params / "halved", {.input = 3, .hidden = 4, .layers = 2, .bidirectional = true});
+  const Recurrent<Halved> layer(params / "halved",
+                                {.input = 3, .hidden = 4, .layers = 2, .bidirectional = true});
   const IdTensor resets = random_resets(5, 2, 4);
   CHECK(gradcheck("halved", params, {{5, 2, 3}, {4, 2, 4}}, [&](auto& v) {
     const auto out = layer(v[0], {v[1]}, {}, resets);

@@ -55,8 +55,7 @@ RecurrentOutput GruCell::fused(const Var& x, const RecurrentVars& state, const R
         }
         if (x.wants_grad()) gemm(gates, layer.weight_ih.value(), x.gradient());
         contribute_product(gates, x.value(), layer.weight_ih);
-        contribute_product(sums, masked(met(h.slice(0, steps), masks.resets), masks.h), layer.weight_hh,
-                           masks.weight_hh);
+        contribute_product(sums, masked(met(h, masks.resets), masks.h), layer.weight_hh, masks.weight_hh);
         contribute_rows(gates, layer.bias);
         Tensor dn({steps, batch, hidden});
         kernels().copy_blocks(sums.data() + 2 * hidden, 3 * hidden, dn.data(), hidden, dn.rows(), hidden,

@@ -105,8 +105,7 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
         const Tensor &da_x = of_x.place(gates), &da_h = of_h.place(gates);
         if (x.wants_grad()) gemm(da_x, layer.weight_ih.value(), x.gradient());
         contribute_product(da_x, x.value(), layer.weight_ih);
-        contribute_product(da_h, masked(met(h.slice(0, steps), masks.resets), masks.h), layer.weight_hh,
-                           masks.weight_hh);
+        contribute_product(da_h, masked(met(h, masks.resets), masks.h), layer.weight_hh, masks.weight_hh);
         contribute_rows(gates, layer.bias);
         if (projects) {
           const Profile::Within measured("recurrent: projection");

@@ -52,8 +52,7 @@ RecurrentOutput RnnCell::fused(const Var& x, const RecurrentVars& state, const R
         }
         if (x.wants_grad()) gemm(sums, layer.weight_ih.value(), x.gradient());
         contribute_product(sums, x.value(), layer.weight_ih);
-        contribute_product(sums, masked(met(h.slice(0, steps), masks.resets), masks.h), layer.weight_hh,
-                           masks.weight_hh);
+        contribute_product(sums, masked(met(h, masks.resets), masks.h), layer.weight_hh, masks.weight_hh);
         contribute_rows(sums, layer.bias);
         contribute(dh, h0);
       });

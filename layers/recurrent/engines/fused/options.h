@@ -117,12 +117,13 @@ inline Tensor met_at(int t, const Tensor& state, const Resets& resets) {
   kernels().keep_rows(state.data(), resets.kept[t].data(), state.rows(), state.cols(), result.data(), false);
   return result;
 }
-// Those of all steps [steps, batch, width].
+// Those of all steps, of the states [steps + 1, batch, width] before the first one and after each.
 inline Tensor met(const Tensor& states, const Resets& resets) {
-  if (!resets.kept.defined()) return states;
+  const Tensor before = states.slice(0, states.dim(0) - 1);
+  if (!resets.kept.defined()) return before;
   const Profile::Within measured(resets_row);
-  Tensor result(states.shape());
-  kernels().keep_rows(states.data(), resets.kept.data(), states.rows(), states.cols(), result.data(), false);
+  Tensor result(before.shape());
+  kernels().keep_rows(before.data(), resets.kept.data(), before.rows(), before.cols(), result.data(), false);
   return result;
 }
 // d of the state before a step reaches no further back there.

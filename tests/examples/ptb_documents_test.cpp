@@ -1,0 +1,377 @@
+// data.reset = "document", as a user meets it: training and scores beside those that are spelled out, documents scored one by
+// one, runs that go on, prompts, and what is refused.
+#include <cmath>
+#include <csignal>
+
+#include "tests/examples/ptb.h"
+#include "tests/run_outcome.h"
+#include "tests/support.h"
+#include "unroll.h"
+
+using namespace unroll;
+
+namespace {
+
+constexpr int width = 6, hidden = 7, batch = 3, bptt = 5, epochs = 4;
+constexpr float most_norm = 0.5f;
+constexpr int32_t eos = 2;
+
+const std::vector<std::string> words = {"the", "cat", "<eos>", "sat", "dog", "on", "a", "mat"};
+
+struct Documents {
+  std::vector<int32_t> ids;
+  std::vector<int64_t> begins;
+  bool begins_at(int64_t place) const { return std::ranges::binary_search(begins, place); }
+  std::vector<std::span<const int32_t>> each() const {
+    std::vector<std::span<const int32_t>> result;
+    for (size_t k = 0; k < begins.size(); ++k) {
+      const int64_t end = k + 1 < begins.size() ? begins[k + 1] : std::ssize(ids);
+      result.push_back(
+          std::span(ids).subspan(static_cast<size_t>(begins[k]), static_cast<size_t>(end - begins[k])));
+    }
+    return result;
+  }
+};
+
+// The first document has every word, in the order of the numbers. Others have one to three lines of one to four words, each of
+// which follows from the last.
+Documents draw(int count, uint64_t seed) {
+  RandomStream random(seed, "text");
+  Documents text{.ids = {0, 1, eos, 3, 4, 5, 6, 7, eos}, .begins = {0}};
+  while (static_cast<int>(text.ids.size()) < count) {
+    text.begins.push_back(std::ssize(text.ids));
+    for (uint32_t lines = 1 + random.below(3), l = 0; l < lines; ++l) {
+      for (uint32_t line = 1 + random.below(4), k = 0; k < line; ++k) {
+        const auto next = static_cast<int32_t>((text.ids.back() * 3 + random.below(3)) % 8);
+        text.ids.push_back(next == eos ? 0 : next);
+      }
+      text.ids.push_back(eos);
+    }
+  }
+  return text;
+}
+
+std::string text_of(std::span<const int32_t> ids) {
+  std::string text;
+  for (const int32_t id : ids) text += id == eos ? "\n" : words[static_cast<size_t>(id)] + " ";
+  return text;
+}
+std::string text_of(const Documents& documents) {
+  std::string text;
+  for (const auto& document : documents.each())
+    text += text_of(document) + (text.size() % 2 ? "\n" : " \n\n");
+  return text;
+}
+
+struct Model {
+  Model() { params.initialize(Init::uniform(-1, 1)); }
+  ParameterSet params{5};
+  Embedding embed{params / "embedding", {.vocab = 8, .dim = width}};
+  Lstm lstm{params / "lstm", {.input = width, .hidden = hidden, .layers = 2}};
+  Dense decoder{params / "decoder", {.in = hidden, .out = 8}};
+};
+
+// What the text means to a loop.
+enum class Mistake { none, no_resets, gradients };  // the latter: values are reset, and gradients flow on
+struct Epoch {
+  double loss, valid;  // mean nats of a token in training, perplexity of the valid split
+};
+
+// Each document from an empty state and <eos>.
+double perplexity(const Model& model, const Documents& text) {
+  const NoTape guard;
+  double nats = 0;
+  for (const auto& document : text.each()) {
+    RecurrentState state = model.lstm.zero_state(1);
+    int32_t before = eos;
+    for (const int32_t next : document) {
+      const auto out = model.lstm(model.embed(ids({1, 1}, {before})), state);
+      nats += static_cast<double>(softmax_cross_entropy(model.decoder, out.y, ids({1, 1}, {next})).item());
+      state = out.state;
+      before = next;
+    }
+  }
+  return std::exp(nats / static_cast<double>(text.ids.size()));
+}
+
+// Stream i of L = (tokens - 1) / batch tokens begins at token i L. A step at a time: where the target begins a document, the
+// state before is zero, and the change of the output from the step before does not count.
+std::vector<Epoch> train(const Documents& text, const Documents& valid, Mistake mistake = Mistake::none) {
+  Model model;
+  Sgd optimizer(model.params, {.learning_rate = 0.5});
+  const int length = (static_cast<int>(text.ids.size()) - 1) / batch;
+  std::vector<Epoch> result;
+  int first_steps = 0;
+  for (int epoch = 0; epoch < epochs; ++epoch) {
+    RecurrentState state = model.lstm.zero_state(batch);
+    double nats = 0;
+    for (int begin = 0; begin < length; begin += bptt) {
+      const int steps = std::min(bptt, length - begin);
+      Tape tape;
+      RecurrentVars now = state;
+      Vars losses, changes;
+      Var before;
+      for (int t = 0; t < steps; ++t) {
+        std::vector<int32_t> input, target;
+        std::vector<real> kept;
+        for (int i = 0; i < batch; ++i) {
+          const auto place = static_cast<size_t>(i * length + begin + t + 1);
+          input.push_back(text.ids[place - 1]), target.push_back(text.ids[place]);
+          kept.push_back(text.begins_at(static_cast<int64_t>(place)) && mistake != Mistake::no_resets ? 0
+                                                                                                      : 1);
+          first_steps += t == 0 && begin > 0 && kept.back() == 0;
+        }
+        std::vector<real> of_layers = kept;
+        of_layers.insert(of_layers.end(), kept.begin(), kept.end());
+        const Tensor mask = tensor({2, batch}, of_layers);
+        if (mistake == Mistake::gradients) {
+          // zero, and the gradient of what it was
+          const auto reset = [&](const Var& v) {
+            return v + Var(mask_rows(Var(v.value()), mask).value().clone()) - Var(v.value().clone());
+          };
+          now = {reset(now.h), reset(now.c)};
+        } else {
+          now = {mask_rows(now.h, mask), mask_rows(now.c, mask)};
+        }
+        const auto out = model.lstm(model.embed(ids({1, batch}, input)), now);
+        now = out.state;
+        losses.push_back(softmax_cross_entropy(model.decoder, out.y, ids({1, batch}, target)));
+        if (t > 0) changes.push_back(mask_rows(out.y - before, tensor({1, batch}, kept)));
+        before = out.y;
+      }
+      const Var loss = mean(stack(losses));
+      nats += static_cast<double>(loss.item()) * steps * batch;
+      Var objective = loss;
+      if (!changes.empty()) {
+        const Var change = stack(changes);
+        objective = objective + mean(change * change);
+      }
+      tape.backward(objective);
+      optimizer.step({.max_norm = most_norm});
+      state = now;
+    }
+    result.push_back({nats / (length * batch), perplexity(model, valid)});
+  }
+  if (mistake == Mistake::none) CHECK(first_steps > 0);  // windows that begin with a document
+  return result;
+}
+
+const Documents train_text = draw(110, 1), valid_text = draw(1300, 2), test_text = draw(60, 3);
+
+std::string recipe(const std::string& reset) {
+  return fmt::format(
+      "[model]\nembedding = {}\nhidden = {}\nlayers = 2\ninit = 1.0\n[data]\ncorpus = \"text\"\nreset = \"{}\"\n"
+      "batch = {}\nbptt = {}\n[training]\nepochs = {}\nclip = {}\nseed = 5\nreduction = \"mean\"\n"
+      "temporal_activation_regularization = 1.0\n[optimizer]\nkind = \"sgd\"\nlearning_rate = 0.5\n",
+      width, hidden, reset, batch, bptt, epochs, most_norm);
+}
+
+Words training(const std::string& name) {
+  return {"train", "documents.toml", "--data", "text", "--threads", "1", "--out", name};
+}
+
+// The text, recipes and one trained model, for all tests that only read them.
+const Folder& documents() {
+  static const Folder folder;
+  static const bool done = [] {
+    folder.write("text/train.txt", text_of(train_text));
+    folder.write("text/valid.txt", text_of(valid_text));
+    folder.write("text/test.txt", text_of(test_text));
+    folder.write("documents.toml", recipe("document"));
+    folder.write("none.toml", recipe("none"));
+    const ProgramRun run = ptb(training("run"), folder.path());
+    REQUIRE_MESSAGE(run.code == 0, run.err);
+    folder.write("said", run.out);
+    return true;
+  }();
+  (void)done;
+  return folder;
+}
+
+std::vector<Epoch> epochs_of(const std::filesystem::path& run) {
+  std::vector<Epoch> found;
+  for (const std::string& line : lines_of(read_text(run / "log.jsonl")))
+    if (const auto record = nlohmann::json::parse(line); record["kind"] == "epoch")
+      found.push_back({record["loss"], record["valid_perplexity"]});
+  return found;
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+
+}  // namespace
+
+TEST_CASE(
+    "training and validation are those of a loop in which every document begins anew, by both engines") {
+  const Folder& folder = documents();
+  ptb_out(training("composed") + Words{"--engine", "composed"}, folder.path());
+  // What differs is rounding, of 2^-24 a number: some 10 operations deep, in 32 steps one after the other, is 2e-5 at most.
+  constexpr double tolerance = 2e-5;
+  const std::vector<Epoch> by_hand = train(train_text, valid_text);
+  for (const char* run : {"run", "composed"}) {
+    const std::vector<Epoch> found = epochs_of(folder / run);
+    REQUIRE(found.size() == epochs);
+    for (size_t k = 0; k < epochs; ++k) {
+      CAPTURE(run);
+      CAPTURE(k);
+      CHECK(std::abs(found[k].loss - by_hand[k].loss) < tolerance * by_hand[k].loss);
+      CHECK(std::abs(found[k].valid - by_hand[k].valid) < tolerance * by_hand[k].valid);
+    }
+  }
+  for (const Mistake mistake : {Mistake::no_resets, Mistake::gradients})
+    CHECK(std::abs(train(train_text, valid_text, mistake)[1].loss - by_hand[1].loss) >
+          20 * tolerance * by_hand[1].loss);
+}
+
+TEST_CASE("a run says how many documents there are, and which text is one alone") {
+  const Folder& folder = documents();
+  const std::string said = read_text(folder / "said");
+  CHECK_MESSAGE(has(said, fmt::format("{} / {} / {} documents", train_text.begins.size(),
+                                      valid_text.begins.size(), test_text.begins.size())),
+                said);
+  CHECK(!has(said, "no blank line"));
+  folder.write("one/train.txt", text_of(train_text));
+  folder.write("one/valid.txt", text_of(valid_text));
+  folder.write("one/test.txt", text_of(test_text.ids));
+  const std::string line =
+      "data.reset = \"document\": no blank line divides the test text, which is one document";
+  const std::string out = ptb_out({"train", "documents.toml", "--data", "one", "--dry-run"}, folder.path());
+  CHECK_MESSAGE(has(out, line), out);
+  CHECK(!has(out, "divides the train text"));
+  CHECK(has(ptb_out({"evaluate", "run/last.safetensors", "--data", "one"}, folder.path()), line));
+  // In the first 12 tokens there is one border at least.
+  CHECK(has(
+      ptb_out({"train", "documents.toml", "--data", "text", "--set", "data.limit=12", "--dry-run"},
+              folder.path()),
+      fmt::format("{} / {} / {}", std::ranges::count_if(train_text.begins, [](int64_t p) { return p < 12; }),
+                  std::ranges::count_if(valid_text.begins, [](int64_t p) { return p < 12; }),
+                  std::ranges::count_if(test_text.begins, [](int64_t p) { return p < 12; }))));
+}
+
+TEST_CASE("a text is scored as each of its documents alone, with a cache too") {
+  const Folder& folder = documents();
+  const Words cache = {"--cache", "window=5,theta=0.3,lambda=0.2"};
+  const auto evaluate = [&](const std::string& data, const Words& more = {}) {
+    return ptb_json(Words{"evaluate", "run/last.safetensors", "--data", data} + more, folder.path());
+  };
+  double nats = 0, cached = 0;
+  for (const auto& document : test_text.each()) {
+    folder.write("alone/test.txt", text_of(document));
+    const auto n = static_cast<double>(document.size());
+    const auto json = evaluate("alone", cache);
+    nats += n * std::log(json["test_perplexity"].get<double>());
+    cached += n * std::log(json["cache"]["perplexity"].get<double>());
+  }
+  const auto n = static_cast<double>(test_text.ids.size());
+  const double rounding = 1e-5;  // of losses in float, and of products of other sizes
+  CHECK(evaluate("text")["test_perplexity"].get<double>() ==
+        doctest::Approx(std::exp(nats / n)).epsilon(rounding));
+  const auto with_cache = evaluate("text", cache);
+  CHECK(with_cache["test_perplexity"].get<double>() == doctest::Approx(std::exp(nats / n)).epsilon(rounding));
+  CHECK(with_cache["cache"]["perplexity"].get<double>() ==
+        doctest::Approx(std::exp(cached / n)).epsilon(rounding));
+  CHECK(
+      has(ptb_out({"evaluate", "run/last.safetensors", "--data", "text"}, folder.path()),
+          fmt::format("{0} tokens of {0} in {1} documents", test_text.ids.size(), test_text.begins.size())));
+  // Without blank lines the state goes on, which is another score; and cut into streams every token is still scored once.
+  folder.write("whole/test.txt", text_of(test_text.ids));
+  CHECK(evaluate("whole")["test_perplexity"].get<double>() !=
+        doctest::Approx(std::exp(nats / n)).epsilon(100 * rounding));
+  CHECK(has(ptb_out({"evaluate", "run/last.safetensors", "--data", "text", "--batch", "4"}, folder.path()),
+            fmt::format("{} tokens", test_text.ids.size())));
+}
+
+TEST_CASE("characters have documents too") {
+  const Folder& folder = documents();
+  ptb_out({"train", "documents.toml", "--data", "text", "--set", "data.level=char", "--set",
+           "training.epochs=1", "--out", "characters"},
+          folder.path());
+  const auto evaluate = [&](const std::string& data) {
+    return ptb_json({"evaluate", "characters/last.safetensors", "--data", data},
+                    folder.path())["test_perplexity"]
+        .get<double>();
+  };
+  double nats = 0, characters = 0;
+  for (const auto& document : test_text.each()) {
+    const std::string text = text_of(document);
+    folder.write("alone/test.txt", text);
+    nats += static_cast<double>(text.size()) * std::log(evaluate("alone"));
+    characters += static_cast<double>(text.size());  // a newline is an <eos>
+  }
+  CHECK(evaluate("text") == doctest::Approx(std::exp(nats / characters)).epsilon(1e-5));
+}
+
+TEST_CASE(
+    "a run that was interrupted goes on in the same bits; with other borders it says so, with another reset not at all") {
+  const Folder& folder = documents();
+  const Words more = {"--set", "training.epochs=60",     "--set", "training.accumulate=2",
+                      "--set", "data.variable_bptt=true"};
+  REQUIRE(ptb(training("whole-run") + more, folder.path()).code == 0);
+  const auto begun = [&] { return std::filesystem::exists(folder / "parts/best.safetensors"); };
+  const ProgramRun stopped =
+      run_program(program_named("ptb"), training("parts") + more, folder.path(), {}, {SIGTERM, begun});
+  REQUIRE(stopped.code == 143);
+  const ProgramRun resumed = ptb({"resume", "parts", "--threads", "1"}, folder.path());
+  REQUIRE_MESSAGE(resumed.code == 0, resumed.err);
+  CHECK(outcome(folder / "parts") == outcome(folder / "whole-run"));
+  CHECK(!has(resumed.out + resumed.err, "another"));
+
+  const ProgramRun refused = ptb({"resume", "run", "--set", "data.reset=none"}, folder.path());
+  CHECK(refused.code == 2);
+  CHECK(has(refused.err, "data.reset"));
+  // The same tokens, divided elsewhere.
+  Documents moved = train_text;
+  moved.begins.erase(moved.begins.begin() + 1);
+  folder.write("moved/train.txt", text_of(moved));
+  folder.write("moved/valid.txt", text_of(valid_text));
+  folder.write("moved/test.txt", text_of(test_text));
+  const ProgramRun other =
+      ptb({"resume", "run", "--data", "moved", "--set", "training.epochs=5"}, folder.path());
+  CHECK(other.code == 0);
+  CHECK_MESSAGE(has(other.out + other.err, "the text to train on is another"), other.out);
+  CHECK(!has(other.out + other.err, "the text to validate on is another"));
+}
+
+TEST_CASE("a prompt's blank line begins a document, and the text of before is forgotten") {
+  const Folder& folder = documents();
+  const auto generate = [&](const std::string& model, const std::string& prompt) {
+    return ptb_out(
+        {"generate", model + "/last.safetensors", "--words", "12", "--seed", "3", "--prompt", prompt},
+        folder.path());
+  };
+  const std::string alone = generate("run", "the dog"), anew = generate("run", "");
+  CHECK(alone.starts_with("the dog"));
+  CHECK(generate("run", "mat on\ncat\n\nthe dog") == "mat on\ncat\n\n" + alone);
+  CHECK(generate("run", "mat on cat\n \n\n\nsat\n\nthe dog") == "mat on cat\n\nsat\n\n" + alone);
+  CHECK(generate("run", "mat on\n\n") == "mat on\n\n" + anew);
+  CHECK(generate("run", "\n\n") == anew);
+  CHECK(generate("run", "mat on\nthe dog") != "mat on\n" + alone);
+  // Otherwise the blank line is an <eos>, and the state goes on.
+  ptb_out({"train", "none.toml", "--data", "text", "--threads", "1", "--out", "none"}, folder.path());
+  CHECK(generate("none", "mat on\n\nthe dog") != "mat on\n\n" + generate("none", "the dog"));
+}
+
+TEST_CASE("one window with documents is learnt by heart, and explain says which engine takes resets") {
+  const Folder& folder = documents();
+  const std::string learnt =
+      ptb_out({"train", "documents.toml", "--data", "text", "--overfit-one-batch", "--set", "model.hidden=30",
+               "--set", "training.temporal_activation_regularization=0"},
+              folder.path());
+  CHECK(!learnt.empty());
+  const std::string explained = ptb_out({"explain", "documents.toml", "--data", "text"}, folder.path());
+  CHECK_MESSAGE(has(explained, "inside a window"), explained);
+  CHECK(!has(ptb_out({"explain", "none.toml", "--data", "text"}, folder.path()), "inside a window"));
+}
+
+TEST_CASE("what has no documents, or cannot begin anew, is refused by name") {
+  const Folder& folder = documents();
+  const auto refused = [&](const Words& words, const std::vector<std::string>& parts) {
+    const ProgramRun run = ptb(words + Words{"--dry-run"}, folder.path());
+    CHECK(run.code == 2);
+    CHECK(lacks(run.err.substr(0, run.err.size() - 1), parts) == "");
+  };
+  const Words text = {"train", "documents.toml", "--data", "text"};
+  refused({"train", "demo", "--set", "data.reset=document"}, {"data.reset", "grammar"});
+  refused(text + Words{"--set", "training.graph=true"}, {"training.graph", "data.reset"});
+  refused(text + Words{"--engine", "cudnn"}, {"cudnn", "cuDNN has no reset inside a window"});
+  refused(text + Words{"--set", "data.reset=paragraph"}, {"data.reset", "none, document"});
+}
