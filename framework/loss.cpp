@@ -24,7 +24,7 @@ Tensor total(const Tensor& losses, double factor) {
 class EarlyGradient {
  public:
   EarlyGradient() = default;  // where x wants none
-  explicit EarlyGradient(const Var& x) : tensor_(x.node()->gradient.lend(x.shape())) {}
+  explicit EarlyGradient(const Var& x) : tensor_(x.node()->gradient.reserve(x.shape())) {}
 
   explicit operator bool() const { return tensor_ != nullptr; }
   Tensor& operator*() const { return *tensor_; }
@@ -32,7 +32,7 @@ class EarlyGradient {
   void contribute(const Var& x, const Tensor& factor) const {
     if (!tensor_) return;
     Tensor& d = *tensor_;
-    if (!x.node()->gradient.accept(tensor_)) {
+    if (!x.node()->gradient.commit(tensor_)) {
       const Into dx = x.gradient();
       kernels().binary_gradient(Binary::mul, false, d.data(), d.size(), factor.data(), 1, d.data(),
                                 dx.tensor.data(), d.size(), dx.add);

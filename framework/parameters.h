@@ -29,7 +29,7 @@ struct Init {
   } offset = {};
   static Init constant(float value) { return {.kind = Kind::constant, .a = value}; }
   // `value`, to which ParameterSet::initialize() adds what it draws (a gain stays near 1).
-  static Init around(float value, int size) { return {.offset = {value, 0, size}}; }
+  static Init centered_at(float value, int size) { return {.offset = {value, 0, size}}; }
   static Init uniform(float low, float high) { return {.kind = Kind::uniform, .a = low, .b = high}; }
   static Init normal(float mean, float deviation) {
     return {.kind = Kind::normal, .a = mean, .b = deviation};

@@ -56,7 +56,7 @@ void Gradient::contribute_all(const Shape& shape) {
 Into Gradient::into(const Shape& shape) {
   ensure(shape);
   settle();
-  take_back();
+  end_reservation();
   const bool add = written();
   state_ = State::all;
   return {tensor_, add};
@@ -65,7 +65,7 @@ Into Gradient::into(const Shape& shape) {
 Into Gradient::into_rows(const Shape& shape, std::span<const int32_t> ids) {
   ensure(shape);
   settle();
-  take_back();
+  end_reservation();
   if (on_gpu()) {  // where one pass over all of them costs less than a call for each
     const bool add = written();
     state_ = State::all;
@@ -89,35 +89,35 @@ Into Gradient::into_rows(const Shape& shape, std::span<const int32_t> ids) {
   return {tensor_, true};
 }
 
-std::shared_ptr<Tensor> Gradient::lend(const Shape& shape) {
+std::shared_ptr<Tensor> Gradient::reserve(const Shape& shape) {
   const PoolAllocator<Tensor> pool;
   static std::mutex forward_passes;  // those of several threads may share parameters
   const std::lock_guard lock(forward_passes);
-  if (written() || !lent_.expired()) return std::allocate_shared<Tensor>(pool, shape);
+  if (written() || !reserved_.expired()) return std::allocate_shared<Tensor>(pool, shape);
   ensure(shape);
   stale_rows_ = shown_ = false;
   std::shared_ptr<Tensor> tensor = std::allocate_shared<Tensor>(pool, tensor_);
-  lent_ = tensor;
+  reserved_ = tensor;
   return tensor;
 }
 
-bool Gradient::accept(const std::shared_ptr<Tensor>& lent) {
-  if (lent_.lock() != lent) return false;
+bool Gradient::commit(const std::shared_ptr<Tensor>& reserved) {
+  if (reserved_.lock() != reserved) return false;
   settle();
-  lent_.reset();
+  reserved_.reset();
   state_ = State::all;
   return true;
 }
 
-void Gradient::take_back() {
-  if (const std::shared_ptr<Tensor> lent = lent_.lock()) *lent = lent->clone();
-  lent_.reset();
+void Gradient::end_reservation() {
+  if (const std::shared_ptr<Tensor> reserved = reserved_.lock()) *reserved = reserved->clone();
+  reserved_.reset();
 }
 
 const Tensor& Gradient::value(const Shape& shape) {
   ensure(shape);
   settle();
-  take_back();
+  end_reservation();
   if (!written()) {
     if (stale_rows_)
       for (int32_t row : rows_) tensor_[row].fill(0);

@@ -37,11 +37,11 @@ class Gradient {
   // holds what was contributed before, or zero. shape [rows, …].
   Into into_rows(const Shape& shape, std::span<const int32_t> ids);
 
-  // A fused loss computes gradients in the forward pass, before the factor from above is known. This lends it the
-  // gradient's memory. If that is taken, or something else is contributed meanwhile, the tensor has memory of its own.
-  std::shared_ptr<Tensor> lend(const Shape& shape);
+  // A fused loss computes gradients in the forward pass, before the factor from above is known. This reserves the gradient's
+  // memory for it. If that is taken, or something else is contributed meanwhile, the tensor has memory of its own.
+  std::shared_ptr<Tensor> reserve(const Shape& shape);
   // True if the tensor still has the gradient's memory. Then it is the gradient from now on, marked as written.
-  bool accept(const std::shared_ptr<Tensor>& lent);
+  bool commit(const std::shared_ptr<Tensor>& reserved);
 
   bool written() const { return state_ != State::empty || changed(); }
   // Rows that may differ from zero, if that is known to be fewer than all; in order of first contribution.
@@ -65,13 +65,13 @@ class Gradient {
  private:
   enum class State : uint8_t { empty, rows, all };
   void ensure(const Shape& shape);
-  void take_back();      // before others write: who was lent the memory keeps a copy
-  bool changed() const;  // by a program. Throws Error if that had no way to know what it changed
-  void settle();         // that counts as contributed
-  Tensor tensor_;        // tells nobody when it is written
+  void end_reservation();  // before others write: who reserved the memory keeps a copy
+  bool changed() const;    // by a program. Throws Error if that had no way to know what it changed
+  void settle();           // that counts as contributed
+  Tensor tensor_;          // tells nobody when it is written
   WriteTime* shown_written_ = nullptr;  // when a program did so
   bool shown_ = false;                  // it was complete when it was shown, and is since
-  std::weak_ptr<Tensor> lent_;
+  std::weak_ptr<Tensor> reserved_;
   State state_ = State::empty;
   bool stale_rows_ = false;      // while empty: only rows_ may differ from zero
   std::vector<int32_t> rows_;    // contributed rows, each once

@@ -15,7 +15,7 @@ struct LayerNormConfig {
 struct LayerNorm {
   LayerNorm(Scope scope, const LayerNormConfig& c) : config(c) {
     require(c.dim > 0, "layer_norm: dim {} must be positive", c.dim);
-    Parameter& gain = scope.add("weight", {c.dim}, Init::around(1, c.dim));
+    Parameter& gain = scope.add("weight", {c.dim}, Init::centered_at(1, c.dim));
     Parameter& shift = scope.add("bias", {c.dim}, Init::constant(0));
     gain.decay = shift.decay = false;
     weight = gain.var();

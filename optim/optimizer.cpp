@@ -167,7 +167,7 @@ void Optimizer::enqueue_step() {
 }
 
 // Which parameters are frozen, which decay, and their rates.
-uint64_t Optimizer::form() const {
+uint64_t Optimizer::step_signature() const {
   uint64_t hash = hash_of_nothing;
   for (const auto& p : parameters().all())
     hash = hash_with(hash_with(hash, p->frozen ? 1 : p->decay ? 2 : 3), std::bit_cast<uint32_t>(p->rate));
@@ -302,14 +302,14 @@ void Adam::count_missed() {
   missed_.resize(all.size());
 }
 
-uint64_t Adam::form() const {
-  uint64_t form = Optimizer::form();
+uint64_t Adam::step_signature() const {
+  uint64_t signature = Optimizer::step_signature();
   int64_t before = 0;
   for (const int64_t missed : missed_) {  // neighbours that have missed as many are one range
-    form = form * 5 + (missed == 0 ? 0 : missed == before ? 1 : 2);
+    signature = signature * 5 + (missed == 0 ? 0 : missed == before ? 1 : 2);
     before = missed;
   }
-  return form;
+  return signature;
 }
 
 void Adam::update() {

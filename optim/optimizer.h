@@ -95,7 +95,7 @@ class Optimizer {
   // Before a window that is not the last of its step: masks need to know its number.
   void order_window();
   // Which operations the next enqueue_step() asks for: what was recorded under another number is of no use.
-  virtual uint64_t form() const;
+  virtual uint64_t step_signature() const;
   StepValues* step_values() const {
     return static_cast<StepValues*>(step_values_.data());
   }  // in the device's memory
@@ -202,7 +202,7 @@ class Adam : public Optimizer {
   std::string_view name() const override { return "adam"; }
   // "steps", "missed.<parameter>" (while it was frozen); "exp_avg" (m), "exp_avg_sq" (v)
   OptimizerState state() override;
-  uint64_t form() const override;
+  uint64_t step_signature() const override;
 
  protected:
   Adam(ParameterSet& params, const AdamConfig& config, bool decoupled);
@@ -258,7 +258,7 @@ class Asgd : public Sgd {
   // The mean begins with the weights after the next step, unless it has begun.
   void start_averaging();
   int64_t averaged() const { return averaged_; }  // weights that the mean is of
-  uint64_t form() const override { return 2 * Sgd::form() + (steps() >= average_after_); }
+  uint64_t step_signature() const override { return 2 * Sgd::step_signature() + (steps() >= average_after_); }
 
  protected:
   void order(StepOrders& orders) override;

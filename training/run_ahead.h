@@ -42,11 +42,11 @@ class RunAhead {
     double rate_factor = 1;
   };
   struct Kind {
-    int64_t of_task = 0;  // TrainingTask::load
-    uint32_t part = 0;    // of the windows of a step, and …
-    bool last = false;    // … whether it is the last: only then the weights change
-    uint64_t form = 0;    // Optimizer::form()
-    double scale = 1;     // of the loss
+    int64_t of_task = 0;     // TrainingTask::load
+    uint32_t part = 0;       // of the windows of a step, and …
+    bool last = false;       // … whether it is the last: only then the weights change
+    uint64_t signature = 0;  // Optimizer::step_signature()
+    double scale = 1;        // of the loss
     // Which gradients the step's windows before have begun, to which it adds: found out by ask().
     uint64_t written = 0;
     auto operator<=>(const Kind&) const = default;

@@ -250,13 +250,13 @@ class Trainer {
   LogNames log_names() const { return {options_.unit, options_.perplexity}; }
   void open_log();
   void reopen_log();
-  void tell_rate(Differences& differences) const;
+  void note_rate_change(Differences& differences) const;
   void log_interval();
   void write(LogRecord record);
   void print(const EpochReport& report) const;
   Progress progress_of_epoch() const;
   void show(Progress& progress);
-  void say(const std::string& line) const;
+  void print(const std::string& line) const;
   void note(const std::string& line) { notice_ += (notice_.empty() ? "" : "\n") + line; }
   double shown(double mean) const;  // a mean loss as it is shown
   double mean_loss_so_far() const;  // in the present epoch

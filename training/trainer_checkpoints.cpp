@@ -68,7 +68,7 @@ std::optional<Differences> Trainer::resume(const TrainingTask& task) {
     missing_log_ =
         fmt::format("{}: is missing; what was measured so far is in no log and no report", log.string());
   if (finished()) return differences;
-  if (differences) tell_rate(*differences);
+  if (differences) note_rate_change(*differences);
   for (const char* name : {last_checkpoint, best_checkpoint}) remove_partial(options_.folder / name);
   reopen_log();
   return differences;
@@ -92,7 +92,7 @@ void Trainer::reopen_log() {
 // A schedule that reckons with more epochs, or another one, may say another rate for the next step than that of the run so
 // far. Checkpoints of earlier versions do not know what that would have been: of those a rise is told, which no schedule
 // has after its warm-up.
-void Trainer::tell_rate(Differences& differences) const {
+void Trainer::note_rate_change(Differences& differences) const {
   if (!state_.schedule) return;
   const int64_t step = optimizer_.parameters().step();
   const double before = state_.learning_rate, next = state_.next_rate(step);
@@ -163,9 +163,9 @@ void Trainer::roll_back(const TrainingTask& task, const Diverged& reason) {
   if (ahead_) ahead_->set_totals(state_);
   save(task, last_checkpoint);  // before the log forgets what was seen by the one that it replaces
   log_->cut_after(optimizer_.parameters().step(), state_.epoch);
-  for (const std::string& line : log_->damaged()) say(line);
-  say(fmt::format("{}\nback to step {}, the learning rate times {:g}", reason.what(),
-                  optimizer_.parameters().step(), factor));
+  for (const std::string& line : log_->damaged()) print(line);
+  print(fmt::format("{}\nback to step {}, the learning rate times {:g}", reason.what(),
+                    optimizer_.parameters().step(), factor));
 }
 
 bool has_last_checkpoint(const std::filesystem::path& folder, const LogNames& names,

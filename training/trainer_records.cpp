@@ -26,7 +26,7 @@ Progress Trainer::progress_of_epoch() const {
 void Trainer::show(Progress& progress) {
   if (!notice_.empty()) {
     progress.clear();
-    say(std::exchange(notice_, {}));
+    print(std::exchange(notice_, {}));
   }
   times_.training = epoch_begin_.training + clock_seconds() - epoch_began_ -
                     (times_.saving - epoch_begin_.saving) - (times_.logging - epoch_begin_.logging);
@@ -38,7 +38,7 @@ void Trainer::show(Progress& progress) {
     progress.update(state_.window, {{"loss", mean}, {rate_name, rate, true}});
 }
 
-void Trainer::say(const std::string& line) const {
+void Trainer::print(const std::string& line) const {
   if (options_.progress.mode == ProgressOptions::Mode::silent) return;
   std::fprintf(options_.progress.stream, "%s\n", line.c_str());  // of a terminal that is gone, no exception
   std::fflush(options_.progress.stream);
@@ -55,7 +55,7 @@ void Trainer::print(const EpochReport& report) const {
                       format_duration(report.seconds));
   if (report.skipped > 0)
     line += fmt::format("  {} step{} skipped", report.skipped, report.skipped == 1 ? "" : "s");
-  say(line);
+  print(line);
 }
 
 void Trainer::open_log() {

@@ -166,7 +166,7 @@ void Trainer::ask_for_window(const TrainingTask& task, Step& step, int64_t kind)
       {.of_task = kind,
        .part = step.part(),
        .last = step.is_last(),
-       .form = optimizer_.form(),
+       .signature = optimizer_.step_signature(),
        .scale = step.scale},
       [&](const RunAhead::WindowFacts& facts) { order(step, facts); },
       [&] { return train_window(task, step); });

@@ -59,7 +59,7 @@ struct DetectionBaseline {
 // The share of label 1 in training, for every row.
 DetectionBaseline majority_class(const SeriesWindows& train);
 // "channel > value", or "<", or "always" either label: the one that is right most often in training. 0 or 1.
-DetectionBaseline threshold_rule(const SeriesWindows& train);
+DetectionBaseline threshold_baseline(const SeriesWindows& train);
 // Logistic regression on the channels, standardised; Newton's method, with the penalty ½ |w|² on the sum of
 // the log losses (the bias free).
 DetectionBaseline logistic_regression(const SeriesWindows& train);

@@ -19,18 +19,18 @@ int64_t last_read(const SeriesWindows& windows, int64_t origin) { return origin 
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-struct Rule {
+struct Threshold {
   int channel = 0;
   double value = 0;
   bool above = true;  // label 1 where the channel is above the value
   int64_t right = -1;
 };
 
-// The best rule of one channel, given its values with their labels.
-Rule best_rule(int channel, std::vector<std::pair<double, int>> rows) {
+// The best threshold of one channel, given its values with their labels.
+Threshold best_threshold(int channel, std::vector<std::pair<double, int>> rows) {
   std::sort(rows.begin(), rows.end());
   const int64_t n = static_cast<int64_t>(rows.size());
-  Rule best;
+  Threshold best;
   const auto consider = [&](double value, int64_t right_if_above) {
     for (const bool above : {true, false}) {
       const int64_t right = above ? right_if_above : n - right_if_above;
@@ -123,16 +123,16 @@ DetectionBaseline majority_class(const SeriesWindows& train) {
   return {"majority class", [=](const Series&, int64_t, int64_t) { return share; }};
 }
 
-DetectionBaseline threshold_rule(const SeriesWindows& train) {
+DetectionBaseline threshold_baseline(const SeriesWindows& train) {
   const std::vector<int> label = window_labels(train);
-  Rule best;
+  Threshold best;
   for (const int channel : train.options().inputs) {
     stop_if_signalled();
     std::vector<std::pair<double, int>> rows;
     for (std::size_t i = 0; i < label.size(); ++i)
       rows.emplace_back(train.series().at(last_read(train, train.origins()[i]), channel), label[i]);
-    const Rule rule = best_rule(channel, std::move(rows));
-    if (rule.right > best.right) best = rule;
+    const Threshold threshold = best_threshold(channel, std::move(rows));
+    if (threshold.right > best.right) best = threshold;
   }
   const std::string channel = one_line(train.series().channels[static_cast<std::size_t>(best.channel)]);
   return {std::isinf(best.value)

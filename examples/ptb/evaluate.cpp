@@ -10,7 +10,7 @@
 #include "result.h"
 #include "saved_model.h"
 #include "text.h"
-#include "training/program/cli/voice.h"
+#include "training/program/cli/console.h"
 #include "training/program/run/machine.h"
 
 namespace ptb {

@@ -10,8 +10,8 @@
 #include "model.h"
 #include "options.h"
 #include "text.h"
+#include "training/program/cli/console.h"
 #include "training/program/cli/explanations.h"
-#include "training/program/cli/voice.h"
 #include "training/program/run/machine.h"
 #include "training/report/progress.h"
 

@@ -7,7 +7,7 @@
 #include "framework/setup.h"
 #include "options.h"
 #include "saved_model.h"
-#include "training/program/cli/voice.h"
+#include "training/program/cli/console.h"
 #include "writing.h"
 
 namespace ptb {

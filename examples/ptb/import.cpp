@@ -9,8 +9,8 @@
 #include "text.h"
 #include "torch_model.h"
 #include "training/files/vocabulary_file.h"
+#include "training/program/cli/console.h"
 #include "training/program/cli/invocation.h"
-#include "training/program/cli/voice.h"
 
 namespace ptb {
 

@@ -14,13 +14,13 @@ static WindowOptions window_options(const Recipe& recipe, const Text& text) {
 TextTraining::TextTraining(RunOptions options, Recipe recipe)
     : options_(std::move(options)),
       recipe_(std::move(recipe)),
-      voice_(options_.voice()),
+      console_(options_.console()),
       text_(load_text(recipe_, options_.data)),
       model_(recipe_, text_.corpus.vocabulary.size()),
       windows_(text_.corpus.train, window_options(recipe_, text_)),
       state_(model_.recurrent.zero_state(recipe_.data.batch)),
       result_(recipe_, model_),
-      session_(options_, trainee()) {
+      session_(options_, training_run()) {
   result_.source_valid_perplexity = text_.source_valid;
   result_.source_test_perplexity = text_.source_test;
   result_.unknown_valid_tokens = text_.unknown_valid;
@@ -108,7 +108,7 @@ WindowLoss TextTraining::loss() {
   return result;
 }
 
-Trainee TextTraining::trainee() {
+TrainingRun TextTraining::training_run() {
   return {.recipe_name = recipe_.name,
           .recipe = resolved(recipe_),
           .sections = recipe_.sections(),

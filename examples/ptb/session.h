@@ -5,10 +5,10 @@
 #include <optional>
 
 #include "data/windows.h"
-#include "training/program/run/session.h"
 #include "model.h"
 #include "result.h"
 #include "text.h"
+#include "training/program/run/session.h"
 
 namespace ptb {
 
@@ -31,17 +31,17 @@ class TextTraining {
   WindowLoss loss();
   Metadata metadata() const;
   DataDifferences differences(const Metadata& then, const std::string& path) const;
-  Trainee trainee();
+  TrainingRun training_run();
   Score score_split(Split split) const;
   void score_a_little() const;
   void sample(int epoch) const;
   void report(double valid, RunDescription& description);
-  void tell_score(Split split, double perplexity, int64_t tokens, std::optional<double> source,
-                  RunDescription& description) const;
+  void print_score(Split split, double perplexity, int64_t tokens, std::optional<double> source,
+                   RunDescription& description) const;
 
   const RunOptions options_;
   const Recipe recipe_;
-  const Voice voice_;
+  const Console console_;
   Text text_;
   LanguageModel model_;
   BpttWindows windows_;

@@ -15,7 +15,7 @@ void TextTraining::sample(int epoch) const {
   std::istringstream text(
       write_text(model_, text_.corpus.vocabulary, form_of(recipe_),
                  {.words = recipe_.training.sample_words, .seed = recipe_.training.seed}));
-  for (std::string line; std::getline(text, line);) voice_.say("        | {}\n", line);
+  for (std::string line; std::getline(text, line);) console_.info("        | {}\n", line);
 }
 
 void TextTraining::score_a_little() const {
@@ -24,8 +24,8 @@ void TextTraining::score_a_little() const {
   const Score scored =
       score(model_, std::span(valid).first(static_cast<size_t>(few)), text_.corpus.vocabulary.eos(),
             recipe_.data.eval_batch, text_.documents(Split::valid));
-  voice_.tell("scoring: perplexity {:.2f} of {} tokens of the valid split\n", scored.perplexity(),
-              with_commas(scored.tokens));
+  console_.print("scoring: perplexity {:.2f} of {} tokens of the valid split\n", scored.perplexity(),
+                 with_commas(scored.tokens));
 }
 
 // The mean loss that nothing can beat on a window from an empty state: streams, or documents in them, agree so far and then
@@ -57,8 +57,8 @@ void TextTraining::overfit_one_batch() {
 
 void TextTraining::report(double valid, RunDescription& description) {
   const Score test = score_split(Split::test);
-  tell_score(Split::valid, valid, std::ssize(text_.corpus.valid), text_.source_valid, description);
-  tell_score(Split::test, test.perplexity(), test.tokens, text_.source_test, description);
+  print_score(Split::valid, valid, std::ssize(text_.corpus.valid), text_.source_valid, description);
+  print_score(Split::test, test.perplexity(), test.tokens, text_.source_test, description);
   const std::string note = text_.source_test ? fmt::format("the source's own: {:.2f}", *text_.source_test)
                                              : describe_unknown(text_.unknown_test, test.tokens);
   description.results = {{"test perplexity", fmt::format("{:.2f}", test.perplexity()), note}};
@@ -67,23 +67,23 @@ void TextTraining::report(double valid, RunDescription& description) {
 }
 
 // A perplexity, and what it is to be held against: what made the text, and what counting words gives.
-void TextTraining::tell_score(Split split, double perplexity, int64_t tokens, std::optional<double> source,
-                              RunDescription& description) const {
+void TextTraining::print_score(Split split, double perplexity, int64_t tokens, std::optional<double> source,
+                               RunDescription& description) const {
   const Corpus& corpus = text_.corpus;
-  voice_.tell("{:<8}perplexity {:.2f}, {} of {} tokens scored\n", unroll::name(split), perplexity,
-              with_commas(tokens), with_commas(text_.whole[static_cast<size_t>(split)]));
+  console_.print("{:<8}perplexity {:.2f}, {} of {} tokens scored\n", unroll::name(split), perplexity,
+                 with_commas(tokens), with_commas(text_.whole[static_cast<size_t>(split)]));
   if (source)
-    voice_.tell("        the source's own is {:.2f}: {:.1f} % above the best possible\n", *source,
-                100 * (perplexity / *source - 1));
+    console_.print("        the source's own is {:.2f}: {:.1f} % above the best possible\n", *source,
+                   100 * (perplexity / *source - 1));
   if (const int64_t unknown = split == Split::valid ? text_.unknown_valid : text_.unknown_test; unknown > 0)
-    voice_.tell("        {}\n", describe_unknown(unknown, std::ssize(corpus.split(split))));
+    console_.print("        {}\n", describe_unknown(unknown, std::ssize(corpus.split(split))));
   if (recipe_.data.level != Level::word) return;
   const auto counted = [&](int order) {
     return NgramModel(order, corpus.train, corpus.vocabulary.size(), corpus.vocabulary.eos())
         .perplexity(corpus.split(split));
   };
   const double trigram = counted(3);
-  voice_.tell("        by counting: unigram {:.2f}, trigram {:.2f}\n", counted(1), trigram);
+  console_.print("        by counting: unigram {:.2f}, trigram {:.2f}\n", counted(1), trigram);
   if (split == Split::valid) description.levels.push_back({"trigram", trigram});
 }
 

@@ -4,8 +4,8 @@
 #include "commands.h"
 #include "options.h"
 #include "session.h"
+#include "training/program/run/choose_algorithm.h"
 #include "training/program/run/machine.h"
-#include "training/program/run/settled_algorithm.h"
 #include "training/run_folder.h"
 
 namespace ptb {
@@ -69,7 +69,7 @@ void train(Command& command) {
     request.recipe.training.temporal_activation_regularization = 0;
   }
   request.run.algorithm =
-      settle_algorithm(request.run.program, request.recipe.model.algorithm, recurrent_layers(request.recipe),
+      choose_algorithm(request.run.program, request.recipe.model.algorithm, recurrent_layers(request.recipe),
                        request.recipe.training, !request.run.dry_run && !request.overfit_one_batch);
   TextTraining training(request.run, request.recipe);
   if (request.run.dry_run) return training.dry_run();

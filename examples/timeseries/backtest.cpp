@@ -6,7 +6,7 @@
 #include "options.h"
 #include "session.h"
 #include "training/files/json_text.h"
-#include "training/program/cli/voice.h"
+#include "training/program/cli/console.h"
 #include "training/program/run/machine.h"
 
 namespace timeseries {
@@ -133,14 +133,14 @@ void backtest(Command& command) {
   run.program = command.program();
   run.data = csv;
 
-  const Voice voice = run.voice();
+  const Console console = run.console();
   const Series series = load_series(recipe, csv);
   std::vector<std::string> names;
   std::vector<Judged> judged;
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   const std::vector<SeriesSplit> splits = folds_of(recipe, series, folds, test_rows);
   const SeriesData first_fold(recipe, csv, {.fold = splits.front()});
-  tell_notes(voice, first_fold);
+  print_notes(console, first_fold);
   const size_t targets = first_fold.targets().size();
   for (const SeriesSplit& split : splits) {
     SeriesTraining training(run, recipe, {.fold = split});
@@ -148,7 +148,7 @@ void backtest(Command& command) {
     const Evaluation evaluation = training.score_fold();
     names.push_back(fmt::format("{} to {}", series.times.text(split.test.front().begin),
                                 series.times.text(split.test.back().end - 1)));
-    voice.say("fold {}/{}: {}\n", names.size(), folds, names.back());
+    console.info("fold {}/{}: {}\n", names.size(), folds, names.back());
     for (const JudgedRow& row : judged_rows(evaluation)) add(judged, row, name_of_baseline(row.name));
     json.push_back({{"test", names.back()}, {"scores", json_of(evaluation)}});
   }
@@ -156,12 +156,12 @@ void backtest(Command& command) {
   for (const char* key : recipe.detects() ? std::vector{"accuracy", "balanced_accuracy"}
                                           : std::vector{summary_measure(targets).key}) {
     const auto measure = std::ranges::find(comparison.measures, key, &Comparison::Measure::key);
-    voice.tell("\n");
-    voice.tell(
+    console.print("\n");
+    console.print(
         table_of(measure->name, static_cast<size_t>(measure - comparison.measures.begin()), judged, names));
   }
-  voice.tell("\nBy the means over all folds:\n");
-  for (const std::string& line : verdicts(comparison)) voice.tell("{}\n", line);
+  console.print("\nBy the means over all folds:\n");
+  for (const std::string& line : verdicts(comparison)) console.print("{}\n", line);
   if (run.json) show("{}\n", json_text(json));
 }
 

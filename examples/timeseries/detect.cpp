@@ -9,7 +9,7 @@
 #include "saved_model.h"
 #include "scores.h"
 #include "training/files/atomic_file.h"
-#include "training/program/cli/voice.h"
+#include "training/program/cli/console.h"
 #include "training/program/run/machine.h"
 
 namespace timeseries {

@@ -8,7 +8,7 @@
 #include "saved_model.h"
 #include "scores.h"
 #include "training/files/json_text.h"
-#include "training/program/cli/voice.h"
+#include "training/program/cli/console.h"
 #include "training/program/run/machine.h"
 
 namespace timeseries {
@@ -16,13 +16,13 @@ namespace timeseries {
 namespace {
 
 // Says what came out, as a table and in words.
-void tell(const Voice& voice, const Evaluation& evaluation, bool with_model) {
-  voice.tell("{}\n", evaluation.part), voice.tell(table_of(evaluation));
-  for (const std::string& warning : evaluation.warnings) voice.tell("warning {}\n", warning);
+void print(const Console& console, const Evaluation& evaluation, bool with_model) {
+  console.print("{}\n", evaluation.part), console.print(table_of(evaluation));
+  for (const std::string& warning : evaluation.warnings) console.print("warning {}\n", warning);
   if (with_model)
-    for (const std::string& line : verdicts(evaluation)) voice.tell("{}\n", line);
+    for (const std::string& line : verdicts(evaluation)) console.print("{}\n", line);
   if (const auto by_step = table_by_step(evaluation))
-    voice.tell("\n{}\n", by_step->title), voice.tell(*by_step);
+    console.print("\n{}\n", by_step->title), console.print(*by_step);
 }
 
 // The parts of a split by its name; of "test" there may be several, by file.
@@ -53,13 +53,13 @@ void evaluate(Command& command) {
   command.example("evaluate model.safetensors --csv ETTh1.csv --json", "for a script to read");
   if (!command.parse()) return;
   machine.set_up(command);
-  const Voice voice{.out = json ? stderr : stdout};
+  const Console console{.out = json ? stderr : stdout};
   const SavedModel saved = read_saved_model(command.positional());
   SeriesData data(saved.recipe, csv, {.model = &saved, .trains = false});
   for (std::string& warning : warnings_of_training(saved.recipe, data, split))
     data.warnings.push_back(std::move(warning));
   const auto model = saved.make_model(*data.train);
-  tell_notes(voice, data);
+  print_notes(console, data);
 
   const double begin = clock_seconds();
   nlohmann::ordered_json scores = nlohmann::ordered_json::object();
@@ -67,7 +67,7 @@ void evaluate(Command& command) {
   std::vector<TestPart> parts = parts_of(saved.recipe, data, split);
   for (TestPart& part : parts) {
     const Evaluation evaluation = evaluate(saved.recipe, data, part, model.get());
-    tell(voice, evaluation, true);
+    print(console, evaluation, true);
     scores[part.name] = json_of(evaluation);
     count += part.windows.count();
   }
@@ -108,13 +108,13 @@ void baselines(Command& command) {
   if (!command.parse()) return;
   const Recipe recipe = load_recipe(command.positional(), options.overrides(command));
   const SeriesData data(recipe, csv);
-  const Voice voice{.out = json ? stderr : stdout};
-  tell_notes(voice, data);
+  const Console console{.out = json ? stderr : stdout};
+  print_notes(console, data);
   nlohmann::ordered_json scores = nlohmann::ordered_json::object();
   std::vector<TestPart> parts = parts_of(recipe, data, split);
   for (TestPart& part : parts) {
     const Evaluation evaluation = evaluate(recipe, data, part, nullptr);
-    tell(voice, evaluation, false);
+    print(console, evaluation, false);
     scores[part.name] = json_of(evaluation);
   }
   if (json) show("{}\n", json_text(scores));

@@ -4,8 +4,8 @@
 #include "commands.h"
 #include "options.h"
 #include "scores.h"
+#include "training/program/cli/console.h"
 #include "training/program/cli/explanations.h"
-#include "training/program/cli/voice.h"
 #include "training/program/run/machine.h"
 
 namespace timeseries {
@@ -70,9 +70,9 @@ void explain(Command& command) {
        names_of(data.series(), windows.targets));
   for (const std::string& note : data.notes) show("note: {}\n", note);
   for (const std::string& warning : data.warnings) show("warning: {}\n", warning);
-  const Voice voice;
-  voice.tell("\n"), voice.tell(table_of_parts(data));
-  voice.tell("\nParameters\n"), voice.tell(parameter_table(model.params)), voice.tell("\n");
+  const Console console;
+  console.print("\n"), console.print(table_of_parts(data));
+  console.print("\nParameters\n"), console.print(parameter_table(model.params)), console.print("\n");
   print_products();
   if (model.recurrent())
     print_engine(model.recurrent()->choice_for(

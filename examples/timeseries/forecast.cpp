@@ -9,8 +9,8 @@
 #include "forecaster.h"
 #include "options.h"
 #include "training/files/atomic_file.h"
+#include "training/program/cli/console.h"
 #include "training/program/cli/pages.h"
-#include "training/program/cli/voice.h"
 #include "training/program/run/machine.h"
 #include "training/report/run_description.h"
 

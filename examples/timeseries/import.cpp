@@ -7,8 +7,8 @@
 #include "options.h"
 #include "saved_model.h"
 #include "series_data.h"
+#include "training/program/cli/console.h"
 #include "training/program/cli/invocation.h"
-#include "training/program/cli/voice.h"
 
 namespace timeseries {
 
@@ -95,7 +95,7 @@ void import_model(Command& command) {
   facts.trained = {};  // which rows trained, nobody knows
   save_model(options.out, recipe, facts, model);
 
-  tell_notes({.out = stdout}, data);
+  print_notes({.out = stdout}, data);
   show("{}", table_of_names(model.params, names));
   show("{}\n", torch_modules(recipe, model.params));
   show("reads {} rows of {}, scaled as the training rows of {} say\n", recipe.data.window,

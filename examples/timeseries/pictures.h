@@ -1,4 +1,4 @@
-// What a run's page shows of its test: forecasts beside what came, errors by step; or how a detector's
+// What a run's report shows of its test: forecasts beside what came, errors by step; or how a detector's
 // probabilities keep what they say.
 #pragma once
 

@@ -67,7 +67,7 @@ void add_forecasts(const Recipe& recipe, const SeriesData& data, const SeriesWin
 
 void add_detections(const SeriesData& data, const SeriesWindows& windows, Evaluation& evaluation) {
   for (const DetectionBaseline& baseline :
-       {majority_class(*data.train), threshold_rule(*data.train), logistic_regression(*data.train)})
+       {majority_class(*data.train), threshold_baseline(*data.train), logistic_regression(*data.train)})
     evaluation.detections.push_back({baseline.name, score(baseline, windows)});
   const DetectionBaseline previous = previous_label(*data.train);
   evaluation.detections.push_back({previous.name, score(previous, windows), true});

@@ -73,7 +73,7 @@ std::vector<JudgedRow> judged_rows(const Evaluation& evaluation);
 Comparison compare(const std::vector<JudgedRow>& rows, bool detects);
 // Of an evaluation with a model: what it wins and loses by.
 std::vector<std::string> verdicts(const Evaluation& evaluation);
-// The score that stands for all on the page, and the verdict.
+// The score that stands for all in the report, and the verdict.
 RunDescription::Figure tile_of(const Evaluation& evaluation);
 // {"last value": {"rmse": …}, …}, with the model's verdict
 nlohmann::ordered_json json_of(const Evaluation& evaluation);

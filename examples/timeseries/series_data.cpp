@@ -383,9 +383,9 @@ void SeriesData::note_targets_left_out() {
                                 fmt::join(counts, ", ")));
 }
 
-void tell_notes(const Voice& voice, const SeriesData& data) {
-  for (const std::string& note : data.notes) voice.tell("note    {}\n", note);
-  for (const std::string& warning : data.warnings) voice.tell("warning {}\n", warning);
+void print_notes(const Console& console, const SeriesData& data) {
+  for (const std::string& note : data.notes) console.print("note    {}\n", note);
+  for (const std::string& warning : data.warnings) console.print("warning {}\n", warning);
 }
 
 }  // namespace timeseries

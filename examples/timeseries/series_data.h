@@ -9,9 +9,9 @@
 
 #include "data/series/series_windows.h"
 #include "data/split.h"
-#include "training/program/cli/voice.h"
 #include "recipe.h"
 #include "saved_model.h"
+#include "training/program/cli/console.h"
 
 namespace timeseries {
 
@@ -82,6 +82,6 @@ struct SeriesData {
 std::vector<std::string> warnings_of_training(const Recipe& recipe, const SeriesData& data,
                                               const std::string& split);
 // Says the notes and warnings, a line for each.
-void tell_notes(const Voice& voice, const SeriesData& data);
+void print_notes(const Console& console, const SeriesData& data);
 
 }  // namespace timeseries

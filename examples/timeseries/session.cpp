@@ -4,23 +4,23 @@
 #include "saved_model.h"
 #include "training/program/cli/explanations.h"
 #include "training/program/cli/invocation.h"
-#include "training/program/run/settled_algorithm.h"
+#include "training/program/run/choose_algorithm.h"
 
 namespace timeseries {
 
 SeriesTraining::SeriesTraining(RunOptions options, const Recipe& recipe, const Purpose& purpose)
     : options_(std::move(options)),
       recipe_(recipe),
-      voice_(options_.voice()),
+      console_(options_.console()),
       data_(recipe_, options_.data, purpose),
-      algorithm_(settled(!options_.dry_run && !purpose.fold)),
+      algorithm_(chosen_algorithm(!options_.dry_run && !purpose.fold)),
       model_(recipe_, columns_of(*data_.train)),
-      session_(options_, trainee()) {}
+      session_(options_, training_run()) {}
 
 // What is resumed goes on with the algorithm that it has.
-std::string SeriesTraining::settled(bool keep) {
+std::string SeriesTraining::chosen_algorithm(bool keep) {
   if (options_.resume) return {};
-  return settle_algorithm(options_.program, recipe_.model.algorithm,
+  return choose_algorithm(options_.program, recipe_.model.algorithm,
                           recurrent_layers(recipe_, columns_of(*data_.train)), recipe_.training, keep);
 }
 
@@ -118,7 +118,7 @@ TrainingTask SeriesTraining::task() {
   return task;
 }
 
-Trainee SeriesTraining::trainee() {
+TrainingRun SeriesTraining::training_run() {
   return {.recipe_name = recipe_.name,
           .recipe = resolved(recipe_),
           .sections = recipe_.sections(),
@@ -186,41 +186,41 @@ void SeriesTraining::score_a_little() {
   SeriesWindows& windows = data_.valid ? *data_.valid : *data_.train;
   const SeriesBatch batch = windows.batch(0, recipe_.data.eval_batch);
   const NoTape guard;
-  voice_.tell("scoring: loss {} of {} values of the {} split\n",
-              format_score(static_cast<double>(model_.loss(batch).item())), with_commas(batch.observed),
-              data_.valid ? "valid" : "training");
+  console_.print("scoring: loss {} of {} values of the {} split\n",
+                 format_score(static_cast<double>(model_.loss(batch).item())), with_commas(batch.observed),
+                 data_.valid ? "valid" : "training");
 }
 
 void SeriesTraining::report(std::optional<double> valid, RunDescription& description) {
   valid_ = valid;
   if (valid)
-    voice_.tell("valid   loss {}, {} windows scored\n", format_score(*valid, 5),
-                with_commas(data_.valid->count()));
+    console_.print("valid   loss {}, {} windows scored\n", format_score(*valid, 5),
+                   with_commas(data_.valid->count()));
   std::vector<TestPart> parts = data_.tests;
   if (recipe_.data.score == Scored::valid) parts = {{"valid", *data_.valid}};
   for (TestPart& part : parts) {
     const Evaluation evaluation = evaluate(recipe_, data_, part, &model_);
     RunDescription::Table table = table_of(evaluation);
-    voice_.tell("\n{}\n", part.name), voice_.tell(table);
+    console_.print("\n{}\n", part.name), console_.print(table);
     for (const std::string& warning : evaluation.warnings) {
-      voice_.tell("warning {}\n", warning);
+      console_.print("warning {}\n", warning);
       table.note += fmt::format(" Warning: {}.", warning);
     }
     for (const std::string& line : verdicts(evaluation)) {
-      voice_.tell("{}\n", line);
+      console_.print("{}\n", line);
       table.note += fmt::format(" On these windows {}.", line);
     }
     description.results.push_back(tile_of(evaluation));
     description.tables.insert(description.tables.end() - 1, table);
     if (const auto by_step = table_by_step(evaluation)) {
-      voice_.tell("\n{}\n", by_step->title), voice_.tell(*by_step);
+      console_.print("\n{}\n", by_step->title), console_.print(*by_step);
       description.tables.insert(description.tables.end() - 1, *by_step);
     }
     for (Chart& chart : pictures_of(recipe_, data_, part, model_, evaluation))
       description.charts.push_back(std::move(chart));
     scores_[part.name] = json_of(evaluation);
   }
-  voice_.tell("\n");
+  console_.print("\n");
 }
 
 void SeriesTraining::print_json(const RunResult& run) const {

@@ -4,10 +4,10 @@
 
 #include <optional>
 
-#include "training/program/run/session.h"
 #include "model.h"
 #include "scores.h"
 #include "series_data.h"
+#include "training/program/run/session.h"
 
 namespace timeseries {
 
@@ -26,23 +26,23 @@ class SeriesTraining {
   const Recipe& recipe() const { return recipe_; }
 
  private:
-  std::string settled(bool keep);
+  std::string chosen_algorithm(bool keep);
   std::vector<RunDescription::Figure> facts() const;
   RunDescription description() const;
   TrainingTask task();
   Metadata metadata() const;
   DataDifferences differences(const Metadata& then) const;
-  Trainee trainee();
+  TrainingRun training_run();
   std::vector<std::string> next_words() const;
   void score_a_little();
   void report(std::optional<double> valid, RunDescription& description);
   void print_json(const RunResult& run) const;
 
   const RunOptions options_;
-  Recipe recipe_;  // its algorithm is settled when its series is known
-  const Voice voice_;
+  Recipe recipe_;  // its algorithm is chosen when its series is known
+  const Console console_;
   SeriesData data_;
-  const std::string algorithm_;  // how it was settled
+  const std::string algorithm_;  // how it was chosen
   SeriesModel model_;
   std::optional<double> valid_;
   nlohmann::ordered_json scores_ = nlohmann::ordered_json::object();  // by part, what `report` found

@@ -11,7 +11,7 @@ LstmCell::LstmCell(const LayerScope& scope)
   const RecurrentConfig& config = scope.config;
   const int hidden = scope.hidden, gates = (coupled ? 3 : 4) * hidden, of_f = coupled ? 0 : hidden;
   const auto constant = [&](const char* name, int size, float value) {
-    return scope.add(name, {size}, Init::around(value, size)).var();
+    return scope.add(name, {size}, Init::centered_at(value, size)).var();
   };
   weight_ih = scope.add("weight_ih", {gates, scope.input}).var();
   weight_hh = scope.add("weight_hh", {gates, config.projection ? config.projection : hidden}).var();

@@ -1,4 +1,4 @@
-// The rules that models are compared with: by hand, and on series whose best forecast is known. Those of public
+// The baselines that models are compared with: by hand, and on series whose best forecast is known. Those of public
 // series: public_series_test.cpp.
 #include "data/series/baselines.h"
 
@@ -218,14 +218,14 @@ Series labelled(int64_t rows) {
 
 }  // namespace
 
-TEST_CASE("rules of detection find what decides") {
+TEST_CASE("baselines of detection find what decides") {
   const Series series = labelled(400);
   const SeriesWindows train(series, unscaled(series), {{0, 300, 0}}, "train", {.window = 3, .lead = 0});
   const SeriesWindows test(series, unscaled(series), {{300, 400, 0}}, "test", {.window = 3, .lead = 0});
   CHECK(test.count() == 100);
-  const DetectionBaseline rule = threshold_rule(train);
-  CHECK(lacks(rule.name, {"threshold x >"}) == "");
-  CHECK(score(rule, test).accuracy >= 0.98);
+  const DetectionBaseline threshold = threshold_baseline(train);
+  CHECK(lacks(threshold.name, {"threshold x >"}) == "");
+  CHECK(score(threshold, test).accuracy >= 0.98);
   const DetectionScores logistic = score(logistic_regression(train), test);
   CHECK(logistic.accuracy >= 0.97);
   CHECK(logistic.roc_auc >= 0.999);
@@ -238,12 +238,12 @@ TEST_CASE("rules of detection find what decides") {
   for (int64_t row = 0; row < 400; ++row)
     reversed.values[static_cast<std::size_t>(4 * row + 3)] = 1 - series.at(row, 3);
   const SeriesWindows other(reversed, unscaled(reversed), {{0, 300, 0}}, "train", {.window = 3, .lead = 0});
-  CHECK(lacks(threshold_rule(other).name, {"threshold x <"}) == "");
+  CHECK(lacks(threshold_baseline(other).name, {"threshold x <"}) == "");
   for (int64_t row = 0; row < 400; ++row) reversed.values[static_cast<std::size_t>(4 * row + 3)] = row == 200;
   for (int64_t row = 0; row < 400; ++row) reversed.values[static_cast<std::size_t>(4 * row)] = 1;
   const SeriesWindows rare(reversed, unscaled(reversed), {{0, 300, 0}}, "train",
                            {.window = 3, .lead = 0, .inputs = {0}});
-  CHECK(threshold_rule(rare).name == "threshold: always 0");  // where no threshold is right more often
+  CHECK(threshold_baseline(rare).name == "threshold: always 0");  // where no threshold is right more often
   CHECK(lacks(error_of([&] {
                 window_labels(SeriesWindows(series, unscaled(series), {{0, 9, 0}}, "train",
                                             {.window = 1, .inputs = {0}, .targets = {0}}));
@@ -251,19 +251,19 @@ TEST_CASE("rules of detection find what decides") {
               {"predict one label"}) == "");
 }
 
-TEST_CASE("rules look at the last row that a window reads, and at the label before the one asked for") {
+TEST_CASE("baselines look at the last row that a window reads, and at the label before the one asked for") {
   const Series series = labelled(50);
-  // Early warning: the label two rows after the last one read is noise to the rules.
+  // Early warning: the label two rows after the last one read is noise to the baselines.
   const SeriesWindows late(series, unscaled(series), {{0, 50, 0}}, "train", {.window = 1, .lead = 2});
   const DetectionBaseline before = previous_label(late);
   std::vector<int> labels = window_labels(late);
   for (std::size_t i = 1; i < labels.size(); ++i)
     CHECK(before.probability(series, late.origins()[i], late.origins()[i] - 2) == labels[i - 1]);
   CHECK(before.probability(series, 0, 0) == 0);
-  const DetectionBaseline rule = threshold_rule(late);
+  const DetectionBaseline threshold = threshold_baseline(late);
   Series changed = series;
   changed.values[4 * 20] = changed.values[4 * 20 + 1] = 1e6;  // row 20 is asked for, 18 was read
-  CHECK(rule.probability(changed, 20, 18) == rule.probability(series, 20, 18));
+  CHECK(threshold.probability(changed, 20, 18) == threshold.probability(series, 20, 18));
 }
 
 TEST_CASE("logistic regression is at the minimum of its loss, also where classes can be parted") {
@@ -313,6 +313,6 @@ TEST_CASE("a signal ends every baseline, whose data may be large") {
   CHECK_THROWS_AS((void)counted.perplexity(text), Interrupted);
   CHECK_THROWS_AS((void)autoregression(series, whole_series(series), 3, std::vector{0}), Interrupted);
   CHECK_THROWS_AS((void)score(last_value(), ahead), Interrupted);
-  CHECK_THROWS_AS((void)threshold_rule(rows), Interrupted);
+  CHECK_THROWS_AS((void)threshold_baseline(rows), Interrupted);
   CHECK_THROWS_AS((void)logistic_regression(rows), Interrupted);
 }

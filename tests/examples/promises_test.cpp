@@ -79,12 +79,12 @@ TEST_CASE("one window is learnt by heart without the dropout of the recipe") {
   CHECK_MESSAGE(run.code == 0, run.err);
 }
 
-TEST_CASE("the page of a run is there after its first epoch") {
+TEST_CASE("the report of a run is there after its first epoch") {
   const Folder folder;
   write_inputs(folder);
   terminate(train + Words{"--out", "run", "--quiet", "--set", "training.epochs=100000"}, folder,
             [&] { return log_has(folder, "\"kind\":\"epoch\""); });
-  // The epoch's page comes before the next step, at whose end the signal is looked at.
+  // The epoch's report comes before the next step, at whose end the signal is looked at.
   CHECK(std::filesystem::exists(folder / "run/report.html"));
 }
 

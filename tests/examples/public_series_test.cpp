@@ -1,4 +1,4 @@
-// The rows of the rules that others have computed for public series.
+// The rows of the baselines that others have computed for public series.
 #include "data/series/baselines.h"
 #include "tests/data_files.h"
 #include "tests/support.h"
@@ -155,8 +155,9 @@ TEST_CASE("occupancy: majority, one line, logistic regression, and the label one
     return digits(values[0], 4) + " " + digits(values[1], 4) + " " + digits(values[2], 4);
   };
   CHECK(printed(accuracies(majority_class, {})) == "0.7877 0.6353 0.7899");
-  CHECK(printed(accuracies(threshold_rule, {"Light"})) == "0.9878 0.9786 0.9931");
-  CHECK(printed(accuracies(threshold_rule, {})) == "0.9878 0.9786 0.9931");  // Light is found among all five
+  CHECK(printed(accuracies(threshold_baseline, {"Light"})) == "0.9878 0.9786 0.9931");
+  CHECK(printed(accuracies(threshold_baseline, {})) ==
+        "0.9878 0.9786 0.9931");  // Light is found among all five
   const Values before = accuracies(previous_label, {});
   CHECK(digits(before[0], 3) + digits(before[1], 3) + digits(before[2], 3) == "0.9950.9900.995");
   // The penalty of the others' logistic regressions is not known: to 0.005.

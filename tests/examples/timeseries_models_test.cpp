@@ -143,8 +143,7 @@ TEST_CASE("the summary says in words whether the model loses") {
     return std::string();
   };
   CHECK_MESSAGE(
-      lacks(by_rmse(bad), {"the model is not the best: ", "seasonal naive (24) has ", "RMSE "}) == "",
-      bad);
+      lacks(by_rmse(bad), {"the model is not the best: ", "seasonal naive (24) has ", "RMSE "}) == "", bad);
   const std::string good =
       timeseries_out(train + set({"training.epochs=60", "model.normalization=last"}), folder.path());
   CHECK_MESSAGE(by_rmse(good).find("last value") == std::string::npos, good);
@@ -158,8 +157,8 @@ TEST_CASE("a tutorial's faults are two keys, and both warn") {
   const std::string unscaled =
       timeseries_out({"baselines", "airline-tutorial", "--set", "scaling.kind=none"}, folder.path());
   CHECK(unscaled.find("warning scaling.fit") == std::string::npos);  // there is nothing to leak
-  const auto rules = timeseries_json({"baselines", "airline-tutorial"}, folder.path())["test"];
-  CHECK(rules["last value"]["rmse"].get<double>() == doctest::Approx(48.66).epsilon(1e-4));
+  const auto baselines = timeseries_json({"baselines", "airline-tutorial"}, folder.path())["test"];
+  CHECK(baselines["last value"]["rmse"].get<double>() == doctest::Approx(48.66).epsilon(1e-4));
   const auto full = timeseries_json({"baselines", "airline"}, folder.path())["test"];
   CHECK(full["last value"]["windows"] == 48);
   CHECK(full["last value"]["rmse"].get<double>() == doctest::Approx(48.04).epsilon(1e-4));
@@ -171,7 +170,7 @@ TEST_CASE("a tutorial's faults are two keys, and both warn") {
 TEST_CASE("a label that follows from the window is detected, also in files of their own") {
   const Folder folder;
   folder.write("tiny.toml", tiny);
-  // 1 where the sum of the last two values is above its mean: no rule of one row knows that.
+  // 1 where the sum of the last two values is above its mean: no threshold on one row knows that.
   const auto file = [](uint64_t seed, int rows) {
     RandomStream random(seed, "label");
     double before = 0;

@@ -10,7 +10,7 @@
 using namespace unroll;
 namespace fs = std::filesystem;
 
-TEST_CASE("a run writes its model, log and page, and prints the baselines beside the model") {
+TEST_CASE("a run writes its model, log and report, and prints the baselines beside the model") {
   const Folder folder;
   folder.write("tiny.toml", tiny);
   folder.write("wave.csv", wave(600));
@@ -89,9 +89,9 @@ TEST_CASE("evaluate gives what training reported, from the model's file and the 
   CHECK(json["valid_loss"].get<double>() > 0);
   // The baselines' rows are those that `baselines` prints.
   folder.write("tiny.toml", tiny);
-  auto rules = timeseries_json({"baselines", "tiny.toml", "--csv", "wave.csv"}, folder.path())["test"];
-  for (const auto& [name, row] : rules.items()) CHECK(json["scores"]["test"][name] == row);
-  CHECK(rules.size() + 1 == json["scores"]["test"].size());
+  auto baselines = timeseries_json({"baselines", "tiny.toml", "--csv", "wave.csv"}, folder.path())["test"];
+  for (const auto& [name, row] : baselines.items()) CHECK(json["scores"]["test"][name] == row);
+  CHECK(baselines.size() + 1 == json["scores"]["test"].size());
 }
 
 TEST_CASE("forecast: rows beyond the end, also beyond the horizon; as CSV and as a drawing") {

@@ -290,7 +290,7 @@ TEST_CASE("an offset of some elements stays whatever the distribution") {
 TEST_CASE("first values that cannot be drawn are drawn by nobody: the next use says so again") {
   ParameterSet params;
   Parameter& first = params.add("first", {3}, Init::constant(1));
-  params.add("gain", {4}, Init::around(1, 5));
+  params.add("gain", {4}, Init::centered_at(1, 5));
   for (int use = 0; use < 2; ++use)
     CHECK(lacks(error_of([&] { first.leaf_value(); }), {"offset", "0 to 5", "[4]"}) == "");
 }

@@ -187,7 +187,7 @@ TEST_CASE("a parameter that thaws takes Adam's steps as one that begins, and goe
     CHECK(distance(thawing.b.leaf_value(), always.b.leaf_value()) < 1e-14);
   };
   for (const bool frozen : {true, true, true, false, false, true, false, false}) step(frozen);
-  CHECK(adam.form() != other.form());
+  CHECK(adam.step_signature() != other.step_signature());
   const auto a =
       weights(thawing.a);  // which missed nothing: eight equal gradients are eight steps of the rate
   CHECK(a[0] == Approx(1 - 8 * 0.1).epsilon(1e-6));
@@ -195,7 +195,7 @@ TEST_CASE("a parameter that thaws takes Adam's steps as one that begins, and goe
 }
 
 TEST_CASE(
-    "a step's form is another where parameters froze, decay, or missed as many steps as their neighbour") {
+    "a step's signature is another where parameters froze, decay, or missed as many steps as their neighbour") {
   Pair m;
   AdamW adam(m.params, {.weight_decay = 0.1});
   const auto step = [&](bool a, bool b) {  // which are frozen
@@ -203,14 +203,14 @@ TEST_CASE(
     give(m.a, {1, -1}), give(m.b, {3, 4, 5});
     adam.step();
     m.a.frozen = m.b.frozen = false;
-    return adam.form();
+    return adam.step_signature();
   };
   const uint64_t begun = step(false, false);
   CHECK(step(false, false) == begun);
   m.a.decay = !m.a.decay;
-  CHECK(adam.form() != begun);
+  CHECK(adam.step_signature() != begun);
   m.a.decay = !m.a.decay;
-  CHECK(adam.form() == begun);
+  CHECK(adam.step_signature() == begun);
   const uint64_t alike = step(true, true), apart = step(false, true);
   CHECK(alike != begun);
   CHECK(apart != alike);

@@ -1,4 +1,4 @@
-// The page that explains a run: its curves, what it says, and that nothing in a run can break it.
+// The report that explains a run: its curves, what it says, and that nothing in a run can break it.
 #include "training/report/report.h"
 
 #include <regex>
@@ -75,7 +75,7 @@ std::vector<std::pair<double, double>> points_of(const std::string& svg) {
 
 }  // namespace
 
-TEST_CASE("a program's own charts stand on the page, with their interval and the names of x") {
+TEST_CASE("a program's own charts stand in the report, with their interval and the names of x") {
   Run run;
   Chart chart{.title = "Forecast <of> load",
               .description = "two rows",
@@ -170,7 +170,7 @@ TEST_CASE("a curve that does not move has an axis, whatever its height") {
   }
 }
 
-TEST_CASE("what is not finite breaks the line, and no number on the page is NaN") {
+TEST_CASE("what is not finite breaks the line, and no number in the report is NaN") {
   const double nan = std::nan(""), inf = INFINITY;
   const Chart chart{.title = "t",
                     .x_name = "x",
@@ -216,7 +216,7 @@ TEST_CASE("many points are thinned to means of neighbours") {
   CHECK(thinned(series, 1000).x == series.x);
 }
 
-TEST_CASE("the page has the figures, the best epoch, the tables and the recipe") {
+TEST_CASE("the report has the figures, the best epoch, the tables and the recipe") {
   const std::string page = Run().page();
   for (const char* part :
        {"<h1>small</h1>", "a model of 12 numbers", "best 9.7500, epoch 1", "the source&#39;s own 9.25",
@@ -228,7 +228,7 @@ TEST_CASE("the page has the figures, the best epoch, the tables and the recipe")
   CHECK(!has(page, "not at its end"));
 }
 
-TEST_CASE("the page needs no network, and works without a script") {
+TEST_CASE("the report needs no network, and works without a script") {
   const std::string page = Run().page();
   for (const char* part : {"http", "src=", "<link", "@import", "fetch("})
     CHECK_MESSAGE(!has(page, part), std::string(part));
@@ -289,7 +289,7 @@ TEST_CASE("a perplexity is not taken for granted") {
   CHECK(has(page, "values/s"));
 }
 
-TEST_CASE("the page is made from the folder alone, and a run that has just begun has one") {
+TEST_CASE("the report is made from the folder alone, and a run that has just begun has one") {
   const Run run;
   const std::string page = run.page();
   std::filesystem::remove(run.folder / "report.html");
@@ -298,7 +298,7 @@ TEST_CASE("the page is made from the folder alone, and a run that has just begun
   CHECK(has(Run(false).page(), "Nothing is in the log yet"));
 }
 
-TEST_CASE("a folder that is no run's, or damaged, is an error that names the file; the old page stays") {
+TEST_CASE("a folder that is no run's, or damaged, is an error that names the file; the old report stays") {
   const Folder empty;
   CHECK(lacks(error_of([&] { write_report(empty.path()); }), {"report.json: is missing"}) == "");
   const Run run;
@@ -312,7 +312,7 @@ TEST_CASE("a folder that is no run's, or damaged, is an error that names the fil
   CHECK(read_text(run.folder / "report.html") == page);
 }
 
-TEST_CASE("a page is made from what can be read of a log, and the other lines are told") {
+TEST_CASE("a report is made from what can be read of a log, and the other lines are told") {
   const Run run;
   (void)run.page();
   run.folder.write("log.jsonl", read_text(run.folder / "log.jsonl") + "{}\n");
@@ -349,7 +349,7 @@ TEST_CASE("a table on a terminal: numbers to the right, words to the left, no bl
         "A note.\n");
 }
 
-TEST_CASE("a table wider than its page goes on below, and breaks no number") {
+TEST_CASE("a table wider than its report goes on below, and breaks no number") {
   // "name" is 4 wide and each number 6, three blanks between: two of them end at 4 + 9 + 9 = 22, a third would at 31.
   const RunDescription::Table table{"t",
                                     "A note.",

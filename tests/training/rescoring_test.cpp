@@ -1,8 +1,8 @@
-// Validation scores of before and after a change of data: which weights are the best then, and what the log and the page have.
+// Validation scores of before and after a change of data: which weights are the best then, and what the log and the report have.
 #include <nlohmann/json.hpp>
 
-#include "tests/training/line_training.h"
 #include "tests/program.h"
+#include "tests/training/line_training.h"
 #include "training/report/report.h"
 #include "training/report/run_description.h"
 
@@ -87,7 +87,7 @@ TEST_CASE("weights that stay the best have their score of today, and later epoch
   back.resume(other.task);
   CHECK(*back.state().best == first - 0.25);
 
-  // The log keeps what was measured when; the page shows scores of one kind.
+  // The log keeps what was measured when; the report shows scores of one kind.
   std::vector<std::string> kinds;
   for (const LogRecord& record : read_log(folder / log_file, {.unit = "values"}))
     if (record.kind != LogRecord::Kind::interval)
@@ -146,7 +146,7 @@ TEST_CASE("without anything to validate no epoch is the best; with it again the 
   CHECK(*trainer.state().best == 3 - w_of(folder, last_checkpoint));
 }
 
-TEST_CASE("the page leaves out scores of other data") {
+TEST_CASE("the report leaves out scores of other data") {
   const Folder folder;
   RunLog log(folder.path(), {.unit = "values"});
   const auto epoch = [](int number, double valid, bool best) {

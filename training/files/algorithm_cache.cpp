@@ -47,8 +47,8 @@ void add_call(std::vector<MeasuredAlgorithm>& step, const std::vector<MeasuredAl
   }
 }
 
-void complain(SettledAlgorithm& settled, const std::string& text) {
-  settled.complaint += (settled.complaint.empty() ? "" : "; ") + text;
+void complain(ChosenAlgorithm& chosen, const std::string& text) {
+  chosen.complaint += (chosen.complaint.empty() ? "" : "; ") + text;
 }
 
 }  // namespace
@@ -64,21 +64,21 @@ fs::path algorithm_cache_file() {
   return cache.empty() ? cache : cache / "unroll" / "cudnn-algorithms.json";
 }
 
-SettledAlgorithm settle_algorithm(const std::vector<LayerUse>& layers, bool deterministic,
-                                  const AlgorithmCache& cache, const std::function<double()>& now) {
-  SettledAlgorithm settled{CudnnAlgorithm::automatic};
+ChosenAlgorithm choose_algorithm(const std::vector<LayerUse>& layers, bool deterministic,
+                                 const AlgorithmCache& cache, const std::function<double()>& now) {
+  ChosenAlgorithm chosen{CudnnAlgorithm::automatic};
   std::vector<const LayerUse*> open;
   for (const LayerUse& use : layers) {
     const auto known = algorithm_without_measuring(use.cell, use.config, use.steps, use.batch, deterministic);
     if (!known)
       open.push_back(&use);
     else
-      settled.algorithm = *known;
+      chosen.algorithm = *known;
   }
-  if (open.empty()) return settled;
+  if (open.empty()) return chosen;
 
   AlgorithmFile before = cache.file.empty() ? AlgorithmFile{} : read_algorithm_file(cache.file);
-  settled.complaint = before.complaint;
+  chosen.complaint = before.complaint;
   std::vector<MeasuredAlgorithm> step;
   std::vector<Json> to_keep;
   bool measured_now = false;
@@ -93,22 +93,22 @@ SettledAlgorithm settle_algorithm(const std::vector<LayerUse>& layers, bool dete
       if (passing == measured->end())
         to_keep.push_back(before.entries.back());
       else
-        complain(settled, fmt::format("what was measured is not kept: {}: {}", name_of(passing->algorithm),
-                                      passing->why_not));
+        complain(chosen, fmt::format("what was measured is not kept: {}: {}", name_of(passing->algorithm),
+                                     passing->why_not));
     }
     add_call(step, *measured, use->calls);
   }
-  settled.algorithm = fastest(step);
+  chosen.algorithm = fastest(step);
   const auto serving = std::ranges::count(step, std::string(), &MeasuredAlgorithm::why_not);
-  settled.text = fmt::format("{}, the fastest of {}, ", name_of(settled.algorithm), serving);
+  chosen.text = fmt::format("{}, the fastest of {}, ", name_of(chosen.algorithm), serving);
   if (!measured_now) {
-    settled.text += "known from before: " + cache.file.string();
-    return settled;
+    chosen.text += "known from before: " + cache.file.string();
+    return chosen;
   }
-  settled.text += "measured now";
-  if (to_keep.empty()) return settled;
+  chosen.text += "measured now";
+  if (to_keep.empty()) return chosen;
   if (cache.file.empty()) {
-    complain(settled, "what was measured is not kept: neither XDG_CACHE_HOME nor HOME names a folder");
+    complain(chosen, "what was measured is not kept: neither XDG_CACHE_HOME nor HOME names a folder");
   } else if (cache.keep) {
     try {
       Json entries =
@@ -116,12 +116,12 @@ SettledAlgorithm settle_algorithm(const std::vector<LayerUse>& layers, bool dete
       for (const Json& entry : to_keep)
         if (!find_measured(entries, entry.at("of"))) entries.push_back(entry);
       write_algorithm_file(cache.file, entries);
-      settled.text += ", kept in " + cache.file.string();
+      chosen.text += ", kept in " + cache.file.string();
     } catch (const Error& error) {
-      complain(settled, fmt::format("what was measured is not kept: {}", error.what()));
+      complain(chosen, fmt::format("what was measured is not kept: {}", error.what()));
     }
   }
-  return settled;
+  return chosen;
 }
 
 }  // namespace unroll

@@ -31,7 +31,7 @@ struct AlgorithmCache {
 // specification has it ("XDG Base Directory Specification" 0.8).
 std::filesystem::path algorithm_cache_file();
 
-struct SettledAlgorithm {
+struct ChosenAlgorithm {
   CudnnAlgorithm algorithm;
   // "persistent, the fastest of 3, measured now, kept in …"; empty: there was nothing to measure
   std::string text = {};
@@ -40,7 +40,7 @@ struct SettledAlgorithm {
 // For all of these layers, which take their algorithm from one key. The fastest of those that serve every layer, by
 // the time of a step; `now` is a clock in seconds, none: the machine's. Nothing that is wrong with the file is an
 // error. Throws as measure_algorithms().
-SettledAlgorithm settle_algorithm(const std::vector<LayerUse>& layers, bool deterministic,
-                                  const AlgorithmCache& cache, const std::function<double()>& now = {});
+ChosenAlgorithm choose_algorithm(const std::vector<LayerUse>& layers, bool deterministic,
+                                 const AlgorithmCache& cache, const std::function<double()>& now = {});
 
 }  // namespace unroll

@@ -21,7 +21,7 @@ namespace {
 using Figure = RunDescription::Figure;
 using Table = RunDescription::Table;
 
-// The log, as the page needs it.
+// The log, as the report needs it.
 struct Course {
   std::vector<LogRecord> intervals, epochs;
   std::vector<std::string> damaged;  // lines of the log

@@ -25,7 +25,7 @@ std::vector<MeasuredAlgorithm> measure_algorithms(CellKind cell, const Recurrent
                                                   int batch, const std::function<double()>& now = {});
 // The one to train with on windows of these sizes, where it need not be measured: that of `config` where it names
 // one or the engine is another; where two runs are to have the same bits, the documented one, which is the
-// standard one. Else nothing: training/files/algorithm_cache.h settles it. Throws InputError where cuDNN does not promise the same
+// standard one. Else nothing: training/files/algorithm_cache.h chooses it. Throws InputError where cuDNN does not promise the same
 // bits: before version 9 it wants CUBLAS_WORKSPACE_CONFIG=:4096:2 or :16:8 in the environment for that.
 std::optional<CudnnAlgorithm> algorithm_without_measuring(CellKind cell, const RecurrentConfig& config,
                                                           int steps, int batch, bool deterministic);

@@ -9,7 +9,7 @@
 #include "tests/standin/standin.h"
 #include "tests/support.h"
 #include "training/files/atomic_file.h"
-#include "training/program/run/settled_algorithm.h"
+#include "training/program/run/choose_algorithm.h"
 
 using namespace unroll;
 using standin::cudnn;
@@ -36,15 +36,15 @@ LayerUse use_of(const RecurrentConfig& config, int steps = 4, int batch = 3, Cel
   return {.cell = cell, .config = config, .steps = steps, .batch = batch};
 }
 
-// What is settled with a file, and how often the clock was read for it.
-struct Settled : SettledAlgorithm {
+// What is chosen with a file, and how often the clock was read for it.
+struct Chosen : ChosenAlgorithm {
   int readings;
 };
-Settled settle(const std::filesystem::path& file, const std::vector<LayerUse>& layers, Clock clock = {},
-               bool deterministic = false, bool keep = true) {
-  const SettledAlgorithm settled =
-      settle_algorithm(layers, deterministic, {.file = file, .keep = keep}, clock.function());
-  return {settled, clock.readings};
+Chosen choose(const std::filesystem::path& file, const std::vector<LayerUse>& layers, Clock clock = {},
+              bool deterministic = false, bool keep = true) {
+  const ChosenAlgorithm chosen =
+      choose_algorithm(layers, deterministic, {.file = file, .keep = keep}, clock.function());
+  return {chosen, clock.readings};
 }
 
 }  // namespace
@@ -52,12 +52,12 @@ Settled settle(const std::filesystem::path& file, const std::vector<LayerUse>& l
 TEST_CASE("an algorithm is measured once, and known to the next run, whatever its clock would say") {
   const Folder folder;
   const auto file = folder / "deep/unroll/algorithms.json";
-  const Settled first = settle(file, {use_of(small)});
+  const Chosen first = choose(file, {use_of(small)});
   CHECK(first.algorithm == CudnnAlgorithm::persistent);
   CHECK(first.readings == readings_of_one);
   CHECK(first.text == "persistent, the fastest of 4, measured now, kept in " + file.string());
   CHECK(first.complaint == "");
-  const Settled second = settle(file, {use_of(small)}, {.seconds = {1, 2, 2, 2}});
+  const Chosen second = choose(file, {use_of(small)}, {.seconds = {1, 2, 2, 2}});
   CHECK(second.algorithm == CudnnAlgorithm::persistent);
   CHECK(second.readings == 0);
   CHECK(second.text == "persistent, the fastest of 4, known from before: " + file.string());
@@ -68,8 +68,8 @@ TEST_CASE("what the times depend on is measured anew where it is another, and bo
   const Folder folder;
   const auto file = folder / "algorithms.json";
   const auto measures = [&](const LayerUse& use) {
-    const int readings = settle(file, {use}).readings;
-    CHECK(settle(file, {use}).readings == 0);
+    const int readings = choose(file, {use}).readings;
+    CHECK(choose(file, {use}).readings == 0);
     return readings > 0;
   };
   CHECK(measures(use_of(small)));
@@ -104,21 +104,21 @@ TEST_CASE("what the times depend on is measured anew where it is another, and bo
       text.replace(at, std::strlen(ours), another);
     folder.write("another.json", text);
     INFO(another);
-    CHECK(settle(folder / "another.json", {use_of(small)}).readings == readings_of_one);
-    CHECK(settle(folder / "another.json", {use_of(small)}).readings == 0);
+    CHECK(choose(folder / "another.json", {use_of(small)}).readings == readings_of_one);
+    CHECK(choose(folder / "another.json", {use_of(small)}).readings == 0);
     CHECK(lines_of(read_text(folder / "another.json")).size() == lines_of(text).size() + 1);
   }
-  CHECK(settle(file, {use_of(small)}).readings == 0);
+  CHECK(choose(file, {use_of(small)}).readings == 0);
 }
 
 TEST_CASE("what no algorithm can compute is kept as that") {
   const Folder folder;
   RecurrentConfig projected = small;
   projected.projection = 2;
-  const Settled first = settle(folder / "algorithms.json", {use_of(projected)});
+  const Chosen first = choose(folder / "algorithms.json", {use_of(projected)});
   CHECK(first.algorithm == CudnnAlgorithm::standard);
   CHECK(first.readings == readings_of_one / 4);
-  const Settled second = settle(folder / "algorithms.json", {use_of(projected)});
+  const Chosen second = choose(folder / "algorithms.json", {use_of(projected)});
   CHECK(second.algorithm == CudnnAlgorithm::standard);
   CHECK(second.readings == 0);
   CHECK(lacks(second.text, {"standard, the fastest of 1, known from before"}) == "");
@@ -128,7 +128,7 @@ TEST_CASE("an algorithm that there is no memory for is left out, which is said a
   const Folder folder;
   const auto file = folder / "algorithms.json";
   cudnn().persistent_bytes = 2 * standin::control().memory;
-  const Settled first = settle(file, {use_of(small), use_of(small)});
+  const Chosen first = choose(file, {use_of(small), use_of(small)});
   CHECK(first.algorithm == CudnnAlgorithm::standard);
   CHECK(first.readings == readings_of_one / 4);
   CHECK(first.text == "standard, the fastest of 1, measured now");
@@ -136,7 +136,7 @@ TEST_CASE("an algorithm that there is no memory for is left out, which is said a
   CHECK(first.complaint.find('\n') == std::string::npos);
   CHECK(folder.listing().empty());
   cudnn().persistent_bytes = 0;
-  const Settled second = settle(file, {use_of(small)});
+  const Chosen second = choose(file, {use_of(small)});
   CHECK(second.algorithm == CudnnAlgorithm::persistent);
   CHECK(second.readings == readings_of_one);
 }
@@ -144,7 +144,7 @@ TEST_CASE("an algorithm that there is no memory for is left out, which is said a
 TEST_CASE("a damaged file is said in one line, measured anew, and whole again") {
   const Folder folder;
   const auto file = folder / "algorithms.json";
-  settle(file, {use_of(small)});
+  choose(file, {use_of(small)});
   const std::string whole = read_text(file);
   const auto with = [&](const std::string& old, const std::string& other) {
     const size_t at = whole.find(old);
@@ -162,10 +162,10 @@ TEST_CASE("a damaged file is said in one line, measured anew, and whole again") 
         std::string("\"\0\xff\"", 4)}) {
     folder.write("algorithms.json", text);
     INFO(text);
-    const Settled settled = settle(file, {use_of(small)});
-    CHECK(settled.algorithm == CudnnAlgorithm::persistent);
-    CHECK(settled.complaint == file.string() + ": damaged: measuring anew");
-    CHECK(lacks(settled.text, {"measured now, kept in"}) == "");
+    const Chosen chosen = choose(file, {use_of(small)});
+    CHECK(chosen.algorithm == CudnnAlgorithm::persistent);
+    CHECK(chosen.complaint == file.string() + ": damaged: measuring anew");
+    CHECK(lacks(chosen.text, {"measured now, kept in"}) == "");
     CHECK(read_text(file) == whole);
   }
 }
@@ -174,26 +174,26 @@ TEST_CASE(
     "a file that cannot be read or written is said in one line, and training goes on with what was measured") {
   const Folder folder;
   const std::string in_the_way = folder.write("in-the-way", "");
-  const Settled no_folder =
-      settle(std::filesystem::path(in_the_way) / "unroll/algorithms.json", {use_of(small)});
+  const Chosen no_folder =
+      choose(std::filesystem::path(in_the_way) / "unroll/algorithms.json", {use_of(small)});
   CHECK(no_folder.algorithm == CudnnAlgorithm::persistent);
   CHECK(no_folder.text == "persistent, the fastest of 4, measured now");
   CHECK(lacks(no_folder.complaint, {"what was measured is not kept", in_the_way}) == "");
 
   std::filesystem::create_directory(folder / "a-folder");
-  const Settled a_folder = settle(folder / "a-folder", {use_of(small)});
+  const Chosen a_folder = choose(folder / "a-folder", {use_of(small)});
   CHECK(a_folder.algorithm == CudnnAlgorithm::persistent);
   CHECK(lacks(a_folder.complaint,
               {"a-folder: cannot be read: measuring anew", "what was measured is not kept"}) == "");
 
   // A process that is writing the file now is no obstacle: this one writes under a name of its own.
   const AtomicFile another(folder / "algorithms.json");
-  const Settled beside = settle(folder / "algorithms.json", {use_of(small)});
+  const Chosen beside = choose(folder / "algorithms.json", {use_of(small)});
   CHECK(beside.algorithm == CudnnAlgorithm::persistent);
   CHECK(beside.complaint == "");
   CHECK(std::filesystem::exists(folder / "algorithms.json"));
 
-  const Settled nowhere = settle({}, {use_of(small)});
+  const Chosen nowhere = choose({}, {use_of(small)});
   CHECK(nowhere.algorithm == CudnnAlgorithm::persistent);
   CHECK(lacks(nowhere.complaint, {"not kept", "XDG_CACHE_HOME", "HOME"}) == "");
 }
@@ -201,17 +201,17 @@ TEST_CASE(
 TEST_CASE("where nothing is to be kept, or to be measured, no file is written") {
   const Folder folder;
   const auto file = folder / "algorithms.json";
-  CHECK(settle(file, {use_of(small)}, {}, false, false).text == "persistent, the fastest of 4, measured now");
-  CHECK(settle(file, {use_of(small)}, {}, true).algorithm == CudnnAlgorithm::standard);
+  CHECK(choose(file, {use_of(small)}, {}, false, false).text == "persistent, the fastest of 4, measured now");
+  CHECK(choose(file, {use_of(small)}, {}, true).algorithm == CudnnAlgorithm::standard);
   RecurrentConfig named = small, elsewhere = small;
   named.algorithm = CudnnAlgorithm::persistent_dynamic, elsewhere.engine = Engine::fused;
-  CHECK(settle(file, {use_of(named)}).algorithm == CudnnAlgorithm::persistent_dynamic);
-  CHECK(settle(file, {use_of(elsewhere)}).algorithm == CudnnAlgorithm::automatic);
-  CHECK(settle(file, {use_of(elsewhere)}).text == "");
-  CHECK(settle(file, {}).algorithm == CudnnAlgorithm::automatic);
+  CHECK(choose(file, {use_of(named)}).algorithm == CudnnAlgorithm::persistent_dynamic);
+  CHECK(choose(file, {use_of(elsewhere)}).algorithm == CudnnAlgorithm::automatic);
+  CHECK(choose(file, {use_of(elsewhere)}).text == "");
+  CHECK(choose(file, {}).algorithm == CudnnAlgorithm::automatic);
   CHECK(folder.listing().empty());
-  settle(file, {use_of(small)});
-  CHECK(settle(file, {use_of(small)}, {}, false, false).readings == 0);  // it is read
+  choose(file, {use_of(small)});
+  CHECK(choose(file, {use_of(small)}, {}, false, false).readings == 0);  // it is read
 }
 
 TEST_CASE("of several layers the algorithm is that of the fastest step, among those that serve all") {
@@ -221,17 +221,17 @@ TEST_CASE("of several layers the algorithm is that of the fastest step, among th
   decoder.calls = 3;
   // The encoder's times, then the decoder's: 2 + 3 * 1, 1 + 3 * 2, 3 + 3 * 0.5, 4 + 3 * 4.
   const Clock clock{.seconds = {2, 1, 3, 4, 1, 2, 0.5, 4}};
-  CHECK(settle(folder / "a.json", {encoder, decoder}, clock).algorithm == CudnnAlgorithm::persistent_small);
-  CHECK(settle(folder / "a.json", {encoder}).algorithm ==
+  CHECK(choose(folder / "a.json", {encoder, decoder}, clock).algorithm == CudnnAlgorithm::persistent_small);
+  CHECK(choose(folder / "a.json", {encoder}).algorithm ==
         CudnnAlgorithm::persistent);  // each is known by itself
   decoder.calls = 1;
-  const Settled once = settle(folder / "a.json", {encoder, decoder});
+  const Chosen once = choose(folder / "a.json", {encoder, decoder});
   CHECK(once.algorithm == CudnnAlgorithm::standard);  // 3 as persistent, and the first
   CHECK(once.readings == 0);
 
   RecurrentConfig projected = small;
   projected.projection = 2;  // which the standard one alone computes
-  const Settled both = settle(folder / "a.json", {encoder, use_of(projected, 1)}, {.seconds = {9}});
+  const Chosen both = choose(folder / "a.json", {encoder, use_of(projected, 1)}, {.seconds = {9}});
   CHECK(both.algorithm == CudnnAlgorithm::standard);
   CHECK(both.readings == readings_of_one / 4);  // the encoder is known
   CHECK(lacks(both.text, {"standard, the fastest of 1, measured now"}) == "");

@@ -25,7 +25,7 @@ Words look_at(const Subject& subject, const std::string& command) {
 
 }  // namespace
 
-TEST_CASE("a training waits for nobody who makes its page, and has its results in the page at its end") {
+TEST_CASE("a training waits for nobody who makes its report, and has its results in the report at its end") {
   for (const Subject& subject : subjects) {
     CAPTURE(subject.program);
     const Copy folder(subject);

@@ -73,7 +73,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("scores of other data are said to be, and leave the log's and the page's best") {
+TEST_CASE("scores of other data are said to be, and leave the log's and the report's best") {
   for (const Subject& subject : subjects) {
     CAPTURE(subject.program);
     const Copy folder(subject);

@@ -212,7 +212,7 @@ TEST_CASE("two processes do not train in one folder") {
   }
 }
 
-TEST_CASE("the log has every step and epoch, and the page is made from it again") {
+TEST_CASE("the log has every step and epoch, and the report is made from it again") {
   for (const Subject& subject : subjects) {
     CAPTURE(subject.program);
     const Copy folder(subject);

@@ -70,7 +70,7 @@ TEST_CASE("the log has an interval for each --log-every steps and a record for e
   CHECK(has(read_text(trained.folder / "run/recipe.toml"), "log_every = 15"));
 }
 
-TEST_CASE("the page of a run is there at its end, and made again from the folder with the same bytes") {
+TEST_CASE("the report of a run is there at its end, and made again from the folder with the same bytes") {
   const Trained trained({});
   const std::string page = trained.page();
   for (const std::string part : {"<h1>run</h1>", "validation perplexity", "embedding.weight",
@@ -115,7 +115,7 @@ TEST_CASE("report --plot draws the main curve of a run as a picture that needs n
   CHECK(!std::filesystem::exists(trained.folder / "empty.svg"));
 }
 
-TEST_CASE("--profile: a table of operations at the end, and in the page") {
+TEST_CASE("--profile: a table of operations at the end, and in the report") {
   const Trained trained({"--profile"});
   for (const std::string& text : {trained.run.out, trained.page()})
     for (const std::string part : {"lstm_layer_fused", "softmax_cross_entropy", "optimizer step",

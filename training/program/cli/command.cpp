@@ -9,12 +9,12 @@
 #include <boost/program_options.hpp>
 #include <fmt/format.h>
 
-#include "training/program/cli/misplaced.h"
-#include "training/program/cli/pages.h"
-#include "training/program/cli/voice.h"
 #include "framework/check.h"
 #include "framework/nearest.h"
 #include "framework/one_line.h"
+#include "training/program/cli/console.h"
+#include "training/program/cli/misplaced.h"
+#include "training/program/cli/pages.h"
 #include "training/recipe/recipe_reader.h"
 
 namespace unroll {

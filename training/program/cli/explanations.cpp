@@ -6,7 +6,7 @@
 #include "framework/gemm.h"
 #include "framework/kernels/kernels.h"
 #include "training/loss_scale.h"
-#include "training/program/cli/voice.h"
+#include "training/program/cli/console.h"
 #include "training/program/run/machine.h"
 
 namespace unroll {
@@ -23,8 +23,8 @@ RunDescription::Table engine_table(const EngineChoice& choice) {
 void print_engine(const EngineChoice& choice) {
   RunDescription::Table table = engine_table(choice);
   table.note.clear();  // it stands above
-  const Voice voice;
-  voice.tell("Engine: {}\n", choice.text), voice.tell(table), voice.tell("\n");
+  const Console console;
+  console.print("Engine: {}\n", choice.text), console.print(table), console.print("\n");
 }
 
 std::string describe_computing(const TrainingSection& training) {

@@ -11,7 +11,7 @@
 
 namespace unroll {
 
-// cuDNN's criteria and how a layer meets them: for `explain`, and for the page of a run.
+// cuDNN's criteria and how a layer meets them: for `explain`, and for the report of a run.
 RunDescription::Table engine_table(const EngineChoice& choice);
 void print_engine(const EngineChoice& choice);
 // "fp32 on kernels for avx512, 2 threads, seed 1"

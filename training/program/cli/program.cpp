@@ -11,14 +11,14 @@
 #include <fmt/format.h>
 
 #include "data/text_file.h"
-#include "training/program/cli/invocation.h"
-#include "training/program/cli/pages.h"
-#include "training/program/cli/voice.h"
 #include "framework/check.h"
 #include "framework/nearest.h"
 #include "framework/one_line.h"
 #include "framework/signals.h"
 #include "framework/system_call.h"
+#include "training/program/cli/console.h"
+#include "training/program/cli/invocation.h"
+#include "training/program/cli/pages.h"
 
 namespace unroll {
 

@@ -5,7 +5,7 @@
 
 #include "data/text_file.h"
 #include "training/files/atomic_file.h"
-#include "training/program/cli/voice.h"
+#include "training/program/cli/console.h"
 #include "training/program/run/run_commands.h"
 #include "training/program/run/run_start.h"
 #include "training/run_folder.h"

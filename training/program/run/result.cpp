@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "training/program/cli/voice.h"
 #include "framework/memory.h"
 #include "training/files/json_text.h"
+#include "training/program/cli/console.h"
 
 namespace unroll {
 

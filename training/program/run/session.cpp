@@ -18,92 +18,90 @@ static EpochWindows windows_of(const TrainingTask& task) {
   return task.cut ? EpochWindows(task.cut) : EpochWindows(task.windows);
 }
 
-Session::Session(RunOptions options, Trainee trainee)
+Session::Session(RunOptions options, TrainingRun run)
     : options_(std::move(options)),
-      trainee_(std::move(trainee)),
-      voice_(options_.voice()),
-      optimizer_(make_optimizer(trainee_.sections, trainee_.params, windows_of(trainee_.task))) {
-  const std::string& numbers = trainee_.sections.training.precision;
+      run_(std::move(run)),
+      console_(options_.console()),
+      optimizer_(make_optimizer(run_.sections, run_.params, windows_of(run_.task))) {
+  const std::string& numbers = run_.sections.training.precision;
   require(precision() == precision_named(numbers),
           "session: the recipe asks for {}, and this process computes in {}: set_up() comes first", numbers,
           name_of(precision()));
-  require_input(!trainee_.graph || on_gpu(),
+  require_input(!run_.graph || on_gpu(),
                 "training.graph = true: only a GPU plays a step as a graph, and the device is {}",
                 name_of(device()));
   require_input(
-      !trainee_.graph || !options_.profile,
+      !run_.graph || !options_.profile,
       "--profile measures one operation after the other, and with training.graph = true they are one call: "
       "leave one of the two out");
 }
 
 void Session::introduce() const {
-  for (const auto& [name, value, note] : trainee_.description.facts)
-    if (!voice_.quiet || name == "warning")
-      voice_.tell("{:<8}{}{}{}\n", name, printable(value), note.empty() ? "" : " ", printable(note));
+  for (const auto& [name, value, note] : run_.description.facts)
+    if (!console_.quiet || name == "warning")
+      console_.print("{:<8}{}{}{}\n", name, printable(value), note.empty() ? "" : " ", printable(note));
 }
 
 TrainerOptions Session::trainer_options(const fs::path& folder) const {
-  const auto& [training, optimizer, schedule] = trainee_.sections;
-  const LogNames& names = trainee_.description.names;
+  const auto& [training, optimizer, schedule] = run_.sections;
+  const LogNames& names = run_.description.names;
   const bool triggered = optimizer.kind == OptimizerKind::asgd && optimizer.average_from == 0;
   TrainerOptions options{.epochs = training.epochs,
                          .clip = training.clip,
                          .accumulate = training.accumulate,
-                         .schedule = make_schedule(trainee_.sections, windows_of(trainee_.task)),
+                         .schedule = make_schedule(run_.sections, windows_of(run_.task)),
                          .non_monotone = triggered ? optimizer.non_monotone : 0,
                          .patience = training.patience,
                          .perplexity = names.perplexity,
                          .unit = names.unit,
-                         .progress = {.stream = voice_.out},
+                         .progress = {.stream = console_.out},
                          .folder = folder,
                          .log_every = training.log_every,
-                         .window_sizes = trainee_.window_sizes,
-                         .graph = trainee_.graph};
-  if (voice_.quiet) options.progress.mode = ProgressOptions::Mode::silent;
+                         .window_sizes = run_.window_sizes,
+                         .graph = run_.graph};
+  if (console_.quiet) options.progress.mode = ProgressOptions::Mode::silent;
   if (folder.empty()) return options;
   options.on_divergence = training.on_divergence;
   options.checkpoints = {.every_steps = training.save_every_steps,
                          .every_minutes = training.save_every_minutes,
-                         .metadata = trainee_.metadata,
-                         .of_weights = trainee_.of_weights,
-                         .also = trainee_.also};
+                         .metadata = run_.metadata,
+                         .of_weights = run_.of_weights,
+                         .also = run_.also};
   return options;
 }
 
 void Session::run() {
   // Memory for the weights before there is a folder: a model that is too large leaves nothing behind.
-  if (!options_.resume) (void)trainee_.params.values();
+  if (!options_.resume) (void)run_.params.values();
   const SignalGuard guard;  // from here on there is a folder, which is left with a run in it
-  const fs::path folder =
-      options_.resume ? options_.out : create_run_folder(options_.out, trainee_.recipe_name);
+  const fs::path folder = options_.resume ? options_.out : create_run_folder(options_.out, run_.recipe_name);
   const RunFolderLock lock(folder);
   if (!options_.resume) check_run_folder(folder);  // another process may have begun and ended in it just now
   introduce();
   if (!lock.stand_in().empty())
-    voice_.tell(
+    console_.print(
         "warning the file system of {} has no locks; the file {} stands for one while this process trains\n",
         shown(folder), shown(lock.stand_in().filename()));
-  voice_.say("folder  {}\n", shown(folder));
-  const RunStart start{options_.program, trainee_.recipe_name,
-                       options_.data.empty() ? trainee_.own_data : options_.data, threads(),
-                       name_of(device())};
-  if (!options_.resume) write_run_start(folder, start, trainee_.recipe);
+  console_.info("folder  {}\n", shown(folder));
+  const RunStart start{options_.program, run_.recipe_name,
+                       options_.data.empty() ? run_.own_data : options_.data, threads(), name_of(device())};
+  if (!options_.resume) write_run_start(folder, start, run_.recipe);
   Trainer trainer(*optimizer_, trainer_options(folder));
   if (options_.resume) {
     resume(trainer, folder);
     write_run_start(folder, start,
-                    trainee_.recipe);  // with what was changed, now that it is known to be possible
+                    run_.recipe);  // with what was changed, now that it is known to be possible
   }
-  voice_.say("\n");
+  console_.info("\n");
   describe_run(folder);
   if (options_.resume && trainer.finished())
     keep_what_was_measured(folder);  // its results stand there until they are found again
   else
     write_run_description(folder, description_);
-  TrainingTask task = trainee_.task;
+  TrainingTask task = run_.task;
   task.after_epoch = [&](const EpochReport& epoch) {
-    if (trainee_.after_epoch) trainee_.after_epoch(epoch.epoch);
-    write_page_in_time(folder);
+    if (run_.after_epoch) run_.after_epoch(epoch.epoch);
+    write_report_in_time(folder);
   };
 
   try {
@@ -117,7 +115,7 @@ void Session::run() {
     if (of_input && trainer.times().count == 0) throw;
     std::error_code unreadable;
     if (fs::exists(folder / last_checkpoint, unreadable))
-      voice_.say("\nnext    {} resume {}\n", invocation(options_.program), shell_path(folder));
+      console_.info("\nnext    {} resume {}\n", invocation(options_.program), shell_path(folder));
     if (of_input) throw Error(error.what());
     throw;
   }
@@ -128,17 +126,17 @@ void Session::run() {
 void Session::fit() {
   TrainerOptions options = trainer_options();
   options.progress.mode = ProgressOptions::Mode::silent;
-  options.on_divergence = trainee_.sections.training.on_divergence;
+  options.on_divergence = run_.sections.training.on_divergence;
   Trainer trainer(*optimizer_, options);
-  const bool best = trainee_.sections.training.keep == Keep::best;
+  const bool best = run_.sections.training.keep == Keep::best;
   Tensor kept;
-  TrainingTask task = trainee_.task;
+  TrainingTask task = run_.task;
   task.after_epoch = [&](const EpochReport& epoch) {
-    if (!best || epoch.best) kept = trainee_.params.values().clone();
+    if (!best || epoch.best) kept = run_.params.values().clone();
   };
   const SignalGuard guard;
   trainer.run(task);
-  trainee_.params.values().copy_from(kept);
+  run_.params.values().copy_from(kept);
   stop_if_signalled();  // one that the guard would forget
 }
 
@@ -149,20 +147,20 @@ void Session::train(Trainer& trainer, const TrainingTask& task) {
 
 void Session::print_json(const Trainer& trainer, int epochs) const {
   if (!options_.json) return;
-  RunResult result{.recipe = trainee_.recipe_name,
-                   .engine = trainee_.metadata.at("engine"),
+  RunResult result{.recipe = run_.recipe_name,
+                   .engine = run_.metadata.at("engine"),
                    .precision = name_of(precision()),
-                   .seed = trainee_.sections.training.seed,
-                   .parameters = trainee_.params.count(),
+                   .seed = run_.sections.training.seed,
+                   .parameters = run_.params.count(),
                    .epochs = epochs,
                    .count = trainer.count(),
                    .seconds = trainer.times().training,
                    .rate = trainer.times().rate(),
                    .seconds_saving = trainer.times().saving,
-                   .seconds_logging = trainer.times().logging + seconds_of_pages_,
+                   .seconds_logging = trainer.times().logging + seconds_of_reports_,
                    .train = {}};
   if (trainer.state().epoch > 0) result.train = trainer.state().train;
-  trainee_.print_json(result);
+  run_.print_json(result);
 }
 
 }  // namespace unroll

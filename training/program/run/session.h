@@ -1,7 +1,7 @@
 // One training run of a program, around the loop of training/trainer.h: its folder, what it prints as it
 // begins, goes on and ends, its checkpoints, its resumption, its report.
 //
-//   Session session(options, trainee);  // the program's model and data, and what there is to say about them
+//   Session session(options, run);  // the program's model and data, and what there is to say about them
 //   session.run();
 //
 // The program decides what is trained: nothing here is about language models, or about series.
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "framework/profile.h"
-#include "training/program/cli/voice.h"
+#include "training/program/cli/console.h"
 #include "training/program/run/result.h"
 #include "training/recipe/recipe_sections.h"
 #include "training/report/run_description.h"
@@ -31,8 +31,8 @@ struct RunOptions {
   std::string data_option = {};     // that names the data: "csv"; of a run that is resumed
   bool json = false, dry_run = false, resume = false;
   bool quiet = false, profile = false;
-  std::string algorithm = {};  // how cuDNN's was settled; empty: it was not open
-  Voice voice() const { return {.out = json ? stderr : stdout, .quiet = quiet}; }
+  std::string algorithm = {};  // how cuDNN's was chosen; empty: it was not open
+  Console console() const { return {.out = json ? stderr : stdout, .quiet = quiet}; }
 };
 
 // The parts of the data that have changed since a checkpoint was written.
@@ -42,7 +42,7 @@ struct DataDifferences {
 };
 
 // A program's part of a training run. Everything that it refers to must outlive the session.
-struct Trainee {
+struct TrainingRun {
   std::string recipe_name, recipe;  // the latter with every key
   TrainingSections sections;
   ParameterSet& params;
@@ -82,7 +82,7 @@ void refuse_fixed_keys(const std::string& path, const std::vector<DifferingKey>&
 
 class Session {
  public:
-  Session(RunOptions options, Trainee trainee);
+  Session(RunOptions options, TrainingRun run);
 
   // Trains to the end, in a folder of its own, or going on in that of a run. Throws as Trainer::run.
   void run();
@@ -101,27 +101,27 @@ class Session {
   TrainerOptions one_window_options(int steps) const;  // that window again and again, without a word
   void resume(Trainer& trainer, const std::filesystem::path& folder) const;
   void score_anew(Trainer& trainer) const;
-  void tell_damaged_log(const Trainer& trainer) const;
+  void print_damaged_log(const Trainer& trainer) const;
   void describe_run(const std::filesystem::path& folder);
   void keep_what_was_measured(const std::filesystem::path& folder);  // while the finished run in it trained
   void train(Trainer& trainer, const TrainingTask& task);            // measured, if that was asked for
-  void write_page(const std::filesystem::path& folder);
-  void write_page_in_time(
+  void write_report_now(const std::filesystem::path& folder);
+  void write_report_in_time(
       const std::filesystem::path& folder);  // unless the last one is a second old at most
   void report(const Trainer& trainer, const std::filesystem::path& folder);
-  void tell_profile();  // and ends it
-  void tell_memory() const;
+  void print_profile();  // and ends it
+  void print_memory() const;
   void print_json(const Trainer& trainer, int epochs) const;
 
   const RunOptions options_;
-  Trainee trainee_;
-  const Voice voice_;
+  TrainingRun run_;
+  const Console console_;
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<Profile> profile_;
   RunDescription description_;
   std::optional<RunDescription::Figure> peak_memory_;  // of the process that trained, if that was another
-  std::chrono::steady_clock::time_point last_page_ = {};
-  double seconds_of_pages_ = 0;
+  std::chrono::steady_clock::time_point last_report_ = {};
+  double seconds_of_reports_ = 0;
 };
 
 }  // namespace unroll

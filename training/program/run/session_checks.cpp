@@ -6,7 +6,7 @@
 namespace unroll {
 
 TrainingTask Session::one_window_task() const {
-  TrainingTask task = trainee_.task;
+  TrainingTask task = run_.task;
   task.windows = 1;
   task.cut = {};
   task.validate = {};
@@ -28,41 +28,41 @@ void Session::dry_run() {
   TrainingTask task = one_window_task();
   Trainer trainer(*optimizer_, one_window_options(1));
   train(trainer, task);
-  tell_profile();
-  const LogNames& names = trainee_.description.names;
-  voice_.tell("\none step: {} {} of {} {}, {:.3f} s\n", names.perplexity ? "perplexity" : "loss",
-              format_score(trainer.epochs().back().train), with_commas(trainer.count()),
-              names.perplexity ? "tokens" : names.unit, trainer.times().training);
-  trainee_.score_a_little();
-  tell_memory();
-  voice_.tell("nothing was written\n");
+  print_profile();
+  const LogNames& names = run_.description.names;
+  console_.print("\none step: {} {} of {} {}, {:.3f} s\n", names.perplexity ? "perplexity" : "loss",
+                 format_score(trainer.epochs().back().train), with_commas(trainer.count()),
+                 names.perplexity ? "tokens" : names.unit, trainer.times().training);
+  run_.score_a_little();
+  print_memory();
+  console_.print("nothing was written\n");
   print_json(trainer, 0);
 }
 
 void Session::overfit_one_window(const std::string& window, double least, double near) {
   constexpr int most_steps = 3000;
   introduce();
-  voice_.say("\n{}, again and again; no loss can be below {:.3f}\n", window, least);
+  console_.info("\n{}, again and again; no loss can be below {:.3f}\n", window, least);
   TrainingTask task = one_window_task();
   Trainer trainer(*optimizer_, one_window_options(most_steps));
   double loss = 0;
   int next_line = 1;
   task.after_epoch = [&](const EpochReport& report) {
-    loss = trainee_.description.names.perplexity ? std::log(report.train) : report.train;
+    loss = run_.description.names.perplexity ? std::log(report.train) : report.train;
     const bool learnt = loss < least + near;
     if (learnt) trainer.stop();
     if (report.epoch != next_line && !learnt) return;
-    voice_.say("step {:5}  loss {:.3f}\n", report.epoch, loss);
+    console_.info("step {:5}  loss {:.3f}\n", report.epoch, loss);
     next_line = report.epoch * 2;
   };
   train(trainer, task);
-  tell_profile();
+  print_profile();
   const int steps = trainer.state().epoch;
   require(loss < least + near,
           "the window was not learnt by heart in {} steps: the loss is {:.3f} still; "
           "look at the learning rate, at dropout, and at the model",
           steps, loss);
-  voice_.tell("learnt by heart in {} steps\n", steps);
+  console_.print("learnt by heart in {} steps\n", steps);
   print_json(trainer, 0);
 }
 

@@ -24,8 +24,8 @@ void refuse_fixed_keys(const std::string& path, const std::vector<DifferingKey>&
                   key.path, key.before, key.after);
 }
 
-void Session::tell_damaged_log(const Trainer& trainer) const {
-  for (const std::string& line : trainer.damaged_log()) voice_.tell("warning {}\n", line);
+void Session::print_damaged_log(const Trainer& trainer) const {
+  for (const std::string& line : trainer.damaged_log()) console_.print("warning {}\n", line);
 }
 
 void Session::resume(Trainer& trainer, const fs::path& folder) const {
@@ -40,17 +40,17 @@ void Session::resume(Trainer& trainer, const fs::path& folder) const {
                            ? ""
                            : fmt::format(" --{} {}", options_.data_option, shell_path(options_.data)));
   };
-  if (!has_last_checkpoint(folder, trainee_.description.names, advice)) {
-    trainer.resume(trainee_.task);
-    tell_damaged_log(trainer);
-    voice_.say("resumed from the beginning: there was no checkpoint yet\n");
+  if (!has_last_checkpoint(folder, run_.description.names, advice)) {
+    trainer.resume(run_.task);
+    print_damaged_log(trainer);
+    console_.info("resumed from the beginning: there was no checkpoint yet\n");
     return;
   }
   const SafetensorsFile file(path, Links::refused);
   Metadata then = file.metadata();  // what is missing is empty
-  const DataDifferences of_data = trainee_.data_differences(then, path.string());
+  const DataDifferences of_data = run_.data_differences(then, path.string());
   const std::vector<DifferingKey> keys =
-      trainee_.differing_keys({trainee_.recipe_name, path.string() + ": recipe", then["recipe"]});
+      run_.differing_keys({run_.recipe_name, path.string() + ": recipe", then["recipe"]});
   refuse_fixed_keys(path.string(), keys);
   std::vector<std::string> notes, of_windows;
   bool differs = false, rescores = of_data.scores;
@@ -60,33 +60,33 @@ void Session::resume(Trainer& trainer, const fs::path& folder) const {
     rescores |= key.on_resume == OnResume::rescores;
     differs |= key.on_resume != OnResume::harmless;
   }
-  Differences others = *trainer.resume(trainee_.task);
-  tell_damaged_log(trainer);
-  require_input(trainer.state().epoch <= trainee_.sections.training.epochs,
+  Differences others = *trainer.resume(run_.task);
+  print_damaged_log(trainer);
+  require_input(trainer.state().epoch <= run_.sections.training.epochs,
                 "{}: {} epochs are complete, more than training.epochs = {}", path.string(),
-                trainer.state().epoch, trainee_.sections.training.epochs);
+                trainer.state().epoch, run_.sections.training.epochs);
   require_input(trainer.state().window == 0 || of_windows.empty(),
                 "{}: it stands in the middle of an epoch, whose other windows cannot be cut with {}",
                 path.string(), fmt::join(of_windows, "; "));
-  const std::string& engine = trainee_.metadata.at("engine");
+  const std::string& engine = run_.metadata.at("engine");
   if (then["engine"] != engine)
     others.push_back(fmt::format("engine {} then, {} now", then["engine"], engine));
   others.insert(others.end(), of_data.notes.begin(), of_data.notes.end());
   notes.insert(notes.end(), others.begin(), others.end());
 
-  voice_.say("resumed after step {}, {} of {} epochs complete\n", optimizer_->parameters().step(),
-             trainer.state().epoch, trainee_.sections.training.epochs);
-  for (const std::string& note : notes) voice_.say("        {}\n", note);
+  console_.info("resumed after step {}, {} of {} epochs complete\n", optimizer_->parameters().step(),
+                trainer.state().epoch, run_.sections.training.epochs);
+  for (const std::string& note : notes) console_.info("        {}\n", note);
   if (differs || !others.empty())
-    voice_.say("        the bits will differ from those of a run without that change\n");
+    console_.info("        the bits will differ from those of a run without that change\n");
   if (rescores) score_anew(trainer);
-  if (trainer.finished()) voice_.say("        nothing is left to train\n");
+  if (trainer.finished()) console_.info("        nothing is left to train\n");
 }
 
 // Which weights are the best is decided by scores of today's data alone.
 void Session::score_anew(Trainer& trainer) const {
   const TrainerState before = trainer.state();
-  trainer.score_anew(trainee_.task);
+  trainer.score_anew(run_.task);
   const TrainerState& now = trainer.state();
   if (!before.best && !now.best) return;
   const auto score_of = [](const TrainerState& state) {
@@ -94,13 +94,13 @@ void Session::score_anew(Trainer& trainer) const {
   };
   std::string line =
       now.best ? fmt::format("valid scores are measured anew: the best is {}", score_of(now))
-      : trainee_.task.validate
+      : run_.task.validate
           ? fmt::format(
                 "valid scores so far do not count, and there is no {} to score: the next epoch is the best",
                 best_checkpoint)
           : "valid scores so far do not count: there is nothing to validate on now";
   if (before.best) line += fmt::format("{} {}", now.best ? ", was" : "; the best was", score_of(before));
-  voice_.say("        {}\n", line);
+  console_.info("        {}\n", line);
 }
 
 }  // namespace unroll

@@ -32,24 +32,24 @@ inline std::string shown(const std::filesystem::path& path) { return printable(p
 // Prints what is data for another program or a file: to them as it is, and on a terminal as show() does.
 void show_data(std::string_view text);
 
-struct Voice {
+struct Console {
   std::FILE* out = stdout;
   bool quiet = false;
 
   // A result. A terminal or a pipe that is gone ends nothing: std::ferror(out) remembers that words were lost.
   template <class... Args>
-  void tell(fmt::format_string<Args...> format, Args&&... args) const {
+  void print(fmt::format_string<Args...> format, Args&&... args) const {
     show(out, format, std::forward<Args>(args)...);
     std::fflush(out);
   }
   // Fitted to the terminal, where there is one.
-  void tell(const RunDescription::Table& table) const {
-    tell("{}", table_text(table, terminal_columns(out, table_columns)));
+  void print(const RunDescription::Table& table) const {
+    print("{}", table_text(table, terminal_columns(out, table_columns)));
   }
   // The rest.
   template <class... Args>
-  void say(fmt::format_string<Args...> format, Args&&... args) const {
-    if (!quiet) tell(format, std::forward<Args>(args)...);
+  void info(fmt::format_string<Args...> format, Args&&... args) const {
+    if (!quiet) print(format, std::forward<Args>(args)...);
   }
 };
 

@@ -1,4 +1,4 @@
-#include "training/program/cli/voice.h"
+#include "training/program/cli/console.h"
 
 #include <unistd.h>
 
