@@ -105,11 +105,11 @@ namespace {
 // Trains a small language model whose second window, of the same kind as the first, finds `before_second` done.
 std::string train_two_windows(bool graph, const std::function<void()>& before_second) {
   ParameterSet params;
-  const Embedding embed(params / "embed", {.vocab = 50, .dim = 64});
-  const Lstm lstm(params / "lstm", {.input = 64, .hidden = 64});
-  const Dense out(params / "out", {.in = 64, .out = 50});
+  const Embedding embed(params / "embed", {.vocab = 50, .dim = 640});
+  const Lstm lstm(params / "lstm", {.input = 640, .hidden = 16});
+  const Dense out(params / "out", {.in = 16, .out = 50});
   Sgd sgd(params, {.learning_rate = 1});
-  const int batch = 200, steps = 500;
+  const int batch = 200, steps = 50;
   const IdTensor words = IdTensor::zeros({steps, batch});
   const DeviceIds on_device(words);
   Trainer trainer(sgd, {.progress = {.mode = ProgressOptions::Mode::silent},
@@ -134,13 +134,13 @@ std::string train_two_windows(bool graph, const std::function<void()>& before_se
 
 TEST_CASE("a step that finds no memory says what is largest on its tape, and what can fit") {
   const std::string said = on_gpu_in_child([] {
-    standin::control().memory = std::size_t{96} << 20;
+    standin::control().memory = std::size_t{72} << 20;
     return train_two_windows(false, [] {});
   });
-  CHECK(lacks(said, {"out of memory: out of memory on stand-in: ", "MiB asked for", "of 96 MiB free",
-                     "largest on the tape: embedding [500, 200, 64], 24.4 MiB",
+  CHECK(lacks(said, {"out of memory: out of memory on stand-in: ", "MiB asked for", "of 72 MiB free",
+                     "largest on the tape: embedding [50, 200, 640], 24.4 MiB",
                      "what can fit at most: data.batch = ", " in place of 200, or data.bptt = ",
-                     " in place of 500"}) == "");
+                     " in place of 50"}) == "");
 }
 
 TEST_CASE(
@@ -176,7 +176,7 @@ TEST_CASE("a step that finds no memory while it is recorded says the same, and e
     try {
       return train_two_windows(true, [&] {
         standin::control().memory = standin::control().in_use;
-        held = Tensor({24 << 20});
+        held = Tensor({12 << 20});
       });
     } catch (const OutOfMemory& error) {
       const std::string lost = recording_graph() ? "still recording" : "";
@@ -188,7 +188,7 @@ TEST_CASE("a step that finds no memory while it is recorded says the same, and e
   INFO(said);
   CHECK(said.starts_with("out of memory on stand-in: "));
   CHECK(said.ends_with(", then fine"));
-  CHECK(lacks(said, {"MiB asked for", "largest on the tape: embedding [500, 200, 64], 24.4 MiB",
+  CHECK(lacks(said, {"MiB asked for", "largest on the tape: embedding [50, 200, 640], 24.4 MiB",
                      "what can fit at most: data.batch = ", " in place of 200, or data.bptt = ",
-                     " in place of 500"}) == "");
+                     " in place of 50"}) == "");
 }

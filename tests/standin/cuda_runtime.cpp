@@ -10,6 +10,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "tests/standin/kernel_threads.h"
 #include "tests/standin/memory.h"
 #include "tests/standin/standin.h"
 
@@ -103,26 +104,29 @@ void in_stream_order(std::function<void()> work) {
 
 using namespace standin;
 
+namespace unroll::cuda {
+
+void launch(const Launch& what, const void* arguments, std::size_t bytes, cudaStream_t stream) {
+  require_stream("a kernel", stream);
+  if (reach()) return;  // which is asked for after a launch
+  require_device_of_streams("a kernel");
+  require_launchable(what);
+  ++control().launches;
+  const char* const begin = static_cast<const char*>(arguments);
+  in_stream_order([what, copy = std::vector<char>(begin, begin + bytes)] {
+    const OpenMemory opened;
+    run_threads(what, copy.data());
+  });
+}
+void check_device_memory(const void* memory, std::size_t bytes) { require_device("a kernel", memory, bytes); }
+
+}  // namespace unroll::cuda
+
 extern "C" {
 
-// What a launch of a kernel becomes: see framework/kernels/cuda/launch.h.
-cudaError_t unroll_standin_launch(void (*work)(const void*), const void* context, std::size_t bytes) {
-  if (const cudaError_t status = reach()) return status;
-  require_device_of_streams("a kernel");
-  ++control().launches;
-  const char* const begin = static_cast<const char*>(context);
-  in_stream_order([work, copy = std::vector<char>(begin, begin + bytes)] {
-    const OpenMemory opened;
-    work(copy.data());
-  });
-  return cudaGetLastError();  // as is asked after a launch: it may be that of a call before
-}
-cudaError_t unroll_standin_find_code() {
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, const void*) {
   if (const cudaError_t status = reach()) return status;
   return result(control().code);
-}
-void unroll_standin_check(const void* memory, std::size_t bytes) {
-  require_device("a kernel", memory, bytes);
 }
 
 cudaError_t cudaGetDeviceCount(int* count) {

@@ -1,20 +1,13 @@
 // CUDA's launch helpers: each element, each row by a team of threads, sums of columns, reduce. Kernels are functors: a
 // struct with what they work on, and the work on one element or row. Sums have an order that depends on sizes alone.
 //
-// Compiled as plain C++ the same functors run on the host, over the stand-in of tests/standin.
+// The same text is compiled by nvcc and, over the stand-in of tests/standin, as plain C++.
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
 
-#include "framework/kernels/cuda/context.h"
+#include "framework/kernels/cuda/language.h"
 #include "framework/kernels/pointwise.h"
-
-#ifdef __CUDACC__
-#define UNROLL_KERNEL __device__
-#else
-#define UNROLL_KERNEL
-#endif
 
 namespace unroll::cuda {
 
@@ -27,8 +20,6 @@ struct Two {
 inline constexpr int team_size = 256;
 // For a column's sum each lane adds every 16th row, in blocks of so many rows.
 inline constexpr int lanes_of_column = 16, rows_of_block = 1024 * lanes_of_column;
-
-#ifdef __CUDACC__
 
 // The threads of one block, which work on a row together. All of them call the same functions with the same sizes;
 // what one has written before such a call, all can read after it.
@@ -74,7 +65,7 @@ class Team {
  private:
   template <class Combine>
   UNROLL_KERNEL static Two combined(Two mine, Combine combine) {
-    __shared__ Two of_thread[team_size];
+    UNROLL_SHARED(of_thread, Two[team_size]);
     of_thread[threadIdx.x] = mine;
     for (int half = team_size / 2; half > 0; half /= 2) {
       __syncthreads();
@@ -102,7 +93,7 @@ __global__ void run_each_row(int64_t rows, F f) {
 inline constexpr int columns_of_block = 32;
 template <class Value, class Finish>
 __global__ void run_column_sums(int64_t first, int64_t rows, int64_t cols, Value value, Finish finish) {
-  __shared__ real sums[lanes_of_column][columns_of_block];
+  UNROLL_SHARED(sums, real[lanes_of_column][columns_of_block]);
   const int64_t matrix = first + blockIdx.y,
                 c = static_cast<int64_t>(blockIdx.x) * columns_of_block + threadIdx.x;
   real sum = 0;
@@ -125,7 +116,7 @@ __global__ void run_column_sums(int64_t first, int64_t rows, int64_t cols, Value
 // Each block its share, in the order of its threads.
 template <class F>
 __global__ void run_reduce(int64_t n, F f, double* of_block) {
-  __shared__ double of_thread[team_size];
+  UNROLL_SHARED(of_thread, double[team_size]);
   double sum = 0;
   const int64_t first = static_cast<int64_t>(blockIdx.x) * team_size + threadIdx.x;
   for (int64_t i = first; i < n; i += static_cast<int64_t>(gridDim.x) * team_size) sum += f(i);
@@ -137,20 +128,17 @@ __global__ void run_reduce(int64_t n, F f, double* of_block) {
   if (threadIdx.x == 0) of_block[blockIdx.x] = of_thread[0];
 }
 
-inline int blocks_for(int64_t n, int64_t most) { return static_cast<int>(n < most ? n : most); }
-inline void launched() { gpu::check(cudaGetLastError(), "a kernel"); }
+inline unsigned blocks_for(int64_t n, int64_t most) { return static_cast<unsigned>(n < most ? n : most); }
 
 template <class F>
 void each(int64_t n, F f) {
   if (n == 0) return;
-  run_each<<<blocks_for((n + 255) / 256, 1 << 20), 256, 0, gpu::stream()>>>(n, f);
-  launched();
+  launch(run_each<F>, blocks_for((n + 255) / 256, 1 << 20), 256, n, f);
 }
 template <class F>
 void each_row(int64_t rows, F f) {
   if (rows == 0) return;
-  run_each_row<<<blocks_for(rows, 1 << 20), team_size, 0, gpu::stream()>>>(rows, f);
-  launched();
+  launch(run_each_row<F>, blocks_for(rows, 1 << 20), team_size, rows, f);
 }
 template <class Value, class Finish>
 void each_column_sum(int64_t count, int64_t rows, int64_t cols, Value value, Finish finish) {
@@ -159,9 +147,8 @@ void each_column_sum(int64_t count, int64_t rows, int64_t cols, Value value, Fin
   const auto across = static_cast<unsigned>((cols + columns_of_block - 1) / columns_of_block);
   for (int64_t first = 0; first < count; first += most) {
     const dim3 grid(across, static_cast<unsigned>(count - first < most ? count - first : most));
-    run_column_sums<<<grid, dim3(columns_of_block, lanes_of_column), 0, gpu::stream()>>>(first, rows, cols,
-                                                                                         value, finish);
-    launched();
+    launch(run_column_sums<Value, Finish>, grid, dim3(columns_of_block, lanes_of_column), first, rows, cols,
+           value, finish);
   }
 }
 struct Share {
@@ -173,131 +160,17 @@ template <class F>
 void reduce(int64_t n, F f, double* result) {
   constexpr int most = 512;
   double* shares = static_cast<double*>(gpu::workspace(most * sizeof(double)));
-  const int blocks = n == 0 ? 1 : blocks_for((n + team_size - 1) / team_size, most);
-  run_reduce<<<blocks, team_size, 0, gpu::stream()>>>(n, f, shares);
-  launched();
-  run_reduce<<<1, team_size, 0, gpu::stream()>>>(blocks, Share{shares}, result);
-  launched();
+  const unsigned blocks = n == 0 ? 1 : blocks_for((n + team_size - 1) / team_size, most);
+  launch(run_reduce<F>, blocks, team_size, n, f, shares);
+  launch(run_reduce<Share>, 1, team_size, blocks, Share{shares}, result);
 }
 
 // Whether the GPU of this thread has code for the kernels that work on each element: finding it translates PTX.
 template <class F>
 cudaError_t find_code() {
   cudaFuncAttributes found;
-  return cudaFuncGetAttributes(&found, run_each<F>);
+  return cudaFuncGetAttributes(&found, reinterpret_cast<const void*>(run_each<F>));
 }
-
-// For what kernels are given: nothing to check here.
-template <class T>
-T* given(T* memory, int64_t) {
-  return memory;
-}
-
-#else
-
-// The stand-in's: runs work(context) while device memory can be reached, on a copy of the context's bytes if that is later;
-// and fails the test if `bytes` at `memory` are not of one block of device memory.
-extern "C" cudaError_t unroll_standin_launch(void (*work)(const void* context), const void* context,
-                                             std::size_t bytes);
-extern "C" void unroll_standin_check(const void* memory, std::size_t bytes);
-extern "C" cudaError_t unroll_standin_find_code();
-
-class Team {
- public:
-  template <class F>
-  void each(int64_t n, F f) const {
-    for (int64_t i = 0; i < n; ++i) f(i);
-  }
-  template <class F>
-  Two sums(int64_t n, F f) const {
-    Two of_thread[team_size] = {}, sum{0, 0};
-    for (int64_t i = 0; i < n; ++i) {
-      const Two one = f(i);
-      Two& mine = of_thread[i % team_size];
-      mine.a += one.a, mine.b += one.b;
-    }
-    for (const Two& mine : of_thread) sum.a += mine.a, sum.b += mine.b;
-    return sum;
-  }
-  template <class F>
-  real sum(int64_t n, F f) const {
-    return sums(n, [&](int64_t i) { return Two{f(i), 0}; }).a;
-  }
-  template <class F>
-  real max(int64_t n, F f) const {
-    real largest = f(0);
-    for (int64_t i = 0; i < n; ++i) {
-      const real one = f(i);
-      largest = one > largest ? one : largest;
-    }
-    return largest;
-  }
-  template <class F>
-  bool any(int64_t n, F f) const {
-    for (int64_t i = 0; i < n; ++i)
-      if (f(i)) return true;
-    return false;
-  }
-};
-
-template <class Work>
-void launch(Work work) {
-  static_assert(std::is_trivially_copyable_v<Work>);  // a graph copies it byte by byte, as CUDA does
-  const auto run = [](const void* context) { (*static_cast<const Work*>(context))(); };
-  gpu::check(unroll_standin_launch(run, &work, sizeof work), "a kernel");
-}
-
-template <class F>
-void each(int64_t n, F f) {
-  if (n == 0) return;
-  launch([=] {
-    for (int64_t i = 0; i < n; ++i) f(i);
-  });
-}
-template <class F>
-void each_row(int64_t rows, F f) {
-  if (rows == 0) return;
-  launch([=] {
-    for (int64_t r = 0; r < rows; ++r) f(Team(), r);
-  });
-}
-template <class Value, class Finish>
-void each_column_sum(int64_t count, int64_t rows, int64_t cols, Value value, Finish finish) {
-  if (cols == 0 || count == 0) return;
-  launch([=] {
-    for (int64_t k = 0; k < count; ++k)
-      for (int64_t c = 0; c < cols; ++c) {
-        real sums[lanes_of_column] = {};
-        for (int64_t top = 0; top < rows; top += rows_of_block) {
-          real parts[lanes_of_column] = {};
-          for (int64_t r = top; r < rows && r < top + rows_of_block; ++r)
-            parts[r % lanes_of_column] += value(k, r, c);
-          for (int lane = 0; lane < lanes_of_column; ++lane) sums[lane] += parts[lane];
-        }
-        for (int lane = 1; lane < lanes_of_column; ++lane) sums[0] += sums[lane];
-        finish(k, c, sums[0]);
-      }
-  });
-}
-template <class F>
-void reduce(int64_t n, F f, double* result) {
-  launch([=] {
-    double sum = 0;
-    for (int64_t i = 0; i < n; ++i) sum += f(i);
-    *result = sum;
-  });
-}
-template <class F>
-cudaError_t find_code() {
-  return unroll_standin_find_code();
-}
-template <class T>
-T* given(T* memory, int64_t n) {
-  if (memory && n > 0) unroll_standin_check(memory, static_cast<std::size_t>(n) * sizeof(T));
-  return memory;
-}
-
-#endif
 
 // Overwrites, or adds.
 UNROLL_FORMULA void put(bool add, real& y, real value) { y = add ? y + value : value; }
