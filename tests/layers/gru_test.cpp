@@ -141,7 +141,9 @@ TEST_CASE("fused and composed agree, forward and backward, with the same masks")
   }
 }
 
-TEST_CASE("a padded batch gives a GRU row by row the bits that the rows give alone") {
+// Its bits on a CPU. On a device a product of one row may sum in another order than that of a batch, which is as far off as two
+// engines are (above).
+TEST_CASE("a padded batch gives a GRU row by row what the rows give alone") {
   constexpr int steps = 4, input = 3, hidden = 5;
   const std::vector<int32_t> lengths = {4, 1, 3};
   for (Engine engine : engines) {
@@ -162,8 +164,15 @@ TEST_CASE("a padded batch gives a GRU row by row the bits that the rows give alo
         return row_of(whole.slice(0, lengths[static_cast<size_t>(b)]), b);
       };
       const auto one = gru(part(x), {row_of(h, b)});
-      CHECK(same_bits(part(all.y.value()), one.y.value()));
-      CHECK(same_bits(row_of(all.state.h.value(), b), one.state.h.value()));
+      const auto check_equal = [](const Tensor& x, const Tensor& y) {
+        if (on_gpu())
+          CHECK(distance(x, y) <
+                1000 * std::numeric_limits<real>::epsilon());  // of numbers that are at most 1
+        else
+          CHECK(same_bits(x, y));
+      };
+      check_equal(part(all.y.value()), one.y.value());
+      check_equal(row_of(all.state.h.value(), b), one.state.h.value());
     }
     tape.backward(sum(all.y) + sum(all.state.h));
     for (const Tensor& d : {vx.grad(), vh.grad()})

@@ -1,4 +1,6 @@
-// The stand-in's cuBLAS: plain loops, sums in double, every argument checked as documented.
+// The stand-in's cuBLAS: plain loops, every argument checked as documented. It sums as a GPU may: in the type of c, in an order that
+// the layout of the operands and the sizes choose, and of TF32 it reads the upper 19 bits.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -36,27 +38,57 @@ double element(const void* data, cudaDataType type, int64_t i) {
   }
 }
 
-// To 10 bits of precision.
+// The 10 bits of precision that a tensor core reads of a float: the others are cut off.
 double as_tf32(double x) {
-  if (!std::isfinite(x)) return x;
-  const uint32_t bits = std::bit_cast<uint32_t>(static_cast<float>(x));
-  return static_cast<double>(std::bit_cast<float>((bits + 0xfff + (bits >> 13 & 1)) & ~uint32_t{0x1fff}));
+  return static_cast<double>(
+      std::bit_cast<float>(std::bit_cast<uint32_t>(static_cast<float>(x)) & ~uint32_t{0x1fff}));
 }
 
 // op(x) [rows, cols] in row order.
-std::vector<double> operand(const char* name, const void* x, cudaDataType type, int ld, bool transposed,
-                            int rows, int cols, bool tf32) {
+template <class T>
+std::vector<T> operand(const char* name, const void* x, cudaDataType type, int ld, bool transposed, int rows,
+                       int cols, bool tf32) {
   const int64_t height = transposed ? cols : rows, width = transposed ? rows : cols;
   if (ld < height) stop(std::string("cublasGemmEx: the leading dimension of ") + name + " is too small");
   if (!owns(x, static_cast<std::size_t>((width - 1) * ld + height) * size_of(type)))
     stop(std::string("cublasGemmEx: ") + name + " does not lie in one block of device memory");
-  std::vector<double> result(static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols));
+  std::vector<T> result(static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols));
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t c = 0; c < cols; ++c) {
       const double value = element(x, type, transposed ? r * ld + c : c * ld + r);
-      result[static_cast<std::size_t>(r * cols + c)] = tf32 ? as_tf32(value) : value;
+      result[static_cast<std::size_t>(r * cols + c)] = static_cast<T>(tf32 ? as_tf32(value) : value);
     }
   return result;
+}
+
+// One product, c [m, n] in columns at the distance ldc.
+struct Product {
+  int64_t m, n, k;
+  void* c;
+  int64_t ldc;
+  double scale, kept;
+  int parts;  // of a sum: each takes every parts-th term
+};
+template <class T>
+void multiply(const Product& p, const std::vector<T>& left, const std::vector<T>& right) {
+  T* const c = static_cast<T*>(p.c);
+  const auto n = static_cast<std::size_t>(p.n);
+  std::vector<T> sums(static_cast<std::size_t>(p.parts) * n);
+  for (int64_t i = 0; i < p.m; ++i) {
+    std::ranges::fill(sums, T{0});
+    for (int64_t l = 0; l < p.k; ++l) {
+      const T factor = left[static_cast<std::size_t>(i * p.k + l)];
+      const T* const from = &right[static_cast<std::size_t>(l * p.n)];
+      T* const sum = &sums[static_cast<std::size_t>(l % p.parts) * n];
+      for (std::size_t j = 0; j < n; ++j) sum[j] += factor * from[j];
+    }
+    for (std::size_t j = 0; j < n; ++j) {
+      T sum = sums[j];
+      for (std::size_t part = j + n; part < sums.size(); part += n) sum += sums[part];
+      T& to = c[static_cast<int64_t>(j) * p.ldc + i];
+      to = static_cast<T>(p.scale) * sum + (p.kept == 0 ? T{0} : static_cast<T>(p.kept) * to);
+    }
+  }
 }
 
 }  // namespace
@@ -103,28 +135,15 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t of_a, cubla
     stop("cublasGemmEx: c does not lie in one block of device memory");
   ++control().launches;
   const double scale = element(alpha, c_type, 0), kept = element(beta, c_type, 0);
+  const int parts = of_a == CUBLAS_OP_N && of_b == CUBLAS_OP_N ? 1 : std::min(m, n) <= 2 ? 32 : 4;
   in_stream_order([=] {
     const OpenMemory opened;
-    const std::vector<double> left = operand("a", a, a_type, lda, of_a != CUBLAS_OP_N, m, k, tf32),
-                              right = operand("b", b, b_type, ldb, of_b != CUBLAS_OP_N, k, n, tf32);
-    std::vector<double> row(static_cast<std::size_t>(n));
-    for (int64_t i = 0; i < m; ++i) {
-      row.assign(row.size(), 0);
-      for (int64_t l = 0; l < k; ++l) {
-        const double factor = left[static_cast<std::size_t>(i * k + l)];
-        const double* from = &right[static_cast<std::size_t>(l * n)];
-        for (std::size_t j = 0; j < row.size(); ++j) row[j] += factor * from[j];
-      }
-      for (int64_t j = 0; j < n; ++j) {
-        const int64_t at = j * ldc + i;
-        const double sum =
-            scale * row[static_cast<std::size_t>(j)] + (kept == 0 ? 0 : kept * element(c, c_type, at));
-        if (wide)
-          static_cast<double*>(c)[at] = sum;
-        else
-          static_cast<float*>(c)[at] = static_cast<float>(sum);
-      }
-    }
+    const auto multiplied = [&]<class T>(T) {
+      multiply<T>({m, n, k, c, ldc, scale, kept, parts},
+                  operand<T>("a", a, a_type, lda, of_a != CUBLAS_OP_N, m, k, tf32),
+                  operand<T>("b", b, b_type, ldb, of_b != CUBLAS_OP_N, k, n, tf32));
+    };
+    wide ? multiplied(0.0) : multiplied(0.0f);
   });
   return CUBLAS_STATUS_SUCCESS;
 }
