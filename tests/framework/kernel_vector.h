@@ -9,15 +9,15 @@
 #ifdef UNROLL_STANDIN
 #include "tests/standin/standin.h"
 #elif defined(UNROLL_ON_GPU)
-#include <cuda_runtime.h>
+#include <cuda_runtime_api.h>
 #endif
 
 namespace unroll {
 
 #if defined(UNROLL_STANDIN) || defined(UNROLL_ON_GPU)
 #define UNROLL_TEST_DEVICE
-// Each vector is a block of the device's memory, which the host reaches too: these suites keep the stand-in's open, and
-// take memory of a GPU that moves to whoever asks.
+// Each vector is a block of memory that the device and the host reach: these suites keep the stand-in's device open, and take
+// memory of the host for a GPU, which reads and writes it there.
 template <class T>
 struct DeviceAllocator {
   using value_type = T;
@@ -29,11 +29,17 @@ struct DeviceAllocator {
 #ifdef UNROLL_STANDIN
     REQUIRE(cudaMalloc(&memory, n * sizeof(T)) == cudaSuccess);
 #else
-    REQUIRE(cudaMallocManaged(&memory, n * sizeof(T)) == cudaSuccess);
+    REQUIRE(cudaMallocHost(&memory, n * sizeof(T)) == cudaSuccess);
 #endif
     return static_cast<T*>(memory);
   }
-  void deallocate(T* memory, std::size_t) { CHECK(cudaFree(memory) == cudaSuccess); }
+  void deallocate(T* memory, std::size_t) {
+#ifdef UNROLL_STANDIN
+    CHECK(cudaFree(memory) == cudaSuccess);
+#else
+    CHECK(cudaFreeHost(memory) == cudaSuccess);
+#endif
+  }
   bool operator==(const DeviceAllocator&) const { return true; }
 };
 #ifdef UNROLL_STANDIN

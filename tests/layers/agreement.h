@@ -9,7 +9,8 @@
 //
 // In a precision of 16 bits, with the unit roundoff u, each factor of a product is off by u, so a term by 2u + u², and what
 // the sums in float add to that is less than the rest of 3u; what an engine hands from call to call is such a factor
-// too. So the same holds with 3u in place of n·eps, and u in place of eps.
+// too. So the same holds with 3u in place of n·eps, and u in place of eps. In tf32 u is 2⁻¹⁰: a tensor core may cut off the bits
+// that it does not read.
 #pragma once
 
 #include <algorithm>
@@ -108,9 +109,15 @@ inline double largest(const Tensor& x) {
 struct Roundings {
   double moved, result, most_change;
 };
-inline Roundings roundings_of(Precision precision) {  // of 16 bits
-  const double u = precision == Precision::bf16 ? 0x1p-8 : 0x1p-11;
+inline Roundings roundings_of(Precision precision) {  // that rounds
+  const double u = precision == Precision::bf16 ? 0x1p-8 : precision == Precision::tf32 ? 0x1p-10 : 0x1p-11;
   return {.moved = 3 * u, .result = u, .most_change = 40 * u};
+}
+// Of sums in other orders: over what goes into a unit, or over all steps and rows for a weight's gradient.
+inline Roundings roundings_of_sums(int input, int hidden, int steps_and_rows) {
+  constexpr double eps = std::numeric_limits<real>::epsilon();
+  const int n = std::max(input + hidden + 2, steps_and_rows);
+  return {.moved = n * eps, .result = eps, .most_change = 1e5 * eps};
 }
 
 // The others came from other engines than composed, which is run in fp32, in the order of Window::run. `sensitive`: also
@@ -142,9 +149,9 @@ inline void check_agreement(const WindowCase& c, const std::vector<Results>& oth
 }
 inline void check_agreement(const WindowCase& c, const std::vector<Results>& others, int input, int hidden,
                             bool sensitive) {
-  constexpr double eps = std::numeric_limits<real>::epsilon();
-  const int n = c.windows * std::max(input + hidden + 2, c.steps * c.batch);
-  check_agreement(c, others, {.moved = n * eps, .result = eps, .most_change = 1e5 * eps}, sensitive);
+  Roundings off = roundings_of_sums(input, hidden, c.steps * c.batch);
+  off.moved *= c.windows;
+  check_agreement(c, others, off, sensitive);
 }
 
 }  // namespace unroll

@@ -1,4 +1,4 @@
-// The engine `cudnn` over the stand-in: agreement with the other engines, and which calls are made.
+// The engine `cudnn` over the stand-in: which calls are made, with which numbers, and what becomes of the memory and the weights.
 #include <tuple>
 
 #include "framework/graph.h"
@@ -6,109 +6,6 @@
 #include "tests/layers/cudnn_cases.h"
 
 using namespace unroll;
-
-namespace {
-
-Case random_case(RandomStream& random) {
-  const auto size = [&](uint32_t most) { return static_cast<int>(1 + random.below(most)); };
-  const auto chance = [&] { return random.below(2) == 0; };
-  Case c{.lstm = chance(),
-         .config = {.input = size(6), .hidden = size(6), .layers = size(3)},
-         .steps = size(5),
-         .batch = size(3)};
-  c.config.bidirectional = chance();
-  if (c.config.layers > 1) {
-    if (chance()) c.config.dropout = 0.4f, c.config.locked_dropout = chance();
-    c.config.residual = random.below(4) == 0;
-  }
-  if (c.lstm && c.config.hidden > 1 && random.below(3) == 0) {
-    if (chance() || c.config.layers == 1 || c.config.residual)
-      c.config.projection = c.config.hidden - 1;
-    else
-      c.config.last_hidden = c.config.hidden - 1;
-  }
-  if (chance())
-    for (int b = 0; b < c.batch; ++b)
-      c.lengths.push_back(static_cast<int>(random.below(static_cast<uint32_t>(c.steps + 1))));
-  return c;
-}
-
-// The same for the precisions of 16 bits.
-void check_in_16_bits(const Case& c, bool sensitive, int windows = 1) {
-  WindowCase w = c.window();
-  w.windows = windows;
-  for (const Precision p : precisions_of_16_bits()) {
-    std::vector<Results> results;
-    for (const Engine engine : {Engine::cudnn, Engine::fused, Engine::composed}) {
-      const WithPrecision rounded(p);
-      results.push_back(Window(w, engine).run());
-    }
-    CAPTURE(name_of(p));
-    check_agreement(w, results, roundings_of(p), sensitive);
-    CHECK(cudnn().refusal == "");
-  }
-}
-
-// check(case, windows) of what can be felt: states, lengths, directions, dropout between layers, several windows.
-template <class Check>
-void each_felt(bool lstm, Check check) {
-  Case c = two_layers;
-  c.lstm = lstm;
-  check(c, 1);
-  check(c, 3);
-  c.config.bidirectional = true, c.lengths = {4, 1, 2};
-  check(c, 1);
-  c.config.dropout = 0.3f;
-  check(c, 2);
-}
-
-}  // namespace
-
-TEST_CASE("cudnn, fused and composed agree to rounding, forward and backward, on 200 configurations") {
-  const Fresh fresh;
-  RandomStream random(5, "cases");
-  for (int i = 0; i < 200; ++i) check_all_engines(random_case(random), false);
-}
-
-TEST_CASE("a plain network, tanh and relu, agrees by every engine, also in 16 bits") {
-  const Fresh fresh;
-  for (const Unary nonlinearity : plain_functions) {
-    Case c = two_layers;
-    c.lstm = false, c.other = CellKind::rnn, c.config.nonlinearity = nonlinearity;
-    check_all_engines(c, true);
-    check_all_engines(c, true, 3);
-    check_in_16_bits(c, false);
-    c.config.bidirectional = true, c.lengths = {4, 1, 2};
-    check_all_engines(c, true);
-    c.config.dropout = 0.3f;
-    check_all_engines(c, true, 2);
-    for (const CudnnAlgorithm algorithm : {CudnnAlgorithm::persistent_dynamic, CudnnAlgorithm::standard}) {
-      c.lengths = {}, c.config.algorithm = algorithm;  // two biases, and one
-      check_all_engines(c, true);
-    }
-  }
-}
-
-TEST_CASE(
-    "they agree where it can be felt: states, lengths, directions, odd sizes, batch 1, several windows") {
-  const Fresh fresh;
-  for (const bool lstm : {true, false}) {
-    each_felt(lstm, [](const Case& c, int windows) { check_all_engines(c, true, windows); });
-    check_all_engines({.lstm = lstm, .config = {.input = 7, .hidden = 9}, .steps = 6, .batch = 1}, true);
-  }
-}
-
-TEST_CASE("in 16 bits the engines agree with fp32 to the roundings of the numbers, forward and backward") {
-  if (!has_16_bits) return;
-  const Fresh fresh;
-  for (const bool lstm : {true, false})
-    each_felt(lstm, [](const Case& c, int windows) { check_in_16_bits(c, true, windows); });
-  Case projected = two_layers;
-  projected.config.projection = 2;
-  check_in_16_bits(projected, true);
-  RandomStream random(6, "cases");
-  for (int i = 0; i < 60; ++i) check_in_16_bits(random_case(random), false);
-}
 
 TEST_CASE(
     "cuDNN sums in float, uses tensor cores for the numbers that were asked for, and TF32 only by name") {

@@ -1,0 +1,183 @@
+// The engine `cudnn` agrees with `fused` and `composed`, forward and backward: configurations, lengths, directions, projection,
+// precisions, algorithms, eager and as a graph. Over the stand-in and on a GPU.
+#include <cmath>
+
+#include "framework/graph.h"
+#include "layers/recurrent/engines/cudnn.h"
+#include "tests/layers/cudnn_window.h"
+
+using namespace unroll;
+
+namespace {
+
+Case random_case(RandomStream& random) {
+  const auto size = [&](uint32_t most) { return static_cast<int>(1 + random.below(most)); };
+  const auto chance = [&] { return random.below(2) == 0; };
+  Case c{.lstm = chance(),
+         .config = {.input = size(6), .hidden = size(6), .layers = size(3)},
+         .steps = size(5),
+         .batch = size(3)};
+  c.config.bidirectional = chance();
+  if (c.config.layers > 1) {
+    if (chance()) c.config.dropout = 0.4f, c.config.locked_dropout = chance();
+    c.config.residual = random.below(4) == 0;
+  }
+  if (c.lstm && c.config.hidden > 1 && random.below(3) == 0) {
+    if (chance() || c.config.layers == 1 || c.config.residual)
+      c.config.projection = c.config.hidden - 1;
+    else
+      c.config.last_hidden = c.config.hidden - 1;
+  }
+  if (chance())
+    for (int b = 0; b < c.batch; ++b)
+      c.lengths.push_back(static_cast<int>(1 + random.below(static_cast<uint32_t>(c.steps))));
+  return c;
+}
+
+// check(case, windows) of what can be felt: states, lengths, directions, dropout between layers, several windows.
+template <class Check>
+void each_felt(bool lstm, Check check) {
+  Case c = two_layers;
+  c.lstm = lstm;
+  check(c, 1);
+  check(c, 3);
+  c.config.bidirectional = true, c.lengths = {4, 1, 2};
+  check(c, 1);
+  c.config.dropout = 0.3f;
+  check(c, 2);
+}
+
+// In the precision of the process before, which is fp32.
+void check_all_engines(const Case& c, bool sensitive, int windows = 1) {
+  WindowCase w = c.window();
+  w.windows = windows;
+  check_agreement(w, {Window(w, Engine::cudnn).run(), Window(w, Engine::fused).run()}, c.config.input,
+                  c.config.hidden, sensitive);
+}
+
+// In the others, which round the numbers.
+void check_rounded(const Case& c, bool sensitive, int windows = 1) {
+  WindowCase w = c.window();
+  w.windows = windows;
+  for (const Precision p : all_precisions) {
+    if (p == Precision::fp32 || !has_16_bits) continue;
+    std::vector<Results> results;
+    for (const Engine engine : {Engine::cudnn, Engine::fused, Engine::composed}) {
+      const WithPrecision rounded(p);
+      results.push_back(Window(w, engine).run());
+    }
+    CAPTURE(name_of(p));
+    check_agreement(w, results, roundings_of(p), sensitive);
+  }
+}
+
+// A window as a graph: once as usual, since all must have been there, once to record, and then played.
+Results played(const WindowCase& w) {
+  Window window(w, Engine::cudnn);
+  window.run();
+  window.params.spend_gradients();
+  const Memory step(sizeof(uint32_t));
+  const uint32_t now = 0;
+  copy_to_device(step.data(), &now, sizeof now);
+  Results results;
+  const Graph graph(static_cast<const uint32_t*>(step.data()), now, [&] { results = window.run(); });
+  for (const auto& [name, values] : results) values.fill(NAN);
+  graph.play();
+  synchronize();
+  return results;
+}
+
+// How far an algorithm may be off in a precision. A persistent one computes its functions within its kernels, as fast as the GPU
+// can: its tanh is off by 2⁻¹¹ (PTX ISA, tanh.approx.f32), and with it what a sigmoid is made of. These numbers are factors of the
+// next products, as those rounded to fp16 are.
+Roundings roundings_of(CudnnAlgorithm algorithm, Precision precision, const Case& c) {
+  if (precision != Precision::fp32) return roundings_of(precision);
+  if (algorithm != CudnnAlgorithm::standard && has_16_bits) return roundings_of(Precision::fp16);
+  return roundings_of_sums(c.config.input, c.config.hidden, c.steps * c.batch);
+}
+
+}  // namespace
+
+TEST_CASE("cudnn, fused and composed agree to rounding, forward and backward, on 200 configurations") {
+  RandomStream random(5, "cases");
+  for (int i = 0; i < 200; ++i) check_all_engines(random_case(random), false);
+}
+
+TEST_CASE("a plain network, tanh and relu, agrees by every engine, also where numbers are rounded") {
+  for (const Unary nonlinearity : plain_functions) {
+    Case c = two_layers;
+    c.lstm = false, c.other = CellKind::rnn, c.config.nonlinearity = nonlinearity;
+    check_all_engines(c, true);
+    check_all_engines(c, true, 3);
+    check_rounded(c, false);
+    c.config.bidirectional = true, c.lengths = {4, 1, 2};
+    check_all_engines(c, true);
+    c.config.dropout = 0.3f;
+    check_all_engines(c, true, 2);
+  }
+}
+
+TEST_CASE(
+    "they agree where it can be felt: states, lengths, directions, odd sizes, batch 1, several windows") {
+  for (const bool lstm : {true, false}) {
+    each_felt(lstm, [](const Case& c, int windows) { check_all_engines(c, true, windows); });
+    check_all_engines({.lstm = lstm, .config = {.input = 7, .hidden = 9}, .steps = 6, .batch = 1}, true);
+  }
+}
+
+TEST_CASE("a row without a step keeps its state, and has no gradient but through it") {
+  for (const bool lstm : {true, false}) {
+    Case c = two_layers;
+    c.lstm = lstm, c.lengths = {4, 0, 3};
+    check_all_engines(c, true);
+    c.config.bidirectional = true;
+    check_all_engines(c, true, 2);
+  }
+}
+
+TEST_CASE(
+    "in tf32 and 16 bits the engines agree with fp32 to the roundings of the numbers, forward and backward") {
+  for (const bool lstm : {true, false})
+    each_felt(lstm, [](const Case& c, int windows) { check_rounded(c, true, windows); });
+  Case projected = two_layers;
+  projected.config.projection = 2;
+  check_rounded(projected, true);
+  RandomStream random(6, "cases");
+  for (int i = 0; i < 60; ++i) check_rounded(random_case(random), false);
+}
+
+TEST_CASE("every algorithm agrees in every precision that it takes, at once and as a graph") {
+  int refused = 0;
+  for (const CudnnAlgorithm algorithm :
+       {CudnnAlgorithm::standard, CudnnAlgorithm::persistent, CudnnAlgorithm::persistent_small,
+        CudnnAlgorithm::persistent_dynamic})
+    for (const Precision p : all_precisions)
+      for (const CellKind cell : {CellKind::lstm, CellKind::gru, CellKind::rnn})
+        for (const bool bidirectional : {false, true}) {
+          if (p != Precision::fp32 && !has_16_bits) continue;
+          // Sizes that a persistent kernel can have, too.
+          Case c{.lstm = cell == CellKind::lstm,
+                 .other = cell,
+                 .config = {.input = 16, .hidden = 32, .layers = 2}};
+          c.config.bidirectional = bidirectional, c.config.algorithm = algorithm;
+          const WindowCase w = c.window();
+          CAPTURE(name_of(algorithm));
+          CAPTURE(name_of(p));
+          std::vector<Results> results;
+          try {
+            const WithPrecision rounded(p);
+            results = {Window(w, Engine::cudnn).run(), played(w)};
+          } catch (
+              const InputError&) {  // an algorithm that takes no such numbers, by its name (the suite cudnn)
+            continue;
+          } catch (const CudnnRefusal& refusal) {  // or a GPU that has none for these sizes
+            ++refused;
+            MESSAGE(std::string(name_of(algorithm)), ", ", std::string(name_of(p)), ": ", refusal.what());
+            continue;
+          }
+          check_agreement(w, results, roundings_of(algorithm, p, c), true);
+        }
+#ifdef UNROLL_STANDIN
+  CHECK(refused == 0);
+#endif
+}
