@@ -137,7 +137,8 @@ void judge_layer(Table& table, const LayerFacts& layer, const EngineFacts& f, co
                 fmt::format("steps {} are more than cuDNN's {}", window.steps, most_cudnn_steps));
 }
 
-// Tensor cores take numbers in groups of 16 bytes. Numbers that do not fill a group are computed without them.
+// Tensor cores take numbers in groups of 16 bytes. Since cuBLAS 11 they serve sizes that fill no whole groups too, less well
+// (docs/design/gpu.md).
 void advise_on_sizes(Table& table, const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
   if (f.gpu.empty() || f.precision == Precision::fp32) return;  // which have no use for them
   const int group = f.precision == Precision::tf32 ? 4 : 8;
@@ -148,7 +149,7 @@ void advise_on_sizes(Table& table, const LayerFacts& layer, const EngineFacts& f
   for (const auto& [name, size] : sizes)
     if (size % group)
       table.costs(name, fmt::to_string(size),
-                  fmt::format("no multiple of {}: tensor cores stay idle; {} would not leave them so", group,
+                  fmt::format("no multiple of {}: tensor cores serve less well; {} is the next", group,
                               (size / group + 1) * group));
 }
 
@@ -161,7 +162,6 @@ std::string why_not_persistent(CudnnAlgorithm a, const LayerFacts& layer, const 
   const bool compiled =
       a != CudnnAlgorithm::persistent_dynamic;  // kernels of the library's own, for some types
   if (sizeof(real) == sizeof(double) && compiled) return "take no numbers in double";
-  if (f.precision == Precision::bf16 && compiled) return "take no numbers in bf16";
   const int most = a == CudnnAlgorithm::persistent         ? most_persistent
                    : a == CudnnAlgorithm::persistent_small ? most_small
                                                            : INT_MAX;

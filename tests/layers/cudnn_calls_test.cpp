@@ -208,7 +208,7 @@ void randomize(Network& n, RandomStream& random) {
   n.biases = n.lstm && random.below(2) ? CUDNN_RNN_SINGLE_INP_BIAS : CUDNN_RNN_DOUBLE_BIAS;
   if (random.below(2))
     for (int b = 0; b < n.batch; ++b)
-      n.lengths.push_back(static_cast<int>(random.below(static_cast<uint32_t>(n.steps + 1))));
+      n.lengths.push_back(static_cast<int>(1 + random.below(static_cast<uint32_t>(n.steps))));
 }
 
 }  // namespace
@@ -269,6 +269,14 @@ TEST_CASE("planted: sizes one byte off, and arguments that do not fit each other
         "forward: the size of the weight space");
   CHECK(refused([](Run& r) { r.net.lengths[1] = 2; }) ==
         "forward: the lengths on the device are not those of the description");
+  CHECK(refused([](Run& r) {
+          const std::vector<int32_t> none(static_cast<size_t>(r.net.batch), 0);
+          r.net.lengths.assign(none.begin(), none.end());
+          for (const auto& [d, width] : {std::pair<cudnnRNNDataDescriptor_t, int>{r.net.x, r.net.input},
+                                         {r.net.y, r.net.width}})
+            cudnnSetRNNDataDescriptor(d, type_of_real, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, r.net.steps,
+                                      r.net.batch, width, none.data(), nullptr);
+        }) == "forward: a row without a step");
   CHECK(refused([](Run& r) {
           const int dims[] = {1, r.net.batch, r.net.width + 1}, strides[] = {1, 1, 1};
           cudnnSetTensorNdDescriptor(r.net.h, type_of_real, 3, dims, strides);

@@ -148,7 +148,7 @@ TEST_CASE("products within cuDNN are counted as fused counts its own") {
   }
 }
 
-TEST_CASE("persistent algorithms take fp16, and of bf16 the one that is compiled for it") {
+TEST_CASE("persistent algorithms take fp16 and bf16, and a library that lacks kernels for bf16 is asked") {
   const Fresh fresh;
   for (const CudnnAlgorithm algorithm :
        {CudnnAlgorithm::persistent, CudnnAlgorithm::persistent_small, CudnnAlgorithm::persistent_dynamic})
@@ -156,18 +156,49 @@ TEST_CASE("persistent algorithms take fp16, and of bf16 the one that is compiled
       Case c = two_layers;
       c.config.algorithm = algorithm, c.config.bidirectional = true;
       const WindowCase w = c.window();
-      if (p == Precision::bf16 && algorithm != CudnnAlgorithm::persistent_dynamic) {
-        const WithPrecision rounded(p);
-        CHECK(lacks(input_error_of([&] { Window(w, Engine::cudnn); }), {"take no numbers in bf16"}) == "");
-        continue;
-      }
       Results results;
       {
         const WithPrecision rounded(p);
         results = Window(w, Engine::cudnn).run();
       }
       check_agreement(w, {results}, roundings_of(p), true);
+      if (p != Precision::bf16 || algorithm == CudnnAlgorithm::persistent_dynamic) continue;
+      cudnn().persistent_bf16 = false;
+      {
+        const WithPrecision rounded(p);
+        CHECK_THROWS_AS(Window(w, Engine::cudnn).run(), CudnnRefusal);
+      }
+      Fresh::renew();
     }
+}
+
+TEST_CASE("rows without a step, some or all, agree by every engine and keep their state, by any cuDNN") {
+  const Fresh fresh;
+  for (const std::size_t version : {std::size_t{8'900}, std::size_t{8'901}, std::size_t{CUDNN_VERSION}})
+    for (const bool lstm : {true, false})
+      for (const std::vector<int32_t>& lengths : {std::vector<int32_t>{4, 0, 2}, {0, 0, 0}, {0, 3, 0}}) {
+        Case c = two_layers;
+        cudnn().version = version;
+        c.lstm = lstm, c.lengths = lengths;
+        check_all_engines(c, false);
+        c.config.bidirectional = true, c.config.dropout = 0.3f, c.config.residual = true;
+        check_all_engines(c, false, 2);
+      }
+}
+
+TEST_CASE("lengths go to the device for a cuDNN before 8.9.1 alone") {
+  const Fresh fresh;
+  const auto takes = [](std::size_t version) {
+    cudnn().version = version;
+    Case c = two_layers;
+    c.lengths = {4, 1, 2};
+    Window window(c.window(), Engine::cudnn);
+    window.run();
+    const int64_t before = standin::control().calls;
+    window.run();
+    return standin::control().calls - before;
+  };
+  CHECK(takes(8'900) > takes(8'901));
 }
 
 TEST_CASE("a layer says that cuDNN computes it, and a Gru too") {

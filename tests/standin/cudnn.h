@@ -23,6 +23,7 @@ struct Cudnn {
   cudnnStatus_t create = CUDNN_STATUS_SUCCESS;  // of cudnnCreate: 1001 where there is no driver
   WeightLayout layout = WeightLayout::dense;
   int persistent_units = 1024, small_units = 192;  // hidden limits of the two static persistent kernels
+  bool persistent_bf16 = true;  // whether these take bfloat16, which the library alone knows
 
   bool takes_host_memory = false;  // for tests of the stand-in itself, whose buffers are the host's
 

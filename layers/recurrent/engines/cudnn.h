@@ -42,8 +42,8 @@ class CudnnNetwork {
   // place in cuDNN's weight space is an Error of the first call.
   CudnnNetwork(const CudnnConfig& config, ListedWeights weights);
 
-  // x [steps, batch, input], h and c [layers*directions, batch, …]. Row b has lengths[b] steps, padded after; undefined:
-  // all have all. real_steps [steps, batch]: the same as factors, for the gradient of x, which is 0 in padding, as y is.
+  // x [steps, batch, input], h and c [layers*directions, batch, …]. Row b has lengths[b] steps, one at least, padded after;
+  // undefined: all have all. real_steps [steps, batch]: the same as factors, for the gradient of x, which is 0 in padding, as y is.
   RecurrentOutput operator()(const Var& x, const RecurrentVars& state, const IdTensor& lengths,
                              const Tensor& real_steps) const;
 

@@ -1,4 +1,6 @@
 // Which calls of cuDNN make up a stack of layers. Nothing here needs cuDNN itself.
+#include <algorithm>
+
 #include "layers/recurrent/engines/cudnn.h"
 
 namespace unroll {
@@ -14,6 +16,33 @@ Vars in_order(const ListedWeights& weights) {
            ++i)  // by name: a shape would have the weight take its memory
         if (layer->names[i].starts_with("weight") == matrices) result.push_back(layer->all[i]);
   return result;
+}
+
+// A call of a network. cuDNN fails where a row has no step (jax-ml/jax#17966), so such a row takes one: over the zeros that
+// x has there, and with the state as it was before instead of the one that comes of it.
+RecurrentOutput call(const CudnnNetwork& network, const Var& x, const RecurrentVars& before,
+                     const IdTensor& lengths, const Tensor& real_steps) {
+  if (!lengths.defined() || std::ranges::find(lengths.span(), 0) == lengths.span().end())
+    return network(x, before, lengths, real_steps);
+  const int batch = x.dim(1), layers = before.h.dim(0);
+  IdTensor at_least_one({batch});
+  const Tensor steps({layers, batch}), stays({layers, batch});
+  {
+    const auto has_steps = steps.on_host(Access::overwrite), has_none = stays.on_host(Access::overwrite);
+    for (int b = 0; b < batch; ++b) {
+      const int length = lengths.data()[b];
+      at_least_one.data()[b] = std::max(1, length);
+      for (int k = 0; k < layers; ++k) {
+        has_steps[int64_t{k} * batch + b] = length > 0;
+        has_none[int64_t{k} * batch + b] = length == 0;
+      }
+    }
+  }
+  const RecurrentOutput out = network(x, before, at_least_one, real_steps);
+  const auto kept = [&](const Var& after, const Var& was) {
+    return mask_rows(after, steps) + mask_rows(was, stays);
+  };
+  return {out.y, {kept(out.state.h, before.h), has(before.c) ? kept(out.state.c, before.c) : Var()}};
 }
 
 }  // namespace
@@ -59,7 +88,7 @@ RecurrentOutput CudnnStack::operator()(const RecurrentStack& stack, const Var& x
     const Var y = stack.layer_by_layer(
         x, lengths,
         [&](int, const Var& in, const Tensor& real_steps) {
-          out = networks_[0](in, state, lengths.steps, real_steps);
+          out = call(networks_[0], in, state, lengths.steps, real_steps);
           return out.y;
         },
         true);
@@ -76,7 +105,7 @@ RecurrentOutput CudnnStack::operator()(const RecurrentStack& stack, const Var& x
     const RecurrentVars before{
         narrowed(slice(state.h, 0, k, k + directions), stack.width_of(k)),
         has_c ? narrowed(slice(state.c, 0, k, k + directions), stack.hidden_of(k)) : Var()};
-    const auto out = networks_[static_cast<size_t>(k / directions)](in, before, lengths.steps, real_steps);
+    const auto out = call(networks_[static_cast<size_t>(k / directions)], in, before, lengths.steps, real_steps);
     h.push_back(widened(out.state.h, state.h.dim(2)));
     if (has_c) c.push_back(widened(out.state.c, state.c.dim(2)));
     return out.y;

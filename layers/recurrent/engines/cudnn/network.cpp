@@ -43,17 +43,20 @@ struct CudnnSizes {
   gpu::DataDescriptor x, y;
   gpu::TensorDescriptor h, c;
   int steps, batch;
-  Memory lengths;  // on the device
+  Memory lengths;  // on the device; none where cuDNN takes them from x
   struct {
     std::size_t work = 0, reserve = 0;
   } of_mode[2];  // asked for once: the answer may change
 
   CudnnSizes(const CudnnConfig& config, cudnnDataType_t type, cudnnRNNDescriptor_t rnn, int steps, int batch,
              const IdTensor& given)
-      : steps(steps), batch(batch), lengths(static_cast<std::size_t>(batch) * sizeof(int32_t)) {
+      : steps(steps), batch(batch) {
     std::vector<int32_t> all(static_cast<size_t>(batch), steps);
     if (given.defined()) all.assign(given.data(), given.data() + batch);
-    copy_to_device(lengths.data(), all.data(), all.size() * sizeof(int32_t));
+    if (cudnn().get_version() < 8'901) {  // later ones read those of x on the host
+      lengths = Memory(all.size() * sizeof(int32_t));
+      copy_to_device(lengths.data(), all.data(), all.size() * sizeof(int32_t));
+    }
     real zero = 0;  // y in padding; its first bytes are the 0 of a smaller type
     const auto describe = [&](cudnnRNNDataDescriptor_t d, int width) {
       check(cudnn().set_data(d, type, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, steps, batch, width,
