@@ -38,6 +38,10 @@ struct DeviceFacts {
   int capability = 0;            // 90: compute capability 9.0
   int driver = 0, toolkit = 0;   // the newest CUDA that the driver runs, and that of this build; 13000: 13.0
   int64_t memory = 0, free = 0;  // bytes
+  // Processors and their cycles per second; those of the memory, and its width in bits; bytes of the last cache before it.
+  int processors = 0, memory_width = 0;
+  double clock = 0, memory_clock = 0;
+  int64_t cache = 0;
 };
 DeviceFacts device_facts();
 

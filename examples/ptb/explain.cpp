@@ -7,6 +7,7 @@
 #include "framework/loss.h"
 #include "framework/threads.h"
 #include "layer_costs.h"
+#include "layers/step_estimate.h"
 #include "model.h"
 #include "options.h"
 #include "text.h"
@@ -115,14 +116,18 @@ double kept_of_cell(const LanguageModel& model) {
   return cell.kind == CellKind::gru ? 2 * gates + 1 : gates + (cell.has_c ? 2 : 1);
 }
 
+// Numbers that the optimizer keeps for each weight.
+int moments_of(const Recipe& r) {
+  if (r.optimizer.kind == OptimizerKind::adam || r.optimizer.kind == OptimizerKind::adamw) return 2;
+  return r.optimizer.kind == OptimizerKind::asgd || r.optimizer.momentum > 0 ? 1 : 0;
+}
+
 void print_memory(const Recipe& r, const LanguageModel& model, double vocab, const LayerCosts& costs,
                   Engine engine) {
   const double weights = static_cast<double>(model.params.count()) * sizeof(real);
   const double rows = static_cast<double>(r.data.batch) * r.data.bptt, hidden = r.model.hidden,
                units = LayerSizes(model).units, out = model.decoder.config.in;
-  const bool adam = r.optimizer.kind == OptimizerKind::adam || r.optimizer.kind == OptimizerKind::adamw;
-  const bool one = r.optimizer.kind == OptimizerKind::asgd || r.optimizer.momentum > 0;
-  const int slabs = adam ? 2 : one ? 1 : 0;
+  const int slabs = moments_of(r);
   const char* kept[] = {"nothing is kept", "one number a weight", "two moments"};
   const auto [input_rate, hidden_rate, output_rate] = dropout_rates(r);
   // What is dropped between the layers is among the options' costs.
@@ -163,6 +168,76 @@ void print_options(const Recipe& r, const LayerCosts& costs) {
       threads() == 1 ? "" : "s", costs.rounds, costs.rounds == 1 ? "" : "s");
 }
 
+// The numbers that a recipe asks for, on a GPU that is not here.
+Precision precision_on(const GpuRates& gpu, const std::string& name) {
+  if (name != "auto") return precision_named(name);
+  return gpu.capability >= 80 ? Precision::bf16 : Precision::fp32;
+}
+
+// Before there is a model. A recipe that is explained for another GPU may ask for numbers that this machine has not: then it
+// computes in fp32, and what to say of it is returned.
+std::string set_up(const Machine& machine, const Command& command, const std::string& precision,
+                   bool of_another) {
+  try {
+    machine.set_up(command, precision);
+  } catch (const InputError&) {
+    if (!of_another) throw;
+    machine.set_up(command, "fp32");
+    return fmt::format("this machine has no products in {}: what is of it below is in fp32", precision);
+  }
+  return "";
+}
+
+// A step of training on a GPU by each engine: by the rates of the one at hand, or of one that is named.
+void print_gpu(const Recipe& r, const LanguageModel& model, int vocab, const GpuRates& gpu,
+               Precision numbers) {
+  const StepAssumptions assumed;
+  StepSizes sizes{.cell = model.recurrent.cell(),
+                  .layers = layers_of(r),
+                  .steps = r.data.bptt,
+                  .batch = r.data.batch,
+                  .vocab = vocab,
+                  .input_dropout = dropout_rates(r).input,
+                  .output_dropout = dropout_rates(r).output,
+                  .parameters = model.params.count(),
+                  .moments = moments_of(r),
+                  .precision = numbers};
+  sizes.layers.engine = Engine::automatic;
+  // As if the rest of that machine were new.
+  const EngineFacts facts{.gpu = gpu.name,
+                          .capability = gpu.capability,
+                          .driver = 13'000,
+                          .toolkit = 13'000,
+                          .cudnn = 90'000,
+                          .precision = numbers};
+  const EngineChoice choice =
+      choose_engine(sizes.cell, sizes.layers, facts, {.steps = sizes.steps, .batch = sizes.batch});
+  show("Milliseconds for a step of training on an {}: an estimate, nothing is measured\n", gpu.name);
+  show("  {:<10}{:>9}{:>10}{:>11}{:>9}{:>8}{:>8}{:>8}{:>12}\n", "", "launches", "products", "recurrent",
+       "kernels", "passes", "host", "step", "as a graph");
+  for (const Engine engine : {Engine::cudnn, Engine::fused, Engine::composed}) {
+    if (engine == Engine::cudnn && choice.engine != Engine::cudnn) {
+      const auto refusal = std::ranges::find(choice.reasons, EngineReason::Fits::no, &EngineReason::fits);
+      show("  {:<10} none: {}\n", name_of(engine), refusal->because);
+      continue;
+    }
+    if (engine == Engine::fused && !sizes.cell.fused) continue;
+    const StepEstimate e = estimate_step(engine, sizes, gpu, assumed);
+    show("  {:<10}{:>9}{:>10.2f}{:>11.2f}{:>9.2f}{:>8.2f}{:>8.2f}{:>8.2f}{:>12.2f}   {}\n", name_of(engine),
+         e.launches.ours + e.launches.in_cudnn, 1e3 * e.products, 1e3 * e.recurrent, 1e3 * e.kernels,
+         1e3 * e.passes, 1e3 * e.host, 1e3 * e.seconds(false), 1e3 * e.seconds(true), e.limit(false));
+  }
+  show(
+      "  From {:.0f} GB/s, {:.0f} TFLOP/s in {} ({}), of which {:.0f} % are reached; a cache of {:.0f} MiB, {:.0f} times "
+      "as fast;\n"
+      "  {:.1f} µs for the shortest kernel, {:.1f} µs for a launch by the host. Launches are those that the tests count; "
+      "within\n"
+      "  cuDNN two for each step of a layer, each way. A step takes the GPU's four parts, or the host's if it is "
+      "longer.\n\n",
+      gpu.memory / 1e9, gpu.of(numbers) / 1e12, name_of(numbers), gpu.source, 100 * assumed.share,
+      gpu.cache / (1 << 20), assumed.cache, 1e6 * assumed.kernel, 1e6 * assumed.launch);
+}
+
 void print_course(const Recipe& r, std::optional<int64_t> tokens) {
   show("Training: {} epochs, windows of {} x {} tokens, {}", r.training.epochs, r.data.batch, r.data.bptt,
        r.training.reduction == Reduction::mean ? "mean over tokens"
@@ -197,22 +272,33 @@ Sizes sizes_of(const Recipe& recipe, const std::filesystem::path& data) {
 }  // namespace
 
 void explain(Command& command) {
-  std::string data;
+  std::string data, gpu;
   Machine machine;
   RecipeOptions options = recipe_options();
   command.describe(
       "Explains a recipe's model before it is trained: parameters; arithmetic, traffic and memory for a "
       "token; the cost of each option of the recurrent layers; the engine, and why; the course of the "
-      "learning rate. The time of options is measured, which takes a few seconds.");
+      "learning rate; on a GPU how long a step would take by each engine. The time of options is measured, "
+      "which takes a few seconds.");
   options.add_with_recipe(command);
   command.group("Text and machine");
   add_data_option(command, data);
   machine.add_to(command);
+  command.option("gpu", gpu, "NAME", "estimate a step on this GPU: " + known_gpu_names())
+      .otherwise("the one in use");
   command.example("explain ptb-medium", "without the text: the sizes of the Penn Treebank are known");
   command.example("explain demo --set model.hidden=500", "what a wider model would cost");
+  command.example("explain ptb-large --gpu h100", "how long a step would take there");
   if (!command.parse()) return;
   const Recipe recipe = load_recipe(command.positional(), options.overrides(command));
-  machine.set_up(command, recipe.training.precision);
+  std::optional<GpuRates> rates;
+  if (command.given("gpu")) rates = known_gpu(gpu);
+  const std::string lacking =
+      set_up_to_explain(machine, command, recipe.training.precision, rates.has_value());
+  const Precision on_that = rates ? precision_on(*rates, recipe.training.precision) : precision();
+  if (!rates && on_gpu()) rates = rates_of(device_facts());
+  require_input(!rates || rates->of(on_that) > 0, "{} has no products in {}", rates ? rates->name : "",
+                name_of(on_that));
   const Sizes sizes = sizes_of(recipe, data);
   if (sizes.tokens) check_streams(recipe, *sizes.tokens);
   const LanguageModel model(recipe, sizes.vocab);
@@ -221,6 +307,7 @@ void explain(Command& command) {
   show("{}: {}, {} {}\n", printable(recipe.name), printable(describe(recipe, data)), sizes.vocab,
        recipe.data.level == Level::word ? "words" : "characters");
   for (const std::string& note : sizes.notes) show("note: {}\n", note);
+  if (!lacking.empty()) show("note: {}\n", lacking);
   show("\n");
   print_parameters(model);
   print_work(model, sizes.vocab);
@@ -232,6 +319,7 @@ void explain(Command& command) {
   print_options(recipe, costs);
   print_products();
   print_engine(choice);
+  if (rates) print_gpu(recipe, model, sizes.vocab, *rates, on_that);
   print_course(recipe, sizes.tokens);
 }
 

@@ -76,6 +76,10 @@ struct OptionSizes {
 struct OptionCost {
   double operations = 0;  // on single numbers: forward, per token
   double held = 0;        // numbers kept from forward to backward, of a window
+  // Kernels and products on a GPU, forward and back, by engine: for each step of a layer.
+  struct Launches {
+    int fused = 0, composed = 0;
+  } launches = {};
 };
 
 struct RecurrentOption {
@@ -150,7 +154,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .how = "h times a mask in each step, one mask for a window",
      .cost =
          [](const OptionSizes& s) {
-           return OptionCost{s.outputs, s.batch * s.outputs};
+           return OptionCost{s.outputs, s.batch * s.outputs, {2, 2}};
          }},
     {.name = "weight_drop",
      .member = &RecurrentConfig::weight_drop,
@@ -172,7 +176,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .how = "h mixed with the h before by a mask for each step",
      .cost =
          [](const OptionSizes& s) {
-           return OptionCost{3 * s.outputs, s.tokens * s.outputs};
+           return OptionCost{3 * s.outputs, s.tokens * s.outputs, {4, 9}};
          }},
     {.name = "zoneout_c",
      .member = &RecurrentConfig::zoneout_c,
@@ -184,7 +188,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .how = "c mixed with the c before by a mask for each step; both are kept",
      .cost =
          [](const OptionSizes& s) {
-           return OptionCost{3 * s.units, s.tokens * 2 * s.units};
+           return OptionCost{3 * s.units, s.tokens * 2 * s.units, {4, 9}};
          }},
     {.name = "projection",
      .member = &RecurrentConfig::projection,
@@ -197,7 +201,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .how = "a product more in each step, smaller ones for what reads h",
      .cost =
          [](const OptionSizes& s) {  // what the cell gives is kept, less what h is narrower
-           return OptionCost{2 * s.units * s.projection, s.tokens * s.outputs};
+           return OptionCost{2 * s.units * s.projection, s.tokens * s.outputs, {2, 3}};
          }},
     {.name = "layer_norm",
      .member = &RecurrentConfig::layer_norm,
@@ -209,7 +213,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .cost =
          [](const OptionSizes& s) {  // mean, variance, normalised, gain and shift: eight for a number
            // gradients of gains are gathered by row
-           return OptionCost{8 * 9 * s.units, (s.tokens * 9 + s.batch * 10) * s.units};
+           return OptionCost{8 * 9 * s.units, (s.tokens * 9 + s.batch * 10) * s.units, {8, 12}};
          }},
     {.name = "peepholes",
      .member = &RecurrentConfig::peepholes,
@@ -220,7 +224,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .how = "three weights for each unit, inside the cell",
      .cost =
          [](const OptionSizes& s) {
-           return OptionCost{6 * s.units, s.batch * 3 * s.units};
+           return OptionCost{6 * s.units, s.batch * 3 * s.units, {0, 24}};
          }},
     {.name = "gate_activation",
      .member = &RecurrentConfig::gate_activation,
@@ -243,7 +247,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .how = "c divided, clipped and multiplied again",
      .cost =
          [](const OptionSizes& s) {
-           return OptionCost{3 * s.units, 0};
+           return OptionCost{3 * s.units, 0, {0, 6}};
          }},
     {.name = "coupled_gates",
      .member = &RecurrentConfig::coupled_gates,

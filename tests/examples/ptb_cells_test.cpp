@@ -269,6 +269,25 @@ TEST_CASE("evaluate --cache: beside the model's own perplexity that of its mixtu
                 {"--batch 1", "not 4", "data.eval_batch"});
 }
 
+TEST_CASE(
+    "explain: a step on a GPU that is named, by each engine that serves there, and what it was estimated from") {
+  const Folder folder;
+  const auto explain = [&](const Words& more) {
+    return ptb_out(Words{"explain", "demo", "--device", "cpu"} + more, folder.path());
+  };
+  CHECK(explain({}).find("Milliseconds") == std::string::npos);  // no GPU is at hand
+  const std::string out = explain({"--gpu", "a100"});
+  for (const std::string part :
+       {"Milliseconds for a step of training on an NVIDIA A100 SXM 80 GB: an estimate", "\n  cudnn ",
+        "\n  fused ", "\n  composed ", "launches by the host", "2039 GB/s, 20 TFLOP/s in fp32 (published)"})
+    CHECK_MESSAGE(out.find(part) != std::string::npos, part);
+  // Whether this machine has such numbers or not.
+  CHECK(explain({"--gpu", "h200", "--set", "training.precision=tf32"}).find("TFLOP/s in tf32") !=
+        std::string::npos);
+  CHECK(explain({"--gpu", "a100", "--set", "model.weight_drop=0.5"})
+            .find("  cudnn      none: weight_drop = 0.5 is not in cuDNN\n") != std::string::npos);
+}
+
 TEST_CASE("explain: the memory of a training, by hand") {
   const Folder folder;
   const auto memory = [&](const Words& sets) {  // the column of figures, by what they are of

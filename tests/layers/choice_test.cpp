@@ -262,12 +262,14 @@ TEST_CASE("what acts between layers, or beside the cell, is served, and the tabl
                              [](const EngineReason& r) { return r.criterion == "dropout"; }));
 }
 
-TEST_CASE("advice is no refusal: which sizes tensor cores serve less well, and the next that they serve better") {
+TEST_CASE(
+    "advice is no refusal: which sizes tensor cores serve less well, and the next that they serve better") {
   EngineFacts facts = h100;
   facts.precision = Precision::bf16;
   const EngineChoice choice =
       Lstm::choose({.input = 650, .hidden = 656, .projection = 203}, facts, {.steps = 35, .batch = 20});
-  CHECK(row(choice, "input size").verdict == "no multiple of 8: tensor cores serve less well; 656 is the next");
+  CHECK(row(choice, "input size").verdict ==
+        "no multiple of 8: tensor cores serve less well; 656 is the next");
   CHECK(lacks(row(choice, "projection size").verdict, {"208"}) == "");
   CHECK(lacks(row(choice, "batch size").verdict, {"24"}) == "");
   for (const EngineReason& reason : choice.reasons) CHECK(reason.criterion != "hidden size");

@@ -272,8 +272,8 @@ TEST_CASE("planted: sizes one byte off, and arguments that do not fit each other
   CHECK(refused([](Run& r) {
           const std::vector<int32_t> none(static_cast<size_t>(r.net.batch), 0);
           r.net.lengths.assign(none.begin(), none.end());
-          for (const auto& [d, width] : {std::pair<cudnnRNNDataDescriptor_t, int>{r.net.x, r.net.input},
-                                         {r.net.y, r.net.width}})
+          for (const auto& [d, width] :
+               {std::pair<cudnnRNNDataDescriptor_t, int>{r.net.x, r.net.input}, {r.net.y, r.net.width}})
             cudnnSetRNNDataDescriptor(d, type_of_real, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, r.net.steps,
                                       r.net.batch, width, none.data(), nullptr);
         }) == "forward: a row without a step");

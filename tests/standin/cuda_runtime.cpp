@@ -157,6 +157,30 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->multiProcessorCount = 1;
   return cudaSuccess;
 }
+// The numbers of an H100 SXM.
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  if (const cudaError_t status = reach()) return status;
+  if (device < 0 || device >= control().devices) return result(cudaErrorInvalidDevice);
+  switch (attribute) {
+    case cudaDevAttrMultiProcessorCount:
+      *value = 132;
+      return cudaSuccess;
+    case cudaDevAttrClockRate:
+      *value = 1'980'000;
+      return cudaSuccess;
+    case cudaDevAttrMemoryClockRate:
+      *value = 2'619'000;
+      return cudaSuccess;
+    case cudaDevAttrGlobalMemoryBusWidth:
+      *value = 5120;
+      return cudaSuccess;
+    case cudaDevAttrL2CacheSize:
+      *value = 50 << 20;
+      return cudaSuccess;
+    default:
+      return result(cudaErrorInvalidValue);
+  }
+}
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   if (const cudaError_t status = reach()) return status;
   require_device_of_streams("cudaMemGetInfo");

@@ -83,6 +83,16 @@ DeviceFacts facts() {
                      .memory = static_cast<int64_t>(total),
                      .free = static_cast<int64_t>(free)};
   check(cudaDriverGetVersion(&result.driver), "cudaDriverGetVersion");
+  const auto attribute = [](cudaDeviceAttr which) {
+    int value = 0;
+    check(cudaDeviceGetAttribute(&value, which, gpu::use_device()), "cudaDeviceGetAttribute");
+    return value;
+  };
+  result.processors = attribute(cudaDevAttrMultiProcessorCount);
+  result.memory_width = attribute(cudaDevAttrGlobalMemoryBusWidth);
+  result.clock = 1e3 * attribute(cudaDevAttrClockRate);  // from kilohertz
+  result.memory_clock = 1e3 * attribute(cudaDevAttrMemoryClockRate);
+  result.cache = attribute(cudaDevAttrL2CacheSize);
   return result;
 }
 

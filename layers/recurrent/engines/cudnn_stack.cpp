@@ -105,7 +105,8 @@ RecurrentOutput CudnnStack::operator()(const RecurrentStack& stack, const Var& x
     const RecurrentVars before{
         narrowed(slice(state.h, 0, k, k + directions), stack.width_of(k)),
         has_c ? narrowed(slice(state.c, 0, k, k + directions), stack.hidden_of(k)) : Var()};
-    const auto out = call(networks_[static_cast<size_t>(k / directions)], in, before, lengths.steps, real_steps);
+    const auto out =
+        call(networks_[static_cast<size_t>(k / directions)], in, before, lengths.steps, real_steps);
     h.push_back(widened(out.state.h, state.h.dim(2)));
     if (has_c) c.push_back(widened(out.state.c, state.c.dim(2)));
     return out.y;

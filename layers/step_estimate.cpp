@@ -1,0 +1,167 @@
+#include "layers/step_estimate.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace unroll {
+
+namespace {
+
+// One layer in one direction. width: of h.
+struct LayerSizes {
+  double input, hidden, width, gates;
+  double recurrent() const { return gates * hidden * width; }  // elements of weight_hh
+};
+std::vector<LayerSizes> layers_of(const StepSizes& s) {
+  const RecurrentConfig& c = s.layers;
+  std::vector<LayerSizes> result;
+  for (int k = 0; k < c.layers * c.directions(); ++k) {
+    const bool last = c.last_hidden > 0 && k >= (c.layers - 1) * c.directions();
+    const int hidden = last ? c.last_hidden : c.hidden;
+    result.push_back({.input = 1.0 * (k < c.directions() ? c.input : c.directions() * c.width()),
+                      .hidden = 1.0 * hidden,
+                      .width = 1.0 * (last ? hidden : c.width()),
+                      .gates = 1.0 * c.gates(s.cell)});
+  }
+  return result;
+}
+
+bool has_16_bits(const StepSizes& s) {
+  return s.precision == Precision::bf16 || s.precision == Precision::fp16;
+}
+
+OptionCost::Launches launches_of_options(const StepSizes& s) {
+  OptionCost::Launches sum;
+  for (const RecurrentOption* option : options_set(s.layers)) {
+    const OptionCost cost = option->cost(option_sizes(s.cell, s.layers, s.batch, s.steps));
+    sum.fused += cost.launches.fused, sum.composed += cost.launches.composed;
+  }
+  return sum;
+}
+
+// A layer by itself: what each step launches, forward and back, and a window once.
+struct CellLaunches {
+  int fused, composed, window, window_16;  // window_16: besides, in 16 bits
+  int cudnn, state,
+      call_16;  // by cuDNN: of a layer, of a call for one layer of several, and of each call in 16 bits
+};
+CellLaunches launches_of(const CellFacts& cell) {
+  switch (cell.kind) {
+    case CellKind::gru:
+      return {6, 59, 11, 8, 4, 2, 6};
+    case CellKind::rnn:
+      return {5, 15, 8, 7, 3, 2, 6};
+    default:
+      return {5, 46, 9, 7, 3, 4, 8};
+  }
+}
+
+// The embedding, the loss and the optimizer; and dropout, forward and back.
+constexpr int around = 21, around_16 = 6, of_dropout = 2;
+
+}  // namespace
+
+StepLaunches launches_of_step(Engine engine, const StepSizes& s) {
+  const RecurrentConfig& c = s.layers;
+  const CellLaunches cell = launches_of(s.cell);
+  const OptionCost::Launches options = launches_of_options(s);
+  const bool rounds = has_16_bits(s), between = acts_between_layers(c);
+  const int64_t stacked = c.layers * c.directions(), step_layers = int64_t{s.steps} * stacked,
+                gaps = c.layers - 1;
+  int64_t once = around + (rounds && engine != Engine::composed ? around_16 : 0);
+  once += of_dropout * ((s.input_dropout > 0) + (s.output_dropout > 0) + (c.dropout > 0 ? gaps : 0));
+  once += (c.residual ? 3 : 0) * gaps;
+  if (engine == Engine::cudnn) {
+    // One call for all layers, or one for each, whose states are cut out and put together.
+    const int64_t calls = between ? c.layers : 1;
+    once += (rounds ? 2 : 1) * cell.cudnn * stacked + (between ? cell.state * calls : 0);
+    if (rounds) once += cell.call_16 * calls;
+    return {.ours = once, .in_cudnn = 4 * step_layers};
+  }
+  if (c.last_hidden > 0) once += 8;
+  if (engine == Engine::composed) {
+    if (c.bidirectional) once += 5 * c.layers;
+    const int rounded = c.projection ? 18 : 12;
+    return {.ours = once + step_layers * (cell.composed + options.composed + (rounds ? rounded : 0))};
+  }
+  int of_window = cell.window + (rounds ? cell.window_16 : 0);
+  for (const RecurrentOption* option : options_set(c)) {
+    const std::string_view name = option->name;
+    of_window += name == "layer_norm"   ? 7
+                 : name == "peepholes"  ? 2
+                 : name == "projection" ? 3 + 2 * rounds
+                                        : 0;
+    if (name == "recurrent_dropout" || name == "weight_drop" || name.starts_with("zoneout")) of_window += 3;
+  }
+  once += of_window * stacked + (c.bidirectional ? 8 * c.layers : 0);
+  const int rounded = c.projection ? 4 : 2;
+  return {.ours = once + step_layers * (cell.fused + options.fused + (rounds ? rounded : 0))};
+}
+
+StepEstimate estimate_step(Engine engine, const StepSizes& s, const GpuRates& gpu,
+                           const StepAssumptions& assumed) {
+  require_input(gpu.of(s.precision) > 0, "{} has no products in {}", gpu.name, name_of(s.precision));
+  const double rate = assumed.share * gpu.of(s.precision), memory = assumed.share * gpu.memory;
+  const double rows = 1.0 * s.steps * s.batch, out = s.layers.output();
+  const bool rounds = has_16_bits(s);
+  const std::vector<LayerSizes> layers = layers_of(s);
+  StepEstimate result{.launches = launches_of_step(engine, s)};
+  result.host = assumed.launch * static_cast<double>(result.launches.ours + result.launches.in_cudnn);
+
+  // Forward, the gradient of what enters, and that of the weights; of the recurrent weights the last alone.
+  double flops = 6 * rows * out * s.vocab, weights = out * s.vocab;
+  for (const LayerSizes& l : layers) {
+    flops += 2 * rows * (3 * l.gates * l.hidden * l.input + l.recurrent());
+    if (l.width < l.hidden) flops += 2 * rows * l.hidden * l.width;
+    weights += l.gates * l.hidden * (l.input + l.width);
+  }
+  result.products = flops / rate;
+
+  // A product for each step of a layer, each way: of few rows, so that a tile of the GPU's is hardly filled.
+  constexpr double tile = 32;
+  int64_t recurrent_products = 0;
+  for (const LayerSizes& l : layers) {
+    const double bytes = l.recurrent() * (rounds ? 2 : 4);
+    const double reading = bytes / (memory * (2 * bytes <= gpu.cache ? assumed.cache : 1));
+    const double computing = 2 * std::max<double>(s.batch, tile) * l.recurrent() / rate;
+    const double product = std::max({assumed.kernel, reading, computing});
+    const bool one_call = engine == Engine::cudnn && !acts_between_layers(s.layers);
+    if (engine == Engine::cudnn) {
+      // In one call layers run beside each other, a step behind the one below, as far as the weights' reading allows.
+      const double count = one_call ? s.layers.layers : 1;
+      const double beside = (s.steps + count - 1) / (s.steps * count);
+      result.recurrent += 2 * s.steps * std::max(beside * product, std::max(reading, computing));
+      result.kernels += 2 * s.steps * beside * assumed.kernel;
+    } else {
+      result.recurrent += 2 * s.steps * product;
+      recurrent_products += 2 * s.steps;
+    }
+  }
+  result.kernels += assumed.kernel * static_cast<double>(result.launches.ours - recurrent_products);
+
+  // The norm reads gradients, the update reads and writes. The loss writes and reads logits, its gradients wait for a factor.
+  const double update = 1.0 * static_cast<double>(s.parameters) * (4 + 2 * s.moments);
+  const double loss = 4 * rows * s.vocab + 3 * out * s.vocab + 3 * rows * s.layers.input;
+  // In 16 bits weights and what enters products are read as float and written, forward and back.
+  double rounding = rounds ? 1.5 * 2 * weights : 0;
+  for (const LayerSizes& l : layers) rounding += rounds ? 1.5 * 2 * rows * l.gates * l.hidden : 0;
+  result.passes = 4 * (update + loss + rounding) / memory;
+  return result;
+}
+
+double StepEstimate::seconds(bool graph) const {
+  const double device = products + recurrent + kernels + passes;
+  return graph ? device : std::max(device, host);
+}
+
+std::string StepEstimate::limit(bool graph) const {
+  if (!graph && host > seconds(true)) return "launches by the host";
+  const std::pair<double, const char*> parts[] = {{products, "arithmetic of products"},
+                                                  {recurrent, "recurrent products, step by step"},
+                                                  {kernels, "short kernels, one after the other"},
+                                                  {passes, "passes over memory"}};
+  return std::ranges::max_element(parts)->second;
+}
+
+}  // namespace unroll

@@ -1,0 +1,52 @@
+// How long a GPU would take for a step of training a language model: an estimate from the GPU's rates, what must be computed
+// and moved, and how many kernels are launched. Nothing is measured.
+//
+// The parts follow one after the other on the GPU: products over all steps of the window; the recurrent products, which read
+// the recurrent weights at each step; the short kernels between them; passes over memory. Beside them the host launches
+// kernels, which takes longer than all of it where a model is small. A graph (training.graph) spares that.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "framework/gpu_rates.h"
+#include "layers/recurrent/options.h"
+
+namespace unroll {
+
+struct StepSizes {
+  CellFacts cell;
+  RecurrentConfig layers;  // input: the embedding's width
+  int steps = 0, batch = 0, vocab = 0;
+  float input_dropout = 0, output_dropout = 0;
+  int64_t parameters = 0;
+  int moments = 0;  // numbers that the optimizer keeps for each parameter
+  Precision precision = Precision::fp32;
+};
+
+// What an estimate takes for granted: seconds of the shortest kernel, between two that wait for each other, and of a launch
+// on the host; the share of the published rates that is reached; how many times as fast as memory its cache is.
+struct StepAssumptions {
+  double kernel = 2e-6, launch = 3.5e-6, share = 0.8, cache = 2;
+};
+
+// Launches of a step, as the stand-in for CUDA counts them: kernels and products of this library. What cuDNN launches
+// within its calls is assumed: a product and a kernel for each step of a layer, each way.
+struct StepLaunches {
+  int64_t ours = 0, in_cudnn = 0;
+};
+StepLaunches launches_of_step(Engine engine, const StepSizes& sizes);
+
+struct StepEstimate {
+  StepLaunches launches;
+  double products = 0, recurrent = 0, kernels = 0, passes = 0;  // seconds on the GPU
+  double host = 0;                                              // of launching
+
+  double seconds(bool graph) const;
+  std::string limit(bool graph) const;  // what takes the largest part: "launches by the host"
+};
+// Throws InputError where the GPU has no numbers of this precision.
+StepEstimate estimate_step(Engine engine, const StepSizes& sizes, const GpuRates& gpu,
+                           const StepAssumptions& assumed = {});
+
+}  // namespace unroll

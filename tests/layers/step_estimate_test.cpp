@@ -1,0 +1,151 @@
+// The estimate of a step on a GPU: its launches against those that the stand-in counts, and its parts against what they are
+// derived from.
+#include "layers/step_estimate.h"
+
+#include "layers/dense.h"
+#include "layers/dropout.h"
+#include "layers/embedding.h"
+#include "layers/recurrent/recurrent_layer.h"
+#include "optim/optimizer.h"
+#include "tests/layers/lstm_cases.h"
+#include "tests/standin/standin.h"
+#include "tests/with_precision.h"
+
+using namespace unroll;
+
+namespace {
+
+StepSizes sizes_of(CellKind cell, const RecurrentConfig& layers, int steps, Precision p, float dropout) {
+  return {.cell = facts_of(cell),
+          .layers = layers,
+          .steps = steps,
+          .batch = 2,
+          .vocab = 50,
+          .input_dropout = dropout,
+          .output_dropout = dropout,
+          .parameters = 1000,
+          .precision = p};
+}
+
+// Kernels and products of a step, which is the third: what is made at first use is no part of it.
+int64_t counted(const StepSizes& s) {
+  const WithPrecision precision(s.precision);
+  ParameterSet params;
+  const Embedding embed(params / "embedding", {.vocab = s.vocab, .dim = s.layers.input});
+  const Dropout in(params / "in", {.rate = s.input_dropout}), out(params / "out", {.rate = s.output_dropout});
+  const RecurrentLayer layer(params / "layer", s.cell.kind, s.layers);
+  const Dense decoder(params / "decoder", {.in = s.layers.output(), .out = s.vocab});
+  Sgd sgd(params, {.learning_rate = 0.1f});
+  RecurrentState state = layer.zero_state(s.batch);
+  const IdTensor tokens =
+      ids({s.steps, s.batch}, std::vector<int32_t>(static_cast<size_t>(s.steps * s.batch), 3));
+  int64_t before = 0;
+  for (int i = 0; i < 3; ++i) {
+    before = standin::control().launches;
+    Tape tape;
+    auto [y, next] = layer(in(embed(tokens)), state);
+    tape.backward(softmax_cross_entropy(decoder, out(y), tokens) * static_cast<real>(s.steps));
+    sgd.order_step({.max_norm = 10});
+    sgd.enqueue_step();
+    sgd.finish_step();
+    state = next;
+  }
+  return standin::control().launches - before;
+}
+
+void check(Engine engine, CellKind cell, RecurrentConfig layers, float dropout = 0) {
+  layers.engine = engine;
+  for (const Precision p : {Precision::fp32, Precision::bf16}) {
+    const StepSizes few = sizes_of(cell, layers, 4, p, dropout), more = sizes_of(cell, layers, 9, p, dropout);
+    CAPTURE(describe_layers(few.cell, layers));
+    CAPTURE(name_of(engine));
+    CAPTURE(std::string(name_of(p)));
+    const int64_t of_few = counted(few), of_more = counted(more);
+    // What each step launches is a fact of the loops; what a window launches once may be a few off.
+    CHECK(of_more - of_few == launches_of_step(engine, more).ours - launches_of_step(engine, few).ours);
+    CHECK(std::abs(of_few - launches_of_step(engine, few).ours) <= std::max<int64_t>(4, of_few / 20));
+  }
+}
+
+const StepSizes large{.cell = facts_of(CellKind::lstm),
+                      .layers = {.input = 1500, .hidden = 1500, .layers = 2, .dropout = 0.65f},
+                      .steps = 35,
+                      .batch = 20,
+                      .vocab = 10'000,
+                      .parameters = 66'034'000};
+
+}  // namespace
+
+TEST_CASE(
+    "launches are as the stand-in counts them: by engine and cell, in 32 and 16 bits, for one layer and several") {
+  for (const Engine engine : {Engine::cudnn, Engine::fused, Engine::composed})
+    for (const CellKind cell : {CellKind::lstm, CellKind::gru, CellKind::rnn}) {
+      for (const int layers : {1, 3}) check(engine, cell, {.input = 8, .hidden = 8, .layers = layers});
+      check(engine, cell, {.input = 8, .hidden = 8, .layers = 3, .dropout = 0.5f}, 0.5f);
+      check(engine, cell, {.input = 8, .hidden = 8, .layers = 2, .residual = true});
+      check(engine, cell, {.input = 8, .hidden = 8, .layers = 2, .bidirectional = true});
+    }
+}
+
+TEST_CASE("each option's launches are those of its row in the table") {
+  for (const CellKind cell : {CellKind::lstm, CellKind::gru, CellKind::rnn})
+    for (const RecurrentConfig& layers :
+         options_alone(facts_of(cell), {.input = 8, .hidden = 8, .layers = 2}))
+      for (const Engine engine : {Engine::fused, Engine::composed}) check(engine, cell, layers);
+}
+
+TEST_CASE("of ptb-large on an H100 the parts are the arithmetic, and the bytes, that they are derived from") {
+  const GpuRates gpu = known_gpu("h100");
+  const StepEstimate fused = estimate_step(Engine::fused, large, gpu);
+  // 2·700 rows times (3·6000·1500 + 6000·1500 of two layers, 3·1500·10,000 of the decoder), at 80 % of 67 TFLOP/s.
+  CHECK(fused.products == doctest::Approx(2 * 700.0 * (2 * 4 * 9e6 + 45e6) / (0.8 * 67e12)));
+  // 140 products that each read 36 MB, more than half of the cache holds, at 80 % of 3.35 TB/s.
+  CHECK(fused.recurrent == doctest::Approx(140 * 36e6 / (0.8 * 3.35e12)));
+  CHECK(fused.limit(true) == "arithmetic of products");
+  StepSizes rounded = large;
+  rounded.precision = Precision::bf16;
+  const StepEstimate in_bf16 = estimate_step(Engine::fused, rounded, gpu);
+  CHECK(in_bf16.products == doctest::Approx(fused.products * 67 / 989.5));
+  // 18 MB fit half of the cache, which is read twice as fast.
+  CHECK(in_bf16.recurrent == doctest::Approx(fused.recurrent / 4));
+  CHECK(in_bf16.passes > fused.passes);
+}
+
+TEST_CASE("a small model is limited by the host's launches, unless it is a graph") {
+  StepSizes small = large;
+  small.layers = {.input = 200, .hidden = 200, .layers = 2}, small.steps = 20, small.parameters = 4'653'200;
+  const StepEstimate fused = estimate_step(Engine::fused, small, known_gpu("h100"));
+  CHECK(fused.limit(false) == "launches by the host");
+  CHECK(fused.seconds(false) == fused.host);
+  CHECK(fused.seconds(true) < fused.host);
+  CHECK(fused.limit(true) != "launches by the host");
+}
+
+TEST_CASE("cuDNN's layers overlap in one call, and not where something acts between them") {
+  StepSizes one_call = large;
+  one_call.layers.dropout = 0, one_call.layers.hidden = one_call.layers.input = 100;
+  StepSizes two_calls = one_call;
+  two_calls.layers.dropout = 0.5f;
+  const GpuRates gpu = known_gpu("a100");
+  CHECK(estimate_step(Engine::cudnn, one_call, gpu).recurrent ==
+        doctest::Approx(estimate_step(Engine::cudnn, two_calls, gpu).recurrent * 36 / 70));
+}
+
+TEST_CASE("no estimate is made for numbers that a GPU has not, nor for a GPU that nobody knows") {
+  StepSizes rounded = large;
+  rounded.precision = Precision::tf32;
+  CHECK(lacks(input_error_of([&] { estimate_step(Engine::fused, rounded, known_gpu("t4")); }),
+              {"T4", "tf32"}) == "");
+  CHECK(lacks(input_error_of([] { known_gpu("h9000"); }), {"h9000", "a100", "h100-pcie"}) == "");
+}
+
+TEST_CASE("the rates of the GPU at hand follow from its clocks: the stand-in's are an H100's") {
+  const GpuRates at_hand = rates_of(device_facts()), published = known_gpu("h100");
+  CHECK(at_hand.capability == published.capability);
+  CHECK(at_hand.memory == doctest::Approx(published.memory).epsilon(0.01));
+  CHECK(at_hand.cache == published.cache);
+  CHECK(at_hand.fp32 == doctest::Approx(published.fp32).epsilon(0.01));
+  // Tensor cores are published at a lower clock, 1.83 GHz.
+  CHECK(at_hand.bits16 == doctest::Approx(published.bits16 * 1.98 / 1.83).epsilon(0.01));
+  CHECK(at_hand.tf32 == at_hand.bits16 / 2);
+}
