@@ -1,7 +1,7 @@
 // Speed and cost of the PTB language models on random tokens.
 //
 //   bench_lm --model small|medium|large --threads N --seconds S [--task train|step] [--engine cudnn|fused|composed]
-//            [--precision tf32|bf16] [--device cpu|cuda] [--peak] [--profile]
+//            [--precision tf32|bf16] [--device cpu|cuda] [--graph] [--peak] [--profile]
 //   bench_lm --device cuda --facts
 //
 // `train`: whole steps, from the embedding to the update. `step`: inference, one token after the other, batch 1.
@@ -9,8 +9,9 @@
 // start of the process to the beginning of the first step and to its end, and its memory; with --peak also the
 // machine's peak, measured before and after, and the share of it that the steps' products reached (of steps of inference
 // also how fast memory is read, and the share of that); with --profile each operation's share of some more steps. On a GPU the
-// peak is that of a large product, the memory is the device's, and the engine cudnn takes its fastest algorithm, measured
-// before. --facts measures nothing: it prints what the device is, and which engines serve in which precision; or why
+// peak is that of a large product, the memory is the device's, the engine cudnn takes its fastest algorithm, measured
+// before, and an estimate of a step's milliseconds stands beside the measured ones; with --graph a step is a CUDA graph, as with
+// training.graph (training/run_ahead.h). --facts measures nothing: it prints what the device is, and which engines serve in which precision; or why
 // it cannot compute.
 #include <algorithm>
 #include <chrono>
@@ -27,6 +28,8 @@
 #include "framework/memory.h"
 #include "framework/profile.h"
 #include "layers/recurrent/engines/cudnn_algorithm.h"
+#include "layers/step_estimate.h"
+#include "training/run_ahead.h"
 #include "unroll.h"
 
 using namespace unroll;
@@ -64,10 +67,12 @@ struct Model {
   Dense out;
 };
 
+constexpr int window_count = 16;
+
 std::vector<IdTensor> random_windows(const Shapes& s, int vocab) {
   RandomStream random(1, "tokens");
   std::vector<IdTensor> windows;
-  for (int k = 0; k < 16; ++k) {
+  for (int k = 0; k < window_count; ++k) {
     windows.emplace_back(Shape{s.steps, s.batch});
     for (int32_t& id : windows.back().span()) id = static_cast<int32_t>(random.below(vocab));
   }
@@ -99,6 +104,65 @@ Steps training(Model& model, const Shapes& s, int vocab) {
       }
       state = next;
     }
+  };
+}
+
+// As the trainer has a GPU work with training.graph: from the second on a window is one call.
+Steps training_as_graph(Model& model, const Shapes& s, int vocab) {
+  struct Run {
+    Run(Model& model, const Shapes& s, int vocab)
+        : model(model),
+          s(s),
+          tokens(random_tokens(s, vocab)),
+          windows(tokens, {.batch = s.batch, .steps = s.steps}),
+          state(model.lstm.zero_state(s.batch)),
+          sgd(model.params, {.learning_rate = 0.1f}),
+          ahead(sgd, carried(), true) {}
+
+    static std::vector<int32_t> random_tokens(const Shapes& s, int vocab) {
+      RandomStream random(1, "tokens");
+      std::vector<int32_t> result(static_cast<size_t>(window_count * s.steps * s.batch + 1));
+      for (int32_t& id : result) id = static_cast<int32_t>(random.below(vocab));
+      return result;
+    }
+    std::vector<NamedTensor> carried() const { return {{"h", state.h}, {"c", state.c}}; }
+
+    RunAhead::WindowFacts ask_for(const Window& window, const std::function<void()>& order) {
+      Tape tape;
+      auto [y, next] = model.lstm(model.dropout_in(model.embed(window.input)), state);
+      const Var loss =
+          softmax_cross_entropy(model.out, model.dropout_out(y), window.target) * static_cast<real>(s.steps);
+      tape.backward(loss);
+      const Profile::Part part("optimizer step");
+      if (!recording_graph()) order();
+      sgd.enqueue_step();
+      state = next;
+      return {.count = window.target.size()};
+    }
+    void step() {
+      ahead.begin_step({}, 0);
+      const Window window = windows.at(next_window);
+      next_window = (next_window + 1) % windows.count();
+      const auto order = [&] { sgd.order_step({.max_norm = s.clip}); };
+      const std::string why_not = ahead.ask(
+          {.of_task = windows.kind_of(window), .last = true, .signature = sgd.step_signature()},
+          [&](const RunAhead::WindowFacts&) { order(); }, [&] { return ask_for(window, order); });
+      if (!why_not.empty()) throw Error("a step cannot be a graph: " + why_not);
+      sgd.finish_step();
+      if (ahead.is_far() && ahead.look().failed) throw Error("a step was not finite");
+    }
+
+    Model& model;
+    Shapes s;
+    std::vector<int32_t> tokens;
+    BpttWindows windows;
+    RecurrentState state;
+    Sgd sgd;
+    RunAhead ahead;
+    int64_t next_window = 0;
+  };
+  return [run = std::make_shared<Run>(model, s, vocab)](int count) {
+    for (int i = 0; i < count; ++i) run->step();
   };
 }
 
@@ -171,11 +235,12 @@ void run(const po::variables_map& options) {
   const Shapes s = shapes_of(name);
   if (task != "train" && task != "step")
     throw InputError(fmt::format("--task {} is none of train, step", task));
-  const bool trains = task == "train";
+  const bool trains = task == "train", graph = options.count("graph") > 0;
   const int vocab = 10000;
   set_up({.device = options["device"].as<std::string>(),
           .threads = options["threads"].as<int>(),
           .precision = options["precision"].as<std::string>()});
+  require_input(!graph || (trains && on_gpu()), "--graph: only training on a GPU can be a graph");
 
   const int64_t baseline = resident_memory();
   RecurrentConfig layers = layers_of(s, engine_named(options["engine"].as<std::string>()));
@@ -184,7 +249,9 @@ void run(const po::variables_map& options) {
   reset_peak_memory();
   Model model(vocab, s, layers);
   model.params.initialize(Init::uniform(-0.05f, 0.05f));
-  const Steps steps = trains ? training(model, s, vocab) : stepping(model, s, vocab);
+  const Steps steps = graph    ? training_as_graph(model, s, vocab)
+                      : trains ? training(model, s, vocab)
+                               : stepping(model, s, vocab);
   model.params.values();  // drawn now
   synchronize();
   const double start_up = seconds_since_start();
@@ -229,6 +296,22 @@ void run(const po::variables_map& options) {
     line["gpu"] = device_facts().name;
     line["tensors_mib"] = mebibytes(memory_statistics().peak);
     line["device_mib"] = mebibytes(device_facts().memory - device_facts().free);
+    line["graph"] = graph;
+    if (trains) {
+      const StepEstimate estimate = estimate_step(model.lstm.choice().engine,
+                                                  {.cell = facts_of(CellKind::lstm),
+                                                   .layers = layers,
+                                                   .steps = s.steps,
+                                                   .batch = s.batch,
+                                                   .vocab = vocab,
+                                                   .input_dropout = s.dropout,
+                                                   .output_dropout = s.dropout,
+                                                   .parameters = model.params.count(),
+                                                   .precision = precision()},
+                                                  rates_of(device_facts()));
+      line["predicted_ms"] = 1000 * estimate.seconds(graph);
+      line["predicted_limit"] = estimate.limit(graph);
+    }
   } else {
     line["baseline_mib"] = mebibytes(baseline);
     line["parameters_mib"] = mebibytes(parameters);
@@ -266,8 +349,9 @@ int main(int argc, char** argv) try {
       "threads", po::value<int>()->default_value(2))("seconds", po::value<double>()->default_value(10))(
       "engine", po::value<std::string>()->default_value("auto"))(
       "precision", po::value<std::string>()->default_value("fp32"))(
-      "device", po::value<std::string>()->default_value("cpu"))("facts", "say what the device has")(
-      "peak", "measure the machine's peak, too")("profile", "measure each operation, too");
+      "device", po::value<std::string>()->default_value("cpu"))("graph", "a step as a CUDA graph")(
+      "facts", "say what the device has")("peak", "measure the machine's peak, too")(
+      "profile", "measure each operation, too");
   po::variables_map options;
   po::store(po::parse_command_line(argc, argv, description), options);
   if (options.count("facts"))

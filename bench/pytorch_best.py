@@ -85,7 +85,7 @@ def knobs(task: str, preload: list[str], compile: bool, mkl: bool, device: str =
         [] if gpu else [option("flush-denormals")],
     ]
     if gpu:  # what feeds it matters less than how its kernels are chosen
-        return [[option("cudnn-benchmark")], *train]
+        return [[option("graph")], [option("cudnn-benchmark")], *train]
     cells, compiled = option("lstm", "cells"), option("compile", "default")
     step = [
         [loop, cells] + [c for c in (compiled, loop.plus(compiled), cells.plus(compiled), cells.plus(option("compile", "max-autotune"))) if compile],

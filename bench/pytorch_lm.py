@@ -12,6 +12,7 @@ Usage: python3 pytorch_lm.py --model small --threads 2 --seconds 20
 """
 
 import argparse
+import itertools
 import json
 import os
 import pathlib
@@ -134,7 +135,8 @@ def resident_mib() -> float:
 def lower_precision(args: argparse.Namespace) -> Any:
     """Autocast, where it is one of the two 16-bit types that are asked for."""
     types = {"bf16": torch.bfloat16, "fp16": torch.float16}
-    return torch.autocast(args.device, types.get(args.precision, torch.bfloat16), enabled=args.precision in types)
+    # a graph keeps what it was given: weights that a cache rounded would be those of the recording
+    return torch.autocast(args.device, types.get(args.precision, torch.bfloat16), enabled=args.precision in types, cache_enabled=not args.graph)
 
 
 def wait(args: argparse.Namespace) -> None:
@@ -175,14 +177,12 @@ def training(args: argparse.Namespace, model: LanguageModel, run_model: Any) -> 
     if not args.batch_first:
         inputs, targets = [x.t() for x in inputs], [x.t() for x in targets]
     batches = [(x.contiguous(), y.contiguous()) for x, y in zip(inputs, targets)]
-    state = (torch.zeros(2, BATCH, hidden, device=args.device), torch.zeros(2, BATCH, hidden, device=args.device))
-    count = 0
+    zero_state = lambda: (torch.zeros(2, BATCH, hidden, device=args.device), torch.zeros(2, BATCH, hidden, device=args.device))
 
-    def step() -> torch.Tensor:
-        nonlocal state, count
+    def work(x: torch.Tensor, y: torch.Tensor, state: Any) -> tuple[torch.Tensor, Any]:
+        """A whole step: the loss, and the state after it."""
         with lower_precision(args):
-            loss, new = run_model(*batches[count % windows], state)
-        state = (new[0].detach(), new[1].detach())
+            loss, new = run_model(x, y, state)
         if args.zero_grad == "none":
             for p in parameters:
                 p.grad = None
@@ -200,10 +200,51 @@ def training(args: argparse.Namespace, model: LanguageModel, run_model: Any) -> 
             scaler.update()
         else:
             optimizer.step()
+        return loss, (new[0].detach(), new[1].detach())
+
+    if args.graph:
+        replay = captured(work, batches[0], zero_state())
+        numbers = itertools.count()
+        return lambda: replay(*batches[next(numbers) % windows])
+    state, count = zero_state(), 0
+
+    def step() -> torch.Tensor:
+        nonlocal state, count
+        loss, state = work(*batches[count % windows], state)
         count += 1
         return loss
 
     return step
+
+
+def captured(work: Any, batch: tuple[torch.Tensor, torch.Tensor], state: tuple[torch.Tensor, torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """`work` as one CUDA graph: a function of a batch, which returns the loss. Batch and state have memory that stays."""
+    x, y = (t.clone() for t in batch)
+
+    def work_in_place() -> torch.Tensor:
+        loss, new = work(x, y, state)
+        for kept, now in zip(state, new):
+            kept.copy_(now)
+        return loss.detach()
+
+    # what libraries make at first use is made on another stream, as a recording wants it
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            work_in_place()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        loss = work_in_place()
+
+    def replay(new_x: torch.Tensor, new_y: torch.Tensor) -> torch.Tensor:
+        x.copy_(new_x)
+        y.copy_(new_y)
+        graph.replay()
+        return loss
+
+    return replay
 
 
 def stepping(args: argparse.Namespace, model: LanguageModel, hidden: int) -> Callable[[], torch.Tensor]:
@@ -243,6 +284,13 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
         torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = args.precision == "tf32"
     elif args.precision in ("tf32", "fp16"):
         raise ValueError(f"{args.precision} is a GPU's")
+    if args.graph:
+        reasons = {"it is a GPU's": args.device != "cuda", "only training can be one": not trains,
+                   "the scaler of fp16 asks the host": args.precision == "fp16",
+                   "a sparse gradient is gathered by the host": args.sparse_embedding,
+                   "torch.compile has graphs of its own": args.compile == "max-autotune"}
+        if why := [text for text, holds in reasons.items() if holds]:
+            raise ValueError("--graph: " + why[0])
 
     model = LanguageModel(args, hidden, dropout).to(args.device)
     for p in model.parameters():
@@ -305,7 +353,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
 
 
 CONFIG = ("onednn", "batch_first", "lstm", "compile", "compile_rnn", "optimizer", "clip", "zero_grad", "loss",
-          "sparse_embedding", "flush_denormals", "cudnn_benchmark")
+          "sparse_embedding", "flush_denormals", "cudnn_benchmark", "graph")
 
 
 def parse(words: list[str]) -> argparse.Namespace:
@@ -320,6 +368,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--precision", choices=("fp32", "tf32", "bf16", "fp16"), default="fp32", help="of 16 bits: by autocast")
     parser.add_argument("--peak", action="store_true", help="measure the GPU's peak, too")
     parser.add_argument("--cudnn-benchmark", action="store_true")
+    parser.add_argument("--graph", action="store_true", help="a whole step of training as a CUDA graph")
     parser.add_argument("--onednn", choices=("on", "off"), default="on")
     parser.add_argument("--batch-first", action="store_true")
     parser.add_argument("--lstm", choices=("nn", "loop", "cells"), default="nn",

@@ -218,6 +218,7 @@ class Peers(unittest.TestCase):
 
     def test_a_gpu_is_screened_for_what_matters_there(self) -> None:
         tried = [c.text() for group in pytorch_best.knobs("train", [], True, False, "cuda") for c in group]
+        self.assertIn("--graph", tried)
         self.assertIn("--cudnn-benchmark", tried)
         self.assertIn("--compile default", tried)
         self.assertFalse([t for t in tried if "onednn" in t or "=" in t])
