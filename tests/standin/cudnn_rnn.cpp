@@ -123,9 +123,15 @@ struct Call {
     if (x->steps != y->steps || x->batch != y->batch || x->lengths != y->lengths)
       return "x and y have different steps, rows or lengths";
     if (x->width != rnn->input || y->width != rnn->directions * rnn->width) return "the width of x or y";
-    if (x->layout != CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED || y->layout != x->layout)
-      return "the stand-in knows the layout SEQ_MAJOR_UNPACKED";
-    if (!rnn->padded) return "an unpacked layout wants CUDNN_RNN_PADDED_IO_ENABLED";
+    if (y->layout != x->layout) return "x and y have different layouts";
+    if (x->layout == CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED) {
+      for (const int length : x->lengths)
+        if (length != x->steps) return "the stand-in knows packed rows that all have all steps";
+    } else if (x->layout != CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED) {
+      return "the stand-in knows the layouts SEQ_MAJOR_PACKED and SEQ_MAJOR_UNPACKED";
+    } else if (!rnn->padded) {
+      return "an unpacked layout wants CUDNN_RNN_PADDED_IO_ENABLED";
+    }
     // Since 8.9.1 those of the description serve, and null is allowed.
     const bool from_description = cudnn().version >= 8'901;
     if (lengths ? std::memcmp(lengths, x->lengths.data(), x->lengths.size() * sizeof(int)) != 0

@@ -1,0 +1,258 @@
+#!/bin/bash
+# What only a GPU can say, in parts: whether the tests pass there, whether engines agree, how fast training is, and where the
+# published recipes end. Nothing is built, installed or fetched. ./run gpu-check --pack FILE makes a file of this script, the
+# programs and the text, for a machine with a driver and nothing else; there:
+#
+#   tar xf FILE && gpu-check/check.sh [PART…]
+#
+#   facts     the GPU, its libraries, and which engine serves which recipe
+#   tests     the suites that compute on a GPU
+#   sanitize  the same kernels under compute-sanitizer, where it is installed
+#   agree     what is said of cuDNN (bench/cudnn_claims.cpp); the first steps of ptb-small by each engine: losses against the
+#             CPU's, and whether bits repeat
+#   speed     three models by each engine and in each precision, beside PyTorch where it is installed, and what was predicted
+#   train     the published recipes, each for nine minutes at most. Called again, it goes on where it was
+#   train:RECIPE[:PRECISION]  one of them, in its own precision or another
+#
+# Without a part all of them. Each step has a limit of time; after a failure the next step follows. The last lines are a table.
+# Exit code 1: a step failed. ./run gpu-check --results FOLDER… makes bench/results/ of what a check left.
+#
+# Variables: OUT, the folder of what is left (out, beside this script); RUNS, that of trainings, which holds their
+# checkpoints (OUT/runs); LIMIT, seconds that a step may take at most.
+set -u
+cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" || exit
+OUT=$(realpath -m "${OUT:-out}") && mkdir -p "$OUT" && RUNS=$(realpath -m "${RUNS:-$OUT/runs}") && mkdir -p "$RUNS" || exit
+steps=$OUT/steps.tsv failures=0
+python=$(command -v python3 || true)
+
+# NVIDIA's libraries: the toolkit's, or those that PyTorch came with.
+site=
+if [ -n "$python" ]; then
+  site=$("$python" -c 'import importlib.util as u; s = u.find_spec("nvidia"); print(list(s.submodule_search_locations)[0] if s else "")' 2>/dev/null)
+fi
+libraries=$PWD/lib
+for folder in /usr/local/cuda/lib64 ${site:+"$site"/*/lib} /usr/lib/x86_64-linux-gnu; do
+  for name in libcudnn libcublas libcublasLt libnvrtc; do
+    if ls "$folder/$name".so.* >/dev/null 2>&1; then libraries=$libraries:$folder; break; fi
+  done
+done
+export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} XDG_CACHE_HOME=$PWD/cache
+
+# Why no GPU can compute: empty where one can.
+no_gpu=$(bin/bench_lm --device cuda --facts 2>&1 | tail -1)
+case $no_gpu in
+  *'"why_not":"there is no NVIDIA driver"'*) no_gpu='no driver' ;;
+  *'"why_not":"'*) no_gpu=${no_gpu#*\"why_not\":\"} no_gpu=${no_gpu%%\"*} ;;
+  '{'*) no_gpu= ;;
+  *) no_gpu="bench_lm does not start: $no_gpu" ;;
+esac
+no_torch=
+if [ -z "$python" ]; then no_torch='no python3'
+elif ! "$python" -c 'import torch' 2>/dev/null; then no_torch='no torch'; fi
+
+record() {  # OUTCOME SECONDS NAME NOTE: a line of the table
+  printf '%s\t%s\t%s\t%s\n' "$@" >> "$steps"
+  printf '%-10s %6s s  %-36s %s\n' "$@"
+}
+
+# What a step said, in a line: figures if it printed some, else the last that counts.
+note_of() {
+  local line
+  if line=$(grep -a '^{.*"words_per_second"' "$1" | tail -1) && [ -n "$line" ]; then
+    printf '%s\n' "$line" | awk '
+      function value(key) { return match($0, "\"" key "\":[ ]*[-+.0-9e]+") ? substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3) + 0 : "" }
+      { text = sprintf("%.0f words/s, %.3f ms a step", value("words_per_second"), value("ms_per_step"))
+        if (value("predicted_ms") != "") text = text sprintf(", predicted %.3f", value("predicted_ms"))
+        print text }'
+  else
+    grep -aE '^(null-lengths|empty-rows|padded-io|bf16-persistent|multiples|one-call): |assertions:|ERROR SUMMARY|RACECHECK SUMMARY|perplexity' "$1" | tail -1 | sed 's/^=* *//' | cut -c1-250
+  fi
+}
+
+# step NAME SECONDS COMMAND…: what it says goes to OUT/NAME.log.
+step() {
+  local name=$1 limit=$2 begin seconds rc outcome log=$OUT/$1.log; shift 2
+  if [ -n "${LIMIT-}" ] && [ "$LIMIT" -lt "$limit" ]; then limit=$LIMIT; fi
+  begin=$(date +%s%N)
+  timeout -k "${GRACE:-5}" "$limit" "$@" > "$log" 2>&1 < /dev/null; rc=$?
+  seconds=$(( ($(date +%s%N) - begin) / 100000000 )); seconds=$((seconds / 10)).$((seconds % 10))
+  case $rc in
+    0) outcome=ok ;;
+    77) outcome=skipped ;;
+    124 | 137) outcome=TIMEOUT ;;
+    *) outcome="FAILED($rc)" ;;
+  esac
+  if [ "$outcome" = TIMEOUT ] && [ -n "${goes_on-}" ]; then outcome=unfinished; fi
+  case $outcome in TIMEOUT | FAILED*) failures=$((failures + 1)) ;; esac
+  local note; note=$(note_of "$log")
+  case $outcome in FAILED*) [ -n "$note" ] || note=$(tail -1 "$log" | cut -c1-120) ;; esac
+  record "$outcome" "$seconds" "$name" "$note"
+  case $outcome in ok) return 0 ;; *) return 1 ;; esac
+}
+
+# The same, if nothing is in its way: a GPU's, and one of PyTorch's.
+skip() { record skipped 0.0 "$1" "skipped: $2"; return 1; }
+gpu_step() { if [ -n "$no_gpu" ]; then skip "$1" "$no_gpu"; else step "$@"; fi; }
+torch_step() {
+  if [ -n "$no_gpu" ]; then skip "$1" "$no_gpu"
+  elif [ -n "$no_torch" ]; then skip "$1" "$no_torch"
+  else step "$@"; fi
+}
+
+facts() {
+  { echo "commit $(cat commit)"
+    uname -sr; ldd --version 2>&1 | head -1; echo "cores $(nproc)"; echo "LD_LIBRARY_PATH=$LD_LIBRARY_PATH"
+    ! command -v nvidia-smi >/dev/null || nvidia-smi --query-gpu=name,driver_version,compute_cap,memory.total,clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem --format=csv
+    [ -n "$no_torch" ] || "$python" -c 'import torch; print("torch", torch.__version__, "cudnn", torch.backends.cudnn.version())'
+  } > "$OUT/machine.log" 2>&1
+  if step facts 60 bin/bench_lm --device cuda --facts; then tail -1 "$OUT/facts.log" > "$OUT/facts.json"; fi
+  step dry-run-cpu 60 bin/ptb train demo --device cpu --dry-run
+  local engine recipe
+  for engine in cudnn fused; do
+    gpu_step "dry-run-$engine" 60 bin/ptb train demo --device cuda --dry-run --engine $engine
+  done
+  gpu_step "dry-run-timeseries" 60 bin/timeseries train airline --device cuda --dry-run
+  step "explain-cpu" 60 bin/ptb explain demo --device cpu
+  for recipe in ptb-small ptb-medium ptb-large awd-lstm; do
+    gpu_step "explain-$recipe" 60 bin/ptb explain $recipe --device cuda
+  done
+}
+
+tests() {
+  local program name
+  for program in bin/gpu_*_test; do
+    name=${program#bin/} name=${name%_test}
+    case $name in
+      # Tests of kernels read what a kernel wrote without asking whether it is done. The others must ask, as the library does.
+      gpu_kernels* | gpu_gemm* | gpu_products*) CUDA_LAUNCH_BLOCKING=1 gpu_step "$name" 120 "$program" ;;
+      *) gpu_step "$name" 120 "$program" ;;
+    esac
+  done
+}
+
+sanitize() {
+  local tool sanitizer=(compute-sanitizer --error-exitcode 9)
+  if [ -z "$no_gpu" ] && ! command -v compute-sanitizer >/dev/null; then
+    skip sanitize 'no compute-sanitizer'
+    return
+  fi
+  for tool in memcheck racecheck synccheck initcheck; do
+    gpu_step "$tool-kernels_layers" 90 "${sanitizer[@]}" --tool $tool bin/gpu_kernels_layers_test
+  done
+  gpu_step racecheck-kernels_rows 120 "${sanitizer[@]}" --tool racecheck bin/gpu_kernels_rows_test
+  gpu_step memcheck-step 120 "${sanitizer[@]}" --tool memcheck bin/ptb train demo --device cuda --dry-run --engine fused
+}
+
+# Losses of two runs step by step: how far apart, and whether the bits are the same. LIMIT_OF_DISTANCE "bits": they have to be.
+compare() {  # NAME OTHER LIMIT_OF_DISTANCE
+  local a=$OUT/agree/$1/log.jsonl b=$OUT/agree/$2/log.jsonl result
+  if [ ! -s "$a" ] || [ ! -s "$b" ]; then skip "agree-$1-$2" "no log of both"; return; fi
+  result=$(awk -v limit="$3" '
+    function value(key) { return match($0, "\"" key "\":[-+.0-9eE]+") ? substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3) : "none" }
+    !/"kind":"interval"/ { next }
+    FNR == NR { loss[++count] = value("loss"); norm[count] = value("gradient_norm"); next }
+    { i = ++others
+      if (loss[i] != value("loss") || norm[i] != value("gradient_norm")) differ = 1
+      distance = value("loss") / loss[i] - 1; if (distance < 0) distance = -distance
+      if (!(distance <= worst)) worst = distance }
+    END {
+      if (count != others || count == 0) { printf "FAILED\t%d and %d steps", count, others; exit }
+      failed = limit == "bits" ? differ : !(worst <= limit)
+      printf "%s\t%d steps, losses at most %.1e apart, %s", failed ? "FAILED" : "ok", count, worst, differ ? "other bits" : "the same bits" }' "$a" "$b")
+  case $result in FAILED*) failures=$((failures + 1)) ;; esac
+  record "${result%%$'\t'*}" 0.0 "agree-$1-$2" "${result#*$'\t'}"
+}
+
+agree() {
+  local name claim words=(--data data --set data.limit=28001 --set training.epochs=1 --set training.deterministic=true --set training.log_every=1)
+  for claim in null-lengths empty-rows padded-io bf16-persistent multiples one-call; do
+    gpu_step "claim-$claim" 60 bin/cudnn_claims $claim
+  done
+  rm -rf "$OUT/agree"
+  losses() { local of=$1; shift; "$runner" "losses-$of" 120 bin/ptb train ptb-small "${words[@]}" "$@" --out "$OUT/agree/$of"; }
+  runner=step; losses cpu --device cpu
+  runner=gpu_step
+  losses fused --device cuda --engine fused
+  losses fused-graph --device cuda --engine fused --set training.graph=true
+  losses cudnn --device cuda --engine cudnn
+  losses cudnn-again --device cuda --engine cudnn
+  losses cudnn-graph --device cuda --engine cudnn --set training.graph=true
+  for name in standard persistent persistent_small persistent_dynamic; do
+    losses $name --device cuda --engine cudnn --set model.hidden=128 --set model.embedding=128 --set model.algorithm=$name
+  done
+  # 70 steps of plain SGD carry a rounding of 1e-7 far below a hundredth; another formula is not.
+  for name in fused cudnn; do compare cpu $name 0.01; done
+  compare cudnn cudnn-again bits
+  for name in fused cudnn; do compare $name $name-graph 0.01; done
+  for name in persistent persistent_small persistent_dynamic; do compare standard $name 0.01; done
+  find "$OUT/agree" -name '*.safetensors' -delete 2>/dev/null
+}
+
+speed() {
+  local model precision engine graph name
+  for model in small medium large; do for precision in fp32 tf32 bf16; do
+    for engine in cudnn fused; do for graph in '' --graph; do
+      figures gpu_step "speed-$model-$precision-$engine${graph#-}" 60 bin/bench_lm --device cuda --model $model --precision $precision \
+        --engine $engine --seconds 2 --peak $graph
+    done; done
+    for graph in '' --graph; do
+      figures torch_step "speed-$model-$precision-torch${graph#-}" 120 "$python" bench/pytorch_lm.py --device cuda --model $model \
+        --precision $precision --seconds 2 $graph
+    done
+  done; done
+}
+figures() {  # RUNNER NAME …: its line of JSON, with its name
+  if "$@"; then grep -a '^{' "$OUT/$2.log" | tail -1 | sed "s/^{/{\"name\": \"$2\", /" >> "$OUT/speed.jsonl"; fi
+}
+
+recipes="ptb-small ptb-medium ptb-medium-tied ptb-large ptb-large-tied awd-lstm"
+train_one() {  # RECIPE[:PRECISION]
+  local recipe=${1%%:*} precision= name run
+  case $1 in *:*) precision=${1#*:} ;; esac
+  name=$recipe${precision:+-$precision} run=$RUNS/$recipe${precision:+-$precision}
+  local words=(--device cuda --set training.graph=true ${precision:+--set training.precision=$precision})
+  if [ -n "$no_gpu" ]; then skip "train-$name" "$no_gpu"; return; fi
+  if [ -e "$run/finished" ]; then
+    record ok 0.0 "train-$name" "finished before: $(cat "$run/finished")"
+    return
+  fi
+  # The second minute is for a step and its checkpoint.
+  local GRACE=60 goes_on=yes
+  if [ -e "$run/last.safetensors" ]; then
+    step "train-$name" 540 bin/ptb resume "$run"
+  else
+    rm -rf "$run"
+    step "train-$name" 540 bin/ptb train "$recipe" --data data "${words[@]}" --out "$run"
+  fi
+  local trained=$?
+  mkdir -p "$OUT/train/$name"
+  cat "$OUT/train-$name.log" >> "$OUT/train/$name/output.log"
+  cp "$run/log.jsonl" "$run/recipe.toml" "$run/report.html" "$OUT/train/$name/" 2>/dev/null
+  if [ $trained = 0 ]; then
+    note_of "$OUT/train-$name.log" > "$run/finished"
+    rm -f "$run"/*.safetensors
+  fi
+}
+train() { local recipe; for recipe in $recipes; do train_one "$recipe"; done; }
+
+parts=("$@")
+if [ $# = 0 ]; then parts=(facts tests sanitize agree speed train); fi
+for part in "${parts[@]}"; do
+  case $part in
+    facts | tests | sanitize | agree | speed | train | train:?*) ;;
+    *) echo "check.sh: there is no part '$part'; the parts are facts, tests, sanitize, agree, speed, train, train:RECIPE[:PRECISION]" >&2; exit 2 ;;
+  esac
+done
+cp commit "$OUT/commit"
+for part in "${parts[@]}"; do
+  case $part in
+    train:*) train_one "${part#train:}" ;;
+    *) $part ;;
+  esac
+done
+
+echo
+awk -F '\t' '{ if (!($3 in line)) order[++count] = $3; line[$3] = sprintf("%-10s %6s s  %-36s %s", $1, $2, $3, $4) }
+  END { for (i = 1; i <= count; ++i) print line[order[i]] }' "$steps" | tee "$OUT/table.txt"
+printf '%s steps failed; what was left lies in %s\n' "$failures" "$OUT"
+[ $failures = 0 ]

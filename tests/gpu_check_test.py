@@ -1,0 +1,237 @@
+"""What the check of a GPU says and does, with small programs in place of ours: nothing is measured here."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+CHECK = pathlib.Path(__file__).resolve().parent.parent / "bench" / "gpu_check"
+sys.path.insert(0, str(CHECK))
+import results  # noqa: E402
+
+FACTS = '{"device":"cuda","gpu":"A GPU","capability":90,"driver":13000,"cuda":13000,"cudnn":91900,"computes":[]}'
+NO_DRIVER = '{"device":"cuda","why_not":"there is no NVIDIA driver"}'
+# Plays bench_lm: facts, or a line of figures; fused in tf32 fails.
+BENCH = """#!/bin/bash
+case " $* " in
+  *" --facts "*) echo '%s' ;;
+  *" --engine fused "*tf32*|*tf32*" --engine fused "*) echo "bench_lm: out of memory" >&2; exit 3 ;;
+  *) graph=false; case " $* " in *" --graph "*) graph=true ;; esac
+     echo '{"engine":"cudnn","model":"small","precision":"fp32","words_per_second":1000.5,"ms_per_step":4.25,"predicted_ms":4.0,"graph":'$graph'}' ;;
+esac
+"""
+# Plays ptb. Training waits for SIGTERM, saves, and ends as one that was interrupted; resumed, it comes to its end.
+PTB = """#!/bin/bash
+out=; for word; do [ "$before" = --out ] && out=$word; before=$word; done
+echo "ptb $*" >> "$NOTES"
+case $1 in
+  resume) echo "test    perplexity 78.25, 82,430 of 82,430 tokens scored"; exit 0 ;;
+  explain) exit 0 ;;
+esac
+case " $* " in *" --dry-run "*) exit 0 ;; esac
+mkdir -p "$out"
+case $out in
+  */agree/*)
+    loss=5.5; case $out in */fused) loss=5.500001 ;; */cudnn-again) loss=5.5000000001 ;; */persistent) loss=6.5 ;; esac
+    echo '{"kind":"interval","step":1,"loss":'$loss',"gradient_norm":0.5,"time":{"seconds":1}}' > "$out/log.jsonl"
+    echo '{"kind":"epoch","loss":9}' >> "$out/log.jsonl" ;;
+  *) trap 'echo saved > "$out/last.safetensors"; echo "epoch 3  perplexity 99.5"; exit 143' TERM
+     echo "log" > "$out/log.jsonl"
+     while true; do sleep 0.05; done ;;
+esac
+"""
+PROGRAMS = {
+    "cudnn_claims": "#!/bin/bash\necho \"$1: SUCCESS\"\n",
+    "timeseries": "#!/bin/bash\nexit 0\n",
+    "gpu_good_test": "#!/bin/bash\necho '[doctest] assertions: 12 | 12 passed | 0 failed |'\n",
+    "gpu_bad_test": "#!/bin/bash\necho '[doctest] assertions: 12 | 11 passed | 1 failed |'; exit 1\n",
+    "gpu_hanging_test": "#!/bin/bash\nsleep 60\n",
+    "gpu_kernels_test": "#!/bin/bash\necho \"assertions: blocking $CUDA_LAUNCH_BLOCKING\"\n",
+    "gpu_ops_test": "#!/bin/bash\necho \"assertions: blocking ${CUDA_LAUNCH_BLOCKING-no}\"\n",
+    "gpu_none_test": "#!/bin/bash\nexit 77\n",
+}
+
+
+class Planted(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.check_folder, self.out = self.folder / "gpu-check", self.folder / "out"
+        (self.check_folder / "bin").mkdir(parents=True)
+        shutil.copy(CHECK / "check.sh", self.check_folder)
+        (self.check_folder / "commit").write_text("abc\n")
+        self.programs(FACTS)
+
+    def programs(self, facts: str) -> None:
+        for name, text in (PROGRAMS | {"bench_lm": BENCH % facts, "ptb": PTB}).items():
+            path = self.check_folder / "bin" / name
+            path.write_text(text)
+            path.chmod(0o755)
+
+    def check(self, *parts: str, limit: int = 20, **environment: str) -> subprocess.CompletedProcess:
+        variables = dict(os.environ) | {"OUT": str(self.out), "LIMIT": str(limit), "NOTES": str(self.folder / "notes")} | environment
+        return subprocess.run([str(self.check_folder / "check.sh"), *parts], capture_output=True, text=True, env=variables)
+
+    def table(self) -> dict[str, tuple[str, str]]:
+        """By step: its outcome and its note."""
+        steps = results.read_steps([self.out])
+        return {name: (s["outcome"], s.get("note", "")) for name, s in steps.items()}
+
+    def path_without(self, *names: str) -> str:
+        """A folder of all programs but these."""
+        tools = self.folder / "tools"
+        tools.mkdir()
+        for directory in os.environ["PATH"].split(":"):
+            for program in pathlib.Path(directory).glob("*"):
+                if program.name not in names and not (tools / program.name).exists():
+                    (tools / program.name).symlink_to(program)
+        return str(tools)
+
+
+class Check(Planted):
+    def test_a_failure_and_a_program_that_hangs_stop_nothing_and_are_told_in_the_table_and_the_exit_code(self) -> None:
+        start = time.monotonic()
+        done = self.check("tests", limit=1)
+        self.assertLess(time.monotonic() - start, 30)  # of the 60 that one would take
+        self.assertEqual(done.returncode, 1, done.stderr)
+        table = self.table()
+        self.assertEqual(table["gpu_good"], ("ok", "[doctest] assertions: 12 / 12 passed / 0 failed /".replace("/", "|")))
+        self.assertEqual(table["gpu_bad"][0], "FAILED(1)")
+        self.assertIn("1 failed", table["gpu_bad"][1])
+        self.assertEqual(table["gpu_hanging"][0], "TIMEOUT")
+        self.assertEqual(table["gpu_none"][0], "skipped")
+        self.assertEqual(table["gpu_kernels"][1], "assertions: blocking 1")  # these alone are waited for
+        self.assertEqual(table["gpu_ops"][1], "assertions: blocking no")
+        last = done.stdout.split("\n\n")[-1]
+        self.assertRegex(last, r"(?m)^FAILED\(1\) +\d+\.\d s  gpu_bad ")
+        self.assertIn("2 steps failed", last)
+        self.assertEqual((self.out / "table.txt").read_text(), last.rpartition("2 steps failed")[0])
+
+    def test_without_a_driver_each_step_of_a_gpu_is_skipped_and_nothing_failed(self) -> None:
+        self.programs(NO_DRIVER)
+        done = self.check()
+        self.assertEqual(done.returncode, 0, done.stdout)
+        table = self.table()
+        for name in ("gpu_good", "dry-run-cudnn", "memcheck-step", "losses-fused", "speed-large-bf16-cudnn", "speed-small-fp32-torch-graph", "train-ptb-large"):
+            self.assertEqual(table[name], ("skipped", "skipped: no driver"), name)
+        for name in ("facts", "dry-run-cpu", "losses-cpu"):
+            self.assertEqual(table[name][0], "ok", name)
+        self.assertIn("0 steps failed", done.stdout)
+
+    def test_what_is_in_the_way_of_a_gpu_is_said_as_the_program_says_it(self) -> None:
+        self.programs('{"device":"cuda","why_not":"libcublas.so.13: cannot open shared object file"}')
+        self.check("train:ptb-small")
+        self.assertEqual(self.table()["train-ptb-small"], ("skipped", "skipped: libcublas.so.13: cannot open shared object file"))
+
+    def test_without_python_its_steps_are_skipped_and_ours_are_not(self) -> None:
+        done = self.check("speed", PATH=self.path_without("python3"))
+        self.assertEqual(done.returncode, 1, done.stderr)  # fused in tf32
+        table = self.table()
+        self.assertEqual(table["speed-small-fp32-torch"], ("skipped", "skipped: no python3"))
+        self.assertEqual(table["speed-small-fp32-cudnn"], ("ok", "1000 words/s, 4.250 ms a step, predicted 4.000"))
+        self.assertEqual(table["speed-small-tf32-fused-graph"], ("FAILED(3)", "bench_lm: out of memory"))
+        rows = [json.loads(line) for line in (self.out / "speed.jsonl").read_text().splitlines()]
+        self.assertEqual(len(rows), 3 * (4 + 2 + 4))  # each model: all but fused in tf32
+        self.assertEqual(rows[0]["name"], "speed-small-fp32-cudnn")
+
+    def test_training_goes_on_where_the_last_call_ended_and_ends_once(self) -> None:
+        first = self.check("train:ptb-small", limit=1)
+        self.assertEqual(first.returncode, 0, first.stdout)  # that a call's time is over is no failure
+        self.assertEqual(self.table()["train-ptb-small"], ("unfinished", "epoch 3  perplexity 99.5"))
+        self.assertTrue((self.out / "runs/ptb-small/last.safetensors").exists())
+        self.assertEqual(self.check("train:ptb-small").returncode, 0)
+        self.assertEqual(self.table()["train-ptb-small"], ("ok", "test    perplexity 78.25, 82,430 of 82,430 tokens scored"))
+        self.assertFalse((self.out / "runs/ptb-small/last.safetensors").exists())
+        self.check("train:ptb-small")
+        self.assertTrue(self.table()["train-ptb-small"][1].startswith("finished before: test    perplexity 78.25"))
+        run = self.out / "runs/ptb-small"
+        self.assertEqual((self.folder / "notes").read_text().splitlines(),
+                         [f"ptb train ptb-small --data data --device cuda --set training.graph=true --out {run}", f"ptb resume {run}"])
+        said = (self.out / "train/ptb-small/output.log").read_text().splitlines()
+        self.assertEqual([line for line in said if line != "Terminated"],  # which is bash's word
+                         ["epoch 3  perplexity 99.5", "test    perplexity 78.25, 82,430 of 82,430 tokens scored"])
+
+    def test_a_precision_has_a_run_of_its_own(self) -> None:
+        self.check("train:awd-lstm:bf16", limit=1, RUNS=str(self.folder / "kept"))
+        self.assertIn("--set training.precision=bf16", (self.folder / "notes").read_text())
+        self.assertTrue((self.folder / "kept/awd-lstm-bf16/last.safetensors").exists())
+
+    def test_losses_are_compared_by_distance_and_repeated_ones_bit_by_bit(self) -> None:
+        done = self.check("agree")
+        self.assertEqual(done.returncode, 1)
+        table = self.table()
+        self.assertEqual(table["agree-cpu-fused"], ("ok", "1 steps, losses at most 1.8e-07 apart, other bits"))
+        self.assertEqual(table["agree-cpu-cudnn"], ("ok", "1 steps, losses at most 0.0e+00 apart, the same bits"))
+        self.assertEqual(table["agree-cudnn-cudnn-again"][0], "FAILED")  # planted: the tenth digit
+        self.assertEqual(table["agree-standard-persistent"][0], "FAILED")
+        self.assertEqual(table["agree-standard-persistent_small"][0], "ok")
+        self.assertEqual(table["claim-empty-rows"], ("ok", "empty-rows: SUCCESS"))
+
+    def test_a_part_that_there_is_not_is_refused_before_anything_runs(self) -> None:
+        done = self.check("tests", "everything")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("there is no part 'everything'", done.stderr)
+        self.assertFalse((self.out / "steps.tsv").exists())
+
+
+class Results(Planted):
+    """Pages made of what a check left."""
+
+    def make(self, *folders: pathlib.Path) -> subprocess.CompletedProcess:
+        return subprocess.run([sys.executable, str(CHECK / "results.py"), *map(str, folders or [self.out]), "--out", str(self.folder / "pages"), "--date", "2030-01-02"],
+                              capture_output=True, text=True)
+
+    def test_pages_have_what_the_steps_said(self) -> None:
+        self.check("facts", "tests", "agree", "speed", "train:ptb-small", limit=1)
+        self.check("train:ptb-small")
+        # PyTorch's line, as its script prints it
+        with (self.out / "speed.jsonl").open("a") as file:
+            file.write('{"name": "speed-small-fp32-torch-graph", "engine": "pytorch", "version": "9.9", "model": "small", "precision": "fp32", '
+                       '"words_per_second": 500.25, "ms_per_step": 8.0, "config": {"graph": true}}\n')
+        done = self.make()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        page = (self.folder / "pages/gpu.md").read_text()
+        self.assertIn("# On a GPU: A GPU\n", page)
+        self.assertIn("compute capability 9.0, driver for CUDA 13.0, built with CUDA 13.0, cuDNN 91900.", page)
+        self.assertRegex(page, r"\| gpu_bad \| FAILED\(1\) \| [\d.]+ \| \[doctest\] assertions: 12 / 11 passed / 1 failed / \|")
+        self.assertIn("| small | fp32 | cudnn | 1000 | 4.250 | 4.000 | 1.06 | 2.00 |", page)
+        self.assertIn("| small | fp32 | PyTorch 9.9, a graph | 500 | 8.000 |  |  |  |", page)
+        self.assertRegex(page, r"\| train-ptb-small \| ok \| [\d.]+ \| test    perplexity 78.25")
+        self.assertNotIn(str(self.folder), page)
+        width = 0
+        for line, before in zip(page.splitlines(), ["", *page.splitlines()]):
+            if line.startswith("|"):
+                width = width if before.startswith("|") else line.count("|")
+                self.assertEqual(line.count("|"), width, line)
+        self.assertEqual((self.folder / "pages/ptb-small-gpu.log").read_text().count("perplexity"), 2)
+        kept = json.loads((self.folder / "pages/json/gpu-2030-01-02.json").read_text())
+        self.assertEqual((kept["commit"], kept["facts"]["gpu"]), ("abc", "A GPU"))
+
+    def test_of_several_calls_the_last_counts_unless_it_had_no_gpu(self) -> None:
+        self.check("facts", "tests", limit=1)
+        (self.check_folder / "bin/gpu_bad_test").write_text("#!/bin/bash\nexit 0\n")
+        second, third = self.folder / "second", self.folder / "third"
+        self.check("tests", limit=1, OUT=str(second))
+        self.programs(NO_DRIVER)
+        self.check("facts", "tests", OUT=str(third))
+        self.assertEqual(self.make(self.out, second, third).returncode, 0)
+        self.assertIn("| gpu_bad | ok |", (self.folder / "pages/gpu.md").read_text())
+
+    def test_where_nothing_ran_on_a_gpu_nothing_is_written(self) -> None:
+        self.programs(NO_DRIVER)
+        self.check("facts", "tests")
+        done = self.make()
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, "./run gpu-check --results: nothing ran on a GPU, and nothing is written: there is no NVIDIA driver\n")
+        self.assertFalse((self.folder / "pages").exists())
+        self.assertEqual(self.make(self.folder).returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
