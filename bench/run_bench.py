@@ -5,7 +5,8 @@ processor has, each --torch in the same precisions. Each of ours also measures t
 its share of that, and of training what each operation takes. --model, --task and --precision leave out the others. One page and one
 JSON file, speed-cpu-<date>, in bench/results (--out):
        ./run bench [--torch NAME=PYTHON[:PYTHONPATH]]... [--model small]
-With --gpu training on a GPU, whose peak is a large matrix product; speed-gpu-<date>. A machine without a GPU is said so, and
+With --gpu training on a GPU, whose peak is a large matrix product; ours also as a CUDA graph, which the search for a peer's best tries
+for the peer, too; speed-gpu-<date>. A machine without a GPU is said so, and
 nothing is measured:
        ./run bench --gpu --torch 2.15=PYTHON
 
@@ -21,6 +22,7 @@ on. With --busy N everything but the screening runs beside a process that keeps 
 """
 
 import argparse
+import itertools
 import os
 import pathlib
 import shlex
@@ -107,11 +109,12 @@ def entrants_of(args: argparse.Namespace, model: str, task: str, computes: list[
     ours, peers, screenings = [], [], []
     if task == "step":  # which no engine computes (layers/stepper.h)
         computes = [c for c in computes if c["engine"] == "fused"]
-    for c in computes:
+    for c, graph in itertools.product(computes, [False, True] if args.gpu else [False]):
         words = ["--device", args.device, "--model", model, "--task", task, "--engine", c["engine"], "--precision", c["precision"],
                  "--threads", str(args.threads), "--seconds", str(args.seconds), "--peak"]
         words += ["--profile"] if args.device == "cpu" and task == "train" else []
-        name = f"unroll {c['engine'] + ' ' if task == 'train' else ''}{c['precision']}"
+        words += ["--graph"] if graph else []
+        name = f"unroll {c['engine'] + ' ' if task == 'train' else ''}{c['precision']}{', a graph' if graph else ''}"
         ours.append(Ours(name, shlex.join([str(args.program), *words]), args.threads, args.timeout))
         ours[-1].text = shlex.join([args.program.name, *words])  # published without folders
     for precision in dict.fromkeys(c["precision"] for c in computes):

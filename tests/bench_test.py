@@ -110,10 +110,10 @@ class Everything(unittest.TestCase):
             for engine in ("cudnn", "fused"):
                 for precision in ("fp32", "tf32"):
                     once = (engine, precision) == ("fused", "tf32")  # it fails, and is not asked again
-                    self.assertEqual(runs.count((model, engine, precision)), 1 if once else 2)
+                    self.assertEqual(runs.count((model, engine, precision)), 2 if once else 4)  # each also as a graph
         turns = [line.split("  ")[1] for line in done.stderr.splitlines() if line.startswith("round 2")]
         self.assertEqual([t.strip() for t in turns[:5]],  # a place further on than the first round, without what failed
-                         ["unroll fused fp32", "unroll cudnn tf32", "9.9 fp32", "9.9 tf32", "unroll cudnn fp32"])
+                         ["unroll cudnn fp32, a graph", "unroll fused fp32", "unroll fused fp32, a graph", "unroll cudnn tf32", "unroll cudnn tf32, a graph"])
 
         [result] = (self.folder / "out").glob("speed-gpu-*.json")
         parts = json.loads(result.read_text())["parts"]
@@ -125,6 +125,8 @@ class Everything(unittest.TestCase):
         self.assertIn("--device cuda", rows["9.9 fp32"]["command"])
         self.assertEqual(rows["unroll cudnn fp32"]["times_pytorch"], [1.5] * 2)
         self.assertEqual(rows["unroll cudnn tf32"]["times_pytorch"], [60000 / 50000] * 2)
+        self.assertIn(" --graph", rows["unroll cudnn fp32, a graph"]["command"])
+        self.assertNotIn("--graph", rows["unroll cudnn fp32"]["command"])
         self.assertEqual(rows["unroll fused tf32"]["error"], "bench_lm: out of memory")
         page = result.with_suffix(".md").read_text()
         self.assertIn("# Training and inference on A GPU\n", page)

@@ -152,7 +152,7 @@ class Check(Planted):
         self.assertTrue(self.table()["train-ptb-small"][1].startswith("finished before: test    perplexity 78.25"))
         run = self.out / "runs/ptb-small"
         self.assertEqual((self.folder / "notes").read_text().splitlines(),
-                         [f"ptb train ptb-small --data data --device cuda --set training.graph=true --out {run}", f"ptb resume {run}"])
+                         [f"ptb train ptb-small --data data --device cuda --set training.graph=true --out {run}", f"ptb resume {run} --data data"])
         said = (self.out / "train/ptb-small/output.log").read_text().splitlines()
         self.assertEqual([line for line in said if line != "Terminated"],  # which is bash's word
                          ["epoch 3  perplexity 99.5", "test    perplexity 78.25, 82,430 of 82,430 tokens scored"])

@@ -219,7 +219,7 @@ train_one() {  # RECIPE[:PRECISION]
   # The second minute is for a step and its checkpoint.
   local GRACE=60 goes_on=yes
   if [ -e "$run/last.safetensors" ]; then
-    step "train-$name" 540 bin/ptb resume "$run"
+    step "train-$name" 540 bin/ptb resume "$run" --data data
   else
     rm -rf "$run"
     step "train-$name" 540 bin/ptb train "$recipe" --data data "${words[@]}" --out "$run"
