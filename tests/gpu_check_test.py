@@ -143,7 +143,7 @@ class Check(Planted):
     def test_training_goes_on_where_the_last_call_ended_and_ends_once(self) -> None:
         first = self.check("train:ptb-small", limit=1)
         self.assertEqual(first.returncode, 0, first.stdout)  # that a call's time is over is no failure
-        self.assertEqual(self.table()["train-ptb-small"], ("unfinished", "epoch 3  perplexity 99.5"))
+        self.assertEqual(self.table()["train-ptb-small"], ("unfinished", "epoch 3  perplexity 99.5; the next call goes on"))
         self.assertTrue((self.out / "runs/ptb-small/last.safetensors").exists())
         self.assertEqual(self.check("train:ptb-small").returncode, 0)
         self.assertEqual(self.table()["train-ptb-small"], ("ok", "test    perplexity 78.25, 82,430 of 82,430 tokens scored"))

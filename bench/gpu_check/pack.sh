@@ -28,7 +28,7 @@ commit=$(git -C "$root" rev-parse --short=12 HEAD 2>/dev/null || echo none)
 printf '%s\n' "$commit" > "$folder/commit"
 
 mkdir -p "$(dirname "$out")"
-tar -C "$temporary" --owner=0 --group=0 -c gpu-check | gzip -9 > "$temporary/pack"
+tar -C "$temporary" --owner=0 --group=0 -c gpu-check | gzip -6 > "$temporary/pack"
 size=$(stat -c %s "$temporary/pack")
 [ "$size" -le $((64 << 20)) ] || fail "the file would have $((size >> 20)) MiB, more than 64: a build for fewer GPUs is smaller (-Dgpu_arch=90)"
 mv "$temporary/pack" "$out"

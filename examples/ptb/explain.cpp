@@ -176,8 +176,8 @@ Precision precision_on(const GpuRates& gpu, const std::string& name) {
 
 // Before there is a model. A recipe that is explained for another GPU may ask for numbers that this machine has not: then it
 // computes in fp32, and what to say of it is returned.
-std::string set_up(const Machine& machine, const Command& command, const std::string& precision,
-                   bool of_another) {
+std::string set_up_to_explain(const Machine& machine, const Command& command, const std::string& precision,
+                              bool of_another) {
   try {
     machine.set_up(command, precision);
   } catch (const InputError&) {
