@@ -104,7 +104,7 @@ char* arena() {
 uint3 index_of[most_threads];
 unsigned thread_count = 0, thread = 0;  // of a block; the one that runs
 uint64_t block_count = 0;               // in all
-Fibre *caller = nullptr, *fibres[most_threads], *of_thread[most_threads];
+Fibre *caller = nullptr, *fibres[2 * most_threads], *of_thread[most_threads];
 unsigned carrying = 0;  // the number of the fibre on which threads begin
 
 // From the beginning or a barrier to the next barrier or the end:
@@ -118,9 +118,17 @@ char at_launch, at_end, at_barrier[1 << 16];
 void* barrier_place() { return &at_barrier[(2 * block_count + phase % 2) % sizeof at_barrier]; }
 
 void carry();
+Fibre& made(Fibre*& fibre) {
+  if (!fibre) fibre = new Fibre(carry);
+  return *fibre;
+}
+// Where races are watched, one block and the next are not of the same fibres: what both do to one place is a race.
 Fibre* fibre_for_beginning() {
-  if (!fibres[carrying]) fibres[carrying] = new Fibre(carry);
-  return fibres[carrying];
+  return &made(fibres[carrying + (races_are_watched ? block_count % 2 * most_threads : 0)]);
+}
+// And what one fibre did would be before all that another does which it had made.
+void make_all_fibres() {
+  for (unsigned i = 0; i < thread_count; ++i) made(fibres[i]), made(fibres[i + most_threads]);
 }
 std::string place(const char* file, int line) { return std::string(file) + ":" + std::to_string(line); }
 
@@ -220,6 +228,8 @@ void run_threads(const Launch& launch, const void* arguments) {
   set_shape(block);
   Fibre here;
   caller = &here;
+  arena();
+  if (races_are_watched) make_all_fibres();
   order_before(&at_launch);
   const uint64_t blocks = uint64_t{grid.x} * grid.y * grid.z;
   RandomOrder order(blocks);

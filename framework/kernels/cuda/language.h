@@ -15,6 +15,8 @@
 
 namespace unroll::cuda {
 
+inline constexpr int team_size = 256;  // threads that work on a row together
+
 // kernel<<<grid, block>>>(arguments…) on our stream
 template <class... Parameters>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block,
@@ -42,6 +44,8 @@ T* given(T* memory, int64_t) {
       *static_cast<std::type_identity_t<__VA_ARGS__>*>(shared_memory(&place_of_##name, sizeof(__VA_ARGS__)))
 
 namespace unroll::cuda {
+
+inline constexpr int team_size = 64;  // less than nvcc's, since a barrier costs the host a switch for each
 
 // Defined by the stand-in. A barrier knows where it stands, so that it can tell it from another.
 extern uint3 threadIdx, blockIdx;

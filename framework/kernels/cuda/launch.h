@@ -17,7 +17,6 @@ struct Two {
   real a, b;
 };
 
-inline constexpr int team_size = 256;
 // For a column's sum each lane adds every 16th row, in blocks of so many rows.
 inline constexpr int lanes_of_column = 16, rows_of_block = 1024 * lanes_of_column;
 
