@@ -101,6 +101,8 @@ Var linear(const Var& x, const Var& w) {
 // For kernels that are given more than they look at: what they do not may be written before the backward.
 static Tensor read_if(bool reads, const Tensor& x) { return reads ? x : x.telling(nullptr); }
 
+static_assert(std::size(unary_names) == static_cast<size_t>(Unary::abs) + 1, "each function has a name");
+
 // y = f(x)            dx = dy f'(x);  formulas and slopes: kernels/pointwise.h
 Var unary(Unary f, const Var& x) {
   Tensor y(x.shape());

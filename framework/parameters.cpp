@@ -109,7 +109,11 @@ struct Slabs : std::enable_shared_from_this<Slabs> {
     return gradients;
   }
   Parameter& add(const std::string& name, const Shape& shape, const Init& init) {
-    require(!values.defined(), "parameters: '{}' is added after the first use of the others", name);
+    require(
+        !values.defined(),
+        "parameters: '{}' is added after the first use of the others (by a layer, an optimizer, a file): make all layers "
+        "of a set before that, or give it a set of its own",
+        name);
     require(!by_name.contains(name), "parameters: there is a '{}' already", name);
     Parameter& p = *parameters.emplace_back(std::make_unique<Parameter>());
     p.name = name;

@@ -20,6 +20,10 @@ is_path = re.compile(r"([\w/]+\.(h|cpp|cu|md|py)|[\w/]*meson\.build)$")
 numbers = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 
 
+class Misfit(Exception):
+    pass
+
+
 def matched(pattern, line):
     return re.fullmatch(re.escape(pattern).replace("…", "(.*)"), line)
 
@@ -49,7 +53,7 @@ class Example:
             for i in range(at, len(text)):
                 if (wanted in text[i]) if what == "@@" else matched(wanted, text[i]):
                     return i
-            sys.exit(f"{self.name}: {path}: no line {wanted!r} from line {at + 1} on")
+            raise Misfit(f"{self.name}: {path}: no line {wanted!r} from line {at + 1} on")
 
         for line in self.changes[path]:
             kind, rest = line[:1], line[1:]
@@ -65,7 +69,7 @@ class Example:
                 text.insert(at, re.sub("…", lambda _: held.pop(0), rest))
                 at += 1
             else:
-                sys.exit(f"{self.name}: {path}: {line!r} is no line of a change")
+                raise Misfit(f"{self.name}: {path}: {line!r} is no line of a change")
         return "\n".join(text) + "\n"
 
 
@@ -110,9 +114,15 @@ def main():
     examples = [Example(path) for path in sorted((root / "tests/contributing").glob("*.diff"))]
     faults = list(faults_of_page((root / "CONTRIBUTING.md").read_text(), examples))
     for example in examples:
-        for path in example.changes:
-            example.applied(path)
         what = "it fits"
+        for path in example.changes:
+            try:
+                example.applied(path)
+            except Misfit as misfit:
+                faults.append(f"{misfit}. Mend the example: it shows how the code is now")
+                what = "it does not fit"
+        if what != "it fits":
+            continue
         if arguments.build is not None and (not arguments.build or example.name in arguments.build):
             what = build(example, ["--buildtype=release", "--unity=on", "--unity-size=5", *arguments.option])
             if what.endswith("fails"):

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "framework/gradcheck.h"
 #include "framework/ops.h"
+#include "layers/recurrent/gru.h"
+#include "layers/recurrent/rnn.h"
 #include "layers/stepper.h"
 #include "tests/layers/lstm_cases.h"
 
@@ -29,7 +32,43 @@ void check_gradients(const LstmCase& c, bool dropout, int seeds) {
                   {.seeds = seeds, .dropout = dropout, .twice = !dropout}));
 }
 
+// y of layers with weights of one seed, in training or not.
+template <class Layer>
+std::vector<real> y_of(const RecurrentConfig& config, bool training) {
+  ParameterSet params(17);
+  const Layer layer(params / "layer", config);
+  params.initialize(Init::uniform(-0.6f, 0.6f));
+  RandomStream random(5, "x");
+  const Tensor x = random_tensor({4, 3, config.input}, random, -2, 2);
+  std::optional<Tape> tape;
+  if (training) tape.emplace();
+  return values(layer(x, layer.zero_state(3)).y);
+}
+
+template <class Layer>
+void check_that_options_act() {
+  for (const Engine engine : engines)
+    for (const RecurrentConfig& config :
+         options_alone(Layer::facts, {.input = 3, .hidden = 4, .layers = 2, .engine = engine}))
+      for (const RecurrentOption& option : recurrent_options) {
+        if (!is_set(option, config)) continue;
+        CAPTURE(option.name);
+        RecurrentConfig without = config;
+        unset(option, without);
+        if (fault_in(Layer::facts, without)) continue;  // another needs it
+        CHECK(y_of<Layer>(config, true) != y_of<Layer>(without, true));
+        CHECK((y_of<Layer>(config, false) == y_of<Layer>(without, false)) ==
+              (option.acts == RecurrentOption::Acts::in_training));
+      }
+}
+
 }  // namespace
+
+TEST_CASE("each option changes what a layer computes, and those of training nothing else") {
+  check_that_options_act<Lstm>();
+  check_that_options_act<Gru>();
+  check_that_options_act<Rnn>();
+}
 
 // --- gradients ---------------------------------------------------------------------------------------------
 
