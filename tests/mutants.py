@@ -2,6 +2,7 @@
 """Plants one mistake at a time and asks whether the tests notice.
 
   mutants.py LIST [--build FOLDER] [--only N,N…] [--all]
+  mutants.py LIST --check       plants none: says whether each still has its place
 
 LIST is a TOML file of tables [[mutant]]: `file`, `old` (stands there once), `new`, `suites` (names of Meson's
 tests, the likeliest first). Each mistake is written into the working tree, its suites are built and run until one
@@ -33,16 +34,20 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("--only", default="")
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     only = {int(n) for n in options.only.split(",") if n}
     mutants = tomllib.load(open(options.list, "rb"))["mutant"]
+    places = [open(m["file"]).read().count(m["old"]) for m in mutants]
+    lost = [f"{k}: {m['file']}: {n} places with {m['old']!r}, not one"
+            for k, (m, n) in enumerate(zip(mutants, places), 1) if n != 1]
+    if lost or options.check:
+        sys.exit("\n".join(lost) or 0)
     survived = []
     for number, m in enumerate(mutants, 1):
         if only and number not in only:
             continue
         text = open(m["file"]).read()
-        if text.count(m["old"]) != 1:
-            sys.exit(f"{number}: {m['file']}: {text.count(m['old'])} places with {m['old']!r}, not one")
         begin = time.time()
         try:
             open(m["file"], "w").write(text.replace(m["old"], m["new"]))
