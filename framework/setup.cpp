@@ -8,11 +8,11 @@
 
 namespace unroll {
 
-void set_up(const Setup& setup) {
+void set_up(const SetupOptions& options) {
   require(device_memory_is_untouched(), "set_up: there are tensors on {} already", name_of(device()));
-  if (setup.threads) set_threads(*setup.threads);
-  set_device(device_named(setup.device));
-  set_precision(precision_named(setup.precision));  // which depends on the device
+  if (options.threads) set_threads(*options.threads);
+  set_device(device_named(options.device));
+  set_precision(precision_named(options.precision));  // which depends on the device
 }
 
 }  // namespace unroll

@@ -10,12 +10,12 @@
 
 namespace unroll {
 
-struct Setup {
+struct SetupOptions {
   std::string device = "cpu";       // as device_named() reads it (device.h)
   std::optional<int> threads = {};  // on the CPU, at most; none: one for each core
   std::string precision = "fp32";   // of products, as precision_named() reads it (gemm.h)
 };
 // Throws InputError where the machine lacks one of them, saying what, and Error once there are tensors.
-void set_up(const Setup& setup);
+void set_up(const SetupOptions& options);
 
 }  // namespace unroll
