@@ -72,14 +72,6 @@ TEST_CASE("a vocabulary numbers words in the order in which they come") {
   CHECK(again.id("<eos>") == 2);
 }
 
-TEST_CASE("the places of unknown words are those of their tokens") {
-  const Vocabulary words(Words{"a", "<unk>", "<eos>"});
-  Reading reading;
-  CHECK(encode("b a <unk>\na c\n", words, Level::word, "x.txt", &reading) ==
-        std::vector<int32_t>{1, 0, 1, 2, 0, 1, 2});
-  CHECK(reading.unknown == std::vector<int64_t>{0, 5});  // the text's own <unk> is a word
-}
-
 TEST_CASE("an unknown word is <unk>, or an error, never some other word") {
   const Vocabulary with(Words{"the", "<unk>", "cat"});
   CHECK(with.id("dog") == 1);

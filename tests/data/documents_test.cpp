@@ -153,3 +153,11 @@ TEST_CASE("counting words gives the same whatever stood in the document before")
   CHECK(trigram.perplexity(corpus.valid) == doctest::Approx(together).epsilon(rounding));
   CHECK(trigram.perplexity(corpus.test) == doctest::Approx(together).epsilon(rounding));  // in another order
 }
+
+TEST_CASE("the places of unknown words are those of their tokens") {
+  const Vocabulary words(Words{"a", "<unk>", "<eos>"});
+  Reading reading;
+  CHECK(encode("b a <unk>\na c\n", words, Level::word, "x.txt", &reading) ==
+        std::vector<int32_t>{1, 0, 1, 2, 0, 1, 2});
+  CHECK(reading.unknown == std::vector<int64_t>{0, 5});  // the text's own <unk> is a word
+}
