@@ -106,6 +106,10 @@ void Optimizer::set_learning_rate(double rate) {
   learning_rate_ = rate;
 }
 
+void Optimizer::set_momentum(double momentum) {
+  throw Error(fmt::format("optimizer: {} has no momentum that could be {}", name(), momentum));
+}
+
 void Optimizer::check(const StepOptions& options) const {
   params_.require_alive(name());
   require(!averaged_in_,
@@ -214,28 +218,39 @@ Tensor& Optimizer::slab(Tensor& tensor) const {
 // --- gradient descent ----------------------------------------------------------------------------
 
 Sgd::Sgd(ParameterSet& params, const SgdConfig& c)
-    : Optimizer(params, c.learning_rate, c.weight_decay), momentum_(c.momentum), nesterov_(c.nesterov) {
+    : Optimizer(params, c.learning_rate, c.weight_decay),
+      momentum_(c.momentum),
+      has_velocity_(c.momentum > 0),
+      nesterov_(c.nesterov) {
   check_fraction("momentum", c.momentum);
   require(!c.nesterov || c.momentum > 0, "optimizer: nesterov needs momentum");
 }
 
+void Sgd::set_momentum(double momentum) {
+  check_fraction("momentum", momentum);
+  require(has_velocity_ || momentum == 0, "optimizer: this {} was made without momentum: it cannot be {}",
+          name(), momentum);
+  momentum_ = momentum;
+}
+
 void Sgd::order(StepOrders& orders) {
-  if (momentum_ > 0 && steps_ == 0) slab(velocity_).fill(0);  // it may have been set back to its beginning
+  if (has_velocity_ && steps_ == 0) slab(velocity_).fill(0);  // it may have been set back to its beginning
   orders.first = steps_ == 0;
+  orders.momentum = momentum_;
   ++steps_;
 }
 
 void Sgd::update() {
-  SgdUpdate u{.momentum = static_cast<real>(momentum_), .weight_decay = 0, .nesterov = nesterov_};
+  SgdUpdate u{.weight_decay = 0, .nesterov = nesterov_};
   real* const p = params_.changed_values().data();
   const real* const g = params_.contributed_gradients().data();
-  if (momentum_ == 0 && weight_decay_ == 0) {
+  if (!has_velocity_ && weight_decay_ == 0) {
     for_each_contribution(params_, true, [&](int64_t begin, int64_t size, double rate) {
       u.rate = rate;
       kernels().sgd(u, step_values(), p + begin, g + begin, nullptr, size);
     });
   } else {
-    real* const velocity = momentum_ > 0 ? slab(velocity_).data() : nullptr;
+    real* const velocity = has_velocity_ ? slab(velocity_).data() : nullptr;
     for (const Range& range : complete_ranges()) {
       u.weight_decay = static_cast<real>(range.decay ? weight_decay_ : 0);
       u.rate = range.rate;
@@ -247,7 +262,7 @@ void Sgd::update() {
 
 OptimizerState Sgd::state() {
   OptimizerState state{.counters = {{"steps", &steps_}}, .slabs = {}, .learning_rate = &learning_rate_};
-  if (momentum_ > 0 && steps_ > 0) state.slabs.push_back({"momentum_buffer", slab(velocity_)});
+  if (has_velocity_ && steps_ > 0) state.slabs.push_back({"momentum_buffer", slab(velocity_)});
   return state;
 }
 
@@ -262,6 +277,11 @@ Adam::Adam(ParameterSet& params, const AdamConfig& c, bool decoupled)
   check_fraction("beta1", c.beta1);
   check_fraction("beta2", c.beta2);
   require(static_cast<real>(c.eps) > 0, "optimizer: eps {} is not positive", c.eps);
+}
+
+void Adam::set_momentum(double beta1) {
+  check_fraction("beta1", beta1);
+  beta1_ = beta1;
 }
 
 void Adam::order(StepOrders& orders) {
@@ -284,6 +304,7 @@ void Adam::order(StepOrders& orders) {
     copy_to_device(corrections_.data(), corrections.data(), bytes);
   }
   const auto [first, second] = corrections_after(steps_);
+  orders.momentum = beta1_;
   orders.correction1 = first, orders.correction2 = second;
 }
 
@@ -313,8 +334,7 @@ uint64_t Adam::step_signature() const {
 }
 
 void Adam::update() {
-  AdamUpdate u{.beta1 = static_cast<real>(beta1_),
-               .beta2 = static_cast<real>(beta2_),
+  AdamUpdate u{.beta2 = static_cast<real>(beta2_),
                .eps = static_cast<real>(eps_),
                .weight_decay = 0,
                .decoupled = decoupled_};

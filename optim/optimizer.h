@@ -102,6 +102,9 @@ class Optimizer {
 
   double learning_rate() const { return learning_rate_; }
   void set_learning_rate(double rate);  // for the next steps
+  // For the next steps: the momentum of an Sgd that was made with one, beta1 of Adam. Throws Error unless it is in [0, 1), and
+  // where the optimizer has none.
+  virtual void set_momentum(double momentum);
 
   ParameterSet& parameters() const {
     params_.require_alive(name());
@@ -167,12 +170,14 @@ struct SgdConfig {
 
 // Stochastic gradient descent:  g += weight_decay·p,  v = momentum·v + g,  p -= learning_rate·v, with
 // Nesterov ·(g + momentum·v); v starts as the first g (Sutskever et al. 2013, in PyTorch's form). Without
-// momentum and decay a step touches nothing but parameters that have a gradient, of an embedding its rows.
+// momentum and decay a step touches nothing but parameters that have a gradient, of an embedding its rows. The momentum of a
+// step is that of the moment (set_momentum), as in PyTorch.
 class Sgd : public Optimizer {
  public:
   Sgd(ParameterSet& params, const SgdConfig& config);
   std::string_view name() const override { return "sgd"; }
-  OptimizerState state() override;          // "steps"; "momentum_buffer" if there is momentum
+  void set_momentum(double momentum) override;
+  OptimizerState state() override;          // "steps"; "momentum_buffer" if it was made with momentum
   int64_t steps() const { return steps_; }  // that this optimizer has taken
 
  protected:
@@ -181,7 +186,7 @@ class Sgd : public Optimizer {
 
  private:
   double momentum_;
-  bool nesterov_;
+  bool has_velocity_, nesterov_;
   int64_t steps_ = 0;
   Tensor velocity_;
 };
@@ -195,11 +200,13 @@ struct AdamConfig {
 
 // Adam (Kingma and Ba 2015):  m = β₁m + (1-β₁)g,  v = β₂v + (1-β₂)g²,
 // p -= learning_rate · m/(1-β₁ᵗ) / (√(v/(1-β₂ᵗ)) + eps), where t counts the steps that the parameter took part in: one that
-// thaws begins as others began, as in PyTorch.
+// thaws begins as others began, as in PyTorch. Where β₁ changes from step to step (set_momentum), β₁ᵗ is a power of the present
+// one, as in PyTorch.
 class Adam : public Optimizer {
  public:
   Adam(ParameterSet& params, const AdamConfig& config) : Adam(params, config, false) {}
   std::string_view name() const override { return "adam"; }
+  void set_momentum(double beta1) override;
   // "steps", "missed.<parameter>" (while it was frozen); "exp_avg" (m), "exp_avg_sq" (v)
   OptimizerState state() override;
   uint64_t step_signature() const override;

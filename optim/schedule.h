@@ -1,13 +1,15 @@
-// The course of training: the learning rate's schedule, and the trigger of averaging.
+// The course of training: the schedule of the learning rate and of the momentum, and the trigger of averaging.
 //
 // Plain values: copy them, save their fields, put them back. Epochs and steps count from 0.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <numbers>
+#include <optional>
 #include <vector>
 
 #include "framework/check.h"
@@ -25,17 +27,31 @@ struct Schedule {
     plateau,
     // After the warm-up half a cosine down to `final_rate` at step `total`, and `final_rate` from there on (Loshchilov
     // and Hutter 2017, without restarts).
-    cosine
+    cosine,
+    // Four straight lines, from `start_rate` at the first step up to `learning_rate`, down to `start_rate`, further down to
+    // √(start_rate · final_rate), and on to `final_rate` at the last step. The momentum goes the other way: from `high` down to
+    // `low`, up to `high`, where it stays (Smith 2018; in four phases: Gugger and Howard 2018). With phases 1 : 1 : 2k : k,
+    // start_rate = learning_rate / 4 and final_rate = learning_rate / 16 the last two lines are one: PyTorch's OneCycleLR with
+    // three_phase and anneal_strategy "linear".
+    one_cycle
+  };
+  // Of SGD, or beta1 of Adam.
+  struct Momentum {
+    double low = 0.85, high = 0.95;
   };
 
   Kind kind = Kind::constant;
-  double learning_rate = 1;  // the first one; for cosine the largest
+  double learning_rate = 1;  // the first one; for cosine and one_cycle the largest
   int after = 0;             // step: epochs
   double factor = 0.5;       // step: multiplies; plateau: divides
   // Any kind: optimizer steps on the way to the rate that it says, of which they have (step + 1) / (warmup + 1).
   int64_t warmup = 0;
-  int64_t total = 0;      // cosine: optimizer steps of the whole training, warm-up included
-  double final_rate = 0;  // cosine
+  int64_t total = 0;      // cosine, one_cycle: optimizer steps of the whole training, warm-up included
+  double final_rate = 0;  // cosine, one_cycle
+  // one_cycle; its first phase is its warm-up.
+  double start_rate = 0;
+  std::array<double, 4> phases = {1, 5, 5, 1};  // lengths, relative to each other
+  Momentum momentum = {};
 
   // The state that a checkpoint keeps, learned from validation. The other kinds leave it alone.
   double best = std::numeric_limits<double>::infinity();
@@ -59,11 +75,13 @@ struct Schedule {
                     "schedule: final_rate {} is not between 0 and learning_rate {}", final_rate,
                     learning_rate);
     }
+    if (kind == Kind::one_cycle) check_cycle();
   }
 
   // The rate of the optimizer step `step`, which is in `epoch`.
   double rate(int epoch, int64_t step) const {
-    if (kind == Kind::cosine) check();  // without a total the rate would be that of the end from the start
+    // Without a total the rate would be that of the end from the start.
+    if (kind == Kind::cosine || kind == Kind::one_cycle) check();
     const double full = full_rate(epoch, step);
     return step < warmup ? full * static_cast<double>(step + 1) / static_cast<double>(warmup + 1) : full;
   }
@@ -82,8 +100,17 @@ struct Schedule {
         const double done = static_cast<double>(step - warmup) / static_cast<double>(total - warmup);
         return final_rate + (learning_rate - final_rate) * 0.5 * (1 + std::cos(std::numbers::pi * done));
       }
+      case Kind::one_cycle:
+        return on_cycle(
+            step, {start_rate, learning_rate, start_rate, std::sqrt(start_rate * final_rate), final_rate});
     }
     return learning_rate;
+  }
+  // Of the optimizer step `step`; nothing where the schedule leaves it alone.
+  std::optional<double> momentum_at(int64_t step) const {
+    if (kind != Kind::one_cycle) return {};
+    const auto [low, high] = momentum;
+    return on_cycle(step, {high, low, high, high, high});
   }
 
   // Takes a validation loss (or perplexity). True if it is the best so far; NaN never is.
@@ -91,6 +118,30 @@ struct Schedule {
     if (loss < best) return best = loss, true;
     if (kind == Kind::plateau) ++divisions;
     return false;
+  }
+
+ private:
+  void check_cycle() const {
+    require_input(total > 0, "schedule: total = {} steps must be at least 1", total);
+    require_input(warmup == 0, "schedule: warmup = {} steps, and the first phase of a cycle is one already",
+                  warmup);
+    require_input(final_rate >= 0 && final_rate <= start_rate && start_rate <= learning_rate,
+                  "schedule: final_rate {}, start_rate {} and learning_rate {} must ascend from 0",
+                  final_rate, start_rate, learning_rate);
+    for (const double phase : phases)
+      require_input(phase > 0 && std::isfinite(phase), "schedule: a phase of length {} is none", phase);
+    require_input(momentum.low >= 0 && momentum.low <= momentum.high && momentum.high < 1,
+                  "schedule: a momentum from {} to {} must ascend in [0, 1)", momentum.low, momentum.high);
+  }
+  // A line through these values: one at the first step, at each border between phases, and at the last step.
+  double on_cycle(int64_t step, const std::array<double, 5>& values) const {
+    if (step + 1 >= total) return total > 1 ? values.back() : values.front();
+    double whole = 0;
+    for (const double phase : phases) whole += phase;
+    double left = whole * static_cast<double>(step) / static_cast<double>(total - 1);
+    size_t k = 0;
+    for (; k + 1 < phases.size() && left > phases[k]; ++k) left -= phases[k];
+    return values[k] + (values[k + 1] - values[k]) * std::min(left / phases[k], 1.0);
   }
 };
 

@@ -168,7 +168,11 @@ Trainer::Trainer(Optimizer& optimizer, TrainerOptions options)
   const CheckpointOptions& saves = options_.checkpoints;
   require(saves.every_steps >= 0, "trainer: a checkpoint after {} steps is none", saves.every_steps);
   require(saves.every_minutes >= 0, "trainer: a checkpoint after {} minutes is none", saves.every_minutes);
-  if (options_.schedule) options_.schedule->check();
+  if (const auto& schedule = options_.schedule) {
+    schedule->check();
+    if (const auto momentum = schedule->momentum_at(0))
+      optimizer_.set_momentum(*momentum);  // or says why not
+  }
   state_.schedule = options_.schedule;
   state_.trigger.patience = options_.non_monotone;
 }

@@ -101,7 +101,8 @@ void Trainer::note_rate_change(Differences& differences) const {
                                              : next < 1.1 * before || step < state_.schedule->warmup;
   if (step == 0 || expected || same(next, before)) return;
   std::string line = fmt::format("the learning rate goes on from {:.3g} to {:.3g}", before, next);
-  if (state_.schedule->kind == Schedule::Kind::cosine)
+  const Schedule::Kind kind = state_.schedule->kind;
+  if (kind == Schedule::Kind::cosine || kind == Schedule::Kind::one_cycle)
     line += fmt::format(", then down to {:.3g} by step {}", state_.schedule->final_rate * state_.rate_factor,
                         state_.schedule->total);
   differences.push_back(line);

@@ -121,7 +121,11 @@ std::pair<int64_t, std::string> Trainer::trace(const TrainingTask& task, const S
 }
 
 StepOptions Trainer::next_step(const Step& step) {
-  if (state_.schedule) optimizer_.set_learning_rate(state_.next_rate(optimizer_.parameters().step()));
+  if (const auto& schedule = state_.schedule) {
+    const int64_t of_step = optimizer_.parameters().step();
+    optimizer_.set_learning_rate(state_.next_rate(of_step));
+    if (const auto momentum = schedule->momentum_at(of_step)) optimizer_.set_momentum(*momentum);
+  }
   state_.learning_rate = optimizer_.learning_rate();
   const LossScale* const loss = loss_scale();
   const auto n = static_cast<double>(step.end - step.begin);

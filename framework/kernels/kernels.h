@@ -21,12 +21,12 @@ enum class Binary : uint8_t { add, sub, mul, div, max, min };
 
 // How one pass of an optimizer changes n parameters p with gradients g, beside what StepOrders say.
 struct SgdUpdate {
-  real momentum = 0, weight_decay = 0;
+  real weight_decay = 0;
   bool nesterov = false;
   double rate = 1;  // of these parameters: multiplies the learning rate
 };
 struct AdamUpdate {
-  real beta1 = 0, beta2 = 0, eps = 0;
+  real beta2 = 0, eps = 0;
   real weight_decay = 0;
   double rate = 1;                      // as above
   bool decoupled = false;               // AdamW: decay the weights, not through the moments
@@ -39,6 +39,7 @@ struct StepOrders {     // by the host, before the step
   double factor = 1;    // multiplies the gradients before anything else
   double max_norm = 0;  // of the gradient then; infinity: measured only; 0: neither
   double learning_rate = 0;
+  double momentum = 0;                      // of the velocity; Adam: beta1
   double correction1 = 1, correction2 = 1;  // Adam: 1 - beta^t
   double average_weight = 0;                // of the new weights in their average; 1: it begins with them
   int32_t first = 0;                        // momentum: the buffer starts as the first gradient

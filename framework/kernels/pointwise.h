@@ -352,7 +352,7 @@ struct SgdFactors {
 UNROLL_FORMULA SgdFactors sgd_factors(const SgdUpdate& u, const StepValues& step) {
   return {static_cast<real>(step.outcome.scale),
           static_cast<real>(step.orders.learning_rate * u.rate),
-          u.momentum,
+          static_cast<real>(step.orders.momentum),
           u.weight_decay,
           u.nesterov,
           step.orders.first != 0};
@@ -372,20 +372,23 @@ UNROLL_FORMULA void sgd_with_momentum(const SgdFactors& u, real& p, real gradien
 //   m = β₁m + (1-β₁)g    v = β₂v + (1-β₂)g²
 //   p -= learning_rate·(m / correction1) / (√(v / correction2) + eps)
 struct AdamFactors {
-  real scale, l2, shrink, step, root;  // what is the same for all weights
+  real scale, l2, shrink, step, root, beta1;  // what is the same for all weights
 };
 UNROLL_FORMULA AdamFactors adam_factors(const AdamUpdate& u, const StepValues& step) {
   const real learning_rate = static_cast<real>(step.orders.learning_rate * u.rate);
   const double correction1 = u.corrections ? u.corrections[0] : step.orders.correction1,
                correction2 = u.corrections ? u.corrections[1] : step.orders.correction2;
-  return {static_cast<real>(step.outcome.scale), u.decoupled ? 0 : u.weight_decay,
+  return {static_cast<real>(step.outcome.scale),
+          u.decoupled ? 0 : u.weight_decay,
           u.decoupled ? 1 - learning_rate * u.weight_decay : 1,
-          learning_rate / static_cast<real>(correction1), 1 / sqrt(static_cast<real>(correction2))};
+          learning_rate / static_cast<real>(correction1),
+          1 / sqrt(static_cast<real>(correction2)),
+          static_cast<real>(step.orders.momentum)};
 }
 UNROLL_FORMULA void adam_step(const AdamUpdate& u, const AdamFactors& k, real& p, real gradient, real& m,
                               real& v) {
   const real g = k.scale * gradient + k.l2 * p;
-  m += (1 - u.beta1) * (g - m);
+  m += (1 - k.beta1) * (g - m);
   v = u.beta2 * v + (1 - u.beta2) * g * g;
   p = p * k.shrink - k.step * m / (sqrt(v) * k.root + u.eps);
 }

@@ -85,8 +85,8 @@ TEST_CASE("every key says what another value means to a run that is resumed") {
   CHECK(undecided_keys(timeseries::declare_keys, timeseries::Recipe()) == Words{});
 }
 
-TEST_CASE("more epochs are harmless unless a cosine spreads over them") {
-  for (const std::string kind : {"constant", "cosine"}) {
+TEST_CASE("more epochs are harmless unless a cosine or a cycle spreads over them") {
+  for (const std::string kind : {"constant", "cosine", "one_cycle"}) {
     const std::string schedule = "schedule.kind=" + kind;
     const auto keys = timeseries::differing_keys(
         timeseries::load_recipe("airline", {{schedule}}),

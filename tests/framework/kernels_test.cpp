@@ -222,10 +222,10 @@ TEST_CASE("a step decides on its norm, its clipping and whether it happens") {
       CHECK(outcome.total == 10);
       Reals p = {1}, m = {1}, v = {1};
       const Reals g = {1};
-      k.sgd({.momentum = real(0.5)}, step.data(), p.data(), g.data(), v.data(), 1);
+      step[0].orders.momentum = 0.5;
+      k.sgd({}, step.data(), p.data(), g.data(), v.data(), 1);
       k.sgd({}, step.data(), p.data(), g.data(), nullptr, 1);
-      k.adam({.beta1 = real(0.5), .beta2 = real(0.5)}, step.data(), p.data(), g.data(), m.data(), v.data(),
-             1);
+      k.adam({.beta2 = real(0.5)}, step.data(), p.data(), g.data(), m.data(), v.data(), 1);
       k.average(step.data(), p.data(), m.data(), 1);
       k.keep(step.data(), three.data(), m.data(), 1);
       CHECK(p[0] == 1);
@@ -252,15 +252,15 @@ TEST_CASE("optimizers' updates follow PyTorch's definitions") {
     each_variant([&](const Kernels& k) {
       CAPTURE(n);
       for (int variant = 0; variant < 8; ++variant) {
-        const SgdUpdate u{.momentum = variant & 1 ? real(0.9) : 0,
-                          .weight_decay = real(0.25),
-                          .nesterov = (variant & 2) != 0};
+        const SgdUpdate u{.weight_decay = real(0.25), .nesterov = (variant & 2) != 0};
         const bool begins = (variant & 4) != 0;
-        const Steps step{{.orders = {.learning_rate = 0.1, .first = begins}, .outcome = {.scale = 0.5}}};
+        const Steps step{
+            {.orders = {.learning_rate = 0.1, .momentum = variant & 1 ? 0.9 : 0, .first = begins},
+             .outcome = {.scale = 0.5}}};
         Reals q(p), v(first);
         k.sgd(u, step.data(), q.data(), g.data(), v.data(), n);
         const auto direction = [&](int64_t i) { return 0.5 * at(g, i) + 0.25 * at(p, i); };
-        const double momentum = static_cast<double>(u.momentum), rate = 0.1;
+        const double momentum = static_cast<double>(static_cast<real>(step[0].orders.momentum)), rate = 0.1;
         const auto velocity = [&](int64_t i) {
           return begins ? direction(i) : momentum * at(first, i) + direction(i);
         };
@@ -277,12 +277,12 @@ TEST_CASE("optimizers' updates follow PyTorch's definitions") {
             plain, [&](int64_t i) { return at(p, i) - rate * direction(i); }, 2);
       }
       for (bool decoupled : {false, true}) {
-        const AdamUpdate u{.beta1 = real(0.75),
-                           .beta2 = real(0.875),
-                           .eps = real(1e-8),
-                           .weight_decay = real(0.25),
-                           .decoupled = decoupled};
-        const Steps step{{.orders = {.learning_rate = 0.01, .correction1 = 0.4375, .correction2 = 0.234375},
+        const AdamUpdate u{
+            .beta2 = real(0.875), .eps = real(1e-8), .weight_decay = real(0.25), .decoupled = decoupled};
+        const Steps step{{.orders = {.learning_rate = 0.01,
+                                     .momentum = 0.75,
+                                     .correction1 = 0.4375,
+                                     .correction2 = 0.234375},
                           .outcome = {.scale = 0.5}}};
         Reals q(p), m(first), v(second);
         k.adam(u, step.data(), q.data(), g.data(), m.data(), v.data(), n);

@@ -63,6 +63,44 @@ TEST_CASE("the learning rate is that of the moment") {
   CHECK(weights(m.a) == std::vector<real>{-0.5, -0.5});
 }
 
+TEST_CASE("momentum and beta1 are those of the moment") {
+  // v = 1, then ½ + 1, then ¼·1.5 + 1, then 0 + 1: a buffer that is not moved stays one.
+  Pair m;
+  Sgd sgd(m.params, {.learning_rate = 1, .momentum = 0.5});
+  std::vector<real> path;
+  for (const double momentum : {0.5, 0.5, 0.25, 0.0}) {
+    sgd.set_momentum(momentum);
+    give(m.a, {1, 1});
+    sgd.step();
+    path.push_back(weights(m.a)[0]);
+  }
+  CHECK(path == std::vector<real>{0, -1.5, -2.875, -3.875});
+  // β₁ = ½, then ¾, β₂ = 0, so √v is |g|. g = 1, 3: m = ½, then ¾·½ + ¼·3 = 9/8, over 1 - (¾)² = 7/16, over 3.
+  ParameterSet params;
+  Parameter& p = params.add("p", {1}, Init::constant(0));
+  Adam adam(params, {.learning_rate = 1, .beta1 = 0.5, .beta2 = 0, .eps = 1e-30});
+  give(p, {1});
+  adam.step();
+  CHECK(weights(p)[0] == Approx(-1).epsilon(1e-15));
+  adam.set_momentum(0.75);
+  give(p, {3});
+  adam.step();
+  CHECK(weights(p)[0] == Approx(-1 - 9.0 / 8 / (7.0 / 16) / 3).epsilon(1e-15));
+}
+
+TEST_CASE("a momentum that is none is refused, and by an optimizer without one") {
+  Pair m;
+  Sgd plain(m.params, {}), with(m.params, {.momentum = 0.5});
+  Asgd averaging(m.params, {});
+  Adam adam(m.params, {});
+  CHECK(lacks(error_of([&] { plain.set_momentum(0.5); }), {"sgd was made without momentum", "0.5"}) == "");
+  CHECK(lacks(error_of([&] { averaging.set_momentum(0.5); }), {"asgd was made without momentum"}) == "");
+  CHECK_NOTHROW(plain.set_momentum(0));
+  for (Optimizer* optimizer : {static_cast<Optimizer*>(&with), static_cast<Optimizer*>(&adam)})
+    for (const double momentum : {-0.1, 1.0, static_cast<double>(NAN)})
+      CHECK(lacks(error_of([&] { optimizer->set_momentum(momentum); }), {"is not in [0, 1)"}) == "");
+}
+
 TEST_CASE("a step is counted, and spends the gradients") {
   Pair m;
   m.params.set_step(41);

@@ -341,6 +341,43 @@ def recurrent_json() -> dict[str, Any]:
             "rnn_relu": recurrent_case(nn.RNN(2, 3, 2, bidirectional=True, nonlinearity="relu").double(), random)}
 
 
+# ---- one cycle -------------------------------------------------------------------------------------------------------
+
+CYCLE_STEPS, CYCLE_PEAK = 41, 0.1  # 40 steps from the first to the last: phases of 8, 8, 16 and 8 of them
+CYCLES = {
+    "sgd": ("SGD", {"momentum": 0.95}),
+    "sgd_nesterov": ("SGD", {"momentum": 0.95, "nesterov": True}),
+    "adam": ("Adam", {"betas": (0.95, 0.99)}),
+    "adamw": ("AdamW", {"betas": (0.95, 0.99), "weight_decay": 0.05}),
+}
+
+
+def one_cycle_json() -> dict[str, Any]:
+    """Three weights in a quadratic bowl, under OneCycleLR with three phases: rate and momentum of each step, and where it leads."""
+    curvature = torch.tensor([0.5, 1.0, 3.0], dtype=torch.float64)
+    initial = torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64)
+    runs = {}
+    for kind, (name, options) in CYCLES.items():
+        p = initial.clone().requires_grad_()
+        optimizer = getattr(torch.optim, name)([p], lr=CYCLE_PEAK, **options)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(
+            optimizer, CYCLE_PEAK, total_steps=CYCLE_STEPS, pct_start=9 / CYCLE_STEPS, anneal_strategy="linear", three_phase=True,
+            base_momentum=0.85, max_momentum=0.95, div_factor=4, final_div_factor=4)
+        rates, momenta, path = [], [], []
+        for step in range(CYCLE_STEPS):
+            group = optimizer.param_groups[0]
+            rates.append(group["lr"])
+            momenta.append(group["momentum"] if "momentum" in group else group["betas"][0])
+            optimizer.zero_grad()
+            (0.5 * curvature * p * p).sum().backward()
+            optimizer.step()
+            path.append(p.detach().tolist())
+            if step + 1 < CYCLE_STEPS:
+                schedule.step()
+        runs[kind] = {"rates": rates, "momenta": momenta, "path": path}
+    return {"steps": CYCLE_STEPS, "peak": CYCLE_PEAK, "curvature": curvature.tolist(), "initial": initial.tolist(), "runs": runs}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).parent)
@@ -349,7 +386,7 @@ def main() -> None:
     torch._C._set_mkldnn_enabled(False)  # torch's own kernels for the LSTM in float32
     version = torch.__version__.split("+")[0]
     for name, make in {"lm": lm_json, "lm_float32": lm_float32_json, "classifier": classifier_json, "ops": ops_json,
-                       "recurrent": recurrent_json}.items():
+                       "recurrent": recurrent_json, "one_cycle": one_cycle_json}.items():
         text = json.dumps({"torch": version, **make()}, indent=None, separators=(",", ":"), allow_nan=False)
         (out / f"{name}.json").write_text(text.replace(',"', ',\n"') + "\n")
         print(f"{name}.json: {len(text) / 1000:.0f} kB")

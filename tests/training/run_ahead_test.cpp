@@ -133,6 +133,28 @@ TEST_CASE("the learning rate of a schedule reaches steps that are graphs") {
   CHECK(eager.learning_rate < 0.002);
 }
 
+// A recorded step that kept the momentum of its recording would have it at every step.
+TEST_CASE("the momentum of a cycle, or beta1, reaches steps that are graphs") {
+  for (const Rule rule : {Rule::adam, Rule::momentum}) {
+    CAPTURE(static_cast<int>(rule));
+    const auto trained = [&](bool graph, double low) {
+      TinyTraining t({.rule = rule});
+      TrainerOptions options = quietly({.schedule = Schedule{.kind = Schedule::Kind::one_cycle,
+                                                             .learning_rate = 0.05,
+                                                             .total = 75,
+                                                             .final_rate = 0.001,
+                                                             .start_rate = 0.01,
+                                                             .momentum = {low, 0.95}}});
+      options.graph = graph;
+      return ahead(t, options, t.task());
+    };
+    const Outcome eager = trained(false, 0.5);
+    CHECK(trained(true, 0.5) == eager);
+    CHECK(trained(false, 0.9) != eager);
+    CHECK(eager.learning_rate == 0.001);
+  }
+}
+
 TEST_CASE("a step that is not finite is left out, or said, as it is step by step") {
   // Window 9 of the second epoch.
   const auto failing = [](TinyTraining& t, bool in_loss) {

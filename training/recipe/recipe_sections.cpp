@@ -11,7 +11,7 @@ void declare_training_keys(RecipeReader& reader, TrainingSection& training, cons
   reader.key("epochs", training.epochs, "times that the training split is read")
       .at_least(1)
       .at_most(1'000'000)
-      .harmless([&] { return schedule.kind != ScheduleKind::cosine; });
+      .harmless([&] { return !schedule.spreads(); });
   reader
       .key("accumulate", training.accumulate,
            "windows (of a series: batches of them) whose mean gradient makes one step")
@@ -127,9 +127,11 @@ void declare_schedule_keys(RecipeReader& reader, ScheduleSection& schedule) {
           {{"constant", ScheduleKind::constant},
            {"step", ScheduleKind::step},
            {"plateau", ScheduleKind::plateau},
-           {"cosine", ScheduleKind::cosine}},
+           {"cosine", ScheduleKind::cosine},
+           {"one_cycle", ScheduleKind::one_cycle}},
           "constant; step: times factor each epoch after the first so many; plateau: times factor when the valid "
-          "score did not improve; cosine: half a cosine from the learning rate down to the minimum")
+          "score did not improve; cosine: half a cosine from the learning rate down to the minimum; one_cycle: up to "
+          "the learning rate and down again, the momentum of sgd or beta1 of adam the other way")
       .may_change();
   reader.key("after", schedule.after, "step: epochs at the full learning rate")
       .at_least(0)
@@ -146,15 +148,53 @@ void declare_schedule_keys(RecipeReader& reader, ScheduleSection& schedule) {
       .unit("epochs")
       .may_change();
   reader.key("minimum", schedule.minimum, "cosine: what the learning rate falls to").at_least(0).may_change();
+  const char* smith = "Smith 2018";
+  reader
+      .key(
+          "phases", schedule.phases,
+          "one_cycle: how long its four phases are, relative to each other: up to the learning rate; down to "
+          "where it began; further down, to the geometric mean of its beginning and its end; to the end")
+      .above(0)
+      .source("Gugger and Howard 2018")
+      .may_change();
+  reader
+      .key("start_divisor", schedule.start_divisor,
+           "one_cycle: it begins at the learning rate divided by this")
+      .at_least(1)
+      .source(smith)
+      .may_change();
+  reader
+      .key("final_divisor", schedule.final_divisor, "one_cycle: it ends at the learning rate divided by this")
+      .at_least(1)
+      .source(smith)
+      .may_change();
+  reader
+      .key("momentum_low", schedule.momentum_low,
+           "one_cycle: momentum of sgd, beta1 of adam and adamw, where the learning rate is at its top")
+      .at_least(0)
+      .below(1)
+      .source(smith)
+      .may_change();
+  reader
+      .key("momentum_high", schedule.momentum_high,
+           "one_cycle: the same at its beginning and from phase 3 on")
+      .at_least(0)
+      .below(1)
+      .source(smith)
+      .may_change();
 }
 
 UnreadKeys unread_training_keys(const TrainingSections& sections) {
   const auto& [training, optimizer, schedule] = sections;
   const OptimizerKind kind = optimizer.kind;
   const bool sgd = kind == OptimizerKind::sgd, asgd = kind == OptimizerKind::asgd;
-  const bool step = schedule.kind == ScheduleKind::step, cosine = schedule.kind == ScheduleKind::cosine;
+  const bool step = schedule.kind == ScheduleKind::step, cosine = schedule.kind == ScheduleKind::cosine,
+             cycle = schedule.kind == ScheduleKind::one_cycle;
+  const char* of_others = "a schedule.kind other than \"one_cycle\"";
   UnreadKeys unread;
   unread.add_unless(sgd, "optimizer.kind = \"sgd\"", {"optimizer.momentum"}, optimizer.momentum != 0);
+  if (sgd) unread.add_unless(!cycle, of_others, {"optimizer.momentum"}, optimizer.momentum != 0);
+  if (!sgd && !asgd) unread.add_unless(!cycle, of_others, {"optimizer.beta1"});
   unread.add_unless(sgd, "optimizer.kind = \"sgd\"", {"optimizer.nesterov"}, optimizer.nesterov);
   unread.add_unless(!sgd && !asgd, "optimizer.kind = \"adam\" or \"adamw\"",
                     {"optimizer.beta1", "optimizer.beta2", "optimizer.epsilon"});
@@ -165,18 +205,32 @@ UnreadKeys unread_training_keys(const TrainingSections& sections) {
   unread.add_unless(step, "schedule.kind = \"step\"", {"schedule.after"});
   unread.add_unless(step || schedule.kind == ScheduleKind::plateau, "schedule.kind = \"step\" or \"plateau\"",
                     {"schedule.factor"});
+  unread.add_unless(!cycle, of_others, {"schedule.warmup"}, schedule.warmup != 0);
   unread.add_unless(cosine, "schedule.kind = \"cosine\"", {"schedule.minimum"}, schedule.minimum != 0);
+  unread.add_unless(cycle, "schedule.kind = \"one_cycle\"",
+                    {"schedule.phases", "schedule.start_divisor", "schedule.final_divisor",
+                     "schedule.momentum_low", "schedule.momentum_high"});
   return unread;
+}
+
+// What an optimizer is made with: its own, momentum or beta1, or the schedule's.
+static double momentum_of(const TrainingSections& sections, double own) {
+  const ScheduleSection& schedule = sections.schedule;
+  return schedule.kind == ScheduleKind::one_cycle ? schedule.momentum_high : own;
 }
 
 void check_training_keys(const RecipeReader& reader, const TrainingSections& sections) {
   const auto& [training, optimizer, schedule] = sections;
   for (const auto& [key, value] : {std::pair{"optimizer.momentum", optimizer.momentum},
                                    {"optimizer.beta1", optimizer.beta1},
-                                   {"optimizer.beta2", optimizer.beta2}})
+                                   {"optimizer.beta2", optimizer.beta2},
+                                   {"schedule.momentum_high", schedule.momentum_high}})
     if (static_cast<float>(value) >= 1) reader.refuse(key, "must be below 1; as float32 it rounds to that");
-  if (optimizer.nesterov && optimizer.momentum == 0)
-    reader.refuse("optimizer.nesterov", "needs optimizer.momentum above 0");
+  if (optimizer.nesterov && momentum_of(sections, optimizer.momentum) == 0)
+    reader.refuse(
+        "optimizer.nesterov",
+        fmt::format("needs {} above 0", schedule.kind == ScheduleKind::one_cycle ? "schedule.momentum_high"
+                                                                                 : "optimizer.momentum"));
   if (optimizer.average_from > training.epochs)
     reader.refuse("optimizer.average_from",
                   fmt::format("must be an epoch of the {} (training.epochs)", training.epochs));
@@ -184,6 +238,21 @@ void check_training_keys(const RecipeReader& reader, const TrainingSections& sec
     reader.refuse("schedule.warmup", fmt::format("must be less than training.epochs ({})", training.epochs));
   if (schedule.kind == ScheduleKind::cosine && schedule.minimum > optimizer.learning_rate)
     reader.refuse("schedule.minimum", "must not be above optimizer.learning_rate");
+  if (schedule.kind != ScheduleKind::one_cycle) return;
+  if (optimizer.kind == OptimizerKind::asgd)
+    reader.refuse(
+        "schedule.kind",
+        "\"one_cycle\" moves a momentum, and optimizer.kind = \"asgd\" has none: sgd, adam and adamw have");
+  if (schedule.phases.size() != 4)
+    reader.refuse("schedule.phases",
+                  fmt::format("must be four lengths, up, down, further down, to the end; there {} {}",
+                              schedule.phases.size() == 1 ? "is" : "are", schedule.phases.size()));
+  if (schedule.final_divisor < schedule.start_divisor)
+    reader.refuse("schedule.final_divisor",
+                  fmt::format("must be at least schedule.start_divisor ({:g})", schedule.start_divisor));
+  if (schedule.momentum_low > schedule.momentum_high)
+    reader.refuse("schedule.momentum_low",
+                  fmt::format("must not be above schedule.momentum_high ({:g})", schedule.momentum_high));
 }
 
 int64_t steps_of_epoch(const TrainingSections& sections, const EpochWindows& windows, int epoch) {
@@ -202,18 +271,18 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainingSections& sections, Para
   switch (o.kind) {
     case OptimizerKind::sgd:
       return std::make_unique<Sgd>(params, SgdConfig{.learning_rate = o.learning_rate,
-                                                     .momentum = o.momentum,
+                                                     .momentum = momentum_of(sections, o.momentum),
                                                      .nesterov = o.nesterov,
                                                      .weight_decay = o.weight_decay});
     case OptimizerKind::adam:
       return std::make_unique<Adam>(params, AdamConfig{.learning_rate = o.learning_rate,
-                                                       .beta1 = o.beta1,
+                                                       .beta1 = momentum_of(sections, o.beta1),
                                                        .beta2 = o.beta2,
                                                        .eps = o.epsilon,
                                                        .weight_decay = o.weight_decay});
     case OptimizerKind::adamw:
       return std::make_unique<AdamW>(params, AdamWConfig{.learning_rate = o.learning_rate,
-                                                         .beta1 = o.beta1,
+                                                         .beta1 = momentum_of(sections, o.beta1),
                                                          .beta2 = o.beta2,
                                                          .eps = o.epsilon,
                                                          .weight_decay = o.weight_decay});
@@ -249,6 +318,15 @@ Schedule make_schedule(const TrainingSections& sections, const EpochWindows& win
       schedule.kind = Schedule::Kind::cosine;
       schedule.total = total;
       schedule.final_rate = s.minimum;
+      break;
+    case ScheduleKind::one_cycle:
+      schedule.kind = Schedule::Kind::one_cycle;
+      schedule.total = total;
+      schedule.start_rate = schedule.learning_rate / s.start_divisor;
+      schedule.final_rate = schedule.learning_rate / s.final_divisor;
+      std::ranges::copy(s.phases, schedule.phases.begin());
+      schedule.momentum = {s.momentum_low, s.momentum_high};
+      schedule.warmup = 0;
       break;
   }
   return schedule;

@@ -32,7 +32,7 @@
 namespace unroll {
 
 enum class OptimizerKind : uint8_t { sgd, adam, adamw, asgd };
-enum class ScheduleKind : uint8_t { constant, step, plateau, cosine };
+enum class ScheduleKind : uint8_t { constant, step, plateau, cosine, one_cycle };
 enum class Keep : uint8_t { last, best };
 
 struct TrainingSection {
@@ -60,6 +60,12 @@ struct ScheduleSection {
   int after = 4;
   double factor = 0.5;
   double warmup = 0, minimum = 0;
+  std::vector<double> phases = {1, 5, 5, 1};
+  double start_divisor = 10, final_divisor = 1000;
+  double momentum_low = 0.85, momentum_high = 0.95;
+  bool spreads() const {  // over all epochs: with more of them it is another one
+    return kind == ScheduleKind::cosine || kind == ScheduleKind::one_cycle;
+  }
 };
 // All three of a recipe, which must outlive it.
 struct TrainingSections {
@@ -68,7 +74,7 @@ struct TrainingSections {
   const ScheduleSection& schedule;
 };
 
-// Other epochs change a cosine schedule. `seed_cuts_windows`: whether training.seed decides where windows begin, or their order.
+// Other epochs change a schedule that spreads over them. `seed_cuts_windows`: whether training.seed decides where windows begin, or their order.
 void declare_training_keys(RecipeReader& reader, TrainingSection& training, const ScheduleSection& schedule,
                            const RecipeKey::Condition& seed_cuts_windows);
 void declare_optimizer_keys(RecipeReader& reader, OptimizerSection& optimizer);

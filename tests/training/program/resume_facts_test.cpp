@@ -342,6 +342,11 @@ TEST_CASE("a learning rate that jumps says from where to where") {
     CHECK_MESSAGE(says(out, course(last, 0.005) + fmt::format(", then down to 0 by step {}", 2 * steps)),
                   out);
     CHECK(says(out, "the bits will differ"));
+    // A cycle whose half is behind is in its third phase, on its way from a tenth of the rate to a hundredth.
+    const double into = 12 * steps / (2 * steps - 1) - 6;
+    CHECK(says(
+        changed({"--set", "schedule.kind=one_cycle"}),
+        course(0.01, 1e-3 - 9e-4 * into / 5) + fmt::format(", then down to 1e-05 by step {}", 2 * steps)));
     // A step schedule falls as it would have.
     const Folder falling;
     write_inputs(subject, falling);

@@ -1,5 +1,9 @@
 #include "training/program/cli/explanations.h"
 
+#include <array>
+#include <cmath>
+#include <numeric>
+
 #include <fmt/format.h>
 
 #include "framework/device.h"
@@ -45,6 +49,23 @@ void print_products() {
   show("Products: {}, by the kernels for {}{}\n\n", name_of(precision()), kernels().name, more);
 }
 
+// "learning rate 0.0005, up to 0.005 by epoch 7.5, down to 0.0005 by 45, to 5e-05 by 82.5 and to 5e-06 by 90"
+static void print_cycle(const TrainingSections& sections, const Schedule& schedule) {
+  std::array<double, 4> ends = schedule.phases;
+  std::partial_sum(ends.begin(), ends.end(), ends.begin());
+  for (double& end : ends) end *= sections.training.epochs / ends.back();
+  const auto& [low, high] = schedule.momentum;
+  show(
+      "  learning rate {:.3g}, up to {:.3g} by epoch {:.3g}, down to {:.3g} by {:.3g}, to {:.3g} by {:.3g} and to "
+      "{:.3g} by {}\n",
+      schedule.start_rate, schedule.learning_rate, ends[0], schedule.start_rate, ends[1],
+      std::sqrt(schedule.start_rate * schedule.final_rate), ends[2], schedule.final_rate,
+      sections.training.epochs);
+  show("  {} {:g}, down to {:g} by epoch {:.3g}, {:g} again from epoch {:.3g} on\n",
+       sections.optimizer.kind == OptimizerKind::sgd ? "momentum" : "beta1", high, low, ends[0], high,
+       ends[1]);
+}
+
 void print_learning_rate(const TrainingSections& sections, const EpochWindows& windows) {
   const Schedule schedule = make_schedule(sections, windows);
   const std::string warmup =
@@ -58,6 +79,7 @@ void print_learning_rate(const TrainingSections& sections, const EpochWindows& w
     show("  learning rate {:g}{}\n", schedule.learning_rate, warmup);
     return;
   }
+  if (schedule.kind == Schedule::Kind::one_cycle) return print_cycle(sections, schedule);
   show("  learning rate as epochs begin:");
   int64_t step = 0;
   for (int epoch = 0; epoch < sections.training.epochs; ++epoch) {
