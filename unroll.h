@@ -23,6 +23,7 @@
 #include "layers/recurrent/rnn.h"
 #include "layers/regularization.h"
 #include "layers/stepper.h"
+#include "optim/dynamic_evaluation.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "training/checkpoint.h"

@@ -74,29 +74,79 @@ Var softmax_cross_entropy(const Dense& layer, const Var& x, const IdTensor& targ
   return softmax_cross_entropy(x, weight_of(layer), bias, target, options);
 }
 
-Tensor softmax_cross_entropies(const Dense& layer, const Tensor& x, const IdTensor& target) {
+static void require_classes(const IdTensor& target, int classes) {
   require(target.defined(), "softmax_cross_entropies: the targets are empty: nothing was assigned to them");
-  const int rows = static_cast<int>(target.size()), classes = layer.config.out;
+  for (const int32_t id : target.span())
+    require(id >= -1 && id < classes, "softmax_cross_entropies: target {} is not in 0 … {}, nor -1 for none",
+            id, classes - 1);
+}
+
+// Rows begin … of losses [temperatures, targets], whose logits are these. `scaled` has room for as many.
+static void put_losses(const Tensor& logits, const KernelIds& targets, std::span<const double> temperatures,
+                       int begin, Tensor scaled, Tensor losses) {
+  for (size_t k = 0; k < temperatures.size(); ++k) {
+    real* x = const_cast<real*>(logits.data());  // which is read only, where no gradient takes its place
+    if (temperatures[k] != 1) {
+      kernels().affine(x, static_cast<real>(1 / temperatures[k]), 0, scaled.data(), logits.size(), false);
+      x = scaled.data();
+    }
+    kernels().cross_entropy(x, targets.data() + begin, nullptr, -1, logits.rows(), logits.cols(),
+                            losses[static_cast<int>(k)].data() + begin, false, 1, nullptr);
+  }
+}
+
+static void require_temperatures(std::span<const double> temperatures) {
+  for (const double t : temperatures)
+    require(t > 0 && std::isfinite(t), "softmax_cross_entropies: temperature {} is not a number above 0", t);
+}
+static bool are_scaled(std::span<const double> temperatures) {
+  return std::ranges::any_of(temperatures, [](double t) { return t != 1; });
+}
+
+Tensor softmax_cross_entropies(const Dense& layer, const Tensor& x, const IdTensor& target,
+                               std::span<const double> temperatures) {
+  const int classes = layer.config.out;
+  require_classes(target, classes);
+  require_temperatures(temperatures);
+  const int rows = static_cast<int>(target.size());
   require(layer.config.activation == Activation::none,
           "softmax_cross_entropies: the layer of the logits has an activation");
   require(x.cols() == layer.config.in && x.rows() == rows,
           "softmax_cross_entropies: x {} must have a row of {} for each of the targets {}", x.shape(),
           layer.config.in, target.shape());
-  for (const int32_t id : target.span())
-    require(id >= -1 && id < classes, "softmax_cross_entropies: target {} is not in 0 … {}, nor -1 for none",
-            id, classes - 1);
   const int chunk = std::clamp((1 << 20) / classes, 1, std::max(rows, 1));  // logits that stay in a cache
   const Tensor x_rows = x.reshape({rows, layer.config.in});
-  Tensor losses(target.shape()), logits({chunk, classes});
+  Tensor losses({static_cast<int>(temperatures.size()), rows}), logits({chunk, classes});
+  const Tensor scaled = are_scaled(temperatures) ? Tensor({chunk, classes}) : Tensor();
   const KernelIds targets(target);
   for (int begin = 0; begin < rows; begin += chunk) {
     const int end = std::min(rows, begin + chunk);
     Tensor part = logits.slice(0, end - begin);
     layer.compute(x_rows.slice(begin, end), part);
-    kernels().cross_entropy(part.data(), targets.data() + begin, nullptr, -1, part.rows(), classes,
-                            losses.data() + begin, false, 1, nullptr);
+    put_losses(std::as_const(part), targets, temperatures, begin, scaled, losses);
   }
   return losses;
+}
+
+Tensor softmax_cross_entropies(const Tensor& logits, const IdTensor& target,
+                               std::span<const double> temperatures) {
+  const int classes = static_cast<int>(logits.cols());
+  require_classes(target, classes);
+  require_temperatures(temperatures);
+  const int rows = static_cast<int>(target.size());
+  require(logits.rows() == rows,
+          "softmax_cross_entropies: logits {} must have a row for each of the targets {}", logits.shape(),
+          target.shape());
+  Tensor losses({static_cast<int>(temperatures.size()), rows});
+  const Tensor part = logits.reshape({rows, classes});
+  put_losses(part, KernelIds(target), temperatures, 0,
+             are_scaled(temperatures) ? Tensor(part.shape()) : Tensor(), losses);
+  return losses;
+}
+
+Tensor softmax_cross_entropies(const Dense& layer, const Tensor& x, const IdTensor& target) {
+  constexpr double plain[] = {1};
+  return softmax_cross_entropies(layer, x, target, plain).reshape(target.shape());
 }
 
 }  // namespace unroll

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <span>
 
 #include "framework/loss.h"
 #include "framework/ops.h"
@@ -36,5 +37,11 @@ Var softmax_cross_entropy(const Dense& layer, const Var& x, const IdTensor& targ
                           const CrossEntropyOptions& options = {});
 // The numbers that it is the mean of: one for each target, 0 for those of -1. Nothing is recorded.
 Tensor softmax_cross_entropies(const Dense& layer, const Tensor& x, const IdTensor& target);
+// The same of logits / temperature, for each of these temperatures [temperatures, targets]. Temperatures are positive.
+Tensor softmax_cross_entropies(const Dense& layer, const Tensor& x, const IdTensor& target,
+                               std::span<const double> temperatures);
+// As above, of logits that are there already [targets, classes].
+Tensor softmax_cross_entropies(const Tensor& logits, const IdTensor& target,
+                               std::span<const double> temperatures);
 
 }  // namespace unroll

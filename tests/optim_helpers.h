@@ -78,8 +78,8 @@ struct Model {
     tape.backward(loss(input, target));
   }
 };
-struct Window {
-  explicit Window(RandomStream& random, int batch = 2)
+struct RandomWindow {
+  explicit RandomWindow(RandomStream& random, int batch = 2)
       : input(random_ids({3, batch}, random, Model::vocab)),
         target(random_ids({3, batch}, random, Model::vocab)) {}
   IdTensor input, target;

@@ -3,114 +3,229 @@
 
 #include <fmt/format.h>
 
-#include "cached_score.h"
 #include "commands.h"
+#include "dynamic_score.h"
+#include "dynamic_statistics.h"
 #include "framework/clock.h"
+#include "framework/signals.h"
 #include "options.h"
 #include "result.h"
 #include "saved_model.h"
 #include "text.h"
+#include "text_scores.h"
 #include "training/program/cli/console.h"
 #include "training/program/run/machine.h"
 
 namespace ptb {
 
-static Split split_named(const std::string& name) {
+namespace {
+
+Split split_named(const std::string& name) {
   for (const Split split : {Split::train, Split::valid})
     if (unroll::name(split) == name) return split;
   return Split::test;
 }
 
+// What was asked for, read before anything is computed.
+struct Wanted {
+  std::string split_name;
+  ScoreWays ways;
+  std::optional<DynamicSettings> dynamic;
+  std::string statistics;  // the file; empty: beside the model
+  std::string data;
+  bool json = false;
+
+  std::FILE* out() const { return json ? stderr : stdout; }
+  // "        perplexity 80.1234 dynamic: rate …"
+  void print_score(double perplexity, const std::string& how) const {
+    show(out(), "{: >{}}  perplexity {:.4f} {}\n", "", split_name.size() - 1, perplexity, how);
+    std::fflush(out());
+  }
+  std::string at_temperature(const std::string& how) const {
+    return ways.temperature == 1 ? how : fmt::format("{} at temperature {:g}", how, ways.temperature);
+  }
+};
+
+std::string describe(const NeuralCacheConfig& cache) {
+  return fmt::format("with the cache of the last {} steps, theta {:g}, lambda {:g}", cache.window,
+                     cache.theta, cache.lambda);
+}
+
+void require_one_stream(const Command& command, const char* option, const char* why, int batch) {
+  if (!command.given(option)) return;
+  require_input(batch == 1, "evaluate: --{} needs --batch 1, not {}{}: {}", option, batch,
+                command.given("batch") ? "" : ", the recipe's data.eval_batch", why);
+}
+
+void print_static(const Wanted& wanted, const SplitText& text, const TextScores& scores) {
+  std::FILE* const out = wanted.out();
+  const double perplexity = scores.model.perplexity();
+  show(out, "{}: perplexity {:.4f}, {} tokens of {}", wanted.split_name, perplexity, scores.model.tokens,
+       text.whole);
+  if (!text.documents.empty())
+    show(out, " in {} document{}", text.documents.size(), text.documents.size() == 1 ? "" : "s");
+  if (text.source)
+    show(out, ", the source itself {:.4f}: {:.1f} % above the best possible", *text.source,
+         100 * (perplexity / *text.source - 1));
+  show(out, "\n");
+  if (text.unknown > 0)
+    show(out, "{: >{}}  {}\n", "", wanted.split_name.size() - 1,
+         describe_unknown(text.unknown, std::ssize(text.tokens)));
+  if (wanted.ways.temperature != 1)
+    wanted.print_score(scores.tempered.perplexity(), wanted.at_temperature("with the softmax"));
+  if (wanted.ways.cache)
+    wanted.print_score(scores.mixture.perplexity(), wanted.at_temperature(describe(*wanted.ways.cache)));
+  std::fflush(out);
+}
+
+Result::Dynamic evaluate_dynamically(const Wanted& wanted, SavedModel& saved, const std::string& checkpoint,
+                                     const SplitText& text) {
+  const DynamicSettings& settings = *wanted.dynamic;
+  Tensor statistics;
+  if (settings.rule == DynamicSettings::Rule::rms) {
+    std::string said;
+    const std::filesystem::path beside = statistics_path(checkpoint);
+    statistics =
+        statistics_of(saved, wanted.statistics.empty() ? beside : std::filesystem::path(wanted.statistics),
+                      wanted.data, said);
+    show(wanted.out(), "note: {}\n", said);
+  }
+  const double begin = clock_seconds();
+  const auto optimizer = make_dynamic(*saved.model, settings, statistics);
+  TextScorer scorer(wanted.ways);
+  Progress progress("dynamic", std::ssize(text.tokens), {.stream = stderr});
+  score_dynamically(*saved.model, text.tokens, saved.vocabulary.eos(), text.documents, settings, *optimizer,
+                    [&](const ScoredSegment& s) {
+                      scorer.add(s.h, softmax_cross_entropies(s.logits, s.target, scorer.temperatures()),
+                                 s.target, s.resets);
+                      const Score& sofar = scorer.scores().tempered;
+                      progress.update(
+                          sofar.tokens,
+                          {{"perplexity", sofar.perplexity()},
+                           {"words/s", static_cast<double>(sofar.tokens) / (clock_seconds() - begin), true}});
+                    });
+  progress.clear();
+  const TextScores& scores = scorer.scores();
+  Result::Dynamic result{.settings = settings,
+                         .perplexity = scores.tempered.perplexity(),
+                         .with_cache = {},
+                         .seconds = clock_seconds() - begin};
+  require_input(std::isfinite(result.perplexity), "--dynamic: the perplexity is {}: the rate {} is too large",
+                result.perplexity, settings.rate);
+  const std::string how = fmt::format("dynamic: {}", ptb::describe(settings));
+  wanted.print_score(result.perplexity, wanted.at_temperature(how));
+  if (wanted.ways.cache) {
+    result.with_cache = scores.mixture.perplexity();
+    wanted.print_score(*result.with_cache,
+                       "dynamic, and " + wanted.at_temperature(describe(*wanted.ways.cache)));
+  }
+  return result;
+}
+
+}  // namespace
+
 void evaluate(Command& command) {
-  std::string data, split_name = "test", cache;
+  Wanted wanted;
+  wanted.split_name = "test";
+  std::string cache, dynamic;
   int batch = 0;
   Machine machine;
-  bool json = false;
   command.describe(
       "Scores a trained model on a split of its text, every token once. The perplexity is exp(total negative "
       "log-likelihood / tokens); ends of sentences count. Products are in fp32, also for a model that "
       "trained in another precision.");
   add_checkpoint(command);
-  add_data_option(command, data);
-  command.option("split", split_name, "NAME", "the split to score").one_of({"valid", "test", "train"});
+  add_data_option(command, wanted.data);
+  command.option("split", wanted.split_name, "NAME", "the split to score").one_of({"valid", "test", "train"});
   command
       .option("batch", batch, "N",
               "streams read side by side, each from an empty state; with 1 the state is carried through the "
               "whole split")
       .otherwise("the recipe's data.eval_batch");
+  command.option("temperature", wanted.ways.temperature, "T",
+                 "score with logits / T too: above 1 the model is less sure of itself");
   command
       .option(
           "cache", cache, "SETTINGS",
           "score with a neural cache too, as in window=500,theta=1.0,lambda=0.1 (its defaults): words of the "
           "last steps become likelier again where the state is like theirs; needs one stream")
       .otherwise("");
+  command
+      .option(
+          "dynamic", dynamic, "SETTINGS",
+          "score with dynamic evaluation too: the model learns from each segment of the text once it is scored. "
+          "Settings as in rate=5e-5,decay=0.002,epsilon=2e-5,segment=5 (its defaults), or sgd,rate=0.1; needs one "
+          "stream. The model's file stays as it is")
+      .otherwise("")
+      .may_stand_alone("rms", {"rms", "sgd"});
+  command
+      .option(
+          "statistics", wanted.statistics, "FILE",
+          "the gradients' statistics that --dynamic divides by; made of the training text if there is no such "
+          "file, which takes about as long as an epoch of training")
+      .otherwise("NAME.statistics.safetensors beside the model");
   machine.add_to(command);
-  add_json_option(command, json);
+  add_json_option(command, wanted.json);
   command.example("evaluate runs/demo-1/last.safetensors", "perplexity on the test split");
   command.example("evaluate best.safetensors --batch 1 --cache theta=1.0,lambda=0.1",
                   "with a memory of the last 500 words");
+  command.example("evaluate best.safetensors --dynamic", "learning from what it has just read");
   command.example("evaluate model.safetensors --data ptb --split valid --json", "for a script to read");
   if (!command.parse()) return;
   machine.set_up(command);
-  const Split split = split_named(split_name);
+  const Split split = split_named(wanted.split_name);
 
   SavedModel saved = load_model(command.positional());
   if (!command.given("batch")) batch = saved.recipe.data.eval_batch;
   require_input(batch >= 1, "evaluate: --batch {} must be at least 1", batch);
-  std::optional<NeuralCacheConfig> cache_config;
-  if (command.given("cache")) {
-    cache_config = read_cache_config(cache);
-    require_input(
-        batch == 1,
-        "evaluate: --cache needs --batch 1, not {}{}: the cache of a word is what the text said just before "
-        "it, and of streams side by side only one is that text",
-        batch, command.given("batch") ? "" : ", the recipe's data.eval_batch");
-  }
+  ScoreWays& ways = wanted.ways;
+  require_input(ways.temperature >= 1e-3 && ways.temperature <= 1e3,
+                "evaluate: --temperature {} is not from 0.001 to 1000", ways.temperature);
+  if (command.given("cache")) ways.cache = read_cache_config(cache);
+  require_one_stream(command, "cache",
+                     "the cache of a word is what the text said just before it, and of streams side by side "
+                     "only one is that text",
+                     batch);
+  if (command.given("dynamic")) wanted.dynamic = read_dynamic_settings(dynamic);
+  require_one_stream(command, "dynamic", "what the model learns from a text is of use to what follows in it",
+                     batch);
+  require_input(
+      !command.given("statistics") || (wanted.dynamic && wanted.dynamic->rule == DynamicSettings::Rule::rms),
+      "evaluate: --statistics is for --dynamic with the rule rms, which divides by them");
   saved.recipe.data.eval_batch = batch;
-  const SplitText text = load_split(saved.recipe, data, split, saved.vocabulary);
+  const SplitText text = load_split(saved.recipe, wanted.data, split, saved.vocabulary);
 
+  const SignalGuard guard;
   const double begin = clock_seconds();
   const int32_t eos = saved.vocabulary.eos();
   Result result(saved.recipe, *saved.model);
-  Score scored;
-  if (cache_config) {
-    const CachedScore both = score_with_cache(*saved.model, text.tokens, eos, *cache_config, text.documents);
-    scored = both.model;
-    result.cache = {*cache_config, both.mixture.perplexity()};
-  } else {
-    scored = score(*saved.model, text.tokens, eos, batch, text.documents);
-  }
+  TextScores scores;
+  if (ways.cache || ways.temperature != 1)
+    scores = score_in_ways(*saved.model, text.tokens, eos, batch, ways, text.documents);
+  else
+    scores.model = score(*saved.model, text.tokens, eos, batch, text.documents);
   result.run.seconds = clock_seconds() - begin;
-  require_input(std::isfinite(scored.perplexity()),
+  const double perplexity = scores.model.perplexity();
+  require_input(std::isfinite(perplexity),
                 "{}: the perplexity of the {} split is {}: the model's weights are too large to compute with",
-                command.positional(), split_name, scored.perplexity());
+                command.positional(), wanted.split_name, perplexity);
   result.unknown_tokens = text.unknown;
-  result.run.count = scored.tokens;
-  result.run.rate = static_cast<double>(scored.tokens) / result.run.seconds;
+  result.run.count = scores.model.tokens;
+  result.run.rate = static_cast<double>(scores.model.tokens) / result.run.seconds;
   (split == Split::train   ? result.train_perplexity
    : split == Split::valid ? result.valid_perplexity
-                           : result.test_perplexity) = scored.perplexity();
+                           : result.test_perplexity) = perplexity;
   if (split == Split::valid) result.source_valid_perplexity = text.source;
   if (split == Split::test) result.source_test_perplexity = text.source;
+  if (command.given("temperature"))
+    result.temperature = {ways.temperature,
+                          ways.temperature == 1 ? perplexity : scores.tempered.perplexity()};
+  if (ways.cache) result.cache = {*ways.cache, scores.mixture.perplexity()};
 
-  std::FILE* out = json ? stderr : stdout;
-  show(out, "{}: perplexity {:.4f}, {} tokens of {}", split_name, scored.perplexity(), scored.tokens,
-       text.whole);
-  if (!text.documents.empty())
-    show(out, " in {} document{}", text.documents.size(), text.documents.size() == 1 ? "" : "s");
-  if (text.source)
-    show(out, ", the source itself {:.4f}: {:.1f} % above the best possible", *text.source,
-         100 * (scored.perplexity() / *text.source - 1));
-  show(out, "\n");
-  if (text.unknown > 0)
-    show(out, "{: >{}}  {}\n", "", split_name.size() - 1,
-         describe_unknown(text.unknown, std::ssize(text.tokens)));
-  if (result.cache)
-    show(out, "{: >{}}  perplexity {:.4f} with the cache of the last {} steps, theta {:g}, lambda {:g}\n", "",
-         split_name.size() - 1, result.cache->perplexity, cache_config->window, cache_config->theta,
-         cache_config->lambda);
-  for (const std::string& note : text.notes) show(out, "note: {}\n", note);
-  if (json) result.print_json();
+  print_static(wanted, text, scores);
+  if (wanted.dynamic) result.dynamic = evaluate_dynamically(wanted, saved, command.positional(), text);
+  for (const std::string& note : text.notes) show(wanted.out(), "note: {}\n", note);
+  if (wanted.json) result.print_json();
 }
 
 }  // namespace ptb

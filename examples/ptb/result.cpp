@@ -34,6 +34,19 @@ void Result::print_json() const {
                        {"theta", cache->config.theta},
                        {"lambda", cache->config.lambda},
                        {"perplexity", cache->perplexity}};
+  if (temperature)
+    scores["temperature"] = {{"temperature", temperature->temperature},
+                             {"perplexity", temperature->perplexity}};
+  if (dynamic) {
+    const DynamicSettings& s = dynamic->settings;
+    nlohmann::ordered_json& json = scores["dynamic"] = {
+        {"rule", s.rule == DynamicSettings::Rule::sgd ? "sgd" : "rms"}, {"rate", s.rate}};
+    if (s.rule == DynamicSettings::Rule::rms) json["decay"] = s.decay, json["epsilon"] = s.epsilon;
+    json["segment"] = s.segment;
+    json["perplexity"] = dynamic->perplexity;
+    if (dynamic->with_cache) json["perplexity_with_cache"] = *dynamic->with_cache;
+    json["seconds"] = dynamic->seconds;
+  }
   run.print_json("tokens", "words_per_second", scores);
 }
 

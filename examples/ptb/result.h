@@ -3,15 +3,16 @@
 
 #include <optional>
 
-#include "training/program/run/result.h"
+#include "dynamic_score.h"
 #include "layers/neural_cache.h"
 #include "model.h"
 #include "recipe.h"
+#include "training/program/run/result.h"
 
 namespace ptb {
 
-// What was not done is null; the source's perplexities are there for the built-in corpus only, the cache where
-// one was asked for.
+// What was not done is null; the source's perplexities are there for the built-in corpus only, cache, temperature and dynamic
+// evaluation where they were asked for.
 struct Result {
   RunResult run;
   std::optional<double> train_perplexity, valid_perplexity, test_perplexity;
@@ -22,6 +23,17 @@ struct Result {
     double perplexity;  // of the model's mixture with it
   };
   std::optional<Cache> cache;
+  struct Temperature {
+    double temperature, perplexity;
+  };
+  std::optional<Temperature> temperature;
+  struct Dynamic {
+    DynamicSettings settings;
+    double perplexity;                 // at the temperature, if one was asked for
+    std::optional<double> with_cache;  // of the mixture
+    double seconds;                    // of scoring and learning, without the statistics
+  };
+  std::optional<Dynamic> dynamic;
   // Not in the vocabulary: of the text that `evaluate` scored, and of those that `train` did.
   std::optional<int64_t> unknown_tokens, unknown_valid_tokens, unknown_test_tokens;
 

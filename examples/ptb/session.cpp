@@ -136,21 +136,12 @@ TrainingRun TextTraining::training_run() {
           .next = "generate"};
 }
 
-// Of the tokens, and of where documents begin, if that matters.
-static std::string fingerprint(std::span<const int32_t> tokens, std::span<const int64_t> documents) {
-  const auto of = [](auto numbers) {
-    return fmt::format("{:016x}",
-                       place_of({reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()}));
-  };
-  return documents.empty() ? of(tokens) : of(tokens) + of(documents);
-}
-
 // Of a checkpoint: what resuming it compares.
 Metadata TextTraining::metadata() const {
   Metadata metadata = model_metadata(recipe_, text_.corpus.vocabulary);
   metadata["engine"] = name_of(model_.recurrent.choice().engine);
-  metadata["text"] = fingerprint(text_.corpus.train, text_.documents(Split::train));
-  metadata["valid_text"] = fingerprint(text_.corpus.valid, text_.documents(Split::valid));
+  metadata["text"] = fingerprint_of(text_.corpus.train, text_.documents(Split::train));
+  metadata["valid_text"] = fingerprint_of(text_.corpus.valid, text_.documents(Split::valid));
   return metadata;
 }
 

@@ -7,6 +7,7 @@
 #include "data/text/grammar.h"
 #include "data/windows.h"
 #include "framework/check.h"
+#include "framework/random.h"
 #include "training/report/run_description.h"
 
 namespace ptb {
@@ -181,6 +182,14 @@ int64_t windows_of_epoch(const Recipe& recipe, int64_t length, int epoch) {
   int64_t windows = 0;
   for (int64_t end = 0; end < length; ++windows) end += steps_of_window(recipe, epoch, windows);
   return windows;
+}
+
+std::string fingerprint_of(std::span<const int32_t> tokens, std::span<const int64_t> documents) {
+  const auto of = [](auto numbers) {
+    return fmt::format("{:016x}",
+                       place_of({reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()}));
+  };
+  return documents.empty() ? of(tokens) : of(tokens) + of(documents);
 }
 
 std::string describe(const Recipe& recipe, const fs::path& data) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,9 @@ void check_streams(const Recipe& recipe, int64_t tokens);
 int steps_of_window(const Recipe& recipe, int epoch, int64_t window);
 // Windows of an epoch over streams of `length` tokens to predict.
 int64_t windows_of_epoch(const Recipe& recipe, int64_t length, int epoch);
+
+// Of the tokens, and of where documents begin, if that matters.
+std::string fingerprint_of(std::span<const int32_t> tokens, std::span<const int64_t> documents);
 
 // "the built-in grammar", "Penn Treebank in data/ptb"
 std::string describe(const Recipe& recipe, const std::filesystem::path& data);

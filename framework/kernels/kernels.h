@@ -33,6 +33,11 @@ struct AdamUpdate {
   const double* corrections = nullptr;  // [2], where the weights are: theirs, in place of the step's
 };
 
+struct DynamicUpdate {
+  real decay = 0, epsilon = 0;
+  double rate = 1;  // as above
+};
+
 // Values that differ from step to step of training. They are in the memory of the device that computes, so that the host
 // need not wait for a norm, and so that a step which was recorded can be asked for again with other numbers.
 struct StepOrders {     // by the host, before the step
@@ -227,6 +232,11 @@ struct Kernels {
   void (*sgd)(const SgdUpdate& u, const StepValues* step, real* p, const real* g, real* velocity, int64_t n);
   void (*adam)(const AdamUpdate& u, const StepValues* step, real* p, const real* g, real* m, real* v,
                int64_t n);
+  // p += min(decay·rms, 1)·(start - p);  p -= learning_rate·scale·g / (rms + epsilon).  g null: it is 0
+  void (*dynamic)(const DynamicUpdate& u, const StepValues* step, real* p, const real* g, const real* start,
+                  const real* rms, int64_t n);
+  // sum += x²
+  void (*add_square)(const real* x, real* sum, int64_t n);
   // average += average_weight · (p - average)
   void (*average)(const StepValues* step, const real* p, real* average, int64_t n);
 

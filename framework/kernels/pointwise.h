@@ -393,6 +393,23 @@ UNROLL_FORMULA void adam_step(const AdamUpdate& u, const AdamFactors& k, real& p
   p = p * k.shrink - k.step * m / (sqrt(v) * k.root + u.eps);
 }
 
+// Dynamic evaluation (Krause, Kahembwe, Murray and Renals 2018): back towards the weight at the beginning, then along the
+// gradient. In two sums, so that a pass may do one of them.
+//   p += min(decay·rms, 1)·(start - p)    p -= learning_rate·scale·g / (rms + epsilon)
+struct DynamicFactors {
+  real decay, epsilon, step;
+};
+UNROLL_FORMULA DynamicFactors dynamic_factors(const DynamicUpdate& u, const StepValues& step) {
+  return {u.decay, u.epsilon, static_cast<real>(step.orders.learning_rate * u.rate * step.outcome.scale)};
+}
+UNROLL_FORMULA real drawn_back(const DynamicFactors& u, real p, real start, real rms) {
+  const real share = u.decay * rms;
+  return p + (share < 1 ? share : 1) * (start - p);
+}
+UNROLL_FORMULA real dynamic_step(const DynamicFactors& u, real p, real gradient, real start, real rms) {
+  return drawn_back(u, p, start, rms) - u.step * gradient / (rms + u.epsilon);
+}
+
 // Decides about a step, once its losses and its gradient are there (kernels.h).
 UNROLL_FORMULA bool is_finite(double x) { return x - x == 0; }
 UNROLL_FORMULA void loss_added(StepOutcome& outcome, double mean, double objective, double count,

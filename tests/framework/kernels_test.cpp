@@ -227,6 +227,7 @@ TEST_CASE("a step decides on its norm, its clipping and whether it happens") {
       k.sgd({}, step.data(), p.data(), g.data(), nullptr, 1);
       k.adam({.beta2 = real(0.5)}, step.data(), p.data(), g.data(), m.data(), v.data(), 1);
       k.average(step.data(), p.data(), m.data(), 1);
+      k.dynamic({.decay = 1, .epsilon = 1}, step.data(), p.data(), g.data(), three.data(), v.data(), 1);
       k.keep(step.data(), three.data(), m.data(), 1);
       CHECK(p[0] == 1);
       CHECK(m[0] == 1);
@@ -302,6 +303,24 @@ TEST_CASE("optimizers' updates follow PyTorch's definitions") {
             },
             2);
       }
+      for (const bool with_gradient : {true, false}) {
+        const DynamicUpdate u{.decay = real(0.75), .epsilon = real(0.25), .rate = 0.5};
+        const Steps step{{.orders = {.learning_rate = 0.01}, .outcome = {.scale = 2}}};
+        Reals rms(second), q(p);
+        for (real& r : rms) r *= 2;  // up to 2: the share of the way back would be up to 1.5
+        k.dynamic(u, step.data(), q.data(), with_gradient ? g.data() : nullptr, first.data(), rms.data(), n);
+        check_close(
+            q,
+            [&](int64_t i) {
+              const double back = std::min(1.0, 0.75 * at(rms, i)) * (at(first, i) - at(p, i));
+              return at(p, i) + back - (with_gradient ? 0.01 * at(g, i) / (at(rms, i) + 0.25) : 0);
+            },
+            4);
+      }
+      Reals sum(first);
+      k.add_square(g.data(), sum.data(), n);
+      check_close(
+          sum, [&](int64_t i) { return at(first, i) + at(g, i) * at(g, i); }, 4);
       Reals mean(first);
       const Steps step{{.orders = {.average_weight = 0.25}, .outcome = {}}};
       k.average(step.data(), p.data(), mean.data(), n);

@@ -285,11 +285,34 @@ TEST_CASE("cross-entropies of a layer, one for each target, are what the loss ta
     target.data()[1] = -1;
     const Tensor losses = softmax_cross_entropies(layer, x, target);
     REQUIRE(losses.shape() == target.shape());
+    const double temperatures[] = {0.7, 1};
+    const Tensor tempered = softmax_cross_entropies(layer, x, target, temperatures);
+    const Tensor scaled = layer(Var(x)).value();
+    CHECK(same_bits(tempered[1].reshape(target.shape()), losses));
+    CHECK(distance(tempered, softmax_cross_entropies(scaled, target, temperatures)) < 1e-13);
     CHECK(losses.on_host()[1] == 0);
     for (int r = 0; r < rows; ++r)
       if (r != 1)
         CHECK(losses.on_host()[r] ==
               doctest::Approx(softmax_cross_entropy(layer, Var(x[r]), target[r]).item()).epsilon(1e-14));
+  }
+  // At temperatures, by hand: logits (0, ln 9) are (0, ln 3) at 2.
+  const Tensor logits = tensor({2, 2}, {0, real(std::log(9.0)), real(std::log(9.0)), 0});
+  const double temperatures[] = {1, 2, 0.5};
+  const Tensor at = softmax_cross_entropies(logits, ids({2}, {1, -1}), temperatures);
+  REQUIRE(at.shape() == Shape({3, 2}));
+  const double odds[] = {9, 3, 81};
+  for (int k = 0; k < 3; ++k) {
+    CHECK(at.on_host()[2 * k] == doctest::Approx(-std::log(odds[k] / (1 + odds[k]))).epsilon(1e-14));
+    CHECK(at.on_host()[2 * k + 1] == 0);
+  }
+  CHECK(logits.on_host()[1] == real(std::log(9.0)));
+  for (const double wrong : {0.0, -1.0, double{NAN}, double{INFINITY}}) {
+    const double one[] = {wrong};
+    CHECK(lacks(error_of([&] {
+                  softmax_cross_entropies(logits, ids({2}, {1, 0}), one);
+                }),
+                {"temperature"}) == "");
   }
   ParameterSet params;
   const Dense layer(params / "out", {.in = 2, .out = 3}),

@@ -57,7 +57,7 @@ TEST_CASE("averaged weights take the place of the others for a while") {
   RandomStream random(6, "swap");
   Model m;
   Asgd asgd(m.params, {.learning_rate = 0.5});
-  const Window w(random);
+  const RandomWindow w(random);
   std::vector<Tensor> history;
   for (int step = 0; step < 4; ++step) {
     m.contribute(w.input, w.target);
@@ -129,7 +129,7 @@ TEST_CASE("from its state an optimizer goes on with the same bits") {
       CAPTURE(name);
       CAPTURE(saved_after);
       RandomStream random(7, "state");
-      std::vector<Window> windows;
+      std::vector<RandomWindow> windows;
       for (int i = 0; i < 10; ++i) windows.emplace_back(random);
       const auto train = [&](Model& m, Optimizer& optimizer, int begin, int end) {
         for (int i = begin; i < end; ++i) {
@@ -174,7 +174,7 @@ TEST_CASE("an optimizer that is set back to its beginning forgets what came afte
   for (const auto& [name, make] : makers) {
     CAPTURE(name);
     RandomStream random(8, "back");
-    std::vector<Window> windows;
+    std::vector<RandomWindow> windows;
     for (int i = 0; i < 6; ++i) windows.emplace_back(random);
     Model m;
     const auto optimizer = make(m.params);
@@ -183,7 +183,7 @@ TEST_CASE("an optimizer that is set back to its beginning forgets what came afte
       m.params.values().copy_from(first);
       for (const auto& c : optimizer->state().counters)
         if (c.name != "average_after") *c.value = 0;
-      for (const Window& w : windows) {
+      for (const RandomWindow& w : windows) {
         m.contribute(w.input, w.target);
         optimizer->step();
       }

@@ -41,7 +41,7 @@ TEST_CASE("clipping within the step is clipping before it") {
     Model folded, apart;
     const auto a = make(folded.params), b = make(apart.params);
     for (int step = 0; step < 5; ++step) {
-      const Window w(random);
+      const RandomWindow w(random);
       folded.contribute(w.input, w.target);
       apart.contribute(w.input, w.target);
       const double norm = clip_grad_norm(apart.params, 0.1);
@@ -110,7 +110,7 @@ TEST_CASE("several windows make the step of one large batch") {
     Model parts, whole;
     const auto a = make(parts.params), b = make(whole.params);
     for (int step = 0; step < 4; ++step) {
-      const Window w(random, 6);
+      const RandomWindow w(random, 6);
       const auto columns = [](const IdTensor& x, int begin) {  // two sequences of the six
         IdTensor y({x.dim(0), 2});
         for (int t = 0; t < x.dim(0); ++t) std::copy_n(x[t].data() + begin, 2, y[t].data());
@@ -134,7 +134,7 @@ TEST_CASE("rows of an embedding: the same step as with the whole table") {
     Model sparse, dense;
     const auto a = make(sparse.params), b = make(dense.params);
     for (int step = 0; step < 6; ++step) {
-      const Window w(random);
+      const RandomWindow w(random);
       sparse.contribute(w.input, w.target);
       dense.contribute(w.input, w.target);
       Parameter& table = *dense.params.find("embed.weight");
@@ -190,7 +190,7 @@ TEST_CASE("the same seed gives the same bits") {
       const auto optimizer = make(m.params);
       std::vector<double> norms;
       for (int step = 0; step < 10; ++step) {
-        const Window w(random);
+        const RandomWindow w(random);
         m.contribute(w.input, w.target);
         norms.push_back(optimizer->step({.max_norm = 0.25}));
       }
@@ -208,7 +208,7 @@ TEST_CASE("after the third step an optimizer asks for no memory") {
     RandomStream random(5, "memory");
     Model m;
     const auto optimizer = make(m.params);
-    const Window w(random);
+    const RandomWindow w(random);
     int64_t in_use = 0;
     for (int step = 0; step < 8; ++step) {
       m.contribute(w.input, w.target);

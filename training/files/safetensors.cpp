@@ -313,6 +313,8 @@ void SafetensorsFile::read_header() {
 
   std::string text(length, '\0');
   read_exactly(file_.number(), text.data(), text.size(), 8, path_);
+  require_input(text.find('\0') == text.npos, "{}: damaged header: a NUL in it",
+                path_);  // where JSON would end
   HeaderReader reader(entries_, metadata_);
   if (!nlohmann::json::sax_parse(text, &reader))
     throw InputError(fmt::format("{}: damaged header: {}", path_, reader.error));

@@ -34,6 +34,18 @@ void adam(const AdamUpdate& update, const StepValues* step, real* p, const real*
   each(n, 2, [=](int64_t i) { adam_step(u, k, p[i], g[i], m[i], v[i]); });
 }
 
+void dynamic(const DynamicUpdate& update, const StepValues* step, real* p, const real* g, const real* start,
+             const real* rms, int64_t n) {
+  if (!step->outcome.go) return;
+  const DynamicFactors u = dynamic_factors(update, *step);
+  if (!g) return each(n, 2, [=](int64_t i) { p[i] = drawn_back(u, p[i], start[i], rms[i]); });
+  each(n, 2, [=](int64_t i) { p[i] = dynamic_step(u, p[i], g[i], start[i], rms[i]); });
+}
+
+void add_square(const real* x, real* sum, int64_t n) {
+  each(n, 1, [=](int64_t i) { sum[i] += x[i] * x[i]; });
+}
+
 void average(const StepValues* step, const real* p, real* mean, int64_t n) {
   if (!step->outcome.go) return;
   const real weight = static_cast<real>(step->orders.average_weight);
@@ -58,6 +70,8 @@ void fill_updates(Kernels& k) noexcept {
   k.sum_of_squares = sum_of_squares;
   k.sgd = sgd;
   k.adam = adam;
+  k.dynamic = dynamic;
+  k.add_square = add_square;
   k.average = average;
   k.add_loss = add_loss;
   k.add_squares = add_squares;

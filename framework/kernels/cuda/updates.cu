@@ -54,6 +54,29 @@ void adam(const AdamUpdate& u, const StepValues* step, real* p, const real* g, r
   each(n, AdamStep{u, given(step, 1), given(p, n), given(g, n), given(m, n), given(v, n)});
 }
 
+struct DynamicStep {
+  DynamicUpdate update;
+  const StepValues* step;
+  real* p;
+  const real *g, *start, *rms;
+  UNROLL_KERNEL void operator()(int64_t i) const {
+    if (!step->outcome.go) return;
+    const DynamicFactors u = dynamic_factors(update, *step);
+    p[i] = g ? dynamic_step(u, p[i], g[i], start[i], rms[i]) : drawn_back(u, p[i], start[i], rms[i]);
+  }
+};
+void dynamic(const DynamicUpdate& u, const StepValues* step, real* p, const real* g, const real* start,
+             const real* rms, int64_t n) {
+  each(n, DynamicStep{u, given(step, 1), given(p, n), given(g, n), given(start, n), given(rms, n)});
+}
+
+struct AddSquare {
+  const real* x;
+  real* sum;
+  UNROLL_KERNEL void operator()(int64_t i) const { sum[i] += x[i] * x[i]; }
+};
+void add_square(const real* x, real* sum, int64_t n) { each(n, AddSquare{given(x, n), given(sum, n)}); }
+
 struct Average {
   const StepValues* step;
   const real* p;
@@ -115,6 +138,8 @@ void fill_updates(Kernels& k) {
   k.sum_of_squares = sum_of_squares;
   k.sgd = sgd;
   k.adam = adam;
+  k.dynamic = dynamic;
+  k.add_square = add_square;
   k.average = average;
   k.add_loss = add_loss;
   k.add_squares = add_squares;

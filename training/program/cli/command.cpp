@@ -68,6 +68,37 @@ Option& Option::otherwise(std::string text) {
   return *this;
 }
 
+Option& Option::may_stand_alone(std::string text, std::vector<std::string> values) {
+  alone = true;
+  implied = std::move(text);
+  bare = std::move(values);
+  value = fmt::format("[{}]", value);
+  return *this;
+}
+
+// "--dynamic rate=1" as "--dynamic=rate=1", where a value may be left out: else the next word could be CHECKPOINT.
+static std::vector<std::string> with_values_joined(std::vector<std::string> arguments,
+                                                   const std::deque<Option>& options) {
+  const auto is_value = [](const Option& option, const std::string& word) {
+    const size_t letters = std::min(word.find_first_not_of("abcdefghijklmnopqrstuvwxyz"), word.size());
+    return std::ranges::find(option.bare, word) != option.bare.end() ||
+           (letters > 0 && letters < word.size() && (word[letters] == '=' || word[letters] == ','));
+  };
+  for (const Option& option : options) {
+    if (!option.alone) continue;
+    for (size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
+      if (arguments[i] != "--" + option.name) continue;
+      std::string value = option.implied;
+      if (i + 1 < arguments.size() && is_value(option, arguments[i + 1])) {
+        value = arguments[i + 1];
+        arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      }
+      arguments[i] += "=" + value;
+    }
+  }
+  return arguments;
+}
+
 Command::Command(std::string program, Entry name, std::vector<std::string> arguments, std::string first_run)
     : program_(std::move(program)),
       first_run_(std::move(first_run)),
@@ -125,8 +156,11 @@ bool Command::parse() {
   try {
     const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
     po::variables_map found;
-    const auto parsed =
-        po::command_line_parser(arguments_).options(known).positional(places).style(style).run();
+    const auto parsed = po::command_line_parser(with_values_joined(arguments_, options_))
+                            .options(known)
+                            .positional(places)
+                            .style(style)
+                            .run();
     for (const Option& option : options_)
       for (const po::option& given : parsed.options)
         if (given.string_key == option.name)

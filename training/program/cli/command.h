@@ -30,6 +30,9 @@ struct Option {
 
   Option& one_of(std::vector<std::string> words);  // accepted values; they stand in the place of its name
   Option& otherwise(std::string text);             // the default in words, where the first value is no answer
+  // The value may be left out, and is `implied` then. The next word is the value if it looks like one: "key=…", "word,…", or
+  // one of `bare`.
+  Option& may_stand_alone(std::string implied, std::vector<std::string> bare);
 
   std::string name;         // without its dashes
   std::string value;        // what is given, "N"; of an option that is there or not: empty
@@ -37,6 +40,9 @@ struct Option {
   std::string group;        // heading that it stands under
   Field field;
   std::vector<std::string> words = {};  // accepted; empty: any
+  bool alone = false;                   // may_stand_alone
+  std::string implied = {};             // its value then
+  std::vector<std::string> bare = {};   // values that are a word alone
   std::string default_text = {};        // empty: there is none to speak of
 };
 
