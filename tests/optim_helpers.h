@@ -22,13 +22,16 @@ inline constexpr double infinity = std::numeric_limits<double>::infinity();
 inline void give(Parameter& p, const std::vector<real>& values) {
   p.leaf_value();
   const Into into = p.node.gradient.into(p.shape);
+  const auto g = into.tensor.on_host(Access::change);
   for (size_t i = 0; i < values.size(); ++i)
-    into.tensor.data()[i] = values[i] + (into.add ? into.tensor.data()[i] : 0);
+    g[static_cast<int64_t>(i)] = values[i] + (into.add ? g[static_cast<int64_t>(i)] : 0);
 }
 inline void give_row(Parameter& p, int32_t row, const std::vector<real>& values) {
   p.leaf_value();
   const Into into = p.node.gradient.into_rows(p.shape, {&row, 1});
-  for (size_t i = 0; i < values.size(); ++i) into.tensor[row].data()[i] += values[i];
+  const Tensor of_row = into.tensor[row];
+  const auto g = of_row.on_host(Access::change);
+  for (size_t i = 0; i < values.size(); ++i) g[static_cast<int64_t>(i)] += values[i];
 }
 inline std::vector<real> weights(Parameter& p) { return p.leaf_value().to_host(); }
 

@@ -124,7 +124,7 @@ TEST_CASE(
       model.contribute(window.input, window.target);
       // A window in the middle in which the whole table has a gradient.
       if (whole || i == 6) model.params.reduce_gradients([](std::span<real>) {});
-      if (!whole && i != 6) CHECK(model.embed.weight.node()->gradient.only_some_rows());
+      if (!whole && i != 6 && !on_gpu()) CHECK(model.embed.weight.node()->gradient.only_some_rows());
       update.step();
     }
     return model.params.values().clone();

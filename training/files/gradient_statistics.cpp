@@ -66,6 +66,12 @@ std::string fingerprint_of(const ParameterSet& params) {
   return digest.text();
 }
 
+std::string fingerprint_of(const Tensor& tensor) {
+  Digest digest;
+  digest.add(tensor.shape()), digest.add(tensor);
+  return digest.text();
+}
+
 void write_gradient_statistics(const std::filesystem::path& path, const ParameterSet& params,
                                const Tensor& root_mean_square, Metadata metadata) {
   require(root_mean_square.shape() == params.values().shape(), "{}: statistics {} of weights {}",

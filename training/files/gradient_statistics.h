@@ -14,6 +14,8 @@ namespace unroll {
 
 // Of names, shapes and bits of all parameters: 16 hexadecimal digits.
 std::string fingerprint_of(const ParameterSet& params);
+// Of shape and bits.
+std::string fingerprint_of(const Tensor& tensor);
 
 // Writes the file whole or not at all. root_mean_square: laid out as params.values(). `metadata` is the program's own: how
 // the statistics were made. Throws Error.
