@@ -5,9 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "framework/one_line.h"
 #include "training/checkpoint.h"
 #include "training/files/state_dict.h"
 #include "training/files/vocabulary_file.h"
+#include "training/program/run/first_weights.h"
 #include "training/program/run/model_file.h"
 
 namespace ptb {
@@ -72,6 +74,39 @@ SavedModel load_model(const std::filesystem::path& path) {
   load_state_dict(file, saved.model->params);
   check_tied(file, saved.recipe);
   return saved;
+}
+
+// --- to begin with -----------------------------------------------------------------------------------------
+
+static void check_vocabulary(const SafetensorsFile& file, const Recipe& recipe, const Vocabulary& vocabulary,
+                             const std::string& text) {
+  const Vocabulary its = vocabulary_of(file);
+  const auto &then = its.words(), &now = vocabulary.words();
+  const char* one = recipe.data.level == Level::word ? "word" : "character";
+  const auto [a, b] = std::ranges::mismatch(then, now);
+  const auto number = a - then.begin() + 1;
+  if (a != then.end() && b != now.end())
+    throw InputError(fmt::format("{}: its vocabulary is not that of the {}: {} {} is '{}' in it, '{}' there",
+                                 file.path(), text, one, number, one_line(*a), one_line(*b)));
+  require_input(a == then.end() && b == now.end(),
+                "{}: its vocabulary is not that of the {}: it has {} {}s, and {} are there", file.path(),
+                text, then.size(), one, now.size());
+}
+
+std::vector<DifferingKey> differing_keys(const SafetensorsFile& file, const Recipe& recipe) {
+  check_checkpoint_version(file);
+  return differing_keys(load_recipe(recipe_of(file, "ptb"), for_this_machine()), recipe);
+}
+
+void load_first_weights(const std::filesystem::path& path, const Recipe& recipe, const Vocabulary& vocabulary,
+                        const std::string& text, LanguageModel& model) {
+  const SafetensorsFile file(path);
+  check_checkpoint_version(file);
+  (void)recipe_of(file, "ptb");  // or it is another program's
+  check_vocabulary(file, recipe, vocabulary, text);
+  const bool tied = model.params.find("decoder.weight") == nullptr;
+  unroll::load_first_weights(file, model.params, tied ? "decoder.weight" : "",
+                             tied ? "embedding.weight" : "");
 }
 
 }  // namespace ptb

@@ -33,4 +33,11 @@ struct SavedModel {
 // summed.
 SavedModel load_model(const std::filesystem::path& path);
 
+// The keys in which the model of a file and a recipe differ. Throws InputError as load_model.
+std::vector<DifferingKey> differing_keys(const SafetensorsFile& file, const Recipe& recipe);
+// Fills a model of the recipe with the weights of another's file. Throws InputError: as load_model; of another vocabulary than
+// that of `text` (as messages call it), naming the first word that differs; as load_first_weights.
+void load_first_weights(const std::filesystem::path& path, const Recipe& recipe, const Vocabulary& vocabulary,
+                        const std::string& text, LanguageModel& model);
+
 }  // namespace ptb

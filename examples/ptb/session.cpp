@@ -1,7 +1,11 @@
 #include "session.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "saved_model.h"
 #include "training/program/cli/explanations.h"
+#include "training/program/run/first_weights.h"
 
 namespace ptb {
 
@@ -54,6 +58,12 @@ std::vector<RunDescription::Figure> TextTraining::facts() const {
   }
   if (!options_.algorithm.empty()) facts.insert(facts.end() - 1, {"", options_.algorithm});
   for (const std::string& note : text_.notes) facts.push_back({"note", note});
+  if (const auto& file = options_.init_from; !file.empty()) {
+    // A run that is resumed does not need the file.
+    const auto keys =
+        options_.resume ? std::vector<DifferingKey>() : ptb::differing_keys(SafetensorsFile(file), recipe_);
+    std::ranges::copy(describe_first_weights(file, keys), std::back_inserter(facts));
+  }
   return facts;
 }
 
@@ -116,6 +126,11 @@ TrainingRun TextTraining::training_run() {
           .task = task(),
           .metadata = metadata(),
           .also = tied_weights(model_),
+          .take_first_weights =
+              [this] {
+                load_first_weights(options_.init_from, recipe_, text_.corpus.vocabulary,
+                                   describe(recipe_, options_.data), model_);
+              },
           .description = description(),
           .differing_keys =
               [this](const RecipeFile& before) { return ptb::differing_keys(load_recipe(before), recipe_); },

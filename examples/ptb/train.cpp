@@ -5,6 +5,7 @@
 #include "options.h"
 #include "session.h"
 #include "training/program/run/choose_algorithm.h"
+#include "training/program/run/first_weights.h"
 #include "training/program/run/machine.h"
 #include "training/run_folder.h"
 
@@ -49,6 +50,7 @@ bool parse(Command& command, Request& train) {
   machine.set_up(command, train.recipe.training.precision);
   train.run.data =
       text_folder(train.recipe, data);  // also the default: the run may be resumed from elsewhere
+  train.run.init_from = first_weights_file(train.recipe.training);
   require_input(!(train.run.dry_run && train.overfit_one_batch),
                 "train: --dry-run and --overfit-one-batch exclude each other");
   return true;

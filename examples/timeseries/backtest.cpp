@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "commands.h"
+#include "framework/one_line.h"
 #include "options.h"
 #include "session.h"
 #include "training/files/json_text.h"
@@ -130,6 +131,10 @@ void backtest(Command& command) {
       recipe.training.on_divergence != OnDivergence::rollback,
       "backtest: training.on_divergence = \"rollback\" goes back to checkpoints, and the folds write "
       "none; \"skip\" or \"stop\" is possible");
+  require_input(
+      recipe.training.init_from.empty(),
+      "backtest: training.init_from = {}: the model may have been trained on what a fold tests; each fold begins anew",
+      toml_string(recipe.training.init_from));
   run.program = command.program();
   run.data = csv;
 

@@ -17,6 +17,8 @@ void resume(Command& command) {
     refuse_fixed_keys(file->path(), differing_keys(load_recipe(recipe_of(*file, "timeseries")), recipe));
     model = read_saved_model(file->path());
     model->recipe = recipe;
+  } else {
+    model = first_model(request.run.init_from, recipe);
   }
   SeriesTraining(request.run, recipe, {.model = model ? &*model : nullptr}).run();
 }

@@ -100,6 +100,19 @@ SavedModel read_saved_model(const std::filesystem::path& path) {
           .facts = facts_of(file)};
 }
 
+std::optional<SavedModel> first_model(const std::filesystem::path& path, const Recipe& recipe) {
+  if (path.empty()) return {};
+  SavedModel model = read_saved_model(path);
+  constexpr std::array of_units = {"data.channels", "data.targets",  "data.calendar",     "data.label",
+                                   "scaling.kind",  "training.loss", "training.quantiles"};
+  for (const DifferingKey& key : differing_keys(model.recipe, recipe))
+    require_input(std::ranges::find(of_units, key.path) == of_units.end(),
+                  "{}: '{}' is {} in it; its weights mean nothing with {}", path.string(), key.path,
+                  key.before, key.after);
+  model.recipe = recipe;
+  return model;
+}
+
 std::vector<std::string> SavedModel::columns() const {
   // A sine and a cosine for each feature, but for the trend.
   size_t calendar = 0;

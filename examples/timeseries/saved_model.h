@@ -50,4 +50,9 @@ struct SavedModel {
 // Throws InputError: no such file, cut off, of another program, or contradicting itself.
 SavedModel read_saved_model(const std::filesystem::path& path);
 
+// The model whose weights a training of the recipe begins with; none: the path is empty. Its facts go with its weights: the
+// new run reads and scales its series by them. So its recipe is this one from here on. Throws InputError as read_saved_model,
+// and where what the two recipes say of channels, scaling and loss differs.
+std::optional<SavedModel> first_model(const std::filesystem::path& path, const Recipe& recipe);
+
 }  // namespace timeseries

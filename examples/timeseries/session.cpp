@@ -1,10 +1,14 @@
 #include "session.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "pictures.h"
 #include "saved_model.h"
 #include "training/program/cli/explanations.h"
 #include "training/program/cli/invocation.h"
 #include "training/program/run/choose_algorithm.h"
+#include "training/program/run/first_weights.h"
 
 namespace timeseries {
 
@@ -81,6 +85,12 @@ std::vector<RunDescription::Figure> SeriesTraining::facts() const {
   if (!algorithm_.empty()) facts.insert(facts.end() - 1, {"", algorithm_});
   for (const std::string& note : data_.notes) facts.push_back({"note", note});
   for (const std::string& warning : data_.warnings) facts.push_back({"warning", warning});
+  if (const auto& file = options_.init_from; !file.empty()) {
+    // A run that is resumed does not need the file.
+    const auto keys = options_.resume ? std::vector<DifferingKey>()
+                                      : timeseries::differing_keys(read_saved_model(file).recipe, recipe_);
+    std::ranges::copy(describe_first_weights(file, keys), std::back_inserter(facts));
+  }
   return facts;
 }
 
@@ -126,6 +136,8 @@ TrainingRun SeriesTraining::training_run() {
           .task = task(),
           .metadata = metadata(),
           .of_weights = trained_on_keys(),
+          .take_first_weights =
+              [this] { load_first_weights(SafetensorsFile(options_.init_from), model_.params); },
           .description = description(),
           .differing_keys =
               [this](const RecipeFile& before) {

@@ -2,6 +2,7 @@
 #include "commands.h"
 #include "options.h"
 #include "session.h"
+#include "training/program/run/first_weights.h"
 #include "training/program/run/machine.h"
 #include "training/run_folder.h"
 
@@ -34,8 +35,10 @@ void train(Command& command) {
   const Recipe recipe = load_recipe(command.positional(), overrides);
   machine.set_up(command, recipe.training.precision);
   run.data = csv;
+  run.init_from = first_weights_file(recipe.training);
   check_run_folder(run.out);  // before the series is read
-  SeriesTraining training(run, recipe);
+  const std::optional<SavedModel> first = first_model(run.init_from, recipe);
+  SeriesTraining training(run, recipe, {.model = first ? &*first : nullptr});
   run.dry_run ? training.dry_run() : training.run();
 }
 

@@ -411,6 +411,20 @@ TEST_CASE("recipe: the nearest word") {
   CHECK(nearest(std::string(100000, 'b'), words) == "");
 }
 
+TEST_CASE(
+    "recipe: one that a run of an earlier version left is spelled out, however many keys there are today") {
+  std::vector<int> fields(200);
+  RecipeReader reader;
+  reader.section("a");
+  for (size_t k = 0; k < fields.size(); ++k) reader.key(fmt::format("k{}", k), fields[k], "");
+  for (const auto& [named, spelled_out] : {std::pair{39, false}, {40, true}, {101, true}}) {
+    std::string text = "[a]\n";
+    for (int k = 0; k < named; ++k) text += fmt::format("k{} = 1\n", k);
+    reader.read({"x", "x.toml", text});
+    CHECK(reader.spelled_out() == spelled_out);
+  }
+}
+
 TEST_CASE("recipe: found by name or by path") {
   CHECK(bundled_recipes("ptb") == std::vector<std::string>{"awd-lstm", "demo", "ptb-large", "ptb-large-tied",
                                                            "ptb-medium", "ptb-medium-tied", "ptb-small",

@@ -68,8 +68,9 @@ class RecipeReader {
   bool given(const std::string& path) const { return origins_.contains(path); }
   // True if a set() named it.
   bool overridden(const std::string& path) const { return overridden_.contains(path); }
-  // True if what was read names most of the keys, as a recipe that a run has left does: nobody said each of them.
-  bool spelled_out() const { return 2 * named_ > keys_.size(); }
+  // True if what was read names most of the keys, or as many as the first version had, as a recipe that a run of today's or of
+  // an earlier version has left does: nobody said each of them.
+  bool spelled_out() const { return 2 * named_ > keys_.size() || named_ >= keys_of_first_version; }
   // For rules between keys: throws InputError "recipes/x.toml:7: 'model.tied' <message>".
   [[noreturn]] void refuse(const std::string& path, const std::string& message) const;
   // Throws likewise if the user gave a key that has no effect: one of `unread` that asks for something, that a set()
@@ -97,8 +98,9 @@ class RecipeReader {
   std::deque<RecipeKey> keys_;                  // deque: references stay valid
   std::map<std::string, std::string> origins_;  // by path: "recipes/x.toml:7" of the last assignment
   std::set<std::string> overridden_;            // paths
-  std::size_t named_ = 0;                       // keys that were in what was read last
-  std::string file_ = "recipe";                 // origin of what was read last
+  static constexpr std::size_t keys_of_first_version = 40;
+  std::size_t named_ = 0;        // keys that were in what was read last
+  std::string file_ = "recipe";  // origin of what was read last
 };
 
 // Another value for a key.

@@ -33,6 +33,11 @@ void declare_training_keys(RecipeReader& reader, TrainingSection& training, cons
       .cuts_windows(seed_cuts_windows);
   reader
       .key(
+          "init_from", training.init_from,
+          "a model's file of the same program: training begins with its weights; \"\": with first values that are drawn")
+      .fixed();
+  reader
+      .key(
           "deterministic", training.deterministic,
           "model.algorithm = \"auto\" is the standard one, unmeasured: two runs from the start have the same bits")
       .may_change();

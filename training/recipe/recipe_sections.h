@@ -40,6 +40,7 @@ struct TrainingSection {
   double clip = 5;
   std::string precision = "fp32";
   uint64_t seed = 1;
+  std::string init_from = {};
   bool deterministic = false;
   Keep keep = Keep::last;
   int patience = 0;

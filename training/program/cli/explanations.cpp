@@ -67,6 +67,8 @@ static void print_cycle(const TrainingSections& sections, const Schedule& schedu
 }
 
 void print_learning_rate(const TrainingSections& sections, const EpochWindows& windows) {
+  if (const std::string& file = sections.training.init_from; !file.empty())
+    show("  begins with the weights of {}\n", file);
   const Schedule schedule = make_schedule(sections, windows);
   const std::string warmup =
       schedule.warmup > 0 ? fmt::format(", after a warm-up of {} steps", schedule.warmup) : "";

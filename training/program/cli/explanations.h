@@ -17,6 +17,7 @@ void print_engine(const EngineChoice& choice);
 // "fp32 on kernels for avx512, 2 threads, seed 1"
 std::string describe_computing(const TrainingSection& training);
 void print_products();
+// And what training begins with, if that is another model.
 void print_learning_rate(const TrainingSections& sections, const EpochWindows& windows);
 
 }  // namespace unroll

@@ -23,6 +23,7 @@ void RunResult::print_json(const std::string& count_name, const std::string& rat
                               {"seconds_saving", or_null(seconds_saving)},
                               {"seconds_logging", or_null(seconds_logging)},
                               {"peak_memory", peak_memory_of_process()}};
+  if (!init_from.empty()) json["init_from"] = shown(init_from);
   json.update(scores);
   show("{}\n", json_text(json));
 }

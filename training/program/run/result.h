@@ -13,6 +13,7 @@ namespace unroll {
 struct RunResult {
   std::string recipe, engine, precision;
   uint64_t seed = 0;
+  std::string init_from = {};  // the file of the weights that training began with; empty: there was none
   int64_t parameters = 0;
   std::optional<int> epochs;
   int64_t count = 0;  // predicted in training, or scored

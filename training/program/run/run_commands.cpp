@@ -37,6 +37,7 @@ bool parse_resume(Command& command, const DataOption& data, RecipeOptions recipe
   request.data_given = command.given(data.name);
   run.data = request.data_given ? std::filesystem::path(data_given) : start.data;
   run.data_option = data.name;
+  run.init_from = start.init_from;
   request.recipe = find_recipe((run.out / "recipe.toml").string());
   request.recipe.name = start.recipe_name;
   request.overrides = recipe.overrides(command);

@@ -1,14 +1,14 @@
 #include "training/program/run/run_start.h"
 
 #include "data/text_file.h"
-#include "training/program/cli/invocation.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
-#include "training/files/atomic_file.h"
 #include "training/checkpoint.h"
+#include "training/files/atomic_file.h"
 #include "training/files/json/read_json.h"
 #include "training/files/json_text.h"
 #include "training/files/run_files.h"
+#include "training/program/cli/invocation.h"
 #include "training/run_folder.h"
 
 namespace unroll {
@@ -27,12 +27,12 @@ static std::string path_in(const nlohmann::json& json) {
 }
 
 void write_run_start(const fs::path& folder, const RunStart& start, const std::string& recipe) {
-  const nlohmann::ordered_json json{
-      {"program", start.program},
-      {"recipe", start.recipe_name},
-      {"data", json_of(start.data.empty() ? "" : fs::absolute(start.data).string())},
-      {"threads", start.threads},
-      {"device", start.device}};
+  nlohmann::ordered_json json{{"program", start.program},
+                              {"recipe", start.recipe_name},
+                              {"data", json_of(start.data.empty() ? "" : fs::absolute(start.data).string())},
+                              {"threads", start.threads},
+                              {"device", start.device}};
+  if (!start.init_from.empty()) json["init_from"] = json_of(start.init_from.string());
   write_file_atomically(folder / "start.json", json_text(json, 2) + '\n');
   write_file_atomically(folder / "recipe.toml", recipe);
 }
@@ -59,8 +59,9 @@ RunStart read_run_start(const fs::path& folder, const std::string& program) {
       fmt::format("{}: damaged: recipe, data and threads are to be in it", path.string()));
   RunStart start;
   try {
-    start = {json.value("program", program), json.at("recipe"), path_in(json.at("data")),
-             count_in<int>(json.at("threads")), json.value("device", "cpu")};
+    start = {json.value("program", program), json.at("recipe"),
+             path_in(json.at("data")),       count_in<int>(json.at("threads")),
+             json.value("device", "cpu"),    json.contains("init_from") ? path_in(json.at("init_from")) : ""};
   } catch (const nlohmann::json::exception&) { throw damaged; } catch (const Error&) {
     throw damaged;
   }

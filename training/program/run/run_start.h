@@ -12,6 +12,8 @@ struct RunStart {
   std::filesystem::path data;  // what it was trained on, absolute; empty: the default
   int threads = 1;
   std::string device = "cpu";  // "cuda:0"
+  std::filesystem::path init_from =
+      {};  // of the weights that it began with, absolute; empty: they were drawn
 };
 
 // Writes `start.json`, and then `recipe.toml`: a folder that has both holds a run. Throws Error.

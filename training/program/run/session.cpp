@@ -36,6 +36,10 @@ Session::Session(RunOptions options, TrainingRun run)
       "leave one of the two out");
 }
 
+void Session::take_first_weights() const {
+  if (!options_.init_from.empty()) run_.take_first_weights();
+}
+
 void Session::introduce() const {
   for (const auto& [name, value, note] : run_.description.facts)
     if (!console_.quiet || name == "warning")
@@ -71,8 +75,9 @@ TrainerOptions Session::trainer_options(const fs::path& folder) const {
 }
 
 void Session::run() {
-  // Memory for the weights before there is a folder: a model that is too large leaves nothing behind.
-  if (!options_.resume) (void)run_.params.values();
+  // Memory for the weights, and what they begin with, before there is a folder: a model that is too large, or does not fit,
+  // leaves nothing behind.
+  if (!options_.resume) (void)run_.params.values(), take_first_weights();
   const SignalGuard guard;  // from here on there is a folder, which is left with a run in it
   const fs::path folder = options_.resume ? options_.out : create_run_folder(options_.out, run_.recipe_name);
   const RunFolderLock lock(folder);
@@ -83,8 +88,9 @@ void Session::run() {
         "warning the file system of {} has no locks; the file {} stands for one while this process trains\n",
         shown(folder), shown(lock.stand_in().filename()));
   console_.info("folder  {}\n", shown(folder));
-  const RunStart start{options_.program, run_.recipe_name,
-                       options_.data.empty() ? run_.own_data : options_.data, threads(), name_of(device())};
+  const RunStart start{
+      options_.program, run_.recipe_name,  options_.data.empty() ? run_.own_data : options_.data,
+      threads(),        name_of(device()), options_.init_from};
   if (!options_.resume) write_run_start(folder, start, run_.recipe);
   Trainer trainer(*optimizer_, trainer_options(folder));
   if (options_.resume) {
@@ -124,6 +130,7 @@ void Session::run() {
 }
 
 void Session::fit() {
+  take_first_weights();
   TrainerOptions options = trainer_options();
   options.progress.mode = ProgressOptions::Mode::silent;
   options.on_divergence = run_.sections.training.on_divergence;
@@ -151,6 +158,7 @@ void Session::print_json(const Trainer& trainer, int epochs) const {
                    .engine = run_.metadata.at("engine"),
                    .precision = name_of(precision()),
                    .seed = run_.sections.training.seed,
+                   .init_from = options_.init_from.string(),
                    .parameters = run_.params.count(),
                    .epochs = epochs,
                    .count = trainer.count(),

@@ -28,7 +28,9 @@ namespace unroll {
 struct RunOptions {
   std::string program;              // "ptb"
   std::filesystem::path data, out;  // out: of a run that is resumed, its folder
-  std::string data_option = {};     // that names the data: "csv"; of a run that is resumed
+  std::filesystem::path init_from =
+      {};                        // training.init_from, absolute; of a run that is resumed as it was then
+  std::string data_option = {};  // that names the data: "csv"; of a run that is resumed
   bool json = false, dry_run = false, resume = false;
   bool quiet = false, profile = false;
   std::string algorithm = {};  // how cuDNN's was chosen; empty: it was not open
@@ -50,7 +52,10 @@ struct TrainingRun {
   Metadata metadata;  // of the checkpoints; with "recipe", "engine" and what data_differences looks at
   std::vector<std::string> of_weights = {};  // CheckpointOptions::of_weights
   std::vector<NamedTensor> also = {};        // CheckpointOptions::also
-  RunDescription description;                // but for its title; names, facts and tables are used here too
+  // Puts the weights of RunOptions::init_from in place of those that were drawn. Called where there is such a file, before the
+  // first step; a run that goes on from a checkpoint does not need the file. Throws InputError: it does not fit.
+  std::function<void()> take_first_weights = {};
+  RunDescription description;  // but for its title; names, facts and tables are used here too
 
   // The keys that differ from those of another resolved recipe. Throws InputError as the reading of it.
   std::function<std::vector<DifferingKey>(const RecipeFile& before)> differing_keys;
@@ -96,6 +101,7 @@ class Session {
 
  private:
   void introduce() const;
+  void take_first_weights() const;
   TrainerOptions trainer_options(const std::filesystem::path& folder = {}) const;
   TrainingTask one_window_task() const;
   TrainerOptions one_window_options(int steps) const;  // that window again and again, without a word

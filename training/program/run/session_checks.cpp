@@ -25,6 +25,7 @@ TrainerOptions Session::one_window_options(int steps) const {
 
 void Session::dry_run() {
   introduce();
+  take_first_weights();
   TrainingTask task = one_window_task();
   Trainer trainer(*optimizer_, one_window_options(1));
   train(trainer, task);
@@ -42,6 +43,7 @@ void Session::dry_run() {
 void Session::overfit_one_window(const std::string& window, double least, double near) {
   constexpr int most_steps = 3000;
   introduce();
+  take_first_weights();
   console_.info("\n{}, again and again; no loss can be below {:.3f}\n", window, least);
   TrainingTask task = one_window_task();
   Trainer trainer(*optimizer_, one_window_options(most_steps));

@@ -42,6 +42,7 @@ void Session::resume(Trainer& trainer, const fs::path& folder) const {
   };
   if (!has_last_checkpoint(folder, run_.description.names, advice)) {
     trainer.resume(run_.task);
+    take_first_weights();
     print_damaged_log(trainer);
     console_.info("resumed from the beginning: there was no checkpoint yet\n");
     return;
