@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Draws the two pictures of README.md into docs/pictures: trains both bundled runs and lets the programs draw them.
+# Draws the pictures of the documentation into docs/pictures: README's two from both bundled runs, which it trains, and the
+# schedules from recipes alone.
 #
 #   docs/pictures.sh [FOLDER]    FOLDER keeps the runs; a run that is there already is drawn without training it again
 set -euo pipefail
@@ -14,6 +15,10 @@ fi
 [ -e "$runs/airline" ] || "$root/run" timeseries train airline --out "$runs/airline"
 
 mkdir -p "$root/docs/pictures"
-rm -f "$root"/docs/pictures/{demo,airline}.svg   # the programs overwrite nothing
+rm -f "$root"/docs/pictures/{demo,airline,schedule-*}.svg   # the programs overwrite nothing
 "$root/run" ptb report "$runs/demo" --plot "$root/docs/pictures/demo.svg"
 "$root/run" timeseries forecast "$runs/airline/best.safetensors" --steps 24 --plot "$root/docs/pictures/airline.svg" >/dev/null
+
+for picture in constant=awd-lstm step=ptb-medium plateau=ptb-medium-tied cosine=demo one_cycle=awd-lstm-onecycle; do
+  "$root/run" ptb explain "${picture#*=}" --plot "$root/docs/pictures/schedule-${picture%%=*}.svg" >/dev/null
+done

@@ -11,8 +11,10 @@
 #include "model.h"
 #include "options.h"
 #include "text.h"
+#include "training/files/atomic_file.h"
 #include "training/program/cli/console.h"
 #include "training/program/cli/explanations.h"
+#include "training/program/cli/schedule_chart.h"
 #include "training/program/run/machine.h"
 #include "training/report/progress.h"
 
@@ -238,25 +240,25 @@ void print_gpu(const Recipe& r, const LanguageModel& model, int vocab, const Gpu
       gpu.cache / (1 << 20), assumed.cache, 1e6 * assumed.kernel, 1e6 * assumed.launch);
 }
 
-void print_course(const Recipe& r, std::optional<int64_t> tokens) {
+EpochWindows windows_of(const Recipe& r, int64_t tokens) {
+  const int64_t length = (tokens - 1) / r.data.batch;
+  return EpochWindows([&r, length](int epoch) { return windows_of_epoch(r, length, epoch); });
+}
+
+void print_course(const Recipe& r, int64_t tokens) {
   show("Training: {} epochs, windows of {} x {} tokens, {}", r.training.epochs, r.data.batch, r.data.bptt,
        r.training.reduction == Reduction::mean ? "mean over tokens"
                                                : "sum over steps of the mean over the batch");
-  if (!tokens) {
-    show("\n");
-    return;
-  }
-  const int64_t length = (*tokens - 1) / r.data.batch;
-  show(", {} windows {}\n", windows_of_epoch(r, length, 1),
+  const EpochWindows windows = windows_of(r, tokens);
+  show(", {} windows {}\n", windows.of(1),
        r.data.variable_bptt ? "in the first epoch, of lengths that are drawn" : "an epoch");
-  print_learning_rate(r.sections(),
-                      EpochWindows([&](int epoch) { return windows_of_epoch(r, length, epoch); }));
+  print_learning_rate(r.sections(), windows);
 }
 
 // The vocabulary's size, and the training split's. The Penn Treebank's are known without it.
 struct Sizes {
   int vocab;
-  std::optional<int64_t> tokens;
+  int64_t tokens;
   std::vector<std::string> notes = {};  // what to know about the text
 };
 Sizes sizes_of(const Recipe& recipe, const std::filesystem::path& data) {
@@ -272,7 +274,7 @@ Sizes sizes_of(const Recipe& recipe, const std::filesystem::path& data) {
 }  // namespace
 
 void explain(Command& command) {
-  std::string data, gpu;
+  std::string data, gpu, plot;
   Machine machine;
   RecipeOptions options = recipe_options();
   command.describe(
@@ -286,10 +288,14 @@ void explain(Command& command) {
   machine.add_to(command);
   command.option("gpu", gpu, "NAME", "estimate a step on this GPU: " + known_gpu_names())
       .otherwise("the one in use");
+  command.group("Output");
+  command.option("plot", plot, "FILE", plot_of_schedule);
   command.example("explain ptb-medium", "without the text: the sizes of the Penn Treebank are known");
   command.example("explain demo --set model.hidden=500", "what a wider model would cost");
   command.example("explain ptb-large --gpu h100", "how long a step would take there");
+  command.example("explain demo --plot rate.svg", "its learning rate as a picture");
   if (!command.parse()) return;
+  require_new("explain", plot);
   const Recipe recipe = load_recipe(command.positional(), options.overrides(command));
   std::optional<GpuRates> rates;
   if (command.given("gpu")) rates = known_gpu(gpu);
@@ -300,9 +306,11 @@ void explain(Command& command) {
   require_input(!rates || rates->of(on_that) > 0, "{} has no products in {}", rates ? rates->name : "",
                 name_of(on_that));
   const Sizes sizes = sizes_of(recipe, data);
-  if (sizes.tokens) check_streams(recipe, *sizes.tokens);
+  check_streams(recipe, sizes.tokens);
   const LanguageModel model(recipe, sizes.vocab);
   model.params.check_count();
+  if (!plot.empty())
+    write_schedule_plot(plot, recipe.name, recipe.sections(), windows_of(recipe, sizes.tokens));
 
   show("{}: {}, {} {}\n", printable(recipe.name), printable(describe(recipe, data)), sizes.vocab,
        recipe.data.level == Level::word ? "words" : "characters");

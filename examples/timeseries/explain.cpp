@@ -4,8 +4,10 @@
 #include "commands.h"
 #include "options.h"
 #include "scores.h"
+#include "training/files/atomic_file.h"
 #include "training/program/cli/console.h"
 #include "training/program/cli/explanations.h"
+#include "training/program/cli/schedule_chart.h"
 #include "training/program/run/machine.h"
 
 namespace timeseries {
@@ -43,7 +45,7 @@ RunDescription::Table table_of_parts(const SeriesData& data) {
 }  // namespace
 
 void explain(Command& command) {
-  std::string csv;
+  std::string csv, plot;
   Machine machine;
   RecipeOptions options = recipe_options();
   command.describe(
@@ -53,15 +55,21 @@ void explain(Command& command) {
   command.group("Series and machine");
   add_csv_option(command, csv);
   machine.add_to(command);
+  command.group("Output");
+  command.option("plot", plot, "FILE", plot_of_schedule);
   command.example("explain airline", "the bundled series of airline passengers");
   command.example("explain etth1 --csv ETTh1.csv --set model.hidden=128", "what a wider model would cost");
+  command.example("explain airline --plot rate.svg", "its learning rate as a picture");
   if (!command.parse()) return;
+  require_new("explain", plot);
   const Recipe recipe = load_recipe(command.positional(), options.overrides(command));
   machine.set_up(command, recipe.training.precision);
   const SeriesData data(recipe, csv);
   const SeriesModel model(recipe, columns_of(*data.train));
   model.params.check_count();
   const auto& windows = data.train->options();
+  const int64_t batches = data.train->batches(recipe.data.batch);
+  if (!plot.empty()) write_schedule_plot(plot, recipe.name, recipe.sections(), batches);
 
   show("{}: {}\n", printable(recipe.name), printable(describe(recipe, csv)));
   show("reads {} rows of {}\n", windows.window, names_of(data.series(), windows.inputs));
@@ -77,7 +85,6 @@ void explain(Command& command) {
   if (model.recurrent())
     print_engine(model.recurrent()->choice_for(
         {.steps = recipe.data.window / recipe.model.segment, .batch = recipe.data.batch}));
-  const int64_t batches = data.train->batches(recipe.data.batch);
   show("Training: {} epochs of {} batches of {} windows\n", recipe.training.epochs, batches,
        recipe.data.batch);
   print_learning_rate(recipe.sections(), batches);

@@ -85,8 +85,9 @@ TEST_CASE("recipe: the tied recipes have the hyperparameters of PyTorch's word_l
   }
 }
 
-TEST_CASE("recipe: awd-lstm has what its authors' command says") {
-  const ptb::Recipe r = ptb::load_recipe("awd-lstm", {});
+// The network of all three, and its dropouts for the Penn Treebank.
+static void check_awd_lstm(const ptb::Recipe& r) {
+  CAPTURE(r.name);
   CHECK(r.model.embedding == 400);
   CHECK(r.model.hidden == 1150);
   CHECK(r.model.last_hidden == 400);
@@ -99,23 +100,74 @@ TEST_CASE("recipe: awd-lstm has what its authors' command says") {
   CHECK(output == 0.4f);
   CHECK(r.model.embedding_dropout == 0.1f);
   CHECK(r.model.weight_drop == 0.5f);
+  CHECK(r.data.bptt == 70);
+  CHECK(r.data.variable_bptt);
+  CHECK(r.training.reduction == ptb::Reduction::mean);
+  CHECK(r.training.keep == ptb::Keep::best);
+  CHECK(r.optimizer.weight_decay == 1.2e-6);
+}
+
+TEST_CASE("recipe: awd-lstm has what its authors' command says") {
+  const ptb::Recipe r = ptb::load_recipe("awd-lstm", {});
+  check_awd_lstm(r);
   CHECK(r.model.init == 0.1f);
   CHECK(r.model.init_scheme == ptb::InitScheme::pytorch);
   CHECK(r.data.batch == 20);
-  CHECK(r.data.bptt == 70);
-  CHECK(r.data.variable_bptt);
+  CHECK(r.training.init_from == "");
   CHECK(r.training.epochs == 500);
   CHECK(r.training.clip == 0.25);
-  CHECK(r.training.reduction == ptb::Reduction::mean);
   CHECK(r.training.activation_regularization == 2);
   CHECK(r.training.temporal_activation_regularization == 1);
   CHECK(r.training.seed == 141);
   CHECK(r.optimizer.kind == ptb::OptimizerKind::asgd);
   CHECK(r.optimizer.learning_rate == 30);
-  CHECK(r.optimizer.weight_decay == 1.2e-6);
   CHECK(r.optimizer.average_from == 0);
   CHECK(r.optimizer.non_monotone == 5);
   CHECK(r.schedule.kind == ptb::ScheduleKind::constant);
+}
+
+TEST_CASE(
+    "recipe: the second stage of awd-lstm is the first, from its best weights, averaged from the first epoch") {
+  const auto keys =
+      ptb::differing_keys(ptb::load_recipe("awd-lstm", {}), ptb::load_recipe("awd-lstm-finetune", {}));
+  const std::vector<std::pair<std::string, std::string>> expected = {
+      {"training.init_from", "\"runs/awd-lstm-1/best.safetensors\""},
+      {"training.patience", "5"},
+      {"optimizer.average_from", "1"}};
+  REQUIRE(keys.size() == expected.size() + 1);
+  CHECK(keys[0].path == "model.init_scheme");  // of weights that are not drawn
+  for (size_t k = 0; k < expected.size(); ++k) {
+    CHECK(keys[k + 1].path == expected[k].first);
+    CHECK(keys[k + 1].after == expected[k].second);
+  }
+}
+
+// 133 windows an epoch: 11,970 steps, 11,969 from the first to the last, 997.4… of them to the top.
+TEST_CASE("recipe: awd-lstm in one cycle has the published phases, over rate and beta1") {
+  const ptb::Recipe r = ptb::load_recipe("awd-lstm-onecycle", {});
+  check_awd_lstm(r);
+  CHECK(r.data.batch == 100);
+  CHECK(r.training.clip == 0.12);
+  CHECK(r.training.activation_regularization == 3);
+  CHECK(r.training.temporal_activation_regularization == 1.5f);
+  CHECK(r.training.precision == "auto");
+  CHECK(r.optimizer.kind == ptb::OptimizerKind::adamw);
+  CHECK(r.optimizer.beta2 == 0.99);
+  const Schedule schedule = make_schedule(r.sections(), 133);
+  const auto at = [&](int64_t step, double rate, double beta1) {
+    CAPTURE(step);
+    CHECK(schedule.rate(0, step) == doctest::Approx(rate).epsilon(1e-3));
+    CHECK(*schedule.momentum_at(step) == doctest::Approx(beta1).epsilon(1e-3));
+  };
+  at(0, 5e-4, 0.8);
+  at(499, (5e-4 + 5e-3) / 2, 0.75);
+  at(997, 5e-3, 0.7);
+  at(5985, 5e-4, 0.8);
+  at(10972, 5e-5, 0.8);
+  at(11969, 5e-6, 0.8);
+  // Half as many epochs have the same phases.
+  const ptb::Recipe half = ptb::load_recipe("awd-lstm-onecycle", {{"training.epochs=45"}});
+  CHECK(make_schedule(half.sections(), 133).rate(0, 499) == doctest::Approx(5e-3).epsilon(1e-3));
 }
 
 TEST_CASE("recipe: the rates of dropout are one, but for those that have their own") {

@@ -6,6 +6,7 @@
 
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,8 @@ std::string chart_svg(const Chart& chart, int width, int height, const std::stri
 // The chart as a file of its own, with a title, names of the curves, colours, and a white ground: it needs no page
 // around it. As wide as half a page, so that two can stand side by side.
 std::string chart_file(const Chart& chart, int width = 560, int height = 340);
+// Several of that height in one file, one below the other.
+std::string chart_file(std::span<const Chart> charts, int width, int height);
 // For a terminal: so many columns and lines of characters; a mark for each series, dots for the band.
 std::string chart_text(const Chart& chart, int columns, int lines);
 // {"x": "step", "series": [{"name": …, "x": […], "y": […]}]}

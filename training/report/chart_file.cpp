@@ -22,31 +22,49 @@ constexpr const char* style =
 
 const char* colour(std::size_t series) { return colours[series % series_styles]; }
 
-}  // namespace
+constexpr int margin = 12;
 
-std::string chart_file(const Chart& chart, int width, int height) {
-  constexpr int margin = 12, head = 52;
-  std::string colour_rules, names;
-  for (std::size_t k = 0; k < std::min(chart.series.size(), series_styles); ++k)
-    colour_rules += fmt::format(".s{0} path{{stroke:{1}}}.s{0} circle,.band.s{0}{{fill:{1}}}", k, colour(k));
+// Title, names of the curves, and drawing, from so far below the file's top.
+std::string panel(const Chart& chart, int top, int width, int height, const std::string& id) {
+  constexpr int head = 52;
+  std::string names;
   int x = margin;
   const auto add_name = [&](const std::string& name, const char* of, double opacity) {
     names += fmt::format(
-        "<rect x=\"{}\" y=\"36\" width=\"18\" height=\"4\" fill=\"{}\" opacity=\"{}\"/><text x=\"{}\" "
-        "y=\"43\">{}</text>\n",
-        x, of, opacity, x + 24, html_escaped(name));
+        "<rect x=\"{}\" y=\"{}\" width=\"18\" height=\"4\" fill=\"{}\" opacity=\"{}\"/><text x=\"{}\" "
+        "y=\"{}\">{}</text>\n",
+        x, top + 36, of, opacity, x + 24, top + 43, html_escaped(name));
     x += 44 + 7 * static_cast<int>(name.size());
   };
   for (std::size_t k = 0; k < chart.series.size(); ++k) add_name(chart.series[k].name, colour(k), 1);
   if (chart.band) add_name(chart.band->name, colour(chart.series.size() - 1), 0.18);
-  std::string drawing = chart_svg(chart, width - 2 * margin, height - head - margin, "chart");
-  drawing.insert(4, fmt::format(" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"", margin, head,
+  std::string drawing = chart_svg(chart, width - 2 * margin, height - head - margin, id);
+  drawing.insert(4, fmt::format(" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"", margin, top + head,
                                 width - 2 * margin, height - head - margin));
+  return fmt::format("<text x=\"{}\" y=\"{}\" style=\"font-size:15px;font-weight:600\">{}</text>\n{}{}",
+                     margin, top + 22, html_escaped(chart.title), names, drawing);
+}
+
+}  // namespace
+
+std::string chart_file(const Chart& chart, int width, int height) {
+  return chart_file(std::span(&chart, 1), width, height);
+}
+
+std::string chart_file(std::span<const Chart> charts, int width, int height) {
+  std::size_t series = 0;
+  std::string colour_rules, panels;
+  for (std::size_t k = 0; k < charts.size(); ++k) {
+    series = std::max(series, std::min(charts[k].series.size(), series_styles));
+    panels += panel(charts[k], static_cast<int>(k) * height, width, height,
+                    k == 0 ? "chart" : fmt::format("chart-{}", k + 1));
+  }
+  for (std::size_t k = 0; k < series; ++k)
+    colour_rules += fmt::format(".s{0} path{{stroke:{1}}}.s{0} circle,.band.s{0}{{fill:{1}}}", k, colour(k));
   return fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\">\n"
-      "<style>{2}{3}</style>\n<rect width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n"
-      "<text x=\"{4}\" y=\"22\" style=\"font-size:15px;font-weight:600\">{5}</text>\n{6}{7}</svg>\n",
-      width, height, style, colour_rules, margin, html_escaped(chart.title), names, drawing);
+      "<style>{2}{3}</style>\n<rect width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n{4}</svg>\n",
+      width, height * static_cast<int>(charts.size()), style, colour_rules, panels);
 }
 
 std::string chart_text(const Chart& chart, int columns, int lines) {
