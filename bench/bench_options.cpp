@@ -84,6 +84,7 @@ std::vector<Case> cases_of(int n) {  // n: input and hidden
              .gate_activation = Unary::hard_sigmoid,
              .cell_activation = Unary::softsign}),
        plain},
+      {"mogrifier", "plain", lstm({.input = n, .hidden = n, .mogrifier = 5, .mogrifier_rank = 64}), plain},
       {"lengths", "plain", lstm({.input = n, .hidden = n}, {lengths}), plain},
       {"residual", "two layers", lstm({.input = n, .hidden = n, .layers = 2, .residual = true}),
        lstm({.input = n, .hidden = n, .layers = 2})},

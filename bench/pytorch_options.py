@@ -141,6 +141,27 @@ class OtherFunctions(Loop):
     gate, cell = staticmethod(F.hardsigmoid), staticmethod(F.softsign)
 
 
+class Mogrifier(Loop):
+    """Five rounds, each matrix a product of rank 64; x is known in its step alone."""
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__(hidden)
+        side = lambda *shape: nn.Parameter(torch.randn(*shape) / hidden**0.5)
+        self.rounds = nn.ParameterList(side(*shape) for _ in range(5) for shape in ((64, hidden), (hidden, 64)))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h, c = self.zeros()
+        w, ys = self.lstm, []
+        for x_t in x:
+            both = [x_t, h]
+            for i in range(5):
+                right, left = self.rounds[2 * i], self.rounds[2 * i + 1]
+                both[i % 2] = 2 * torch.sigmoid(F.linear(F.linear(both[1 - i % 2], right), left)) * both[i % 2]
+            h, c = torch.lstm_cell(both[0], (both[1], c), w.weight_ih_l0, w.weight_hh_l0, w.bias_ih_l0, w.bias_hh_l0)
+            ys.append(h)
+        return torch.stack(ys)
+
+
 class Lengths(Net):
     def __init__(self, hidden: int) -> None:
         super().__init__(hidden)
@@ -195,6 +216,7 @@ def cases(hidden: int) -> dict[str, tuple[str, Callable[[], nn.Module], Callable
         "peepholes": ("loop", lambda: Peepholes(hidden), plain),
         "projection": ("nn.LSTM", lambda: Net(hidden, proj_size=hidden // 2), plain),
         "other functions": ("loop", lambda: OtherFunctions(hidden), plain),
+        "mogrifier": ("loop", lambda: Mogrifier(hidden), plain),
         "lengths": ("nn.LSTM, packed", lambda: Lengths(hidden), plain),
         "residual": ("nn.LSTM", lambda: TwoLayers(hidden, True), lambda: TwoLayers(hidden)),
         "bidirectional": ("nn.LSTM", lambda: Net(hidden, bidirectional=True), lambda: SideBySide(hidden)),

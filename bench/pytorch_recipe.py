@@ -32,7 +32,7 @@ from torch.nn import functional as F
 
 DROPS = ("dropout", "embedding_dropout", "recurrent_dropout", "weight_drop", "zoneout_h", "zoneout_c")
 PLAIN = {"cell": "lstm", "gate_activation": "sigmoid", "cell_activation": "tanh", "recurrent_dropout": 0, "zoneout_h": 0,
-         "zoneout_c": 0, "layer_norm": False, "peepholes": False, "projection": 0, "residual": False}
+         "zoneout_c": 0, "layer_norm": False, "peepholes": False, "projection": 0, "residual": False, "mogrifier": 0}
 OWN_RATES = ("input_dropout", "hidden_dropout", "output_dropout")
 
 

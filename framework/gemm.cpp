@@ -102,17 +102,25 @@ void gemm(const Matrix& a, const Matrix& b, const Into& c) {
   });
 }
 
-void gemm(const Matrix& a, const Matrix& b, const Tensor& bias, Tensor c) {
+template <class B>
+static void check_bias(const Tensor& bias, const B& b) {
   require(bias.size() == b.cols(), "gemm: a bias {} for {} columns", bias.shape(), b.cols());
+}
+// Of a product of no numbers.
+static void bias_alone(const Tensor& bias, const Tensor& c) {
+  const int rows = static_cast<int>(c.rows());
+  const Tensor each = c.reshape({rows, static_cast<int>(c.cols())});
+  for (int i = 0; i < rows; ++i) each[i].copy_from(bias);
+}
+
+void gemm(const Matrix& a, const Matrix& b, const Tensor& bias, Tensor c) {
+  check_bias(bias, b);
   const Products& p = available(current_precision);
   checked(a, b, overwrite(c), p, [&](void* scratch, int threads) {
     p.gemm(operand(a), operand(b), a.rows(), b.cols(), a.cols(), c.data(), c.cols(), {bias.data(), 0},
            scratch, threads);
   });
-  if (a.cols() > 0) return;
-  const int rows = static_cast<int>(c.rows());
-  const Tensor each = c.reshape({rows, static_cast<int>(c.cols())});
-  for (int i = 0; i < rows; ++i) each[i].copy_from(bias);
+  if (a.cols() == 0) bias_alone(bias, c);
 }
 
 void gemm(const Matrix& a, const PackedMatrix& b, const Into& c) {
@@ -121,6 +129,16 @@ void gemm(const Matrix& a, const PackedMatrix& b, const Into& c) {
     p.gemm_packed(operand(a), b.data(), a.rows(), b.cols(), a.cols(), c.tensor.data(), c.tensor.cols(),
                   addend(c), scratch, threads);
   });
+}
+
+void gemm(const Matrix& a, const PackedMatrix& b, const Tensor& bias, Tensor c) {
+  check_bias(bias, b);
+  const Products& p = available(b.precision());
+  checked(a, b, overwrite(c), p, [&](void* scratch, int threads) {
+    p.gemm_packed(operand(a), b.data(), a.rows(), b.cols(), a.cols(), c.data(), c.cols(), {bias.data(), 0},
+                  scratch, threads);
+  });
+  if (a.cols() == 0) bias_alone(bias, c);
 }
 
 PackedMatrix::PackedMatrix(const Matrix& b)

@@ -65,5 +65,6 @@ void gemm(const Matrix& a, const Matrix& b, const Into& c);
 void gemm(const Matrix& a, const PackedMatrix& b, const Into& c);
 // c = a b + bias, the same in every row.   bias [n]
 void gemm(const Matrix& a, const Matrix& b, const Tensor& bias, Tensor c);
+void gemm(const Matrix& a, const PackedMatrix& b, const Tensor& bias, Tensor c);
 
 }  // namespace unroll

@@ -11,7 +11,12 @@ namespace {
 // One layer in one direction. width: of h.
 struct LayerSizes {
   double input, hidden, width, gates;
-  double recurrent() const { return gates * hidden * width; }  // elements of weight_hh
+  int rounds, rank;                                            // of the mogrifier
+  double inputs() const { return gates * hidden * input; }     // elements of weight_ih
+  double recurrent() const { return gates * hidden * width; }  // and of weight_hh
+  // Of the mogrifier's matrices: how many, and elements of all.
+  int matrices() const { return rounds * (rank ? 2 : 1); }
+  double of_rounds() const { return rounds * (rank ? rank * (input + width) : input * width); }
 };
 std::vector<LayerSizes> layers_of(const StepSizes& s) {
   const RecurrentConfig& c = s.layers;
@@ -22,7 +27,9 @@ std::vector<LayerSizes> layers_of(const StepSizes& s) {
     result.push_back({.input = 1.0 * (k < c.directions() ? c.input : c.directions() * c.width()),
                       .hidden = 1.0 * hidden,
                       .width = 1.0 * (last ? hidden : c.width()),
-                      .gates = 1.0 * c.gates(s.cell)});
+                      .gates = 1.0 * c.gates(s.cell),
+                      .rounds = c.mogrifier,
+                      .rank = c.mogrifier_rank});
   }
   return result;
 }
@@ -69,6 +76,7 @@ StepLaunches launches_of_step(Engine engine, const StepSizes& s) {
   const bool rounds = has_16_bits(s), between = acts_between_layers(c);
   const int64_t stacked = c.layers * c.directions(), step_layers = int64_t{s.steps} * stacked,
                 gaps = c.layers - 1;
+  const int of_mogrifier = c.mogrifier * (c.mogrifier_rank ? 2 : 1);  // matrices of a layer
   int64_t once = around + (rounds && engine != Engine::composed ? around_16 : 0);
   once += of_dropout * ((s.input_dropout > 0) + (s.output_dropout > 0) + (c.dropout > 0 ? gaps : 0));
   once += (c.residual ? 3 : 0) * gaps;
@@ -82,7 +90,7 @@ StepLaunches launches_of_step(Engine engine, const StepSizes& s) {
   if (c.last_hidden > 0) once += 8;
   if (engine == Engine::composed) {
     if (c.bidirectional) once += 5 * c.layers;
-    const int rounded = c.projection ? 18 : 12;
+    const int rounded = (c.projection ? 18 : 12) + 6 * of_mogrifier;
     return {.ours = once + step_layers * (cell.composed + options.composed + (rounds ? rounded : 0))};
   }
   int of_window = cell.window + (rounds ? cell.window_16 : 0);
@@ -91,11 +99,12 @@ StepLaunches launches_of_step(Engine engine, const StepSizes& s) {
     of_window += name == "layer_norm"   ? 7
                  : name == "peepholes"  ? 2
                  : name == "projection" ? 3 + 2 * rounds
+                 : name == "mogrifier"  ? 3 * of_mogrifier + 1 + rounds * (2 * of_mogrifier - 3)
                                         : 0;
     if (name == "recurrent_dropout" || name == "weight_drop" || name.starts_with("zoneout")) of_window += 3;
   }
   once += of_window * stacked + (c.bidirectional ? 8 * c.layers : 0);
-  const int rounded = c.projection ? 4 : 2;
+  const int rounded = (c.projection ? 4 : 2) + (c.mogrifier ? 2 + 2 * of_mogrifier : 0);
   return {.ours = once + step_layers * (cell.fused + options.fused + (rounds ? rounded : 0))};
 }
 
@@ -112,9 +121,10 @@ StepEstimate estimate_step(Engine engine, const StepSizes& s, const GpuRates& gp
   // Forward, the gradient of what enters, and that of the weights; of the recurrent weights the last alone.
   double flops = 6 * rows * out * s.vocab, weights = out * s.vocab;
   for (const LayerSizes& l : layers) {
-    flops += 2 * rows * (3 * l.gates * l.hidden * l.input + l.recurrent());
+    const double of_inputs = l.rounds ? 1 : 3;  // the others of a mogrified x are made in each step
+    flops += 2 * rows * (of_inputs * l.inputs() + l.recurrent() + l.of_rounds());
     if (l.width < l.hidden) flops += 2 * rows * l.hidden * l.width;
-    weights += l.gates * l.hidden * (l.input + l.width);
+    weights += l.inputs() + l.recurrent() + l.of_rounds();
   }
   result.products = flops / rate;
 
@@ -122,10 +132,21 @@ StepEstimate estimate_step(Engine engine, const StepSizes& s, const GpuRates& gp
   constexpr double tile = 32;
   int64_t recurrent_products = 0;
   for (const LayerSizes& l : layers) {
-    const double bytes = l.recurrent() * (rounds ? 2 : 4);
-    const double reading = bytes / (memory * (2 * bytes <= gpu.cache ? assumed.cache : 1));
-    const double computing = 2 * std::max<double>(s.batch, tile) * l.recurrent() / rate;
-    const double product = std::max({assumed.kernel, reading, computing});
+    struct Product {
+      double reading, computing, seconds;
+    };
+    const auto product_of = [&](double elements) {
+      const double bytes = elements * (rounds ? 2 : 4);
+      const double reading = bytes / (memory * (2 * bytes <= gpu.cache ? assumed.cache : 1));
+      const double computing = 2 * std::max<double>(s.batch, tile) * elements / rate;
+      return Product{reading, computing, std::max({assumed.kernel, reading, computing})};
+    };
+    const auto [reading, computing, product] = product_of(l.recurrent());
+    if (l.rounds) {
+      const double of_round = l.matrices() * product_of(l.of_rounds() / l.matrices()).seconds;
+      result.recurrent += 2 * s.steps * (product_of(l.inputs()).seconds + of_round);
+      recurrent_products += 2 * s.steps * (1 + l.matrices());
+    }
     const bool one_call = engine == Engine::cudnn && !acts_between_layers(s.layers);
     if (engine == Engine::cudnn) {
       // In one call layers run beside each other, a step behind the one below, as far as the weights' reading allows.

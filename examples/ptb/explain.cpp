@@ -1,5 +1,7 @@
 // ptb explain: what a recipe makes, before anything is trained.
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -44,32 +46,40 @@ void print_parameters(const LanguageModel& model) {
        format_number(4.0 * static_cast<double>(model.params.count())));
 }
 
-// Of all layers together: elements of the weights, and units; and the bytes of the largest recurrent ones, packed.
+// Of all layers together: elements of the weights, and units; and the bytes of one layer's that are packed, the largest's.
 struct LayerSizes {
-  double inputs = 0, recurrent = 0, projection = 0, units = 0, packed = 0;
+  double inputs = 0, recurrent = 0, projection = 0, mogrifier = 0, units = 0, packed = 0;
   explicit LayerSizes(const LanguageModel& model) {
-    const int gates = model.recurrent.config().gates(model.recurrent.cell());
+    const RecurrentConfig& config = model.recurrent.config();
+    const int gates = config.gates(model.recurrent.cell());
+    std::map<std::string, double> packed_of;  // by the end of a layer's names
     for (const auto& p : model.params.all()) {
       const auto is = [&](const char* kind) { return p->name.find(kind) != std::string::npos; };
       const auto size = static_cast<double>(p->size());
       if (is(".weight_ih_l")) inputs += size, units += p->shape[0] / gates;
-      if (is(".weight_hh_l")) {
-        recurrent += size;
-        packed = std::max(packed, static_cast<double>(packed_bytes(p->shape[1], p->shape[0])));
-      }
+      if (is(".weight_hh_l")) recurrent += size;
       if (is(".weight_hr_l")) projection += size;
+      if (is(".mogrifier_")) mogrifier += size;
+      if (is(".weight_hh_l") || is(".mogrifier_") || (config.mogrifier && is(".weight_ih_l")))
+        packed_of[p->name.substr(p->name.rfind("_l"))] +=
+            static_cast<double>(packed_bytes(p->shape[1], p->shape[0]));
     }
+    for (const auto& [layer, bytes] : packed_of) packed = std::max(packed, bytes);
   }
+  double in_steps() const { return recurrent + projection + mogrifier + (mogrifier > 0 ? inputs : 0); }
 };
 
 // Products only: what the rest computes is small beside them, and is bound by memory.
 void print_work(const LanguageModel& model, double vocab) {
   const LayerSizes layers(model);
   show("Products, FLOP per token (forward; training does three times as many)\n");
-  std::vector<Line> lines = {{"inputs of the layers", "one product over all steps", 2 * layers.inputs},
-                             {"recurrent", "a product for each step", 2 * layers.recurrent}};
-  if (layers.projection > 0)
-    lines.push_back({"projection", "a product for each step", 2 * layers.projection});
+  const char *at_once = "one product over all steps", *in_steps = "a product for each step";
+  std::vector<Line> lines = {
+      {"inputs of the layers", layers.mogrifier > 0 ? in_steps : at_once, 2 * layers.inputs},
+      {"recurrent", in_steps, 2 * layers.recurrent}};
+  if (layers.projection > 0) lines.push_back({"projection", in_steps, 2 * layers.projection});
+  if (layers.mogrifier > 0)
+    lines.push_back({"mogrifier", "one or two products in each round of each step", 2 * layers.mogrifier});
   lines.push_back({"decoder", "one product over all steps, in chunks", 2 * model.decoder.config.in * vocab});
   print_table(lines, "", "together");
 }
@@ -79,14 +89,14 @@ void print_work(const LanguageModel& model, double vocab) {
 void print_traffic(const Recipe& r, const LanguageModel& model, double vocab) {
   const LayerSizes layers(model);
   const double batch = r.data.batch, window = batch * r.data.bptt, real_size = sizeof(real);
-  const double recurrent = layers.recurrent + layers.projection;
+  const double recurrent = layers.in_steps();
   const double looked_up =
       r.model.tied ? 0 : vocab * r.model.embedding;  // a few rows; tied, the decoder reads all
   const double others = static_cast<double>(model.params.count()) - recurrent - looked_up;
   const double kept = r.model.embedding + 7 * layers.units;
   show("Traffic, bytes per token in training (at least)\n");
-  print_table({{"recurrent weights", "forward and back, for each step of the batch",
-                2 * recurrent * real_size / batch},
+  print_table({{layers.mogrifier > 0 ? "weights of the layers" : "recurrent weights",
+                "forward and back, for each step of the batch", 2 * recurrent * real_size / batch},
                {"other weights", "forward and back, once a window", 2 * others * real_size / window},
                {"values kept for the gradient", "written and read", 2 * kept * real_size},
                {"gradients and update", "weights and gradients once a window",
@@ -100,7 +110,9 @@ Line copies(const LanguageModel& model, Engine engine, double rows) {
   const bool rounded = precision() == Precision::bf16 || precision() == Precision::fp16;
   const LayerSizes layers(model);
   if (engine == Engine::fused)
-    return {"packed weights", "the recurrent ones, of a layer at a time", layers.packed};
+    return {"packed weights",
+            layers.mogrifier > 0 ? "those of a layer at a time" : "the recurrent ones, of a layer at a time",
+            layers.packed};
   if (engine == Engine::cudnn && (rounded || model.recurrent.cell().kind == CellKind::gru)) {
     const double ends = rounded ? rows * (model.embedding.config.dim + model.decoder.config.in) : 0;
     return {"copies for cuDNN",

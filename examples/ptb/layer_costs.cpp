@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "framework/clock.h"
 #include "layers/recurrent/recurrent_layer.h"
 
@@ -12,23 +14,22 @@ namespace {
 
 using Options = std::vector<const RecurrentOption*>;
 
-// Those that are switched on; `dropout` and locked_dropout are one.
+// Those that are switched on; an option and its details are one.
 Options options_of(const RecurrentConfig& config) {
   Options options = options_set(config);
   if (config.dropout > 0 && config.layers > 1) options.push_back(&option_named("dropout"));
   return options;
 }
 
-bool with_dropout(const Options& options) {
-  return std::ranges::find(options, &option_named("dropout")) != options.end();
+bool is_in(const Options& options, const RecurrentOption& option) {
+  return std::ranges::find(options, &option) != options.end();
 }
 
 // At most two layers, with those options alone that are kept.
 RecurrentConfig with_only(const RecurrentConfig& config, const Options& kept) {
   RecurrentConfig result = config;
   for (const RecurrentOption& option : recurrent_options) {
-    const bool keeps = std::ranges::find(kept, &option) != kept.end() ||
-                       (option.name == std::string_view("locked_dropout") && with_dropout(kept));
+    const bool keeps = is_in(kept, option) || (option.of && is_in(kept, option_named(option.of)));
     if (!keeps) unset(option, result);
   }
   result.layers = std::min(config.layers, 2);
@@ -53,9 +54,12 @@ double seconds_of_window(const Recipe& recipe, const RecurrentConfig& config) {
 LayerOptionCost derived(const Recipe& recipe, const RecurrentConfig& config, const RecurrentOption& option) {
   const OptionCost cost =
       option.cost(option_sizes(cell_of(recipe), config, recipe.data.batch, recipe.data.bptt));
-  const bool locked = config.locked_dropout && &option == &option_named("dropout");
+  std::string details;
+  if (&option == &option_named("dropout") && config.locked_dropout) details = ", locked";
+  if (&option == &option_named("mogrifier") && config.mogrifier_rank)
+    details = fmt::format(", rank {}", config.mogrifier_rank);
   return {.option = option.name,
-          .value = value_of(option, config) + (locked ? ", locked" : ""),
+          .value = value_of(option, config) + details,
           .operations = cost.operations,
           .held = cost.held * sizeof(real),
           .how = option.how};

@@ -156,6 +156,10 @@ struct Kernels {
                           const real* dy, real* d, int64_t n, bool add);
   // y = scale · x + shift
   void (*affine)(const real* x, real scale, real shift, real* y, int64_t n, bool add);
+  // y = 2σ(a)·x, and a becomes σ(a)
+  void (*gate)(real* a, const real* x, real* y, int64_t n);
+  // s = σ(a) becomes the gradient of a, and d, the gradient of y, that of x
+  void (*gate_gradient)(real* s, const real* x, real* d, int64_t n);
   // y[i] = x[i] · keep(i mod period) / (1 - rate), keep drawn from key; period < n locks the mask over time
   void (*dropout)(const real* x, real rate, const RandomKey& key, int64_t period, real* y, int64_t n,
                   bool add);

@@ -265,6 +265,21 @@ UNROLL_CHOICE void with_functor(Binary f, Use use) {
   }
 }
 
+// --- a gate that scales: y = 2σ(a)·x ----------------------------------------------------------------
+
+// a becomes σ(a).
+UNROLL_FORMULA real gated(real& a, real x) {
+  a = sigmoid(a);
+  return 2 * a * x;
+}
+//   da = dy·2x·σ'(a)    dx = dy·2σ(a)
+// s = σ(a) receives da, and d = dy becomes dx.
+UNROLL_FORMULA void gated_gradient(real& s, real x, real& d) {
+  const real gate = s, dy = d;
+  s = dy * 2 * x * Sigmoid::slope(0, gate);
+  d = dy * 2 * gate;
+}
+
 // --- one unit of an LSTM cell --------------------------------------------------------------------
 
 // F is the function of the gates i f o, G that of g and c. Their slopes are taken from their values alone: what the

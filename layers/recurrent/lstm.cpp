@@ -14,7 +14,7 @@ LstmCell::LstmCell(const LayerScope& scope)
     return scope.add(name, {size}, Init::centered_at(value, size)).var();
   };
   weight_ih = scope.add("weight_ih", {gates, scope.input}).var();
-  weight_hh = scope.add("weight_hh", {gates, config.projection ? config.projection : hidden}).var();
+  weight_hh = scope.add("weight_hh", {gates, scope.width()}).var();
   Parameter& sums = scope.add("bias", {gates});
   sums.init.offset = {config.forget_bias, of_f, of_f + hidden};
   bias = sums.var();

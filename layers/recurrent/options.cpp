@@ -48,6 +48,10 @@ std::string range_fault(const RecurrentOption& option, const RecurrentConfig& co
       return config.*std::get<float RecurrentConfig::*>(option.member) >= 0
                  ? ""
                  : fmt::format("{} must not be negative", value);
+    case Range::count:
+      return config.*std::get<int RecurrentConfig::*>(option.member) >= 0
+                 ? ""
+                 : fmt::format("{} must not be negative", value);
     case Range::width: {
       const int width = config.*std::get<int RecurrentConfig::*>(option.member);
       return width >= 0 && width < config.hidden
@@ -129,6 +133,9 @@ std::optional<OptionFault> fault_in(const CellFacts& cell, const RecurrentConfig
         fmt::format(
             "is about the dropout between layers, and there is none with {}dropout {} and {}layers {}",
             prefix, c.dropout, prefix, c.layers)};
+  if (c.mogrifier_rank && !c.mogrifier)
+    return OptionFault{"mogrifier_rank",
+                       fmt::format("is about the rounds of a mogrifier, and {}mogrifier is 0", prefix)};
   if (c.last_hidden && (c.projection || c.residual))
     return OptionFault{"last_hidden",
                        fmt::format("gives the last layer another width, which {}{} cannot have", prefix,
@@ -139,8 +146,7 @@ std::optional<OptionFault> fault_in(const CellFacts& cell, const RecurrentConfig
 std::vector<const RecurrentOption*> options_set(const RecurrentConfig& config) {
   std::vector<const RecurrentOption*> result;
   for (const RecurrentOption& option : recurrent_options)
-    if (is_set(option, config) && option.is_key && option.acts != Acts::at_first &&
-        std::string_view(option.name) != "locked_dropout")
+    if (is_set(option, config) && option.is_key && !option.of && option.acts != Acts::at_first)
       result.push_back(&option);
   return result;
 }
@@ -192,15 +198,22 @@ std::string torch_module(const CellFacts& cell, const RecurrentConfig& config) {
 OptionSizes option_sizes(const CellFacts& cell, const RecurrentConfig& c, int batch, int steps) {
   // The last layer may be narrower; a projected one is not.
   const double hidden = c.hidden, last = c.last_hidden ? c.last_hidden : hidden, lower = c.layers - 1;
-  const double projection = c.projection, units = lower * hidden + last;
+  const double projection = c.projection, units = lower * hidden + last, width = c.width();
+  // Of h; in the last layer, too, where that is not narrower than its hidden.
+  const double top = c.last_hidden ? last : width, first = c.layers > 1 ? width : top;
   return {.units = units,
           .outputs = projection > 0 ? (lower + 1) * projection : units,
+          .inputs = c.input + lower * width,
+          .crossing = c.input * first + (c.layers > 1 ? (lower - 1) * width * width + width * top : 0),
           .recurrent = projection > 0 ? units * projection : lower * hidden * hidden + last * last,
           .between = lower * (projection > 0 ? projection : hidden),
           .projection = projection,
           .gates = static_cast<double>(c.gates(cell)),
           .batch = static_cast<double>(batch),
-          .tokens = static_cast<double>(batch) * steps};
+          .tokens = static_cast<double>(batch) * steps,
+          .layers = c.layers,
+          .rounds = c.mogrifier,
+          .rank = c.mogrifier_rank};
 }
 
 }  // namespace unroll

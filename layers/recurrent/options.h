@@ -53,6 +53,7 @@ struct RecurrentConfig {
   Unary nonlinearity = Unary::tanh;
   float cell_clip = 0;
   bool coupled_gates = false;
+  int mogrifier = 0, mogrifier_rank = 0;
   bool residual = false;
   bool bidirectional = false;
   float forget_bias = 0;
@@ -69,9 +70,11 @@ struct RecurrentConfig {
 // Layers and a window, as the cost of an option depends on them. All layers together.
 struct OptionSizes {
   double units, outputs;                    // of the cells, and of h, which is narrower with a projection
+  double inputs, crossing;                  // of x; and elements of a matrix from h to x
   double recurrent;                         // elements of weight_hh by gate
   double between;                           // numbers that pass from layer to layer at each step
   double projection, gates, batch, tokens;  // tokens: rows of x in a window
+  int layers, rounds, rank;                 // rounds and rank: of the mogrifier
 };
 struct OptionCost {
   double operations = 0;  // on single numbers: forward, per token
@@ -89,6 +92,7 @@ struct RecurrentOption {
     on_off,
     rate,      // in [0, 1)
     width,     // less than hidden; 0: the option is off
+    count,     // at least 0; 0: the option is off
     limit,     // at least 0; 0: the option is off
     number,    // any
     of_gates,  // one of gate_functions
@@ -116,6 +120,7 @@ struct RecurrentOption {
   Cudnn cudnn = Cudnn::no;
   bool needs_layers = false;    // above 1
   bool is_key = true;           // a recipe has it as it stands here; else the program says what it has
+  const char* of = nullptr;     // the option that this one is a detail of: it means nothing without that
   const char* torch = nullptr;  // what PyTorch's module calls it; nullptr: it has no such thing
   const char* does;
   const char* source = nullptr;
@@ -143,6 +148,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .range = RecurrentOption::Range::on_off,
      .acts = RecurrentOption::Acts::in_training,
      .cudnn = RecurrentOption::Cudnn::yes,
+     .of = "dropout",
      .does = "dropout keeps one mask for all steps of a window; needs a rate of dropout above 0",
      .source = "Gal and Ghahramani 2016"},
     {.name = "recurrent_dropout",
@@ -265,6 +271,28 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .does = "function of the sums, which gives h",
      .source = "Elman 1990",
      .how = "another function at the same place"},
+    {.name = "mogrifier",  // layers/recurrent/mogrifier.h
+     .member = &RecurrentConfig::mogrifier,
+     .range = RecurrentOption::Range::count,
+     .does = "rounds in which x and h scale each other before each step, 5 in the paper; 0: none",
+     .source = "Melis, Kočiský, Blunsom 2020",
+     .how = "a gate for x or h in each round; x's product is made in its step",
+     .cost =
+         [](const OptionSizes& s) {  // a gate: its function, doubled, times what it scales; both are kept
+           const int of_x = (s.rounds + 1) / 2, of_h = s.rounds / 2, products = s.rank ? 2 : 1;
+           const double scaled = of_x * s.inputs + of_h * s.outputs;
+           const double elements = s.rounds * (s.rank ? s.rank * (s.inputs + s.outputs) : s.crossing);
+           return OptionCost{2 * elements + 3 * scaled,
+                             s.tokens * (2 * scaled + 1. * s.rounds * s.rank * s.layers),
+                             {4 + s.rounds * (2 + 2 * products), s.rounds * (7 + 3 * products)}};
+         }},
+    {.name = "mogrifier_rank",
+     .member = &RecurrentConfig::mogrifier_rank,
+     .range = RecurrentOption::Range::width,
+     .cudnn = RecurrentOption::Cudnn::yes,  // as far as the mogrifier is
+     .of = "mogrifier",
+     .does = "each matrix of the mogrifier is a product of two of this rank, less than hidden; 0: it is one",
+     .source = "Melis, Kočiský, Blunsom 2020"},
     {.name = "residual",
      .member = &RecurrentConfig::residual,
      .range = RecurrentOption::Range::on_off,
@@ -323,7 +351,7 @@ struct OptionFault {
 std::optional<OptionFault> fault_in(const CellFacts& cell, const RecurrentConfig& config,
                                     const std::string& prefix = "");
 
-// The options that are set, in the table's order, without `dropout`, `locked_dropout` and first values.
+// The options that are set, in the table's order, without `dropout`, details of others and first values.
 std::vector<const RecurrentOption*> options_set(const RecurrentConfig& config);
 // "2 LSTM layers of 200", "1 GRU layer of 30 (weight_drop, residual)"
 std::string describe_layers(const CellFacts& cell, const RecurrentConfig& config);

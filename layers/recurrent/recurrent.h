@@ -23,13 +23,14 @@
 #include <vector>
 
 #include "layers/recurrent/engines/cudnn.h"
+#include "layers/recurrent/mogrifier.h"
 #include "layers/recurrent/stack.h"
 
 namespace unroll {
 
 // One layer's parameters and a step of time: x [batch, input], the state before it and the one it gives h and
-// c [batch, hidden]. h_in is h as it enters the recurrent product, with recurrent dropout; weight drop acts
-// on weight_hh.
+// c [batch, hidden]. h_in is h as it enters the recurrent product, with recurrent dropout and, as x, after the rounds of a
+// mogrifier; weight drop acts on weight_hh.
 template <class C>
 concept RecurrentCell = requires(const C& cell, C& changed, const Var& v, const RecurrentVars& state) {
   { C::name } -> std::convertible_to<const char*>;
@@ -39,11 +40,13 @@ concept RecurrentCell = requires(const C& cell, C& changed, const Var& v, const 
 };
 
 // A cell that has an engine of its own: x [steps, batch, input] and the state before the first step to y and the state after
-// the last. A cell that derives from one with such an engine, and computes another step, does not inherit it.
+// the last, with what the masks and the mogrifier say. A cell that derives from one with such an engine, and computes another
+// step, does not inherit it.
 template <class Cell>
 concept HasFused =
-    std::same_as<decltype(&Cell::fused), RecurrentOutput (Cell::*)(const Var& x, const RecurrentVars& state,
-                                                                   const RecurrentMasks& masks) const>;
+    std::same_as<decltype(&Cell::fused),
+                 RecurrentOutput (Cell::*)(const Var& x, const RecurrentVars& state,
+                                           const RecurrentMasks& masks, const Mogrifier& mogrifier) const>;
 // A cell that steps in inference without a tape: x [batch, input]; h and c [batch, hidden] become those after the step. `room` is
 // [batch, step_room(hidden)]. With no option that always acts (is_plain_step).
 template <class Cell>
@@ -63,7 +66,8 @@ constexpr CellFacts facts_of() {
 
 // The engine `composed`: one layer over all steps in elementary operations, which the tape differentiates.
 template <RecurrentCell Cell>
-RecurrentOutput over_steps(Cell cell, const Var& x, RecurrentVars state, const RecurrentMasks& masks = {}) {
+RecurrentOutput over_steps(Cell cell, const Var& x, RecurrentVars state, const RecurrentMasks& masks = {},
+                           const Mogrifier& mogrifier = {}) {
   cell.weight_hh = dropout(cell.weight_hh, masks.weight_hh.rate, masks.weight_hh.key);
   Vars ys;
   for (int t = 0; t < x.dim(0); ++t) {
@@ -72,7 +76,8 @@ RecurrentOutput over_steps(Cell cell, const Var& x, RecurrentVars state, const R
       state = {mask_rows(state.h, kept), Cell::has_c ? mask_rows(state.c, kept) : Var()};
     }
     const Var h_in = masks.h.defined() ? state.h * Var(masks.h) : state.h;
-    const RecurrentVars next = cell.step(row(x, t), h_in, state);
+    const auto [x_seen, h_seen] = mogrifier(row(x, t), h_in);
+    const RecurrentVars next = cell.step(x_seen, h_seen, state);
     state = {carried(masks.new_h, t, next.h, state.h), carried(masks.new_c, t, next.c, state.c)};
     ys.push_back(state.h);
   }
@@ -92,6 +97,7 @@ class Recurrent {
     for (int k = 0; k < stack_.count(); ++k) {
       const LayerScope layer = stack_.scope_of(k);
       cells_.emplace_back(layer);
+      mogrifiers_.emplace_back(layer);
       weights_.push_back(layer.weights);
     }
     if (choice_.engine == Engine::cudnn) cudnn_ = CudnnStack(stack_, weights_);
@@ -121,7 +127,7 @@ class Recurrent {
     }
     Vars h, c;
     const Var y = stack_(x, lengths, resets, [&](int k, const Var& in, const RecurrentMasks& masks) {
-      const auto out = run(cells_[static_cast<size_t>(k)], in, stack_.state_of(k, state), masks);
+      const auto out = run(static_cast<size_t>(k), in, stack_.state_of(k, state), masks);
       h.push_back(stack_.full_row(out.state.h));
       if (Cell::has_c) c.push_back(stack_.full_row(out.state.c));
       return out.y;
@@ -136,21 +142,21 @@ class Recurrent {
   EngineChoice choice() const&& { return choice_; }
   const std::vector<Cell>& cells() const& { return cells_; }  // forwards, backwards, forwards, …
   std::vector<Cell> cells() const&& { return cells_; }
-  // All weights of a cell, in the order in which it added them.
+  // All weights of a cell, in the order in which it added them, and those of its mogrifier.
   const Vars& weights(int cell) const& { return weights_[static_cast<size_t>(cell)]->all; }
   Vars weights(int cell) const&& { return weights(cell); }
 
  private:
-  RecurrentOutput run(const Cell& cell, const Var& x, const RecurrentVars& state,
-                      const RecurrentMasks& masks) const {
+  RecurrentOutput run(size_t k, const Var& x, const RecurrentVars& state, const RecurrentMasks& masks) const {
     if constexpr (HasFused<Cell>)
-      if (choice_.engine == Engine::fused) return cell.fused(x, state, masks);
-    return over_steps(cell, x, state, masks);
+      if (choice_.engine == Engine::fused) return cells_[k].fused(x, state, masks, mogrifiers_[k]);
+    return over_steps(cells_[k], x, state, masks, mogrifiers_[k]);
   }
 
   EngineChoice choice_;
   RecurrentStack stack_;
   std::vector<Cell> cells_;
+  std::vector<Mogrifier> mogrifiers_;                        // by cell
   std::vector<std::shared_ptr<const CellWeights>> weights_;  // by cell
   CudnnStack cudnn_;                                         // if that is the engine
 };

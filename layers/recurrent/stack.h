@@ -106,6 +106,7 @@ struct LayerScope {
   RecurrentConfig config;  // of all layers
   std::shared_ptr<CellWeights> weights = std::make_shared<CellWeights>();
 
+  int width() const { return config.projection ? config.projection : hidden; }  // of this layer's h
   // Registers a weight and lists it. Uniform in ±1/√hidden, as PyTorch's recurrent layers; a vector is not decayed.
   Parameter& add(const std::string& name, const Shape& shape) const;
   Parameter& add(const std::string& name, const Shape& shape, const Init& init) const;

@@ -33,6 +33,8 @@ const Words everything_of_lstm = {"projection=12",
                                   "peepholes=true",
                                   "gate_activation=hard_sigmoid",
                                   "cell_activation=softsign",
+                                  "mogrifier=3",
+                                  "mogrifier_rank=4",
                                   "residual=true",
                                   "recurrent_dropout=0.1",
                                   "weight_drop=0.1",
@@ -40,8 +42,8 @@ const Words everything_of_lstm = {"projection=12",
                                   "zoneout_c=0.1",
                                   "locked_dropout=true",
                                   "tied=true"};
-const Words everything_of_gru = {"cell=gru",      "recurrent_dropout=0.1", "weight_drop=0.1",
-                                 "zoneout_h=0.1", "residual=true",         "locked_dropout=true"};
+const Words everything_of_gru = {"cell=gru",      "recurrent_dropout=0.1", "weight_drop=0.1", "zoneout_h=0.1",
+                                 "residual=true", "locked_dropout=true",   "mogrifier=2"};
 
 }  // namespace
 
@@ -54,7 +56,8 @@ TEST_CASE("each option can be asked for, changes the model, and its file is eval
         Words{"layer_norm=true"}, Words{"peepholes=true"}, Words{"projection=8"},
         Words{"gate_activation=hard_sigmoid"}, Words{"cell_activation=relu", "layer_norm=true"},
         Words{"cell_activation=hard_tanh"}, Words{"cell_activation=softsign"}, Words{"residual=true"},
-        everything_of_lstm, everything_of_gru, everything_of_gru + Words{"engine=composed"}}) {
+        Words{"mogrifier=4"}, Words{"mogrifier=4", "mogrifier_rank=5"}, everything_of_lstm, everything_of_gru,
+        everything_of_gru + Words{"engine=composed"}}) {
     CAPTURE(options);
     const std::string out = fmt::format("run{}", found.size()), file = out + "/last.safetensors";
     const auto trained = ptb_json(Words{"train", "tiny.toml", "--out", out} + set(options), folder.path());
@@ -155,6 +158,9 @@ TEST_CASE("what makes no sense together is refused by the names of the keys") {
   refused({"cell=gru", "last_hidden=8"}, {"model.last_hidden", "GRU"});
   refused({"layers=1", "residual=true"}, {"model.residual", "model.layers above 1"});
   refused({"projection=8", "tied=true"}, {"model.tied", "model.projection (8)", "model.embedding (12)"});
+  refused({"mogrifier_rank=4"}, {"model.mogrifier_rank", "model.mogrifier is 0"});
+  refused({"mogrifier=2", "mogrifier_rank=16"}, {"'model.mogrifier_rank' (16)", "model.hidden (16)"});
+  refused({"mogrifier=-1"}, {"'model.mogrifier'", "in [0, 100], got -1"});
   refused({"cell=mgu"}, {"model.cell", "lstm, gru, rnn"});
   refused({"gate_activation=tanh"}, {"model.gate_activation", "sigmoid, hard_sigmoid"});
   refused({"cell_activation=sine"}, {"model.cell_activation", "tanh, relu, hard_tanh, softsign"});
@@ -194,6 +200,19 @@ TEST_CASE("explain says what each option costs that is switched on, and nothing 
 
   const std::string projected = explain({"dropout=0", "projection=8"});
   CHECK(lacks(lines_of(projected.substr(projected.find("Products")))[3], {"projection", " 512 "}) == "");
+
+  // x of 12 and 16 numbers, h of 16 and 16: gates of both x, h and both x, 88 of 3 operations and 2 numbers; three times
+  // 4·(28 + 32) elements of matrices, and 4 numbers of each layer between left and right.
+  const std::string mogrified = explain({"dropout=0", "mogrifier=3", "mogrifier_rank=4"});
+  const auto row = [](const std::string& text, const char* table, size_t k) {
+    return lines_of(text.substr(text.find(table)))[k];
+  };
+  CHECK(lacks(row(mogrified, "Options of the", 2), {"mogrifier", "3, rank 4", " 1.70k ", " 80.0kB "}) == "");
+  CHECK(lacks(row(mogrified, "Products", 1), {"inputs of the layers", "a product for each step"}) == "");
+  CHECK(lacks(row(mogrified, "Products", 3), {"mogrifier", " 1.44k "}) == "");
+  // Whole matrices, 12·16 and 16·8 elements, and 28 gates.
+  const std::string whole = explain({"dropout=0", "mogrifier=1", "last_hidden=8"});
+  CHECK(lacks(row(whole, "Options of the", 2), {"mogrifier", " 724 ", " 22.4kB "}) == "");
 }
 
 TEST_CASE("--profile has rows for the options of the recurrent layers, and their shares") {

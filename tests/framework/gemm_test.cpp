@@ -23,6 +23,10 @@ TEST_CASE("gemm multiplies tensors and their transposes, packed or not") {
   CHECK(c.to_host() == std::vector<real>{107, 205, 116, 211});
   gemm(Tensor({2, 0}), Tensor({0, 2}), bias, c);
   CHECK(c.to_host() == std::vector<real>{100, 200, 100, 200});
+  gemm(a, PackedMatrix(transposed(b)), bias, c);
+  CHECK(c.to_host() == std::vector<real>{107, 205, 116, 211});
+  gemm(Tensor({2, 0}), PackedMatrix(Tensor({0, 2})), bias, c);
+  CHECK(c.to_host() == std::vector<real>{100, 200, 100, 200});
   PackedMatrix packed(b);
   b.fill(9);  // too late
   gemm(transposed(a), packed, overwrite(d));
@@ -68,6 +72,10 @@ TEST_CASE("sizes that do not fit are named") {
   CHECK(lacks(error_of([&] { gemm(a, PackedMatrix(a), overwrite(c)); }), {"[2, 3] times [2, 3]"}) == "");
   CHECK(lacks(error_of([&] {
                 gemm(transposed(a), a, Tensor({2}), Tensor({3, 3}));
+              }),
+              {"a bias [2] for 3 columns"}) == "");
+  CHECK(lacks(error_of([&] {
+                gemm(transposed(a), PackedMatrix(a), Tensor({2}), Tensor({3, 3}));
               }),
               {"a bias [2] for 3 columns"}) == "");
   CHECK(lacks(error_of([&] { gemm(a, PackedMatrix(transposed(a)), overwrite(c)); }),

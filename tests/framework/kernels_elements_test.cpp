@@ -128,6 +128,28 @@ TEST_CASE("functions of one element and their gradients") {
   }
 }
 
+TEST_CASE("a gate scales by twice its sigmoid, and its gradients take the places of what they are of") {
+  Numbers numbers("gate");
+  for (int64_t n : {int64_t{1}, int64_t{31}, int64_t{33}, int64_t{1000}, parallel_size}) {
+    const Reals a = numbers.reals(n, -3, 3), x = numbers.reals(n), dy = numbers.reals(n);
+    const auto at = [](const Reals& v, int64_t i) { return static_cast<double>(v[static_cast<size_t>(i)]); };
+    const auto s = [&](int64_t i) { return reference(Unary::sigmoid, at(a, i)); };
+    each_variant([&](const Kernels& k) {
+      CAPTURE(n);
+      Reals gate(a), y(a.size()), d(dy);
+      k.gate(gate.data(), x.data(), y.data(), n);
+      check_close(gate, s);
+      check_close(
+          y, [&](int64_t i) { return 2 * s(i) * at(x, i); }, 2);
+      k.gate_gradient(gate.data(), x.data(), d.data(), n);
+      check_close(
+          gate, [&](int64_t i) { return at(dy, i) * 2 * at(x, i) * s(i) * (1 - s(i)); }, 2);
+      check_close(
+          d, [&](int64_t i) { return at(dy, i) * 2 * s(i); }, 2);
+    });
+  }
+}
+
 TEST_CASE("infinities, zeros and NaN pass through the functions as they should") {
   const real huge = std::numeric_limits<real>::max(), tiny = std::numeric_limits<real>::denorm_min();
   struct Case {

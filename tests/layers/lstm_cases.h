@@ -54,6 +54,7 @@ inline std::vector<RecurrentConfig> options_alone(const CellFacts& cell, const R
       RecurrentConfig& config = result.emplace_back(plain);
       config.*std::get<decltype(value) RecurrentConfig::*>(option.member) = value;
       if (&option == &option_named("locked_dropout")) config.dropout = 0.4f;
+      if (&option == &option_named("mogrifier_rank")) config.mogrifier = 4;
       if (fault_in(cell, config) || option.acts == RecurrentOption::Acts::at_first ||
           (&option == &option_named("dropout") && config.layers == 1))
         result.pop_back();  // another cell's, or for more layers or units
@@ -70,6 +71,9 @@ inline std::vector<RecurrentConfig> options_alone(const CellFacts& cell, const R
         break;
       case RecurrentOption::Range::number:
         add(0.5f);
+        break;
+      case RecurrentOption::Range::count:
+        add(3);
         break;
       case RecurrentOption::Range::width:
         if (plain.hidden > 1) add(plain.hidden / 2);
@@ -124,6 +128,12 @@ inline LstmCase random_lstm_case(RandomStream& random, uint32_t largest) {
   c.config.weight_drop = rate();
   c.config.zoneout_h = rate();
   c.config.zoneout_c = rate();
+  RandomStream next = random;  // a copy: what was drawn here first stays as it was
+  if (next.below(4) == 0) {
+    c.config.mogrifier = static_cast<int>(1 + next.below(5));
+    if (c.config.hidden > 1 && next.below(2) == 0)
+      c.config.mogrifier_rank = 1 + static_cast<int>(next.below(static_cast<uint32_t>(c.config.hidden - 1)));
+  }
   return c;
 }
 

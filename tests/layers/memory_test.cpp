@@ -356,6 +356,8 @@ TEST_CASE("after the third step a training step with all options asks the system
                                           .peepholes = true,
                                           .gate_activation = Unary::hard_sigmoid,
                                           .cell_activation = Unary::softsign,
+                                          .mogrifier = 5,
+                                          .mogrifier_rank = 4,
                                           .residual = true,
                                           .bidirectional = true,
                                           .forget_bias = 1,
@@ -367,6 +369,7 @@ TEST_CASE("after the third step a training step with all options asks the system
                                        .recurrent_dropout = 0.2f,
                                        .weight_drop = 0.5f,
                                        .zoneout_h = 0.1f,
+                                       .mogrifier = 4,
                                        .residual = true,
                                        .bidirectional = true,
                                        .engine = engine});

@@ -64,7 +64,7 @@ struct MinimalGatedUnit {
 
 // --- an option of any cell ------------------------------------------------------------------------------
 
-// Before a step x and h scale each other (the Mogrifier of Melis, Kočiský and Blunsom 2020, two rounds):
+// Before a step x and h scale each other, as the option `mogrifier` has it, in two rounds:
 //   x ← 2σ(h Qᵀ) x;   h ← 2σ(x Rᵀ) h
 template <class Cell>
 struct Mogrified : Cell {
@@ -288,6 +288,24 @@ TEST_CASE("an option whose gates stand open leaves its cell's bits") {
   for (const char* name : {"lstm.mogrifier_q_l0", "lstm.mogrifier_r_l0"})
     same.find(name)->leaf_value().fill(0);
   CHECK(same_bits(y(), plain(x, plain.zero_state(batch)).y.value()));  // 2σ(0) is 1
+}
+
+TEST_CASE("an option from outside computes what the one of the library does, to the bit") {
+  RandomStream random(9, "x");
+  const Tensor x = random_tensor({steps, batch, 3}, random);
+  ParameterSet params(8), same(8);
+  const Recurrent<MinimalGatedUnit> within(params / "mgu",
+                                           {.input = 3, .hidden = 5, .layers = 2, .mogrifier = 2});
+  const Recurrent<Mogrified<MinimalGatedUnit>> outside(same / "mgu", {.input = 3, .hidden = 5, .layers = 2});
+  const std::pair<std::string, std::string> names[] = {{"mogrifier_q1", "mogrifier_q"},
+                                                       {"mogrifier_r2", "mogrifier_r"}};
+  for (const std::string layer : {"_l0", "_l1"})
+    for (const auto& [of_library, own] : names)
+      same.find("mgu." + own + layer)
+          ->leaf_value()
+          .copy_from(params.find("mgu." + of_library + layer)->leaf_value());
+  CHECK(same_bits(within(x, within.zero_state(batch)).y.value(),
+                  outside(x, outside.zero_state(batch)).y.value()));
 }
 
 TEST_CASE("the state of a cell from outside crosses a window as an Lstm's does") {

@@ -31,9 +31,11 @@ RecipeKey& declare(RecipeReader& reader, const RecurrentOption& option, Recurren
                          by_name(functions), text);
   if (const auto* on = std::get_if<bool RecurrentConfig::*>(&option.member))
     return reader.key(option.name, config.**on, text);
-  // A damaged file that asks for a width far above what anyone trains is refused before it is made.
-  if (const auto* width = std::get_if<int RecurrentConfig::*>(&option.member))
-    return reader.key(option.name, config.**width, text).at_least(0).at_most(100'000);
+  // A damaged file that asks for far more than anyone trains is refused before it is made.
+  if (const auto* number = std::get_if<int RecurrentConfig::*>(&option.member))
+    return reader.key(option.name, config.**number, text)
+        .at_least(0)
+        .at_most(option.range == Range::count ? 100 : 100'000);
   RecipeKey& key = reader.key(option.name, config.*std::get<float RecurrentConfig::*>(option.member), text);
   if (option.range == Range::limit) return key.at_least(0);
   return option.range == Range::rate ? key.at_least(0).below(1) : key;

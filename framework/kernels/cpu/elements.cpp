@@ -80,6 +80,14 @@ void affine(const real* x, real scale, real shift, real* y, int64_t n, bool add)
   with_flag(add, [=](auto adds) { each(n, 1, [=](int64_t i) { put(adds, y[i], scale * x[i] + shift); }); });
 }
 
+void gate(real* a, const real* x, real* y, int64_t n) {
+  each(n, 5, [=](int64_t i) { y[i] = gated(a[i], x[i]); });
+}
+
+void gate_gradient(real* s, const real* x, real* d, int64_t n) {
+  each(n, 2, [=](int64_t i) { gated_gradient(s[i], x[i], d[i]); });
+}
+
 void copy_blocks(const real* src, int64_t src_stride, real* dst, int64_t dst_stride, int64_t blocks,
                  int64_t length, bool add) {
   with_flag(add, [=](auto adds) {
@@ -141,6 +149,8 @@ void fill_elements(Kernels& k) noexcept {
   k.binary = binary;
   k.binary_gradient = binary_gradient;
   k.affine = affine;
+  k.gate = gate;
+  k.gate_gradient = gate_gradient;
   k.copy_blocks = copy_blocks;
   k.transpose = transpose;
 }

@@ -84,6 +84,26 @@ void affine(const real* x, real scale, real shift, real* y, int64_t n, bool add)
   each(n, Affine{given(x, n), scale, shift, given(y, n), add});
 }
 
+struct GateValue {
+  real* a;
+  const real* x;
+  real* y;
+  UNROLL_KERNEL void operator()(int64_t i) const { y[i] = gated(a[i], x[i]); }
+};
+void gate(real* a, const real* x, real* y, int64_t n) {
+  each(n, GateValue{given(a, n), given(x, n), given(y, n)});
+}
+
+struct GateSlope {
+  real* s;
+  const real* x;
+  real* d;
+  UNROLL_KERNEL void operator()(int64_t i) const { gated_gradient(s[i], x[i], d[i]); }
+};
+void gate_gradient(real* s, const real* x, real* d, int64_t n) {
+  each(n, GateSlope{given(s, n), given(x, n), given(d, n)});
+}
+
 struct CopyBlocks {
   const real* src;
   int64_t src_stride;
@@ -133,6 +153,8 @@ void fill_elements(Kernels& k) {
   k.binary = binary;
   k.binary_gradient = binary_gradient;
   k.affine = affine;
+  k.gate = gate;
+  k.gate_gradient = gate_gradient;
   k.copy_blocks = copy_blocks;
   k.transpose = transpose;
 }

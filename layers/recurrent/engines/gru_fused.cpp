@@ -1,5 +1,6 @@
 // The GRU's fast engine, as the LSTM's: one product for the inputs of all steps, and a recurrent product and
 // one pass over the gates per step.
+#include "layers/recurrent/engines/fused/mogrifier.h"
 #include "layers/recurrent/engines/fused/options.h"
 #include "layers/recurrent/gru.h"
 
@@ -13,7 +14,8 @@ using namespace fused;
 // and back, for t = T-1 … 0, (da_t, dq_t) the cell's gradient of dh_t:
 //   dh_{t-1} = dy_{t-1} + dq_t W_hh + z dh_t
 //   dx = da W_ih     dW_ih = daᵀ x     dW_hh = Σ_t dq_tᵀ h_{t-1}     db = Σ da     db_hn = Σ dq of n
-RecurrentOutput GruCell::fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks) const {
+RecurrentOutput GruCell::fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks,
+                               const Mogrifier& mogrifier) const {
   const GruCell& layer = *this;  // the closure has a copy
   const Var h0 = state.h;
   const int steps = x.dim(0), batch = x.dim(1), hidden = h0.dim(1);
@@ -24,11 +26,14 @@ RecurrentOutput GruCell::fused(const Var& x, const RecurrentVars& state, const R
   h[0].copy_from(h0.value());
   const Carried carried_h{masks.new_h};
 
-  gemm(x.value(), transposed(layer.weight_ih.value()), layer.bias.value(), gates);
+  const Mogrified mogrified(mogrifier, x, layer.weight_ih, hidden);
+  MogrifierForward mogrify(mogrified);
+  if (!mogrified) gemm(x.value(), transposed(layer.weight_ih.value()), layer.bias.value(), gates);
   const StepWeights recurrent(transposed(dropped(layer.weight_hh.value(), masks.weight_hh)), steps);
   for (int t = 0; t < steps; ++t) {
     const Tensor h_before = met_at(t, h[t], masks.resets);
-    gemm(masked(h_before, masks.h), recurrent, overwrite(sums[t]));
+    const Tensor h_in = mogrify(t, masked(h_before, masks.h), layer.bias.value(), gates[t]);
+    gemm(h_in, recurrent, overwrite(sums[t]));
     kernels().gru_cell(gates[t].data(), sums[t].data(), layer.bias_hn.value().data(), h_before.data(), batch,
                        hidden, h[t + 1].data());
     carried_h.forward(t, h[t + 1], h_before, h[t + 1]);
@@ -40,6 +45,7 @@ RecurrentOutput GruCell::fused(const Var& x, const RecurrentVars& state, const R
         Tensor dh = h_last.grad().clone();
         Tensor kept({batch, hidden});  // z dh
         Carried carried_h{masks.new_h};
+        MogrifierBackward mogrify(mogrified, masked(met(h, masks.resets), masks.h));  // h as it entered
         const StepWeights recurrent(dropped(layer.weight_hh.value(), masks.weight_hh), steps);
         for (int t = steps - 1; t >= 0; --t) {
           if (y.has_grad()) kernels().affine(y.grad()[t].data(), 1, 0, dh.data(), dh.size(), true);
@@ -48,14 +54,14 @@ RecurrentOutput GruCell::fused(const Var& x, const RecurrentVars& state, const R
           kernels().gru_cell_gradient(gates[t].data(), sums[t].data(), h_before.data(), dh.data(), batch,
                                       hidden, kept.data());
           gemm(sums[t], recurrent, overwrite(dh));
+          mogrify(t, gates[t], dh);
           dh = masked(dh, masks.h);
           kernels().affine(kept.data(), 1, 0, dh.data(), dh.size(), true);
           carried_h.join(dh);
           cut_off(t, dh, masks.resets);
         }
-        if (x.wants_grad()) gemm(gates, layer.weight_ih.value(), x.gradient());
-        contribute_product(gates, x.value(), layer.weight_ih);
-        contribute_product(sums, masked(met(h, masks.resets), masks.h), layer.weight_hh, masks.weight_hh);
+        mogrify.contribute(gates);
+        contribute_product(sums, mogrify.after(), layer.weight_hh, masks.weight_hh);
         contribute_rows(gates, layer.bias);
         Tensor dn({steps, batch, hidden});
         kernels().copy_blocks(sums.data() + 2 * hidden, 3 * hidden, dn.data(), hidden, dn.rows(), hidden,

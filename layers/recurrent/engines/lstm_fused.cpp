@@ -1,8 +1,9 @@
 // The LSTM's fast engine: everything that does not depend on time is one product over all steps, and what
 // does is one recurrent product and one pass over the gates per step. An option is a line of the loops; what
-// it does there stands in fused/options.h, and inside the cell in kernels/cpu/lstm_cell.cpp.
+// it does there stands in fused/, and inside the cell in kernels/cpu/lstm_cell.cpp.
 #include <optional>
 
+#include "layers/recurrent/engines/fused/mogrifier.h"
 #include "layers/recurrent/engines/fused/options.h"
 #include "layers/recurrent/lstm.h"
 
@@ -16,7 +17,8 @@ using namespace fused;
 // and back, for t = T-1 … 0:
 //   dh_t = dy_t + da_{t+1} W_hh;   (da_t, dc_{t-1}) = cell's gradient of (dh_t, dc_t)
 //   dx = da W_ih     dW_ih = daᵀ x     dW_hh = Σ_t da_tᵀ h_{t-1}     db = Σ da
-RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks) const {
+RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks,
+                                const Mogrifier& mogrifier) const {
   const LstmCell& layer = *this;  // the closure has a copy
   const Var h0 = state.h, c0 = state.c;
   const int steps = x.dim(0), batch = x.dim(1), hidden = c0.dim(1), width = h0.dim(1);
@@ -56,16 +58,21 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
                     .norm_c = of_c.step(t)};
   };
 
+  const Mogrified mogrified(mogrifier, x, layer.weight_ih, width);
+  MogrifierForward mogrify(mogrified);
   const Matrix weight_ih = transposed(layer.weight_ih.value());
-  has(layer.norm_ih) ? gemm(x.value(), weight_ih, of_x.into(gates))
-                     : gemm(x.value(), weight_ih, layer.bias.value(), gates);
+  const Tensor bias_of_x = has(layer.norm_ih) ? Tensor() : layer.bias.value();
+  if (!mogrified)
+    has(layer.norm_ih) ? gemm(x.value(), weight_ih, of_x.into(gates))
+                       : gemm(x.value(), weight_ih, bias_of_x, gates);
   const StepWeights recurrent(transposed(dropped(layer.weight_hh.value(), masks.weight_hh)), steps);
   std::optional<Projection> project;
   if (projects) project.emplace(transposed(layer.weight_hr.value()), steps);
   const Carried carried_h{masks.new_h}, carried_c{masks.new_c};
   for (int t = 0; t < steps; ++t) {
     const Tensor h_before = met_at(t, h[t], masks.resets), c_before = met_at(t, c[t], masks.resets);
-    gemm(masked(h_before, masks.h), recurrent, of_h.into(gates, t));
+    const Tensor h_in = mogrify(t, masked(h_before, masks.h), bias_of_x, of_x.place(gates)[t]);
+    gemm(h_in, recurrent, of_h.into(gates, t));
     {
       const Profile::Within measured(cell_row);
       kernels().lstm_cell(step(t, c_before));
@@ -84,6 +91,7 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
         std::optional<Projection> project;
         if (projects) project.emplace(layer.weight_hr.value(), steps), dout = Tensor({batch, hidden});
         Carried carried_h{masks.new_h}, carried_c{masks.new_c};
+        MogrifierBackward mogrify(mogrified, masked(met(h, masks.resets), masks.h));  // h as it entered
         for (int t = steps - 1; t >= 0; --t) {
           if (y.has_grad()) kernels().affine(y.grad()[t].data(), 1, 0, dh.data(), dh.size(), true);
           carried_h.split(t, dh);
@@ -95,7 +103,8 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
             kernels().lstm_cell_gradient(step(t, c_before), projects ? dout.data() : dh.data(), dc.data(),
                                          dc.data());
           }
-          if (t > 0 || h0.wants_grad()) gemm(of_h.place(gates)[t], recurrent, overwrite(dh));
+          if (t > 0 || h0.wants_grad() || mogrified) gemm(of_h.place(gates)[t], recurrent, overwrite(dh));
+          mogrify(t, of_x.place(gates)[t], dh);
           dh = masked(dh, masks.h);
           carried_h.join(dh);
           carried_c.join(dc);
@@ -103,9 +112,8 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
           cut_off(t, dc, masks.resets);
         }
         const Tensor &da_x = of_x.place(gates), &da_h = of_h.place(gates);
-        if (x.wants_grad()) gemm(da_x, layer.weight_ih.value(), x.gradient());
-        contribute_product(da_x, x.value(), layer.weight_ih);
-        contribute_product(da_h, masked(met(h, masks.resets), masks.h), layer.weight_hh, masks.weight_hh);
+        mogrify.contribute(da_x);
+        contribute_product(da_h, mogrify.after(), layer.weight_hh, masks.weight_hh);
         contribute_rows(gates, layer.bias);
         if (projects) {
           const Profile::Within measured("recurrent: projection");

@@ -1,5 +1,6 @@
 // The plain network's fast engine, as the LSTM's: one product for the inputs of all steps, and per step a recurrent product and
 // the function of its sums, which is a kernel of single elements.
+#include "layers/recurrent/engines/fused/mogrifier.h"
 #include "layers/recurrent/engines/fused/options.h"
 #include "layers/recurrent/rnn.h"
 
@@ -12,7 +13,8 @@ using namespace fused;
 // and back, for t = T-1 … 0:
 //   da_t = f'(a_t) dh_t;   dh_{t-1} = dy_{t-1} + da_t W_hh
 //   dx = da W_ih     dW_ih = daᵀ x     dW_hh = Σ_t da_tᵀ h_{t-1}     db = Σ da
-RecurrentOutput RnnCell::fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks) const {
+RecurrentOutput RnnCell::fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks,
+                               const Mogrifier& mogrifier) const {
   const RnnCell& layer = *this;  // the closure has a copy
   const Var h0 = state.h;
   const int steps = x.dim(0), batch = x.dim(1), hidden = h0.dim(1);
@@ -22,11 +24,14 @@ RecurrentOutput RnnCell::fused(const Var& x, const RecurrentVars& state, const R
   h[0].copy_from(h0.value());
   const Carried carried_h{masks.new_h};
 
-  gemm(x.value(), transposed(layer.weight_ih.value()), layer.bias.value(), sums);
+  const Mogrified mogrified(mogrifier, x, layer.weight_ih, hidden);
+  MogrifierForward mogrify(mogrified);
+  if (!mogrified) gemm(x.value(), transposed(layer.weight_ih.value()), layer.bias.value(), sums);
   const StepWeights recurrent(transposed(dropped(layer.weight_hh.value(), masks.weight_hh)), steps);
   for (int t = 0; t < steps; ++t) {
     const Tensor h_before = met_at(t, h[t], masks.resets);
-    gemm(masked(h_before, masks.h), recurrent, add_to(sums[t]));
+    const Tensor h_in = mogrify(t, masked(h_before, masks.h), layer.bias.value(), sums[t]);
+    gemm(h_in, recurrent, add_to(sums[t]));
     Tensor computed = sums[t];
     kernels().unary(layer.nonlinearity, computed.data(), computed.data(), computed.size());
     h[t + 1].copy_from(computed);
@@ -38,6 +43,7 @@ RecurrentOutput RnnCell::fused(const Var& x, const RecurrentVars& state, const R
       [=](const Var& y, const Var& h_last) mutable {
         Tensor dh = h_last.grad().clone();
         Carried carried_h{masks.new_h};
+        MogrifierBackward mogrify(mogrified, masked(met(h, masks.resets), masks.h));  // h as it entered
         const StepWeights recurrent(dropped(layer.weight_hh.value(), masks.weight_hh), steps);
         for (int t = steps - 1; t >= 0; --t) {
           if (y.has_grad()) kernels().affine(y.grad()[t].data(), 1, 0, dh.data(), dh.size(), true);
@@ -45,14 +51,14 @@ RecurrentOutput RnnCell::fused(const Var& x, const RecurrentVars& state, const R
           Tensor of_t = sums[t];  // the slopes of both functions follow from their values
           kernels().unary_gradient(layer.nonlinearity, of_t.data(), of_t.data(), dh.data(), of_t.data(),
                                    of_t.size(), false);
-          if (t > 0 || h0.wants_grad()) gemm(of_t, recurrent, overwrite(dh));
+          if (t > 0 || h0.wants_grad() || mogrified) gemm(of_t, recurrent, overwrite(dh));
+          mogrify(t, of_t, dh);
           dh = masked(dh, masks.h);
           carried_h.join(dh);
           cut_off(t, dh, masks.resets);
         }
-        if (x.wants_grad()) gemm(sums, layer.weight_ih.value(), x.gradient());
-        contribute_product(sums, x.value(), layer.weight_ih);
-        contribute_product(sums, masked(met(h, masks.resets), masks.h), layer.weight_hh, masks.weight_hh);
+        mogrify.contribute(sums);
+        contribute_product(sums, mogrify.after(), layer.weight_hh, masks.weight_hh);
         contribute_rows(sums, layer.bias);
         contribute(dh, h0);
       });

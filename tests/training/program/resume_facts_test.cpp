@@ -259,6 +259,7 @@ TEST_CASE("what was trained so far has the value of a key in it: refused by the 
         "model.projection=4",
         "model.layer_norm=true",
         "model.peepholes=true",
+        "model.mogrifier=2",
         "model.gate_activation=hard_sigmoid",
         "model.cell_activation=relu",
         "model.residual=true",

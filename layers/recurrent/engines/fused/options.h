@@ -62,6 +62,9 @@ class StepWeights {
   friend void gemm(const Tensor& a, const StepWeights& b, const Into& c) {
     b.packed_ ? gemm(a, *b.packed_, c) : gemm(a, {b.as_they_are_, b.transposed_}, c);
   }
+  friend void gemm(const Tensor& a, const StepWeights& b, const Tensor& bias, const Tensor& c) {
+    b.packed_ ? gemm(a, *b.packed_, bias, c) : gemm(a, {b.as_they_are_, b.transposed_}, bias, c);
+  }
 
  private:
   std::optional<PackedMatrix> packed_;

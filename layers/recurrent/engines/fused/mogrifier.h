@@ -1,0 +1,159 @@
+// The mogrifier in a fused loop: x is known in its step alone, so there the product with weight_ih is made too. What the rounds
+// compute is kept for all steps of a window, so that the weights' gradients are one product each. In a step nothing happens
+// where a layer has no rounds.
+#pragma once
+
+#include "layers/recurrent/engines/fused/options.h"
+#include "layers/recurrent/mogrifier.h"
+
+namespace unroll::fused {
+
+inline constexpr const char* mogrifier_row = "recurrent: mogrifier";
+
+// A window's values. Side 0 is x [batch, input], side 1 is h [batch, width]; round i, from 0, scales side i % 2.
+class Mogrified {
+ public:
+  Mogrified(const Mogrifier& mogrifier, const Var& x, const Var& weight_ih, int width)
+      : mogrifier_(mogrifier), x_(x), weight_ih_(weight_ih) {
+    const int steps = x.dim(0), batch = x.dim(1), sizes[] = {x.dim(2), width};
+    if (count() == 0) return;
+    for (int side : {0, 1}) {
+      const Shape shape{(count() + 1 - side) / 2, steps, batch, sizes[side]};
+      scaled_[side] = Tensor(shape), gates_[side] = Tensor(shape);
+    }
+    if (has_rank()) low_ = Tensor({count(), steps, batch, mogrifier.rounds[0].right.dim(0)});
+  }
+  explicit operator bool() const { return count() > 0; }
+
+ private:
+  friend class MogrifierForward;
+  friend class MogrifierBackward;
+
+  int count() const { return static_cast<int>(mogrifier_.rounds.size()); }
+  bool has_rank() const { return has(mogrifier_.rounds[0].right); }
+  // All steps of what round i scales to, and of its gate: σ, and backwards the gradient of what σ is of.
+  Tensor scaled(int i) const { return scaled_[i % 2][i / 2]; }
+  Tensor gate(int i) const { return gates_[i % 2][i / 2]; }
+  // Of a side before round i, where h is what entered the rounds.
+  const Tensor before(int i, int side, const Tensor& h) const {
+    const int rounds = (i + 1 - side) / 2;  // that have scaled it
+    return rounds > 0 ? scaled_[side][rounds - 1] : side == 0 ? x_.value() : h;
+  }
+
+  Mogrifier mogrifier_;
+  Var x_, weight_ih_;
+  Tensor scaled_[2] = {}, gates_[2] = {};  // [rounds, steps, batch, size]
+  Tensor low_ = {};                        // [rounds, steps, batch, rank]: what is seen, times right
+};
+
+// The matrices as the steps meet them, left and, with a rank, right of each round.
+using RoundWeights = std::vector<StepWeights, PoolAllocator<StepWeights>>;
+
+// The rounds of each step, and the product of x after them.
+class MogrifierForward {
+ public:
+  explicit MogrifierForward(const Mogrified& m) : m_(m) {
+    if (!m) return;
+    const int steps = m.x_.dim(0);
+    weight_ih_.emplace(transposed(m.weight_ih_.value()), steps);
+    left_.reserve(m.mogrifier_.rounds.size()), right_.reserve(m.mogrifier_.rounds.size());
+    for (const auto& [left, right] : m.mogrifier_.rounds) {
+      left_.emplace_back(transposed(left.value()), steps);
+      if (has(right)) right_.emplace_back(transposed(right.value()), steps);
+    }
+  }
+  // h [batch, width], as it enters the recurrent product -> the same after the rounds. `sums` are x's product, and the bias where
+  // there is one.
+  Tensor operator()(int t, const Tensor& h, const Tensor& bias, const Tensor& sums) {
+    if (!m_) return h;
+    Tensor both[] = {m_.x_.value()[t], h};
+    {
+      const Profile::Within measured(mogrifier_row);
+      for (int i = 0; i < m_.count(); ++i) {
+        const size_t round = static_cast<size_t>(i);
+        Tensor seen = both[1 - i % 2], gate = m_.gate(i)[t], scaled = m_.scaled(i)[t];
+        if (m_.has_rank()) {
+          const Tensor low = m_.low_[i][t];
+          gemm(seen, right_[round], overwrite(low));
+          seen = low;
+        }
+        gemm(seen, left_[round], overwrite(gate));
+        kernels().gate(gate.data(), std::as_const(both[i % 2]).data(), scaled.data(), gate.size());
+        both[i % 2] = scaled;
+      }
+    }
+    bias.defined() ? gemm(both[0], *weight_ih_, bias, sums) : gemm(both[0], *weight_ih_, overwrite(sums));
+    return both[1];
+  }
+
+ private:
+  const Mogrified& m_;
+  std::optional<StepWeights> weight_ih_;
+  RoundWeights left_, right_;
+};
+
+// The way back through both, last step first, and then the weights' gradients.
+class MogrifierBackward {
+ public:
+  // h [steps, batch, width]: as it entered the rounds, in all steps.
+  MogrifierBackward(const Mogrified& m, const Tensor& h) : m_(m), h_(h) {
+    if (!m) return;
+    const Tensor& x = m.x_.value();
+    weight_ih_.emplace(m.weight_ih_.value(), x.dim(0));
+    left_.reserve(m.mogrifier_.rounds.size()), right_.reserve(m.mogrifier_.rounds.size());
+    for (const auto& [left, right] : m.mogrifier_.rounds) {
+      left_.emplace_back(left.value(), x.dim(0));
+      if (has(right)) right_.emplace_back(right.value(), x.dim(0));
+    }
+    dx_ = Tensor({x.dim(1), x.dim(2)});
+    if (m.has_rank()) dlow_ = Tensor(m.low_.shape());
+    if (m.x_.wants_grad()) into_x_ = m.x_.gradient();
+  }
+  // h as it met the recurrent weights.
+  Tensor after() const { return m_.before(m_.count(), 1, h_); }
+
+  // d of x's product; and of h after the rounds, which becomes that of h before them.
+  void operator()(int t, const Tensor& da, const Tensor& dh) {
+    if (!m_) return;
+    gemm(da, *weight_ih_, overwrite(dx_));
+    const Profile::Within measured(mogrifier_row);
+    Tensor d[] = {dx_, dh};
+    for (int i = m_.count() - 1; i >= 0; --i) {
+      const size_t round = static_cast<size_t>(i);
+      Tensor gate = m_.gate(i)[t], dgate = gate, &seen = d[1 - i % 2];
+      kernels().gate_gradient(gate.data(), m_.before(i, i % 2, h_)[t].data(), d[i % 2].data(), gate.size());
+      if (m_.has_rank()) {
+        dgate = dlow_[i][t];
+        gemm(gate, left_[round], overwrite(dgate));
+      }
+      gemm(dgate, m_.has_rank() ? right_[round] : left_[round], add_to(seen));
+    }
+    if (!into_x_) return;
+    Tensor into = into_x_->tensor[t];
+    kernels().affine(dx_.data(), 1, 0, into.data(), dx_.size(), into_x_->add);
+  }
+  // The gradients of weight_ih and of the rounds' weights, of all steps at once, and that of x if there are no rounds; da: of
+  // x's products.
+  void contribute(const Tensor& da) const {
+    if (!m_ && m_.x_.wants_grad()) gemm(da, m_.weight_ih_.value(), m_.x_.gradient());
+    contribute_product(da, m_.before(m_.count(), 0, h_), m_.weight_ih_);
+    if (!m_) return;
+    const Profile::Within measured(mogrifier_row);
+    for (int i = 0; i < m_.count(); ++i) {
+      const auto& [left, right] = m_.mogrifier_.rounds[static_cast<size_t>(i)];
+      const Tensor seen = m_.before(i, 1 - i % 2, h_);
+      contribute_product(m_.gate(i), m_.has_rank() ? m_.low_[i] : seen, left);
+      if (m_.has_rank()) contribute_product(dlow_[i], seen, right);
+    }
+  }
+
+ private:
+  const Mogrified& m_;
+  const Tensor h_;
+  std::optional<StepWeights> weight_ih_;
+  RoundWeights left_, right_;
+  Tensor dx_ = {}, dlow_ = {};
+  std::optional<Into> into_x_ = {};
+};
+
+}  // namespace unroll::fused

@@ -1,0 +1,38 @@
+// The mogrifier (Melis, Kočiský and Blunsom 2020): before each step, the cell's input x and the state h that enters its products
+// scale each other in turn, so that the cell sees each of them in the light of the other.
+//
+//   for i = 1 … rounds:   odd i:  x ← 2σ(h Q_iᵀ) x     even i:  h ← 2σ(x R_iᵀ) h
+//
+// As in the paper, each round has a matrix of its own, there are no biases, and at 0 a gate is 1. With a rank k a matrix is a
+// product of two, left [·, k] and right [k, ·]. First values are drawn as those of the layer's other weights.
+//
+// The rounds begin with h as recurrent dropout leaves it, and change what the cell multiplies with its weights, nothing else: the
+// state that zoneout and a GRU's own mixture keep is the h before, a residual connection adds the x before, and weight drop
+// is about weight_hh alone.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "layers/recurrent/stack.h"
+
+namespace unroll {
+
+// The rounds of one layer in one direction.
+struct Mogrifier {
+  // left [size of what it scales, size of what it sees]; with a rank left [.., rank] and right [rank, ..].
+  struct Round {
+    Var left, right;
+  };
+
+  Mogrifier() = default;  // none
+  // Adds mogrifier_q1, mogrifier_r2, mogrifier_q3, …; with a rank mogrifier_q1_left, mogrifier_q1_right, …
+  explicit Mogrifier(const LayerScope& scope);
+
+  // x [batch, input] and h [batch, width] after the last round, in elementary operations.
+  std::pair<Var, Var> operator()(const Var& x, const Var& h) const;
+
+  std::vector<Round, PoolAllocator<Round>> rounds = {};
+};
+
+}  // namespace unroll
