@@ -2,7 +2,7 @@
 """Holds CONTRIBUTING.md to its examples: each is a change in tests/contributing/NAME.diff.
 
   contributing_test.py                     applies each in memory: it fits, and edits as many files as are allowed and told
-  contributing_test.py --build [NAME…]     also applies each in a copy of the tree, builds it there and runs its suites
+  contributing_test.py --build [NAME…]     also applies these (all) to one copy of the tree, builds it there and runs their suites
 
 An example begins with lines of '#': a title, "limit: N" files, "suites: …". A line that is a path begins a file; "@@ TEXT"
 goes to the first line with that text; " ", "-" and "+" are as in a patch, but a line of the file is looked for from where
@@ -44,8 +44,8 @@ class Example:
         self.edited = [path for path in self.changes if not path.startswith("docs/")]
 
     # The text of a file after the change.
-    def applied(self, path):
-        file = root / path
+    def applied(self, path, tree=root):
+        file = tree / path
         text = file.read_text().splitlines() if file.exists() else []
         at, held = 0, []  # what "…" stood for in the lines that were taken out
 
@@ -73,23 +73,30 @@ class Example:
         return "\n".join(text) + "\n"
 
 
-def build(example, options):
+def build(examples, options):
+    suites = sorted({suite for example in examples for suite in example.suites})
     with tempfile.TemporaryDirectory() as folder:
         copy = pathlib.Path(folder) / "unroll"
         listed = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True).stdout
         for path in listed.splitlines():
             (copy / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(root / path, copy / path)
-        for path in example.changes:
-            (copy / path).write_text(example.applied(path))
+        for example in examples:
+            for path in example.changes:
+                try:
+                    (copy / path).write_text(example.applied(path, copy))
+                except Misfit as misfit:
+                    yield f"{misfit}, beside the examples before it"
+                    return
         for command in (["meson", "setup", *options, "build"],
-                        ["ninja", "-C", "build", *(f"test_{suite}" for suite in example.suites)],
-                        ["meson", "test", "-C", "build", "--no-rebuild", "--print-errorlogs", *example.suites]):
+                        ["ninja", "-C", "build", *(f"test_{suite}" for suite in suites)],
+                        ["meson", "test", "-C", "build", "--no-rebuild", "--print-errorlogs", *suites]):
             done = subprocess.run(command, cwd=copy, capture_output=True, text=True)
             if done.returncode:
+                yield f"{' '.join(command[:2])} fails with {' '.join(example.name for example in examples)}"
                 print(done.stdout[-8000:] + done.stderr[-4000:])
-                return f"{' '.join(command[:2])} fails"
-    return f"{len(example.suites)} suites pass"
+                return
+    print(f"built together, {len(suites)} suites pass: {' '.join(suites)}")
 
 
 def faults_of_page(page, examples):
@@ -121,13 +128,10 @@ def main():
             except Misfit as misfit:
                 faults.append(f"{misfit}. Mend the example: it shows how the code is now")
                 what = "it does not fit"
-        if what != "it fits":
-            continue
-        if arguments.build is not None and (not arguments.build or example.name in arguments.build):
-            what = build(example, ["--buildtype=release", "--unity=on", "--unity-size=5", *arguments.option])
-            if what.endswith("fails"):
-                faults.append(f"{example.name}: {what}")
         print(f"{example.name:13} {len(example.edited)} files of {example.limit}; {what}: {example.title}", flush=True)
+    if arguments.build is not None and not faults:
+        chosen = [example for example in examples if not arguments.build or example.name in arguments.build]
+        faults += build(chosen, ["--buildtype=release", "--unity=on", "--unity-size=5", *arguments.option])
     for fault in faults:
         print("FAULT", fault)
     sys.exit(1 if faults else 0)
