@@ -129,6 +129,30 @@ TEST_CASE(
   CHECK(said.find("\nnext ") != std::string::npos);
 }
 
+TEST_CASE("a text of documents is scored by a search as by the line that it prints") {
+  const Folder folder;
+  for (const char* name : {"train", "valid", "test"}) {
+    std::string text;
+    for (uint64_t document = 0; document < (name[1] == 'r' ? 20 : 4); ++document)
+      text += lines_thrice(10 + document, 7) + "\n";
+    folder.write(fmt::format("text/{}.txt", name), text);
+  }
+  folder.write("tiny.toml", tiny + "\n[schedule]\nkind = \"constant\"\n");
+  ptb_out({"train", "tiny.toml", "--out", "run", "--set", "data.corpus=text", "--set", "data.reset=document",
+           "--data", "text"},
+          folder.path());
+  const auto found = ptb_json({"evaluate", "run/last.safetensors", "--data", "text", "--tune", "quick"},
+                              folder.path())["tune"];
+  REQUIRE_FALSE(found["cache"].is_null());
+  const std::string line = found["command"];
+  Words words = {};
+  std::istringstream stream(line.substr(line.find("evaluate")));
+  for (std::string word; stream >> word;) words.push_back(word);
+  const auto valid = ptb_json(words + Words{"--split", "valid"}, folder.path());
+  CHECK(valid["dynamic"]["perplexity_with_cache"].get<double>() ==
+        doctest::Approx(found["perplexity"].get<double>()).epsilon(1e-6));
+}
+
 TEST_CASE("killed ten times, a search ends in the table of one that was not") {
   const Folder whole;
   copy_to(whole);
