@@ -118,10 +118,10 @@ class Pool {
   void give_up_new_blocks() {
     std::lock_guard lock(mutex_);
     for (Free& free : free_) {
-      const auto old = std::ranges::partition(
-          free.blocks, [&](const Block* block) { return block->number < free.remembered; });
-      for (Block* block : old) give_up(block);
-      free.blocks.erase(old.begin(), free.blocks.end());
+      const auto remembered = [&](const Block* block) { return block->number < free.remembered; };
+      const auto first_new = std::partition(free.blocks.begin(), free.blocks.end(), remembered);
+      std::for_each(first_new, free.blocks.end(), [this](Block* block) { give_up(block); });
+      free.blocks.erase(first_new, free.blocks.end());
       std::ranges::make_heap(free.blocks, older_first);
     }
   }
