@@ -1,14 +1,13 @@
 // What programs read beside files, and how they end where the machine fails them: pipes, variables of the environment that are
 // empty, folders that cannot be made, memory that is short.
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <filesystem>
-#include <thread>
 
 #include <sys/stat.h>
 
 #include "framework/system_call.h"
+#include "tests/training/program/system_calls.h"
 #include "tests/training/program/trained_programs.h"
 
 using namespace unroll;
@@ -116,19 +115,11 @@ TEST_CASE("a path that cannot be written is the user's to mend: exit code 2") {
 TEST_CASE("a checkpoint that is gone when a training ends: the machine's failure, exit code 1") {
   for (const Subject& subject : subjects) {
     const Copy folder(subject);
-    std::atomic<bool> done = false;
-    std::thread vandal([&] {
-      while (!done) {
-        std::error_code error;
-        fs::remove(folder / "whole/best.safetensors", error);
-      }
-    });
+    const SystemCalls calls("", "best.safetensors");
     const ProgramRun run = ::run(subject,
                                  {"resume", "whole", "--set", "training.epochs=6", "--set",
                                   "training.keep=best", "--set", "training.save_every_steps=0"},
                                  folder);
-    done = true;
-    vandal.join();
     CHECK_MESSAGE(run.code == 1, run.err);
     CHECK(lacks(lines_of(run.err).at(0), {"whole/best.safetensors: there is no such file"}) == "");
     CHECK(run.out.find("resume whole") != std::string::npos);

@@ -1,5 +1,5 @@
 // A library for LD_PRELOAD: it writes down the system calls of a program and makes chosen ones fail. tests/training/program/system_calls.h
-// starts programs with it and says what the two variables of the environment hold.
+// starts programs with it and says what the three variables of the environment hold.
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -94,6 +94,14 @@ int failed(int error) {
   return -1;
 }
 
+// What another program may do at any time, at the worst: a file is gone as soon as it has its name.
+int lost(int result, const char* path) {
+  const char* const name = std::getenv("SYSTEM_CALLS_LOSE");
+  const char* const slash = std::strrchr(path, '/');
+  if (result == 0 && name && std::strcmp(slash ? slash + 1 : path, name) == 0) unlink(path);
+  return result;
+}
+
 }  // namespace
 
 extern "C" {
@@ -123,7 +131,7 @@ int rename(const char* from, const char* to) noexcept {
   static Call call{"rename"};
   log(call, absolute(from), absolute(to));
   const int error = call.fault();
-  return error ? failed(error) : call.real<int(const char*, const char*)>()(from, to);
+  return error ? failed(error) : lost(call.real<int(const char*, const char*)>()(from, to), to);
 }
 
 int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) noexcept {
@@ -131,8 +139,9 @@ int renameat2(int from_folder, const char* from, int to_folder, const char* to, 
   log(call, absolute(from), absolute(to));  // of paths that are absolute or relative to the working folder
   const int error = call.fault();
   return error ? failed(error)
-               : call.real<int(int, const char*, int, const char*, unsigned)>()(from_folder, from, to_folder,
-                                                                                to, flags);
+               : lost(call.real<int(int, const char*, int, const char*, unsigned)>()(from_folder, from,
+                                                                                     to_folder, to, flags),
+                      to);
 }
 
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*work)(void*),

@@ -9,10 +9,12 @@
 
 // While it lives, the programs that a test starts run over the library. `faults` says which calls fail, without being made:
 // "fsync=EINTR*2" the first two of a process, "flock=ENOSYS" all. Calls are fsync, fdatasync, flock, rename, renameat2 and
-// pthread_create, and tests/training/program/system_calls.cpp knows the errors.
+// pthread_create, and tests/training/program/system_calls.cpp knows the errors. `lost`: a file that is gone as soon as a rename
+// gives something this name.
 class SystemCalls {
  public:
-  explicit SystemCalls(const std::string& faults = {}) : faults_("SYSTEM_CALLS_FAIL", faults.c_str()) {}
+  explicit SystemCalls(const std::string& faults = {}, const std::string& lost = {})
+      : faults_("SYSTEM_CALLS_FAIL", faults.c_str()), lost_("SYSTEM_CALLS_LOSE", lost.c_str()) {}
 
   // What was called so far: "fsync FILE", "rename FROM TO", every path absolute.
   std::vector<std::string> made() const {
@@ -34,7 +36,7 @@ class SystemCalls {
   Folder folder_;
   std::filesystem::path file_ = folder_ / "calls";
   EnvironmentVariable log_{"SYSTEM_CALLS_LOG", file_.c_str()};
-  EnvironmentVariable faults_;
+  EnvironmentVariable faults_, lost_;
   EnvironmentVariable sanitizer_{"ASAN_OPTIONS", with_sanitizer().c_str()};
   EnvironmentVariable preload_{"LD_PRELOAD", library()};
 };
