@@ -43,6 +43,7 @@ OptionCost::Launches launches_of_options(const StepSizes& s) {
   for (const RecurrentOption* option : options_set(s.layers)) {
     const OptionCost cost = option->cost(option_sizes(s.cell, s.layers, s.batch, s.steps));
     sum.fused += cost.launches.fused, sum.composed += cost.launches.composed;
+    sum.window += cost.launches.window, sum.window_16 += cost.launches.window_16;
   }
   return sum;
 }
@@ -93,16 +94,7 @@ StepLaunches launches_of_step(Engine engine, const StepSizes& s) {
     const int rounded = (c.projection ? 18 : 12) + 6 * of_mogrifier;
     return {.ours = once + step_layers * (cell.composed + options.composed + (rounds ? rounded : 0))};
   }
-  int of_window = cell.window + (rounds ? cell.window_16 : 0);
-  for (const RecurrentOption* option : options_set(c)) {
-    const std::string_view name = option->name;
-    of_window += name == "layer_norm"   ? 7
-                 : name == "peepholes"  ? 2
-                 : name == "projection" ? 3 + 2 * rounds
-                 : name == "mogrifier"  ? 3 * of_mogrifier + 1 + rounds * (2 * of_mogrifier - 3)
-                                        : 0;
-    if (name == "recurrent_dropout" || name == "weight_drop" || name.starts_with("zoneout")) of_window += 3;
-  }
+  const int of_window = cell.window + options.window + (rounds ? cell.window_16 + options.window_16 : 0);
   once += of_window * stacked + (c.bidirectional ? 8 * c.layers : 0);
   const int rounded = (c.projection ? 4 : 2) + (c.mogrifier ? 2 + 2 * of_mogrifier : 0);
   return {.ours = once + step_layers * (cell.fused + options.fused + (rounds ? rounded : 0))};

@@ -79,9 +79,11 @@ struct OptionSizes {
 struct OptionCost {
   double operations = 0;  // on single numbers: forward, per token
   double held = 0;        // numbers kept from forward to backward, of a window
-  // Kernels and products on a GPU, forward and back, by engine: for each step of a layer.
+  // Kernels and products on a GPU, forward and back. By engine: for each step of a layer; and what the engine `fused` has
+  // besides once a window, with numbers of 16 bits some more.
   struct Launches {
     int fused = 0, composed = 0;
+    int window = 0, window_16 = 0;
   } launches = {};
 };
 
@@ -160,7 +162,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .how = "h times a mask in each step, one mask for a window",
      .cost =
          [](const OptionSizes& s) {
-           return OptionCost{s.outputs, s.batch * s.outputs, {2, 2}};
+           return OptionCost{s.outputs, s.batch * s.outputs, {2, 2, 3}};
          }},
     {.name = "weight_drop",
      .member = &RecurrentConfig::weight_drop,
@@ -171,7 +173,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .how = "the recurrent weights times a mask, once a window, forward and back",
      .cost =
          [](const OptionSizes& s) {
-           return OptionCost{s.gates * s.recurrent / s.tokens, 0};
+           return OptionCost{s.gates * s.recurrent / s.tokens, 0, {0, 0, 3}};
          }},
     {.name = "zoneout_h",
      .member = &RecurrentConfig::zoneout_h,
@@ -182,7 +184,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .how = "h mixed with the h before by a mask for each step",
      .cost =
          [](const OptionSizes& s) {
-           return OptionCost{3 * s.outputs, s.tokens * s.outputs, {4, 9}};
+           return OptionCost{3 * s.outputs, s.tokens * s.outputs, {4, 9, 3}};
          }},
     {.name = "zoneout_c",
      .member = &RecurrentConfig::zoneout_c,
@@ -194,7 +196,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .how = "c mixed with the c before by a mask for each step; both are kept",
      .cost =
          [](const OptionSizes& s) {
-           return OptionCost{3 * s.units, s.tokens * 2 * s.units, {4, 9}};
+           return OptionCost{3 * s.units, s.tokens * 2 * s.units, {4, 9, 3}};
          }},
     {.name = "projection",
      .member = &RecurrentConfig::projection,
@@ -207,7 +209,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .how = "a product more in each step, smaller ones for what reads h",
      .cost =
          [](const OptionSizes& s) {  // what the cell gives is kept, less what h is narrower
-           return OptionCost{2 * s.units * s.projection, s.tokens * s.outputs, {2, 3}};
+           return OptionCost{2 * s.units * s.projection, s.tokens * s.outputs, {2, 3, 3, 2}};
          }},
     {.name = "layer_norm",
      .member = &RecurrentConfig::layer_norm,
@@ -219,7 +221,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .cost =
          [](const OptionSizes& s) {  // mean, variance, normalised, gain and shift: eight for a number
            // gradients of gains are gathered by row
-           return OptionCost{8 * 9 * s.units, (s.tokens * 9 + s.batch * 10) * s.units, {8, 12}};
+           return OptionCost{8 * 9 * s.units, (s.tokens * 9 + s.batch * 10) * s.units, {8, 12, 7}};
          }},
     {.name = "peepholes",
      .member = &RecurrentConfig::peepholes,
@@ -230,7 +232,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .how = "three weights for each unit, inside the cell",
      .cost =
          [](const OptionSizes& s) {
-           return OptionCost{6 * s.units, s.batch * 3 * s.units, {0, 24}};
+           return OptionCost{6 * s.units, s.batch * 3 * s.units, {0, 24, 2}};
          }},
     {.name = "gate_activation",
      .member = &RecurrentConfig::gate_activation,
@@ -284,7 +286,8 @@ inline constexpr RecurrentOption recurrent_options[] = {
            const double elements = s.rounds * (s.rank ? s.rank * (s.inputs + s.outputs) : s.crossing);
            return OptionCost{2 * elements + 3 * scaled,
                              s.tokens * (2 * scaled + 1. * s.rounds * s.rank * s.layers),
-                             {4 + s.rounds * (2 + 2 * products), s.rounds * (7 + 3 * products)}};
+                             {4 + s.rounds * (2 + 2 * products), s.rounds * (7 + 3 * products),
+                              3 * s.rounds * products + 1, 2 * s.rounds * products - 3}};
          }},
     {.name = "mogrifier_rank",
      .member = &RecurrentConfig::mogrifier_rank,
