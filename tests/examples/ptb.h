@@ -1,8 +1,10 @@
 // The program `ptb` for the suites that run it: a recipe of moments, and what it says.
 #pragma once
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "framework/random.h"
 #include "tests/program.h"
 
 // A recipe that trains in a moment.
@@ -71,4 +73,18 @@ inline void write_text(const Folder& folder, const std::string& name) {
   folder.write(name + "/train.txt", sentences(200));
   folder.write(name + "/valid.txt", sentences(20));
   folder.write(name + "/test.txt", sentences(20));
+}
+
+// Words that no grammar tells beforehand, each line said three times over; an empty line ends a document of so many different
+// ones, 0: none does.
+inline std::string lines_thrice(uint64_t seed, int lines, int of_document = 0) {
+  unroll::RandomStream random(seed, "words");
+  std::string text;
+  for (int i = 1; i <= lines; ++i) {
+    std::string line;
+    for (int word = 0; word < 6; ++word) line += fmt::format(" w{}", random.below(30));
+    for (int again = 0; again < 3; ++again) text += line + "\n";
+    if (of_document > 0 && i % of_document == 0) text += "\n";
+  }
+  return text;
 }

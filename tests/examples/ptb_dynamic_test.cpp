@@ -16,27 +16,14 @@ namespace {
 
 const Words data_of_text = {"--data", "text"};
 
-// Words that no grammar tells beforehand, each line said three times over; documents of nine lines.
-std::string repeated_lines(uint64_t seed, int lines) {
-  RandomStream random(seed, "words");
-  std::string text;
-  for (int i = 0; i < lines; ++i) {
-    std::string line;
-    for (int word = 0; word < 6; ++word) line += fmt::format(" w{}", random.below(30));
-    for (int again = 0; again < 3; ++again) text += line + "\n";
-    if (i % 3 == 2) text += "\n";
-  }
-  return text;
-}
-
 // A folder with a text, and models of it, each trained once: `options` are of --set.
 const Folder& with_text() {
   static const Folder folder;
   static const bool done = [] {
     folder.write("tiny.toml", tiny + "\n[schedule]\nkind = \"constant\"\n");
-    folder.write("text/train.txt", repeated_lines(1, 150));
-    folder.write("text/valid.txt", repeated_lines(2, 20));
-    folder.write("text/test.txt", repeated_lines(3, 30));
+    folder.write("text/train.txt", lines_thrice(1, 150, 3));
+    folder.write("text/valid.txt", lines_thrice(2, 20, 3));
+    folder.write("text/test.txt", lines_thrice(3, 30, 3));
     return true;
   }();
   (void)done;
@@ -300,7 +287,7 @@ TEST_CASE("interrupted while it makes statistics, it leaves none") {
   const Folder folder;
   fs::copy(with_text() / "text", folder / "text");
   fs::copy(with_text() / model_of("plain"), folder / "model.safetensors");
-  folder.write("text/train.txt", repeated_lines(5, 20'000));
+  folder.write("text/train.txt", lines_thrice(5, 20'000, 3));
   folder.write("out", "");
   const auto before = folder.listing();
   // The static score is printed before statistics are made.

@@ -15,17 +15,6 @@ namespace {
 
 const Words tune = {"evaluate", "model.safetensors", "--data", "text", "--tune"};
 
-std::string lines_thrice(uint64_t seed, int lines) {
-  RandomStream random(seed, "words");
-  std::string text;
-  for (int i = 0; i < lines; ++i) {
-    std::string line;
-    for (int word = 0; word < 6; ++word) line += fmt::format(" w{}", random.below(30));
-    for (int again = 0; again < 3; ++again) text += line + "\n";
-  }
-  return text;
-}
-
 // A folder with texts, a model and its statistics.
 const Folder& made() {
   static const Folder folder;
