@@ -1,6 +1,7 @@
 // The report that explains a run: its curves, what it says, and that nothing in a run can break it.
 #include "training/report/report.h"
 
+#include <cstring>
 #include <regex>
 
 #include "tests/program.h"
@@ -127,6 +128,23 @@ TEST_CASE("a program's own charts stand in the report, with their interval and t
   run.description.charts[0].band->low.pop_back();
   write_run_description(run.folder.path(), run.description);
   CHECK(has(error_of([&] { read_run_description(run.folder.path()); }), "the band of 'Forecast <of> load'"));
+}
+
+TEST_CASE("the name of a level to which curves come down stands below it") {
+  Chart chart{
+      .title = "down", .x_name = "step", .y_name = "y", .from_zero = false, .levels = {{"floor", 10}}};
+  chart.series = {{.name = "y"}};
+  for (int x = 0; x <= 100; ++x)
+    chart.series[0].x.push_back(x), chart.series[0].y.push_back(x == 0 ? 18 : x < 100 ? 10.1 : 9.99);
+  for (const bool logarithmic : {false, true}) {
+    chart.logarithmic = logarithmic;
+    const std::string svg = chart_svg(chart, 600, 300, "a");
+    const auto y_before = [&](const char* style, const char* key) {
+      const size_t from = svg.rfind(key, svg.find(style));
+      return std::stod(svg.substr(from + std::strlen(key)));
+    };
+    CHECK(y_before("class=\"level-name", " y=\"") > y_before("class=\"level\"", "y1=\""));
+  }
 }
 
 TEST_CASE("ticks are round and cover the range") {

@@ -49,19 +49,19 @@ Axis y_axis(const Chart& chart, double bottom, double top) {
   Axis axis{.from = bottom, .to = top};
   if (range.empty()) return axis;
   axis.logarithmic = chart.logarithmic && range.low > 0;
-  // Where a level is the lowest of all, its name has room below it; above it there are curves.
-  constexpr double name_height = 20;
-  const bool named_below =
-      std::ranges::any_of(chart.levels, [&](const Chart::Level& level) { return level.y == range.low; });
-  const double share = named_below ? name_height / (bottom - top - name_height) : 0;
+  // A level's name has room below it, since curves that come down to a level leave none above. share: of the axis.
+  const double share = 20 / (bottom - top), to_above = share / (1 - share);
   if (axis.logarithmic) {
     const double margin = std::max(std::pow(range.high / range.low, 0.06), 1.02);
     axis.low = range.low / margin, axis.high = range.high * margin;
-    axis.low = std::min(axis.low, range.low * std::pow(axis.high / range.low, -share));
+    for (const Chart::Level& level : chart.levels)
+      axis.low = std::min(axis.low, level.y * std::pow(axis.high / level.y, -to_above));
   } else {
     const double margin = 0.08 * (range.high - range.low);
-    axis.low = chart.from_zero ? std::min(0.0, range.low)
-                               : range.low - std::max(margin, share * (range.high - range.low));
+    axis.low = chart.from_zero ? std::min(0.0, range.low) : range.low - margin;
+    if (!chart.from_zero)
+      for (const Chart::Level& level : chart.levels)
+        axis.low = std::min(axis.low, level.y - to_above * (range.high + margin - level.y));
     // So much more than 0 that a double tells the ticks between apart.
     const double least = 1e-9 * std::max(1.0, std::abs(axis.low));
     axis.high = axis.low + std::max((range.high - axis.low) * 1.08, least);
