@@ -45,11 +45,8 @@ std::string range_fault(const RecurrentOption& option, const RecurrentConfig& co
       return rate >= 0 && rate < 1 ? "" : fmt::format("{} is not in [0, 1)", value);
     }
     case Range::limit:
-      return config.*std::get<float RecurrentConfig::*>(option.member) >= 0
-                 ? ""
-                 : fmt::format("{} must not be negative", value);
     case Range::count:
-      return config.*std::get<int RecurrentConfig::*>(option.member) >= 0
+      return std::visit([&](auto member) { return static_cast<double>(config.*member) >= 0; }, option.member)
                  ? ""
                  : fmt::format("{} must not be negative", value);
     case Range::width: {
