@@ -1,0 +1,246 @@
+#include "framework/processes/processes.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <utility>
+
+#include <fmt/ranges.h>
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "framework/clock.h"
+#include "framework/processes/transport.h"
+#include "framework/signals.h"
+
+namespace unroll {
+
+namespace {
+
+std::unique_ptr<Transport> transport;
+bool alone_for_now = false, failed = false;
+bool gave_up = false;  // waiting, after a signal
+int code_to_tell = 0;  // to the others, when the group ends
+LocalProcesses local;
+
+constexpr double patience_after_signal = 5, between_notes = 60;  // seconds
+
+int number_in(const char* variable) {
+  const char* const text = std::getenv(variable);
+  return text ? std::atoi(text) : 0;
+}
+
+// How many were started together, as far as the environment says: by Open MPI's mpirun; by a scheduler that speaks PMI, or
+// PMIx, of which that variable alone is known to a step of Slurm's that is none of MPI's.
+int launched() {
+  if (const int count = number_in("OMPI_COMM_WORLD_SIZE")) return count;
+  if (const int count = number_in("PMI_SIZE")) return count;
+  return std::getenv("PMIX_RANK") ? number_in("SLURM_STEP_NUM_TASKS") : 0;
+}
+
+Transport& others() {
+  require(transport && !alone_for_now && !failed, "processes: there is nobody to exchange with");
+  return *transport;
+}
+
+// Throws if another rank has failed.
+void look_for_failure() {
+  if (const auto word = transport->find_word()) throw OtherRankFailed(word->from, word->word);
+}
+
+// Looks at blocks until all are done. At first without a pause, then with longer and longer ones.
+class Wait {
+ public:
+  void add(int number, int rank) { pending_.push_back({number, rank}); }
+  void finish() {
+    const double begin = clock_seconds();
+    double noted = begin, signalled = 0;
+    for (int64_t looks = 0; !look(); ++looks) {
+      look_for_failure();
+      const double now = clock_seconds();
+      if (const int signal = signal_received()) {
+        if (signalled == 0) signalled = now;
+        gave_up |= now - signalled > patience_after_signal;
+        if (gave_up) throw Interrupted(signal, fmt::format("{} not answer; ", pending_ranks("does", "do")));
+      }
+      if (is_first_process() && now - noted > between_notes) {
+        noted = now;
+        std::fprintf(stderr, "%s\n",
+                     fmt::format("rank 0 has waited for {:.0f} s: {} stopped, or busy", now - begin,
+                                 pending_ranks("is", "are"))
+                         .c_str());
+      }
+      pause(now - begin);
+    }
+    if (transport->count > 1) look_for_failure();
+  }
+
+ private:
+  struct Pending {
+    int number, rank;
+  };
+  bool look() {
+    std::erase_if(pending_, [](const Pending& pending) { return transport->is_done(pending.number); });
+    return pending_.empty();
+  }
+  // "rank 1 is", "ranks 1, 3 are"
+  std::string pending_ranks(const char* one, const char* several) const {
+    std::vector<int> ranks;
+    for (const Pending& pending : pending_) ranks.push_back(pending.rank);
+    std::ranges::sort(ranks);
+    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+    return ranks.size() == 1 ? fmt::format("rank {} {}", ranks[0], one)
+                             : fmt::format("ranks {} {}", fmt::join(ranks, ", "), several);
+  }
+  static void pause(double waited) {
+    if (waited < 0.002) {
+      sched_yield();
+      return;
+    }
+    const timespec some{0, waited < 0.1 ? 20'000 : 200'000};
+    nanosleep(&some, nullptr);
+  }
+  std::vector<Pending> pending_;
+};
+
+// Everybody's block of the same size, by rank.
+void gather_blocks(const void* mine, std::size_t bytes, char* all) {
+  const int count = transport->count, rank = transport->rank;
+  std::memcpy(all + static_cast<std::size_t>(rank) * bytes, mine, bytes);
+  Wait wait;
+  for (int step = 1; step < count; ++step) {
+    const int to = (rank + step) % count, from = (rank + count - step) % count;
+    wait.add(transport->receive(from, all + static_cast<std::size_t>(from) * bytes, bytes), from);
+    wait.add(transport->send(to, mine, bytes), to);
+  }
+  wait.finish();
+}
+
+LocalProcesses find_local() {
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  sched_getaffinity(0, sizeof cores, &cores);
+  std::string mine(sizeof host + sizeof cores, '\0');
+  std::memcpy(mine.data(), host, sizeof host);
+  std::memcpy(mine.data() + sizeof host, &cores, sizeof cores);
+  LocalProcesses found{0, 0};
+  cpu_set_t together;
+  CPU_ZERO(&together);
+  for (const std::string& text : gather_from_ranks(mine)) {
+    if (std::memcmp(text.data(), host, sizeof host) != 0) continue;
+    ++found.processes;
+    std::memcpy(&cores, text.data() + sizeof host, sizeof cores);
+    CPU_OR(&together, &together, &cores);
+  }
+  found.cores = std::max(1, CPU_COUNT(&together));
+  return found;
+}
+
+void leave() {
+  transport.reset();
+  local = {};
+}
+
+}  // namespace
+
+int process_rank() { return transport && !alone_for_now ? transport->rank : 0; }
+int process_count() { return transport && !alone_for_now ? transport->count : 1; }
+std::string process_engine() { return process_count() > 1 ? transport->name : ""; }
+LocalProcesses local_processes() { return local; }
+
+OtherRankFailed::OtherRankFailed(int rank, int code)
+    : Error(fmt::format("rank {} has failed", rank)), rank(rank), code(code) {}
+
+ProcessGroup::ProcessGroup() {
+  require(!transport, "processes: another ProcessGroup is alive");
+  const int count = launched();
+  if (count <= 1) return;
+  failed = gave_up = false, code_to_tell = 0;
+  transport = open_transport(count);
+  local = find_local();
+}
+
+ProcessGroup::~ProcessGroup() {
+  if (!transport) return;
+  try {
+    if (std::uncaught_exceptions() > 0)
+      fail(1);
+    else if (!failed)
+      finish();
+    // Only now that the program has said why: once this process ends, mpirun ends the others.
+    for (int other = 0; code_to_tell != 0 && other < transport->count; ++other)
+      if (other != transport->rank) transport->send_word(other, code_to_tell);
+  } catch (const Error&) {}  // another has failed, and says so
+  leave();
+}
+
+void ProcessGroup::finish() {
+  if (!transport) return;
+  gather_from_ranks("");
+  transport->finish();
+  leave();
+}
+
+bool ProcessGroup::fail(int code) {
+  if (!transport || failed) return true;
+  failed = true;
+  const int rank = transport->rank;
+  try {
+    // Where all have the same error, a lower rank's word is on its way.
+    for (const double end = clock_seconds() + std::min(0.7 * rank, 3.0); clock_seconds() < end; usleep(1000))
+      if (const auto word = transport->find_word(); word && word->from < rank) return false;
+  } catch (const Error&) {}  // the others are gone already
+  code_to_tell = code;
+  return true;
+}
+
+AloneForNow::AloneForNow() {
+  require(is_first_process(), "processes: rank {} cannot do rank 0's work", process_rank());
+  alone_for_now = true;
+}
+AloneForNow::~AloneForNow() { alone_for_now = false; }
+
+std::vector<std::string> gather_from_ranks(std::string_view mine) {
+  if (process_count() == 1) return {std::string(mine)};
+  const auto count = static_cast<std::size_t>(others().count);
+  std::vector<uint64_t> sizes(count);
+  const uint64_t size = mine.size();
+  gather_blocks(&size, sizeof size, reinterpret_cast<char*>(sizes.data()));
+  std::vector<std::string> texts(count);
+  Wait wait;
+  const auto rank = static_cast<std::size_t>(transport->rank);
+  for (std::size_t step = 1; step < count; ++step) {
+    const std::size_t to = (rank + step) % count, from = (rank + count - step) % count;
+    texts[from].resize(sizes[from]);
+    if (sizes[from] > 0)
+      wait.add(transport->receive(static_cast<int>(from), texts[from].data(), sizes[from]),
+               static_cast<int>(from));
+    if (size > 0) wait.add(transport->send(static_cast<int>(to), mine.data(), size), static_cast<int>(to));
+  }
+  wait.finish();
+  texts[rank] = mine;
+  return texts;
+}
+
+std::string from_first_rank(std::string_view mine) {
+  return std::move(gather_from_ranks(is_first_process() ? mine : "").front());
+}
+
+void exchange_blocks(std::span<const SentBlock> sent, std::span<const ReceivedBlock> received) {
+  if (sent.empty() && received.empty()) return;
+  Transport& with = others();
+  Wait wait;
+  for (const ReceivedBlock& block : received)
+    wait.add(with.receive(block.from, block.data.data(), block.data.size()), block.from);
+  for (const SentBlock& block : sent)
+    wait.add(with.send(block.to, block.data.data(), block.data.size()), block.to);
+  wait.finish();
+}
+
+}  // namespace unroll

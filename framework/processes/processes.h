@@ -1,0 +1,93 @@
+// The processes of one training: those that `mpirun` started together, or this one alone.
+//
+//   int main() {
+//     const ProcessGroup group;   // joins them; of a process that was started alone it does nothing
+//     …                           // TrainerOptions::shards says what is shared
+//   }
+//
+// Each has a rank, from 0. Rank 0 prints and writes. What they give each other goes over MPI, which is looked for only where
+// the environment says that several were started: a program starts as fast as without.
+//
+// A wait for other ranks sleeps between looks, so it leaves its core to others. It ends with OtherRankFailed once one of them
+// has failed (ProcessGroup::fail), and with Interrupted if a signal has come and the others do not answer for five seconds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/check.h"
+
+namespace unroll {
+
+int process_rank();   // of this process
+int process_count();  // 1: it is alone
+inline bool is_first_process() { return process_rank() == 0; }
+// "Open MPI 4.1.4"; "" of a process that is alone.
+std::string process_engine();
+// How many processes of the group compute on this machine, and the cores that they may use together.
+struct LocalProcesses {
+  int processes = 1, cores = 1;
+};
+LocalProcesses local_processes();
+
+// Another rank has failed, and says why itself: there is nothing to print.
+struct OtherRankFailed : Error {
+  OtherRankFailed(int rank, int code);
+  int rank, code;  // the code that it exits with
+};
+
+// Joins the processes that were started together, for as long as it lives. One at a time.
+class ProcessGroup {
+ public:
+  // Throws InputError where several were started and cannot be joined: a build without MPI, or another MPI's mpirun.
+  ProcessGroup();
+  // finish(), unless fail() or an exception ends it.
+  ~ProcessGroup();
+  ProcessGroup(const ProcessGroup&) = delete;
+  ProcessGroup& operator=(const ProcessGroup&) = delete;
+
+  // Waits until all are through. Then nothing can be exchanged.
+  void finish();
+  // This process ends with that exit code, on account of an error. Returns whether it is to say why: of ranks that fail at the
+  // same time that is the lowest. The others are told, and end too, when the group ends. Nothing can be exchanged any more.
+  bool fail(int code);
+};
+
+// While it lives the group seems to be rank 0 alone: for work that is not shared, which rank 0 does and the others wait for.
+// Then there is nothing to exchange. Of other ranks it is an error.
+class AloneForNow {
+ public:
+  AloneForNow();
+  ~AloneForNow();
+  AloneForNow(const AloneForNow&) = delete;
+  AloneForNow& operator=(const AloneForNow&) = delete;
+};
+
+// --- what ranks give each other: every rank calls the same, in the same order ---------------------------------
+
+// The bytes that each rank gives, by rank.
+std::vector<std::string> gather_from_ranks(std::string_view mine);
+// Those of rank 0; what the others give does not matter.
+std::string from_first_rank(std::string_view mine);
+// Its answer, which the others do not have to find: ask() is called by rank 0 alone.
+template <class F>
+bool asked_of_first_rank(F ask) {
+  return from_first_rank(is_first_process() && ask() ? "1" : "") == "1";
+}
+
+// Blocks of memory between two ranks. For each that one sends the other receives one of the same size, in the same order.
+struct SentBlock {
+  int to = 0;
+  std::span<const std::byte> data;
+};
+struct ReceivedBlock {
+  int from = 0;
+  std::span<std::byte> data;
+};
+void exchange_blocks(std::span<const SentBlock> sent, std::span<const ReceivedBlock> received);
+
+}  // namespace unroll
