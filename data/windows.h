@@ -86,15 +86,19 @@ class BpttWindows {
   int batch() const { return options_.batch; }
 
   // Window k, 0 <= k < count(), in any order. Its tokens may be changed: then see renew().
-  Window at(int64_t k) {
+  Window at(int64_t k) { return at(k, 0, options_.batch); }
+  // Of its streams those from first_stream to end_stream - 1 alone, at least one: blocks [steps, end_stream - first_stream].
+  Window at(int64_t k, int first_stream, int end_stream) {
     require(k >= 0 && k < count(), "windows: no window {}, there are {}", k, count());
-    const int64_t begin = begin_of(k);
+    require(0 <= first_stream && first_stream < end_stream && end_stream <= options_.batch,
+            "windows: no streams {} to {}, there are {}", first_stream, end_stream, options_.batch);
+    const int64_t begin = begin_of(k), streams = end_stream - first_stream;
     const int steps = static_cast<int>(std::min(begin_of(k + 1), length_) - begin);
-    for (int64_t stream = 0; stream < options_.batch; ++stream) {
+    for (int64_t stream = first_stream; stream < end_stream; ++stream) {
       const int64_t first = stream_begin(stream) + begin;
       const int64_t end = stream_begin(stream + 1);
       for (int step = 0; step < steps; ++step) {
-        const int64_t at = first + step, to = step * int64_t{options_.batch} + stream;
+        const int64_t at = first + step, to = step * streams + stream - first_stream;
         const bool inside = at < end;
         // A target's input is the token before it, at a stream's beginning the end of another stream.
         window_.input.data()[to] =
@@ -103,10 +107,11 @@ class BpttWindows {
       }
     }
     renew();
-    find_resets(begin, steps);
-    return {window_.input.slice(0, steps), window_.target.slice(0, steps)};
+    find_resets(begin, steps, first_stream, end_stream);
+    const Shape shape{steps, static_cast<int>(streams)};
+    return {part(window_.input, shape), part(window_.target, shape)};
   }
-  // Of the window taken last: [steps, batch], 1 where the target begins a document, so that the state before the step is to be
+  // Of the window taken last: of its shape, [steps, batch], 1 where the target begins a document, so that the state before the step is to be
   // zero; undefined: nowhere. Valid as long as the window.
   const IdTensor& resets() const& { return resets_; }
   IdTensor resets() const&& { return resets_; }
@@ -165,18 +170,25 @@ class BpttWindows {
     input_on_device_ = DeviceIds(window_.input), target_on_device_ = DeviceIds(window_.target);
     ++buffers_;
   }
+  // The beginning of a buffer.
+  static IdTensor part(const IdTensor& buffer, const Shape& shape) {
+    return buffer.reshape({static_cast<int>(buffer.size())})
+        .slice(0, static_cast<int>(shape.size()))
+        .reshape(shape);
+  }
   // Of the window whose steps begin there in each stream.
-  void find_resets(int64_t begin, int steps) {
+  void find_resets(int64_t begin, int steps, int first_stream, int end_stream) {
     resets_ = {};
     if (options_.documents.empty()) return;
-    IdTensor resets = resets_of_all_.slice(0, steps);
+    const int streams = end_stream - first_stream;
+    IdTensor resets = part(resets_of_all_, {steps, streams});
     std::ranges::fill(resets.span(), 0);
-    for (int64_t stream = 0; stream < options_.batch; ++stream) {
+    for (int64_t stream = first_stream; stream < end_stream; ++stream) {
       const int64_t first = stream_begin(stream) + begin + shift_;  // the place of the window's first target
       const int64_t end = std::min(first + steps, stream_begin(stream + 1) + shift_);
       for (auto place = std::ranges::lower_bound(options_.documents, first);
            place != options_.documents.end() && *place < end; ++place) {
-        resets.data()[(*place - first) * options_.batch + stream] = 1;
+        resets.data()[(*place - first) * streams + stream - first_stream] = 1;
         resets_ = resets;
       }
     }

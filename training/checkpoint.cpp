@@ -317,8 +317,9 @@ void check_checkpoint_version(const SafetensorsFile& file) {
 }
 
 Differences read_checkpoint(const std::filesystem::path& path, Optimizer& optimizer, TrainerState& state,
-                            std::span<const NamedTensor> carried, const CheckpointOptions& options) {
-  const SafetensorsFile file(path, Links::refused);
+                            std::span<const NamedTensor> carried, const CheckpointOptions& options,
+                            Links links) {
+  const SafetensorsFile file(path, links);
   check_checkpoint_version(file);
   const auto found = file.metadata().find(state_key);
   require_input(found != file.metadata().end(),

@@ -97,7 +97,8 @@ using Differences = std::vector<std::string>;
 // describe its schedule and trigger, which are the caller's. Throws InputError: no checkpoint, cut off, of a
 // later version, of another optimizer, of other shapes (naming both). Do not rely on the old values after an error.
 Differences read_checkpoint(const std::filesystem::path& path, Optimizer& optimizer, TrainerState& state,
-                            std::span<const NamedTensor> carried, const CheckpointOptions& options = {});
+                            std::span<const NamedTensor> carried, const CheckpointOptions& options = {},
+                            Links links = Links::refused);
 
 // Throws InputError if a later version of the library wrote the file. Files without training state pass.
 void check_checkpoint_version(const SafetensorsFile& file);

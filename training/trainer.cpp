@@ -1,14 +1,15 @@
-// The loop: epochs, their steps, the windows of a step. What these call stands below, in trainer_step.cpp,
+// The loop: epochs, their steps, the windows of a step. What these call stands below, in trainer_step.cpp, trainer_shards.cpp,
 // trainer_checkpoints.cpp and trainer_records.cpp.
 #include "training/trainer.h"
 
 #include <cmath>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "data/text_file.h"
 #include "framework/clock.h"
+#include "framework/processes/processes.h"
 #include "framework/profile.h"
 #include "framework/signals.h"
 
@@ -28,11 +29,9 @@ void Trainer::run(const TrainingTask& task) {
       roll_back(task, reason);
       continue;
     }
-    if (task.after_epoch) {
-      const AveragedWeights averaged(optimizer_);
-      task.after_epoch(epochs_.back());
-    }
-    stop_if_signalled();
+    if (task.after_epoch && is_first_process()) call_after_epoch(task);
+    agree();
+    stop_if_asked();
   }
 }
 
@@ -50,7 +49,7 @@ void Trainer::train_epoch(const TrainingTask& task) {
     show(progress);
     if (stepped && is_log_due()) log_interval();
     if (save_is_due(stepped)) save(task, last_checkpoint);
-    stop_if_signalled();
+    stop_if_asked();
   }
 }
 
@@ -60,6 +59,7 @@ void Trainer::train_epoch(const TrainingTask& task) {
 void Trainer::train_step(const TrainingTask& task, bool watched) {
   Step step = begin_step(task, watched);
   try {
+    if (options_.shards > 1) train_shards(task, step), step.window = step.end;
     for (; step.window < step.end; ++step.window) {
       if (watched && step.window > step.begin && step.can_begin_again) stop_if_signalled();
       const int64_t kind = task.load ? task.load(step.window) : 0;
@@ -84,22 +84,28 @@ void Trainer::train_step(const TrainingTask& task, bool watched) {
 // of this.
 RunAhead::WindowFacts Trainer::train_window(const TrainingTask& task, Step& step) {
   RunAhead::WindowFacts facts;
-  {
-    Tape tape({.part = step.part()});
-    try {
-      const WindowLoss loss = task.loss(step.window);
-      facts = {loss.count, loss.rate_factor};
-      add_loss(loss, step, tape);
-      tape.backward(loss.objective, static_cast<real>(step.scale));
-    } catch (const MemoryRefused& refusal) {
-      if (recording_graph()) throw;  // it may well fit without
-      throw OutOfMemory(memory_advice(refusal, tape, bytes_of_slabs(), options_.window_sizes));
-    }
-  }
+  compute_window(task, step, facts);
   if (!recording_graph()) order(step, facts);  // else before the graph is played
   if (step.is_last()) update(task, step);
   if (task.carry) task.carry();
   return facts;
+}
+
+// A window's loss and gradient, or those of the step's shard of it. False: the shard has no part of the window.
+bool Trainer::compute_window(const TrainingTask& task, Step& step, RunAhead::WindowFacts& facts) {
+  Tape tape({.part = step.part()});
+  try {
+    const WindowLoss loss =
+        options_.shards > 1 ? task.shard_loss(step.window, step.shard) : task.loss(step.window);
+    if (options_.shards > 1 && !loss.objective.value().defined()) return false;
+    facts = {loss.count, loss.rate_factor};
+    add_loss(loss, step, tape);
+    tape.backward(loss.objective, static_cast<real>(step.scale * loss.share));
+    return true;
+  } catch (const MemoryRefused& refusal) {
+    if (recording_graph()) throw;  // it may well fit without
+    throw OutOfMemory(memory_advice(refusal, tape, bytes_of_slabs(), options_.window_sizes));
+  }
 }
 
 void Trainer::finish_epoch(const TrainingTask& task) {
@@ -137,7 +143,7 @@ void Trainer::validate(const TrainingTask& task, EpochReport& report) {
   {
     const AveragedWeights averaged(optimizer_);
     const Profile::Part part("validation");
-    report.valid = task.validate();
+    report.valid = validated(task);
   }
   if (!std::isfinite(*report.valid))
     throw diverged(state_.windows - 1, fmt::format("the validation score is {}", *report.valid), "");
@@ -157,6 +163,11 @@ Trainer::Trainer(Optimizer& optimizer, TrainerOptions options)
     : optimizer_(optimizer), options_(std::move(options)) {
   require(options_.epochs >= 0, "trainer: {} epochs are less than none", options_.epochs);
   require(options_.accumulate >= 1, "trainer: accumulate {} must be at least 1", options_.accumulate);
+  require(options_.shards >= 1, "trainer: shards {} must be at least 1", options_.shards);
+  require(options_.shards % process_count() == 0,
+          "trainer: {} processes were started, and TrainerOptions::shards is {}: {} can share them",
+          process_count(), options_.shards, fmt::join(processes_for(options_.shards), ", "));
+  if (!is_first_process()) options_.progress.mode = ProgressOptions::Mode::silent;
   require(options_.clip >= 0, "trainer: clip {} is negative", options_.clip);
   require(options_.patience >= 0, "trainer: patience {} is negative", options_.patience);
   require(options_.log_every >= 1, "trainer: log_every {} must be at least 1", options_.log_every);
@@ -193,8 +204,20 @@ static bool has_run(const std::filesystem::path& folder) {
 static bool names_what_it_carries(const TrainingTask& task) { return !task.carry || !task.carried.empty(); }
 
 void Trainer::check(const TrainingTask& task) const {
-  require((task.windows > 0 || task.cut) && task.loss, "trainer: a task needs windows and a loss");
+  require((task.windows > 0 || task.cut) && (task.loss || options_.shards > 1),
+          "trainer: a task needs windows and a loss");
   const bool can_go_back = names_what_it_carries(task);
+  if (options_.shards > 1) {
+    require(task.shard_loss != nullptr,
+            "trainer: {} shards need a task with the loss of one (TrainingTask::shard_loss)",
+            options_.shards);
+    require(can_go_back, "trainer: shards need a task that says what it carries (TrainingTask::carried)");
+    for (const auto& [name, tensor] : task.carried)
+      require(tensor.rank() >= 2, "trainer: of '{}' {}, which is carried, dimension 1 is to be the streams",
+              name, tensor.shape());
+    require(!options_.graph, "trainer: a graph is of whole windows, and these are computed in {} shards",
+            options_.shards);
+  }
   if (options_.graph) {
     require(on_gpu(), "trainer: only a GPU plays a step as a graph, and the device is {}", name_of(device()));
     require(task.load != nullptr,
@@ -212,7 +235,7 @@ void Trainer::check(const TrainingTask& task) const {
       task.validate || (options_.patience == 0 && options_.non_monotone == 0 &&
                         !(options_.schedule && options_.schedule->kind == Schedule::Kind::plateau)),
       "trainer: patience, non_monotone and a plateau schedule look at validation scores; the task has no validate");
-  if (!options_.folder.empty() && !log_) {
+  if (!options_.folder.empty() && !log_ && is_first_process()) {
     require(finished() || !has_run(options_.folder),
             "trainer: {} has a run already: resume() goes on with it, or choose another folder",
             options_.folder.string());
@@ -225,15 +248,17 @@ void Trainer::begin(const TrainingTask& task) {
   check(task);
   stopped_ = false;
   if (!finished()) open_log();
+  asked_ = {};
   ahead_.reset();
-  if (on_gpu() && names_what_it_carries(task)) {
+  if (options_.shards > 1) sums_.emplace(optimizer_.parameters(), options_.shards);
+  if (on_gpu() && options_.shards == 1 && names_what_it_carries(task)) {
     ahead_.emplace(optimizer_, task.carried, options_.graph);
     ahead_->set_totals(state_);
   }
   last_save_ = clock_seconds();
   // What a rollback in the first epoch goes back to.
   if (options_.on_divergence == OnDivergence::rollback && !finished() &&
-      !has_own_file(options_.folder / last_checkpoint))
+      !asked_of_first_rank([&] { return has_own_file(options_.folder / last_checkpoint); }))
     save(task, last_checkpoint);
 }
 

@@ -26,6 +26,11 @@
 // In fp16 the loss is scaled (loss_scale.h). A step whose scaled gradient overflows is left out, and is no divergence: its
 // windows are carried and counted. One whose gradient is not finite at the smallest scale is.
 //
+// With shards (TrainerOptions::shards) a step's gradient is a sum in a fixed tree, and processes that mpirun started together
+// share them (framework/processes/processes.h): every one has the model, the optimizer and this loop, and computes its
+// shards. Any number of processes that divides the shards gives the same bits. Rank 0 alone validates, prints and writes; what it
+// finds, and whether anyone was asked to end, is told to all.
+//
 // The rate ("words/s") is what this process predicted in training divided by the wall time that took;
 // validation and saving are not counted. An epoch's training loss is taken as training went, with dropout and
 // with weights still changing.
@@ -46,6 +51,7 @@
 #include "training/report/log.h"
 #include "training/report/progress.h"
 #include "training/run_ahead.h"
+#include "training/shard_sums.h"
 
 namespace unroll {
 
@@ -55,6 +61,7 @@ struct WindowLoss {
   Var mean;                // what is reported: the mean over what was predicted (nats, squared errors) …
   int64_t count = 0;       // … and of how many (tokens, values)
   double rate_factor = 1;  // of the learning rate of the window's step; of several windows the mean
+  double share = 1;        // of a shard: its count by that of the whole window
 };
 // For a mean over `count` predictions that is both minimised and reported.
 WindowLoss mean_loss(const Var& mean, int64_t count);
@@ -74,20 +81,24 @@ struct TrainingTask {
   // Is recorded, with dropout. Asked a second time for the same windows where the gradient was not finite, and for one whose
   // graph could not be recorded.
   std::function<WindowLoss(int64_t window)> loss = {};
+  // With several shards, in place of `load` and `loss`: the loss of one shard of a window, over its streams or its windows of
+  // a series alone, with its share. Every shard of a step has masks of its own. `objective` is empty where the shard has none.
+  std::function<WindowLoss(int64_t window, const Shard& shard)> shard_loss = {};
   // If there is one, it is called before `loss`: brings the window's data to where `loss` finds those of any window,
   // and returns a number that is the same for windows of which `loss` asks for the same operations, on memory in the same
   // places and with the same constants: how many steps there are, how many targets are scored. Needed by a graph.
   std::function<int64_t(int64_t window)> load = {};
-  // After a window's gradients: what crosses to the next (`state = next`).
+  // After a window's gradients: what crosses to the next (`state = next`); of a shard, its streams'.
   std::function<void()> carry = {};
   // The validation score, the lower the better. Nothing is recorded. If it throws Interrupted
-  // (stop_if_signalled), it is asked again after a resumption.
+  // (stop_if_signalled), it is asked again after a resumption. Of several processes rank 0 is asked.
   std::function<double()> validate = {};
-  // After each epoch, once it is saved. The weights are the averaged ones, where there are some. May throw Interrupted.
+  // After each epoch, once it is saved. The weights are the averaged ones, where there are some. May throw Interrupted. Of
+  // several processes it is called in rank 0.
   std::function<void(const EpochReport&)> after_epoch = {};
   // The buffers that `carry` writes: part of a checkpoint, by names of their own, so a run with a folder must name them. On
   // a GPU the host runs ahead only if it knows them, as it may have to go back; so may a step of several windows that is
-  // left out.
+  // left out. With several shards their dimension 1 is the streams: [layers, streams, …].
   std::vector<NamedTensor> carried = {};
 };
 
@@ -104,8 +115,10 @@ enum class OnDivergence : uint8_t {
 
 struct TrainerOptions {
   int epochs = 1;
-  double clip = 0;                        // a step's gradient is scaled down to this norm; 0: never
-  int accumulate = 1;                     // windows whose mean gradient makes one step
+  double clip = 0;     // a step's gradient is scaled down to this norm; 0: never
+  int accumulate = 1;  // windows whose mean gradient makes one step
+  int shards =
+      1;  // of a step: parts whose gradients are computed by themselves. As many processes as divide it share them
   std::optional<Schedule> schedule = {};  // without one the learning rate stays what the optimizer has
   // An Asgd starts to average when a validation score is above the best of those more than this many epochs
   // back (NonMonotoneTrigger); 0: when is its own affair.
@@ -192,6 +205,8 @@ class Trainer {
       return {training - then.training, saving - then.saving, logging - then.logging, count - then.count};
     }
   };
+  // Of gradients between processes, in this run().
+  GradientSums::Exchanged exchanged() const { return sums_ ? sums_->exchanged() : GradientSums::Exchanged(); }
   const Times& times() const& { return times_; }
   Times times() const&& { return times_; }
 
@@ -216,11 +231,13 @@ class Trainer {
     double total = 0, rate_factor = 0;  // sums over the windows so far: losses, where watched
     int64_t count = 0;
     int64_t ordered = -1;  // the last window that order() was called for
+    Shard shard = {};      // of which the present window is computed
     bool is_last() const { return window + 1 == end; }
-    uint32_t part() const { return static_cast<uint32_t>(window - begin); }
+    uint32_t part() const { return static_cast<uint32_t>((window - begin) * shard.of + shard.number); }
   };
   void train_step(const TrainingTask& task, bool watched);
   RunAhead::WindowFacts train_window(const TrainingTask& task, Step& step);
+  bool compute_window(const TrainingTask& task, Step& step, RunAhead::WindowFacts& facts);
   Step begin_step(const TrainingTask& task, bool watched);
   void add_loss(const WindowLoss& loss, Step& step, Tape& tape);
   void order(Step& step, const RunAhead::WindowFacts& facts);
@@ -230,8 +247,27 @@ class Trainer {
   void give_up(const TrainingTask& task, const Step& step);
   StepOptions next_step(const Step& step);  // takes the schedule's learning rate
   std::pair<int64_t, std::string> trace(const TrainingTask& task, const Step& step);
+  std::pair<int64_t, std::string> trace_here(const TrainingTask& task, const Step& step);
   LossScale* loss_scale();  // of a training in fp16, else nullptr: nothing is scaled
   int64_t bytes_of_slabs() const;
+
+  // In shards.
+  void train_shards(const TrainingTask& task, Step& step);
+  std::string compute_shards(const TrainingTask& task, Step& step, std::vector<Step>& shards);
+  std::pair<int64_t, std::string> trace_shards(const TrainingTask& task, const Step& step);
+
+  // Between processes: every rank calls these in the same order. What one finds is told to all.
+  struct Asked {  // to end, to save
+    int signal = 0, rank = 0;
+    bool save = false;
+  };
+  std::vector<std::string> agree(const std::string& mine);
+  void agree();
+  void stop_if_asked() const;
+  void call_after_epoch(const TrainingTask& task);
+  double validated(const TrainingTask& task);
+  std::pair<std::filesystem::path, Links> checkpoint_for_all(const std::filesystem::path& path);
+  void bring_carried(const TrainingTask& task) const;  // to rank 0
 
   // Ahead of a GPU.
   void ask_for_window(const TrainingTask& task, Step& step, int64_t kind);
@@ -242,6 +278,7 @@ class Trainer {
   Differences load(const TrainingTask& task, const char* name);
   void save(const TrainingTask& task, const char* name);
   bool save_is_due(bool stepped) const;  // stepped: the last windows did make a step
+  bool is_last_save_old() const;
   bool is_log_due() const;
   Diverged diverged(int64_t window, const std::string& what, const std::string& first) const;
   void skip(const Diverged& reason);
@@ -276,6 +313,9 @@ class Trainer {
   double gradient_norm_ = 0;                    // of the last step
   double last_save_ = 0;                        // on the clock
   double seconds_before_ = 0;                   // of training, by the processes before this one
+  std::optional<GradientSums> sums_;            // of shards
+  Asked asked_;                                 // when ranks agreed last
+  Descriptor received_checkpoint_;              // of ranks other than 0, in memory
   std::string notice_;                          // to be said when the progress line is out of the way
   bool stopped_ = false;
 };

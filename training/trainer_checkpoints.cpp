@@ -7,6 +7,7 @@
 
 #include "data/text_file.h"
 #include "framework/clock.h"
+#include "framework/processes/processes.h"
 #include "framework/profile.h"
 #include "training/files/atomic_file.h"
 #include "training/trainer.h"
@@ -16,15 +17,21 @@ namespace unroll {
 static constexpr double least_factor = 0x1p-10;  // of the learning rate, after rollbacks
 
 bool Trainer::save_is_due(bool stepped) const {
-  const auto& [every_steps, every_minutes, metadata, of_weights, also] = options_.checkpoints;
+  const int64_t every_steps = options_.checkpoints.every_steps;
   return (stepped && every_steps > 0 && optimizer_.parameters().step() % every_steps == 0) ||
-         (every_minutes > 0 && clock_seconds() - last_save_ >= 60 * every_minutes);
+         (process_count() > 1 ? asked_.save : is_last_save_old());
+}
+
+bool Trainer::is_last_save_old() const {
+  const double every_minutes = options_.checkpoints.every_minutes;
+  return every_minutes > 0 && clock_seconds() - last_save_ >= 60 * every_minutes;
 }
 
 Differences Trainer::load(const TrainingTask& task, const char* name) {
-  const std::filesystem::path path = options_.folder / name;
-  Differences differences = read_checkpoint(path, optimizer_, state_, task.carried, options_.checkpoints);
-  of_untrained_ = SafetensorsFile(path, Links::refused).metadata();
+  const auto [path, links] = checkpoint_for_all(options_.folder / name);
+  Differences differences =
+      read_checkpoint(path, optimizer_, state_, task.carried, options_.checkpoints, links);
+  of_untrained_ = SafetensorsFile(path, links).metadata();
   return differences;
 }
 
@@ -40,7 +47,14 @@ void Trainer::save(const TrainingTask& task, const char* name) {
       if (const auto found = of_untrained_->find(key); found != of_untrained_->end())
         options.metadata.insert(*found);
     }
-  write_checkpoint(options_.folder / name, optimizer_, state_, task.carried, options);
+  bring_carried(task);
+  std::string diverged;
+  if (is_first_process()) {
+    try {
+      write_checkpoint(options_.folder / name, optimizer_, state_, task.carried, options);
+    } catch (const Diverged& reason) { diverged = reason.what(); }
+  }
+  if (diverged = from_first_rank(diverged); !diverged.empty()) throw Diverged(diverged);
   last_save_ = clock_seconds();
   times_.saving += last_save_ - begin;
 }
@@ -51,7 +65,7 @@ std::optional<Differences> Trainer::resume(const TrainingTask& task) {
   require(!options_.folder.empty(), "trainer: nothing can be resumed without a folder");
   const std::filesystem::path path = options_.folder / last_checkpoint;
   std::optional<Differences> differences;
-  if (has_last_checkpoint(options_.folder, log_names())) {
+  if (asked_of_first_rank([&] { return has_last_checkpoint(options_.folder, log_names()); })) {
     differences = load(task, last_checkpoint);
     const int64_t windows = state_.window > 0 ? windows_of(task) : 0;
     require_input(
@@ -64,12 +78,14 @@ std::optional<Differences> Trainer::resume(const TrainingTask& task) {
         "among them",
         path.string(), state_.window, state_.windows, state_.epoch + 1, options_.epochs);
   }
-  if (const std::filesystem::path log = options_.folder / log_file; differences && !has_own_file(log))
+  if (const std::filesystem::path log = options_.folder / log_file;
+      differences && is_first_process() && !has_own_file(log))
     missing_log_ =
         fmt::format("{}: is missing; what was measured so far is in no log and no report", log.string());
   if (finished()) return differences;
   if (differences) note_rate_change(*differences);
-  for (const char* name : {last_checkpoint, best_checkpoint}) remove_partial(options_.folder / name);
+  if (is_first_process())
+    for (const char* name : {last_checkpoint, best_checkpoint}) remove_partial(options_.folder / name);
   reopen_log();
   return differences;
 }
@@ -83,6 +99,7 @@ std::vector<std::string> Trainer::damaged_log() const {
 
 // Without the records that the checkpoint has not seen.
 void Trainer::reopen_log() {
+  if (!is_first_process()) return;
   open_log();
   log_->cut_after(optimizer_.parameters().step(), state_.epoch);
   const auto records = read_log(options_.folder / log_file, log_names());
@@ -113,7 +130,7 @@ void Trainer::score_anew(const TrainingTask& task) {
   const auto score = [&]() -> std::optional<double> {
     if (!task.validate) return {};
     const AveragedWeights averaged(optimizer_);
-    const double value = task.validate();
+    const double value = validated(task);
     if (!std::isfinite(value)) throw diverged(0, fmt::format("the validation score is {}", value), "");
     return value;
   };
@@ -121,7 +138,8 @@ void Trainer::score_anew(const TrainingTask& task) {
   // In the middle of an epoch these weights have no score, and get none before its end.
   const std::optional<double> of_last = state_.window == 0 && epochs > 0 ? score() : std::nullopt;
   std::optional<double> of_best;
-  if (best_epoch > 0 && has_own_file(options_.folder / best_checkpoint)) {
+  const auto has_best = [&] { return has_own_file(options_.folder / best_checkpoint); };
+  if (best_epoch > 0 && asked_of_first_rank(has_best)) {
     load(task, best_checkpoint);
     of_best = score();
   }
@@ -154,7 +172,8 @@ void Trainer::roll_back(const TrainingTask& task, const Diverged& reason) {
     throw Diverged(fmt::format("{}; cutting the learning rate to {:g} of what it was did not help",
                                reason.what(), state_.rate_factor));
   // The best one is named before it is there: what diverges may be what keeps it from being written.
-  const bool best = state_.best_epoch > 0 && has_own_file(options_.folder / best_checkpoint);
+  const auto has_best = [&] { return has_own_file(options_.folder / best_checkpoint); };
+  const bool best = state_.best_epoch > 0 && asked_of_first_rank(has_best);
   const char* name = best ? best_checkpoint : last_checkpoint;
   load(task, name);
   if (!state_.schedule)
@@ -163,8 +182,9 @@ void Trainer::roll_back(const TrainingTask& task, const Diverged& reason) {
   std::erase_if(epochs_, [&](const EpochReport& report) { return report.epoch > state_.epoch; });
   if (ahead_) ahead_->set_totals(state_);
   save(task, last_checkpoint);  // before the log forgets what was seen by the one that it replaces
-  log_->cut_after(optimizer_.parameters().step(), state_.epoch);
-  for (const std::string& line : log_->damaged()) print(line);
+  if (log_) log_->cut_after(optimizer_.parameters().step(), state_.epoch);
+  if (log_)
+    for (const std::string& line : log_->damaged()) print(line);
   print(fmt::format("{}\nback to step {}, the learning rate times {:g}", reason.what(),
                     optimizer_.parameters().step(), factor));
 }

@@ -26,7 +26,7 @@ Trainer::Step Trainer::begin_step(const TrainingTask& task, bool watched) {
             .scale = loss ? loss->scale : 1};
   if (!watched) {
     ahead_->begin_step(state_, times_.count);
-  } else if (step.end - step.begin > 1) {  // of one window what crosses is written after the step only
+  } else if (step.end - step.begin > 1 || options_.shards > 1) {  // else carried after the step only
     for (const NamedTensor& named : task.carried) step.carried_before.push_back(named.tensor.clone());
   }
   step.can_begin_again = !task.carry || !step.carried_before.empty();
@@ -107,14 +107,22 @@ void Trainer::update(const TrainingTask& task, const Step& step) {
 // Which of a step's windows has the gradient that is not finite, and where it began: they are computed once more, with
 // the same masks, on tapes that keep what they see.
 std::pair<int64_t, std::string> Trainer::trace(const TrainingTask& task, const Step& step) {
-  const int64_t last = step.end - 1;
+  return options_.shards > 1 ? trace_shards(task, step) : trace_here(task, step);
+}
+
+std::pair<int64_t, std::string> Trainer::trace_here(const TrainingTask& task, const Step& of) {
+  const int64_t last = of.end - 1;
+  Step step = of;
   try {
-    for (int64_t window = step.can_begin_again ? step.begin : last; window <= last; ++window) {
-      Tape tape({.keep_gradients = true, .part = static_cast<uint32_t>(window - step.begin)});
-      if (task.load) task.load(window);
-      tape.backward(task.loss(window).objective);
-      if (const std::string first = tape.first_not_finite(); !first.empty()) return {window, first};
-      if (window < last && task.carry) task.carry();
+    for (step.window = step.can_begin_again ? step.begin : last; step.window <= last; ++step.window) {
+      Tape tape({.keep_gradients = true, .part = step.part()});
+      if (options_.shards == 1 && task.load) task.load(step.window);
+      const Var objective =
+          (options_.shards > 1 ? task.shard_loss(step.window, step.shard) : task.loss(step.window)).objective;
+      if (!objective.value().defined()) continue;
+      tape.backward(objective);
+      if (const std::string first = tape.first_not_finite(); !first.empty()) return {step.window, first};
+      if (step.window < last && task.carry) task.carry();
     }
   } catch (const MemoryRefused&) {}  // such a tape takes more than others: then without
   return {last, ""};
@@ -146,7 +154,8 @@ LossScale* Trainer::loss_scale() {
 // Weights, gradients, and what the optimizer keeps.
 int64_t Trainer::bytes_of_slabs() const {
   const int64_t slabs = 2 + std::ssize(optimizer_.state().slabs);
-  return slabs * optimizer_.parameters().values().size() * static_cast<int64_t>(sizeof(real));
+  return slabs * optimizer_.parameters().values().size() * static_cast<int64_t>(sizeof(real)) +
+         (sums_ ? sums_->bytes() : 0);
 }
 
 Diverged Trainer::diverged(int64_t window, const std::string& what, const std::string& first) const {

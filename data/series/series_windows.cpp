@@ -115,9 +115,26 @@ void SeriesWindows::read(int64_t origin, real* to, int64_t step) const {
   }
 }
 
-SeriesBatch SeriesWindows::batch(int64_t k, int size) {
+int SeriesWindows::windows_in(int64_t k, int size) const {
   require(size >= 1 && k >= 0 && k < batches(size), "windows: no batch {} of {} windows each, there are {}",
           k, size, size >= 1 ? batches(size) : 0);
+  return static_cast<int>(std::min<int64_t>(size, count() - k * size));
+}
+
+int64_t SeriesWindows::observed_in(int64_t k, int size) const {
+  const int windows = windows_in(k, size);
+  int64_t observed = int64_t{options_.horizon} * windows * static_cast<int64_t>(options_.targets.size());
+  if (targets_left_out_ == 0) return observed;
+  for (const int64_t origin :
+       origins().subspan(static_cast<std::size_t>(k * size), static_cast<std::size_t>(windows)))
+    observed -= filled_targets(origin);
+  return observed;
+}
+
+SeriesBatch SeriesWindows::batch(int64_t k, int size, int first, int end) {
+  const int windows = windows_in(k, size);
+  require(0 <= first && first < end && end <= windows, "windows: no windows {} to {} of a batch, it has {}",
+          first, end, windows);
   const int inputs = static_cast<int>(options_.inputs.size()),
             targets = static_cast<int>(options_.targets.size());
   if (size != size_) {
@@ -133,8 +150,8 @@ SeriesBatch SeriesWindows::batch(int64_t k, int size) {
     if (targets_left_out_ > 0) weights_ = flat(options_.horizon, targets);
     size_ = size;
   }
-  const int64_t begin = k * size;
-  const int rows = static_cast<int>(std::min<int64_t>(size, count() - begin));
+  const int64_t begin = k * size + first;
+  const int rows = end - first;
   const auto of_targets = [&](const Tensor& all) {
     return all.slice(0, options_.horizon * rows * targets).reshape({options_.horizon, rows, targets});
   };

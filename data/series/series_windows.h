@@ -63,8 +63,13 @@ class SeriesWindows {
 
   // Batch k of ⌈count / size⌉, the last one smaller: none is dropped. Valid until the next batch is taken;
   // nothing is allocated while `size` stays the same.
-  SeriesBatch batch(int64_t k, int size);
+  SeriesBatch batch(int64_t k, int size) { return batch(k, size, 0, windows_in(k, size)); }
+  // Of its windows those from first to end - 1 alone, at least one.
+  SeriesBatch batch(int64_t k, int size, int first, int end);
   int64_t batches(int size) const { return (count() + size - 1) / size; }
+  // Of batch k: its windows, and the targets of weight 1 among them.
+  int windows_in(int64_t k, int size) const;
+  int64_t observed_in(int64_t k, int size) const;
 
   // The input of any window, [window, 1, inputs], its origin given: to forecast beyond the last row, where
   // there is no target. InputError if it does not lie in the series.

@@ -47,6 +47,29 @@ void RecurrentState::reset(int row) {
     if (c.defined()) c[k].slice(row, row + 1).fill(0);
   }
 }
+RecurrentVars RecurrentState::rows(int begin, int end) const {
+  require(h.defined() && 0 <= begin && begin < end && end <= h.dim(1),
+          "a state of a batch of {} has no rows {} to {}", h.defined() ? h.dim(1) : 0, begin, end);
+  const auto part = [&](const Tensor& all) {
+    if (!all.defined()) return Var();
+    const Tensor some(all.shape().with(1, end - begin));
+    for (int k = 0; k < all.dim(0); ++k) some[k].copy_from(all[k].slice(begin, end));
+    return Var(some);
+  };
+  return {part(h), part(c)};
+}
+void RecurrentState::set_rows(int begin, const RecurrentVars& rows) {
+  require(c.defined() == rows.c.value().defined(), "a state {} c cannot take rows {}",
+          c.defined() ? "with" : "without", c.defined() ? "without it" : "with it");
+  const auto put = [&](const Tensor& all, const Tensor& some) {
+    if (!all.defined()) return;
+    require(some.rank() == 3 && some.dim(1) <= all.dim(1) - begin && begin >= 0 &&
+                some.shape().with(1, all.dim(1)) == all.shape(),
+            "a state of {} cannot take rows of {} from {} on", all.shape(), some.shape(), begin);
+    for (int k = 0; k < all.dim(0); ++k) all[k].slice(begin, begin + some.dim(1)).copy_from(some[k]);
+  };
+  put(h, rows.h.value()), put(c, rows.c.value());
+}
 RecurrentState::operator RecurrentVars() const {
   require(h.defined(), "a state of no size yet: a layer's zero_state(batch) is the first");
   return {Var(h.clone()), c.defined() ? Var(c.clone()) : Var()};

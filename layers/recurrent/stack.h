@@ -85,6 +85,9 @@ struct RecurrentState {
   Tensor h, c;
   void reset();         // to zero
   void reset(int row);  // of the batch; throws Error if there is no such row
+  // Rows begin … end-1 of the batch, as constants with memory of their own; and such rows put back, from `begin` on.
+  RecurrentVars rows(int begin, int end) const;
+  void set_rows(int begin, const RecurrentVars& rows);
   // As constants with memory of their own: what a tape holds stays when the next window's state is assigned.
   // Throws Error where it has no size yet.
   operator RecurrentVars() const;
