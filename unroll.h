@@ -7,6 +7,7 @@
 #include "framework/loss.h"
 #include "framework/ops.h"
 #include "framework/parameters.h"
+#include "framework/processes/processes.h"
 #include "framework/random.h"
 #include "framework/setup.h"
 #include "framework/tape.h"

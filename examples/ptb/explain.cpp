@@ -18,6 +18,7 @@
 #include "training/program/cli/explanations.h"
 #include "training/program/cli/schedule_chart.h"
 #include "training/program/run/machine.h"
+#include "training/program/run/processes.h"
 #include "training/report/progress.h"
 
 namespace ptb {
@@ -338,6 +339,7 @@ void explain(Command& command) {
   print_memory(recipe, model, sizes.vocab, costs, choice.engine);
   print_options(recipe, costs);
   print_products();
+  print_processes(recipe.training, model.params, operations_of_step(recipe, model.params));
   print_engine(choice);
   if (rates) print_gpu(recipe, model, sizes.vocab, *rates, on_that);
   print_course(recipe, sizes.tokens);

@@ -28,9 +28,9 @@ int main(int argc, char** argv) {
           "name of a bundled one ({}). A run leaves a folder of its own, and a model's file in it can be "
           "used alone.",
           fmt::join(unroll::bundled_recipes("ptb"), ", ")),
-      .commands = {{"train", "trains a model from a recipe", ptb::train},
+      .commands = {{"train", "trains a model from a recipe", ptb::train, true},
                    {"resume", "goes on with a run that was interrupted, killed, or is to have more epochs",
-                    ptb::resume},
+                    ptb::resume, true},
                    {"evaluate", "scores a trained model on a split of its text", ptb::evaluate},
                    {"generate", "lets a trained model write", ptb::generate},
                    {"report", "makes the report of a run again", unroll::report_command},

@@ -34,6 +34,12 @@ RecurrentLayer make_layers(ParameterSet& params, const Recipe& recipe) {
   return {params / cell_of(recipe).name, recipe.model.cell, layers_of(recipe)};
 }
 
+double operations_of_step(const Recipe& recipe, const ParameterSet& params) {
+  const int64_t looked_up = recipe.model.tied ? 0 : params.at("embedding.weight").size();
+  return 6.0 * static_cast<double>(params.count() - looked_up) * recipe.data.batch * recipe.data.bptt *
+         recipe.training.accumulate;
+}
+
 std::vector<LayerUse> recurrent_layers(const Recipe& recipe) {
   return {{.cell = recipe.model.cell,
            .config = layers_of(recipe),

@@ -14,6 +14,9 @@ namespace ptb {
 // The layers of a recipe, under "lstm" or "gru".
 RecurrentLayer make_layers(ParameterSet& params, const Recipe& recipe);
 
+// Of a step of training, forward and back: its products, whose weights are all but those of an embedding of its own.
+double operations_of_step(const Recipe& recipe, const ParameterSet& params);
+
 // The same as training calls them.
 std::vector<LayerUse> recurrent_layers(const Recipe& recipe);
 

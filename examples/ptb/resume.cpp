@@ -4,6 +4,7 @@
 #include "saved_model.h"
 #include "session.h"
 #include "training/program/run/model_file.h"
+#include "training/program/run/processes.h"
 
 namespace ptb {
 
@@ -11,6 +12,7 @@ void resume(Command& command) {
   TrainRequest request;
   if (!parse_resume(command, text_option(), recipe_options(), request)) return;
   const Recipe recipe = load_recipe(request.recipe, request.overrides);
+  check_processes(recipe.training);
   request.machine.set_up(command, recipe.training.precision);
   if (recipe.data.corpus == CorpusKind::grammar && !request.data_given)
     request.run.data.clear();  // those of another corpus, which the run began with

@@ -85,13 +85,20 @@ RunDescription TextTraining::description() const {
 TrainingTask TextTraining::task() {
   TrainingTask task{.windows = windows_.count(),
                     .begin_epoch = [this](int) { state_.reset(); },
-                    .loss = [this](int64_t) { return loss(); },
+                    .loss = [this](int64_t) { return loss(state_); },
+                    .shard_loss = [this](int64_t k, const Shard& shard) { return shard_loss(k, shard); },
                     .load =
                         [this](int64_t k) {
                           window_ = windows_.at(k);
                           return windows_.kind_of(window_);
                         },
-                    .carry = [this] { state_ = next_; },
+                    .carry =
+                        [this] {
+                          if (recipe_.training.shards == 1)
+                            state_ = next_;
+                          else
+                            state_.set_rows(first_stream_, next_);
+                        },
                     .validate = [this] { return score_split(Split::valid).perplexity(); },
                     .carried = carried(state_)};
   if (recipe_.data.variable_bptt)
@@ -102,10 +109,10 @@ TrainingTask TextTraining::task() {
   return task;
 }
 
-WindowLoss TextTraining::loss() {
+WindowLoss TextTraining::loss(const RecurrentVars& state) {
   const auto& t = recipe_.training;
   const int steps = window_.target.dim(0);
-  const LanguageModel::Output out = model_(window_.input, window_.target, state_, windows_.resets());
+  const LanguageModel::Output out = model_(window_.input, window_.target, state, windows_.resets());
   next_ = out.state;
   WindowLoss result = mean_loss(out.loss, window_.target.size());
   if (const real alpha = t.activation_regularization; alpha > 0)
@@ -115,6 +122,15 @@ WindowLoss TextTraining::loss() {
   if (t.reduction == Reduction::sum_over_steps)
     result.objective = result.objective * static_cast<real>(steps);
   if (recipe_.data.variable_bptt) result.rate_factor = static_cast<double>(steps) / recipe_.data.bptt;
+  return result;
+}
+
+WindowLoss TextTraining::shard_loss(int64_t k, const Shard& shard) {
+  const int batch = recipe_.data.batch, begin = shard.begin(batch), end = shard.end(batch);
+  if (begin == end) return {};
+  window_ = windows_.at(k, begin, end), first_stream_ = begin;
+  WindowLoss result = loss(state_.rows(begin, end));
+  result.share = static_cast<double>(end - begin) / batch;
   return result;
 }
 
@@ -136,6 +152,7 @@ TrainingRun TextTraining::training_run() {
               [this](const RecipeFile& before) { return ptb::differing_keys(load_recipe(before), recipe_); },
           .window_sizes = {{"data.batch", recipe_.data.batch}, {"data.bptt", recipe_.data.bptt}},
           .graph = recipe_.training.graph,
+          .operations = operations_of_step(recipe_, model_.params),
           .data_differences = [this](const Metadata& then,
                                      const std::string& path) { return differences(then, path); },
           .after_epoch = [this](int epoch) { sample(epoch); },

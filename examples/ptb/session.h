@@ -28,7 +28,8 @@ class TextTraining {
   std::vector<RunDescription::Figure> facts() const;
   RunDescription description() const;
   TrainingTask task();
-  WindowLoss loss();
+  WindowLoss loss(const RecurrentVars& state);
+  WindowLoss shard_loss(int64_t window, const Shard& shard);
   Metadata metadata() const;
   DataDifferences differences(const Metadata& then, const std::string& path) const;
   TrainingRun training_run();
@@ -45,7 +46,8 @@ class TextTraining {
   Text text_;
   LanguageModel model_;
   BpttWindows windows_;
-  Window window_;  // the present one
+  Window window_;         // the present one, …
+  int first_stream_ = 0;  // … with several shards of the streams from here on
   RecurrentState state_;
   RecurrentVars next_;
   Result result_;

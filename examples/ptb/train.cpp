@@ -7,6 +7,7 @@
 #include "training/program/run/choose_algorithm.h"
 #include "training/program/run/first_weights.h"
 #include "training/program/run/machine.h"
+#include "training/program/run/processes.h"
 #include "training/run_folder.h"
 
 namespace ptb {
@@ -47,6 +48,7 @@ bool parse(Command& command, Request& train) {
   std::vector<Override> overrides = recipe.overrides(command);
   output.take(command, train.run, overrides);
   train.recipe = load_recipe(command.positional(), overrides);
+  check_processes(train.recipe.training);
   machine.set_up(command, train.recipe.training.precision);
   train.run.data =
       text_folder(train.recipe, data);  // also the default: the run may be resumed from elsewhere

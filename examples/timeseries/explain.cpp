@@ -9,6 +9,7 @@
 #include "training/program/cli/explanations.h"
 #include "training/program/cli/schedule_chart.h"
 #include "training/program/run/machine.h"
+#include "training/program/run/processes.h"
 
 namespace timeseries {
 
@@ -82,6 +83,8 @@ void explain(Command& command) {
   console.print("\n"), console.print(table_of_parts(data));
   console.print("\nParameters\n"), console.print(parameter_table(model.params)), console.print("\n");
   print_products();
+  print_processes(recipe.training, model.params,
+                  operations_of_step(recipe, columns_of(*data.train), model.params));
   if (model.recurrent())
     print_engine(model.recurrent()->choice_for(
         {.steps = recipe.data.window / recipe.model.segment, .batch = recipe.data.batch}));

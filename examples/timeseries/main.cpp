@@ -29,9 +29,9 @@ int main(int argc, char** argv) {
                                  "run leaves a folder of its own, and "
                                  "a model's file in it, with a CSV, is enough to forecast.",
                                  fmt::join(unroll::bundled_recipes("timeseries"), ", ")),
-      .commands = {{"train", "trains a model from a recipe and a series", timeseries::train},
+      .commands = {{"train", "trains a model from a recipe and a series", timeseries::train, true},
                    {"resume", "goes on with a run that was interrupted, killed, or is to have more epochs",
-                    timeseries::resume},
+                    timeseries::resume, true},
                    {"evaluate", "scores a trained model, and the baselines beside it", timeseries::evaluate},
                    {"forecast", "forecasts the rows after the last one", timeseries::forecast},
                    {"detect", "gives each row of a series the probability of its label", timeseries::detect},

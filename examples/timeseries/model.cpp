@@ -58,6 +58,13 @@ std::vector<LayerUse> recurrent_layers(const Recipe& recipe, const Columns& colu
   return layers;
 }
 
+double operations_of_step(const Recipe& recipe, const Columns& columns, const ParameterSet& params) {
+  const std::vector<LayerUse> layers = recurrent_layers(recipe, columns);
+  const double rows = layers.empty() ? recipe.data.batch * static_cast<double>(columns.targets.size())
+                                     : static_cast<double>(layers.front().batch) * layers.front().steps;
+  return 6.0 * static_cast<double>(params.count()) * rows * recipe.training.accumulate;
+}
+
 SeriesModel::SeriesModel(const Recipe& recipe, const Columns& columns)
     : params(recipe.training.seed), recipe_(recipe), columns_(columns) {
   const auto& m = recipe.model;

@@ -26,6 +26,9 @@ Columns columns_of(const SeriesWindows& windows);
 // A recipe's recurrent layers as training calls them: none, the encoder, or that and the decoder.
 std::vector<LayerUse> recurrent_layers(const Recipe& recipe, const Columns& columns);
 
+// Of a step of training, forward and back: its products, those of the recurrent layers at every step of the window.
+double operations_of_step(const Recipe& recipe, const Columns& columns, const ParameterSet& params);
+
 class SeriesModel {
  public:
   // Throws InputError if normalization or shared weights need a target that is not among the inputs.

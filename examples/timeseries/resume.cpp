@@ -3,6 +3,7 @@
 #include "options.h"
 #include "session.h"
 #include "training/program/run/model_file.h"
+#include "training/program/run/processes.h"
 
 namespace timeseries {
 
@@ -10,6 +11,7 @@ void resume(Command& command) {
   TrainRequest request;
   if (!parse_resume(command, csv_option(), recipe_options(), request)) return;
   const Recipe recipe = load_recipe(request.recipe, request.overrides);
+  check_processes(recipe.training);
   request.machine.set_up(command, recipe.training.precision);
   // Its own facts count, whatever the series says today; today's recipe says how that is read.
   std::optional<SavedModel> model;

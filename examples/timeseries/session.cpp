@@ -122,7 +122,17 @@ TrainingTask SeriesTraining::task() {
                         [this, &windows, size](int64_t k) {
                           const SeriesBatch batch = windows.batch(k, size);
                           return mean_loss(model_.loss(batch), batch.observed);
-                        }};
+                        },
+                    .shard_loss = [this, &windows, size](int64_t k, const Shard& shard) -> WindowLoss {
+                      const int count = windows.windows_in(k, size), begin = shard.begin(count),
+                                end = shard.end(count);
+                      if (begin == end) return {};
+                      const SeriesBatch batch = windows.batch(k, size, begin, end);
+                      WindowLoss result = mean_loss(model_.loss(batch), batch.observed);
+                      result.share = static_cast<double>(batch.observed) /
+                                     static_cast<double>(windows.observed_in(k, size));
+                      return result;
+                    }};
   if (data_.valid)
     task.validate = [this] { return timeseries::mean_loss(model_, *data_.valid, recipe_.data.eval_batch); };
   return task;
@@ -145,6 +155,7 @@ TrainingRun SeriesTraining::training_run() {
               },
           .own_data = data_.file,
           .window_sizes = {{"data.batch", recipe_.data.batch}},
+          .operations = operations_of_step(recipe_, columns_of(*data_.train), model_.params),
           .data_differences = [this](const Metadata& then, const std::string&) { return differences(then); },
           .score_a_little = [this] { score_a_little(); },
           .kept =

@@ -4,6 +4,7 @@
 #include "session.h"
 #include "training/program/run/first_weights.h"
 #include "training/program/run/machine.h"
+#include "training/program/run/processes.h"
 #include "training/run_folder.h"
 
 namespace timeseries {
@@ -33,6 +34,7 @@ void train(Command& command) {
   std::vector<Override> overrides = options.overrides(command);
   output.take(command, run, overrides);
   const Recipe recipe = load_recipe(command.positional(), overrides);
+  check_processes(recipe.training);
   machine.set_up(command, recipe.training.precision);
   run.data = csv;
   run.init_from = first_weights_file(recipe.training);

@@ -26,6 +26,13 @@ TEST_CASE("the custom cell learns to add") {
   CHECK_MESSAGE(run.code == 0, run.out, run.err);
 }
 
+TEST_CASE("the training that processes can share runs in one, too") {
+  const Folder folder;
+  const ProgramRun run = run_program(program_named("shared_training"), {}, folder.path());
+  CHECK_MESSAGE(run.code == 0, run.out, run.err);
+  CHECK_MESSAGE(run.out.find("\nfingerprint of the weights: ") != std::string::npos, run.out);
+}
+
 TEST_CASE("the encoder and decoder with attention learn to write backwards, and look there") {
   const Folder folder;
   const ProgramRun run = run_program(program_named("attention"), {}, folder.path());

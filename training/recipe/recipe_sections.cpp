@@ -17,6 +17,14 @@ void declare_training_keys(RecipeReader& reader, TrainingSection& training, cons
            "windows (of a series: batches of them) whose mean gradient makes one step")
       .at_least(1)
       .may_change();
+  reader
+      .key(
+          "shards", training.shards,
+          "parts of a batch whose gradients are computed by themselves and summed in a fixed order: any number of "
+          "processes that divides it can share them, with the same bits")
+      .at_least(1)
+      .at_most(4096)
+      .may_change();
   reader.key("clip", training.clip, "a step's gradient is scaled down to this norm; 0: never")
       .at_least(0)
       .may_change();

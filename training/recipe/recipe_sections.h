@@ -36,7 +36,7 @@ enum class ScheduleKind : uint8_t { constant, step, plateau, cosine, one_cycle }
 enum class Keep : uint8_t { last, best };
 
 struct TrainingSection {
-  int epochs = 13, accumulate = 1;
+  int epochs = 13, accumulate = 1, shards = 1;
   double clip = 5;
   std::string precision = "fp32";
   uint64_t seed = 1;

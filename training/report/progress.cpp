@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <limits>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "framework/clock.h"
+#include "framework/processes/processes.h"
 
 namespace unroll {
 namespace {
@@ -88,7 +90,15 @@ void add_value(Line& line, const ProgressValue& value) {
 
 constexpr double never = std::numeric_limits<double>::infinity();
 
+// mpirun gives its processes a terminal of its own, wherever their output goes.
+bool is_of_terminal(pid_t process) {
+  std::error_code error;
+  const std::string to = std::filesystem::read_symlink(fmt::format("/proc/{}/fd/1", process), error).string();
+  return !error && (to.starts_with("/dev/pts/") || to.starts_with("/dev/tty"));
+}
+
 bool is_terminal(std::FILE* stream) {
+  if (process_count() > 1 && !is_of_terminal(getppid())) return false;
   const char* kind = std::getenv("TERM");
   return isatty(fileno(stream)) && kind && std::string_view(kind) != "dumb" && *kind;
 }

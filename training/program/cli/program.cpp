@@ -5,15 +5,18 @@
 #include <exception>
 #include <filesystem>
 #include <new>
+#include <optional>
 #include <system_error>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "data/text_file.h"
 #include "framework/check.h"
 #include "framework/nearest.h"
 #include "framework/one_line.h"
+#include "framework/processes/processes.h"
 #include "framework/signals.h"
 #include "framework/system_call.h"
 #include "training/program/cli/console.h"
@@ -86,6 +89,9 @@ void carry_out(const Program& program, std::vector<std::string> arguments) {
   for (const Program::Listed& listed : all_commands(program)) {
     if (listed.name == word) {
       Command command(program.name, {listed.name, listed.purpose}, std::move(arguments), first_run(program));
+      if (listed.shared) return listed.run(command);
+      if (!is_first_process()) return;
+      const AloneForNow alone;
       return listed.run(command);
     }
     names.push_back(listed.name);
@@ -98,6 +104,10 @@ void carry_out(const Program& program, std::vector<std::string> arguments) {
 void keep_standard_descriptors() {
   for (int descriptor = 0; descriptor <= 2; ++descriptor)
     if (fcntl(descriptor, F_GETFD) == -1) (void)open("/dev/null", O_RDONLY);
+}
+
+void only_rank_0_prints() {
+  if (const int nowhere = open("/dev/null", O_WRONLY); nowhere >= 0) dup2(nowhere, 1), close(nowhere);
 }
 
 }  // namespace
@@ -132,8 +142,11 @@ std::span<const Entry> exit_codes() {
 
 int run(const Program& program, int argc, char** argv) {
   keep_standard_descriptors();
-  const auto fail = [&](int code, const std::string& message) {
+  std::optional<ProcessGroup> group;
+  const auto fail = [&](int code, std::string message) {
     std::fflush(stdout);
+    if (!is_first_process()) message = fmt::format("rank {}: {}", process_rank(), message);
+    if (group && !group->fail(code)) return code;                // another rank says it
     const std::string line = one_line(message, message.size());  // a file's name may have several
     std::fprintf(stderr, "%s: %s\n", program.name.c_str(),
                  line.c_str());  // of a terminal that is gone, no exception
@@ -141,10 +154,13 @@ int run(const Program& program, int argc, char** argv) {
   };
   remember_invocation(argv[0]);
   try {
+    group.emplace();
+    if (!is_first_process()) only_rank_0_prints();
     carry_out(program, {argv + 1, argv + argc});
     if (std::fflush(stdout) != 0 || std::ferror(stdout)) return fail(1, "the output could not be written");
+    group->finish();
     return 0;
-  } catch (const Interrupted& interrupted) {
+  } catch (const OtherRankFailed& other) { return other.code; } catch (const Interrupted& interrupted) {
     return fail(128 + interrupted.signal, interrupted.what());
   } catch (const InputError& error) { return fail(2, error.what()); } catch (const OutOfMemory& error) {
     return fail(3, error.what());

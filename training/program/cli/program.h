@@ -15,6 +15,8 @@ struct Program {
   struct Listed {
     std::string name, purpose;
     std::function<void(Command&)> run;
+    // Whether processes that mpirun started together share its work. Else rank 0 does it alone, and the others wait.
+    bool shared = false;
   };
   std::string name;
   std::string purpose;      // "trains recurrent language models"

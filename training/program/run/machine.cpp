@@ -1,10 +1,13 @@
 #include "training/program/run/machine.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "framework/device.h"
 #include "framework/gemm.h"
 #include "framework/kernels/kernels.h"
+#include "framework/processes/processes.h"
 #include "framework/setup.h"
 #include "framework/threads.h"
 
@@ -30,9 +33,12 @@ void Machine::add_to_resumed(Command& command) {
 void Machine::set_up(const Command& command, const std::string& precision) const {
   require_input(!command.given("threads") || (threads >= 1 && threads <= most_threads),
                 "{}: --threads {}: from 1 to {} can share the work", command.name(), threads, most_threads);
-  unroll::set_up({.device = device,
-                  .threads = threads != 0 ? std::optional(threads) : std::nullopt,
-                  .precision = precision});
+  std::optional<int> count;
+  if (threads != 0)
+    count = threads;
+  else if (process_count() > 1)  // of a machine's cores each process there has its part
+    count = std::clamp(local_processes().cores / local_processes().processes, 1, most_threads);
+  unroll::set_up({.device = device, .threads = count, .precision = precision});
 }
 
 std::string describe_machine() {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "framework/processes/processes.h"
 #include "training/program/run/run_start.h"
 #include "training/run_folder.h"
 
@@ -33,7 +34,7 @@ bool parse_resume(Command& command, const DataOption& data, RecipeOptions recipe
   run.out = command.positional();
   const RunStart start = read_run_start(run.out, run.program);
   if (!command.given("device")) machine.device = start.device;
-  if (!command.given("threads")) machine.threads = start.threads;
+  if (!command.given("threads") && start.processes == process_count()) machine.threads = start.threads;
   request.data_given = command.given(data.name);
   run.data = request.data_given ? std::filesystem::path(data_given) : start.data;
   run.data_option = data.name;

@@ -33,6 +33,7 @@ void write_run_start(const fs::path& folder, const RunStart& start, const std::s
                               {"threads", start.threads},
                               {"device", start.device}};
   if (!start.init_from.empty()) json["init_from"] = json_of(start.init_from.string());
+  if (start.processes > 1) json["processes"] = start.processes;
   write_file_atomically(folder / "start.json", json_text(json, 2) + '\n');
   write_file_atomically(folder / "recipe.toml", recipe);
 }
@@ -59,9 +60,13 @@ RunStart read_run_start(const fs::path& folder, const std::string& program) {
       fmt::format("{}: damaged: recipe, data and threads are to be in it", path.string()));
   RunStart start;
   try {
-    start = {json.value("program", program), json.at("recipe"),
-             path_in(json.at("data")),       count_in<int>(json.at("threads")),
-             json.value("device", "cpu"),    json.contains("init_from") ? path_in(json.at("init_from")) : ""};
+    start = {json.value("program", program),
+             json.at("recipe"),
+             path_in(json.at("data")),
+             count_in<int>(json.at("threads")),
+             json.value("device", "cpu"),
+             json.contains("init_from") ? path_in(json.at("init_from")) : "",
+             json.contains("processes") ? count_in<int>(json.at("processes")) : 1};
   } catch (const nlohmann::json::exception&) { throw damaged; } catch (const Error&) {
     throw damaged;
   }

@@ -13,7 +13,8 @@ struct RunStart {
   int threads = 1;
   std::string device = "cpu";  // "cuda:0"
   std::filesystem::path init_from =
-      {};  // of the weights that it began with, absolute; empty: they were drawn
+      {};             // of the weights that it began with, absolute; empty: they were drawn
+  int processes = 1;  // that shared it, each with so many threads
 };
 
 // Writes `start.json`, and then `recipe.toml`: a folder that has both holds a run. Throws Error.

@@ -34,6 +34,9 @@ Session::Session(RunOptions options, TrainingRun run)
       !run_.graph || !options_.profile,
       "--profile measures one operation after the other, and with training.graph = true they are one call: "
       "leave one of the two out");
+  require_input(!run_.graph || run_.sections.training.shards == 1,
+                "training.graph = true: a graph is of whole windows, and training.shards = {} cuts them",
+                run_.sections.training.shards);
 }
 
 void Session::take_first_weights() const {
@@ -53,6 +56,7 @@ TrainerOptions Session::trainer_options(const fs::path& folder) const {
   TrainerOptions options{.epochs = training.epochs,
                          .clip = training.clip,
                          .accumulate = training.accumulate,
+                         .shards = training.shards,
                          .schedule = make_schedule(run_.sections, windows_of(run_.task)),
                          .non_monotone = triggered ? optimizer.non_monotone : 0,
                          .patience = training.patience,
@@ -78,8 +82,12 @@ void Session::run() {
   // Memory for the weights, and what they begin with, before there is a folder: a model that is too large, or does not fit,
   // leaves nothing behind.
   if (!options_.resume) (void)run_.params.values(), take_first_weights();
+  compare_ranks();
+  introduce_processes();
   const SignalGuard guard;  // from here on there is a folder, which is left with a run in it
+  if (!is_first_process()) return follow(from_first_rank(""));
   const fs::path folder = options_.resume ? options_.out : create_run_folder(options_.out, run_.recipe_name);
+  from_first_rank(folder.string());
   const RunFolderLock lock(folder);
   if (!options_.resume) check_run_folder(folder);  // another process may have begun and ended in it just now
   introduce();
@@ -90,7 +98,8 @@ void Session::run() {
   console_.info("folder  {}\n", shown(folder));
   const RunStart start{
       options_.program, run_.recipe_name,  options_.data.empty() ? run_.own_data : options_.data,
-      threads(),        name_of(device()), options_.init_from};
+      threads(),        name_of(device()), options_.init_from,
+      process_count()};
   if (!options_.resume) write_run_start(folder, start, run_.recipe);
   Trainer trainer(*optimizer_, trainer_options(folder));
   if (options_.resume) {
@@ -127,6 +136,12 @@ void Session::run() {
   }
   require(std::fflush(stdout) == 0 && !std::ferror(stdout),
           "{}: the run is complete and saved, but the output could not be written", folder.string());
+}
+
+void Session::follow(const fs::path& folder) {
+  Trainer trainer(*optimizer_, trainer_options(folder));
+  if (options_.resume) resume_as_rank_0_does(trainer);
+  trainer.run(run_.task);
 }
 
 void Session::fit() {

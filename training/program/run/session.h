@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/processes/processes.h"
 #include "framework/profile.h"
 #include "training/program/cli/console.h"
 #include "training/program/run/result.h"
@@ -34,7 +35,7 @@ struct RunOptions {
   bool json = false, dry_run = false, resume = false;
   bool quiet = false, profile = false;
   std::string algorithm = {};  // how cuDNN's was chosen; empty: it was not open
-  Console console() const { return {.out = json ? stderr : stdout, .quiet = quiet}; }
+  Console console() const { return {.out = json && is_first_process() ? stderr : stdout, .quiet = quiet}; }
 };
 
 // The parts of the data that have changed since a checkpoint was written.
@@ -63,6 +64,7 @@ struct TrainingRun {
   std::filesystem::path own_data = {};
   WindowSizes window_sizes = {};  // for the advice where memory runs out
   bool graph = false;             // TrainerOptions::graph
+  double operations = 0;          // of a step's products, forward and back; 0: not known
   // Compares the data with those of the checkpoint that has this metadata. Throws InputError where training cannot go on:
   // `path` begins the message.
   std::function<DataDifferences(const Metadata& then, const std::string& path)> data_differences;
@@ -102,10 +104,14 @@ class Session {
  private:
   void introduce() const;
   void take_first_weights() const;
+  void compare_ranks() const;  // throws InputError where they would not train the same
+  void introduce_processes();
+  void follow(const std::filesystem::path& folder);  // rank 0, which owns that folder, as another rank
   TrainerOptions trainer_options(const std::filesystem::path& folder = {}) const;
   TrainingTask one_window_task() const;
   TrainerOptions one_window_options(int steps) const;  // that window again and again, without a word
   void resume(Trainer& trainer, const std::filesystem::path& folder) const;
+  void resume_as_rank_0_does(Trainer& trainer) const;
   void score_anew(Trainer& trainer) const;
   void print_damaged_log(const Trainer& trainer) const;
   void describe_run(const std::filesystem::path& folder);

@@ -24,6 +24,8 @@ TrainerOptions Session::one_window_options(int steps) const {
 }
 
 void Session::dry_run() {
+  compare_ranks();
+  introduce_processes();
   introduce();
   take_first_weights();
   TrainingTask task = one_window_task();
@@ -42,6 +44,8 @@ void Session::dry_run() {
 
 void Session::overfit_one_window(const std::string& window, double least, double near) {
   constexpr int most_steps = 3000;
+  require_input(process_count() == 1, "train: --overfit-one-batch is for one process, and mpirun started {}",
+                process_count());
   introduce();
   take_first_weights();
   console_.info("\n{}, again and again; no loss can be below {:.3f}\n", window, least);

@@ -111,6 +111,10 @@ void Session::report(const Trainer& trainer, const fs::path& folder) {
     console_.print("speed   {} {}/s, {} of training, {:.2f} s of saving and logging\n",
                    format_number(times.rate()), run_.description.names.unit, format_duration(times.training),
                    times.saving + times.logging + seconds_of_reports_);
+  if (const auto exchanged = trainer.exchanged(); exchanged.bytes > 0)
+    console_.print(
+        "shared  by {} processes: {} bytes sent by this one, {} of training for that and for waiting\n",
+        process_count(), with_commas(exchanged.bytes), format_duration(exchanged.seconds));
   print_memory();
   console_.print("model   {}\nreport  {}\nnext    {} {} {}", shown(file), shown(folder / "report.html"),
                  invocation(options_.program), run_.next, shell_path(file));

@@ -24,6 +24,12 @@ void refuse_fixed_keys(const std::string& path, const std::vector<DifferingKey>&
                   key.path, key.before, key.after);
 }
 
+// What rank 0 does beside this needs no other.
+void Session::resume_as_rank_0_does(Trainer& trainer) const {
+  if (!trainer.resume(run_.task)) return take_first_weights();
+  if (asked_of_first_rank([] { return false; })) trainer.score_anew(run_.task);
+}
+
 void Session::print_damaged_log(const Trainer& trainer) const {
   for (const std::string& line : trainer.damaged_log()) console_.print("warning {}\n", line);
 }
@@ -80,7 +86,7 @@ void Session::resume(Trainer& trainer, const fs::path& folder) const {
   for (const std::string& note : notes) console_.info("        {}\n", note);
   if (differs || !others.empty())
     console_.info("        the bits will differ from those of a run without that change\n");
-  if (rescores) score_anew(trainer);
+  if (asked_of_first_rank([&] { return rescores; })) score_anew(trainer);
   if (trainer.finished()) console_.info("        nothing is left to train\n");
 }
 
