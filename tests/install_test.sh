@@ -15,7 +15,7 @@ sed -i "s|^prefix=.*|prefix=$prefix|" "${pc%/*}"/unroll*.pc      # the one line 
 export PKG_CONFIG_PATH=${pc%/*}
 
 # Every header of a room is there; its folders (the kernels) are its own affair. Of other packages they show fmt alone.
-wanted=$(cd "$source" && printf '%s\n' unroll.h {framework,layers,layers/recurrent,layers/recurrent/engines,optim,data,data/text,data/series,training,training/files,training/report,training/recipe}/*.h | sort)
+wanted=$(cd "$source" && printf '%s\n' unroll.h {framework,framework/processes,layers,layers/recurrent,layers/recurrent/engines,optim,data,data/text,data/series,training,training/files,training/report,training/recipe}/*.h | sort)
 installed=$(cd "$prefix/include/unroll" && find . -name '*.h' -printf '%P\n' | sort)
 [ "$installed" = "$wanted" ] || { diff <(echo "$installed") <(echo "$wanted") || true
   fail "headers: < is installed, > in the rooms; 'meson setup --reconfigure' looks again"; }

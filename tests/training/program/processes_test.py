@@ -20,6 +20,10 @@ if not shutil.which("mpirun") or os.environ.get("UNROLL_WITH_MPI") != "yes":
 environment = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_", "PMIX_", "PMI_"))}
 environment.update(OMPI_MCA_mpi_yield_when_idle="1", OMPI_MCA_btl="self,vader",  # this machine alone
                    OMPI_MCA_btl_vader_single_copy_mechanism="none")
+sanitized = b"__asan_init" in pathlib.Path(programs["ptb"]).read_bytes()
+if sanitized:  # what Open MPI keeps to its end is no leak of ours, and a library may be loaded before the sanitizer's own
+    environment["ASAN_OPTIONS"] = ":".join(
+        filter(None, [os.environ.get("ASAN_OPTIONS"), "detect_leaks=0", "verify_asan_link_order=0"]))
 mpirun = ["mpirun", "--oversubscribe", "--bind-to", "none"] + (["--allow-run-as-root"] if os.getuid() == 0 else [])
 root = pathlib.Path(tempfile.mkdtemp())
 
@@ -325,6 +329,8 @@ def test_failures():
     full = ["sh", "-c", f"[ $OMPI_COMM_WORLD_RANK != 0 ] || export LD_PRELOAD={os.environ['UNROLL_SYSTEM_CALLS']}; "
             f"exec {programs['ptb']} train recipe.toml --out full"]
     refused(run(2, full, [], folder, env={"SYSTEM_CALLS_FAIL": "fsync=ENOSPC,fdatasync=ENOSPC"}), 1, "No space left on device")
+    if sanitized:  # which takes more than any limit
+        return
     # Memory that rank 1 alone lacks.
     little = ["sh", "-c", f"[ $OMPI_COMM_WORLD_RANK = 0 ] || ulimit -v 700000; exec {programs['ptb']} train recipe.toml --out little "
               "--threads 1 --set model.hidden=4000"]
