@@ -11,6 +11,7 @@
 #include "framework/random.h"
 #include "framework/setup.h"
 #include "framework/tape.h"
+#include "framework/tape_graph.h"
 #include "framework/threads.h"
 #include "layers/dense.h"
 #include "layers/dropout.h"

@@ -187,6 +187,7 @@ Tape::Tape(TapeOptions options) : options_(options), id_(++tapes), profile_(Prof
   require(state.suspended == 0, "tape: recording is suspended by a NoTape");
   state.tape = this;
   if (profile_) profile_->begin_tape();
+  if (options_.keep_graph) begin_graph();
 }
 
 Tape::~Tape() {
@@ -232,6 +233,7 @@ void Tape::backward(const Var& loss, real scale) {
     if (options_.check_inputs) state.checked_op = record->op, state.its_inputs = record->inputs;
     finish(record);
   }
+  if (kept_) keep_gradients_of_parameters();
 }
 
 void throw_written(const Shape& shape, const WriteTime& written) {
@@ -245,6 +247,7 @@ void throw_written(const Shape& shape, const WriteTime& written) {
 
 void Tape::finish(Record* record) {
   const auto written = [](const Node& node) { return node.gradient.written(); };
+  if (kept_) keep_gradients_of(*record);
   if (profile_) profile_->before_backward();
   if (std::ranges::any_of(record->nodes, written)) record->play(record);
   if (profile_) profile_->before_release();

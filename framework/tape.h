@@ -20,12 +20,10 @@
 #include "framework/tensor.h"
 
 namespace unroll {
+
 class Profile;
-}
-
-namespace unroll {
-
 class Tape;
+struct TapeGraph;
 
 // A gradient: a tensor, and a mark whether anything was written yet. Backwards contribute to it. The
 // first contribution overwrites, later ones add, and nothing is filled with zeros first.
@@ -148,6 +146,17 @@ struct TapeOptions {
   // Throw Error where an operation's backward contributes to a variable that its inputs(…) leave out, and which would get
   // nothing if all others were frozen. For tests; gradcheck does.
   bool check_inputs = false;
+  // graph() tells the inputs of each operation and how large its values and gradients are. That reads every number once more.
+  bool keep_graph = false;
+};
+
+// An operation's name, and where it is recorded: record("linear", …) makes it of the name.
+struct OperationName {
+  constexpr OperationName(const char* name, const char* file = __builtin_FILE(), int line = __builtin_LINE())
+      : name(name), file(file), line(line) {}
+  const char* name;
+  const char* file;
+  int line;
 };
 
 // While one is alive, this thread's operations are recorded, and dropout is on. It ends on the thread that began it.
@@ -177,6 +186,8 @@ class Tape {
   };
   std::vector<Entry> entries() const;  // in recording order
   std::string text() const;            // theirs, a line each
+  // What was recorded so far, and after backward its gradients (framework/tape_graph.h). Throws Error without keep_graph.
+  const TapeGraph& graph() const;
   // The first operation whose result is not finite, or, if all are and backward ran with keep_gradients, the first
   // that was handed a gradient which is not: "lstm_layer [35, 20, 200] of 'lstm.weight_ih_l0'". A record without a
   // parameter is named after the one before it: "dropout [35, 20, 200] after 'embedding.weight'". "" if there is
@@ -214,16 +225,21 @@ class Tape {
     std::optional<F> backward;  // emptied after it ran, with all that it holds
   };
   template <size_t N, class F>
-  std::array<Var, N> add(const char* op, const Leaf* leaf, std::array<Tensor, N> values, F&& backward,
+  std::array<Var, N> add(const OperationName& op, const Leaf* leaf, std::array<Tensor, N> values, F&& backward,
                          std::span<const Var* const> inputs);
   template <size_t N, class Inputs, class F>
-  friend std::array<Var, N> record(const char* op, std::array<Tensor, N> values, const Inputs& inputs,
-                                   F backward);
+  friend std::array<Var, N> record(const OperationName& op, std::array<Tensor, N> values,
+                                   const Inputs& inputs, F backward);
 
   static void* allocate(std::size_t bytes);
   static std::span<Node* const> nodes_of(std::span<const Var* const> inputs);
   void measure(const char* op);
   void finish(Record* record);
+  struct Kept;  // for the graph: tape_graph.cpp
+  void begin_graph();
+  void keep(const OperationName& op, const Record& record, std::span<const Var* const> inputs);
+  void keep_gradients_of(const Record& record);
+  void keep_gradients_of_parameters();
 
   TapeOptions options_;
   uint64_t id_;
@@ -231,6 +247,7 @@ class Tape {
   bool played_ = false;
   Record* last_ = nullptr;
   Profile* profile_;  // nullptr: nothing is measured
+  std::shared_ptr<Kept> kept_;  // with keep_graph
 };
 
 // Suspends the recording of this thread's tape: evaluation in the middle of training.
@@ -275,27 +292,28 @@ std::string of_leaf(const Var& x);
 // `backward` gets the outputs and runs only if one of them received a gradient; it reads y.grad() and puts
 // into x.gradient() of those inputs that want one.
 template <size_t N, class Inputs, class F>
-std::array<Var, N> record(const char* op, std::array<Tensor, N> values, const Inputs& inputs, F backward) {
-  if (recorded(op, inputs))
+std::array<Var, N> record(const OperationName& op, std::array<Tensor, N> values, const Inputs& inputs,
+                          F backward) {
+  if (recorded(op.name, inputs))
     return Tape::recording()->add<N>(op, first_leaf(inputs), std::move(values), std::move(backward), inputs);
   std::array<Var, N> constants;
   for (size_t i = 0; i < N; ++i) constants[i] = Var(std::move(values[i]));
   return constants;
 }
 template <class Inputs, class F>
-Var record(const char* op, Tensor value, const Inputs& inputs, F backward) {
+Var record(const OperationName& op, Tensor value, const Inputs& inputs, F backward) {
   return record<1>(op, std::array<Tensor, 1>{std::move(value)}, inputs, std::move(backward))[0];
 }
 
 template <size_t N, class F>
-std::array<Var, N> Tape::add(const char* op, const Leaf* leaf, std::array<Tensor, N> values, F&& backward,
-                             std::span<const Var* const> inputs) {
+std::array<Var, N> Tape::add(const OperationName& op, const Leaf* leaf, std::array<Tensor, N> values,
+                             F&& backward, std::span<const Var* const> inputs) {
   using R = RecordOf<N, std::remove_cvref_t<F>>;
   static_assert(alignof(R) <= alignof(std::max_align_t));
   R* record = new (allocate(sizeof(R))) R(std::move(backward));
   record->previous = std::exchange(last_, record);
   record->time = WriteTime::next();
-  record->op = op;
+  record->op = op.name;
   record->leaf = leaf;
   record->nodes = record->node_of;
   record->outputs = record->output_of;
@@ -308,15 +326,17 @@ std::array<Var, N> Tape::add(const char* op, const Leaf* leaf, std::array<Tensor
   record->forget = [](Record* base) { static_cast<R*>(base)->backward.reset(); };
   record->destroy = [](Record* base) { static_cast<R*>(base)->~R(); };
   for (size_t i = 0; i < N; ++i) {
-    record->node_of[i].op = op;
+    record->node_of[i].op = op.name;
     record->shape_of[i] = values[i].shape();
     record->output_of[i] = Var(std::move(values[i]), record->node_of[i], id_);
   }
   if (options_.check_inputs) [[unlikely]]
     record->inputs = nodes_of(inputs);
   ++size_;
+  if (kept_) [[unlikely]]
+    keep(op, *record, inputs);
   if (profile_) [[unlikely]]
-    measure(op);
+    measure(op.name);
   return record->output_of;
 }
 

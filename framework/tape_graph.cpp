@@ -1,0 +1,175 @@
+#include "framework/tape_graph.h"
+
+#include <cmath>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "framework/tape.h"
+
+namespace unroll {
+
+static double norm_of(const Tensor& x) {
+  double sum = 0;
+  for (const real v : x.on_host()) sum += static_cast<double>(v) * static_cast<double>(v);
+  return std::sqrt(sum);
+}
+
+// A file as it is called from the project's folder, however the compiler was given it; one from elsewhere as it was given.
+static std::string in_project(std::string_view file) {
+  constexpr std::string_view own_name = "framework/tape_graph.cpp", own = __FILE__;
+  if (own.ends_with(own_name) && file.starts_with(own.substr(0, own.size() - own_name.size())))
+    file.remove_prefix(own.size() - own_name.size());
+  while (file.starts_with("../")) file.remove_prefix(3);
+  return std::string(file);
+}
+
+// --- what the tape keeps ---------------------------------------------------------------------------------------
+
+struct Tape::Kept {
+  TapeGraph graph;
+  std::unordered_map<const Node*, std::pair<int, int>> result_of;  // operation, and which of its results
+  std::unordered_map<const Node*, int> parameter_of;
+  std::vector<Var> parameters;
+
+  TapeGraph::Input input(const Var& var) {
+    using Kind = TapeGraph::Input::Kind;
+    const Shape shape = var.value().defined() ? var.value().shape() : Shape();
+    if (var.leaf()) {
+      const auto [found, is_new] =
+          parameter_of.try_emplace(var.node(), static_cast<int>(graph.parameters.size()));
+      if (is_new) {
+        parameters.push_back(var);
+        graph.parameters.push_back({var.leaf()->leaf_name(), {shape, norm_of(var.value())}});
+      }
+      return {Kind::parameter, found->second, 0, shape};
+    }
+    const auto found = result_of.find(var.node());
+    if (!var.node() || found == result_of.end()) return {Kind::constant, -1, 0, shape};
+    return {Kind::result, found->second.first, found->second.second, shape};
+  }
+};
+
+void Tape::begin_graph() { kept_ = std::make_shared<Kept>(); }
+
+void Tape::keep(const OperationName& op, const Record& record, std::span<const Var* const> inputs) {
+  TapeGraph::Operation operation{
+      .name = op.name, .file = in_project(op.file), .line = op.line, .inputs = {}, .results = {}};
+  for (const Var* input : inputs) operation.inputs.push_back(kept_->input(*input));
+  const int number = static_cast<int>(kept_->graph.operations.size());
+  for (size_t i = 0; i < record.nodes.size(); ++i) {
+    kept_->result_of[&record.nodes[i]] = {number, static_cast<int>(i)};
+    operation.results.push_back({record.shapes[i], norm_of(record.outputs[i].value())});
+  }
+  kept_->graph.operations.push_back(std::move(operation));
+}
+
+// Before its backward runs: then all that came after it has contributed.
+void Tape::keep_gradients_of(const Record& record) {
+  for (size_t i = 0; i < record.nodes.size(); ++i) {
+    Gradient& gradient = record.nodes[i].gradient;
+    if (!gradient.written()) continue;
+    const auto& [operation, result] = kept_->result_of.at(&record.nodes[i]);
+    kept_->graph.operations[static_cast<size_t>(operation)].results[static_cast<size_t>(result)].gradient_norm =
+        norm_of(gradient.value(record.shapes[i]));
+  }
+}
+
+void Tape::keep_gradients_of_parameters() {
+  for (size_t i = 0; i < kept_->parameters.size(); ++i) {
+    const Var& var = kept_->parameters[i];
+    if (var.has_grad())
+      kept_->graph.parameters[i].value.gradient_norm = norm_of(var.node()->gradient.value(var.shape()));
+  }
+}
+
+const TapeGraph& Tape::graph() const {
+  require(kept_ != nullptr, "graph: this tape keeps none; Tape({{.keep_graph = true}}) does");
+  return kept_->graph;
+}
+
+// --- as text ---------------------------------------------------------------------------------------------------
+
+namespace {
+
+using Kind = TapeGraph::Input::Kind;
+
+std::string replaced(std::string_view text, std::string_view characters, auto in_place) {
+  std::string result;
+  for (const char c : text)
+    if (characters.find(c) != std::string_view::npos)
+      result += in_place(c);
+    else
+      result += c;
+  return result;
+}
+
+// "linear [1, 640]", and the norms in lines below.
+std::string label_of(std::string_view name, const std::vector<TapeGraph::Value>& values) {
+  std::string text(name);
+  for (const TapeGraph::Value& value : values) text += fmt::format(" {}", value.shape);
+  for (const TapeGraph::Value& value : values) {
+    text += fmt::format("\n|value| {:.3g}", value.norm);
+    if (value.gradient_norm) text += fmt::format(" |gradient| {:.3g}", *value.gradient_norm);
+  }
+  return text;
+}
+
+// Of both languages: node(name, kind, label) and edge(from, to) write a line.
+template <class Node, class Edge>
+void write(const TapeGraph& graph, Node node, Edge edge) {
+  for (size_t p = 0; p < graph.parameters.size(); ++p)
+    node(fmt::format("p{}", p), Kind::parameter,
+         label_of(graph.parameters[p].name, {graph.parameters[p].value}));
+  int constants = 0;
+  for (size_t k = 0; k < graph.operations.size(); ++k) {
+    const TapeGraph::Operation& operation = graph.operations[k];
+    const std::string name = fmt::format("o{}", k);
+    node(name, Kind::result, label_of(operation.name, operation.results));
+    for (const TapeGraph::Input& input : operation.inputs) {
+      std::string from = fmt::format("{}{}", input.kind == Kind::parameter ? 'p' : 'o', input.number);
+      if (input.kind == Kind::constant) {
+        from = fmt::format("c{}", constants++);
+        node(from, Kind::constant, fmt::format("constant {}", input.shape));
+      }
+      edge(from, name);
+    }
+  }
+}
+
+}  // namespace
+
+std::string TapeGraph::dot() const {
+  std::string text = "digraph tape {\n  node [shape=box];\n";
+  write(
+      *this,
+      [&](const std::string& name, Kind kind, const std::string& label) {
+        const char* const shape = kind == Kind::parameter  ? ", shape=ellipse"
+                                  : kind == Kind::constant ? ", shape=plaintext"
+                                                           : "";
+        text += fmt::format("  {} [label=\"{}\"{}];\n", name, replaced(label, "\"\\\n", [](char c) {
+                              return c == '\n' ? std::string("\\n") : std::string{'\\', c};
+                            }),
+                            shape);
+      },
+      [&](const std::string& from, const std::string& to) { text += fmt::format("  {} -> {};\n", from, to); });
+  return text + "}\n";
+}
+
+std::string TapeGraph::mermaid() const {
+  std::string text = "flowchart TD\n";
+  write(
+      *this,
+      [&](const std::string& name, Kind kind, const std::string& label) {
+        const std::string_view open = kind == Kind::parameter ? "([" : "[", close = kind == Kind::parameter ? "])" : "]";
+        text += fmt::format("  {}{}\"{}\"{}\n", name, open,
+                            replaced(label, "\"#<>\n", [](char c) {
+                              return c == '\n' ? std::string("<br/>") : fmt::format("#{};", int{c});
+                            }),
+                            close);
+      },
+      [&](const std::string& from, const std::string& to) { text += fmt::format("  {} --> {}\n", from, to); });
+  return text;
+}
+
+}  // namespace unroll

@@ -1,0 +1,49 @@
+// What a tape recorded, as a graph: its operations, what each was given, and how large values and gradients are.
+//
+//   Tape tape({.keep_graph = true});
+//   …
+//   tape.backward(loss);
+//   std::cout << tape.graph().dot();                      // dot -Tsvg draws it; mermaid() is for Markdown
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "framework/shape.h"
+
+namespace unroll {
+
+struct TapeGraph {
+  struct Value {
+    Shape shape;
+    double norm = 0;                          // Euclidean, when it was recorded
+    std::optional<double> gradient_norm = {};  // after backward, if anything was contributed
+  };
+  // The result of an operation, a parameter, or a constant, which has no number.
+  struct Input {
+    enum class Kind { result, parameter, constant } kind = Kind::constant;
+    int number = -1;  // of the operation or the parameter
+    int result = 0;   // which of the operation's
+    Shape shape = {};
+  };
+  struct Operation {
+    std::string name, file;  // the file from the project's folder
+    int line = 0;            // of its record(…)
+    std::vector<Input> inputs;
+    std::vector<Value> results;
+  };
+  // The gradient is the sum of all contributions since it was last spent, those of other tapes too.
+  struct Parameter {
+    std::string name;
+    Value value;
+  };
+
+  std::vector<Operation> operations;  // in the order of recording; backward plays the last one first
+  std::vector<Parameter> parameters;  // in the order of first use
+
+  std::string dot() const;      // for Graphviz
+  std::string mermaid() const;  // for Markdown viewers that draw ```mermaid
+};
+
+}  // namespace unroll
