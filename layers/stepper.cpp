@@ -11,13 +11,18 @@ Stepper::Stepper(const RecurrentLayer& layers, int batch)
   if (const int room = layers.plain_step_room()) room_ = Tensor({batch, room});
 }
 
-Tensor Stepper::operator()(const Tensor& x) {
+Var Stepper::window_of(const Tensor& x) const {
   const int batch = state_.h.dim(1), input = layers_.config().input;
   require(x.rank() == 2 && x.dim(0) == batch && x.dim(1) == input, "stepper: x {} must be [{}, {}]",
           x.shape(), batch, input);
-  if (!room_.defined()) {  // a window of one step
+  return x.reshape({1, batch, input});
+}
+
+Tensor Stepper::operator()(const Tensor& x) {
+  const Var window = window_of(x);
+  if (!room_.defined()) {
     const NoTape guard;
-    const auto out = layers_(Var(x.reshape({1, batch, input})), state_);
+    const auto out = layers_(window, state_);
     state_ = out.state;
     return out.y.value()[0];
   }
@@ -26,6 +31,13 @@ Tensor Stepper::operator()(const Tensor& x) {
     layers_.plain_step(k, in, state_.h[k], state_.c.defined() ? state_.c[k] : Tensor(), room_);
   }
   return state_.h[state_.h.dim(0) - 1];
+}
+
+RecurrentTrace Stepper::trace(const Tensor& x) {
+  const NoTape guard;
+  RecurrentTrace result = layers_.trace(window_of(x), state_);
+  state_ = result.state;
+  return result;
 }
 
 TokenStepper::TokenStepper(const Embedding& embedding, const RecurrentLayer& recurrent, const Dense& decoder)

@@ -27,6 +27,8 @@ class Stepper {
 
   // One step: x [batch, input] -> y [batch, output], valid until the next step.
   Tensor operator()(const Tensor& x);
+  // One step, and what it computed: gates and states of each layer, for looking at. Takes memory, and longer.
+  RecurrentTrace trace(const Tensor& x);
 
   const RecurrentState& state() const& {
     return state_;
@@ -38,6 +40,7 @@ class Stepper {
   void reset(int row) { state_.reset(row); }
 
  private:
+  Var window_of(const Tensor& x) const;  // [1, batch, input]
   RecurrentLayer layers_;
   RecurrentState state_;
   Tensor room_;  // of a plain step; undefined: the layers have options that need a whole window's way

@@ -13,10 +13,11 @@ struct GruCell {
   static constexpr CellKind kind = CellKind::gru;
   static constexpr const char* name = "gru";
   static constexpr bool has_c = false;
+  static constexpr const char* gate_names[] = {"r", "z", "n"};
 
   explicit GruCell(const LayerScope& scope);
 
-  RecurrentVars step(const Var& x, const Var& h_in, const RecurrentVars& before) const;
+  RecurrentVars step(const Var& x, const Var& h_in, const RecurrentVars& before, Vars* gates = nullptr) const;
   RecurrentOutput fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks,
                         const Mogrifier& mogrifier) const;
   void plain_step(const Tensor& x, Tensor h, Tensor c, Tensor room) const;

@@ -14,11 +14,13 @@ struct LstmCell {
   static constexpr CellKind kind = CellKind::lstm;
   static constexpr const char* name = "lstm";
   static constexpr bool has_c = true;
+  static constexpr const char* gate_names[] = {"i", "f", "g", "o"};
 
   explicit LstmCell(const LayerScope& scope);
 
-  // One step in elementary operations: the equations of the textbook, and the reference for the fast engines.
-  RecurrentVars step(const Var& x, const Var& h_in, const RecurrentVars& before) const;
+  // One step in elementary operations: the equations of the textbook, and the reference for the fast engines. The gates are
+  // put where `gates` says, in the order of their names.
+  RecurrentVars step(const Var& x, const Var& h_in, const RecurrentVars& before, Vars* gates = nullptr) const;
   RecurrentOutput fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks,
                         const Mogrifier& mogrifier) const;
   void plain_step(const Tensor& x, Tensor h, Tensor c, Tensor room) const;

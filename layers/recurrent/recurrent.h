@@ -15,7 +15,8 @@
 //
 // That is enough for layers, directions, dropout and masks, residual connections, rows of different lengths and resets, by the
 // engine `composed`. A cell may bring an engine `fused` besides; options.h says which cells cuDNN computes.
-// tests/layers/outside_test.cpp has the cell above whole, and an option for any cell.
+// tests/layers/outside_test.cpp has the cell above whole, and an option for any cell. A cell that is to show its gates has a
+// list gate_names, and its step puts them where a fourth argument says (NamesGates).
 #pragma once
 
 #include <concepts>
@@ -53,6 +54,13 @@ template <class Cell>
 concept HasPlainStep = std::same_as<decltype(&Cell::plain_step),
                                     void (Cell::*)(const Tensor& x, Tensor h, Tensor c, Tensor room) const>;
 
+// A cell whose gates can be looked at: its step takes a place for them, in the order of gate_names.
+template <class Cell>
+concept NamesGates = requires(const Cell& cell, const Var& v, const RecurrentVars& state, Vars* gates) {
+  { cell.step(v, v, state, gates) } -> std::same_as<RecurrentVars>;
+  std::span<const char* const>(Cell::gate_names);
+};
+
 template <RecurrentCell Cell>
 constexpr CellFacts facts_of() {
   if constexpr (requires { Cell::kind; }) {
@@ -64,10 +72,19 @@ constexpr CellFacts facts_of() {
   }
 }
 
+// A step, whose gates `trace` remembers, where there is one.
+template <RecurrentCell Cell>
+RecurrentVars traced_step(const Cell& cell, const Var& x, const Var& h_in, const RecurrentVars& before,
+                          CellTrace* trace) {
+  if constexpr (NamesGates<Cell>)
+    if (trace) return cell.step(x, h_in, before, &trace->gates.emplace_back());
+  return cell.step(x, h_in, before);
+}
+
 // The engine `composed`: one layer over all steps in elementary operations, which the tape differentiates.
 template <RecurrentCell Cell>
 RecurrentOutput over_steps(Cell cell, const Var& x, RecurrentVars state, const RecurrentMasks& masks = {},
-                           const Mogrifier& mogrifier = {}) {
+                           const Mogrifier& mogrifier = {}, CellTrace* trace = nullptr) {
   cell.weight_hh = dropout(cell.weight_hh, masks.weight_hh.rate, masks.weight_hh.key);
   Vars ys;
   for (int t = 0; t < x.dim(0); ++t) {
@@ -77,9 +94,13 @@ RecurrentOutput over_steps(Cell cell, const Var& x, RecurrentVars state, const R
     }
     const Var h_in = masks.h.defined() ? state.h * Var(masks.h) : state.h;
     const auto [x_seen, h_seen] = mogrifier(row(x, t), h_in);
-    const RecurrentVars next = cell.step(x_seen, h_seen, state);
+    const RecurrentVars next = traced_step(cell, x_seen, h_seen, state, trace);
     state = {carried(masks.new_h, t, next.h, state.h), carried(masks.new_c, t, next.c, state.c)};
     ys.push_back(state.h);
+    if (trace) {
+      trace->h.push_back(state.h);
+      if (Cell::has_c) trace->c.push_back(state.c);
+    }
   }
   return {unroll::stack(ys), state};
 }
@@ -125,14 +146,27 @@ class Recurrent {
       require_cudnn_serves(stack_, x, lengths, resets);
       return cudnn_(stack_, x, state, lengths);
     }
-    Vars h, c;
-    const Var y = stack_(x, lengths, resets, [&](int k, const Var& in, const RecurrentMasks& masks) {
-      const auto out = run(static_cast<size_t>(k), in, stack_.state_of(k, state), masks);
-      h.push_back(stack_.full_row(out.state.h));
-      if (Cell::has_c) c.push_back(stack_.full_row(out.state.c));
-      return out.y;
-    });
-    return {y, {unroll::stack(h), Cell::has_c ? unroll::stack(c) : Var()}};
+    return over_cells(x, state, lengths, resets,
+                      [&](size_t k, const Var& in, const RecurrentVars& before, const RecurrentMasks& masks) {
+                        return run(k, in, before, masks);
+                      });
+  }
+
+  // The same, step by step in elementary operations whatever the engine, and what each cell computed. To rounding, the engines'
+  // values are these.
+  RecurrentTrace trace(const Var& x, const RecurrentVars& state, const Lengths& lengths = {},
+                       const IdTensor& resets = {}) const {
+    stack_.require_state(x, state);
+    RecurrentTrace result;
+    if constexpr (NamesGates<Cell>) result.gate_names = Cell::gate_names;
+    result.cells.resize(cells_.size());
+    const RecurrentOutput out = over_cells(
+        x, state, lengths, resets,
+        [&](size_t k, const Var& in, const RecurrentVars& before, const RecurrentMasks& masks) {
+          return over_steps(cells_[k], in, before, masks, mogrifiers_[k], &result.cells[k]);
+        });
+    result.y = out.y, result.state = out.state;
+    return result;
   }
 
   RecurrentState zero_state(int batch) const { return stack_.zero_state(batch); }
@@ -147,6 +181,19 @@ class Recurrent {
   Vars weights(int cell) const&& { return weights(cell); }
 
  private:
+  // run(k, x, state, masks) is cell k over all steps.
+  template <class Run>
+  RecurrentOutput over_cells(const Var& x, const RecurrentVars& state, const Lengths& lengths,
+                             const IdTensor& resets, Run run) const {
+    Vars h, c;
+    const Var y = stack_(x, lengths, resets, [&](int k, const Var& in, const RecurrentMasks& masks) {
+      const auto out = run(static_cast<size_t>(k), in, stack_.state_of(k, state), masks);
+      h.push_back(stack_.full_row(out.state.h));
+      if (Cell::has_c) c.push_back(stack_.full_row(out.state.c));
+      return out.y;
+    });
+    return {y, {unroll::stack(h), Cell::has_c ? unroll::stack(c) : Var()}};
+  }
   RecurrentOutput run(size_t k, const Var& x, const RecurrentVars& state, const RecurrentMasks& masks) const {
     if constexpr (HasFused<Cell>)
       if (choice_.engine == Engine::fused) return cells_[k].fused(x, state, masks, mogrifiers_[k]);

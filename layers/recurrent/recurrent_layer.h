@@ -19,6 +19,10 @@ class RecurrentLayer {
                              const IdTensor& resets = {}) const {
     return layer_->run(x, state, lengths, resets);
   }
+  RecurrentTrace trace(const Var& x, const RecurrentVars& state, const Lengths& lengths = {},
+                       const IdTensor& resets = {}) const {
+    return layer_->trace(x, state, lengths, resets);
+  }
   RecurrentState zero_state(int batch) const { return layer_->zero_state(batch); }
   const CellFacts& cell() const& { return layer_->cell(); }
   CellFacts cell() const&& { return layer_->cell(); }
@@ -43,6 +47,8 @@ class RecurrentLayer {
     virtual ~Layer() = default;
     virtual RecurrentOutput run(const Var& x, const RecurrentVars& state, const Lengths& lengths,
                                 const IdTensor& resets) const = 0;
+    virtual RecurrentTrace trace(const Var& x, const RecurrentVars& state, const Lengths& lengths,
+                                 const IdTensor& resets) const = 0;
     virtual RecurrentState zero_state(int batch) const = 0;
     virtual const CellFacts& cell() const = 0;
     virtual const RecurrentConfig& config() const = 0;
@@ -57,6 +63,10 @@ class RecurrentLayer {
     RecurrentOutput run(const Var& x, const RecurrentVars& state, const Lengths& lengths,
                         const IdTensor& resets) const override {
       return layer(x, state, lengths, resets);
+    }
+    RecurrentTrace trace(const Var& x, const RecurrentVars& state, const Lengths& lengths,
+                         const IdTensor& resets) const override {
+      return layer.trace(x, state, lengths, resets);
     }
     RecurrentState zero_state(int batch) const override { return layer.zero_state(batch); }
     const CellFacts& cell() const override { return Recurrent<Cell>::facts; }

@@ -14,7 +14,7 @@ Var normed(const Var& x, const Var& gain, const Var& bias = {}) {
 
 }  // namespace
 
-RecurrentVars LstmCell::step(const Var& x, const Var& h_in, const RecurrentVars& before) const {
+RecurrentVars LstmCell::step(const Var& x, const Var& h_in, const RecurrentVars& before, Vars* gates) const {
   const int hidden = before.c.dim(1);
   const Var a = normed(linear(x, weight_ih), norm_ih) + normed(linear(h_in, weight_hh), norm_hh) +
                 bias;  // [batch, 4*hidden], or 3*hidden
@@ -30,6 +30,7 @@ RecurrentVars LstmCell::step(const Var& x, const Var& h_in, const RecurrentVars&
   const Var c = clip > 0 ? clip * unary(Unary::hard_tanh, sum * (1 / clip)) : sum;
   const Var o = unary(gate, peephole(at_f + 1, sums(at_f + 2), c));
   const Var h = o * unary(cell, normed(c, norm_c, norm_c_bias));
+  if (gates) *gates = {i, f, g, o};
   return {has(weight_hr) ? linear(h, weight_hr) : h, c};
 }
 
