@@ -48,6 +48,12 @@ TEST_CASE("the encoder and decoder with attention learn to write backwards, and 
   CHECK(2 * on_diagonal > length);
 }
 
+TEST_CASE("saliency: a backward pass finds the letter that the prediction rests on") {
+  const Folder folder;
+  const ProgramRun run = run_program(program_named("saliency"), {}, folder.path());
+  CHECK_MESSAGE(run.code == 0, run.out, run.err);
+}
+
 TEST_CASE("the operation of one's own is told from one whose gradient is wrong") {
   const Folder folder;
   const ProgramRun run = run_program(program_named("own_operation"), {}, folder.path());

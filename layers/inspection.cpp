@@ -1,0 +1,154 @@
+#include "layers/inspection.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "framework/loss.h"
+#include "framework/ops.h"
+
+namespace unroll {
+
+namespace {
+
+void check(const TokenModel& model, const TokenText& text) {
+  require(!text.input.empty() && text.input.size() == text.target.size(),
+          "inspection: {} words read and {} predicted; there must be as many, and one at least",
+          text.input.size(), text.target.size());
+  require(text.resets.empty() || text.resets.size() == text.input.size(),
+          "inspection: {} resets for {} steps", text.resets.size(), text.input.size());
+  require(!model.recurrent.config().bidirectional,
+          "inspection: a bidirectional layer reads the steps to come too, and so predicts nothing");
+}
+
+// The first `steps` of these, side by side `batch` times: [steps, batch]. Undefined if there are none.
+IdTensor repeated(const std::vector<int32_t>& ids, int steps, int batch) {
+  if (ids.empty()) return {};
+  IdTensor result({steps, batch});
+  for (int t = 0; t < steps; ++t)
+    for (int b = 0; b < batch; ++b)
+      result.data()[int64_t{t} * batch + b] = ids[static_cast<size_t>(t)];
+  return result;
+}
+
+// No parameter collects a gradient while it lives.
+class Frozen {
+ public:
+  explicit Frozen(const ParameterSet& params) {
+    for (const auto& p : params.all())
+      if (!p->frozen) p->frozen = true, frozen_.push_back(p.get());
+  }
+  ~Frozen() {
+    for (Parameter* p : frozen_) p->frozen = false;
+  }
+  Frozen(const Frozen&) = delete;
+  Frozen& operator=(const Frozen&) = delete;
+
+ private:
+  std::vector<Parameter*> frozen_;
+};
+
+// [steps, units] of what has [1, units] in each step.
+Tensor over_time(const Vars& steps) {
+  const Tensor all = stack(steps).value();
+  return all.reshape({all.dim(0), all.dim(2)});
+}
+
+// The norms of row r of `gradients` (by step) at place [first + r, step], for each r and the steps up to first + r.
+void write_norms(const Vars& steps, int first, const Tensor& to) {
+  const auto norms = to.on_host(Access::change);
+  for (int t = 0; t < static_cast<int>(steps.size()); ++t) {
+    const Tensor gradient = steps[static_cast<size_t>(t)].grad();  // [rows, units]
+    const auto values = gradient.on_host();
+    const int rows = gradient.dim(0), units = gradient.dim(1);
+    for (int r = std::max(0, t - first); r < rows; ++r) {
+      double sum = 0;
+      for (int j = 0; j < units; ++j) {
+        const double v = values[int64_t{r} * units + j];
+        sum += v * v;
+      }
+      norms[int64_t{first + r} * to.dim(1) + t] = static_cast<real>(std::sqrt(sum));
+    }
+  }
+}
+
+}  // namespace
+
+TextInspection inspect(const TokenModel& model, const TokenText& text) {
+  check(model, text);
+  const NoTape guard;
+  const int steps = text.steps();
+  const RecurrentTrace trace =
+      model.recurrent.trace(model.embedding(repeated(text.input, steps, 1)), model.recurrent.zero_state(1),
+                            {}, repeated(text.resets, steps, 1));
+  TextInspection result;
+  const Tensor y = trace.y.value();
+  result.log_p = log_softmax(model.decoder(Var(y.reshape({steps, y.dim(2)})))).value();
+  result.gate_names.assign(trace.gate_names.begin(), trace.gate_names.end());
+  for (const CellTrace& cell : trace.cells) {
+    LayerValues& layer = result.layers.emplace_back();
+    layer.h = over_time(cell.h);
+    if (!cell.c.empty()) layer.c = over_time(cell.c);
+    for (size_t g = 0; g < result.gate_names.size(); ++g) {
+      Vars of_gate;
+      for (const Vars& step : cell.gates) of_gate.push_back(step[g]);
+      layer.gates.push_back(over_time(of_gate));
+    }
+  }
+  return result;
+}
+
+GradientReach gradient_reach(const TokenModel& model, const TokenText& text, int at_once) {
+  check(model, text);
+  require(at_once >= 1, "inspection: {} targets at once", at_once);
+  const int all = text.steps(), layers = model.recurrent.config().layers;
+  GradientReach result{.embedding = Tensor::zeros({all, all}), .h = {}, .c = {}};
+  for (int k = 0; k < layers; ++k) {
+    result.h.push_back(Tensor::zeros({all, all}));
+    if (model.recurrent.cell().has_c) result.c.push_back(Tensor::zeros({all, all}));
+  }
+  const Frozen frozen(model.params);
+  for (int first = 0; first < all; first += at_once) {
+    const int rows = std::min(at_once, all - first), steps = first + rows;
+    Tape tape({.dropout = false, .keep_gradients = true});
+    const Tensor read = model.embedding(repeated(text.input, steps, rows)).value();  // [steps, rows, dim]
+    Vars by_step;
+    for (int t = 0; t < steps; ++t) by_step.push_back(tape.watch(read[t]));
+    const RecurrentTrace trace = model.recurrent.trace(stack(by_step), model.recurrent.zero_state(rows), {},
+                                                       repeated(text.resets, steps, rows));
+    Vars predicted;  // row r of step first + r
+    IdTensor target({rows});
+    for (int r = 0; r < rows; ++r) {
+      predicted.push_back(slice(row(trace.y, first + r), 0, r, r + 1));
+      target.data()[r] = text.target[static_cast<size_t>(first + r)];
+    }
+    tape.backward(
+        softmax_cross_entropy(model.decoder, concat(predicted, 0), target, {.reduction = Reduction::sum}));
+    write_norms(by_step, first, result.embedding);
+    for (size_t k = 0; k < trace.cells.size(); ++k) {
+      write_norms(trace.cells[k].h, first, result.h[k]);
+      if (!trace.cells[k].c.empty()) write_norms(trace.cells[k].c, first, result.c[k]);
+    }
+  }
+  return result;
+}
+
+std::vector<TapeGraph> step_graphs(const TokenModel& model, const TokenText& text) {
+  check(model, text);
+  std::vector<TapeGraph> result;
+  RecurrentState state = model.recurrent.zero_state(1);
+  for (int t = 0; t < text.steps(); ++t) {
+    const auto at = static_cast<size_t>(t);
+    if (!text.resets.empty() && text.resets[at]) state.reset();
+    Tape tape({.dropout = false, .keep_graph = true});
+    const RecurrentTrace trace = model.recurrent.trace(
+        model.embedding(IdTensor::from({1, 1}, std::vector<int32_t>{text.input[at]})), state);
+    const IdTensor target = IdTensor::from({1}, std::vector<int32_t>{text.target[at]});
+    tape.backward(softmax_cross_entropy(model.decoder(row(trace.y, 0)), target));
+    result.push_back(tape.graph());
+    state = trace.state;
+    model.params.spend_gradients();
+  }
+  return result;
+}
+
+}  // namespace unroll
