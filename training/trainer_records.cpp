@@ -89,6 +89,8 @@ void Trainer::write(LogRecord record) {
   record.step = optimizer_.parameters().step();
   record.count = state_.all_count + state_.count;
   record.learning_rate = state_.learning_rate;
+  if (const auto& schedule = state_.schedule; schedule && record.step > 0)
+    record.momentum = schedule->momentum_at(record.step - 1);
   if (state_.loss_scale)
     record.loss_scale = state_.loss_scale->scale, record.skipped = state_.loss_scale->skipped;
   record.seconds = seconds_before_ + times_.training;

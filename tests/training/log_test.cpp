@@ -67,6 +67,23 @@ TEST_CASE("a record is a line whose keys stand in a fixed order, what depends on
       R"("learning_rate":0.1,"valid_perplexity":8.25,"best":true,"time":{"seconds":3.0,"words_per_second":7.0}})");
 }
 
+TEST_CASE("where the schedule moves the momentum it stands beside the learning rate") {
+  const Folder folder;
+  LogRecord first = interval(4), last = epoch(1, 5);
+  first.momentum = 0.875, last.momentum = 0.75;
+  {
+    RunLog log(folder.path(), words);
+    log.write(first);
+    log.write(last);
+  }
+  const std::string text = read_text(folder / "log.jsonl");
+  CHECK(text.find(R"("learning_rate":0.1,"momentum":0.875,"gradient_norm":2.5)") != std::string::npos);
+  CHECK(text.find(R"("learning_rate":0.1,"momentum":0.75,"valid_perplexity":8.25)") != std::string::npos);
+  const auto records = read_log(folder / "log.jsonl", words);
+  CHECK(records[0].momentum == 0.875);
+  CHECK(records[1].momentum == 0.75);
+}
+
 TEST_CASE("in fp16 a record has the loss's scale, and how many steps were left out") {
   const Folder folder;
   LogRecord first = interval(4), last = epoch(1, 5);

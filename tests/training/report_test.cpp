@@ -275,14 +275,17 @@ TEST_CASE("nothing that a run is called or contains becomes markup") {
   CHECK(count(page, "[[body]][[title]]") == 3);  // as text: the page's title, its heading and the summary
 }
 
-TEST_CASE("in fp16 the scale of the loss has a curve") {
+TEST_CASE("the scale of the loss, in fp16, and a momentum that the schedule moves have curves") {
   Run run(false);
   RunLog log(run.folder.path(), run.description.names);
-  LogRecord record{.step = 1, .epoch = 1, .count = 5, .loss = 0.25, .learning_rate = 1, .loss_scale = 65'536};
+  LogRecord record{.step = 1, .epoch = 1, .count = 5, .loss = 0.25, .learning_rate = 1, .momentum = 0.8};
+  record.loss_scale = 65'536;
   log.write(record);
-  record.step = 2, record.loss_scale = 32'768;
+  record.step = 2, record.loss_scale = 32'768, record.momentum = 0.7;
   log.write(record);
-  CHECK(has(run.page(), "Loss scale"));
+  const std::string page = run.page();
+  CHECK(has(page, "Loss scale"));
+  CHECK(has(page, "Momentum"));
 }
 
 TEST_CASE("a perplexity is not taken for granted") {
@@ -303,6 +306,7 @@ TEST_CASE("a perplexity is not taken for granted") {
   CHECK(!has(page, "erplexity"));
   CHECK(!has(page, "Gradient norm"));  // not in this log
   CHECK(!has(page, "Loss scale"));     // which is fp16's
+  CHECK(!has(page, "Momentum"));       // which one cycle moves
   CHECK(has(page, "1 epoch complete; not at its end"));
   CHECK(has(page, "values/s"));
 }

@@ -395,6 +395,26 @@ TEST_CASE("epochs are printed as plain lines and logged as JSON") {
   CHECK(!records[2].best);
 }
 
+TEST_CASE("a record has the momentum of its last step where the schedule moves it") {
+  const Folder folder;
+  Line line;
+  Adam adam(line.params, {});
+  Trainer(adam, {.schedule = Schedule{.kind = Schedule::Kind::one_cycle,
+                                      .total = 5,
+                                      .final_rate = 1e-6,
+                                      .start_rate = 1e-4,
+                                      .phases = {1, 1, 1, 1},
+                                      .momentum = {0.75, 0.875}},
+                 .progress = silent,
+                 .folder = folder.path(),
+                 .log_every = 1})
+      .run(line.task(5));
+  std::vector<double> momenta;
+  for (const LogRecord& record : read_log(folder / "log.jsonl", {}))
+    momenta.push_back(record.momentum.value());
+  CHECK(momenta == std::vector<double>{0.875, 0.75, 0.875, 0.875, 0.875, 0.875});  // five steps, the epoch
+}
+
 TEST_CASE("a language model of one's own is trained in a dozen lines, and its steps ask for no memory") {
   std::vector<int32_t> text;
   for (int i = 0; i < 4000; ++i)

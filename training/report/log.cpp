@@ -41,6 +41,7 @@ Json to_json(const LogRecord& record, const LogNames& names) {
     if (names.perplexity) json["perplexity"] = std::exp(record.loss);
   }
   json["learning_rate"] = record.learning_rate;
+  if (record.momentum) json["momentum"] = *record.momentum;
   if (record.gradient_norm) json["gradient_norm"] = *record.gradient_norm;
   if (record.valid) {
     json[valid_name(names)] = *record.valid;
@@ -82,6 +83,7 @@ LogRecord from_json(const Json& json, const LogNames& names) {
                    .learning_rate = number(figure(json, "learning_rate")),
                    .seconds = number(figure(time, "seconds")),
                    .rate = number(figure(time, names.unit + "_per_second"))};
+  if (json.contains("momentum")) record.momentum = number(figure(json, "momentum"));
   if (json.contains("gradient_norm")) record.gradient_norm = number(figure(json, "gradient_norm"));
   if (json.contains("loss_scale")) {
     record.loss_scale = number(figure(json, "loss_scale"));
@@ -153,6 +155,7 @@ std::vector<Scalar> scalars_of(const LogRecord& record, const LogNames& names) {
     return scalars;
   }
   std::vector<Scalar> scalars{{"train/loss", record.loss}, {"train/learning_rate", record.learning_rate}};
+  if (record.momentum) scalars.push_back({"train/momentum", *record.momentum});
   if (names.perplexity) scalars.push_back({"train/perplexity", shown(record.loss)});
   if (record.gradient_norm) scalars.push_back({"train/gradient_norm", *record.gradient_norm});
   if (record.loss_scale) {

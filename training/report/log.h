@@ -6,6 +6,8 @@
 //   {"kind":"epoch","step":2323,"epoch":1,"words":929200,"loss":5.6,"perplexity":270.4,"learning_rate":1.0,
 //    "valid_perplexity":181.0,"best":true,"time":{"seconds":83.1,"words_per_second":11182.0}}
 //
+// Where the schedule moves the momentum, "momentum":0.85 stands after "learning_rate" in all of them.
+//
 // In fp16 "loss_scale":65536.0,"skipped_steps":3 stand before "time" in both.
 //
 // A run that goes on with other data to validate on, or another way to score, says what its best weights score then. Validation
@@ -47,6 +49,7 @@ struct LogRecord {
   int64_t count = 0;         // predictions in training since its beginning
   double loss = 0;           // mean per prediction, of the interval or the epoch; not anew
   double learning_rate = 0;  // of the last step
+  std::optional<double> momentum = {};  // of the last step (of adam: beta1), where the schedule moves it
   std::optional<double> gradient_norm = {};  // of an interval's last step, before clipping
   std::optional<double> valid = {};          // of an epoch, and anew: the validation score …
   bool best = false;                         // … and whether it is the best so far

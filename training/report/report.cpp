@@ -123,6 +123,8 @@ std::vector<Chart> small_charts(const RunDescription& run, const Course& course)
                  .series = {series_of(title, course.intervals, value)}};
   };
   std::vector<Chart> charts{chart("Learning rate", "", [](const LogRecord& r) { return r.learning_rate; }),
+                            chart("Momentum", "of adam: beta1",
+                                  [](const LogRecord& r) { return r.momentum.value_or(std::nan("")); }),
                             chart("Gradient norm", "before clipping",
                                   [](const LogRecord& r) { return r.gradient_norm.value_or(std::nan("")); }),
                             chart("Loss scale", "by step, in fp16",
