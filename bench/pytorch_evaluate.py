@@ -88,7 +88,7 @@ def main() -> None:
         if args.ptb:
             command = [args.ptb, "evaluate", str(path), "--data", str(args.data), "--split", args.split, "--batch", str(batch),
                        "--threads", str(args.threads), "--json"]
-            ours = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["perplexity"]
+            ours = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)[f"{args.split}_perplexity"]
             line += f", ptb {ours:.6f}, relative difference {abs(ours - score) / score:.1e}"
         print(line, flush=True)
 
