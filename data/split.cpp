@@ -58,7 +58,7 @@ void require_shares(double train, double valid) {
 // The time as a count of the series' form; a coarser one stands for its first moment.
 int64_t count_in(const Series& series, std::string_view text) {
   const TimeForm form = series.times.form;
-  const auto time = parse_time(text, form);
+  const auto time = parse_time(text, form, series.date_order);
   require_input(time.has_value(), "'{}' is not a time, as '{}' is", one_line(text), series.times.text(0));
   require_input(
       time->form == form || (form != TimeForm::number && time->form != TimeForm::number && time->form < form),

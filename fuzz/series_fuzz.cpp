@@ -44,6 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   options.missing = data[0] % 3 == 0   ? Missing::error
                     : data[0] % 3 == 1 ? Missing::previous
                                        : Missing::interpolate;
+  options.date_order = static_cast<DateOrder>((data[0] >> 2) % 3);
   options.gaps = data[0] & 16 ? Gaps::allow : Gaps::error;
   if (data[0] & 32) options.separator = ';';
   if (data[0] & 64) options.time = "t";

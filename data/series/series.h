@@ -26,6 +26,8 @@ struct SeriesOptions {
   // (form_of_numbers), else the only one that holds dates, else none.
   std::string time = {};
   std::string usual_time = {};  // with no `time`: the column of times where the file has one of this name
+  // Of its dates whose year comes last. Unknown: found from the column, or `usual_order` where that may be either.
+  DateOrder date_order = DateOrder::unknown, usual_order = DateOrder::unknown;
   // In this order; none named: every other column, as the file has them.
   std::vector<std::string> channels = {};
   bool times_alone = false;  // no channel is asked for, and none named
@@ -47,9 +49,10 @@ struct SeriesOptions {
 struct Series {
   std::string origin;  // the file, for messages
   Times times;
-  std::string time_name;              // of their column; "": none, the rows are numbered
-  std::vector<std::string> channels;  // names; calendar features stand last
-  std::vector<double> values;         // [rows, channels], in original units, finite
+  std::string time_name;                      // of their column; "": none, the rows are numbered
+  DateOrder date_order = DateOrder::unknown;  // in which they were read; unknown: they need none
+  std::vector<std::string> channels;          // names; calendar features stand last
+  std::vector<double> values;                 // [rows, channels], in original units, finite
   // [rows, channels]: 1 where the file had no value and one was filled in; empty: there is none. A filled value may be
   // read, but nobody saw it: it is never a target, and no score, scale or baseline is measured on it.
   std::vector<uint8_t> filled;
@@ -89,6 +92,7 @@ Series make_series(std::vector<std::string> names, std::vector<double> values);
 // * numbers of rows are not whole or do not ascend;
 // * a name is empty, repeated, or has a control character; a channel is unknown (with the nearest);
 // * a cell is no number, infinite or missing; a label is neither 0 nor 1;
+// * day and month of the times cannot be told apart, and the options do not say which comes first;
 // * times cannot be read, descend, repeat themselves, are not a step apart, or have another step than asked for;
 // * the rows are several series;
 // * a column may be the time and the options do not name it: years, months or moments since 1970 in whole numbers, and a

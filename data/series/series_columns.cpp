@@ -26,13 +26,8 @@ struct Row {
   std::vector<bool> quoted;
 };
 
-bool is_date(std::string_view cell) {
-  const auto time = parse_time(cell);
-  return time && time->form != TimeForm::number;
-}
-
-// What the whole numbers of the column at that cell stand for, judged by all rows from the reader's on: the file is read ahead, if
-// the first of them may be a year or more.
+// What the whole numbers of the column at that cell stand for, judged by all rows from the reader's on: the file is read ahead,
+// if the first of them may be a year or more.
 TimeForm form_of_column(const CsvReader& at_first_row, std::size_t cell, std::string_view name) {
   const auto number_in = [cell](const CsvReader& csv) {
     const auto time = cell < csv.cells().size() ? parse_time(csv.cells()[cell]) : std::nullopt;
@@ -53,8 +48,9 @@ TimeForm form_of_column(const CsvReader& at_first_row, std::size_t cell, std::st
 }
 
 bool reads_as_value(const std::string& name) {
-  return parse_number(name) || parse_time(name) || (!name.empty() && says_missing(name)) ||
-         (looks_like_a_date(name) && name[0] >= '0' && name[0] <= '9');
+  const bool with_digit = !name.empty() && name[0] >= '0' && name[0] <= '9';
+  return parse_number(name) || (!name.empty() && says_missing(name)) ||
+         (with_digit && (reads_as_date(name) || looks_like_a_date(name)));
 }
 
 // 0, 1, 2, ... or 1, 2, 3, ...: what programs call columns without names.
@@ -90,7 +86,8 @@ void require_names(const CsvReader& csv, const Row& names, const Row& below, std
 // A first column without a name holds dates, and is called "time", or numbers the rows.
 void name_first_column(SeriesColumns& columns, const CsvReader& csv, const Row& first) {
   if (!first.cells.empty()) columns.form = form_of_column(csv, 0, "");
-  const bool is_time = !first.cells.empty() && (is_date(first.cells[0]) || columns.form != TimeForm::number);
+  const bool is_time =
+      !first.cells.empty() && (reads_as_date(first.cells[0]) || columns.form != TimeForm::number);
   if (!is_time) {
     columns.skipped = 1;
     columns.notes.push_back("the first column has no name: row numbers, left out");
@@ -146,7 +143,8 @@ int find_column(const CsvReader& csv, const SeriesColumns& columns, const std::s
 }
 
 // The column of times, where no option names it: the first one, or else the only one, that holds dates and is read for
-// nothing else; or whole numbers that are dates, months and years in the first one alone. `first` are the cells of the first row.
+// nothing else; or whole numbers that are dates, months and years in the first one alone. `first` are the cells of the first
+// row.
 void find_times(SeriesColumns& columns, const CsvReader& csv, const std::vector<std::string>& first,
                 const SeriesOptions& options) {
   const auto skipped = static_cast<std::size_t>(columns.skipped);
@@ -172,7 +170,8 @@ void find_times(SeriesColumns& columns, const CsvReader& csv, const std::vector<
   };
   std::vector<int> dated;
   for (std::size_t i = 0; i < count; ++i)
-    if (is_date(first[i + skipped]) && (i == 0 || !is_asked_for(i))) dated.push_back(static_cast<int>(i));
+    if (reads_as_date(first[i + skipped]) && (i == 0 || !is_asked_for(i)))
+      dated.push_back(static_cast<int>(i));
   if (!dated.empty()) return take(dated, TimeForm::number, dated[0] == 0);
 
   if (columns.form != TimeForm::number) return take({0}, columns.form, true);  // it had no name
@@ -249,6 +248,7 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
   if (columns.time >= 0 && !columns.time_found)
     columns.form = form_of_column(csv, static_cast<std::size_t>(columns.time + columns.skipped),
                                   columns.names[static_cast<std::size_t>(columns.time)]);
+  if (columns.time >= 0) columns.order = order_of_dates(csv, columns, options);
   const int label = options.label.empty() ? -1 : find_column(csv, columns, options.label, options);
   require_input(label < 0 || label != columns.time, "{}: column '{}' cannot be both the times and the label",
                 csv.origin(), one_line(options.label));
@@ -298,11 +298,11 @@ std::string toml_line(std::string_view key, std::string_view value) {
 }
 
 std::optional<Time> time_in(const std::string& cell, const SeriesColumns& columns) {
-  return parse_time(cell, columns.form);
+  return parse_time(cell, columns.form, columns.order);
 }
 
 const char* times_called(TimeForm form) {
-  constexpr const char* names[] = {"numbers", "years", "months", "dates", "times"};
+  constexpr const char* names[] = {"numbers", "years", "quarters", "months", "dates", "times"};
   return names[static_cast<int>(form)];
 }
 

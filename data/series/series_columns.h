@@ -17,6 +17,7 @@ struct SeriesColumns {
   int skipped = 0;                              // 1 if row numbers stand before them
   int time = -1;                                // indices into `names`; -1: none
   TimeForm form = TimeForm::number;             // that whole numbers in the column of times stand for
+  DateOrder order = DateOrder::unknown;         // of its dates whose year comes last
   bool time_found = false;                      // nobody named that column: it was found by its cells
   std::vector<int> chosen;                      // by channel of the series
   int label = -1;                               // the channel that is the label; -1: none
@@ -37,6 +38,13 @@ SeriesColumns read_columns(CsvReader& csv, const SeriesOptions& options);
 std::optional<Time> time_in(const std::string& cell, const SeriesColumns& columns);
 // "dates": of a form, for messages.
 const char* times_called(TimeForm form);
+
+// The order of day and month in the column of times, whose first row the reader is at: what the options say; else the one that
+// a day after the 12th, the order of the rows or their even spacing shows, of all rows from there on; a note says which.
+// Unknown if its dates need none. InputError, with the column: both may be.
+DateOrder order_of_dates(const CsvReader& at_first_row, SeriesColumns& columns, const SeriesOptions& options);
+// "day/month/year"
+const char* described(DateOrder order);
 
 // Names as a recipe lists them, of a long list the first ones: ["load", "noise"]
 std::string toml_list(const std::vector<std::string>& names);

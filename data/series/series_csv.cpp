@@ -24,8 +24,7 @@ constexpr double missing_value = std::numeric_limits<double>::quiet_NaN();
 // What the program can do about a column of which this cell is no number. Of a model's file it can do nothing.
 std::string advice(const CsvReader& csv, const SeriesColumns& columns, int column, const std::string& cell,
                    const SeriesOptions& options) {
-  const auto time = parse_time(cell);
-  const bool is_date = time && time->form != TimeForm::number;
+  const bool is_date = reads_as_date(cell);
   if (!is_date && looks_like_a_date(cell))
     return fmt::format("; if it is a time: read are {} alone", forms_of_time);
   if (is_date && columns.time < 0 && options.model.empty())
@@ -88,6 +87,9 @@ void read_time(std::string_view text, Series& series, const CsvReader& csv, cons
   const auto time = time_in(cell, columns);
   const auto where = [&] { return columns.where(csv, columns.time); };
   if (!time) {
+    if (columns.order != DateOrder::unknown && reads_as_date(cell))
+      throw InputError(fmt::format("{}: '{}' is not a time, since dates here are {}", where(), one_line(cell),
+                                   described(columns.order)));
     const bool is_large = std::abs(parse_number(cell).value_or(0)) >= static_cast<double>(largest_number);
     throw InputError(
         fmt::format("{}: '{}' is not a time; read are whole numbers{}, {}{}", where(), one_line(cell),
@@ -231,6 +233,7 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
   Series series;
   series.origin = origin;
   series.label = columns.label;
+  series.date_order = columns.order;
   series.notes = columns.notes;
   if (columns.time >= 0) series.time_name = columns.names[static_cast<std::size_t>(columns.time)];
   for (const int column : columns.chosen)

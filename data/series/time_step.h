@@ -9,7 +9,18 @@
 
 namespace unroll {
 
-enum class TimeForm : uint8_t { number, year, month, date, date_time };  // but for numbers, finer and finer
+enum class TimeForm : uint8_t {
+  number,
+  year,
+  quarter,
+  month,
+  date,
+  date_time
+};  // but for numbers, finer and finer
+// Counted in months.
+inline bool has_months_alone(TimeForm form) {
+  return form == TimeForm::year || form == TimeForm::quarter || form == TimeForm::month;
+}
 
 struct TimeStep {
   enum class Unit : uint8_t { unknown, number, microsecond, business_day, month };

@@ -189,8 +189,7 @@ std::string clock_text(int64_t t) {
 
 FoundStep find_step(TimeForm form, const Counts& at, const Counts& offsets) {
   if (at.size() < 2) return {};
-  if (form == TimeForm::year || form == TimeForm::month)
-    return {{.unit = Unit::month, .count = spacing_of(differences_of(at), 1).step}};
+  if (has_months_alone(form)) return {{.unit = Unit::month, .count = spacing_of(differences_of(at), 1).step}};
   const auto spaced = [&](Unit unit, const Counts& times, int64_t grain) {
     const Spacing spacing = spacing_of(differences_of(times), grain);
     const int64_t factor = form == TimeForm::date ? one_day : 1;
@@ -247,7 +246,7 @@ FoundStep find_step(TimeForm form, const Counts& at, const Counts& offsets) {
 std::optional<TimeStep> same_step(TimeForm form, const Counts& at, const TimeStep& model,
                                   const TimeStep& file) {
   const auto explained = [&](const TimeStep& step) {
-    const bool number = form == TimeForm::number, months = form == TimeForm::month || form == TimeForm::year;
+    const bool number = form == TimeForm::number, months = has_months_alone(form);
     if (number != (step.unit == Unit::number) || (months && step.unit != Unit::month) ||
         (form == TimeForm::date && step.unit == Unit::microsecond && step.count % one_day != 0))
       return int64_t{-1};

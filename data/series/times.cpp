@@ -2,8 +2,6 @@
 #include "data/series/times.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 
@@ -14,42 +12,6 @@
 
 namespace unroll {
 namespace {
-
-// What is left of a text that is read from the left. A failed step makes all later ones fail.
-struct Scanner {
-  std::string_view left;
-  bool good = true;
-
-  // Exactly so many digits, from `low` to `high`.
-  int64_t digits(std::size_t count, int64_t low, int64_t high) {
-    int64_t value = 0;
-    if (left.size() < count) return good = false;
-    for (const char c : left.substr(0, count)) {
-      good = good && c >= '0' && c <= '9';
-      value = 10 * value + (c - '0');
-    }
-    left.remove_prefix(count);
-    good = good && low <= value && value <= high;
-    return value;
-  }
-  bool accept(char c) {
-    if (!left.starts_with(c)) return false;
-    left.remove_prefix(1);
-    return true;
-  }
-  void expect(char c) { good = accept(c) && good; }
-  bool done() const { return good && left.empty(); }
-};
-
-std::optional<Time> number(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  // NumberSteps of times, and sums of a time and one of these, do not overflow.
-  if (error != std::errc() || end != text.data() + text.size() || value < -largest_number ||
-      value > largest_number)
-    return std::nullopt;
-  return Time{TimeForm::number, value};
-}
 
 // The digits 20170331 or 201703.
 std::optional<Time> from_digits(int64_t number, TimeForm form) {
@@ -65,59 +27,10 @@ std::optional<Time> from_digits(int64_t number, TimeForm form) {
 
 bool is_year(int64_t number) { return 1500 <= number && number <= 2200; }
 
-// Microseconds east of UTC, of what is left: Z, +02:00, +0200 or +02.
-std::optional<int64_t> read_offset(Scanner& scan) {
-  if (scan.accept('Z')) return 0;
-  const bool west = scan.left.starts_with('-');
-  if (!west && !scan.left.starts_with('+')) return std::nullopt;
-  scan.left.remove_prefix(1);
-  int64_t offset = scan.digits(2, 0, 23) * one_hour;
-  if (!scan.left.empty()) {
-    scan.accept(':');
-    offset += scan.digits(2, 0, 59) * 60 * one_second;
-  }
-  return west ? -offset : offset;
-}
-
 }  // namespace
 
-std::optional<Time> parse_time(std::string_view text) {
-  if (const auto count = number(text)) return count;
-  Scanner scan{text};
-  const int64_t year = scan.digits(4, 1, 9999);
-  const char dash = scan.left.starts_with('/') ? '/' : '-';
-  scan.expect(dash);
-  const int64_t month = scan.digits(2, 1, 12);
-  if (scan.done()) return Time{TimeForm::month, 12 * year + month - 1};
-  scan.expect(dash);
-  const int64_t of_month = scan.digits(2, 1, 31);
-  if (!scan.good || of_month > days_in_month(year, static_cast<int>(month))) return std::nullopt;
-  const int64_t days = days_of(year, static_cast<int>(month), static_cast<int>(of_month));
-  if (scan.done()) return Time{TimeForm::date, days};
-
-  if (!scan.accept('T')) scan.expect(' ');
-  int64_t moment = days * one_day + scan.digits(2, 0, 23) * one_hour;
-  scan.expect(':');
-  moment += scan.digits(2, 0, 59) * 60 * one_second;
-  if (scan.accept(':')) {
-    moment += scan.digits(2, 0, 59) * one_second;
-    if (scan.accept('.')) {
-      const auto is_digit = [&] { return !scan.left.empty() && scan.left[0] >= '0' && scan.left[0] <= '9'; };
-      scan.good = scan.good && is_digit();
-      for (int64_t unit = one_second / 10; unit > 0 && scan.good && is_digit(); unit /= 10)
-        moment += unit * scan.digits(1, 0, 9);
-    }
-  }
-  const auto offset = read_offset(scan);
-  moment -= offset.value_or(0);
-  if (!scan.done() || moment < days_of(1, 1, 1) * one_day || moment >= days_of(10'000, 1, 1) * one_day)
-    return std::nullopt;
-  return Time{
-      .form = TimeForm::date_time, .count = moment, .utc = offset.has_value(), .offset = offset.value_or(0)};
-}
-
-std::optional<Time> parse_time(std::string_view text, TimeForm beside) {
-  const auto time = parse_time(text);
+std::optional<Time> parse_time(std::string_view text, TimeForm beside, DateOrder order) {
+  const auto time = parse_time(text, order);
   if (!time || time->form != TimeForm::number || beside == TimeForm::number) return time;
   if (is_year(time->count)) return Time{TimeForm::year, 12 * time->count};
   if (const auto date = from_digits(time->count, TimeForm::date)) return date;
@@ -230,7 +143,7 @@ CalendarTime calendar_of(const Time& time) {
   require(time.form != TimeForm::number, "calendar: rows are numbered, not dated");
   CalendarTime result;
   int64_t days = time.count, rest = 0;
-  if (time.form == TimeForm::month || time.form == TimeForm::year) {
+  if (has_months_alone(time.form)) {
     require(std::abs(time.count) < 12 * 30'000, "calendar: a time beyond the year 30000");
     days = days_of({time.count, 1});
   } else if (time.form == TimeForm::date_time) {
@@ -255,43 +168,19 @@ Time in_form(const Time& time, TimeForm form) {
   Time result = time;
   result.form = form;
   if (time.form == form) return result;
-  const auto months = [](TimeForm f) { return f == TimeForm::year || f == TimeForm::month; };
   int64_t days = time.count;  // of dates
   if (time.form == TimeForm::date_time) days = floor_div(time.count, one_day);
-  if (months(time.form)) {
-    result.count = months(form) ? time.count : days = days_of({time.count, 1});
-  } else if (months(form)) {
+  if (has_months_alone(time.form)) {
+    result.count = has_months_alone(form) ? time.count : days = days_of({time.count, 1});
+  } else if (has_months_alone(form)) {
     result.count = month_day(days).month;
   } else {
     result.count = days;
   }
   if (form == TimeForm::year) result.count = 12 * floor_div(result.count, 12);
+  if (form == TimeForm::quarter) result.count = 3 * floor_div(result.count, 3);
   if (form == TimeForm::date_time) result.count = days * one_day;
   return result;
-}
-
-bool looks_like_a_date(std::string_view text) {
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  constexpr std::array<std::string_view, 12> months = {"jan", "feb", "mar", "apr", "may", "jun",
-                                                       "jul", "aug", "sep", "oct", "nov", "dec"};
-  int numbers = 0, slashes = 0;
-  bool month = false, others = false;
-  std::string word;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i], lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-    if (is_digit(c)) {
-      numbers += i == 0 || !is_digit(text[i - 1]);
-    } else if (lower >= 'a' && lower <= 'z') {
-      word += lower;
-      month = month || std::find(months.begin(), months.end(), word) != months.end();
-      continue;
-    } else {
-      slashes += c == '/' || c == ':';
-      others = others || std::string_view("/:.,- ").find(c) == std::string_view::npos;
-    }
-    word.clear();
-  }
-  return !others && (month ? numbers > 0 : numbers > 2 || (numbers == 2 && slashes == 1));
 }
 
 std::string to_text(const Time& time) {
@@ -300,6 +189,7 @@ std::string to_text(const Time& time) {
   const char* dash = time.compact ? "" : "-";
   std::string text = fmt::format("{:04}", c.year);
   if (time.form == TimeForm::year) return text;
+  if (time.form == TimeForm::quarter) return text + fmt::format("-Q{}", (c.month + 2) / 3);
   text += fmt::format("{}{:02}", dash, c.month);
   if (time.form == TimeForm::month) return text;
   text += fmt::format("{}{:02}", dash, c.day);

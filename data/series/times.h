@@ -1,9 +1,10 @@
 // The times of a series' rows: read from text, checked for order, continued beyond the last row.
 //
-// A column of times has one form throughout: whole numbers, years (1749), months (2017-03), dates (2017-03-31), or
-// date-times (2017-03-31 14:05, 2017-03-31T14:05:59.25Z, 2017-03-31T14:05+02:00). A time is a count of its form's
-// unit. Times with an offset from UTC are read and written in UTC. No calendar but the Gregorian is read. A year that
-// comes first may have slashes behind it (2017/03/31): such times are written with dashes.
+// A column of times has one form throughout: whole numbers, years (1749), quarters (1970 Q1), months (2017-03, Mar 2017), dates
+// (2017-03-31, 03/31/2017, 31 Mar 2017), or date-times (a date, then 14:05, 14:05:59.25 or 2:05 PM, with Z or +02:00 or
+// without). A time is a count of its form's unit. Times are written as 1970-Q1, 2017-03, 2017-03-31 and 2017-03-31 14:05:59,
+// however they were read; those with an offset from UTC are read and written in UTC. Names are English. No calendar but the
+// Gregorian is read.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +19,24 @@ namespace unroll {
 
 struct Time {
   TimeForm form = TimeForm::number;
-  int64_t count = 0;  // as it is written; months since year 0 (also of a year); days, microseconds since 1970
+  // As it is written; months since year 0 (of a year and a quarter the first); days, microseconds since 1970.
+  int64_t count = 0;
   bool compact = false;  // months and dates are written 201703 and 20170331
   bool utc = false;      // a date-time had an offset from UTC, or Z
   int64_t offset = 0;    // that offset, in microseconds east of UTC
 };
 
+// The order of day and month in dates of three numbers whose year comes last: 31/03/2017, 03/31/2017. Unknown: such dates are
+// not read.
+enum class DateOrder : uint8_t { unknown, day_first, month_first };
+
 // The time that the text says in one of the forms; none if it says none, or a day that no calendar has. Whole numbers
 // are numbers, also 1749 and 20170331.
-std::optional<Time> parse_time(std::string_view text);
+std::optional<Time> parse_time(std::string_view text, DateOrder order = DateOrder::unknown);
 // As above, beside times of that form: unless they are numbers, 1749 is a year, 201703 a month and 20170331 a date.
-std::optional<Time> parse_time(std::string_view text, TimeForm beside);
+std::optional<Time> parse_time(std::string_view text, TimeForm beside, DateOrder order = DateOrder::unknown);
+// Whether it says a time other than a number, in either order.
+bool reads_as_date(std::string_view text);
 std::string to_text(const Time& time);
 // The time in another form: its first moment in a finer one, what it lies in of a coarser one. Error for numbers.
 Time in_form(const Time& time, TimeForm form);
@@ -46,13 +54,13 @@ inline TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string
   return form_of_numbers(numbers, name, numbers.size());
 }
 
-// Whole numbers that are moments, which are read as numbers alone: "microseconds since 1970", if more than half of the cells lie
-// between 1980 and 2100 in this unit, and the name says time or date, or most are equally far apart. Else "".
+// Whole numbers that are moments, which are read as numbers alone: "microseconds since 1970", if more than half of the cells
+// lie between 1980 and 2100 in this unit, and the name says time or date, or most are equally far apart. Else "".
 std::string moments_of_numbers(const std::vector<int64_t>& numbers, std::string_view name, std::size_t rows);
 // A column that begins with a smaller number is none of these.
 constexpr int64_t least_dated = 1500;
-// Whether more than half of the cells are dates with an hour, minutes or seconds: 2017033114, 201703311405, 20170331140559. Such
-// are not read.
+// Whether more than half of the cells are dates with an hour, minutes or seconds: 2017033114, 201703311405, 20170331140559.
+// Such are not read.
 bool are_stamps(const std::vector<int64_t>& numbers, std::size_t rows);
 
 // Numbers that are read as times lie between this and its negative: beyond nanoseconds since 1970 in this century's first half.
@@ -60,8 +68,9 @@ constexpr int64_t largest_number = 3'000'000'000'000'000'000;
 
 // The forms except whole numbers, for messages.
 constexpr const char* forms_of_time =
-    "2017-03, 2017-03-31, 2017-03-31 14:05:59 and 2017-03-31T14:05:59+02:00";
-// A date or a time of day in whatever form, also one that is not read: 01/31/2020, 31.1.2020, 14:05, 31 Jan 2020.
+    "2017-03-31, 03/31/2017, 31.3.2017, 31 Mar 2017, 2017-03, Mar 2017, 2017 Q1, and behind a day "
+    "14:05:59 or 2:05 PM, with +02:00, Z or neither";
+// A date or a time of day in whatever form, also one that is not read: 1/31/20, 14:05, Jan-20.
 bool looks_like_a_date(std::string_view text);
 
 // A moment as a calendar has it.

@@ -92,6 +92,12 @@ void declare_data(RecipeReader& reader, Recipe& r) {
            "the column of times; \"\": the first column, if it holds dates, or the only one that does")
       .harmless();
   reader
+      .choice("date_order", d.date_order,
+              {{"auto", DateOrder::unknown}, {"dmy", DateOrder::day_first}, {"mdy", DateOrder::month_first}},
+              "of dates whose year comes last: dmy reads 31/03/2017, mdy 03/31/2017; auto finds it from the "
+              "column, or asks for it")
+      .harmless();
+  reader
       .key("only", d.only,
            "of a file of several series: the rows of one of them, as in \"symbol=AAPL\"; \"\": all rows")
       .fixed();

@@ -41,6 +41,7 @@ struct Recipe {
     std::string file;
     std::vector<std::string> test_files;
     std::string time, only;
+    DateOrder date_order = DateOrder::unknown;
     std::vector<std::string> channels, targets, calendar;
     std::string label;
     std::string separator = ",";

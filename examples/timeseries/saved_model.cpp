@@ -35,8 +35,17 @@ std::string torch_modules(const Recipe& recipe, const ParameterSet& params) {
 // Those facts that are one text each, by their names in the metadata.
 template <class Facts>
 static auto texts_of(Facts& facts) {
-  return std::array{std::pair{"time", &facts.time}, std::pair{"trend_zero", &facts.trend_zero},
-                    std::pair{"step", &facts.step}};
+  return std::array{std::pair{"time", &facts.time}, std::pair{"date_order", &facts.date_order},
+                    std::pair{"trend_zero", &facts.trend_zero}, std::pair{"step", &facts.step}};
+}
+
+std::string code_of(DateOrder order) {
+  constexpr const char* codes[] = {"", "dmy", "mdy"};
+  return codes[static_cast<int>(order)];
+}
+
+DateOrder date_order_of(std::string_view code) {
+  return code == "dmy" ? DateOrder::day_first : code == "mdy" ? DateOrder::month_first : DateOrder::unknown;
 }
 
 Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const SeriesModel& model) {
@@ -85,6 +94,9 @@ static ModelFacts facts_of(const SafetensorsFile& file) {
   require_input(facts.step.empty() || parse_step(facts.step),
                 "{}: the time between rows is '{}' in its metadata, which says none", file.path(),
                 one_line(facts.step));
+  require_input(code_of(date_order_of(facts.date_order)) == facts.date_order,
+                "{}: the order of day and month is '{}' in its metadata, which is neither dmy nor mdy",
+                file.path(), one_line(facts.date_order));
   const auto zero = parse_time(facts.trend_zero, TimeForm::date);
   require_input(facts.trend_zero.empty() || (zero && zero->form != TimeForm::number),
                 "{}: the trend counts from '{}' in its metadata, which is no date", file.path(),

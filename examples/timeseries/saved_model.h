@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/series/scaling.h"
@@ -19,14 +20,19 @@ namespace timeseries {
 // every command that has a model takes it from there, never from the file at hand.
 struct ModelFacts {
   std::vector<std::string> channels =
-      {};                 // that it reads and predicts, in their order; the calendar's stand last
-  Scaling scaling = {};   // by channel
-  std::string time = {};  // the column of its times; empty: it had none, or is of an earlier version
+      {};                       // that it reads and predicts, in their order; the calendar's stand last
+  Scaling scaling = {};         // by channel
+  std::string time = {};        // the column of its times; empty: it had none, or is of an earlier version
+  std::string date_order = {};  // "dmy", "mdy"; empty: its times need none, or an earlier version
   std::string trend_zero =
       {};                 // the time from which its trend counts; empty: no trend, or an earlier version
   std::string step = {};  // from row to row (step_code); empty: an earlier version
   TrainedOn trained = {};
 };
+
+// "dmy", "mdy" or "", and back.
+std::string code_of(DateOrder order);
+DateOrder date_order_of(std::string_view code);
 
 // What a model's file says about it.
 Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const SeriesModel& model);

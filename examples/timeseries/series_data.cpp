@@ -25,6 +25,7 @@ namespace {
 SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved = nullptr) {
   const auto& d = recipe.data;
   SeriesOptions options{.time = d.time,
+                        .date_order = d.date_order,
                         .channels = d.channels,
                         .known = d.targets,
                         .label = d.label,
@@ -35,6 +36,7 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved = nul
   if (saved) {
     options.channels = saved->columns();
     options.usual_time = saved->facts.time;
+    options.usual_order = date_order_of(saved->facts.date_order);
     options.model = saved->path.string();
     options.step = parse_step(saved->facts.step);
     return options;
@@ -210,6 +212,7 @@ ModelFacts measured_facts(const Recipe& recipe, const Series& series, const Part
   return {.channels = series.channels,
           .scaling = fit_scaling(series, measured, recipe.scaling.kind, notes),
           .time = series.time_name,
+          .date_order = code_of(series.date_order),
           .trend_zero = {},
           .step = {},
           .trained = trained_on(series, train)};
@@ -341,6 +344,7 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
   // In the order of the first file, to which inputs and scaling refer.
   of_test.channels.assign(series().channels.begin(), series().channels.end() - series().calendar);
   of_test.usual_time = series().time_name;
+  if (series().date_order != DateOrder::unknown) of_test.usual_order = series().date_order;
   if (!saved && !series().time_name.empty()) of_test.step = series().times.step;
   for (const std::string& name : recipe.data.test_files) {
     const fs::path path = file.parent_path() / name;

@@ -163,10 +163,8 @@ TEST_CASE("what stands below no name must number the rows: values there would be
   CHECK(refusal(",x\n0,5\n\n2,6\n") == "x.csv:3: column 2 is missing; the row has 1 cell, the header 2");
   CHECK(refusal(",x\n0,5\n1,6\n1,7\n") == said(4, "1") + ": it comes after 1");
   CHECK(refusal(",x\n7,5\n3,6\n") == said(3, "3") + ": it comes after 7");
-  CHECK(refusal(",x\n31/01/2020,5\n") ==
-        said(2, "31/01/2020") +
-            "; if it is a time: read are 2017-03, 2017-03-31, 2017-03-31 14:05:59 and "
-            "2017-03-31T14:05:59+02:00 alone");
+  CHECK(refusal(",x\n31/01/20,5\n") ==
+        said(2, "31/01/20") + "; if it is a time: read are " + forms_of_time + " alone");
   CHECK(parse(",x\n-1,5\n0,6\n8,7\n").values == Values{5, 6, 7});  // a part of a table keeps its numbers
 }
 
@@ -346,14 +344,13 @@ TEST_CASE("times must be read, ascend, be different, and leave no gaps") {
 }
 
 TEST_CASE("a date of another form is refused with the forms that are read") {
-  for (const std::string date : {"01/31/2020", "31.1.2020", "2020/1/31", "2020-1-31", "31 Jan 2020", "Jan-20",
-                                 "14:05", "1/31/20 2:05 PM", "20200131 14:05"}) {
+  for (const std::string date : {"01/31/20", "31.1.20", "32/1/2020", "2020-1-32", "31 Jan 20", "Jan-20",
+                                 "14:05", "1/31/20 2:05 PM", "2020/13/1"}) {
     CHECK(refusal("date,x\n" + date + ",1\n") == "x.csv:2: column 1 ('date'): '" + date +
-                                                     "' is not a number; if it is a time: read are 2017-03, "
-                                                     "2017-03-31, 2017-03-31 14:05:59 and "
-                                                     "2017-03-31T14:05:59+02:00 alone");
+                                                     "' is not a number; if it is a time: read are " +
+                                                     forms_of_time + " alone");
     CHECK(lacks(refusal("date,x\n" + date + ",1\n", {.time = "date"}),
-                {"x.csv:2: column 1 ('date')", "'" + date + "' is not a time", "2017-03-31 14:05:59"}) == "");
+                {"x.csv:2: column 1 ('date')", "'" + date + "' is not a time", "2017 Q1"}) == "");
   }
   for (const std::string text : {"4 kW", "1,5 kW", "marked", "-", "0x10", "1.2e", "much: 3", "a/b"})
     CHECK(lacks(refusal("a,x\n\"" + text + "\",1\n"), {"is not a number; a column of text"}) == "");

@@ -33,8 +33,8 @@ TEST_CASE("the only column of dates is the time wherever it stands, and that is 
                                                "a column of dates", "data.channels = [\"y\"]"}) == "");
   CHECK(parse(two, {.time = "from", .channels = {"y"}}).values == Values{5, 6});
   // Whoever leaves out dates that cannot be read is told what is lost.
-  CHECK(parse("date,y\n31.1.2020,5\n29.2.2020,6\n", {.channels = {"y"}}).notes ==
-        Names{"column 1 ('date') may hold times, but '31.1.2020' is not read as one: rows are numbered"});
+  CHECK(parse("date,y\n31.1.20,5\n29.2.20,6\n", {.channels = {"y"}}).notes ==
+        Names{"column 1 ('date') may hold times, but '31.1.20' is not read as one: rows are numbered"});
   // A model that has no times is given none by another column of the file.
   CHECK(parse("y,time\n5,2020-01-01\n", {.channels = {"y"}, .model = "m"}).times.form == TimeForm::number);
 }

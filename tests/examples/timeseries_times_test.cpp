@@ -310,6 +310,43 @@ TEST_CASE("dates with slashes, the year first, are read; forecasts have dashes")
         "2012-04-10, 2012-04-11, 2012-04-12");
 }
 
+TEST_CASE("dates whose year comes last: the column shows the order, the key says it, a model keeps it") {
+  const Folder folder;
+  const auto us = [](const std::string& day) {
+    return day.substr(5, 2) + "/" + day.substr(8) + "/" + day.substr(0, 4);
+  };
+  std::vector<std::string> days;
+  for (const std::string& day : times_from("2012-01-01", 1, 100)) days.push_back(us(day));
+  folder.write("us.csv", series_of(days));
+  const std::string model = trained_on(folder, "us.csv");
+  CHECK(forecast_times(folder, model, "us.csv") == "2012-04-10, 2012-04-11, 2012-04-12");
+  CHECK(SafetensorsFile(folder / model).metadata().at("date_order") == "mdy");
+  // The first twelve days of April, or the fourth of twelve months.
+  std::vector<std::string> april;
+  for (const std::string& day : times_from("2012-04-01", 1, 12)) april.push_back(us(day));
+  folder.write("april.csv", series_of(april));
+  const ProgramRun run = started({"forecast", model, "--csv", "april.csv"}, folder.path());
+  CHECK_MESSAGE(run.out.find("\n2012-04-13,") != std::string::npos, run.out, run.err);
+  CHECK_MESSAGE(run.err.find("dates are read as month/day/year, as those of the rows that trained") !=
+                    std::string::npos,
+                run.err);
+  const std::string said =
+      refusal(folder, {"train", "linear.toml", "--csv", "april.csv", "--set", "data.window=1"});
+  CHECK(lacks(said, {"april.csv: column 1 ('time'): '04/01/2012' may be", "data.date_order = \"dmy\""}) ==
+        "");
+  CHECK(forecast_times(
+            folder,
+            trained_on(folder, "april.csv", {"data.window=1", "data.horizon=1", "data.date_order=dmy"}),
+            "april.csv") == "2013-01-04, 2013-02-04, 2013-03-04");
+  CHECK(lacks(refusal(folder, {"train", "linear.toml", "--csv", "april.csv", "--set", "data.date_order=ymd"}),
+              {"data.date_order", "auto, dmy, mdy"}) == "");
+  std::vector<std::string> quarters;
+  for (int k = 0; k < 100; ++k) quarters.push_back(fmt::format("{} Q{}", 1970 + k / 4, k % 4 + 1));
+  folder.write("quarters.csv", series_of(quarters));
+  CHECK(forecast_times(folder, trained_on(folder, "quarters.csv"), "quarters.csv") ==
+        "1995-Q1, 1995-Q2, 1995-Q3");
+}
+
 TEST_CASE("a word in the place of another: what to type instead works") {
   const Folder folder;
   folder.write("sales.csv", series_of(times_from("2000-01-01", 1, 300)));
