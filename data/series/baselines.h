@@ -24,6 +24,7 @@ struct ForecastBaseline {
   int64_t history = 0;  // rows it needs before the first one that it predicts
   // Writes rows origin, origin + 1, … of a channel. Reads no row from `origin` on.
   std::function<void(const Series& series, int64_t origin, int channel, std::span<double> forecast)> forecast;
+  std::string detail = {};  // what was fitted to which rows, for a note; empty: nothing was
 };
 
 ForecastBaseline last_value();
@@ -32,12 +33,22 @@ ForecastBaseline seasonal_naive(int64_t period);
 // As above, times the growth over a period: the sum of the last g values over that of the g values one period
 // before them, g the smaller of horizon and period. Growth over a sum of 0 is 1.
 ForecastBaseline seasonal_growth(int64_t period);
+// The last value, and a step for each row: the mean of the steps from the first row to the last.
+ForecastBaseline drift();
 // The mean of what is observed of the training part; NaN for a channel of which nothing is.
 ForecastBaseline training_mean(const Series& series, const Part& train);
 // y[t] = a0 + Σ a_k y[t - k], k = 1 … order, by least squares on the training part, each channel for itself;
 // iterated over the horizon. Rows whose y[t] was filled in are left out. InputError if the part has too few others.
 ForecastBaseline autoregression(const Series& series, const Part& train, int order,
                                 std::span<const int> targets);
+
+// Exponential smoothing, of each channel the form of least AICc (ets.h); and the Theta method (theta.h). Fitted to the training
+// part's longest span, of it to the last 4,000 rows or 20 periods: the states go on over later rows, the parameters stay. None:
+// too few rows. The series must not change between two forecasts.
+std::optional<ForecastBaseline> ets(const Series& series, const Part& train, int64_t period,
+                                    std::span<const int> targets);
+std::optional<ForecastBaseline> theta(const Series& series, const Part& train, int64_t period,
+                                      std::span<const int> targets);
 
 // Whether, of each target, more observed rows have `order` rows before them in their span than there are coefficients to
 // find.

@@ -96,6 +96,15 @@ ForecastBaseline seasonal_growth(int64_t period) {
           }};
 }
 
+ForecastBaseline drift() {
+  return {"drift", 2, [](const Series& series, int64_t origin, int channel, std::span<double> forecast) {
+            const double last = series.at(origin - 1, channel);
+            const double step = (last - series.at(0, channel)) / static_cast<double>(origin - 1);
+            for (std::size_t h = 0; h < forecast.size(); ++h)
+              forecast[h] = last + step * static_cast<double>(h + 1);
+          }};
+}
+
 ForecastBaseline training_mean(const Series& series, const Part& train) {
   std::vector<double> means;
   for (int channel = 0; channel < series.width(); ++channel) {
