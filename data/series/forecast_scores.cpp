@@ -1,6 +1,7 @@
 // See forecast_scores.h.
 #include "data/series/forecast_scores.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -25,10 +26,28 @@ void ForecastScores::Sums::add(const Sums& other) {
   absolute += other.absolute;
   symmetric += other.symmetric;
   mase += other.mase;
+  intervals += other.intervals;
+  within += other.within;
+  winkler += other.winkler;
+  pinball += other.pinball;
+}
+
+void ForecastScores::Sums::add_interval(double truth, double forecast, double low, double high, double level,
+                                        double scale) {
+  if (!std::isfinite(low) || !std::isfinite(high)) return;
+  const double tail = (1 - level) / 2, outside = std::max({low - truth, truth - high, 0.0});
+  const auto loss = [&](double q, double quantile) {
+    return truth >= quantile ? q * (truth - quantile) : (1 - q) * (quantile - truth);
+  };
+  ++intervals;
+  within += outside == 0;
+  winkler += (high - low + outside / tail) / scale;
+  pinball += (loss(tail, low) + loss(0.5, forecast) + loss(1 - tail, high)) / 3 / scale;
 }
 
 ForecastErrors ForecastScores::Sums::errors() const {
   const double n = static_cast<double>(count);  // 0 / 0 is NaN: not defined
+  const double of_intervals = static_cast<double>(intervals);
   return {.count = count,
           .scaled_mse = scaled_square / n,
           .scaled_mae = scaled_absolute / n,
@@ -36,11 +55,15 @@ ForecastErrors ForecastScores::Sums::errors() const {
           .mae = absolute / n,
           .rmse = std::sqrt(square / n),
           .smape = symmetric / n,
-          .mase = mase / n};
+          .mase = mase / n,
+          .intervals = intervals,
+          .coverage = within / of_intervals,
+          .scaled_winkler = winkler / of_intervals,
+          .scaled_pinball = pinball / of_intervals};
 }
 
 template <class Value>
-void ForecastScores::add_all(std::span<const int64_t> origins, Value value) {
+void ForecastScores::add_all(std::span<const int64_t> origins, Value value, const ForecastEnds& ends) {
   const Series& series = source_->series();
   const Scaling& scaling = source_->scaling();
   const int horizon = source_->options().horizon;
@@ -58,14 +81,21 @@ void ForecastScores::add_all(std::span<const int64_t> origins, Value value) {
         const double scaled = error / scaling.scale[static_cast<std::size_t>(channel)];
         const double size = std::abs(forecast) + std::abs(truth);
         const double naive = mase_scale_[t];
-        sums_[static_cast<std::size_t>(step) * targets.size() + t].add(
-            {.count = 1,
-             .scaled_square = scaled * scaled,
-             .scaled_absolute = std::abs(scaled),
-             .square = error * error,
-             .absolute = std::abs(error),
-             .symmetric = size == 0 ? 0 : 200 * std::abs(error) / size,
-             .mase = naive > 0 ? std::abs(error) / naive : std::numeric_limits<double>::quiet_NaN()});
+        Sums& sums = sums_[static_cast<std::size_t>(step) * targets.size() + t];
+        if (!ends.low.empty())
+          sums.add_interval(truth, forecast, ends.low[i], ends.high[i], ends.level,
+                            scaling.scale[static_cast<std::size_t>(channel)]);
+        sums.add({.count = 1,
+                  .scaled_square = scaled * scaled,
+                  .scaled_absolute = std::abs(scaled),
+                  .square = error * error,
+                  .absolute = std::abs(error),
+                  .symmetric = size == 0 ? 0 : 200 * std::abs(error) / size,
+                  .mase = naive > 0 ? std::abs(error) / naive : std::numeric_limits<double>::quiet_NaN(),
+                  .intervals = 0,
+                  .within = 0,
+                  .winkler = 0,
+                  .pinball = 0});
       }
     }
   }
@@ -80,10 +110,15 @@ void ForecastScores::add_scaled(std::span<const int64_t> origins, std::span<cons
   });
 }
 
-void ForecastScores::add(std::span<const int64_t> origins, std::span<const double> predictions) {
+void ForecastScores::add(std::span<const int64_t> origins, std::span<const double> predictions,
+                         const ForecastEnds& ends) {
   require(predictions.size() == origins.size() * sums_.size(), "scores: {} predictions for {} windows of {}",
           predictions.size(), origins.size(), sums_.size());
-  add_all(origins, [&](std::size_t i, int) { return predictions[i]; });
+  require(ends.low.size() == ends.high.size() && (ends.low.empty() || ends.low.size() == predictions.size()),
+          "scores: intervals of {} and {} ends for {} predictions", ends.low.size(), ends.high.size(),
+          predictions.size());
+  add_all(
+      origins, [&](std::size_t i, int) { return predictions[i]; }, ends);
 }
 
 ForecastErrors ForecastScores::sum(int step_begin, int step_end, int target_begin, int target_end) const {

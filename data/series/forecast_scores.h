@@ -1,7 +1,7 @@
 // How good forecasts are: errors of all windows, by step of the horizon, by channel, and overall.
 //
-// A window counts as often as it is added, each of its predictions once, but none of a value that was filled in. "Scaled" errors are in units of the
-// scaling, the others in those of the file. A score that is not defined is NaN.
+// A window counts as often as it is added, each of its predictions once, but none of a value that was filled in. "Scaled"
+// errors are in units of the scaling, the others in those of the file. A score that is not defined is NaN.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,19 @@ struct ForecastErrors {
   double smape = 0;  // mean of 200 |f - y| / (|f| + |y|), in percent; 0 where both are 0
   double mase = 0;   // mean absolute error over that of the seasonal naive forecast in training (Hyndman and
                      // Koehler 2006), channel by channel; NaN where that one makes no error
+  int64_t intervals =
+      0;                // predictions that have an interval, of which the next three are; NaN: there is none
+  double coverage = 0;  // share of the values that lie within
+  double scaled_winkler =
+      0;  // mean of the width, and 2 / (1 - level) times the distance of what lies outside (Winkler 1972)
+  double scaled_pinball =
+      0;  // mean quantile loss of the lower end, the forecast as the median, and the upper end
+};
+
+// The intervals of predictions, of their shape and in original units. NaN: this one has none.
+struct ForecastEnds {
+  std::span<const double> low = {}, high = {};
+  double level = 0.8;  // share of the values that they are meant to hold
 };
 
 class ForecastScores {
@@ -31,7 +44,8 @@ class ForecastScores {
   // batches, or in original units. Error for a size that does not fit; a prediction that is not finite makes
   // its errors so.
   void add_scaled(std::span<const int64_t> origins, std::span<const real> predictions);
-  void add(std::span<const int64_t> origins, std::span<const double> predictions);
+  void add(std::span<const int64_t> origins, std::span<const double> predictions,
+           const ForecastEnds& ends = {});
 
   ForecastErrors overall() const;
   ForecastErrors at_step(int step) const;  // 0 is the first row predicted
@@ -45,11 +59,14 @@ class ForecastScores {
   struct Sums {
     int64_t count = 0;
     double scaled_square = 0, scaled_absolute = 0, square = 0, absolute = 0, symmetric = 0, mase = 0;
+    int64_t intervals = 0;
+    double within = 0, winkler = 0, pinball = 0;
+    void add_interval(double truth, double forecast, double low, double high, double level, double scale);
     void add(const Sums& other);
     ForecastErrors errors() const;
   };
   template <class Value>  // value(i, channel) is prediction i in original units
-  void add_all(std::span<const int64_t> origins, Value value);
+  void add_all(std::span<const int64_t> origins, Value value, const ForecastEnds& ends = {});
   ForecastErrors sum(int step_begin, int step_end, int target_begin, int target_end) const;
   const SeriesWindows* source_;
   std::vector<double> mase_scale_;

@@ -63,6 +63,31 @@ TEST_CASE("errors of forecasts by step, by target and overall, by hand") {
               {"1 predictions for 2 windows of 4"}) == "");
 }
 
+TEST_CASE("an interval's coverage, Winkler and pinball scores, by hand") {
+  const Series series = make_series({"a"}, {0, 2, 4, 6, 8});
+  const SeriesWindows windows(series, {.shift = {0}, .scale = {2}}, {{1, 5, 0}}, "test", {.window = 1});
+  REQUIRE(windows.count() == 4);
+  ForecastScores scores(windows);
+  const double none = std::nan("");
+  // Of 2 within [1, 4], 4 below [5, 7], 6 above [2, 5], and 8 without an interval.
+  scores.add(windows.origins(), Values{3, 6, 4, 8}, {Values{1, 5, 2, none}, Values{4, 7, 5, none}, 0.5});
+  const ForecastErrors errors = scores.overall();
+  CHECK(errors.count == 4);
+  CHECK(errors.intervals == 3);
+  CHECK(errors.coverage == doctest::Approx(1.0 / 3));
+  CHECK(errors.scaled_winkler ==
+        doctest::Approx((3 + (2 + 4) + (3 + 4)) / 2.0 / 3));  // 2 / (1 - 0.5) = 4 times the distance
+  // Quantiles 0.25, 0.5 and 0.75.
+  const double first = 0.25 * 1 + 0.5 * 1 + 0.25 * 2, second = 0.75 * 1 + 0.5 * 2 + 0.25 * 3,
+               third = 0.25 * 4 + 0.5 * 2 + 0.75 * 1;
+  CHECK(errors.scaled_pinball == doctest::Approx((first + second + third) / 3 / 3 / 2));
+  CHECK(std::isnan(ForecastScores(windows).overall().coverage));
+  CHECK(lacks(error_of([&] {
+                scores.add(windows.origins(), Values{1, 2, 3, 4}, {Values{1}, Values{1}});
+              }),
+              {"intervals of 1 and 1 ends for 4 predictions"}) == "");
+}
+
 TEST_CASE("the scale of mase is the error of the seasonal naive forecast within the training part") {
   const Series series = make_series({"a", "b"}, {1, 5, 2, 5, 4, 5, 8, 5, 100, 9});
   const std::vector<int> both = {0, 1};

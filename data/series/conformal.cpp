@@ -1,0 +1,122 @@
+// See conformal.h.
+#include "data/series/conformal.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "framework/check.h"
+
+namespace unroll {
+
+ConformalInterval::ConformalInterval(const SeriesWindows& windows, Options options)
+    : series_(&windows.series()),
+      targets_(windows.options().targets),
+      window_(windows.options().window),
+      lead_(windows.options().lead),
+      options_(std::move(options)) {
+  require_input(options_.level > 0 && options_.level < 1, "interval: a level of {} is not between 0 and 1",
+                options_.level);
+  require(options_.steps >= 1 && (options_.least.empty() || options_.least.size() == targets_.size()) &&
+              options_.least.size() == options_.most.size(),
+          "interval: {} steps, {} and {} bounds of {} targets", options_.steps, options_.least.size(),
+          options_.most.size(), targets_.size());
+  // A window that hardly moves says little about the next rows: a tenth of the training rows' spread is the least.
+  for (const int target : targets_)
+    least_scale_.push_back(0.1 * windows.scaling().scale[static_cast<std::size_t>(target)]);
+  errors_.resize(static_cast<std::size_t>(options_.steps) * targets_.size());
+}
+
+// The standard deviation of the rows that the window reads.
+double ConformalInterval::scale_of(int64_t origin, int channel) const {
+  const int64_t end = origin - lead_ + 1, begin = std::max<int64_t>(0, end - window_);
+  double mean = 0, squares = 0;
+  const double n = static_cast<double>(end - begin);
+  for (int64_t row = begin; row < end; ++row) mean += series_->at(row, channel) / n;
+  for (int64_t row = begin; row < end; ++row) {
+    const double off = series_->at(row, channel) - mean;
+    squares += off * off / n;
+  }
+  return std::sqrt(squares);
+}
+
+void ConformalInterval::Errors::leave(std::deque<Error>::iterator error) {
+  sorted.erase(std::lower_bound(sorted.begin(), sorted.end(), error->value));
+  chose -= error->chose;
+  known.erase(error);
+}
+
+void ConformalInterval::Errors::take(const Error& error) {
+  if (!error.chose && chose > 0) {
+    leave(std::find_if(known.begin(), known.end(), [](const Error& e) { return e.chose; }));
+  } else if (static_cast<int64_t>(known.size()) >= most_errors) {
+    leave(known.begin());
+  }
+  known.push_back(error);
+  sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), error.value), error.value);
+  chose += error.chose;
+}
+
+double ConformalInterval::Errors::quantile(double level) const {
+  const auto n = static_cast<int64_t>(sorted.size());
+  const auto k = static_cast<int64_t>(std::ceil(level * static_cast<double>(n + 1) - 1e-9));
+  return n < least_errors || k > n ? std::numeric_limits<double>::quiet_NaN()
+                                   : sorted[static_cast<std::size_t>(std::max<int64_t>(k, 1) - 1)];
+}
+
+void ConformalInterval::widen(int64_t origin, std::span<double> low, std::span<double> high) {
+  require(low.size() == errors_.size() && high.size() == errors_.size(),
+          "interval: {} and {} values for {} steps of {} targets", low.size(), high.size(), options_.steps,
+          targets_.size());
+  for (std::size_t t = 0; t < targets_.size(); ++t) {
+    const double scale = std::max(scale_of(origin, targets_[t]), least_scale_[t]);
+    for (int step = 0; step < options_.steps; ++step) {
+      Errors& errors = at(step, t);
+      for (; !errors.to_come.empty() && errors.to_come.front().row < origin; errors.to_come.pop_front())
+        errors.take(errors.to_come.front());
+      double by = scale * errors.quantile(options_.level);
+      if (std::isnan(by) && options_.has_quantiles) by = 0;
+      double& from = low[static_cast<std::size_t>(step) * targets_.size() + t];
+      double& to = high[static_cast<std::size_t>(step) * targets_.size() + t];
+      from -= by, to += by;
+      if (from > to)
+        from = to = (from + to) / 2;  // quantiles that were too far apart by more than their distance
+      if (options_.least.empty()) continue;
+      from = std::clamp(from, options_.least[t], options_.most[t]);
+      to = std::clamp(to, options_.least[t], options_.most[t]);
+    }
+  }
+}
+
+void ConformalInterval::learn(int64_t origin, std::span<const double> low, std::span<const double> high,
+                              bool chose) {
+  require(low.size() == errors_.size() && high.size() == errors_.size(),
+          "interval: {} and {} values for {} steps of {} targets", low.size(), high.size(), options_.steps,
+          targets_.size());
+  for (std::size_t t = 0; t < targets_.size(); ++t) {
+    const double scale = std::max(scale_of(origin, targets_[t]), least_scale_[t]);
+    for (int step = 0; step < options_.steps; ++step) {
+      const int64_t row = origin + step;
+      if (series_->is_filled(row, targets_[t])) continue;
+      const std::size_t i = static_cast<std::size_t>(step) * targets_.size() + t;
+      const double truth = series_->at(row, targets_[t]);
+      const double error = std::max(low[i] - truth, truth - high[i]) / scale;
+      if (std::isfinite(error)) at(step, t).to_come.push_back({row, error, chose});
+    }
+  }
+}
+
+bool ConformalInterval::is_known() const {
+  return std::all_of(errors_.begin(), errors_.end(),
+                     [&](const Errors& errors) { return !std::isnan(errors.quantile(options_.level)); });
+}
+
+ConformalInterval::Known ConformalInterval::known() const {
+  const auto fewest = std::min_element(errors_.begin(), errors_.end(), [](const Errors& a, const Errors& b) {
+    return a.known.size() < b.known.size();
+  });
+  return {fewest->chose, static_cast<int64_t>(fewest->known.size()) - fewest->chose};
+}
+
+}  // namespace unroll
