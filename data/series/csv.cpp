@@ -65,6 +65,12 @@ void CsvReader::read_plain(std::string& cell, std::size_t column) {
                 column, one_line(cell));
 }
 
+std::string csv_cell(std::string text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  for (std::size_t at = 0; (at = text.find('"', at)) != std::string::npos; at += 2) text.insert(at, "\"");
+  return "\"" + text + "\"";
+}
+
 bool CsvReader::next() {
   if (at_ >= text_.size()) return false;
   line_ = next_line_;

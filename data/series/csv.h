@@ -53,4 +53,7 @@ class CsvReader {
   int64_t next_line_ = 1;  // of the next byte
 };
 
+// A text as a cell that a CsvReader reads back: in quotes, where it needs them.
+std::string csv_cell(std::string text);
+
 }  // namespace unroll

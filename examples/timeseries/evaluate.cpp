@@ -1,12 +1,15 @@
 // timeseries evaluate: the scores of a saved model on a split of its series, beside the baselines.
 #include <algorithm>
+#include <cmath>
 
 #include "commands.h"
+#include "data/series/csv.h"
 #include "framework/clock.h"
 #include "framework/gemm.h"
 #include "options.h"
 #include "saved_model.h"
 #include "scores.h"
+#include "training/files/atomic_file.h"
 #include "training/files/json_text.h"
 #include "training/program/cli/console.h"
 #include "training/program/run/machine.h"
@@ -16,13 +19,30 @@ namespace timeseries {
 namespace {
 
 // Says what came out, as a table and in words.
-void print(const Console& console, const Evaluation& evaluation, bool with_model) {
+void print(const Console& console, const Evaluation& evaluation, const SeriesData& data, bool with_model) {
   console.print("{}\n", evaluation.part), console.print(table_of(evaluation));
   for (const std::string& warning : evaluation.warnings) console.print("warning {}\n", warning);
   if (with_model)
     for (const std::string& line : verdicts(evaluation)) console.print("{}\n", line);
-  if (const auto by_step = table_by_step(evaluation))
-    console.print("\n{}\n", by_step->title), console.print(*by_step);
+  console.print("protocol: {}\n", evaluation.protocol);
+  for (const RunDescription::Table& table : further_tables(evaluation, data, with_model))
+    console.print("\n{}\n", table.title), console.print(table);
+}
+
+// One forecast's rows of a CSV: a line for each step and channel. What was filled in has no truth.
+std::string csv_of(const WindowForecast& forecast, const Series& series, const std::vector<int>& targets) {
+  const auto end = [](double value) { return std::isnan(value) ? std::string() : fmt::format("{}", value); };
+  std::string text;
+  for (size_t i = 0; i < forecast.values.size(); ++i) {
+    const auto step = static_cast<int64_t>(i / targets.size());
+    const int64_t row = forecast.origin + step;
+    const int channel = targets[i % targets.size()];
+    text += fmt::format("{},{},{},{},{},{},{},{}\n", series.times.text(forecast.origin), step + 1,
+                        series.times.text(row), csv_cell(series.channels[static_cast<size_t>(channel)]),
+                        series.is_filled(row, channel) ? "" : fmt::format("{}", series.at(row, channel)),
+                        forecast.values[i], end(forecast.low[i]), end(forecast.high[i]));
+  }
+  return text;
 }
 
 // The parts of a split by its name; of "test" there may be several, by file.
@@ -37,7 +57,7 @@ std::vector<TestPart> parts_of(const Recipe& recipe, const SeriesData& data, con
 }  // namespace
 
 void evaluate(Command& command) {
-  std::string csv, split = "test";
+  std::string csv, split = "test", out;
   Machine machine;
   bool json = false;
   command.describe(
@@ -48,13 +68,22 @@ void evaluate(Command& command) {
   add_csv_option(command, csv);
   command.option("split", split, "NAME", "the split to score").one_of({"valid", "test", "train"});
   machine.add_to(command);
+  command.option(
+      "out", out, "FILE",
+      "a CSV file of every forecast: origin (the time of its first step), step, time, channel, truth, "
+      "forecast, low, high; it must not exist");
   add_json_option(command, json);
   command.example("evaluate runs/airline-1/best.safetensors", "the table that training ended with");
   command.example("evaluate model.safetensors --csv ETTh1.csv --json", "for a script to read");
   if (!command.parse()) return;
+  require_new("evaluate", out);
   machine.set_up(command);
   const Console console{.out = json ? stderr : stdout};
   const SavedModel saved = read_saved_model(command.positional());
+  require_input(
+      out.empty() || !saved.recipe.detects(),
+      "evaluate: --out writes forecasts, and the model of {} detects; 'timeseries detect' writes what it finds",
+      saved.path.string());
   SeriesData data(saved.recipe, csv, {.model = &saved, .trains = false});
   for (std::string& warning : warnings_of_training(saved.recipe, data, split))
     data.warnings.push_back(std::move(warning));
@@ -65,12 +94,18 @@ void evaluate(Command& command) {
   nlohmann::ordered_json scores = nlohmann::ordered_json::object();
   int64_t count = 0;
   std::vector<TestPart> parts = parts_of(saved.recipe, data, split);
+  std::string forecasts = "origin,step,time,channel,truth,forecast,low,high\n";
+  const auto write = [&](WindowForecast& forecast) {
+    forecasts += csv_of(forecast, data.series(), data.targets());
+  };
   for (TestPart& part : parts) {
-    const Evaluation evaluation = evaluate(saved.recipe, data, part, model.get());
-    print(console, evaluation, true);
+    const Evaluation evaluation =
+        evaluate(saved.recipe, data, part, model.get(), out.empty() ? ForecastUse() : ForecastUse(write));
+    print(console, evaluation, data, true);
     scores[part.name] = json_of(evaluation);
     count += part.windows.count();
   }
+  if (!out.empty()) write_new_file(out, forecasts);
   if (!json) return;
   const double seconds = clock_seconds() - begin;
   const RunResult result{
@@ -95,8 +130,9 @@ void baselines(Command& command) {
   RecipeOptions options = recipe_options();
   command.describe(
       "Scores the baselines on the windows that a recipe's model would be scored on: last value, seasonal "
-      "naive, that times the growth over a season, mean, autoregression; to detect, the majority class, a "
-      "threshold of one channel, logistic regression. A model that does not beat them has learnt nothing.");
+      "naive of one season or two, those times growth, drift, mean, autoregression, exponential "
+      "smoothing, Theta; to detect, the majority class, a threshold of one channel, logistic regression. A "
+      "model that does not beat them has learnt nothing.");
   options.add_with_recipe(command, {.engine = false});
   command.group("Series");
   add_csv_option(command, csv);
@@ -114,7 +150,7 @@ void baselines(Command& command) {
   std::vector<TestPart> parts = parts_of(recipe, data, split);
   for (TestPart& part : parts) {
     const Evaluation evaluation = evaluate(recipe, data, part, nullptr);
-    print(console, evaluation, false);
+    print(console, evaluation, data, false);
     scores[part.name] = json_of(evaluation);
   }
   if (json) show("{}\n", json_text(scores));

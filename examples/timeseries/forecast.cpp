@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "commands.h"
+#include "data/series/csv.h"
 #include "forecaster.h"
 #include "options.h"
 #include "training/files/atomic_file.h"
@@ -33,15 +34,8 @@ std::string number(double value, double scale) {
   return fmt::format("{:.{}g}", value, 6 + std::clamp(above, 0, 11));  // 17 digits are all that a double has
 }
 
-// In quotes, where it needs them.
-std::string cell(std::string text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  for (size_t at = 0; (at = text.find('"', at)) != std::string::npos; at += 2) text.insert(at, "\"");
-  return "\"" + text + "\"";
-}
-
-// Columns: time, then for each target its value and, where it is known, its interval. No two have one name: targets keep theirs,
-// and any other column has the first name of its choice that is free.
+// Columns: time, then for each target its value and, where it is known, its interval. No two have one name: targets keep
+// theirs, and any other column has the first name of its choice that is free.
 std::string header_of(const Series& series, const std::vector<int>& targets, bool interval) {
   std::unordered_set<std::string> taken;
   for (const int target : targets) taken.insert(series.channels[static_cast<size_t>(target)]);
@@ -52,12 +46,12 @@ std::string header_of(const Series& series, const std::vector<int>& targets, boo
     while (!taken.insert(name).second) name += '_';
     return name;
   };
-  std::string text = cell(free_name({"time", series.time_name, "row"}));
+  std::string text = csv_cell(free_name({"time", series.time_name, "row"}));
   for (const int target : targets) {
     const std::string& name = series.channels[static_cast<size_t>(target)];
-    text += "," + cell(name);
+    text += "," + csv_cell(name);
     for (const char* end : {"low", "high"})
-      if (interval) text += "," + cell(free_name({name + "_" + end, name + "_interval_" + end}));
+      if (interval) text += "," + csv_cell(free_name({name + "_" + end, name + "_interval_" + end}));
   }
   return text;
 }

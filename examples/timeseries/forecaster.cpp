@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "framework/signals.h"
+
 namespace timeseries {
 
 Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv, int steps)
@@ -31,6 +33,7 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
   const auto split = split_if_any(recipe, series_, rows_);
   untrained_ = after_training.value_or(split ? split->train.back().end : rows_);
   const bool by_lot = recipe.data.split == SplitKind::shuffled;  // its rows stand among those that trained
+  trained_ = with_range(saved_.facts.trained, series_, split ? split->train : Part());
   if (split) valid_ = by_lot ? split->valid : from_row(split->valid, untrained_);
   if (split) test_ = by_lot ? split->test : from_row(split->test, untrained_);
   for (Span& span : test_) span.end = std::min(span.end, rows_);
@@ -75,80 +78,112 @@ std::optional<SeriesWindows> Forecaster::windows_of(const Part& part) const {
   return windows_if_any(recipe, series_, saved_.facts.scaling, part);
 }
 
-ForecastScores Forecaster::errors(SeriesWindows& windows, ForecastInterval* counting) {
-  if (steps_ <= saved_.recipe.data.horizon)  // whole horizons, as evaluate() has them
-    return score_model(saved_.recipe, *model_, windows, {}, counting);
-  constexpr int64_t most = 200;  // they are made one by one
-  ForecastScores scores(windows);
+WindowForecast Forecaster::window_forecast(int64_t origin) {
+  const std::vector<double> found = go_on(origin);
   const size_t values = static_cast<size_t>(steps_) * targets().size();
+  const auto output = [&](size_t q) {
+    const auto begin = found.begin() + static_cast<int64_t>(q * values);
+    return std::vector<double>(begin, begin + static_cast<int64_t>(values));
+  };
+  WindowForecast forecast{origin, output(static_cast<size_t>(saved_.recipe.middle_output())), {}, {}};
+  const bool quantiles = has_quantile_interval(saved_.recipe, steps_);
+  forecast.low = quantiles ? output(0) : forecast.values;
+  forecast.high = quantiles ? output(found.size() / values - 1) : forecast.values;
+  return forecast;
+}
+
+void Forecaster::each_forecast(SeriesWindows& windows, const ForecastUse& use) {
+  if (steps_ <= saved_.recipe.data.horizon) {  // whole horizons, as evaluate() has them
+    forecasts_of(saved_.recipe, *model_)(windows, [&](WindowForecast& forecast) {
+      const size_t values = static_cast<size_t>(steps_) * targets().size();
+      for (auto* part : {&forecast.values, &forecast.low, &forecast.high}) part->resize(values);
+      use(forecast);
+    });
+    return;
+  }
+  constexpr int64_t most = 200;  // they are made one by one
   const int64_t count = std::min(most, windows.count());
   for (int64_t k = 0; k < count; ++k) {
-    const int64_t origin = windows.origins()[static_cast<size_t>(k * windows.count() / count)];
-    const std::vector<double> found = go_on(origin);
-    const auto output = [&](size_t q) { return std::span(found).subspan(q * values, values); };
-    const auto middle = output(static_cast<size_t>(saved_.recipe.middle_output()));
-    scores.add({&origin, 1}, middle);
-    if (counting)
-      counting->count(series_, origin, targets(), middle, output(0), output(found.size() / values - 1));
+    stop_if_signalled();
+    WindowForecast forecast =
+        window_forecast(windows.origins()[static_cast<size_t>(k * windows.count() / count)]);
+    use(forecast);
   }
-  return scores;
 }
 
 std::optional<ForecastInterval> Forecaster::interval() {
-  std::optional<ForecastInterval> interval;
-  if (has_quantile_interval(saved_.recipe, steps_))
-    interval.emplace();
-  else if (auto windows = windows_of(valid_))
-    interval = interval_of(errors(*windows), "the validation split");
-  if (interval) {
-    if (auto windows = windows_of(test_)) errors(*windows, &*interval);
-    return interval;
+  const auto fresh = [&] {
+    return make_interval(saved_.recipe, trained_, *windows_, steps_,
+                         has_quantile_interval(saved_.recipe, steps_));
+  };
+  ForecastInterval interval = fresh();
+  std::string errors_of;
+  auto valid = windows_of(valid_);
+  // Without them the test of this file may be what validated the model.
+  const bool is_clean = valid || !saved_.recipe.validates();
+  if (valid) {
+    errors_of = "the validation split";
+    each_forecast(*valid, [&](WindowForecast& forecast) {
+      interval.widths.learn(forecast.origin, forecast.low, forecast.high, true);
+    });
   }
+  if (auto windows = is_clean ? windows_of(test_) : std::nullopt) {
+    errors_of += errors_of.empty() ? "the test split" : " and the test split";
+    each_forecast(*windows, [&](WindowForecast& forecast) {
+      const WindowForecast plain = forecast;
+      interval.put(forecast);
+      interval.count(series_, forecast, targets());
+      interval.widths.learn(plain.origin, plain.low, plain.high, false);
+    });
+  }
+  interval.errors_of = errors_of;
+  WindowForecast none{rows_, {}, {}, {}};
+  none.low.resize(static_cast<size_t>(steps_) * targets().size()), none.high = none.low;
+  interval.put(none);  // all that is known by now
+  if (interval.widths.is_known() || (is_clean && interval.widths.options().has_quantiles)) return interval;
   // A longer forecast, or a short file: whatever did not train sets the width, and nothing is left to be counted.
-  if (auto windows = windows_of({{untrained_, rows_, 0}}))
-    interval = interval_of(errors(*windows), "all rows that did not train");
+  auto windows = windows_of({{untrained_, rows_, 0}});
+  interval = fresh();
+  const bool quantiles = interval.widths.options().has_quantiles;
+  if (!windows && !quantiles) return {};
+  if (!windows) return interval;
+  each_forecast(*windows, [&](WindowForecast& forecast) {
+    interval.widths.learn(forecast.origin, forecast.low, forecast.high, false);
+  });
+  interval.put(none);
+  interval.errors_of = "all rows that did not train";
+  if (!interval.widths.is_known() && !quantiles) return {};
   return interval;
 }
 
-// Of what was read, else of what was forecast from it: [outputs, steps, targets].
-std::optional<std::string> Forecaster::warning(int64_t origin, std::span<const double> found) const {
+// Of what was read, else of what was forecast from it.
+std::optional<std::string> Forecaster::warning(int64_t origin, const WindowForecast& found) const {
   const TrainedOn& trained = saved_.facts.trained;
   FarOutside read(trained, saved_.facts.scaling), forecast(trained, saved_.facts.scaling);
   const auto& inputs = windows_->options().inputs;
   read.look(series_, origin - saved_.recipe.data.window, origin, {inputs.begin(), inputs.end()});
-  for (size_t i = 0; i < found.size(); ++i)
-    forecast.look(found[i], targets()[i % targets().size()],
-                  origin + static_cast<int64_t>(i / targets().size()) % steps_);
+  for (const auto* values : {&found.values, &found.low, &found.high})
+    for (size_t i = 0; i < values->size(); ++i)
+      forecast.look((*values)[i], targets()[i % targets().size()],
+                    origin + static_cast<int64_t>(i / targets().size()));
   const auto of_inputs = read.warning_of_inputs(series_);
   return of_inputs ? of_inputs : forecast.warning_of_forecasts(series_);
 }
 
 Forecast Forecaster::forecast(int64_t origin) {
-  const Recipe& recipe = saved_.recipe;
-  const std::vector<double> found = go_on(origin);
-  const size_t values = static_cast<size_t>(steps_) * targets().size(), outputs = found.size() / values;
-  const auto output = [&](size_t q) {
-    const auto begin = found.begin() + static_cast<int64_t>(q * values);
-    return std::vector<double>(begin, begin + static_cast<int64_t>(values));
-  };
-  Forecast forecast{origin, output(static_cast<size_t>(recipe.middle_output())), {}, {}, {}};
+  WindowForecast found = window_forecast(origin);
+  Forecast forecast{origin, found.values, {}, {}, {}};
   forecast.warning = warning(origin, found);
-  const auto interval = this->interval();
+  auto interval = this->interval();
   if (!interval) {
     forecast.interval = fmt::format(
         "none: fewer than 8 forecasts of {} step{} lie in the rows that did not train, to measure its width by",
         steps_, steps_ == 1 ? "" : "s");
     return forecast;
   }
-  forecast.interval = describe(*interval, recipe);
-  if (interval->half.empty()) {
-    forecast.low = output(0), forecast.high = output(outputs - 1);
-    return forecast;
-  }
-  for (size_t i = 0; i < values; ++i) {
-    forecast.low.push_back(forecast.values[i] - interval->half[i]);
-    forecast.high.push_back(forecast.values[i] + interval->half[i]);
-  }
+  interval->put(found);
+  forecast.low = found.low, forecast.high = found.high;
+  forecast.interval = describe(*interval, saved_.recipe);
   return forecast;
 }
 

@@ -46,15 +46,18 @@ class Forecaster {
   std::vector<double> go_on(int64_t origin);
   // Of a part that did not train, of a horizon or as many steps as are asked for; none: there is no such window.
   std::optional<SeriesWindows> windows_of(const Part& part) const;
-  // Their errors. What an interval holds is counted, if there is one.
-  ForecastScores errors(SeriesWindows& windows, ForecastInterval* counting = nullptr);
+  // Of so many steps, before an interval is put around it.
+  WindowForecast window_forecast(int64_t origin);
+  // Of so many steps, of windows in order of time: of a longer forecast than the model's own of 200 at most.
+  void each_forecast(SeriesWindows& windows, const ForecastUse& use);
   std::optional<ForecastInterval> interval();
-  std::optional<std::string> warning(int64_t origin, std::span<const double> found) const;
+  std::optional<std::string> warning(int64_t origin, const WindowForecast& found) const;
 
   SavedModel saved_;
   int steps_;
   int64_t rows_;
   int64_t untrained_;  // rows from here on did not train
+  TrainedOn trained_;
   Part valid_, test_;  // what did not, of these splits
   Series series_;
   std::unique_ptr<SeriesWindows> windows_;

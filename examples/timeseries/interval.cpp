@@ -1,27 +1,85 @@
 #include "interval.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "framework/signals.h"
 #include "training/report/run_description.h"
 
 namespace timeseries {
 
+// --- forecasts ---------------------------------------------------------------------------------------------
+
+Forecasts forecasts_of(const Recipe& recipe, const SeriesModel& model) {
+  return [&](SeriesWindows& windows, const ForecastUse& use) {
+    const std::vector<int>& targets = windows.options().targets;
+    const size_t width = targets.size(), values = static_cast<size_t>(windows.options().horizon) * width;
+    const bool quantiles = has_quantile_interval(recipe, windows.options().horizon);
+    windows.in_order();
+    for (int64_t k = 0; k < windows.batches(recipe.data.eval_batch); ++k) {
+      stop_if_signalled();
+      const SeriesBatch batch = windows.batch(k, recipe.data.eval_batch);
+      const Tensor found = model.predict(batch.input);
+      require_finite(found, windows, batch.origins.front());
+      const size_t count = batch.origins.size();
+      // [horizon, batch, targets] of an output: those of one window.
+      const auto of_window = [&](const std::vector<real>& scaled, size_t b) {
+        std::vector<double> result(values);
+        for (size_t i = 0; i < values; ++i)
+          result[i] = windows.scaling().undo(
+              static_cast<double>(scaled[(i / width * count + b) * width + i % width]), targets[i % width]);
+        return result;
+      };
+      const std::vector<real> middle = found[recipe.middle_output()].to_host();
+      const std::vector<real> low = quantiles ? found[0].to_host() : middle;
+      const std::vector<real> high = quantiles ? found[found.dim(0) - 1].to_host() : middle;
+      for (size_t b = 0; b < count; ++b) {
+        WindowForecast forecast{batch.origins[b], of_window(middle, b), of_window(low, b),
+                                of_window(high, b)};
+        use(forecast);
+      }
+    }
+    return true;
+  };
+}
+
+Forecasts forecasts_of(const ForecastBaseline& baseline) {
+  return [&](SeriesWindows& windows, const ForecastUse& use) {
+    const SeriesWindowOptions& options = windows.options();
+    const size_t width = options.targets.size(), horizon = static_cast<size_t>(options.horizon);
+    std::vector<double> channel(horizon);
+    windows.in_order();
+    for (const int64_t origin : windows.origins()) {
+      stop_if_signalled();
+      if (origin < baseline.history) return false;
+      WindowForecast forecast{origin, std::vector<double>(horizon * width), {}, {}};
+      for (size_t t = 0; t < width; ++t) {
+        baseline.forecast(windows.series(), origin, options.targets[t], channel);
+        for (size_t h = 0; h < horizon; ++h) forecast.values[h * width + t] = channel[h];
+      }
+      forecast.low = forecast.high = forecast.values;
+      use(forecast);
+    }
+    return true;
+  };
+}
+
+// --- intervals ---------------------------------------------------------------------------------------------
+
 std::optional<double> ForecastInterval::coverage() const {
   if (counted == 0) return {};
   return static_cast<double>(within) / static_cast<double>(counted);
 }
 
-void ForecastInterval::count(const Series& series, int64_t origin, std::span<const int> targets,
-                             std::span<const double> values, std::span<const double> low,
-                             std::span<const double> high) {
-  for (size_t i = 0; i < values.size(); ++i) {
-    const int64_t row = origin + static_cast<int64_t>(i / targets.size());
+void ForecastInterval::count(const Series& series, const WindowForecast& forecast,
+                             std::span<const int> targets) {
+  for (size_t i = 0; i < forecast.low.size(); ++i) {
+    const int64_t row = forecast.origin + static_cast<int64_t>(i / targets.size());
     const int channel = targets[i % targets.size()];
-    if (series.is_filled(row, channel)) continue;
-    const double truth = series.at(row, channel);
+    if (series.is_filled(row, channel) || std::isnan(forecast.low[i])) continue;
     ++counted;
-    within += half.empty() ? low[i] <= truth && truth <= high[i] : std::abs(values[i] - truth) <= half[i];
+    within += forecast.low[i] <= series.at(row, channel) && series.at(row, channel) <= forecast.high[i];
   }
 }
 
@@ -29,75 +87,91 @@ bool has_quantile_interval(const Recipe& recipe, int steps) {
   return recipe.has_quantiles() && recipe.outputs() > 1 && steps <= recipe.data.horizon;
 }
 
-std::optional<ForecastInterval> interval_of(const ForecastScores& errors, std::string errors_of) {
-  constexpr int64_t least = 8;
-  constexpr double of_80_percent = 1.2816;  // standard deviations of a normal distribution
-  ForecastInterval interval{.forecasts = errors.windows(), .errors_of = std::move(errors_of)};
-  for (int step = 0; step < errors.horizon(); ++step)
-    for (int target = 0; target < errors.targets(); ++target) {
-      const ForecastErrors found = errors.at(step, target);
-      if (found.count < least) return {};
-      interval.half.push_back(of_80_percent * found.rmse);
+ForecastInterval make_interval(const Recipe& recipe, const TrainedOn& trained, const SeriesWindows& windows,
+                               int steps, bool quantiles) {
+  ConformalInterval::Options options{.steps = steps, .least = {}, .most = {}, .has_quantiles = quantiles};
+  if (quantiles) options.level = recipe.training.quantiles.back() - recipe.training.quantiles.front();
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const auto& bounds = recipe.data.bounds;
+  const std::vector<double>&least = trained.least, &most = trained.most;
+  std::string bound;
+  for (const int target : windows.options().targets) {
+    const auto channel = static_cast<size_t>(target);
+    const bool is_known = channel < least.size() && least[channel] <= most[channel];
+    double low = -infinity, high = infinity;
+    if (!bounds.empty()) {
+      low = bounds.front(), high = bounds.back();
+      bound = fmt::format("from {:g} to {:g} at most", low, high);
+    } else if (is_known && least[channel] >= 0 && most[channel] > 0) {
+      low = 0, bound = "not below 0";
+    } else if (is_known && most[channel] <= 0 && least[channel] < 0) {
+      high = 0, bound = "not above 0";
     }
-  return interval;
+    options.least.push_back(low), options.most.push_back(high);
+  }
+  if (bounds.empty() && options.least.size() > 1 && !bound.empty())
+    bound = "on the side of 0 where all values that trained lie";
+  return {.widths = ConformalInterval(windows, options), .bound = bound};
 }
 
+TrainedOn with_range(TrainedOn trained, const Series& series, const Part& train) {
+  if (!trained.least.empty() || rows_of(train) == 0) return trained;
+  const TrainedOn here = trained_on(series, train);
+  trained.least = here.least, trained.most = here.most;
+  return trained;
+}
+
+bool learn_from(ForecastInterval& interval, const Forecasts& forecasts, SeriesWindows& valid, bool chose) {
+  return forecasts(valid, [&](WindowForecast& forecast) {
+    interval.widths.learn(forecast.origin, forecast.low, forecast.high, chose);
+  });
+}
+
+bool score_with(ForecastInterval& interval, const Forecasts& forecasts, SeriesWindows& windows, int64_t first,
+                bool counts, ForecastScores& scores, const ForecastUse& seen) {
+  const double level = interval.widths.options().level;
+  return forecasts(windows, [&](WindowForecast& forecast) {
+    const WindowForecast plain = forecast;
+    if (forecast.origin < first) {
+      std::ranges::fill(forecast.low, std::nan("")), std::ranges::fill(forecast.high, std::nan(""));
+    } else {
+      interval.put(forecast);
+      interval.widths.learn(plain.origin, plain.low, plain.high, !counts);
+    }
+    if (counts) {
+      interval.count(windows.series(), forecast, windows.options().targets);
+      scores.add({&forecast.origin, 1}, forecast.values, {forecast.low, forecast.high, level});
+    } else {
+      scores.add({&forecast.origin, 1}, forecast.values);
+    }
+    seen(forecast);
+  });
+}
+
+// --- words -------------------------------------------------------------------------------------------------
+
 std::string name_of(const ForecastInterval& interval, const Recipe& recipe) {
+  if (!interval.widths.options().has_quantiles)
+    return fmt::format("{:.0f} % interval", 100 * interval.widths.options().level);
   const auto& quantiles = recipe.training.quantiles;
-  return interval.half.empty() ? fmt::format("quantiles {:g} to {:g}", quantiles.front(), quantiles.back())
-                               : "80 % by the errors of " + interval.errors_of;
+  return fmt::format("quantiles {:g} to {:g}", quantiles.front(), quantiles.back());
 }
 
 std::string describe(const ForecastInterval& interval, const Recipe& recipe) {
-  std::string text = name_of(interval, recipe);
-  if (!interval.half.empty())
-    text = fmt::format("80 %, by the errors of {} forecasts of {}", with_commas(interval.forecasts),
-                       interval.errors_of);
+  const bool quantiles = interval.widths.options().has_quantiles;
+  std::string text =
+      quantiles ? name_of(interval, recipe) : fmt::format("{:.0f} %", 100 * interval.widths.options().level);
+  const auto [chose, others] = interval.widths.known();
+  if (interval.widths.is_known())
+    text += fmt::format("{} by the errors of the last {} forecasts{}", quantiles ? ", widened" : ",",
+                        with_commas(chose + others),
+                        interval.errors_of.empty() ? "" : " of " + interval.errors_of);
+  if (!interval.bound.empty()) text += ", " + interval.bound;
   if (const auto share = interval.coverage())
-    return text + fmt::format("; of the test's {} values {:.0f} % lie within", with_commas(interval.counted),
-                              100 * *share);
+    return text + fmt::format("; of the test's {} values {:.0f} % lie within, by the errors before each",
+                              with_commas(interval.counted), 100 * *share);
   return text +
          "; how many values lie within is not measured: all rows here trained the model, chose it, or set the width";
-}
-
-ForecastScores score_model(const Recipe& recipe, const SeriesModel& model, SeriesWindows& windows,
-                           const std::vector<double>& mase_scale, ForecastInterval* interval, int64_t first,
-                           FarOutside* far) {
-  ForecastScores scores(windows, mase_scale);
-  const std::vector<int>& targets = windows.options().targets;
-  const auto horizon = static_cast<size_t>(windows.options().horizon);
-  windows.in_order();
-  for (int64_t k = 0; k < windows.batches(recipe.data.eval_batch); ++k) {
-    stop_if_signalled();
-    const SeriesBatch batch = windows.batch(k, recipe.data.eval_batch);
-    const Tensor found = model.predict(batch.input);
-    require_finite(found, windows, batch.origins.front());
-    const std::vector<real> middle = found[recipe.middle_output()].to_host();
-    scores.add_scaled(batch.origins, middle);
-    if (!interval && !far) continue;
-    const std::vector<real> low = found[0].to_host(), high = found[found.dim(0) - 1].to_host();
-    const size_t count = batch.origins.size(), width = targets.size();
-    for (size_t i = 0; far && i < middle.size(); ++i) {
-      const size_t step = i / width / count, b = i / width % count;
-      far->look(windows.scaling().undo(static_cast<double>(middle[i]), targets[i % width]),
-                targets[i % width], batch.origins[b] + static_cast<int64_t>(step));
-    }
-    if (!interval) continue;
-    for (size_t b = 0; b < count; ++b) {
-      if (batch.origins[b] < first) continue;
-      const auto of_window = [&](const std::vector<real>& scaled) {
-        std::vector<double> values;
-        for (size_t step = 0; step < horizon; ++step)
-          for (size_t t = 0; t < width; ++t)
-            values.push_back(windows.scaling().undo(
-                static_cast<double>(scaled[(step * count + b) * width + t]), targets[t]));
-        return values;
-      };
-      interval->count(windows.series(), batch.origins[b], targets, of_window(middle), of_window(low),
-                      of_window(high));
-    }
-  }
-  return scores;
 }
 
 }  // namespace timeseries

@@ -1,16 +1,18 @@
-// The interval around a model's forecasts: one definition for all commands, tables and pictures.
+// The interval around forecasts: one definition for all commands, tables and pictures, of the model and of baselines.
 //
-// Of a model with quantiles it lies between the outer ones. Else it is meant for 80 % of the values: at each step of the
-// horizon 1.28 times the root mean square error of the forecasts of the validation split, as if errors were normal. The
-// weights were chosen on that split, so it may be too narrow. How many values it holds is counted on the test split alone,
-// which set neither the width nor the weights.
+// It is meant for 80 % of the values, or for those between the model's outer quantiles. Its width is conformal
+// (data/series/conformal.h): the errors of the validation split's forecasts set it at first, those of the test's forecasts as
+// they become known. So the rows of a forecast never set its width, and how many values lie within is counted on the test.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "data/series/baselines.h"
+#include "data/series/conformal.h"
 #include "data/series/forecast_scores.h"
 #include "model.h"
 #include "recipe.h"
@@ -18,34 +20,57 @@
 
 namespace timeseries {
 
+// Of one window, [steps, targets] in original units. `low` and `high` are the model's outer quantiles, or both the forecast,
+// until an interval is put in their place.
+struct WindowForecast {
+  int64_t origin = 0;
+  std::vector<double> values, low, high;
+};
+using ForecastUse = std::function<void(WindowForecast& forecast)>;
+// Makes the forecasts of all windows in order of time, and gives each away. False, and no more of them, where a window has too
+// little history. Throws Interrupted after a signal.
+using Forecasts = std::function<bool(SeriesWindows& windows, const ForecastUse& use)>;
+// What they are made of must outlive them.
+Forecasts forecasts_of(const Recipe& recipe, const SeriesModel& model);
+Forecasts forecasts_of(const ForecastBaseline& baseline);
+
 struct ForecastInterval {
-  std::vector<double> half = {};    // its half width in original units, [steps, targets]; empty: by quantiles
-  int64_t forecasts = 0;            // whose errors set the width
-  std::string errors_of = {};       // what these are forecasts of: "the validation split"
+  ConformalInterval widths;
+  std::string errors_of = {};       // by which the widths began: "the validation split"
+  std::string bound = {};           // "not below 0"; empty: none
   int64_t within = 0, counted = 0;  // values of the test that lie within, of so many
 
   // The share of the test's values within; none: no such value was counted.
   std::optional<double> coverage() const;
-  // Counts the observed values of a window. `values`, `low` and `high` are [steps, targets] in original units: its forecast
-  // and, of a model with quantiles, the outer ones.
-  void count(const Series& series, int64_t origin, std::span<const int> targets,
-             std::span<const double> values, std::span<const double> low, std::span<const double> high);
+  // Counts the observed values of a window.
+  void count(const Series& series, const WindowForecast& forecast, std::span<const int> targets);
+  // Puts the interval in place of `low` and `high`, by the errors known at the forecast's origin.
+  void put(WindowForecast& forecast) { widths.widen(forecast.origin, forecast.low, forecast.high); }
 };
 
-// By quantiles, if the model has them and `steps` are not more than its horizon: then nothing is measured.
+// Between quantiles, if the model has them and `steps` are not more than its horizon.
 bool has_quantile_interval(const Recipe& recipe, int steps);
-// From errors, of which each step and target needs 8 or more; none: there are fewer.
-std::optional<ForecastInterval> interval_of(const ForecastScores& errors, std::string errors_of);
+// One that knows no errors yet, of so many steps of the windows' targets. Its bounds are the recipe's; without any, 0 of a
+// channel whose training rows lie on one side of it. `quantiles`: of a model that has them, else of a point forecast.
+ForecastInterval make_interval(const Recipe& recipe, const TrainedOn& trained, const SeriesWindows& windows,
+                               int steps, bool quantiles);
+// What is known of the rows that trained; where a model's file does not say between which values they lay, those rows of the
+// series.
+TrainedOn with_range(TrainedOn trained, const Series& series, const Part& train);
 
-// "80 %, by the errors of 12 forecasts of the validation split; of the test's 48 values 25 % lie within"
+// "80 %, by the errors of the last 48 forecasts of the validation split and the test split, not below 0; of the test's 48 values
+// 77 % lie within, by the errors before each"
 std::string describe(const ForecastInterval& interval, const Recipe& recipe);
-// Without the numbers, for a picture: "80 % by the errors of the validation split"
+// Without the numbers, for a picture: "80 % interval"
 std::string name_of(const ForecastInterval& interval, const Recipe& recipe);
 
-// Errors of the model (of its middle quantile) on all windows. If there is an interval, counts in it what it holds of the
-// windows whose origin is not before the row `first`; `far` looks at all that is forecast. Throws Interrupted after a signal.
-ForecastScores score_model(const Recipe& recipe, const SeriesModel& model, SeriesWindows& windows,
-                           const std::vector<double>& mase_scale = {}, ForecastInterval* interval = nullptr,
-                           int64_t first = 0, FarOutside* far = nullptr);
+// Tells the interval the errors of forecasts of rows that validate. `chose`: these rows helped to choose what forecasts.
+bool learn_from(ForecastInterval& interval, const Forecasts& forecasts, SeriesWindows& valid, bool chose);
+// Scores the forecasts of windows with their intervals, which learn from each as its rows become known. Those whose origin is
+// before the row `first` have none, and tell nothing. `counts`: the values that lie within are counted, since the rows did not
+// choose what forecasts. Each forecast goes to `seen`, with its interval; NaN: it has none. False: a window has too little
+// history.
+bool score_with(ForecastInterval& interval, const Forecasts& forecasts, SeriesWindows& windows, int64_t first,
+                bool counts, ForecastScores& scores, const ForecastUse& seen);
 
 }  // namespace timeseries

@@ -11,17 +11,14 @@ namespace {
 
 // Of the first target. A horizon of one row: the last forecasts of the part, side by side. Else the last of
 // them, with the rows before it.
-Chart forecast_chart(const Recipe& recipe, const SeriesData& data, TestPart& part, const SeriesModel& model,
-                     const std::optional<ForecastInterval>& interval) {
-  constexpr int64_t most = 120;
-  SeriesWindows& windows = part.windows;
-  const Series& series = windows.series();
+Chart forecast_chart(const Recipe& recipe, const SeriesData& data, const TestPart& part,
+                     const Evaluation& evaluation) {
+  const Series& series = part.windows.series();
+  const auto& interval = evaluation.interval;
   const int channel = data.targets()[0], horizon = recipe.data.horizon;
   const std::string& name = series.channels[static_cast<size_t>(channel)];
-  windows.in_order();
-  const int64_t shown = horizon == 1 ? std::min(most, windows.count()) : 1;
-  const int64_t first_window = windows.count() - shown;
-  const int64_t origin = windows.origins()[static_cast<size_t>(first_window)];
+  const size_t shown = evaluation.drawn.size();
+  const int64_t origin = evaluation.drawn.front().origin;
   const int64_t history =
       horizon == 1 ? 0 : std::min<int64_t>(origin, std::max(recipe.data.window, 2 * horizon));
   const int64_t first = origin - history;
@@ -37,7 +34,7 @@ Chart forecast_chart(const Recipe& recipe, const SeriesData& data, TestPart& par
       .y_name = name,
       .from_zero = false,
       .series = {{.name = "truth"}, {.name = "forecast"}}};
-  for (int64_t row = first; row < windows.origins().back() + horizon; ++row) {
+  for (int64_t row = first; row < evaluation.drawn.back().origin + horizon; ++row) {
     chart.x_texts.push_back(series.times.text(row));
     chart.series[0].x.push_back(static_cast<double>(row - first));
     const bool filled = series.is_filled(row, channel);  // then it is a gap in the line
@@ -47,28 +44,18 @@ Chart forecast_chart(const Recipe& recipe, const SeriesData& data, TestPart& par
     chart.band = {.name = name_of(*interval, recipe)};
     chart.description += fmt::format(" The interval: {}.", describe(*interval, recipe));
   }
-  for (int64_t k = first_window; k < windows.count(); ++k) {
-    const int64_t from = windows.origins()[static_cast<size_t>(k)];
-    const Tensor found = model.predict(windows.input_before(from));
-    const std::vector<real> forecast = found[recipe.middle_output()].to_host(), low = found[0].to_host(),
-                            high = found[found.dim(0) - 1].to_host();
+  for (const WindowForecast& forecast : evaluation.drawn)
     for (int step = 0; step < horizon; ++step) {
-      const size_t at = static_cast<size_t>(step) * forecast.size() / static_cast<size_t>(horizon);
-      const auto undone = [&](real scaled) {
-        return data.facts.scaling.undo(static_cast<double>(scaled), channel);
-      };
-      const double value = undone(forecast[at]);
-      const auto x = static_cast<double>(from + step - first);
+      const size_t at = static_cast<size_t>(step) * data.targets().size();
+      const auto x = static_cast<double>(forecast.origin + step - first);
       chart.series[1].x.push_back(x);
-      chart.series[1].y.push_back(value);
-      if (!chart.band) continue;
+      chart.series[1].y.push_back(forecast.values[at]);
+      if (!chart.band || std::isnan(forecast.low[at])) continue;
       chart.band->x.push_back(x);
-      const double half =
-          interval->half.empty() ? 0 : interval->half[static_cast<size_t>(step) * data.targets().size()];
-      chart.band->low.push_back(interval->half.empty() ? undone(low[at]) : value - half);
-      chart.band->high.push_back(interval->half.empty() ? undone(high[at]) : value + half);
+      chart.band->low.push_back(forecast.low[at]);
+      chart.band->high.push_back(forecast.high[at]);
     }
-  }
+  if (chart.band && chart.band->x.empty()) chart.band.reset();
   return chart;
 }
 
@@ -127,7 +114,7 @@ std::vector<Chart> pictures_of(const Recipe& recipe, const SeriesData& data, Tes
   if (recipe.detects())
     return detection_charts(detect(model, part.windows, recipe.data.eval_batch), window_labels(part.windows),
                             part.name);
-  std::vector<Chart> charts = {forecast_chart(recipe, data, part, model, evaluation.interval)};
+  std::vector<Chart> charts = {forecast_chart(recipe, data, part, evaluation)};
   if (evaluation.horizon > 1) charts.push_back(error_chart(evaluation));
   return charts;
 }

@@ -76,8 +76,8 @@ void declare_model(RecipeReader& reader, Recipe& r) {
 
 void declare_data(RecipeReader& reader, Recipe& r) {
   auto& d = r.data;
-  // Which rows train and validate may change; what a model reads and predicts, and in which units, may not. Of the files, and of
-  // how they are read, their rows count.
+  // Which rows train and validate may change; what a model reads and predicts, and in which units, may not. Of the files, and
+  // of how they are read, their rows count.
   reader.section("data", "The series, what of it is read and predicted, and which rows train.");
   reader
       .key("file", d.file, "a CSV file with a header, or the name of a bundled series; --csv goes before it")
@@ -200,9 +200,32 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       .at_most(1'000'000)
       .unit("rows")
       .harmless();
+  reader
+      .key(
+          "second_period", d.second_period,
+          "rows of a second season, for the seasonal baselines: the week of hours whose period is a day; 0: none")
+      .at_least(0)
+      .at_most(1'000'000)
+      .unit("rows")
+      .harmless();
   reader.key("autoregression", d.autoregression, "order of the autoregression among the baselines; 0: none")
       .at_least(0)
       .at_most(1000)
+      .harmless();
+  reader
+      .key("ets", d.ets,
+           "exponential smoothing among the baselines, its form by AICc: fitted to the rows that train, and "
+           "carried on")
+      .source("Hyndman et al. 2008")
+      .harmless();
+  reader.key("theta", d.theta, "the Theta method among the baselines: fitted and carried on likewise")
+      .source("Assimakopoulos and Nikolopoulos 2000")
+      .harmless();
+  reader
+      .key(
+          "bounds", d.bounds,
+          "least and most that an interval of a forecast reaches, as in [0.0, 100.0]; none named: 0, where the rows that "
+          "train lie on one side of it")
       .harmless();
   reader
       .choice("score", d.score, {{"test", Scored::test}, {"valid", Scored::valid}},
@@ -291,6 +314,12 @@ void check(const RecipeReader& reader, const Recipe& r) {
   };
   refuse_repeated("data.targets", r.data.targets);
   refuse_repeated("data.test_files", r.data.test_files);
+  const auto& bounds = r.data.bounds;
+  if (!bounds.empty() && (bounds.size() != 2 || !(bounds[0] < bounds[1])))
+    reader.refuse("data.bounds", "must be two numbers that ascend, or none");
+  if (r.data.second_period > 0 && r.data.second_period <= r.data.period)
+    reader.refuse("data.second_period", fmt::format("= {} must be more than data.period = {}",
+                                                    r.data.second_period, r.data.period));
   if (r.data.split == SplitKind::shuffled && r.horizon() > 1)
     reader.refuse("data.horizon",
                   fmt::format("must be 1, not {}, with data.split = \"shuffled\": its parts are single rows",
@@ -352,9 +381,9 @@ UnreadKeys unread_keys(const Recipe& r) {
                     {"data.train_rows", "data.valid_rows", "data.test_rows"});
   unread.add_unless(split == SplitKind::time, "data.split = \"time\"", {"data.valid_from", "data.test_from"});
   const char* of_forecasts = "forecasts, and there is a label (data.label)";
-  unread.add_unless(
-      !r.detects(), of_forecasts,
-      {"data.horizon", "data.period", "data.autoregression", "training.loss", "training.quantiles"});
+  unread.add_unless(!r.detects(), of_forecasts,
+                    {"data.horizon", "data.period", "data.second_period", "data.autoregression", "data.ets",
+                     "data.theta", "data.bounds", "training.loss", "training.quantiles"});
   if (!r.detects())
     unread.add_unless(r.training.loss == Loss::quantile, "training.loss = \"quantile\"",
                       {"training.quantiles"});

@@ -54,7 +54,10 @@ struct Recipe {
     std::string valid_from, test_from;
     int drop_last_pairs = 0;
     int64_t period = 1;
+    int64_t second_period = 0;
     int autoregression = 0;
+    bool ets = true, theta = true;
+    std::vector<double> bounds;
     Scored score = Scored::test;
   } data;
   struct {

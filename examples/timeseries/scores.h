@@ -1,6 +1,7 @@
 // A model and the baselines on the same windows, in one table; and in words by what it is better than they.
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,9 +31,12 @@ struct ForecastMeasure {
 // The one that stands for all: RMSE; of several channels, whose units may differ, a scaled one.
 const ForecastMeasure& summary_measure(size_t targets);
 
+constexpr size_t most_drawn = 120;
+
 struct ForecastRow {
   std::string name;
   ForecastScores scores;
+  double level = 0.8;  // of its interval
 };
 struct DetectionRow {
   std::string name;
@@ -49,19 +53,27 @@ struct Evaluation {
   std::vector<ForecastRow> forecasts = {};
   std::optional<ForecastInterval> interval =
       {};  // of the model; none: no quantiles, and too few forecasts to measure it by
+  // Of the model, with their intervals: the last forecast, or as many as pictures show of one step each.
+  std::deque<WindowForecast> drawn = {};
   std::vector<DetectionRow> detections = {};
+  std::string protocol = {};               // windows, scaling, seed, and what was left out
   std::vector<std::string> warnings = {};  // of a model: values far outside of those that trained it
+  std::vector<std::string> details = {};   // of baselines: what was fitted to which rows
   std::vector<std::string> left_out = {};  // baselines for which there is too little history here
 };
-// The baselines and, unless it is nullptr, the model. Recipe and data must outlive what is returned.
-Evaluation evaluate(const Recipe& recipe, const SeriesData& data, TestPart& part, const SeriesModel* model);
+// The baselines and, unless it is nullptr, the model. Recipe and data must outlive what is returned. Each forecast of the model
+// also goes to `each`, with its interval; NaN: it has none.
+Evaluation evaluate(const Recipe& recipe, const SeriesData& data, TestPart& part, const SeriesModel* model,
+                    const ForecastUse& each = {});
 
 // The label that all rows have that were scored; none: they differ.
 std::optional<int> only_label(const DetectionScores& scores);
 
 RunDescription::Table table_of(const Evaluation& evaluation);
-// By step of the horizon: the model and the baselines. Of at most 12 steps.
-std::optional<RunDescription::Table> table_by_step(const Evaluation& evaluation);
+// To forecast: errors by step of the horizon, at most 12 of them; what intervals hold and cost; the same of the model's by step
+// and channel.
+std::vector<RunDescription::Table> further_tables(const Evaluation& evaluation, const SeriesData& data,
+                                                  bool with_model);
 // One of the table's rows: the scores of the model, which comes first, or of a baseline, by measure.
 struct JudgedRow {
   std::string name;

@@ -233,11 +233,13 @@ void SeriesTraining::report(std::optional<double> valid, RunDescription& descrip
       console_.print("{}\n", line);
       table.note += fmt::format(" On these windows {}.", line);
     }
+    console_.print("protocol: {}\n", evaluation.protocol);
+    table.note += fmt::format(" Protocol: {}.", evaluation.protocol);
     description.results.push_back(tile_of(evaluation));
     description.tables.insert(description.tables.end() - 1, table);
-    if (const auto by_step = table_by_step(evaluation)) {
-      console_.print("\n{}\n", by_step->title), console_.print(*by_step);
-      description.tables.insert(description.tables.end() - 1, *by_step);
+    for (const RunDescription::Table& further : further_tables(evaluation, data_, true)) {
+      console_.print("\n{}\n", further.title), console_.print(further);
+      description.tables.insert(description.tables.end() - 1, further);
     }
     for (Chart& chart : pictures_of(recipe_, data_, part, model_, evaluation))
       description.charts.push_back(std::move(chart));
