@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Draws the pictures of the documentation into docs/pictures: README's two from both bundled runs, which it trains, and the
-# schedules from recipes alone.
+# Draws the pictures of the documentation into docs/pictures: README's two from both bundled runs, which it trains, the
+# schedules from recipes alone, and the lessons' by their solutions.
 #
 #   docs/pictures.sh [FOLDER]    FOLDER keeps the runs; a run that is there already is drawn without training it again
 set -euo pipefail
@@ -21,4 +21,13 @@ rm -f "$root"/docs/pictures/{demo,airline,schedule-*}.svg   # the programs overw
 
 for picture in constant=awd-lstm step=ptb-medium plateau=ptb-medium-tied cosine=demo one_cycle=awd-lstm-onecycle; do
   "$root/run" ptb explain "${picture#*=}" --plot "$root/docs/pictures/schedule-${picture%%=*}.svg" >/dev/null
+done
+
+# The lessons look for the trained demo where they are done.
+mkdir -p "$runs/lessons"
+cp "$runs/demo/last.safetensors" "$runs/lessons/demo.safetensors"
+for folder in "$root"/examples/lessons/[0-9][0-9]-*; do
+  name=${folder##*/}
+  (cd "$runs" && "$root/run" lesson "${name%%-*}" --solution)
+  cp "$runs/lessons/$name.svg" "$root/docs/pictures/lesson-${name%%-*}.svg"
 done

@@ -1,0 +1,281 @@
+#!/usr/bin/env python3
+"""Lists the lessons, or does one: copies its exercise to where the learner works, builds it, runs it, and says what its
+check found. ./run lesson calls this."""
+import argparse
+import datetime
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+
+here = pathlib.Path(__file__).resolve().parent
+begin_mark, end_mark = "// ---- your part", "// ---- end of your part"
+needs_demo = 10  # the exit code of a lesson that looks into the trained demo, where there is none (lesson.cpp)
+
+
+class Refused(Exception):
+    pass
+
+
+class Lesson:
+    def __init__(self, folder):
+        self.folder, self.name, self.number = folder, folder.name, int(folder.name[:2])
+        self.page = folder / "README.md"
+        self.exercise = folder / "exercise.cpp"
+        self.answers = tomllib.loads((folder / "answers.toml").read_text())
+
+    @property
+    def title(self):
+        return re.match(r"# Lesson \d+: (.*)", self.page.read_text())[1]
+
+    def filled(self, code):
+        """The exercise with other lines in its hole."""
+        before, rest = re.split(rf"(?<={re.escape(begin_mark)})", self.exercise.read_text(), maxsplit=1)
+        first, rest = rest.split("\n", 1)
+        after = rest[rest.index(end_mark):]
+        indent = re.search(r"( *)$", rest[: rest.index(end_mark)])[1]
+        return f"{before}{first}\n{code.lstrip(chr(10)).rstrip()}\n{indent}{after}"
+
+    def variants(self):
+        """The exercise's text by name: as delivered, with our solution, with each common mistake."""
+        return {"hole": self.exercise.read_text(), "solution": self.filled(self.answers["solution"]["code"]),
+                **{mistake["name"]: self.filled(mistake["code"]) for mistake in self.answers["mistake"]}}
+
+    def says(self, variant):
+        """What the check of a variant that is wrong has among its words."""
+        if variant == "hole":
+            return self.answers["hole"]["says"]
+        return next(mistake["says"] for mistake in self.answers["mistake"] if mistake["name"] == variant)
+
+
+def lessons():
+    return [Lesson(folder) for folder in sorted(here.glob("[0-9][0-9]-*"))]
+
+
+class Desk:
+    """Where the learner works: the folder lessons/ of the folder in which ./run was called."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.done_file = folder / "done.txt"
+
+    def file(self, lesson):
+        return self.folder / f"{lesson.name}.cpp"
+
+    def done(self):
+        return {int(line.split()[0]) for line in self.done_file.read_text().splitlines() if line.strip()} \
+            if self.done_file.exists() else set()
+
+    def note(self, lesson):
+        if lesson.number not in self.done():
+            with self.done_file.open("a") as file:
+                file.write(f"{lesson.number} {lesson.name}, {datetime.date.today()}\n")
+
+    def demo(self):
+        return self.folder / "demo.safetensors"
+
+    def following(self, number=0):
+        """The next lesson that is not done; None if all are."""
+        left = [lesson for lesson in lessons() if lesson.number not in self.done()]
+        return next((lesson for lesson in left if lesson.number > number), left[0] if left else None)
+
+
+def say(text=""):
+    print(text, flush=True)
+
+
+def nearby(path):
+    """A path as the learner would type it."""
+    relative = os.path.relpath(path)
+    return min(relative, str(path), key=len)
+
+
+def show_list(desk, run):
+    done = desk.done()
+    for lesson in lessons():
+        state = "done" if lesson.number in done else "begun" if desk.file(lesson).exists() else ""
+        say(f"{lesson.number:4}  {state:5}  {lesson.title}")
+    say()
+    say_next(desk.following(), run)
+
+
+def say_next(lesson, run):
+    say(f"Next: read {nearby(lesson.page)}, then {run} lesson {lesson.number}" if lesson else "All lessons are done.")
+
+
+def find(word):
+    chosen = [lesson for lesson in lessons() if word in (str(lesson.number), lesson.name, f"{lesson.number:02}")]
+    if not chosen:
+        raise Refused(f"there is no lesson '{word}'; there are 1 to {len(lessons())}, which {{run}} lesson lists")
+    return chosen[0]
+
+
+def ninja(build, targets, what):
+    """Builds; on a terminal a counter while it lasts. The compiler's words are returned, "" if all went well."""
+    process = subprocess.Popen(["ninja", "-C", str(build), *targets], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               text=True, errors="replace")
+    words, shown = [], False
+    for line in process.stdout:
+        step = re.match(r"\[(\d+/\d+)\]", line)
+        if step and sys.stderr.isatty():
+            print(f"\r{what} {step[1]} ", end="", file=sys.stderr, flush=True)
+            shown = True
+        elif not step:
+            words.append(line)
+    if shown:
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
+    return "" if process.wait() == 0 else "".join(words)
+
+
+def steps_left(build, target):
+    dry = subprocess.run(["ninja", "-C", str(build), "-n", target], capture_output=True, text=True).stdout
+    found = re.findall(r"\[\d+/(\d+)\]", dry)
+    return int(found[-1]) if found else 0
+
+
+def compile_lesson(build, lesson, source):
+    """The lesson's program, of this source. Refused with the first error of the compiler in the learner's own file."""
+    target = f"examples/lessons/lesson_{lesson.number:02}"
+    # Meson builds the program from a file of its own, which includes the learner's (meson.build).
+    included = build / "examples" / "lessons" / f"lesson_{lesson.number:02}.cpp"
+    text = f'#include "{source}"\n'
+    if not included.exists() or included.read_text() != text:
+        included.write_text(text)
+    left = steps_left(build, target)
+    if left > 8:
+        say(f"First the library is built: {left} steps, a few minutes on two cores. This is done once.\n")
+    words = ninja(build, [target], "Building")
+    if words:
+        (build / "lesson-log.txt").write_text(words)
+        raise Refused(first_error(words, source, build / "lesson-log.txt"))
+    return build / target
+
+
+def first_error(words, source, log):
+    lines = words.splitlines()
+    for at, line in enumerate(lines):
+        found = re.match(r"(.*?):(\d+):\d+: (?:fatal )?error: (.*)", line)
+        if not found:
+            continue
+        inside = next((m for m in (re.match(rf"{re.escape(str(source))}:(\d+):", other) for other in
+                                   lines[max(0, at - 12):at + 12]) if m), None)
+        number = found[2] if pathlib.Path(found[1]).resolve() == source else inside[1] if inside else None
+        place = f"{nearby(source)}:{number}" if number else found[1]
+        shown = source.read_text().splitlines()[int(number) - 1].strip() if number else ""
+        return (f"the compiler does not understand {place}\n\n    {shown}\n\n  {found[3]}\n\n"
+                f"All that it says is in {nearby(log)}.")
+    return f"the program could not be built. What the compiler says is in {nearby(log)}; it ends with\n\n{words[-600:]}"
+
+
+def run_program(program, desk, lesson):
+    environment = dict(os.environ, UNROLL_LESSON_PICTURE=str(desk.folder / f"{lesson.name}.svg"),
+                       UNROLL_LESSON_DEMO=str(desk.demo()))
+    return subprocess.run([str(program)], env=environment).returncode
+
+
+def train_demo(build, desk, number):
+    say("It is trained now, once for all lessons: about two minutes on two idle cores, up to eight on busy ones.\n")
+    words = ninja(build, ["examples/ptb/ptb"], "Building")
+    if words:
+        raise Refused(f"the program ptb could not be built; the compiler's words end with\n\n{words[-600:]}")
+    folder, program = desk.folder / "demo", build / "examples" / "ptb" / "ptb"
+    how = ["resume", str(folder)] if folder.exists() else ["train", "demo", "--out", str(folder)]
+    if subprocess.run([str(program), *how]).returncode:
+        raise Refused(f"the training of the demo did not end well; {{run}} lesson {number} goes on with it. To begin anew, "
+                      f"delete {nearby(folder)}")
+    partial = desk.folder / "demo.safetensors.partial"
+    shutil.copyfile(folder / "last.safetensors", partial)
+    partial.replace(desk.demo())  # whole or not at all
+
+
+def check(build, desk, lesson, source):
+    program = compile_lesson(build, lesson, source)
+    status = run_program(program, desk, lesson)
+    if status == needs_demo:
+        train_demo(build, desk, lesson.number)
+        say()
+        status = run_program(program, desk, lesson)
+    if status < 0:
+        say(f"\nwrong: the program was ended by signal {-status}. Does your part reach beyond the end of something?")
+        status = 1
+    return status
+
+
+def picture_of(desk, lesson):
+    picture = desk.folder / f"{lesson.name}.svg"
+    if picture.exists():
+        say(f"picture: {nearby(picture)}")
+
+
+def show_solution(build, desk, lesson):
+    code = lesson.answers["solution"]["code"].strip("\n")
+    say(f"Ours, for the part that is yours in lesson {lesson.number}:\n\n{code}\n\n{lesson.answers['solution']['why']}\n")
+    source = build / "examples" / "lessons" / f"solution_{lesson.number:02}.cpp"
+    text = lesson.filled(code)
+    if not source.exists() or source.read_text() != text:
+        source.write_text(text)
+    status = check(build, desk, lesson, source)
+    picture_of(desk, lesson)
+    return status
+
+
+def do_lesson(build, desk, lesson, run):
+    source = desk.file(lesson)
+    if not source.exists():
+        shutil.copyfile(lesson.exercise, source)
+        say(f"{nearby(source)} is yours now. Read {nearby(lesson.page)}; fill in the part marked \"your part\";\n"
+            f"then again: {run} lesson {lesson.number}\n")
+    status = check(build, desk, lesson, source)
+    say()
+    picture_of(desk, lesson)
+    if status == 0:
+        desk.note(lesson)
+        say_next(desk.following(lesson.number), run)
+    elif status == 1:
+        say(f"yours:   {nearby(source)}\npage:    {nearby(lesson.page)}\nours:    {run} lesson {lesson.number} --solution")
+    return status
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="lesson", description=__doc__, add_help=False)
+    parser.add_argument("lesson", nargs="?")
+    parser.add_argument("--solution", action="store_true")
+    parser.add_argument("--words", action="store_true")  # refuses wrong words, and does nothing else
+    parser.add_argument("--build", type=pathlib.Path, default=here.parent.parent / "build")
+    options, others = parser.parse_known_args()
+    run = os.environ.get("UNROLL_RUN", "./run")
+    desk = Desk(pathlib.Path.cwd() / "lessons")
+    try:
+        if others:
+            raise Refused(f"it knows no '{others[0]}'; there are {{run}} lesson, {{run}} lesson N and "
+                          "{run} lesson N --solution")
+        if not options.lesson:
+            if options.solution:
+                raise Refused("--solution wants a lesson's number: {run} lesson 4 --solution")
+            show_list(desk, run)
+            return 0
+        lesson = find(options.lesson)
+        if options.words:
+            return 0
+        if desk.folder.exists() and not desk.folder.is_dir():
+            raise Refused(f"{nearby(desk.folder)} is a file; the lessons need a folder of that name")
+        desk.folder.mkdir(exist_ok=True)
+        if options.solution:
+            return show_solution(options.build.resolve(), desk, lesson)
+        return do_lesson(options.build.resolve(), desk, lesson, run)
+    except KeyboardInterrupt:
+        print(f"\n{run} lesson: interrupted", file=sys.stderr)
+        return 130
+    except Refused as refused:
+        print(f"{run} lesson: {str(refused).replace('{run}', run)}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"{run} lesson: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
