@@ -12,7 +12,7 @@ root = pathlib.Path(__file__).resolve().parent.parent
 
 def pages():
     return [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md")),
-            *sorted((root / "bench").rglob("*.md"))]
+            *sorted((root / "bench").rglob("*.md")), *sorted((root / "examples").rglob("*.md"))]
 
 
 def blocks(text):  # of code: what stands between fences

@@ -94,5 +94,14 @@ TEST_CASE(
   MESSAGE("demo: ", parsed, " of ", sentences.size(), " sentences parse");
   CHECK(sentences.size() > 200);
   CHECK(static_cast<double>(parsed) >= 0.9 * static_cast<double>(sentences.size()));
+
+  // What two lessons say of it: how far the gradient reaches, and where the number of a subject is kept.
+  for (const char* lesson : {"lesson_04", "lesson_08"}) {
+    const ProgramRun run = run_program(
+        "/usr/bin/env",
+        {"UNROLL_LESSON_VARIANT=solution", "UNROLL_LESSON_DEMO=demo/last.safetensors", program_named(lesson)},
+        folder.path());
+    CHECK_MESSAGE(run.code == 0, lesson, ":\n", run.out, run.err);
+  }
 #endif
 }
