@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-constexpr int version = 1;  // of the file
+constexpr int file_version = 1;  // of the file
 
 // The reverse of measured_entry(). Throws Error or Json::exception where that is no entry.
 std::vector<MeasuredAlgorithm> measured_in(const Json& entry) {
@@ -53,7 +53,7 @@ AlgorithmFile read_algorithm_file(const fs::path& path) {
     return {.complaint = fmt::format("{}: cannot be read: measuring anew", path.string())};
   }
   try {
-    require(json.at("version") == version, "another version");
+    require(json.at("version") == file_version, "another version");
     const Json& entries = json.at("measured");
     require(entries.is_array(), "no list");
     for (const Json& entry : entries) measured_in(entry);
@@ -79,7 +79,7 @@ std::optional<std::vector<MeasuredAlgorithm>> find_measured(const Json& entries,
 }
 
 void write_algorithm_file(const fs::path& path, const Json& entries) {
-  std::string text = fmt::format("{{\"version\": {}, \"measured\": [", version);
+  std::string text = fmt::format("{{\"version\": {}, \"measured\": [", file_version);
   for (const Json& entry : entries) text += (&entry == &entries.front() ? "\n" : ",\n") + json_text(entry);
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
