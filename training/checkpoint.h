@@ -36,10 +36,12 @@
 namespace unroll {
 
 constexpr const char *last_checkpoint = "last.safetensors", *best_checkpoint = "best.safetensors";
+std::string kept_checkpoint(int epoch);  // "epoch-3.safetensors"
 
 struct CheckpointOptions {
   int64_t every_steps = 0;   // after so many steps of the optimizer; 0: only after an epoch
   double every_minutes = 0;  // after a step, if the last save is so long ago; 0: only after an epoch
+  int keep_every_epochs = 0;  // after so many epochs one more that stays, kept_checkpoint(epoch); 0: none
   Metadata metadata =
       {};  // of the program's own, kept in the file; not "format", "training", "checkpoint_version"
   // Keys of `metadata` that tell what the weights were trained on. Weights that a trainer has read and saves again untrained

@@ -134,7 +134,9 @@ void Trainer::finish_epoch(const TrainingTask& task) {
   write(record);
   print(report);
   epochs_.push_back(report);
-  // In this order: whoever was killed between the two comes here again.
+  // In this order: whoever was killed between two of them comes here again.
+  const int keep_every = options_.checkpoints.keep_every_epochs;
+  if (keep_every > 0 && state_.epoch % keep_every == 0) save(task, kept_checkpoint(state_.epoch).c_str());
   if (report.best) save(task, best_checkpoint);
   save(task, last_checkpoint);
 }
@@ -179,6 +181,7 @@ Trainer::Trainer(Optimizer& optimizer, TrainerOptions options)
   const CheckpointOptions& saves = options_.checkpoints;
   require(saves.every_steps >= 0, "trainer: a checkpoint after {} steps is none", saves.every_steps);
   require(saves.every_minutes >= 0, "trainer: a checkpoint after {} minutes is none", saves.every_minutes);
+  require(saves.keep_every_epochs >= 0, "trainer: a checkpoint after {} epochs is none", saves.keep_every_epochs);
   if (const auto& schedule = options_.schedule) {
     schedule->check();
     if (const auto momentum = schedule->momentum_at(0))

@@ -16,6 +16,8 @@ namespace unroll {
 
 static constexpr double least_factor = 0x1p-10;  // of the learning rate, after rollbacks
 
+std::string kept_checkpoint(int epoch) { return fmt::format("epoch-{}.safetensors", epoch); }
+
 bool Trainer::save_is_due(bool stepped) const {
   const int64_t every_steps = options_.checkpoints.every_steps;
   return (stepped && every_steps > 0 && optimizer_.parameters().step() % every_steps == 0) ||

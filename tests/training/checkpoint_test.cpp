@@ -154,6 +154,21 @@ TEST_CASE("a run of two halves has the files of one that was whole") {
   CHECK(read_text(whole / "last.safetensors") == read_text(halves / "last.safetensors"));
 }
 
+TEST_CASE("every second epoch leaves a checkpoint that stays: the last one of a run that ended there") {
+  const Folder kept, ended;
+  TinyTraining tiny({});
+  TrainerOptions keeps = options(kept, 5);
+  keeps.checkpoints.keep_every_epochs = 2;
+  Trainer(*tiny.optimizer, keeps).run(tiny.task());
+  train(ended, {}, 2);
+  CHECK(read_text(kept / "epoch-2.safetensors") == read_text(ended / "last.safetensors"));
+  CHECK(std::filesystem::exists(kept / "epoch-4.safetensors"));
+  for (const char* none : {"epoch-1.safetensors", "epoch-3.safetensors", "epoch-5.safetensors"})
+    CHECK_FALSE(std::filesystem::exists(kept / none));
+  keeps.checkpoints.keep_every_epochs = -1;
+  CHECK(lacks(error_of([&] { Trainer(*tiny.optimizer, keeps); }), {"trainer", "-1 epochs"}) == "");
+}
+
 TEST_CASE("a run in two halves begins to average at the epoch that one that was whole does") {
   // Scores 1, 2, 3, 4 and a patience of 2: the fourth is the first that is above one from before the last two.
   const auto averages = [](std::initializer_list<int> halves) {

@@ -80,6 +80,12 @@ void declare_training_keys(RecipeReader& reader, TrainingSection& training, cons
       .unit("minutes")
       .harmless();
   reader
+      .key("keep_every_epochs", training.keep_every_epochs,
+           "a checkpoint that stays after so many epochs, epoch-N.safetensors; 0: none")
+      .at_least(0)
+      .unit("epochs")
+      .harmless();
+  reader
       .key("log_every", training.log_every,
            "a record of the log, and a point of the report's curves, for so many steps")
       .at_least(1)

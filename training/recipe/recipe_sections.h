@@ -47,6 +47,7 @@ struct TrainingSection {
   OnDivergence on_divergence = OnDivergence::stop;
   int64_t save_every_steps = 0;
   double save_every_minutes = 10;
+  int keep_every_epochs = 0;
   int64_t log_every = 100;
 };
 struct OptimizerSection {

@@ -72,6 +72,7 @@ TrainerOptions Session::trainer_options(const fs::path& folder) const {
   options.on_divergence = training.on_divergence;
   options.checkpoints = {.every_steps = training.save_every_steps,
                          .every_minutes = training.save_every_minutes,
+                         .keep_every_epochs = training.keep_every_epochs,
                          .metadata = run_.metadata,
                          .of_weights = run_.of_weights,
                          .also = run_.also};
