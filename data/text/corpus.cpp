@@ -235,6 +235,13 @@ std::vector<int32_t> encode(std::string_view text, const Vocabulary& vocabulary,
   return ids;
 }
 
+std::vector<std::string> words_of(std::string_view text, TextForm form, std::string_view origin) {
+  std::vector<std::string> words;
+  Reading reading;
+  for_each_token(text, form, origin, reading, [&](std::string_view word, int64_t) { words.emplace_back(word); });
+  return words;
+}
+
 std::string decode(std::span<const int32_t> ids, const Vocabulary& vocabulary, Level level) {
   std::string text;
   bool line_begins = true;

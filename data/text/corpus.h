@@ -83,7 +83,9 @@ void check_words(const Vocabulary& vocabulary, Level level, std::string_view ori
 // with `origin` in the place of the file's name.
 std::vector<int32_t> encode(std::string_view text, const Vocabulary& vocabulary, TextForm form,
                             std::string_view origin, Reading* reading = nullptr);
-// The reverse: blanks between words (none at character level), a newline for `<eos>`.
+// Its words as they stand there, `<eos>` for each end of a line.
+std::vector<std::string> words_of(std::string_view text, TextForm form, std::string_view origin);
+// The reverse of encode: blanks between words (none at character level), a newline for `<eos>`.
 std::string decode(std::span<const int32_t> ids, const Vocabulary& vocabulary, Level level);
 
 }  // namespace unroll

@@ -9,6 +9,7 @@ void train(unroll::Command& command);
 void resume(unroll::Command& command);
 void evaluate(unroll::Command& command);
 void generate(unroll::Command& command);
+void look(unroll::Command& command);
 void explain(unroll::Command& command);
 void import_model(unroll::Command& command);
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "agreement.h"
 #include "commands.h"
 #include "dynamic_score.h"
 #include "dynamic_statistics.h"
@@ -41,6 +42,9 @@ struct Wanted {
   void print_score(double perplexity, const std::string& how) const {
     show(out(), "{: >{}}  perplexity {:.4f} {}\n", "", split_name.size() - 1, perplexity, how);
     std::fflush(out());
+  }
+  void print_line(const std::string& line) const {
+    show(out(), "{: >{}}  {}\n", "", split_name.size() - 1, line);
   }
   std::string at_temperature(const std::string& how) const {
     return ways.temperature == 1 ? how : fmt::format("{} at temperature {:g}", how, ways.temperature);
@@ -130,6 +134,7 @@ void evaluate(Command& command) {
   wanted.split_name = "test";
   std::string cache, dynamic, tune_mode;
   int batch = 0;
+  bool agreement = false;
   Machine machine;
   command.describe(
       "Scores a trained model on a split of its text, every token once. The perplexity is exp(total negative "
@@ -174,12 +179,16 @@ void evaluate(Command& command) {
       .one_of({"full", "quick"})
       .otherwise("")
       .may_stand_alone("full", {"full", "quick"});
+  command.option("agreement", agreement,
+                 "of a model of the built-in grammar: how often it gives a verb the number of its subject, by the number of "
+                 "nouns of the other number between, with 95 % intervals; and the unit that tells the number best");
   machine.add_to(command);
   add_json_option(command, wanted.json);
   command.example("evaluate runs/demo-1/last.safetensors", "perplexity on the test split");
   command.example("evaluate best.safetensors --batch 1 --cache theta=1.0,lambda=0.1",
                   "with a memory of the last 500 words");
   command.example("evaluate best.safetensors --dynamic", "learning from what it has just read");
+  command.example("evaluate runs/demo-1/last.safetensors --agreement", "does the verb agree with its subject?");
   command.example("evaluate best.safetensors --tune quick", "finds settings for the line above");
   command.example("evaluate model.safetensors --data ptb --split valid --json", "for a script to read");
   if (!command.parse()) return;
@@ -203,7 +212,7 @@ void evaluate(Command& command) {
   require_one_stream(command, "tune", "what the model learns from a text is of use to what follows in it",
                      batch);
   if (command.given("tune")) {
-    for (const char* other : {"split", "temperature", "cache", "dynamic"})
+    for (const char* other : {"split", "temperature", "cache", "dynamic", "agreement"})
       require_input(
           !command.given(other),
           "evaluate: --tune chooses its settings on the validation split, so --{} has no place beside it",
@@ -219,6 +228,9 @@ void evaluate(Command& command) {
   require_input(
       !command.given("statistics") || (wanted.dynamic && wanted.dynamic->rule == DynamicSettings::Rule::rms),
       "evaluate: --statistics is for --tune, and for --dynamic with the rule rms, which divides by them");
+  require_input(!agreement || saved.recipe.data.corpus == CorpusKind::grammar,
+                "evaluate: --agreement is for models of the built-in grammar, which knows the subject of each verb; this one "
+                "is of another text");
   saved.recipe.data.eval_batch = batch;
   const SplitText text = load_split(saved.recipe, wanted.data, split, saved.vocabulary);
 
@@ -251,6 +263,11 @@ void evaluate(Command& command) {
 
   print_static(wanted, text, scores);
   if (wanted.dynamic) result.dynamic = evaluate_dynamically(wanted, saved, command.positional(), text);
+  if (agreement) {
+    result.agreement = evaluate_agreement(parts_of(*saved.model), saved.vocabulary, 200);
+    for (const AgreementRow& row : result.agreement->rows) wanted.print_line(describe(row));
+    wanted.print_line(describe_unit(result.agreement->unit));
+  }
   for (const std::string& note : text.notes) show(wanted.out(), "note: {}\n", note);
   if (wanted.json) result.print_json();
 }

@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
                     ptb::resume, true},
                    {"evaluate", "scores a trained model on a split of its text", ptb::evaluate},
                    {"generate", "lets a trained model write", ptb::generate},
+                   {"look", "makes a page that shows what a model does while it reads", ptb::look},
                    {"report", "makes the report of a run again", unroll::report_command},
                    {"explain", "parameters, work, memory and engine of a recipe's model", ptb::explain},
                    {"import", "makes a model's file of one trained in PyTorch", ptb::import_model}},

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "agreement.h"
 #include "dynamic_score.h"
 #include "layers/neural_cache.h"
 #include "model.h"
@@ -34,6 +35,7 @@ struct Result {
     double seconds;                    // of scoring and learning, without the statistics
   };
   std::optional<Dynamic> dynamic;
+  std::optional<AgreementTable> agreement;
   // Not in the vocabulary: of the text that `evaluate` scored, and of those that `train` did.
   std::optional<int64_t> unknown_tokens, unknown_valid_tokens, unknown_test_tokens;
 

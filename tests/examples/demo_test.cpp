@@ -4,6 +4,7 @@
 #include <regex>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "data/text/grammar.h"
 #include "tests/program.h"
@@ -103,5 +104,15 @@ TEST_CASE(
         folder.path());
     CHECK_MESSAGE(run.code == 0, lesson, ":\n", run.out, run.err);
   }
+
+  // Verbs agree with their subjects, whatever stands between; one unit alone knows the subject's number.
+  const ProgramRun agreed =
+      run_program(program_named("ptb"), {"evaluate", "demo/last.safetensors", "--agreement", "--json"}, folder.path());
+  REQUIRE_MESSAGE(agreed.code == 0, agreed.err);
+  MESSAGE("demo: ", agreed.err);
+  const auto agreement = nlohmann::json::parse(agreed.out)["agreement"];
+  REQUIRE(agreement["by_attractors"].size() == 4);
+  for (const auto& row : agreement["by_attractors"]) CHECK(row["share"].get<double>() >= 0.95);
+  CHECK(agreement["unit"]["share"].get<double>() >= 0.95);
 #endif
 }

@@ -1,0 +1,13 @@
+// The numbers of `ptb look` as its page reads them.
+#pragma once
+
+#include <string>
+
+#include "look_numbers.h"
+
+namespace ptb {
+
+// `title` is what the page calls the model; `path` its file.
+std::string look_json(const SavedModel& saved, const LookedText& look, const std::string& title, const std::string& path);
+
+}  // namespace ptb

@@ -1,0 +1,269 @@
+// ptb look, as a user meets it: the page of every kind of model has the right numbers, hostile words stay words, and what cannot be
+// shown is refused. tests/browser/look_test.py has a browser read the page.
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "tests/examples/ptb.h"
+#include "tests/support.h"
+
+using namespace unroll;
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+// The numbers of a page's models.
+std::vector<Json> models_in(const std::string& page) {
+  const std::string begin = "<script type=\"application/json\" class=\"model\">", end = "</script>";
+  std::vector<Json> result;
+  for (size_t at = page.find(begin); at != page.npos; at = page.find(begin, at)) {
+    at += begin.size();
+    result.push_back(Json::parse(page.substr(at, page.find(end, at) - at)));
+  }
+  return result;
+}
+
+template <class T>
+std::vector<T> decoded(const Json& base64) {
+  const std::string text = base64.get<std::string>(),
+                    digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string bytes;
+  for (size_t i = 0; i < text.size(); i += 4) {
+    unsigned group = 0;
+    for (size_t k = 0; k < 4; ++k) {
+      const size_t digit = digits.find(text[i + k]);
+      group = group << 6 | (digit == digits.npos ? 0u : static_cast<unsigned>(digit));
+    }
+    for (int k = 2; k >= 0; --k) bytes += static_cast<char>(group >> (8 * k) & 255);
+  }
+  const auto padding = static_cast<size_t>(std::ranges::count(text, '='));
+  std::vector<T> result((bytes.size() - padding) / sizeof(T));
+  std::memcpy(result.data(), bytes.data(), result.size() * sizeof(T));
+  return result;
+}
+
+// A gate or a state of a layer, [step * units + unit].
+struct Values {
+  std::vector<double> numbers;
+  int units = 0;
+  double largest = 0;
+};
+Values values_of(const Json& layer, const std::string& name) {
+  for (const Json& v : layer.at("values"))
+    if (v.at("name") == name) {
+      Values result{.units = v.at("units"), .largest = v.at("largest")};
+      for (const int16_t q : decoded<int16_t>(v.at("data"))) result.numbers.push_back(q * result.largest / 32767);
+      return result;
+    }
+  FAIL("no " << name);
+  return {};
+}
+
+double perplexity_of(const Json& model) {
+  double bits = 0;
+  for (const double b : model.at("bits")) bits += b;
+  return std::exp2(bits / static_cast<double>(model.at("bits").size()));
+}
+
+Json page_of(const Words& words, const Folder& folder, const std::string& out = "look.html") {
+  fs::remove(folder / out);
+  ptb_out(Words{"look"} + words + Words{"--out", out}, folder.path());
+  const auto models = models_in(read_text(folder / out));
+  REQUIRE(!models.empty());
+  return models[0];
+}
+
+}  // namespace
+
+TEST_CASE("look: models of PyTorch's, each kind of cell: the text's perplexity is what PyTorch had, and the panels fit each other") {
+  const Folder folder;
+  const fs::path fixture = fs::absolute("tests/fixtures/language_model");
+  for (const std::string kind : {"", "gru", "rnn", "projected"}) {
+    CAPTURE(kind);
+    const fs::path from = kind.empty() ? fixture : fixture / kind;
+    const std::string file = (kind.empty() ? "lstm" : kind) + ".safetensors";
+    ptb_out(Words{"import", (from / "torch.safetensors").string(), "--vocabulary", (fixture / "vocabulary.txt").string(), "--set",
+             "data.corpus=text", "--out", file} +
+                (kind == "rnn" ? Words{"--set", "model.nonlinearity=relu"} : Words{}),
+            folder.path());
+    const Json model = page_of({file, "--text", read_text(fixture / "test.txt")}, folder);
+    const double expected = Json::parse(read_text(from / "perplexity.json"))["float64"];
+    CHECK(perplexity_of(model) == doctest::Approx(expected).epsilon(1e-4));
+    CHECK(model["written"][8] == "the");
+    CHECK((model["written"][9] == "zebra" && model["target"][9] == "<unk>"));
+    CHECK(model["target"].back() == "<eos>");
+
+    const size_t steps = model["target"].size();
+    const auto embedding = decoded<float>(model["reach"]["embedding"]["data"]);
+    REQUIRE(embedding.size() == steps * (steps + 1) / 2);
+    double largest = 0;
+    for (const float v : embedding) largest = std::max(largest, static_cast<double>(v));
+    for (size_t t = 0; t < steps; ++t) {
+      // Two ways to the same number: a tape of all steps, and one of the last.
+      const double own = model["tape"]["norms"][t]["gradients"][0];
+      CHECK(std::abs(embedding[t * (t + 1) / 2 + t] - own) < 1e-4 * largest);
+      const double nats = model["tape"]["norms"][t]["values"].back();
+      CHECK(nats == doctest::Approx(model["bits"][t].get<double>() * std::log(2.0)).epsilon(2e-4));
+    }
+    for (const Json& layer : model["layers"]) {
+      const Values h = values_of(layer, "h");
+      const auto at = [&](const Values& v, size_t t, int j) {
+        return v.numbers[t * static_cast<size_t>(v.units) + static_cast<size_t>(j)];
+      };
+      if (kind == "" || kind == "projected") {
+        const Values i = values_of(layer, "i"), f = values_of(layer, "f"), g = values_of(layer, "g"), c = values_of(layer, "c");
+        for (size_t t = 1; t < steps; ++t)
+          for (int j = 0; j < c.units; ++j)
+            CHECK(std::abs(at(c, t, j) - (at(f, t, j) * at(c, t - 1, j) + at(i, t, j) * at(g, t, j))) < 1e-4 * std::max(1.0, c.largest));
+        if (kind == "projected") CHECK(h.units == 5);
+      } else if (kind == "gru") {
+        const Values z = values_of(layer, "z"), n = values_of(layer, "n");
+        for (size_t t = 1; t < steps; ++t)
+          for (int j = 0; j < h.units; ++j)
+            CHECK(std::abs(at(h, t, j) - ((1 - at(z, t, j)) * at(n, t, j) + at(z, t, j) * at(h, t - 1, j))) < 1e-4 * std::max(1.0, h.largest));
+      } else {
+        CHECK(layer["values"].size() == 1);
+      }
+      CHECK(std::set<int>(layer["order"].begin(), layer["order"].end()).size() == layer["units"].get<size_t>());
+    }
+    CHECK_FALSE(model.contains("source"));
+    CHECK_FALSE(model.contains("agreement"));
+  }
+}
+
+TEST_CASE("look: the grammar's demo has the source's own probabilities, agreement, and units by what they tell") {
+  const Folder& folder = trained();
+  const std::string text = "the dog that the men near the trucks wash often chases the cats .";
+  const Json model = page_of({"model/last.safetensors", "--text", text}, folder);
+  REQUIRE(model["source"].size() == model["target"].size());
+  double bits = 0;
+  for (const Json& step : model["source"]) bits += step["bits"].get<double>();
+  // The probability of the sentence, which another algorithm computes (tests/data/grammar_structure_test.cpp compares them).
+  CHECK(bits > 20);
+  CHECK(bits < 80);
+  for (size_t t = 0; t < model["target"].size(); ++t) {
+    double sum = 0, last = 1;
+    for (const Json& next : model["next"][t]) {
+      CHECK(next[1].get<double>() <= last);
+      last = next[1], sum += last;
+    }
+    CHECK(sum <= 1 + 1e-4);
+    const int rank = model["rank"][t];
+    if (rank <= 6) CHECK(model["next"][t][static_cast<size_t>(rank - 1)][0] == model["target"][t]);
+  }
+  REQUIRE(model["agreement"]["by_attractors"].size() == 4);
+  const Json wrong = page_of({"model/last.safetensors", "--text", "dog the runs .\nthe dog runs ."}, folder);
+  CHECK(wrong["source"][0]["bits"].is_null());
+  CHECK(wrong["source"][1]["next"].empty());
+  CHECK(wrong["source"][6]["bits"].get<double>() > 0);  // the next sentence is the grammar's again
+}
+
+TEST_CASE("look: two models on one text, of other cells and other kinds of models") {
+  const Folder& folder = trained();
+  const std::vector<Words> kinds = {{"model.cell=gru"}, {"model.cell=rnn"}, {"model.tied=true", "model.embedding=16"},
+                                    {"model.projection=5", "training.keep_every_epochs=1"}};
+  int number = 0;
+  for (const Words& options : kinds) {
+    Words words = {"train", "tiny.toml", "--out", fmt::format("kind-{}", ++number)};
+    for (const std::string& option : options) words = words + Words{"--set", option};
+    ptb_out(words, folder.path());
+  }
+  for (int n = 1; n <= number; ++n) {
+    CAPTURE(n);
+    const std::string file = fmt::format("kind-{}/{}.safetensors", n, n == 4 ? "epoch-1" : "last");
+    fs::remove(folder / "pair.html");
+    ptb_out({"look", "model/last.safetensors", "--against", file, "--text", "every man sleeps .", "--out", "pair.html"}, folder.path());
+    const auto models = models_in(read_text(folder / "pair.html"));
+    REQUIRE(models.size() == 2);
+    CHECK(models[0]["title"] == "model/last");
+    CHECK(models[1]["title"] == fmt::format("kind-{}/{}", n, n == 4 ? "epoch-1" : "last"));
+    CHECK(models[0]["written"] == models[1]["written"]);
+    CHECK(models[1]["reach"].contains("c") == (n > 2));
+  }
+}
+
+TEST_CASE("look: characters, and words that would be markup or turn the page around, stay what they are") {
+  const Folder folder;
+  const std::vector<std::string> hostile = {"</script>", "<script>alert(1)</script>", "\"quoted\"", "a&amp;b", "'", "<!--", "]]>",
+                                            "שלום", "\u202eright", std::string(300, 'x'), "tab\x01\x1b[31m"};
+  std::string text;
+  for (const std::string& word : hostile) text += word + " ";
+  std::string train, line = text + "<unk> \n";
+  for (int i = 0; i < 40; ++i) train += line;
+  for (const char* split : {"train", "valid", "test"}) folder.write(fmt::format("text/{}.txt", split), train);
+  folder.write("tiny.toml", tiny);
+  for (const bool letters : {false, true}) {
+    const std::string run = letters ? "letters" : "words";
+    ptb_out({"train", "tiny.toml", "--out", run, "--data", "text", "--set", "data.corpus=text", "--set",
+             letters ? "data.level=char" : "data.level=word"},
+            folder.path());
+    const std::string said = letters ? "tab \"</script>\" & שלום" : text;
+    ptb_out({"look", run + "/last.safetensors", "--text", said, "--out", run + ".html"}, folder.path());
+    const std::string page = read_text(folder / (run + ".html"));
+    const auto models = models_in(page);
+    REQUIRE(models.size() == 1);
+    if (!letters)
+      for (size_t i = 0; i < hostile.size(); ++i) CHECK(models[0]["written"][i] == hostile[i]);
+    else
+      CHECK(models[0]["written"][3] == " ");
+    // Two scripts: the numbers and the page's own.
+    size_t scripts = 0;
+    for (size_t at = page.find("<script"); at != page.npos; at = page.find("<script", at + 1)) ++scripts;
+    CHECK(scripts == 2);
+    CHECK(page.find("http://") == page.find("http://www.w3.org/2000/svg"));
+    CHECK(page.find("https://") == page.npos);
+  }
+}
+
+TEST_CASE("look: what is refused, in one line, and nothing is written") {
+  const Folder& folder = trained();
+  folder.write("there.html", "mine");
+  fs::remove(folder / "look.html");
+  std::string long_text;
+  for (int i = 0; i < 401; ++i) long_text += "the ";
+  const struct {
+    Words words;
+    std::vector<std::string> parts;
+  } cases[] = {
+      {{"look", "model/last.safetensors"}, {"--text"}},
+      {{"look", "model/last.safetensors", "--text", " "}, {"--text has no words"}},
+      {{"look", "model/last.safetensors", "--text", long_text}, {"401 words", "400 at most"}},
+      {{"look", "model/last.safetensors", "--text", "zebra"}, {"zebra", "vocabulary"}},
+      {{"look", "model/last.safetensors", "--text", "the dog", "--out", "there.html"}, {"there.html is there already"}},
+      {{"look", "nowhere.safetensors", "--text", "the dog"}, {"nowhere.safetensors"}},
+      {{"look", "model/last.safetensors", "--text", "the dog", "--against", "nowhere.safetensors"}, {"nowhere.safetensors"}},
+  };
+  for (const auto& one : cases) {
+    const ProgramRun run = ptb(one.words, folder.path());
+    CHECK(run.code == 2);
+    CHECK(lines_of(run.err).size() == 1);
+    CHECK_MESSAGE(lacks(lines_of(run.err).at(0), one.parts) == "", run.err);
+  }
+  CHECK(read_text(folder / "there.html") == "mine");
+  CHECK_FALSE(fs::exists(folder / "look.html"));
+}
+
+TEST_CASE("evaluate --agreement: a table and JSON; of another text it is refused") {
+  const Folder& folder = trained();
+  const std::string out = ptb_out({"evaluate", "model/last.safetensors", "--agreement"}, folder.path());
+  for (const char* part : {"with 0 nouns of the other number between", "with 1 noun of", "with 3 nouns", "one unit tells the subject's number"})
+    CHECK_MESSAGE(out.find(part) != out.npos, out);
+  const Json json = ptb_json({"evaluate", "model/last.safetensors", "--agreement"}, folder.path());
+  const Json& rows = json["agreement"]["by_attractors"];
+  REQUIRE(rows.size() == 4);
+  for (int k = 0; k < 4; ++k) {
+    const Json& row = rows[static_cast<size_t>(k)];
+    CHECK(row["attractors"] == k);
+    CHECK(row["cases"] == 200);
+    CHECK((row["low"] <= row["share"] && row["share"] <= row["high"]));
+  }
+  CHECK(json["agreement"]["unit"]["unit"].get<int>() >= 1);
+  const Folder other;
+  write_text(other, "text");
+  other.write("tiny.toml", tiny);
+  ptb_out({"train", "tiny.toml", "--out", "run", "--data", "text", "--set", "data.corpus=text"}, other.path());
+  const ProgramRun refused = ptb({"evaluate", "run/last.safetensors", "--data", "text", "--agreement"}, other.path());
+  CHECK(refused.code == 2);
+  CHECK_MESSAGE(lacks(lines_of(refused.err).at(0), {"--agreement", "built-in grammar"}) == "", refused.err);
+}
