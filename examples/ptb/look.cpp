@@ -33,9 +33,9 @@ void look(Command& command) {
   command.option("out", out, "FILE", "the page");
   command.option("against", against, "FILE", "another model's file, to be shown beside it on the same text").otherwise("");
   machine.add_to(command);
-  command.example("look runs/demo-1/last.safetensors --text \"the dog that the men near the trucks wash often chases the cats .\"",
+  command.example("look runs/demo-1/last.safetensors --text \"the dog near the men sleeps .\"",
                   "then open look.html");
-  command.example("look runs/demo-1/epoch-5.safetensors --against runs/demo-1/epoch-1.safetensors --text \"every man sleeps .\"",
+  command.example("look last.safetensors --against epoch-1.safetensors --text \"every man sleeps .\"",
                   "what four epochs changed (training.keep_every_epochs = 1)");
   if (!command.parse()) return;
   require_input(command.given("text"), "look: --text \"…\" is missing, which the model is to read");

@@ -45,7 +45,7 @@ std::vector<T> decoded(const Json& base64) {
 
 // A gate or a state of a layer, [step * units + unit].
 struct Values {
-  std::vector<double> numbers;
+  std::vector<double> numbers = {};
   int units = 0;
   double largest = 0;
 };
