@@ -35,7 +35,7 @@ void look(Command& command) {
   machine.add_to(command);
   command.example("look runs/demo-1/last.safetensors --text \"the dog near the men sleeps .\"",
                   "then open look.html");
-  command.example("look last.safetensors --against epoch-1.safetensors --text \"every man sleeps .\"",
+  command.example("look last.safetensors --against epoch-1.safetensors --text \"every man .\"",
                   "what four epochs changed (training.keep_every_epochs = 1)");
   if (!command.parse()) return;
   require_input(command.given("text"), "look: --text \"…\" is missing, which the model is to read");

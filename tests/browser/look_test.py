@@ -18,6 +18,7 @@ import tempfile
 
 try:
     from selenium import webdriver
+    from selenium.common.exceptions import StaleElementReferenceException
     from selenium.webdriver.chrome.options import Options
     from selenium.webdriver.chrome.service import Service
     from selenium.webdriver.common.action_chains import ActionChains
@@ -245,6 +246,22 @@ def check_tape(page):
     assert not page.driver.find_elements(By.CSS_SELECTOR, "#tape .node.played")
 
 
+def settled(check):
+    """A page draws itself anew a little after its width has changed; what was found before is gone then."""
+    for _ in range(50):
+        try:
+            return check()
+        except StaleElementReferenceException:
+            pass
+    return check()
+
+
+def check_names(page):
+    for element in page.driver.find_elements(By.CSS_SELECTOR, "button, select, input, canvas, [role=img], [role=group]"):
+        if element.is_displayed():
+            assert element.accessible_name.strip(), f"no accessible name: {element.get_attribute('outerHTML')[:120]}"
+
+
 def check_look(page):
     page.scheme("light")
     page.driver.refresh()
@@ -266,9 +283,7 @@ def check_look(page):
         wide = page.driver.execute_script("return document.documentElement.scrollWidth")
         assert wide <= width, f"{wide} pixels at a width of {width}"
     page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    for element in page.driver.find_elements(By.CSS_SELECTOR, "button, select, input, canvas, [role=img], [role=group]"):
-        if element.is_displayed():
-            assert element.accessible_name.strip(), f"no accessible name: {element.get_attribute('outerHTML')[:120]}"
+    settled(lambda: check_names(page))
     assert len(base64.b64decode(page.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])) > 20000
     page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     assert not page.driver.find_element(By.CLASS_NAME, "bar").is_displayed()
@@ -351,7 +366,7 @@ def main():
                         folder.mkdir(parents=True, exist_ok=True)
                         take(driver, options.page, folder)
                 return
-            make_pages(options.ptb, folder)
+            make_pages(str(pathlib.Path(options.ptb).resolve()), folder)
             done = 0
             for file, checks in {"one.html": [check_words, check_unit, check_gradients, check_tape, check_look, check_agreement],
                                  "two.html": [check_pair], "hostile.html": [check_hostile]}.items():
