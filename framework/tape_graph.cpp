@@ -70,8 +70,9 @@ void Tape::keep_gradients_of(const Record& record) {
     Gradient& gradient = record.nodes[i].gradient;
     if (!gradient.written()) continue;
     const auto& [operation, result] = kept_->result_of.at(&record.nodes[i]);
-    kept_->graph.operations[static_cast<size_t>(operation)].results[static_cast<size_t>(result)].gradient_norm =
-        norm_of(gradient.value(record.shapes[i]));
+    kept_->graph.operations[static_cast<size_t>(operation)]
+        .results[static_cast<size_t>(result)]
+        .gradient_norm = norm_of(gradient.value(record.shapes[i]));
   }
 }
 
@@ -147,12 +148,16 @@ std::string TapeGraph::dot() const {
         const char* const shape = kind == Kind::parameter  ? ", shape=ellipse"
                                   : kind == Kind::constant ? ", shape=plaintext"
                                                            : "";
-        text += fmt::format("  {} [label=\"{}\"{}];\n", name, replaced(label, "\"\\\n", [](char c) {
-                              return c == '\n' ? std::string("\\n") : std::string{'\\', c};
-                            }),
+        text += fmt::format("  {} [label=\"{}\"{}];\n", name,
+                            replaced(label, "\"\\\n",
+                                     [](char c) {
+                                       return c == '\n' ? std::string("\\n") : std::string{'\\', c};
+                                     }),
                             shape);
       },
-      [&](const std::string& from, const std::string& to) { text += fmt::format("  {} -> {};\n", from, to); });
+      [&](const std::string& from, const std::string& to) {
+        text += fmt::format("  {} -> {};\n", from, to);
+      });
   return text + "}\n";
 }
 
@@ -161,14 +166,17 @@ std::string TapeGraph::mermaid() const {
   write(
       *this,
       [&](const std::string& name, Kind kind, const std::string& label) {
-        const std::string_view open = kind == Kind::parameter ? "([" : "[", close = kind == Kind::parameter ? "])" : "]";
-        text += fmt::format("  {}{}\"{}\"{}\n", name, open,
-                            replaced(label, "\"#<>\n", [](char c) {
-                              return c == '\n' ? std::string("<br/>") : fmt::format("#{};", int{c});
-                            }),
-                            close);
+        const std::string_view open = kind == Kind::parameter ? "([" : "[",
+                               close = kind == Kind::parameter ? "])" : "]";
+        text += fmt::format(
+            "  {}{}\"{}\"{}\n", name, open,
+            replaced(label, "\"#<>\n",
+                     [](char c) { return c == '\n' ? std::string("<br/>") : fmt::format("#{};", int{c}); }),
+            close);
       },
-      [&](const std::string& from, const std::string& to) { text += fmt::format("  {} --> {}\n", from, to); });
+      [&](const std::string& from, const std::string& to) {
+        text += fmt::format("  {} --> {}\n", from, to);
+      });
   return text;
 }
 

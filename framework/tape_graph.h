@@ -17,7 +17,7 @@ namespace unroll {
 struct TapeGraph {
   struct Value {
     Shape shape;
-    double norm = 0;                          // Euclidean, when it was recorded
+    double norm = 0;                           // Euclidean, when it was recorded
     std::optional<double> gradient_norm = {};  // after backward, if anything was contributed
   };
   // The result of an operation, a parameter, or a constant, which has no number.

@@ -25,8 +25,7 @@ IdTensor repeated(const std::vector<int32_t>& ids, int steps, int batch) {
   if (ids.empty()) return {};
   IdTensor result({steps, batch});
   for (int t = 0; t < steps; ++t)
-    for (int b = 0; b < batch; ++b)
-      result.data()[int64_t{t} * batch + b] = ids[static_cast<size_t>(t)];
+    for (int b = 0; b < batch; ++b) result.data()[int64_t{t} * batch + b] = ids[static_cast<size_t>(t)];
   return result;
 }
 

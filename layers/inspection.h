@@ -41,8 +41,9 @@ struct LayerValues {
   Tensor h, c;                // the state after each step; c is undefined where the cell has none
 };
 struct TextInspection {
-  Tensor log_p;                         // [steps, vocab]: natural logarithm of each word's probability after the step
-  std::vector<std::string> gate_names;  // "i", "f", "g", "o" of an LSTM; "r", "z", "n" of a GRU; none of a plain cell
+  Tensor log_p;  // [steps, vocab]: natural logarithm of each word's probability after the step
+  std::vector<std::string>
+      gate_names;  // "i", "f", "g", "o" of an LSTM; "r", "z", "n" of a GRU; none of a plain cell
   std::vector<LayerValues> layers;
 };
 // Throws Error where input and target differ in length, or are empty; and for bidirectional layers, which know what comes.
@@ -50,11 +51,11 @@ TextInspection inspect(const TokenModel& model, const TokenText& text);
 
 // Euclidean norms of the gradients of L_t = -log p(target[t]), by t and step s: [steps, steps], 0 where s > t.
 struct GradientReach {
-  Tensor embedding;         // of what was read in step s
+  Tensor embedding;          // of what was read in step s
   std::vector<Tensor> h, c;  // of each layer's state after step s; c is empty where the cell has none
 };
-// An ordinary backward pass for `at_once` targets together: they are rows of a batch, so no gradient meets another's. The parameters
-// collect none. Memory grows with at_once · steps.
+// An ordinary backward pass for `at_once` targets together: they are rows of a batch, so no gradient meets another's. The
+// parameters collect none. Memory grows with at_once · steps.
 GradientReach gradient_reach(const TokenModel& model, const TokenText& text, int at_once = 16);
 
 // The tape of each step by itself, from the state before it as a constant to L_t, with the norms of values and gradients. The

@@ -42,7 +42,8 @@ void check_cases(const std::vector<Tensor>& values, size_t cases) {
 
 }  // namespace
 
-std::vector<UnitTells> units_that_tell(const std::vector<Tensor>& values, std::span<const int> labels, int count) {
+std::vector<UnitTells> units_that_tell(const std::vector<Tensor>& values, std::span<const int> labels,
+                                       int count) {
   check_cases(values, labels.size());
   std::vector<size_t> cases;
   double of_class[2] = {0, 0};
@@ -62,7 +63,8 @@ std::vector<UnitTells> units_that_tell(const std::vector<Tensor>& values, std::s
       // Of class 0 below and of class 1 above it; or the other way round.
       const double share = (below[0] / of_class[0] + 1 - below[1] / of_class[1]) / 2;
       if (std::max(share, 1 - share) > best.share)
-        best = {.share = std::max(share, 1 - share), .threshold = (low + high) / 2, .above_is_1 = share >= 0.5};
+        best = {
+            .share = std::max(share, 1 - share), .threshold = (low + high) / 2, .above_is_1 = share >= 0.5};
     }
     return best;
   });
@@ -101,7 +103,8 @@ Agreement measure_agreement(const TokenModel& model, std::span<const AgreementCa
   for (int first = 0; first < all; first += at_once) {
     const int rows = std::min(at_once, all - first);
     size_t steps = 0;
-    for (int r = 0; r < rows; ++r) steps = std::max(steps, cases[static_cast<size_t>(first + r)].before.size());
+    for (int r = 0; r < rows; ++r)
+      steps = std::max(steps, cases[static_cast<size_t>(first + r)].before.size());
     IdTensor input({static_cast<int>(steps), rows}), lengths({rows});
     std::ranges::fill(input.span(), 0);
     for (int r = 0; r < rows; ++r) {

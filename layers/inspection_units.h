@@ -20,7 +20,8 @@ struct UnitTells {
 
 // values: by layer [cases, units]. labels: 0 or 1 by case; others are left out. The units that tell it best, the best first, at most
 // `count`; of equals the first. Empty where one of the classes is missing.
-std::vector<UnitTells> units_that_tell(const std::vector<Tensor>& values, std::span<const int> labels, int count);
+std::vector<UnitTells> units_that_tell(const std::vector<Tensor>& values, std::span<const int> labels,
+                                       int count);
 // The same for a number: Pearson's correlation; cases that are not finite are left out. Empty where the number is always the same.
 std::vector<UnitTells> units_that_follow(const std::vector<Tensor>& values, std::span<const double> numbers,
                                          int count);

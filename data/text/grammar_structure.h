@@ -16,9 +16,10 @@ namespace unroll {
 // A word with what its derivation says about it.
 struct AnnotatedWord {
   std::string_view word;
-  int symbol = 0;     // what it was derived from: "noun.animal.sg", "verb.animal.food.pl"
-  int subject = -1;   // of a verb that agrees with one (is, chases): the place of its head noun in the sentence
-  int depth = 0;      // relative clauses that it is in
+  int symbol = 0;  // what it was derived from: "noun.animal.sg", "verb.animal.food.pl"
+  int subject =
+      -1;         // of a verb that agrees with one (is, chases): the place of its head noun in the sentence
+  int depth = 0;  // relative clauses that it is in
   bool in_pair = false;  // between "either" and "or", or "if" and "then"
 };
 // A sentence drawn as Grammar::sample draws it, with the same random numbers.
@@ -39,15 +40,16 @@ class GrammarPrefix {
  public:
   explicit GrammarPrefix(const Grammar& grammar = Grammar::built_in());
 
-  // Words and their probabilities given what was read, likeliest first, of equals the first of the table. Vocabulary::end_of_sentence
-  // is one of them. Empty after a word that the grammar does not allow there.
+  // Words and their probabilities given what was read, likeliest first, of equals the first of the table.
+  // Vocabulary::end_of_sentence is one of them. Empty after a word that the grammar does not allow there.
   std::vector<std::pair<std::string_view, double>> next() const;
-  double probability(std::string_view word) const;  // of the word given what was read; 0: the grammar does not allow it
+  double probability(
+      std::string_view word) const;  // of the word given what was read; 0: the grammar does not allow it
   // Goes on behind the word; after the end of the sentence with the next one.
   void read(std::string_view word);
 
  private:
-  using Stack = std::vector<int>;            // what is to be rewritten next comes last; empty: the sentence ends
+  using Stack = std::vector<int>;  // what is to be rewritten next comes last; empty: the sentence ends
   using Stacks = std::map<Stack, double>;  // those whose top is a word, and the empty one
   void add(Stack stack, double probability, Stacks& to) const;
   void begin();

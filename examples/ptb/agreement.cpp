@@ -73,9 +73,10 @@ AgreementTable evaluate_agreement(const TokenModel& model, const Vocabulary& voc
 }
 
 std::string describe(const AgreementRow& row) {
-  return fmt::format("agreement {:.1f} % of {} verbs ({:.1f} to {:.1f}), mean p {:.4f}, with {} noun{} of the other number between",
-                     100 * row.share(), row.cases, 100 * row.interval.low, 100 * row.interval.high, row.p_right,
-                     row.attractors, row.attractors == 1 ? "" : "s");
+  return fmt::format(
+      "agreement {:.1f} % of {} verbs ({:.1f} to {:.1f}), mean p {:.4f}, with {} noun{} of the other number between",
+      100 * row.share(), row.cases, 100 * row.interval.low, 100 * row.interval.high, row.p_right,
+      row.attractors, row.attractors == 1 ? "" : "s");
 }
 
 std::string describe_unit(const UnitTells& unit) {

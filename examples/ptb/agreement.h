@@ -12,10 +12,10 @@
 namespace ptb {
 
 struct AgreementRow {
-  int attractors;             // nouns of the other number between subject and verb
+  int attractors;               // nouns of the other number between subject and verb
   int64_t cases = 0, hits = 0;  // hits: the right form is likelier than the wrong one
-  Interval interval = {};     // of the share of hits, 95 %
-  double p_right = 0;         // mean of p(right) / (p(right) + p(wrong))
+  Interval interval = {};       // of the share of hits, 95 %
+  double p_right = 0;           // mean of p(right) / (p(right) + p(wrong))
   double share() const { return static_cast<double>(hits) / static_cast<double>(cases); }
 };
 struct AgreementTable {

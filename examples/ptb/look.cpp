@@ -29,9 +29,11 @@ void look(Command& command) {
       "how far back gradients reach, what each prediction rests on, and the tape of each step. It is one HTML file "
       "that loads nothing.");
   add_checkpoint(command);
-  command.option("text", text, "TEXT", "what the model is to read, 400 words or characters at most").otherwise("");
+  command.option("text", text, "TEXT", "what the model is to read, 400 words or characters at most")
+      .otherwise("");
   command.option("out", out, "FILE", "the page");
-  command.option("against", against, "FILE", "another model's file, to be shown beside it on the same text").otherwise("");
+  command.option("against", against, "FILE", "another model's file, to be shown beside it on the same text")
+      .otherwise("");
   machine.add_to(command);
   command.example("look runs/demo-1/last.safetensors --text \"the dog near the men sleeps .\"",
                   "then open look.html");
@@ -46,10 +48,12 @@ void look(Command& command) {
   std::vector<std::string> models;
   Level level{};
   const std::string& first = command.positional();
-  for (const std::string& path : command.given("against") ? std::vector{first, against} : std::vector{first}) {
+  for (const std::string& path :
+       command.given("against") ? std::vector{first, against} : std::vector{first}) {
     SavedModel saved = load_model(path);
     if (models.empty()) level = saved.recipe.data.level;
-    require_input(saved.recipe.data.level == level, "look: {} reads {}, and {} does not: their steps are not the same", first,
+    require_input(saved.recipe.data.level == level,
+                  "look: {} reads {}, and {} does not: their steps are not the same", first,
                   level == Level::word ? "words" : "characters", path);
     models.push_back(look_json(saved, look_at(saved, text), title_of(path), path));
   }

@@ -38,7 +38,10 @@ Json gate_json(const char* name, const Tensor& values) {
   std::vector<int16_t> rounded;
   for (const real v : numbers)
     rounded.push_back(static_cast<int16_t>(largest > 0 ? std::lround(v / largest * 32767) : 0));
-  return {{"name", name}, {"units", values.dim(1)}, {"largest", largest}, {"data", base64(rounded.data(), 2 * rounded.size())}};
+  return {{"name", name},
+          {"units", values.dim(1)},
+          {"largest", largest},
+          {"data", base64(rounded.data(), 2 * rounded.size())}};
 }
 
 // The part below the diagonal of [targets, steps], row by row, as 32-bit floats.
@@ -46,7 +49,8 @@ Json triangle_json(const Tensor& norms) {
   const auto numbers = norms.to_host();
   std::vector<float> kept;
   for (int t = 0; t < norms.dim(0); ++t)
-    for (int s = 0; s <= t; ++s) kept.push_back(static_cast<float>(numbers[static_cast<size_t>(t) * norms.dim(1) + s]));
+    for (int s = 0; s <= t; ++s)
+      kept.push_back(static_cast<float>(numbers[static_cast<size_t>(t) * norms.dim(1) + s]));
   return {{"data", base64(kept.data(), sizeof(float) * kept.size())}};
 }
 
@@ -62,11 +66,13 @@ Json reach_json(const GradientReach& reach, bool with_embedding) {
 std::vector<int> order_by_likeness(const Tensor& values) {
   const int steps = values.dim(0), units = values.dim(1);
   const auto numbers = values.to_host();
-  std::vector<std::vector<double>> course(static_cast<size_t>(units), std::vector<double>(static_cast<size_t>(steps)));
+  std::vector<std::vector<double>> course(static_cast<size_t>(units),
+                                          std::vector<double>(static_cast<size_t>(steps)));
   std::vector<double> mean_of(static_cast<size_t>(units));
   for (int j = 0; j < units; ++j) {
     double mean = 0, square = 0;
-    for (int t = 0; t < steps; ++t) mean += numbers[static_cast<size_t>(t) * units + j] / static_cast<double>(steps);
+    for (int t = 0; t < steps; ++t)
+      mean += numbers[static_cast<size_t>(t) * units + j] / static_cast<double>(steps);
     for (int t = 0; t < steps; ++t) {
       const double d = numbers[static_cast<size_t>(t) * units + j] - mean;
       course[j][static_cast<size_t>(t)] = d, square += d * d;
@@ -84,7 +90,8 @@ std::vector<int> order_by_likeness(const Tensor& values) {
     for (int j = 0; j < units; ++j) {
       if (taken[j]) continue;
       double likeness = 0;
-      for (int t = 0; t < steps; ++t) likeness += course[last][static_cast<size_t>(t)] * course[j][static_cast<size_t>(t)];
+      for (int t = 0; t < steps; ++t)
+        likeness += course[last][static_cast<size_t>(t)] * course[j][static_cast<size_t>(t)];
       if (likeness > best) best = likeness, next = j;
     }
   }
@@ -116,10 +123,15 @@ Json tape_json(const std::vector<TapeGraph>& graphs) {
       if (input.kind == Kind::parameter) one["parameter"] = input.number;
       inputs.push_back(one);
     }
-    operations.push_back({{"name", operation.name}, {"file", operation.file}, {"line", operation.line}, {"shapes", shapes}, {"inputs", inputs}});
+    operations.push_back({{"name", operation.name},
+                          {"file", operation.file},
+                          {"line", operation.line},
+                          {"shapes", shapes},
+                          {"inputs", inputs}});
   }
   for (const auto& p : graphs.front().parameters)
-    parameters.push_back({{"name", p.name}, {"shape", p.value.shape.text()}, {"norm", four_digits(p.value.norm)}});
+    parameters.push_back(
+        {{"name", p.name}, {"shape", p.value.shape.text()}, {"norm", four_digits(p.value.norm)}});
   for (const TapeGraph& graph : graphs) {
     Json values = Json::array(), gradients = Json::array(), of_parameters = Json::array();
     for (const auto& operation : graph.operations) {
@@ -141,16 +153,22 @@ Json likely_json(const std::vector<Likely>& words) {
 Json agreement_json(const AgreementTable& table) {
   Json rows = Json::array();
   for (const AgreementRow& row : table.rows)
-    rows.push_back({{"attractors", row.attractors}, {"cases", row.cases}, {"share", row.share()}, {"low", row.interval.low},
-                    {"high", row.interval.high}, {"p_right", row.p_right}});
-  return {{"by_attractors", rows}, {"unit", {{"layer", table.unit.layer}, {"unit", table.unit.unit}, {"share", table.unit.share}}}};
+    rows.push_back({{"attractors", row.attractors},
+                    {"cases", row.cases},
+                    {"share", row.share()},
+                    {"low", row.interval.low},
+                    {"high", row.interval.high},
+                    {"p_right", row.p_right}});
+  return {{"by_attractors", rows},
+          {"unit", {{"layer", table.unit.layer}, {"unit", table.unit.unit}, {"share", table.unit.share}}}};
 }
 
 // "LSTM, 2 layers of 160, tied; 304 words; 478,128 parameters"
 std::string summary_of(const SavedModel& saved) {
   const auto& model = saved.recipe.model;
   const CellFacts& cell = cell_of(saved.recipe);
-  std::string text = fmt::format("{}, {} layer{} of {}", cell.title, model.layers, model.layers == 1 ? "" : "s", model.hidden);
+  std::string text = fmt::format("{}, {} layer{} of {}", cell.title, model.layers,
+                                 model.layers == 1 ? "" : "s", model.hidden);
   if (model.projection) text += fmt::format(", projected to {}", model.projection);
   if (model.last_hidden) text += fmt::format(", the last of {}", model.last_hidden);
   if (model.tied) text += ", embedding and decoder tied";
@@ -167,7 +185,8 @@ int first_choice(const std::vector<double>& bits) {
 
 }  // namespace
 
-std::string look_json(const SavedModel& saved, const LookedText& look, const std::string& title, const std::string& path) {
+std::string look_json(const SavedModel& saved, const LookedText& look, const std::string& title,
+                      const std::string& path) {
   const Vocabulary& words = saved.vocabulary;
   Json target = Json::array(), input = Json::array(), next = Json::array(), layers = Json::array();
   for (const int32_t id : look.tokens.target) target.push_back(words.word(id));
@@ -195,7 +214,8 @@ std::string look_json(const SavedModel& saved, const LookedText& look, const std
             {"tape", tape_json(look.tapes)}};
   json["offered"] = Json::array();
   for (const OfferedUnit& o : look.offered)
-    json["offered"].push_back({{"what", o.what}, {"told", o.told}, {"how", o.how}, {"layer", o.layer}, {"unit", o.unit}});
+    json["offered"].push_back(
+        {{"what", o.what}, {"told", o.told}, {"how", o.how}, {"layer", o.layer}, {"unit", o.unit}});
   if (!look.source.empty()) {
     for (const SourceStep& step : look.source)
       json["source"].push_back({{"bits", or_null(step.bits)}, {"next", likely_json(step.next)}});

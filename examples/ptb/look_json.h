@@ -8,6 +8,7 @@
 namespace ptb {
 
 // `title` is what the page calls the model; `path` its file.
-std::string look_json(const SavedModel& saved, const LookedText& look, const std::string& title, const std::string& path);
+std::string look_json(const SavedModel& saved, const LookedText& look, const std::string& title,
+                      const std::string& path);
 
 }  // namespace ptb

@@ -21,8 +21,8 @@ void read(const SavedModel& saved, const std::string& text, LookedText& look) {
   std::vector<int32_t> ids = encode(text, words, form, "--text", &reading);
   look.written = words_of(text, form, "--text");
   require_input(!ids.empty(), "look: --text has no words");
-  require_input(std::ssize(ids) <= most_words_of_look, "look: --text has {} {}s; a page has {} at most", ids.size(),
-                form.level == Level::word ? "word" : "character", most_words_of_look);
+  require_input(std::ssize(ids) <= most_words_of_look, "look: --text has {} {}s; a page has {} at most",
+                ids.size(), form.level == Level::word ? "word" : "character", most_words_of_look);
   const int32_t eos = words.eos();
   if (ids.back() != eos) ids.push_back(eos), look.written.emplace_back(Vocabulary::end_of_sentence);
   TokenText& tokens = look.tokens;
@@ -41,22 +41,26 @@ void predict(const SavedModel& saved, LookedText& look) {
   std::vector<int32_t> order(static_cast<size_t>(vocab));
   for (int t = 0; t < look.tokens.steps(); ++t) {
     const std::vector<real> log_p = look.seen.log_p[t].to_host();
-    require_input(std::ranges::all_of(log_p, [](real x) { return !std::isnan(x); }),
-                  "look: the probabilities of the next word are not finite: the model's weights are too large to "
-                  "compute with");
+    require_input(
+        std::ranges::all_of(log_p, [](real x) { return !std::isnan(x); }),
+        "look: the probabilities of the next word are not finite: the model's weights are too large to "
+        "compute with");
     const int32_t target = look.tokens.target[static_cast<size_t>(t)];
     const real of_target = log_p[static_cast<size_t>(target)];
     look.bits.push_back(-static_cast<double>(of_target) / std::log(2.0));
-    look.rank.push_back(1 + static_cast<int>(std::ranges::count_if(log_p, [&](real x) { return x > of_target; })));
+    look.rank.push_back(
+        1 + static_cast<int>(std::ranges::count_if(log_p, [&](real x) { return x > of_target; })));
     std::iota(order.begin(), order.end(), 0);
     const size_t kept = std::min(likeliest, order.size());
-    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(), [&](int32_t a, int32_t b) {
-      const real of_a = log_p[static_cast<size_t>(a)], of_b = log_p[static_cast<size_t>(b)];
-      return of_a > of_b || (of_a == of_b && a < b);
-    });
+    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(),
+                      [&](int32_t a, int32_t b) {
+                        const real of_a = log_p[static_cast<size_t>(a)], of_b = log_p[static_cast<size_t>(b)];
+                        return of_a > of_b || (of_a == of_b && a < b);
+                      });
     auto& next = look.next.emplace_back();
     for (size_t i = 0; i < kept; ++i)
-      next.push_back({saved.vocabulary.word(order[i]), std::exp(static_cast<double>(log_p[static_cast<size_t>(order[i])]))});
+      next.push_back({saved.vocabulary.word(order[i]),
+                      std::exp(static_cast<double>(log_p[static_cast<size_t>(order[i])]))});
   }
 }
 

@@ -41,11 +41,13 @@ Labelled draw_sentences(const Vocabulary& vocabulary) {
   const Grammar& grammar = Grammar::built_in();
   RandomStream random(1, "look");
   std::vector<int32_t> ids;
-  Property number{"the subject is plural"}, relative{"inside a relative clause"}, pair{"inside either … or, if … then"},
-      place{"position in the sentence"};
+  Property number{"the subject is plural"}, relative{"inside a relative clause"},
+      pair{"inside either … or, if … then"}, place{"position in the sentence"};
   for (int drawn = 0; drawn < 2000 && ids.size() < words; ++drawn) {
     const auto sentence = sample_annotated(grammar, random);
-    if (!std::ranges::all_of(sentence, [&](const auto& word) { return vocabulary.find(word.word).has_value(); })) continue;
+    if (!std::ranges::all_of(sentence,
+                             [&](const auto& word) { return vocabulary.find(word.word).has_value(); }))
+      continue;
     for (size_t i = 0; i < sentence.size(); ++i) {
       const AnnotatedWord& word = sentence[i];
       ids.push_back(*vocabulary.find(word.word));
@@ -55,7 +57,8 @@ Labelled draw_sentences(const Vocabulary& vocabulary) {
       place.numbers.push_back(static_cast<double>(i));
     }
     ids.push_back(vocabulary.eos());
-    for (Property* property : {&number, &relative, &pair}) property->classes.push_back(property == &number ? -1 : 0);
+    for (Property* property : {&number, &relative, &pair})
+      property->classes.push_back(property == &number ? -1 : 0);
     place.numbers.push_back(static_cast<double>(sentence.size()));
   }
   if (ids.empty()) return {};
@@ -64,15 +67,17 @@ Labelled draw_sentences(const Vocabulary& vocabulary) {
 }
 
 bool is_quote(const std::string& word) {
-  return word == "\"" || word == "“" || word == "”" || word == "``" || word == "''" || word == "„" || word == "«" || word == "»";
+  return word == "\"" || word == "“" || word == "”" || word == "``" || word == "''" || word == "„" ||
+         word == "«" || word == "»";
 }
 bool is_capital(const std::string& word) { return !word.empty() && word[0] >= 'A' && word[0] <= 'Z'; }
 
 // Any text. Before word t, words up to t-1 were read: a label is about these.
 Labelled label(const std::vector<std::string>& words, std::vector<int32_t> ids, int32_t eos, Level level) {
   const bool letters = level == Level::character;
-  Property capital{letters ? "a capital was just read" : "a word with a capital was just read"}, quoted{"inside quotes"},
-      blank{"between two words"}, place{letters ? "position in the line" : "position in the sentence"},
+  Property capital{letters ? "a capital was just read" : "a word with a capital was just read"},
+      quoted{"inside quotes"}, blank{"between two words"},
+      place{letters ? "position in the line" : "position in the sentence"},
       length{letters ? "letters of the word so far" : "letters of the word just read"};
   double position = 0, so_far = 0;
   bool inside = false;
@@ -100,7 +105,8 @@ Labelled read_and_write(SavedModel& saved, const std::string& text) {
   const TextForm form{form_of(saved.recipe).level};
   const int32_t eos = saved.vocabulary.eos();
   const int own_words = form.level == Level::word ? 300 : 900;
-  const std::string own = write_text(*saved.model, saved.vocabulary, form_of(saved.recipe), {.words = own_words});
+  const std::string own =
+      write_text(*saved.model, saved.vocabulary, form_of(saved.recipe), {.words = own_words});
   std::string all = text;
   if (!all.ends_with('\n')) all += '\n';
   all += own;
@@ -124,17 +130,22 @@ std::vector<OfferedUnit> offer_units(SavedModel& saved, const std::string& text)
   std::vector<OfferedUnit> offered;
   for (const Property& property : labelled.properties) {
     const bool is_class = !property.classes.empty();
-    const auto best = is_class ? units_that_tell(states, property.classes, 1) : units_that_follow(states, property.numbers, 1);
+    const auto best = is_class ? units_that_tell(states, property.classes, 1)
+                               : units_that_follow(states, property.numbers, 1);
     if (best.empty() || best[0].share < (is_class ? least_share : least_correlation)) continue;
-    offered.push_back({.what = property.what,
-                       .told = is_class ? fmt::format("{:.1f} %", 100 * best[0].share)
-                                        : fmt::format("r {:.2f}", best[0].above_is_1 ? best[0].share : -best[0].share),
-                       .how = is_class ? fmt::format("by one threshold it is right in {:.1f} % of the cases, both classes counting alike, {}",
-                                                     100 * best[0].share, labelled.from)
-                                       : fmt::format("correlation {:.2f}, {}", best[0].above_is_1 ? best[0].share : -best[0].share,
-                                                     labelled.from),
-                       .layer = best[0].layer,
-                       .unit = best[0].unit});
+    offered.push_back(
+        {.what = property.what,
+         .told = is_class ? fmt::format("{:.1f} %", 100 * best[0].share)
+                          : fmt::format("r {:.2f}", best[0].above_is_1 ? best[0].share : -best[0].share),
+         .how =
+             is_class
+                 ? fmt::format(
+                       "by one threshold it is right in {:.1f} % of the cases, both classes counting alike, {}",
+                       100 * best[0].share, labelled.from)
+                 : fmt::format("correlation {:.2f}, {}", best[0].above_is_1 ? best[0].share : -best[0].share,
+                               labelled.from),
+         .layer = best[0].layer,
+         .unit = best[0].unit});
   }
   return offered;
 }

@@ -36,7 +36,8 @@ TEST_CASE("an annotated sentence is the one that Grammar::sample draws") {
   CHECK(one.position() == other.position());
 }
 
-TEST_CASE("a verb agrees with its subject, which is a noun before it; and with no noun between of another number alone") {
+TEST_CASE(
+    "a verb agrees with its subject, which is a noun before it; and with no noun between of another number alone") {
   RandomStream random(4, "sentences");
   std::map<int, int> of_attractors;
   int verbs = 0, in_relative = 0;
@@ -56,7 +57,8 @@ TEST_CASE("a verb agrees with its subject, which is a noun before it; and with n
       int attractors = 0;
       for (int between = word.subject + 1; between < i; ++between) {
         const int symbol = words[static_cast<size_t>(between)].symbol;
-        attractors += is_noun(grammar(), symbol) && number_of(grammar(), symbol) != number_of(grammar(), word.symbol);
+        attractors +=
+            is_noun(grammar(), symbol) && number_of(grammar(), symbol) != number_of(grammar(), word.symbol);
       }
       ++of_attractors[attractors];
     }
@@ -148,14 +150,16 @@ TEST_CASE("the next word by hand, and words that the grammar does not allow") {
   CHECK(prefix.next().empty());
   prefix.read("<eos>");
   CHECK(prefix.probability("if") == doctest::Approx(0.10).epsilon(1e-12));
-  for (const std::string_view word : words_in("the dog that the men near the trucks wash often")) prefix.read(word);
+  for (const std::string_view word : words_in("the dog that the men near the trucks wash often"))
+    prefix.read(word);
   double singular = 0, plural = 0;
   for (const auto& [word, probability] : prefix.next()) {
     for (const char* number : {"sg", "pl"})
       for (int s = 0; s < grammar().symbols(); ++s)
         if (grammar().name(s).starts_with("verb.animal.") && grammar().name(s).ends_with(number))
           for (const auto& rule : grammar().rules_of(s))
-            if (grammar().name(rule.right.front()) == word) (number[0] == 's' ? singular : plural) += probability;
+            if (grammar().name(rule.right.front()) == word)
+              (number[0] == 's' ? singular : plural) += probability;
   }
   CHECK(singular > 0.5);
   CHECK(plural == 0);

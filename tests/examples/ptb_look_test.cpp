@@ -53,7 +53,8 @@ Values values_of(const Json& layer, const std::string& name) {
   for (const Json& v : layer.at("values"))
     if (v.at("name") == name) {
       Values result{.units = v.at("units"), .largest = v.at("largest")};
-      for (const int16_t q : decoded<int16_t>(v.at("data"))) result.numbers.push_back(q * result.largest / 32767);
+      for (const int16_t q : decoded<int16_t>(v.at("data")))
+        result.numbers.push_back(q * result.largest / 32767);
       return result;
     }
   FAIL("no " << name);
@@ -76,15 +77,16 @@ Json page_of(const Words& words, const Folder& folder, const std::string& out = 
 
 }  // namespace
 
-TEST_CASE("look: models of PyTorch's, each kind of cell: the text's perplexity is what PyTorch had, and the panels fit each other") {
+TEST_CASE(
+    "look: models of PyTorch's, each kind of cell: the text's perplexity is what PyTorch had, and the panels fit each other") {
   const Folder folder;
   const fs::path fixture = fs::absolute("tests/fixtures/language_model");
   for (const std::string kind : {"", "gru", "rnn", "projected"}) {
     CAPTURE(kind);
     const fs::path from = kind.empty() ? fixture : fixture / kind;
     const std::string file = (kind.empty() ? "lstm" : kind) + ".safetensors";
-    ptb_out(Words{"import", (from / "torch.safetensors").string(), "--vocabulary", (fixture / "vocabulary.txt").string(), "--set",
-             "data.corpus=text", "--out", file} +
+    ptb_out(Words{"import", (from / "torch.safetensors").string(), "--vocabulary",
+                  (fixture / "vocabulary.txt").string(), "--set", "data.corpus=text", "--out", file} +
                 (kind == "rnn" ? Words{"--set", "model.nonlinearity=relu"} : Words{}),
             folder.path());
     const Json model = page_of({file, "--text", read_text(fixture / "test.txt")}, folder);
@@ -112,27 +114,32 @@ TEST_CASE("look: models of PyTorch's, each kind of cell: the text's perplexity i
         return v.numbers[t * static_cast<size_t>(v.units) + static_cast<size_t>(j)];
       };
       if (kind == "" || kind == "projected") {
-        const Values i = values_of(layer, "i"), f = values_of(layer, "f"), g = values_of(layer, "g"), c = values_of(layer, "c");
+        const Values i = values_of(layer, "i"), f = values_of(layer, "f"), g = values_of(layer, "g"),
+                     c = values_of(layer, "c");
         for (size_t t = 1; t < steps; ++t)
           for (int j = 0; j < c.units; ++j)
-            CHECK(std::abs(at(c, t, j) - (at(f, t, j) * at(c, t - 1, j) + at(i, t, j) * at(g, t, j))) < 1e-4 * std::max(1.0, c.largest));
+            CHECK(std::abs(at(c, t, j) - (at(f, t, j) * at(c, t - 1, j) + at(i, t, j) * at(g, t, j))) <
+                  1e-4 * std::max(1.0, c.largest));
         if (kind == "projected") CHECK(h.units == 5);
       } else if (kind == "gru") {
         const Values z = values_of(layer, "z"), n = values_of(layer, "n");
         for (size_t t = 1; t < steps; ++t)
           for (int j = 0; j < h.units; ++j)
-            CHECK(std::abs(at(h, t, j) - ((1 - at(z, t, j)) * at(n, t, j) + at(z, t, j) * at(h, t - 1, j))) < 1e-4 * std::max(1.0, h.largest));
+            CHECK(std::abs(at(h, t, j) - ((1 - at(z, t, j)) * at(n, t, j) + at(z, t, j) * at(h, t - 1, j))) <
+                  1e-4 * std::max(1.0, h.largest));
       } else {
         CHECK(layer["values"].size() == 1);
       }
-      CHECK(std::set<int>(layer["order"].begin(), layer["order"].end()).size() == layer["units"].get<size_t>());
+      CHECK(std::set<int>(layer["order"].begin(), layer["order"].end()).size() ==
+            layer["units"].get<size_t>());
     }
     CHECK_FALSE(model.contains("source"));
     CHECK_FALSE(model.contains("agreement"));
   }
 }
 
-TEST_CASE("look: the grammar's demo has the source's own probabilities, agreement, and units by what they tell") {
+TEST_CASE(
+    "look: the grammar's demo has the source's own probabilities, agreement, and units by what they tell") {
   const Folder& folder = trained();
   const std::string text = "the dog that the men near the trucks wash often chases the cats .";
   const Json model = page_of({"model/last.safetensors", "--text", text}, folder);
@@ -161,7 +168,9 @@ TEST_CASE("look: the grammar's demo has the source's own probabilities, agreemen
 
 TEST_CASE("look: two models on one text, of other cells and other kinds of models") {
   const Folder& folder = trained();
-  const std::vector<Words> kinds = {{"model.cell=gru"}, {"model.cell=rnn"}, {"model.tied=true", "model.embedding=16"},
+  const std::vector<Words> kinds = {{"model.cell=gru"},
+                                    {"model.cell=rnn"},
+                                    {"model.tied=true", "model.embedding=16"},
                                     {"model.projection=5", "training.keep_every_epochs=1"}};
   int number = 0;
   for (const Words& options : kinds) {
@@ -173,7 +182,9 @@ TEST_CASE("look: two models on one text, of other cells and other kinds of model
     CAPTURE(n);
     const std::string file = fmt::format("kind-{}/{}.safetensors", n, n == 4 ? "epoch-1" : "last");
     fs::remove(folder / "pair.html");
-    ptb_out({"look", "model/last.safetensors", "--against", file, "--text", "every man sleeps .", "--out", "pair.html"}, folder.path());
+    ptb_out({"look", "model/last.safetensors", "--against", file, "--text", "every man sleeps .", "--out",
+             "pair.html"},
+            folder.path());
     const auto models = models_in(read_text(folder / "pair.html"));
     REQUIRE(models.size() == 2);
     CHECK(models[0]["title"] == "model/last");
@@ -185,8 +196,9 @@ TEST_CASE("look: two models on one text, of other cells and other kinds of model
 
 TEST_CASE("look: characters, and words that would be markup or turn the page around, stay what they are") {
   const Folder folder;
-  const std::vector<std::string> hostile = {"</script>", "<script>alert(1)</script>", "\"quoted\"", "a&amp;b", "'", "<!--", "]]>",
-                                            "שלום", "\u202eright", std::string(300, 'x'), "tab\x01\x1b[31m"};
+  const std::vector<std::string> hostile = {
+      "</script>",   "<script>alert(1)</script>", "\"quoted\"",     "a&amp;b", "'", "<!--", "]]>", "שלום",
+      "\u202eright", std::string(300, 'x'),       "tab\x01\x1b[31m"};
   std::string text;
   for (const std::string& word : hostile) text += word + " ";
   std::string train, line = text + "<unk> \n";
@@ -230,9 +242,11 @@ TEST_CASE("look: what is refused, in one line, and nothing is written") {
       {{"look", "model/last.safetensors", "--text", " "}, {"--text has no words"}},
       {{"look", "model/last.safetensors", "--text", long_text}, {"401 words", "400 at most"}},
       {{"look", "model/last.safetensors", "--text", "zebra"}, {"zebra", "vocabulary"}},
-      {{"look", "model/last.safetensors", "--text", "the dog", "--out", "there.html"}, {"there.html is there already"}},
+      {{"look", "model/last.safetensors", "--text", "the dog", "--out", "there.html"},
+       {"there.html is there already"}},
       {{"look", "nowhere.safetensors", "--text", "the dog"}, {"nowhere.safetensors"}},
-      {{"look", "model/last.safetensors", "--text", "the dog", "--against", "nowhere.safetensors"}, {"nowhere.safetensors"}},
+      {{"look", "model/last.safetensors", "--text", "the dog", "--against", "nowhere.safetensors"},
+       {"nowhere.safetensors"}},
   };
   for (const auto& one : cases) {
     const ProgramRun run = ptb(one.words, folder.path());
@@ -247,7 +261,8 @@ TEST_CASE("look: what is refused, in one line, and nothing is written") {
 TEST_CASE("evaluate --agreement: a table and JSON; of another text it is refused") {
   const Folder& folder = trained();
   const std::string out = ptb_out({"evaluate", "model/last.safetensors", "--agreement"}, folder.path());
-  for (const char* part : {"with 0 nouns of the other number between", "with 1 noun of", "with 3 nouns", "one unit tells the subject's number"})
+  for (const char* part : {"with 0 nouns of the other number between", "with 1 noun of", "with 3 nouns",
+                           "one unit tells the subject's number"})
     CHECK_MESSAGE(out.find(part) != out.npos, out);
   const Json json = ptb_json({"evaluate", "model/last.safetensors", "--agreement"}, folder.path());
   const Json& rows = json["agreement"]["by_attractors"];
@@ -262,8 +277,10 @@ TEST_CASE("evaluate --agreement: a table and JSON; of another text it is refused
   const Folder other;
   write_text(other, "text");
   other.write("tiny.toml", tiny);
-  ptb_out({"train", "tiny.toml", "--out", "run", "--data", "text", "--set", "data.corpus=text"}, other.path());
-  const ProgramRun refused = ptb({"evaluate", "run/last.safetensors", "--data", "text", "--agreement"}, other.path());
+  ptb_out({"train", "tiny.toml", "--out", "run", "--data", "text", "--set", "data.corpus=text"},
+          other.path());
+  const ProgramRun refused =
+      ptb({"evaluate", "run/last.safetensors", "--data", "text", "--agreement"}, other.path());
   CHECK(refused.code == 2);
   CHECK_MESSAGE(lacks(lines_of(refused.err).at(0), {"--agreement", "built-in grammar"}) == "", refused.err);
 }

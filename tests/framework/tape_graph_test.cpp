@@ -40,7 +40,8 @@ TEST_CASE("the graph of y = sum(w·x + x): inputs, names, norms of values and gr
   CHECK(mul.file == "framework/ops.cpp");
   CHECK(mul.line > 1);
   // x gains 3 + 1 in each element; w gains x.
-  CHECK(graph.operations[0].results[0].gradient_norm.value() == doctest::Approx(std::sqrt(32.0)).epsilon(1e-12));
+  CHECK(graph.operations[0].results[0].gradient_norm.value() ==
+        doctest::Approx(std::sqrt(32.0)).epsilon(1e-12));
   REQUIRE(graph.parameters.size() == 1);
   CHECK(graph.parameters[0].name == "layer.w");
   CHECK(graph.parameters[0].value.norm == doctest::Approx(std::sqrt(18.0)).epsilon(1e-12));

@@ -64,7 +64,8 @@ double off(const Tensor& values, const Json& rows) {
   REQUIRE(values.dim(0) == static_cast<int>(rows.size()));
   for (size_t t = 0; t < rows.size(); ++t)
     for (size_t s = 0; s < rows[t].size(); ++s)
-      worst = std::max(worst, std::abs(ours[t * static_cast<size_t>(values.dim(1)) + s] - rows[t][s].get<double>()));
+      worst = std::max(worst,
+                       std::abs(ours[t * static_cast<size_t>(values.dim(1)) + s] - rows[t][s].get<double>()));
   return worst / largest(rows);
 }
 double off(const Tensor& values, const Json& expected, bool) {
@@ -112,7 +113,8 @@ TEST_CASE("how far back gradients reach is what PyTorch's autograd says, however
     }
 }
 
-TEST_CASE("the tape of a step: its loss is that step's, and its gradient at the embedding that of the panel") {
+TEST_CASE(
+    "the tape of a step: its loss is that step's, and its gradient at the embedding that of the panel") {
   Model model("lstm");
   const TokenText text = text_of();
   const std::vector<TapeGraph> graphs = step_graphs(model.parts(), text);
@@ -122,8 +124,9 @@ TEST_CASE("the tape of a step: its loss is that step's, and its gradient at the 
   for (size_t t = 0; t < graphs.size(); ++t) {
     const auto& operations = graphs[t].operations;
     CHECK(operations.back().name == std::string("softmax_cross_entropy"));
-    const double nats = -seen.log_p.to_host()[t * static_cast<size_t>(seen.log_p.dim(1)) +
-                                              static_cast<size_t>(text.target[t])];
+    const double nats =
+        -seen.log_p
+             .to_host()[t * static_cast<size_t>(seen.log_p.dim(1)) + static_cast<size_t>(text.target[t])];
     CHECK(std::abs(operations.back().results[0].norm - nats) < bound);
     CHECK(operations.front().name == std::string("embedding"));
     const double at_embedding = reach.embedding.to_host()[t * text.input.size() + t];
@@ -151,10 +154,12 @@ TEST_CASE("where a document begins, nothing before it counts") {
   CHECK(std::abs(graphs[5].operations.back().results[0].norm - nats) < bound);
 }
 
-TEST_CASE("agreement: the share of the right form is PyTorch's, and each case has the state before its verb") {
+TEST_CASE(
+    "agreement: the share of the right form is PyTorch's, and each case has the state before its verb") {
   std::vector<AgreementCase> cases;
   for (const Json& prefix : recorded().at("prefixes"))
-    cases.push_back({.before = prefix[0].get<std::vector<int32_t>>(), .right = prefix[1], .wrong = prefix[2]});
+    cases.push_back(
+        {.before = prefix[0].get<std::vector<int32_t>>(), .right = prefix[1], .wrong = prefix[2]});
   for (const auto& [kind, expected] : recorded().at("models").items())
     for (const int at_once : {64, 2}) {
       CAPTURE(kind);
@@ -180,13 +185,15 @@ TEST_CASE("which unit tells a class, and which follows a number") {
   REQUIRE(told.size() == 3);
   CHECK((told[0].layer == 0 && told[0].unit == 0 && told[0].share == 1));  // of equals, the first
   CHECK((told[0].threshold == doctest::Approx(3.5) && !told[0].above_is_1));
-  CHECK((told[1].layer == 1 && told[1].share == 1 && told[1].above_is_1 && told[1].threshold == doctest::Approx(3)));
+  CHECK((told[1].layer == 1 && told[1].share == 1 && told[1].above_is_1 &&
+         told[1].threshold == doctest::Approx(3)));
   CHECK(told[2].share == 0);  // always the same: there is no threshold
   // Of 4 and 2 cases, each class counts half: units of the first layer are right in 3 of 4 and 2 of 2.
   const auto uneven = units_that_tell({first}, std::vector<int>{0, 0, 1, 0, 1, 1}, 1);
   CHECK(uneven[0].share == doctest::Approx((1 + 2.0 / 3) / 2));
   CHECK(units_that_tell({first}, std::vector<int>{1, 1, 1, -1, -1, -1}, 1).empty());
-  CHECK(units_that_tell({first}, std::vector<int>{1, 1, -1, 0, -1, -1}, 1)[0].threshold == doctest::Approx(3));
+  CHECK(units_that_tell({first}, std::vector<int>{1, 1, -1, 0, -1, -1}, 1)[0].threshold ==
+        doctest::Approx(3));
 
   const auto followed =
       units_that_follow({first, second}, std::vector<double>{2, 4, 6, std::nan(""), 10, 12}, 2);
@@ -194,7 +201,8 @@ TEST_CASE("which unit tells a class, and which follows a number") {
   CHECK(followed[0].share == doctest::Approx(1));
   CHECK((followed[0].above_is_1 && followed[1].layer == 1 && !followed[1].above_is_1));
   CHECK(units_that_follow({first}, std::vector<double>(6, 1), 2).empty());
-  CHECK(lacks(error_of([&] { (void)units_that_tell({first}, std::vector<int>{1}, 1); }), {"1 labels", "[6, 2]"}) == "");
+  CHECK(lacks(error_of([&] { (void)units_that_tell({first}, std::vector<int>{1}, 1); }),
+              {"1 labels", "[6, 2]"}) == "");
 }
 
 // By hand: p = 0.5, n = 10, z² = 3.8415: middle (0.5 + 0.19207) / 1.38415, half 1.96 sqrt(0.025 + 0.0096036) / 1.38415.
@@ -210,7 +218,13 @@ TEST_CASE("what cannot be looked at is refused") {
   Model model("lstm");
   const TokenModel parts = model.parts();
   CHECK(lacks(error_of([&] { (void)inspect(parts, {}); }), {"0 words"}) == "");
-  CHECK(lacks(error_of([&] { (void)gradient_reach(parts, {.input = {1, 2}, .target = {1}}); }), {"2 words", "1 predicted"}) == "");
-  CHECK(lacks(error_of([&] { (void)step_graphs(parts, {.input = {1}, .target = {1}, .resets = {0, 1}}); }), {"2 resets"}) == "");
+  CHECK(lacks(error_of([&] {
+                (void)gradient_reach(parts, {.input = {1, 2}, .target = {1}});
+              }),
+              {"2 words", "1 predicted"}) == "");
+  CHECK(lacks(error_of([&] {
+                (void)step_graphs(parts, {.input = {1}, .target = {1}, .resets = {0, 1}});
+              }),
+              {"2 resets"}) == "");
   CHECK(lacks(error_of([&] { (void)measure_agreement(parts, {}); }), {"0 cases"}) == "");
 }

@@ -33,7 +33,8 @@ struct Window {
 
 TEST_CASE("a trace adds up to the layers' results: every cell, option and engine") {
   for (const CellKind cell : {CellKind::lstm, CellKind::gru, CellKind::rnn}) {
-    std::vector<RecurrentConfig> configs = options_alone(facts_of(cell), {.input = 3, .hidden = 4, .layers = 2});
+    std::vector<RecurrentConfig> configs =
+        options_alone(facts_of(cell), {.input = 3, .hidden = 4, .layers = 2});
     configs.push_back({.input = 3, .hidden = 4, .layers = 1});
     configs.push_back({.input = 3, .hidden = 4, .layers = 3});
     for (RecurrentConfig config : configs)
@@ -61,7 +62,8 @@ TEST_CASE("a trace adds up to the layers' results: every cell, option and engine
   }
 }
 
-TEST_CASE("the gates of an LSTM make its states: c = f c + i g, h = o tanh(c), and i = 1 - f where they are coupled") {
+TEST_CASE(
+    "the gates of an LSTM make its states: c = f c + i g, h = o tanh(c), and i = 1 - f where they are coupled") {
   for (const bool coupled : {false, true}) {
     const Window w(CellKind::lstm, {.input = 3, .hidden = 4, .layers = 2, .coupled_gates = coupled});
     const RecurrentTrace trace = w.layer.trace(w.x, w.state);
@@ -89,11 +91,13 @@ TEST_CASE("the gates of a GRU make its state: h = (1 - z) n + z h") {
     const auto z = values(trace.cells[0].gates[t][1]), n = values(trace.cells[0].gates[t][2]),
                h = values(trace.cells[0].h[t]),
                before = t > 0 ? values(trace.cells[0].h[t - 1]) : w.state.h[0].to_host();
-    for (size_t j = 0; j < h.size(); ++j) CHECK(std::abs(h[j] - ((1 - z[j]) * n[j] + z[j] * before[j])) < bound);
+    for (size_t j = 0; j < h.size(); ++j)
+      CHECK(std::abs(h[j] - ((1 - z[j]) * n[j] + z[j] * before[j])) < bound);
   }
 }
 
-TEST_CASE("a stepper shows the gates of a sequence that it runs: those of the window, and it goes on from there") {
+TEST_CASE(
+    "a stepper shows the gates of a sequence that it runs: those of the window, and it goes on from there") {
   for (const CellKind cell : {CellKind::lstm, CellKind::gru, CellKind::rnn}) {
     const RecurrentConfig config{.input = 3, .hidden = 4, .layers = 2};
     Window w(cell, config);
@@ -106,8 +110,8 @@ TEST_CASE("a stepper shows the gates of a sequence that it runs: those of the wi
       CHECK(distance(plain(w.x[t]), one.y.value()[0]) < bound);
       for (size_t k = 0; k < 2; ++k)
         for (size_t g = 0; g < all.gate_names.size(); ++g)
-          CHECK(distance(one.cells[k].gates[0][g].value(), all.cells[k].gates[static_cast<size_t>(t)][g].value()) <
-                bound);
+          CHECK(distance(one.cells[k].gates[0][g].value(),
+                         all.cells[k].gates[static_cast<size_t>(t)][g].value()) < bound);
     }
     CHECK(tape.size() == 0);
     CHECK(distance(seen.state().h, all.state.h.value()) < bound);

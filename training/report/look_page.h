@@ -7,8 +7,8 @@
 
 namespace unroll {
 
-// `models`: the numbers of one or several models as JSON, as the scripts in training/report/look/ read them. Whatever their strings
-// hold, it stays text.
+// `models`: the numbers of one or several models as JSON, as the scripts in training/report/look/ read them. Whatever their
+// strings hold, it stays text.
 std::string look_page(std::string_view title, std::span<const std::string> models);
 
 }  // namespace unroll
