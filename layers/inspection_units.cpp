@@ -137,7 +137,9 @@ Agreement measure_agreement(const TokenModel& model, std::span<const AgreementCa
 Interval interval_of_share(int64_t hits, int64_t cases) {
   const double n = static_cast<double>(cases), p = static_cast<double>(hits) / n, z = 1.959963984540054;
   const double middle = p + z * z / (2 * n), half = z * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
-  return {(middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)};
+  const double scale = 1 + z * z / n;
+  // Rounding would carry the ends of 0 of n and of n of n past the share itself, or past 0 and 1.
+  return {std::clamp((middle - half) / scale, 0.0, p), std::clamp((middle + half) / scale, p, 1.0)};
 }
 
 }  // namespace unroll

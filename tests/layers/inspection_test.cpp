@@ -211,7 +211,13 @@ TEST_CASE("Wilson's interval of a share") {
   CHECK(half.low == doctest::Approx(0.23659).epsilon(1e-4));
   CHECK(half.high == doctest::Approx(0.76341).epsilon(1e-4));
   CHECK(all.low == doctest::Approx(0.98115).epsilon(1e-4));
-  CHECK(all.high == doctest::Approx(1));
+  CHECK(all.high == 1);
+  for (const int n : {3, 10, 11, 14, 200})  // rounding leads past the share, or past 0 or 1, with some
+    for (const int hits : {0, n}) {
+      const Interval at_end = interval_of_share(hits, n);
+      CHECK((at_end.low >= 0 && at_end.low <= double(hits) / n && at_end.high >= double(hits) / n &&
+             at_end.high <= 1));
+    }
 }
 
 TEST_CASE("what cannot be looked at is refused") {
