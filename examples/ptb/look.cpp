@@ -48,6 +48,9 @@ void look(Command& command) {
   std::vector<std::string> models;
   Level level{};
   const std::string& first = command.positional();
+  const bool alike =
+      command.given("against") && title_of(first) == title_of(against);  // runs of one name in two folders
+  const auto title = [&](const std::string& path) { return alike ? path : title_of(path); };
   for (const std::string& path :
        command.given("against") ? std::vector{first, against} : std::vector{first}) {
     SavedModel saved = load_model(path);
@@ -55,9 +58,9 @@ void look(Command& command) {
     require_input(saved.recipe.data.level == level,
                   "look: {} reads {}, and {} does not: their steps are not the same", first,
                   level == Level::word ? "words" : "characters", path);
-    models.push_back(look_json(saved, look_at(saved, text), title_of(path), path));
+    models.push_back(look_json(saved, look_at(saved, text, path), title(path), path));
   }
-  const std::string page = look_page(title_of(first) + ": a look inside", models);
+  const std::string page = look_page(title(first) + ": a look inside", models);
   write_new_file(out, page);
   show("{}  {:.2f} MB, made in {:.1f} s; open it in a browser\n", shown(std::filesystem::path(out)),
        static_cast<double>(page.size()) / 1e6, clock_seconds() - begin);

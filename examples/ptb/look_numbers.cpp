@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include <fmt/format.h>
+
 #include "data/text/grammar_structure.h"
 
 namespace ptb {
@@ -14,11 +16,11 @@ constexpr size_t likeliest = 6;
 
 bool reads_grammar(const SavedModel& saved) { return saved.recipe.data.corpus == CorpusKind::grammar; }
 
-void read(const SavedModel& saved, const std::string& text, LookedText& look) {
+void read(const SavedModel& saved, const std::string& text, const std::string& path, LookedText& look) {
   const TextForm form = form_of(saved.recipe);
   const Vocabulary& words = saved.vocabulary;
   Reading reading;
-  std::vector<int32_t> ids = encode(text, words, form, "--text", &reading);
+  std::vector<int32_t> ids = encode(text, words, form, fmt::format("{}: --text", path), &reading);
   look.written = words_of(text, form, "--text");
   require_input(!ids.empty(), "look: --text has no words");
   require_input(std::ssize(ids) <= most_words_of_look, "look: --text has {} {}s; a page has {} at most",
@@ -36,15 +38,16 @@ void read(const SavedModel& saved, const std::string& text, LookedText& look) {
   }
 }
 
-void predict(const SavedModel& saved, LookedText& look) {
+void predict(const SavedModel& saved, const std::string& path, LookedText& look) {
   const int vocab = look.seen.log_p.dim(1);
   std::vector<int32_t> order(static_cast<size_t>(vocab));
   for (int t = 0; t < look.tokens.steps(); ++t) {
     const std::vector<real> log_p = look.seen.log_p[t].to_host();
     require_input(
         std::ranges::all_of(log_p, [](real x) { return !std::isnan(x); }),
-        "look: the probabilities of the next word are not finite: the model's weights are too large to "
-        "compute with");
+        "{}: the probabilities of the next word are not finite: the model's weights are too large to "
+        "compute with",
+        path);
     const int32_t target = look.tokens.target[static_cast<size_t>(t)];
     const real of_target = log_p[static_cast<size_t>(target)];
     look.bits.push_back(-static_cast<double>(of_target) / std::log(2.0));
@@ -80,12 +83,12 @@ std::vector<SourceStep> ask_source(const std::vector<std::string>& written) {
 
 }  // namespace
 
-LookedText look_at(SavedModel& saved, const std::string& text) {
+LookedText look_at(SavedModel& saved, const std::string& text, const std::string& path) {
   LookedText look;
-  read(saved, text, look);
+  read(saved, text, path, look);
   const TokenModel model = parts_of(*saved.model);
   look.seen = inspect(model, look.tokens);
-  predict(saved, look);
+  predict(saved, path, look);
   look.reach = gradient_reach(model, look.tokens);
   LanguageModel first(saved.recipe, saved.vocabulary.size());
   look.untrained = gradient_reach(parts_of(first), look.tokens);

@@ -44,10 +44,10 @@ struct LookedText {
   std::vector<OfferedUnit> offered;
 };
 
-// Throws InputError: a text without words, of more than `most_words_of_look`, or that the vocabulary cannot read; a model whose
-// probabilities are not finite.
+// `path` is the model's file, as messages call it. Throws InputError: a text without words, of more than `most_words_of_look`, or
+// that the vocabulary cannot read; a model whose probabilities are not finite.
 constexpr int most_words_of_look = 400;
-LookedText look_at(SavedModel& saved, const std::string& text);
+LookedText look_at(SavedModel& saved, const std::string& text, const std::string& path);
 
 // The units that tell most, of each property at most one: of sentences that the grammar draws; of other models the text, and what
 // they write themselves.
