@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "layers/inspection_units.h"
 #include "recipe.h"
 #include "saved_model.h"
@@ -18,13 +20,19 @@ struct AgreementRow {
   double p_right = 0;           // mean of p(right) / (p(right) + p(wrong))
   double share() const { return static_cast<double>(hits) / static_cast<double>(cases); }
 };
+// The unit that tells best just before a verb whether its subject is plural; none where all subjects have one number.
+struct BestUnit {
+  std::optional<UnitTells> unit = {};
+  int64_t cases = 0;
+};
 struct AgreementTable {
   std::vector<AgreementRow> rows;  // of 0 to 3 attractors, as far as there are cases
-  UnitTells unit;                  // that tells the subject's number best, in all cases
+  BestUnit of_main;                // before verbs of a single main clause
+  BestUnit of_all;  // before all: those of relative clauses, "if … then …" and "either … or …" too
 };
 
-// Verbs of sentences that the grammar draws: for each of 0 to 3 attractors so many, or fewer where the vocabulary lacks words of
-// theirs. Equal seeds draw equal cases.
+// Verbs of sentences that the grammar draws, `of_each` for each of 0 to 3 attractors, or fewer where the vocabulary lacks their
+// words. Equal seeds draw equal cases.
 std::vector<AgreementCase> draw_agreement_cases(const Vocabulary& vocabulary, int of_each, uint64_t seed);
 
 AgreementTable evaluate_agreement(const TokenModel& model, const Vocabulary& vocabulary, int of_each);
@@ -32,8 +40,9 @@ AgreementTable evaluate_agreement(const TokenModel& model, const Vocabulary& voc
 // A model by its parts.
 TokenModel parts_of(LanguageModel& model);
 
-// "agreement 99.5 % of 200 cases (97.2 to 99.9), mean p 0.9978, with 3 nouns of the other number between"
-std::string describe(const AgreementRow& row);
-std::string describe_unit(const UnitTells& unit);
+// A line for each row, and for each unit.
+std::vector<std::string> describe(const AgreementTable& table);
+// The same as JSON. Layers and units count from 1, as in the lines.
+nlohmann::ordered_json agreement_json(const AgreementTable& table);
 
 }  // namespace ptb

@@ -181,7 +181,7 @@ void evaluate(Command& command) {
       .may_stand_alone("full", {"full", "quick"});
   command.option("agreement", agreement,
                  "of a model of the built-in grammar: how often it gives a verb the number of its subject, by the number of "
-                 "nouns of the other number between, with 95 % intervals; and the unit that tells the number best");
+                 "nouns of the other number between, with 95 % intervals; and the units that tell the number best");
   machine.add_to(command);
   add_json_option(command, wanted.json);
   command.example("evaluate runs/demo-1/last.safetensors", "perplexity on the test split");
@@ -265,8 +265,7 @@ void evaluate(Command& command) {
   if (wanted.dynamic) result.dynamic = evaluate_dynamically(wanted, saved, command.positional(), text);
   if (agreement) {
     result.agreement = evaluate_agreement(parts_of(*saved.model), saved.vocabulary, 200);
-    for (const AgreementRow& row : result.agreement->rows) wanted.print_line(describe(row));
-    wanted.print_line(describe_unit(result.agreement->unit));
+    for (const std::string& line : describe(*result.agreement)) wanted.print_line(line);
   }
   for (const std::string& note : text.notes) show(wanted.out(), "note: {}\n", note);
   if (wanted.json) result.print_json();

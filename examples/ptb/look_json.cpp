@@ -29,8 +29,8 @@ std::string base64(const void* data, size_t bytes) {
   return text;
 }
 
-// [steps, units] in 16 bits a number, times the largest: off by 1/65534 of that at most. Little-endian, as every machine that runs
-// this is.
+// [steps, units] in 16 bits a number, times the largest: off by 1/65534 of that at most. Little-endian, as every machine
+// that runs this is.
 Json gate_json(const char* name, const Tensor& values) {
   const auto numbers = values.to_host();
   double largest = 0;
@@ -148,19 +148,6 @@ Json likely_json(const std::vector<Likely>& words) {
   Json json = Json::array();
   for (const Likely& one : words) json.push_back({one.word, four_digits(one.p)});
   return json;
-}
-
-Json agreement_json(const AgreementTable& table) {
-  Json rows = Json::array();
-  for (const AgreementRow& row : table.rows)
-    rows.push_back({{"attractors", row.attractors},
-                    {"cases", row.cases},
-                    {"share", row.share()},
-                    {"low", row.interval.low},
-                    {"high", row.interval.high},
-                    {"p_right", row.p_right}});
-  return {{"by_attractors", rows},
-          {"unit", {{"layer", table.unit.layer}, {"unit", table.unit.unit}, {"share", table.unit.share}}}};
 }
 
 // "LSTM, 2 layers of 160, tied; 304 words; 478,128 parameters"

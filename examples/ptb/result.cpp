@@ -47,21 +47,7 @@ void Result::print_json() const {
     if (dynamic->with_cache) json["perplexity_with_cache"] = *dynamic->with_cache;
     json["seconds"] = dynamic->seconds;
   }
-  if (agreement) {
-    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-    for (const AgreementRow& row : agreement->rows)
-      rows.push_back({{"attractors", row.attractors},
-                      {"cases", row.cases},
-                      {"share", row.share()},
-                      {"low", row.interval.low},
-                      {"high", row.interval.high},
-                      {"p_right", row.p_right}});
-    scores["agreement"] = {{"by_attractors", rows},
-                           {"unit",
-                            {{"layer", agreement->unit.layer + 1},
-                             {"unit", agreement->unit.unit + 1},
-                             {"share", agreement->unit.share}}}};
-  }
+  if (agreement) scores["agreement"] = agreement_json(*agreement);
   run.print_json("tokens", "words_per_second", scores);
 }
 

@@ -33,26 +33,7 @@ except ImportError:
     sys.exit(77)
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-RECIPE = """[model]
-embedding = 12
-hidden = 16
-layers = 2
-init = 0.1
-[data]
-corpus = "grammar"
-train_tokens = 20_000
-valid_tokens = 400
-test_tokens = 400
-batch = 10
-bptt = 10
-[training]
-epochs = 1
-clip = 1.0
-reduction = "mean"
-[optimizer]
-kind = "adam"
-learning_rate = 0.01
-"""
+RECIPE = pathlib.Path(__file__).resolve().parent.parent / "examples" / "tiny.toml"
 TEXT = "the dog that the men near the trucks wash often chases the cats .\nif every man sleeps then some dogs run ."
 HOSTILE = ["</script>", "<img/src=x/onerror=alert(1)>", "\"quoted\"", "&amp;", "שלום", "\u202eturned", "y" * 300, "a\x01b"]
 
@@ -62,7 +43,7 @@ def make_pages(ptb, folder):
         done = subprocess.run([ptb, *words], cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
 
-    (folder / "tiny.toml").write_text(RECIPE)
+    shutil.copy(RECIPE, folder)
     run("train", "tiny.toml", "--out", "first")
     run("train", "tiny.toml", "--out", "second", "--set", "model.cell=gru")
     run("look", "first/last.safetensors", "--text", TEXT, "--out", "one.html")
@@ -295,6 +276,14 @@ def check_agreement(page):
     assert page.of("agreement-panel").is_displayed()
     for row in model["agreement"]["by_attractors"]:
         assert f"{100 * row['share']:.1f} % of {row['cases']}" in page.text("agreement"), page.text("agreement")
+    for name in ("unit_of_main_clauses", "unit_of_all_verbs"):
+        unit = model["agreement"][name]
+        told = page.text("agreement-unit")
+        assert f"{unit['cases']} verbs" in told and f"{100 * unit['share']:.1f} %" in told, told
+    button = page.driver.find_element(By.CSS_SELECTOR, "#agreement-unit p:last-child button")
+    page.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
+    button.click()
+    assert f"layer {unit['layer']}, unit {unit['unit']}" in page.text("unit-values")
     assert not page.of("against-panel").is_displayed()
 
 

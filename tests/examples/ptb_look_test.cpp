@@ -1,5 +1,5 @@
-// ptb look, as a user meets it: the page of every kind of model has the right numbers, hostile words stay words, and what cannot be
-// shown is refused. tests/browser/look_test.py has a browser read the page.
+// ptb look, as a user meets it: the page of every kind of model has the right numbers, hostile words stay words, and what
+// cannot be shown is refused. tests/browser/look_test.py has a browser read the page.
 #include <cmath>
 #include <cstring>
 #include <set>
@@ -192,6 +192,15 @@ TEST_CASE("look: two models on one text, of other cells and other kinds of model
     CHECK(models[0]["written"] == models[1]["written"]);
     CHECK(models[1]["reach"].contains("c") == (n > 2));
   }
+  // Two runs of one name, in two folders.
+  fs::create_directories(folder / "other/model");
+  fs::copy(folder / "model/last.safetensors", folder / "other/model/last.safetensors");
+  ptb_out({"look", "model/last.safetensors", "--against", "other/model/last.safetensors", "--text",
+           "every man .", "--out", "namesakes.html"},
+          folder.path());
+  const auto models = models_in(read_text(folder / "namesakes.html"));
+  CHECK(models.at(0)["title"] == "model/last.safetensors");
+  CHECK(models.at(1)["title"] == "other/model/last.safetensors");
 }
 
 TEST_CASE("look: characters, and words that would be markup or turn the page around, stay what they are") {
@@ -241,7 +250,8 @@ TEST_CASE("look: what is refused, in one line, and nothing is written") {
       {{"look", "model/last.safetensors"}, {"--text"}},
       {{"look", "model/last.safetensors", "--text", " "}, {"--text has no words"}},
       {{"look", "model/last.safetensors", "--text", long_text}, {"401 words", "400 at most"}},
-      {{"look", "model/last.safetensors", "--text", "zebra"}, {"zebra", "vocabulary"}},
+      {{"look", "model/last.safetensors", "--text", "zebra"},
+       {"model/last.safetensors: --text:1:", "zebra", "vocabulary"}},
       {{"look", "model/last.safetensors", "--text", "the dog", "--out", "there.html"},
        {"there.html is there already"}},
       {{"look", "nowhere.safetensors", "--text", "the dog"}, {"nowhere.safetensors"}},
@@ -262,7 +272,7 @@ TEST_CASE("evaluate --agreement: a table and JSON; of another text it is refused
   const Folder& folder = trained();
   const std::string out = ptb_out({"evaluate", "model/last.safetensors", "--agreement"}, folder.path());
   for (const char* part : {"with 0 nouns of the other number between", "with 1 noun of", "with 3 nouns",
-                           "one unit tells the subject's number"})
+                           "verbs of a single main clause: layer", "of all 800 verbs: layer"})
     CHECK_MESSAGE(out.find(part) != out.npos, out);
   const Json json = ptb_json({"evaluate", "model/last.safetensors", "--agreement"}, folder.path());
   const Json& rows = json["agreement"]["by_attractors"];
@@ -273,7 +283,14 @@ TEST_CASE("evaluate --agreement: a table and JSON; of another text it is refused
     CHECK(row["cases"] == 200);
     CHECK((row["low"] <= row["share"] && row["share"] <= row["high"]));
   }
-  CHECK(json["agreement"]["unit"]["unit"].get<int>() >= 1);
+  const Json &of_main = json["agreement"]["unit_of_main_clauses"],
+             &of_all = json["agreement"]["unit_of_all_verbs"];
+  CHECK(of_all["cases"] == 800);
+  CHECK((of_main["cases"] > 100 && of_main["cases"] < 800));
+  for (const Json* unit : {&of_main, &of_all}) {
+    CHECK(((*unit)["share"] >= 0.5 && (*unit)["share"] <= 1));
+    CHECK(((*unit)["layer"] >= 1 && (*unit)["layer"] <= 2 && (*unit)["unit"] >= 1 && (*unit)["unit"] <= 16));
+  }
   const Folder other;
   write_text(other, "text");
   other.write("tiny.toml", tiny);

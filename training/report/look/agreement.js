@@ -23,9 +23,10 @@ panels.push(function agreement() {
         draw("text", {x: right + 14, y: y + 4}, `${(100 * row.share).toFixed(1)} % of ${row.cases}; mean p ${row.p_right.toFixed(4)}`));
     });
   });
-  const unit = m.agreement.unit;
-  at("agreement-unit").replaceChildren(...(unit ? [`The single unit that tells the number best, in ${(100 * unit.share).toFixed(1)} % of the cases: `,
-    make("button", {onclick: () => select({layer: unit.layer, unit: unit.unit})}, `layer ${unit.layer + 1} unit ${unit.unit + 1}`)] : []));
+  const units = [["verbs of a single main clause", m.agreement.unit_of_main_clauses], ["verbs in all", m.agreement.unit_of_all_verbs]];
+  at("agreement-unit").replaceChildren(...units.filter(([, unit]) => unit).map(([verbs, unit]) => make("p", {},
+    `The single unit that tells the number best of ${unit.cases} ${verbs}, in ${(100 * unit.share).toFixed(1)} %: `,
+    make("button", {onclick: () => select({layer: unit.layer - 1, unit: unit.unit - 1})}, `layer ${unit.layer} unit ${unit.unit}`))));
 });
 
 panels.push(function against() {
