@@ -8,30 +8,7 @@
 #include "tests/program.h"
 
 // A recipe that trains in a moment.
-inline const std::string tiny = R"([model]
-embedding = 12
-hidden = 16
-layers = 2
-dropout = 0.1
-init = 0.1
-
-[data]
-corpus = "grammar"
-train_tokens = 20_000
-valid_tokens = 400
-test_tokens = 500
-batch = 10
-bptt = 10
-
-[training]
-epochs = 1
-clip = 1.0
-reduction = "mean"
-
-[optimizer]
-kind = "adam"
-learning_rate = 0.01
-)";
+inline const std::string tiny = read_text("tests/examples/tiny.toml");
 
 inline ProgramRun ptb(const Words& words, const std::filesystem::path& folder,
                       const std::string& output = {}) {
