@@ -76,7 +76,7 @@ function makeTape() {
     const operation = operations[k], node = draw("g", {class: "node", tabindex: 0, role: "button", "aria-label": `${operation.name} ${operation.shapes.join(" ")}`,
       transform: `translate(${l.x.get(k) - 80} ${l.y.get(k)})`, onclick: () => chooseOperation(k), onpointerenter: () => chooseOperation(k), onfocus: () => chooseOperation(k)},
       draw("rect", {width: 160, height: heightOf(operation)}),
-      draw("text", {x: 80, y: 17, "text-anchor": "middle"}, operation.name.length > 21 ? "cross_entropy" : operation.name),
+      draw("text", {x: 80, y: 17, "text-anchor": "middle"}, clipped(operation.name, 22)),
       draw("text", {x: 80, y: 32, "text-anchor": "middle", class: "soft"}, operation.shapes.join(" ")));
     weightsOf(operation).slice(0, 3).forEach((p, i) => node.append(
       draw("text", {x: 80, y: 45 + 13 * i, "text-anchor": "middle", class: "weight"}, clipped(parameters[p].name, 26))));
