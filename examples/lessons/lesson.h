@@ -1,4 +1,4 @@
-// What the lessons share: how a check ends a lesson, the picture that a lesson draws, and the trained demo.
+// What the lessons share: how a check ends a lesson, the picture that a lesson draws, the trained demo, and some arithmetic.
 //
 // A lesson is a program whose main() is in lesson.cpp: it calls lesson(), and prints what the check finds.
 #pragma once
@@ -6,9 +6,11 @@
 #include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/core.h>
 
+#include "framework/random.h"
 #include "framework/tape.h"
 #include "training/report/chart.h"
 
@@ -41,6 +43,19 @@ void draw(const unroll::Chart& chart);
 // The file of the model that `./run ptb train demo` trains. Throws NeedsDemo.
 std::string trained_demo();
 
+// Numbers drawn uniformly between low and high.
+inline unroll::Tensor drawn(const unroll::Shape& shape, unroll::RandomStream& random, double low = -1,
+                            double high = 1) {
+  unroll::Tensor x(shape);
+  for (unroll::real& v : x.on_host(unroll::Access::overwrite))
+    v = static_cast<unroll::real>(low + (high - low) * random.uniform());
+  return x;
+}
+inline double mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double v : values) sum += v;
+  return sum / static_cast<double>(values.size());
+}
 // The Euclidean norm.
 inline double norm(const unroll::Tensor& x) {
   double sum = 0;

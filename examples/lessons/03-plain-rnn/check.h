@@ -15,9 +15,7 @@ inline constexpr int units = 16;
 template <class Step, class Net>
 void check_step(Step step, const Net& net) {
   RandomStream random(3, "lesson 3");
-  Tensor x({2, 1}), h({2, units});
-  for (const Tensor& values : {x, h})
-    for (real& v : values.on_host(Access::overwrite)) v = static_cast<real>(2 * random.uniform() - 1);
+  const Tensor x = drawn({2, 1}, random), h = drawn({2, units}, random);
   const Var wanted = tanh(net.from_x(x) + net.from_h(h)), theirs = step(net, x, h);
   if (theirs.shape() != wanted.shape())
     wrong("the new state should be of shape {}; yours is {}.", wanted.shape(), theirs.shape());

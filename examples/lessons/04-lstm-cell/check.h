@@ -23,12 +23,7 @@ void check_step(Step step) {
   params.initialize(Init::uniform(-2, 2));
   const LstmCell& layer = lstm.cells()[0];
   RandomStream random(1, "lesson 4");
-  const auto draw = [&](int n) {
-    Tensor x({1, n});
-    for (real& v : x.on_host(Access::overwrite)) v = static_cast<real>(2 * random.uniform() - 1);
-    return x;
-  };
-  const Tensor x = draw(3), h = draw(units), c = draw(units);
+  const Tensor x = drawn({1, 3}, random), h = drawn({1, units}, random), c = drawn({1, units}, random);
   const RecurrentVars ours = layer.step(x, h, {h, c}), theirs = step(layer, x, {h, c});
   if (!theirs.c.value().defined()) wrong("the new memory c is empty: nothing was assigned to it.");
   if (theirs.c.shape() != ours.c.shape())

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <vector>
 
 #include "examples/lessons/language.h"
@@ -53,10 +52,6 @@ void check_bias(Add add) {
         "the forget gates' biases have changed, but {} of {} by other amounts. Add to what is there: it was drawn at "
         "random.",
         units - added[1], units);
-}
-
-inline double mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 inline void check_order(Results& text) {

@@ -12,7 +12,6 @@
 
 #include "examples/lessons/demo.h"
 #include "examples/lessons/lesson.h"
-#include "framework/random.h"
 
 using namespace unroll;
 
@@ -32,12 +31,6 @@ struct Overwritten {
   size_t units;
   double right_verb;  // the mean probability of the right verb of the two
 };
-
-inline double mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double v : values) sum += v;
-  return sum / static_cast<double>(values.size());
-}
 
 // Sentences up to the verb, all of one length: [words, cases], of 0 to 3 phrases with a noun of the other number.
 inline IdTensor sentences(const Demo& demo, Number number, int phrases, uint64_t seed = 1) {

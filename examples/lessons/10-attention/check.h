@@ -84,9 +84,8 @@ inline double share_right(const Var& logits, const IdTensor& target) {
 inline void check_look(Look (*look)(const Var&, const Var&, const Var&)) {
   constexpr int rows = 2, steps = 4;
   RandomStream random(2, "lesson 10");
-  Tensor queries({rows, steps, 3}), keys({rows, steps, 3}), sight = Tensor::zeros({rows, 1, steps});
-  for (const Tensor& t : {queries, keys})
-    for (real& v : t.on_host(Access::overwrite)) v = static_cast<real>(4 * random.uniform() - 2);
+  const Tensor queries = drawn({rows, steps, 3}, random, -2, 2),
+               keys = drawn({rows, steps, 3}, random, -2, 2), sight = Tensor::zeros({rows, 1, steps});
   {
     const auto s = sight.on_host(Access::change);
     s[steps + 2] = s[steps + 3] = real(-1e9);  // the second row has two steps

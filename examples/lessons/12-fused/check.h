@@ -20,10 +20,8 @@ inline RecurrentVars nothing(const Var& x) {
 }
 
 inline Tensor random_input() {
-  Tensor x({steps, batch, width});
   RandomStream random(1, "lesson 12");
-  for (real& v : x.on_host(Access::overwrite)) v = static_cast<real>(2 * random.uniform() - 1);
-  return x;
+  return drawn({steps, batch, width}, random);
 }
 
 // A way to compute the layer: its results, and what the profiler says of it.
