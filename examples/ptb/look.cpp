@@ -45,7 +45,7 @@ void look(Command& command) {
   machine.set_up(command);
 
   const double begin = clock_seconds();
-  std::vector<std::string> models;
+  std::vector<std::string> models, written;
   Level level{};
   const std::string& first = command.positional();
   const bool alike =
@@ -58,7 +58,14 @@ void look(Command& command) {
     require_input(saved.recipe.data.level == level,
                   "look: {} reads {}, and {} does not: their steps are not the same", first,
                   level == Level::word ? "words" : "characters", path);
-    models.push_back(look_json(saved, look_at(saved, text, path), title(path), path));
+    const LookedText look = look_at(saved, text, path);
+    if (models.empty()) written = look.written;
+    require_input(
+        look.written == written,
+        "look: to one of {} and {} a blank line ends a document (data.reset), to the other it is a line: "
+        "their steps are not the same",
+        first, path);
+    models.push_back(look_json(saved, look, title(path), path));
   }
   const std::string page = look_page(title(first) + ": a look inside", models);
   write_new_file(out, page);

@@ -268,6 +268,28 @@ TEST_CASE("look: what is refused, in one line, and nothing is written") {
   CHECK_FALSE(fs::exists(folder / "look.html"));
 }
 
+TEST_CASE(
+    "look: blank lines, which one of two models takes for ends of documents, are refused; other texts are not") {
+  const Folder folder;
+  const fs::path fixture = fs::absolute("tests/fixtures/language_model");
+  for (const std::string reset : {"none", "document"})
+    ptb_out({"import", (fixture / "torch.safetensors").string(), "--vocabulary",
+             (fixture / "vocabulary.txt").string(), "--set", "data.corpus=text", "--set",
+             "data.reset=" + reset, "--out", reset + ".safetensors"},
+            folder.path());
+  const auto look = [&](const std::string& text) {
+    return ptb({"look", "none.safetensors", "--against", "document.safetensors", "--text", text},
+               folder.path());
+  };
+  const ProgramRun refused = look("the cat\n\nthe dog");
+  CHECK(refused.code == 2);
+  CHECK_MESSAGE(
+      lacks(lines_of(refused.err).at(0), {"none.safetensors", "document.safetensors", "blank line"}) == "",
+      refused.err);
+  CHECK_FALSE(fs::exists(folder / "look.html"));
+  CHECK(look("the cat\nthe dog").code == 0);
+}
+
 TEST_CASE("evaluate --agreement: a table and JSON; of another text it is refused") {
   const Folder& folder = trained();
   const std::string out = ptb_out({"evaluate", "model/last.safetensors", "--agreement"}, folder.path());
