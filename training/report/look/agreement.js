@@ -11,10 +11,11 @@ panels.push(function agreement() {
     "finds the right form likelier than the wrong one (chases, chase), with its 95 % interval.";
   drawing(at("agreement"), 62 + 34 * rows.length, 500, "Agreement by number of attractors", (svg, width) => {
     const left = 90, right = width - 235, x = share => left + (right - left) * (share - from) / (1 - from);
-    const ticks = [0, 1, 2, 3, 4].map(i => from + (1 - from) * i / 4);
+    const apart = 0.05 * Math.ceil((1 - from) / 0.2 - 1e-9);  // whole percents, five ticks at most
+    const ticks = [0, 1, 2, 3, 4].map(i => 1 - i * apart).filter(tick => tick > from - 1e-9);
     for (const tick of ticks)
       svg.append(draw("line", {class: "grid", x1: x(tick), x2: x(tick), y1: 8, y2: 20 + 34 * rows.length}),
-        draw("text", {x: x(tick), y: 38 + 34 * rows.length, "text-anchor": "middle"}, `${(100 * tick).toFixed(from > 0.9 ? 1 : 0)} %`));
+        draw("text", {x: x(tick), y: 38 + 34 * rows.length, "text-anchor": "middle"}, `${(100 * tick).toFixed(0)} %`));
     rows.forEach((row, i) => {
       const y = 26 + 34 * i;
       svg.append(draw("text", {x: left - 12, y: y + 4, "text-anchor": "end"}, `${row.attractors} between`),
