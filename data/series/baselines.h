@@ -54,7 +54,11 @@ std::optional<ForecastBaseline> theta(const Series& series, const Part& train, i
 // find.
 bool can_fit_autoregression(const Series& series, const Part& train, int order, std::span<const int> targets);
 
-// From the last row that a window reads. None where one has fewer rows up to there than the baseline needs.
+// Forecasts [horizon, targets] of all windows in their present order, each from the last row that the window reads. False, and
+// no more of them, where one has fewer rows up to there than the baseline needs. Throws Interrupted after a signal.
+bool for_each_forecast(const ForecastBaseline& baseline, const SeriesWindows& windows,
+                       const std::function<void(int64_t origin, const std::vector<double>& forecast)>& use);
+// Scores them. None: a window has too few rows.
 std::optional<ForecastScores> score(const ForecastBaseline& baseline, const SeriesWindows& windows,
                                     const std::vector<double>& mase_scale = {});
 

@@ -137,25 +137,34 @@ ForecastBaseline autoregression(const Series& series, const Part& train, int ord
           }};
 }
 
-std::optional<ForecastScores> score(const ForecastBaseline& baseline, const SeriesWindows& windows,
-                                    const std::vector<double>& mase_scale) {
+bool for_each_forecast(const ForecastBaseline& baseline, const SeriesWindows& windows,
+                       const std::function<void(int64_t origin, const std::vector<double>& forecast)>& use) {
   const SeriesWindowOptions& options = windows.options();
   const std::vector<int>& targets = options.targets;
   require(options.lead >= 1, "baselines: a window that reads what it predicts needs no forecast");
-  ForecastScores scores(windows, mase_scale);
   const std::size_t horizon = static_cast<std::size_t>(options.horizon);
   const std::size_t skipped = static_cast<std::size_t>(options.lead - 1);  // not read, and not asked for
   std::vector<double> forecast(skipped + horizon), all(horizon * targets.size());
   for (const int64_t origin : windows.origins()) {
     stop_if_signalled();
     const int64_t first = origin - static_cast<int64_t>(skipped);
-    if (first < baseline.history) return std::nullopt;
+    if (first < baseline.history) return false;
     for (std::size_t t = 0; t < targets.size(); ++t) {
       baseline.forecast(windows.series(), first, targets[t], forecast);
       for (std::size_t h = 0; h < horizon; ++h) all[h * targets.size() + t] = forecast[skipped + h];
     }
-    scores.add({&origin, 1}, all);
+    use(origin, all);
   }
+  return true;
+}
+
+std::optional<ForecastScores> score(const ForecastBaseline& baseline, const SeriesWindows& windows,
+                                    const std::vector<double>& mase_scale) {
+  ForecastScores scores(windows, mase_scale);
+  if (!for_each_forecast(baseline, windows, [&](int64_t origin, const std::vector<double>& forecast) {
+        scores.add({&origin, 1}, forecast);
+      }))
+    return std::nullopt;
   return scores;
 }
 

@@ -46,22 +46,11 @@ Forecasts forecasts_of(const Recipe& recipe, const SeriesModel& model) {
 
 Forecasts forecasts_of(const ForecastBaseline& baseline) {
   return [&](SeriesWindows& windows, const ForecastUse& use) {
-    const SeriesWindowOptions& options = windows.options();
-    const size_t width = options.targets.size(), horizon = static_cast<size_t>(options.horizon);
-    std::vector<double> channel(horizon);
     windows.in_order();
-    for (const int64_t origin : windows.origins()) {
-      stop_if_signalled();
-      if (origin < baseline.history) return false;
-      WindowForecast forecast{origin, std::vector<double>(horizon * width), {}, {}};
-      for (size_t t = 0; t < width; ++t) {
-        baseline.forecast(windows.series(), origin, options.targets[t], channel);
-        for (size_t h = 0; h < horizon; ++h) forecast.values[h * width + t] = channel[h];
-      }
-      forecast.low = forecast.high = forecast.values;
+    return for_each_forecast(baseline, windows, [&](int64_t origin, const std::vector<double>& values) {
+      WindowForecast forecast{origin, values, values, values};
       use(forecast);
-    }
-    return true;
+    });
   };
 }
 
