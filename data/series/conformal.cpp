@@ -65,46 +65,47 @@ double ConformalInterval::Errors::quantile(double level) const {
                                    : sorted[static_cast<std::size_t>(std::max<int64_t>(k, 1) - 1)];
 }
 
-void ConformalInterval::widen(int64_t origin, std::span<double> low, std::span<double> high) {
+template <class Use>
+void ConformalInterval::for_each_value(int64_t origin, std::span<const double> low,
+                                       std::span<const double> high, Use use) {
   require(low.size() == errors_.size() && high.size() == errors_.size(),
           "interval: {} and {} values for {} steps of {} targets", low.size(), high.size(), options_.steps,
           targets_.size());
   for (std::size_t t = 0; t < targets_.size(); ++t) {
     const double scale = std::max(scale_of(origin, targets_[t]), least_scale_[t]);
-    for (int step = 0; step < options_.steps; ++step) {
-      Errors& errors = at(step, t);
-      for (; !errors.to_come.empty() && errors.to_come.front().row < origin; errors.to_come.pop_front())
-        errors.take(errors.to_come.front());
-      double by = scale * errors.quantile(options_.level);
-      if (std::isnan(by) && options_.has_quantiles) by = 0;
-      double& from = low[static_cast<std::size_t>(step) * targets_.size() + t];
-      double& to = high[static_cast<std::size_t>(step) * targets_.size() + t];
-      from -= by, to += by;
-      if (from > to)
-        from = to = (from + to) / 2;  // quantiles that were too far apart by more than their distance
-      if (options_.least.empty()) continue;
-      from = std::clamp(from, options_.least[t], options_.most[t]);
-      to = std::clamp(to, options_.least[t], options_.most[t]);
-    }
+    for (std::size_t i = t; i < errors_.size(); i += targets_.size()) use(i, t, scale);
   }
+}
+
+void ConformalInterval::widen(int64_t origin, std::span<double> low, std::span<double> high) {
+  for_each_value(origin, low, high, [&](std::size_t i, std::size_t t, double scale) {
+    Errors& errors = errors_[i];
+    for (; !errors.to_come.empty() && errors.to_come.front().row < origin; errors.to_come.pop_front())
+      errors.take(errors.to_come.front());
+    double by = scale * errors.quantile(options_.level);
+    if (std::isnan(by) && options_.has_quantiles) by = 0;
+    double &from = low[i], &to = high[i];
+    from -= by, to += by;
+    if (from > to) from = to = (from + to) / 2;  // narrowed by more than their distance
+    if (options_.least.empty()) return;
+    from = std::clamp(from, options_.least[t], options_.most[t]);
+    to = std::clamp(to, options_.least[t], options_.most[t]);
+  });
 }
 
 void ConformalInterval::learn(int64_t origin, std::span<const double> low, std::span<const double> high,
                               bool chose) {
-  require(low.size() == errors_.size() && high.size() == errors_.size(),
-          "interval: {} and {} values for {} steps of {} targets", low.size(), high.size(), options_.steps,
-          targets_.size());
-  for (std::size_t t = 0; t < targets_.size(); ++t) {
-    const double scale = std::max(scale_of(origin, targets_[t]), least_scale_[t]);
-    for (int step = 0; step < options_.steps; ++step) {
-      const int64_t row = origin + step;
-      if (series_->is_filled(row, targets_[t])) continue;
-      const std::size_t i = static_cast<std::size_t>(step) * targets_.size() + t;
-      const double truth = series_->at(row, targets_[t]);
-      const double error = std::max(low[i] - truth, truth - high[i]) / scale;
-      if (std::isfinite(error)) at(step, t).to_come.push_back({row, error, chose});
-    }
-  }
+  for_each_value(origin, low, high, [&](std::size_t i, std::size_t t, double scale) {
+    const int64_t row = origin + static_cast<int64_t>(i / targets_.size());
+    if (series_->is_filled(row, targets_[t])) return;
+    const double truth = series_->at(row, targets_[t]);
+    const double error = std::max(low[i] - truth, truth - high[i]) / scale;
+    if (!std::isfinite(error)) return;
+    // Rows that were drawn by lot to validate stand among those of the test.
+    auto& to_come = errors_[i].to_come;
+    const auto later = [](int64_t before, const Error& e) { return before < e.row; };
+    to_come.insert(std::upper_bound(to_come.begin(), to_come.end(), row, later), {row, error, chose});
+  });
 }
 
 bool ConformalInterval::is_known() const {

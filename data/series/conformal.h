@@ -55,17 +55,18 @@ class ConformalInterval {
   };
   // Of a step and target.
   struct Errors {
-    std::deque<Error> to_come, known;
-    std::vector<double> sorted;  // those known
-    int64_t chose = 0;           // of those known
+    std::deque<Error> to_come;   // by row
+    std::deque<Error> known;     // as they became known
+    std::vector<double> sorted;  // the values of those known
+    int64_t chose = 0;           // how many of those known
     void take(const Error& error);
     void leave(std::deque<Error>::iterator error);
     double quantile(double level) const;  // NaN: too few
   };
   double scale_of(int64_t origin, int channel) const;
-  Errors& at(int step, std::size_t target) {
-    return errors_[static_cast<std::size_t>(step) * targets_.size() + target];
-  }
+  // Calls use(i, target, scale) for each value i of [steps, targets], with the scale of the window before the origin.
+  template <class Use>
+  void for_each_value(int64_t origin, std::span<const double> low, std::span<const double> high, Use use);
   const Series* series_;
   std::vector<int> targets_;
   std::vector<double> least_scale_;  // by target

@@ -130,10 +130,8 @@ std::optional<ForecastInterval> Forecaster::interval() {
   if (auto windows = is_clean ? windows_of(test_) : std::nullopt) {
     errors_of += errors_of.empty() ? "the test split" : " and the test split";
     each_forecast(*windows, [&](WindowForecast& forecast) {
-      const WindowForecast plain = forecast;
-      interval.put(forecast);
+      interval.put_and_learn(forecast, false);
       interval.count(series_, forecast, targets());
-      interval.widths.learn(plain.origin, plain.low, plain.high, false);
     });
   }
   interval.errors_of = errors_of;

@@ -72,6 +72,12 @@ void ForecastInterval::count(const Series& series, const WindowForecast& forecas
   }
 }
 
+void ForecastInterval::put_and_learn(WindowForecast& forecast, bool chose) {
+  const std::vector<double> low = forecast.low, high = forecast.high;
+  put(forecast);
+  widths.learn(forecast.origin, low, high, chose);
+}
+
 bool has_quantile_interval(const Recipe& recipe, int steps) {
   return recipe.has_quantiles() && recipe.outputs() > 1 && steps <= recipe.data.horizon;
 }
@@ -120,12 +126,10 @@ bool score_with(ForecastInterval& interval, const Forecasts& forecasts, SeriesWi
                 bool counts, ForecastScores& scores, const ForecastUse& seen) {
   const double level = interval.widths.options().level;
   return forecasts(windows, [&](WindowForecast& forecast) {
-    const WindowForecast plain = forecast;
     if (forecast.origin < first) {
       std::ranges::fill(forecast.low, std::nan("")), std::ranges::fill(forecast.high, std::nan(""));
     } else {
-      interval.put(forecast);
-      interval.widths.learn(plain.origin, plain.low, plain.high, !counts);
+      interval.put_and_learn(forecast, !counts);
     }
     if (counts) {
       interval.count(windows.series(), forecast, windows.options().targets);

@@ -46,6 +46,8 @@ struct ForecastInterval {
   void count(const Series& series, const WindowForecast& forecast, std::span<const int> targets);
   // Puts the interval in place of `low` and `high`, by the errors known at the forecast's origin.
   void put(WindowForecast& forecast) { widths.widen(forecast.origin, forecast.low, forecast.high); }
+  // And learns from the forecast as it was. `chose`: its rows helped to choose what forecasts.
+  void put_and_learn(WindowForecast& forecast, bool chose);
 };
 
 // Between quantiles, if the model has them and `steps` are not more than its horizon.

@@ -70,6 +70,18 @@ TEST_CASE("a later step's errors are known later") {
   CHECK(reach(interval, 20, 2) == 3);
 }
 
+TEST_CASE("errors are known in order of their rows, whichever were told first") {
+  const Series series = zigzag(60);
+  const SeriesWindows windows = windows_over(series);
+  ConformalInterval interval(windows, {});
+  for (int64_t row = 11; row < 59; row += 2) err(interval, series, row, 1, true);
+  for (int64_t row = 10; row < 26; row += 2) reach(interval, row), err(interval, series, row, 2);
+  // By row 26 seven others have each taken the place of the row before theirs, which chose; row 25's is left.
+  CHECK(reach(interval, 26) == 2);
+  CHECK(interval.known().chose == 1);
+  CHECK(interval.known().others == 8);
+}
+
 TEST_CASE("errors of rows that chose the model leave one by one, then the oldest of 500") {
   const Series series = zigzag(1400);
   const SeriesWindows windows = windows_over(series);
