@@ -19,13 +19,13 @@ struct ForecastErrors {
   double smape = 0;  // mean of 200 |f - y| / (|f| + |y|), in percent; 0 where both are 0
   double mase = 0;   // mean absolute error over that of the seasonal naive forecast in training (Hyndman and
                      // Koehler 2006), channel by channel; NaN where that one makes no error
-  int64_t intervals =
-      0;                // predictions that have an interval, of which the next three are; NaN: there is none
+  // Predictions that have an interval, of which the next three are; they are NaN if there is none.
+  int64_t intervals = 0;
   double coverage = 0;  // share of the values that lie within
-  double scaled_winkler =
-      0;  // mean of the width, and 2 / (1 - level) times the distance of what lies outside (Winkler 1972)
-  double scaled_pinball =
-      0;  // mean quantile loss of the lower end, the forecast as the median, and the upper end
+  // Mean of the width, and 2 / (1 - level) times the distance of what lies outside (Winkler 1972).
+  double scaled_winkler = 0;
+  // Mean quantile loss of the lower end, the forecast as the median, and the upper end.
+  double scaled_pinball = 0;
 };
 
 // The intervals of predictions, of their shape and in original units. NaN: this one has none.

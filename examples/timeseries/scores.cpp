@@ -12,38 +12,6 @@ namespace timeseries {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-constexpr ForecastMeasure forecast_measures[] = {{"MSE scaled", "scaled_mse", &ForecastErrors::scaled_mse},
-                                                 {"MAE scaled", "scaled_mae", &ForecastErrors::scaled_mae},
-                                                 {"RMSE", "rmse", &ForecastErrors::rmse},
-                                                 {"MAE", "mae", &ForecastErrors::mae},
-                                                 {"sMAPE", "smape", &ForecastErrors::smape},
-                                                 {"MASE", "mase", &ForecastErrors::mase}};
-// Of what has intervals; in a table of their own.
-constexpr ForecastMeasure interval_measures[] = {
-    {"Winkler scaled", "scaled_winkler", &ForecastErrors::scaled_winkler},
-    {"pinball scaled", "scaled_pinball", &ForecastErrors::scaled_pinball}};
-std::vector<ForecastMeasure> all_forecast_measures() {
-  std::vector<ForecastMeasure> all(std::begin(forecast_measures), std::end(forecast_measures));
-  std::ranges::copy(interval_measures, std::back_inserter(all));
-  return all;
-}
-struct DetectionMeasure {
-  const char *name, *key;
-  double DetectionScores::*value;
-};
-constexpr DetectionMeasure detection_measures[] = {
-    {"accuracy", "accuracy", &DetectionScores::accuracy},
-    {"balanced", "balanced_accuracy", &DetectionScores::balanced_accuracy},
-    {"precision", "precision", &DetectionScores::precision},
-    {"recall", "recall", &DetectionScores::recall},
-    {"F1", "f1", &DetectionScores::f1},
-    {"ROC-AUC", "roc_auc", &DetectionScores::roc_auc},
-    {"log loss", "log_loss", &DetectionScores::log_loss}};
-
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
-
 // What can be 0 or less has no growth.
 bool is_positive(const Series& series, const std::vector<int>& channels) {
   for (int64_t row = 0; row < series.rows(); ++row)
@@ -87,8 +55,8 @@ struct Scoring {
   TestPart& part;
   bool is_test = true;                      // else its rows trained what forecasts, or chose it
   std::optional<SeriesWindows> valid = {};  // whose errors set the first widths
-  bool is_clean =
-      false;  // a test that chose nothing: not so where the file of training had other rows to validate on
+  // A test that chose nothing: not so where the file of training had other rows to validate on.
+  bool is_clean = false;
   TrainedOn trained;
   Scoring(const Recipe& recipe, const SeriesData& data, TestPart& part)
       : recipe(recipe),
@@ -178,12 +146,28 @@ void add_model(const SeriesModel& model, Scoring& scoring, const ForecastUse& ea
     evaluation.warnings.push_back(std::move(*warning));
 }
 
-}  // namespace
-
-const ForecastMeasure& summary_measure(size_t targets) {
-  const char* const key = targets > 1 ? "scaled_mse" : "rmse";
-  return *std::ranges::find(forecast_measures, std::string_view(key), &ForecastMeasure::key);
+// What a reader must know to make the same table.
+std::string protocol_of(const Recipe& recipe, const SeriesData& data, const TestPart& part, bool with_model) {
+  const char* const scaled = recipe.scaling.kind == ScalingKind::standard ? "mean and standard deviation"
+                             : recipe.scaling.kind == ScalingKind::minmax ? "least and most"
+                                                                          : "";
+  const int64_t left_out = part.windows.targets_left_out();
+  std::string text =
+      fmt::format("{} windows, each {} row{} to {} of {} channel{}; ", with_commas(part.windows.count()),
+                  recipe.data.window, recipe.data.window == 1 ? "" : "s", recipe.horizon(),
+                  data.targets().size(), data.targets().size() == 1 ? "" : "s");
+  text += *scaled ? fmt::format("scaled by {} of {}; ", scaled,
+                                recipe.scaling.fit == ScalingFit::all ? "all rows" : "the rows that train")
+                  : "not scaled; ";
+  if (with_model) text += fmt::format("seed {}; ", recipe.training.seed);
+  std::vector<std::string> out;
+  if (recipe.data.drop_last_pairs > 0)
+    out.push_back(fmt::format("{} pairs of each part's end", recipe.data.drop_last_pairs));
+  if (left_out > 0) out.push_back(fmt::format("{} values that were filled in", with_commas(left_out)));
+  return text + (out.empty() ? "nothing left out" : fmt::format("left out: {}", fmt::join(out, ", ")));
 }
+
+}  // namespace
 
 double mean_loss(const SeriesModel& model, SeriesWindows& windows, int size) {
   const NoTape guard;
@@ -212,31 +196,6 @@ std::vector<double> detect(const SeriesModel& model, SeriesWindows& windows, int
   return probabilities;
 }
 
-namespace {
-
-// What a reader must know to make the same table.
-std::string protocol_of(const Recipe& recipe, const SeriesData& data, const TestPart& part, bool with_model) {
-  const char* const scaled = recipe.scaling.kind == ScalingKind::standard ? "mean and standard deviation"
-                             : recipe.scaling.kind == ScalingKind::minmax ? "least and most"
-                                                                          : "";
-  const int64_t left_out = part.windows.targets_left_out();
-  std::string text =
-      fmt::format("{} windows, each {} row{} to {} of {} channel{}; ", with_commas(part.windows.count()),
-                  recipe.data.window, recipe.data.window == 1 ? "" : "s", recipe.horizon(),
-                  data.targets().size(), data.targets().size() == 1 ? "" : "s");
-  text += *scaled ? fmt::format("scaled by {} of {}; ", scaled,
-                                recipe.scaling.fit == ScalingFit::all ? "all rows" : "the rows that train")
-                  : "not scaled; ";
-  if (with_model) text += fmt::format("seed {}; ", recipe.training.seed);
-  std::vector<std::string> out;
-  if (recipe.data.drop_last_pairs > 0)
-    out.push_back(fmt::format("{} pairs of each part's end", recipe.data.drop_last_pairs));
-  if (left_out > 0) out.push_back(fmt::format("{} values that were filled in", with_commas(left_out)));
-  return text + (out.empty() ? "nothing left out" : fmt::format("left out: {}", fmt::join(out, ", ")));
-}
-
-}  // namespace
-
 Evaluation evaluate(const Recipe& recipe, const SeriesData& data, TestPart& part, const SeriesModel* model,
                     const ForecastUse& each) {
   Evaluation evaluation{.part = part.name,
@@ -260,235 +219,6 @@ Evaluation evaluate(const Recipe& recipe, const SeriesData& data, TestPart& part
     add_forecasts(recipe, data, scoring, evaluation);
   }
   return evaluation;
-}
-
-std::optional<int> only_label(const DetectionScores& scores) {
-  if (scores.positives == 0) return 0;
-  return scores.positives == scores.count ? std::optional(1) : std::nullopt;
-}
-
-RunDescription::Table table_of(const Evaluation& evaluation) {
-  RunDescription::Table table{.title = "Scores: " + evaluation.part, .note = {}, .columns = {""}};
-  if (evaluation.detections.empty()) {
-    for (const ForecastMeasure& measure : forecast_measures) table.columns.push_back(measure.name);
-    for (const ForecastRow& row : evaluation.forecasts) {
-      table.rows.push_back({row.name});
-      const ForecastErrors errors = row.scores.overall();
-      for (const ForecastMeasure& measure : forecast_measures)
-        table.rows.back().push_back(figure(errors.*measure.value));
-    }
-    table.note = fmt::format("{} windows{}.", with_commas(evaluation.forecasts[0].scores.windows()),
-                             evaluation.full && evaluation.targets_left_out == 0 ? ", none left out" : "");
-    if (evaluation.targets > 1)
-      table.note += fmt::format(
-          " RMSE and MAE add up {} channels, each in its own unit; the scaled ones weigh them alike.",
-          evaluation.targets);
-    if (evaluation.targets_left_out > 0)
-      table.note += fmt::format(
-          " {} value{} that {} filled in {} not scored.", with_commas(evaluation.targets_left_out),
-          evaluation.targets_left_out == 1 ? "" : "s", evaluation.targets_left_out == 1 ? "was" : "were",
-          evaluation.targets_left_out == 1 ? "is" : "are");
-    if (evaluation.interval)
-      table.note +=
-          fmt::format(" The model's interval: {}.", describe(*evaluation.interval, *evaluation.recipe));
-  } else {
-    for (const auto& measure : detection_measures) table.columns.push_back(measure.name);
-    for (const DetectionRow& row : evaluation.detections) {
-      table.rows.push_back({row.name});
-      for (const auto& measure : detection_measures)
-        table.rows.back().push_back(figure(row.scores.*measure.value));
-    }
-    const DetectionScores& first = evaluation.detections[0].scores;
-    table.note =
-        fmt::format("{} rows, {} of them positive.", with_commas(first.count), with_commas(first.positives));
-  }
-  for (const std::string& detail : evaluation.details) table.note += fmt::format(" {}.", detail);
-  for (const std::string& name : evaluation.left_out)
-    table.note += fmt::format(" {}: too little history.", name);
-  return table;
-}
-
-namespace {
-
-// At most 12 of them, from 1.
-std::vector<int> shown_steps(int horizon) {
-  constexpr int most = 12;
-  const int lines = std::min(horizon, most);
-  std::vector<int> steps;
-  for (int k = 1; k <= lines; ++k) steps.push_back((k * horizon + lines - 1) / lines);
-  return steps;
-}
-
-// The model and the baselines.
-std::optional<RunDescription::Table> table_by_step(const Evaluation& evaluation) {
-  const int horizon = evaluation.horizon;
-  if (horizon == 1) return {};
-  const ForecastMeasure& measure = summary_measure(static_cast<size_t>(evaluation.targets));
-  RunDescription::Table table{
-      .title = fmt::format("{} by step: {}", measure.name, evaluation.part), .note = {}, .columns = {"step"}};
-  for (const ForecastRow& row : evaluation.forecasts) table.columns.push_back(row.name);
-  for (const int step : shown_steps(horizon)) {
-    table.rows.push_back({std::to_string(step)});
-    for (const ForecastRow& row : evaluation.forecasts)
-      table.rows.back().push_back(figure(row.scores.at_step(step - 1).*measure.value));
-  }
-  return table;
-}
-
-}  // namespace
-
-namespace {
-
-// Of the model and of baselines: what their intervals hold, and what they cost.
-std::optional<RunDescription::Table> table_of_intervals(const Evaluation& evaluation) {
-  RunDescription::Table table{.title = "Intervals: " + evaluation.part,
-                              .note = {},
-                              .columns = {"", "coverage", "Winkler scaled", "pinball scaled"}};
-  double level = 0;
-  for (const ForecastRow& row : evaluation.forecasts) {
-    const ForecastErrors errors = row.scores.overall();
-    if (errors.intervals == 0) continue;
-    level = row.level;
-    table.rows.push_back({row.name, fmt::format("{:.1f} %", 100 * errors.coverage)});
-    for (const ForecastMeasure& measure : interval_measures)
-      table.rows.back().push_back(figure(errors.*measure.value));
-  }
-  if (table.rows.empty()) return {};
-  const bool same =
-      std::ranges::all_of(evaluation.forecasts, [&](const ForecastRow& row) { return row.level == level; });
-  table.note = same ? fmt::format("Each is meant for {:.0f} %", 100 * level)
-                    : fmt::format("The model's is meant for {:.0f} %, a baseline's for {:.0f} %",
-                                  100 * evaluation.forecasts[0].level, 100 * level);
-  table.note +=
-      ". Winkler: the mean width, and what lies outside of it; pinball: of both ends and of the forecast.";
-  return table;
-}
-
-// Of the model, by step and by channel.
-std::optional<RunDescription::Table> table_of_coverage(const Evaluation& evaluation, const SeriesData& data) {
-  const ForecastRow& model = evaluation.forecasts[0];
-  if (model.scores.overall().intervals == 0 || (evaluation.horizon == 1 && evaluation.targets == 1))
-    return {};
-  RunDescription::Table table{.title = "The model's interval by step and channel: " + evaluation.part,
-                              .note = {},
-                              .columns = {"", "coverage", "Winkler scaled", "pinball scaled"}};
-  const auto add = [&](std::string name, const ForecastErrors& errors) {
-    table.rows.push_back({std::move(name), fmt::format("{:.1f} %", 100 * errors.coverage)});
-    for (const ForecastMeasure& measure : interval_measures)
-      table.rows.back().push_back(figure(errors.*measure.value));
-  };
-  if (evaluation.horizon > 1)
-    for (const int step : shown_steps(evaluation.horizon))
-      add(fmt::format("step {}", step), model.scores.at_step(step - 1));
-  constexpr int most = 12;
-  for (int target = 0; target < std::min(most, evaluation.targets) && evaluation.targets > 1; ++target)
-    add(data.series().channels[static_cast<size_t>(data.targets()[static_cast<size_t>(target)])],
-        model.scores.of_target(target));
-  return table;
-}
-
-}  // namespace
-
-std::vector<RunDescription::Table> further_tables(const Evaluation& evaluation, const SeriesData& data,
-                                                  bool with_model) {
-  std::vector<RunDescription::Table> tables;
-  const auto add = [&](std::optional<RunDescription::Table> table) {
-    if (table) tables.push_back(std::move(*table));
-  };
-  if (evaluation.forecasts.empty()) return tables;
-  add(table_by_step(evaluation));
-  add(table_of_intervals(evaluation));
-  if (with_model) add(table_of_coverage(evaluation, data));
-  return tables;
-}
-
-std::vector<JudgedRow> judged_rows(const Evaluation& evaluation) {
-  std::vector<JudgedRow> rows;
-  for (const ForecastRow& row : evaluation.forecasts) {
-    rows.push_back({.name = row.name});
-    const ForecastErrors errors = row.scores.overall();
-    for (const ForecastMeasure& measure : all_forecast_measures())
-      rows.back().values.push_back(errors.*measure.value);
-  }
-  for (const DetectionRow& row : evaluation.detections) {
-    rows.push_back({.name = row.name, .knows_labels = row.knows_labels});
-    for (const DetectionMeasure& measure : detection_measures)
-      rows.back().values.push_back(row.scores.*measure.value);
-  }
-  return rows;
-}
-
-Comparison compare(const std::vector<JudgedRow>& rows, bool detects) {
-  Comparison comparison{.baselines = {}};
-  if (detects)
-    for (const DetectionMeasure& measure : detection_measures)
-      comparison.measures.push_back({.name = measure.name,
-                                     .key = measure.key,
-                                     .less_is_better = measure.value == &DetectionScores::log_loss});
-  else
-    for (const ForecastMeasure& measure : all_forecast_measures())
-      comparison.measures.push_back({.name = measure.name, .key = measure.key});
-  for (const JudgedRow& row : rows) {
-    if (row.knows_labels) continue;
-    if (&row != rows.data()) comparison.baselines.push_back(row.name);
-    for (size_t k = 0; k < row.values.size(); ++k) comparison.measures[k].values.push_back(row.values[k]);
-  }
-  // Where nothing has an interval, there is nothing to say about them.
-  std::erase_if(comparison.measures, [](const Comparison::Measure& measure) {
-    return std::ranges::find(interval_measures, measure.key, &ForecastMeasure::key) !=
-               std::end(interval_measures) &&
-           std::ranges::all_of(measure.values, [](double value) { return std::isnan(value); });
-  });
-  return comparison;
-}
-
-std::vector<std::string> verdicts(const Evaluation& evaluation) {
-  std::vector<std::string> lines = verdicts(compare(judged_rows(evaluation), !evaluation.detections.empty()));
-  if (!evaluation.detections.empty())
-    if (const auto only = only_label(evaluation.detections[0].scores))
-      lines.push_back(fmt::format("all labels here are {}: there is no balanced accuracy to compare", *only));
-  return lines;
-}
-
-RunDescription::Figure tile_of(const Evaluation& evaluation) {
-  const std::vector<JudgedRow> rows = judged_rows(evaluation);
-  const bool detects = !evaluation.detections.empty();
-  const Comparison comparison = compare(rows, detects);
-  std::string key = summary_measure(static_cast<size_t>(evaluation.targets)).key;
-  if (detects) key = only_label(evaluation.detections[0].scores) ? "accuracy" : "balanced_accuracy";
-  const auto shown = std::ranges::find(comparison.measures, key, &Comparison::Measure::key);
-  return {fmt::format("{}: {}", evaluation.part, shown->name), figure(shown->values[0]),
-          verdict_beside(comparison, key)};
-}
-
-Json json_of(const Evaluation& evaluation) {
-  Json json = Json::object();
-  for (const ForecastRow& row : evaluation.forecasts) {
-    const ForecastErrors errors = row.scores.overall();
-    for (const ForecastMeasure& measure : forecast_measures)
-      json[row.name][measure.key] = number(errors.*measure.value);
-    if (errors.intervals > 0) {
-      json[row.name]["coverage"] = errors.coverage;
-      for (const ForecastMeasure& measure : interval_measures)
-        json[row.name][measure.key] = number(errors.*measure.value);
-      for (int step = 0; step < evaluation.horizon; ++step)
-        json[row.name]["coverage_by_step"].push_back(number(row.scores.at_step(step).coverage));
-    }
-    json[row.name]["windows"] = row.scores.windows();
-    json[row.name]["targets_left_out"] = evaluation.targets_left_out;
-  }
-  if (evaluation.interval)
-    if (const auto coverage = evaluation.interval->coverage())
-      json["the model"]["interval_coverage"] = *coverage;
-  for (const DetectionRow& row : evaluation.detections) {
-    for (const DetectionMeasure& measure : detection_measures)
-      json[row.name][measure.key] = number(row.scores.*measure.value);
-    json[row.name]["rows"] = row.scores.count;
-  }
-  if (json.contains("the model")) json["the model"]["protocol"] = evaluation.protocol;
-  if (json.contains("the model"))
-    json["the model"].update(json_of(compare(judged_rows(evaluation), !evaluation.detections.empty())));
-  return json;
 }
 
 }  // namespace timeseries

@@ -24,13 +24,6 @@ double mean_loss(const SeriesModel& model, SeriesWindows& windows, int batch);
 // Probabilities of a detector, in order of time.
 std::vector<double> detect(const SeriesModel& model, SeriesWindows& windows, int batch);
 
-struct ForecastMeasure {
-  const char *name, *key;  // "RMSE", "rmse"
-  double ForecastErrors::*value;
-};
-// The one that stands for all: RMSE; of several channels, whose units may differ, a scaled one.
-const ForecastMeasure& summary_measure(size_t targets);
-
 constexpr size_t most_drawn = 120;
 
 struct ForecastRow {
@@ -51,8 +44,8 @@ struct Evaluation {
   bool full = true;              // all windows of the part are scored
   int64_t targets_left_out = 0;  // values of the part that were filled in, which nothing is scored on
   std::vector<ForecastRow> forecasts = {};
-  std::optional<ForecastInterval> interval =
-      {};  // of the model; none: no quantiles, and too few forecasts to measure it by
+  // Of the model. None: no quantiles, and too few forecasts to measure it by.
+  std::optional<ForecastInterval> interval = {};
   // Of the model, with their intervals: the last forecast, or as many as pictures show of one step each.
   std::deque<WindowForecast> drawn = {};
   std::vector<DetectionRow> detections = {};
@@ -66,6 +59,14 @@ struct Evaluation {
 Evaluation evaluate(const Recipe& recipe, const SeriesData& data, TestPart& part, const SeriesModel* model,
                     const ForecastUse& each = {});
 
+// --- as tables and in words (score_tables.cpp) ---------------------------------------------------------------
+
+struct ForecastMeasure {
+  const char *name, *key;  // "RMSE", "rmse"
+  double ForecastErrors::*value;
+};
+// The one that stands for all: RMSE; of several channels, whose units may differ, a scaled one.
+const ForecastMeasure& summary_measure(size_t targets);
 // The label that all rows have that were scored; none: they differ.
 std::optional<int> only_label(const DetectionScores& scores);
 

@@ -341,6 +341,27 @@ TEST_CASE("an interval says how many values it holds, on rows that did not choos
       run.err);
 }
 
+TEST_CASE("a step of which too few errors are known has no interval, and its cells are empty") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  folder.write("wave.csv", wave(80));
+  // Of the 16 windows of the test 7 end before the last one's ninth step, and 15 before its first.
+  const std::string out = timeseries_out(
+      Words{"train", "tiny.toml", "--csv", "wave.csv"} +
+          set({"data.split=rows", "data.train_rows=46", "data.valid_rows=10", "data.horizon=9"}),
+      folder.path());
+  CHECK(out.find("nan") == std::string::npos);
+  const auto cells_after = [&](const std::string& step) {
+    const std::size_t at = out.find("\n" + step);
+    REQUIRE(at != std::string::npos);
+    const std::size_t begin = at + 1 + step.size();
+    const std::string rest = out.substr(begin, out.find('\n', begin) - begin);
+    return rest.substr(std::min(rest.size(), rest.find_first_not_of(' ')));
+  };
+  CHECK(cells_after("step 1").find(" %") != std::string::npos);
+  CHECK(cells_after("step 9") == "");
+}
+
 TEST_CASE("a target that is named tells a header of numbers from a row of values") {
   const Folder folder;
   folder.write("tiny.toml", tiny);
