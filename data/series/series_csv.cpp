@@ -26,7 +26,7 @@ std::string advice(const CsvReader& csv, const SeriesColumns& columns, int colum
                    const SeriesOptions& options) {
   const bool is_date = reads_as_date(cell);
   if (!is_date && looks_like_a_date(cell))
-    return fmt::format("; if it is a time: read are {} alone", forms_of_time);
+    return fmt::format("; if it is a time, these forms are read: {}", forms_of_time);
   if (is_date && columns.time < 0 && options.model.empty())
     return fmt::format("; {} makes it the time",
                        toml_line("data.time", columns.names[static_cast<std::size_t>(column)]));
@@ -91,10 +91,10 @@ void read_time(std::string_view text, Series& series, const CsvReader& csv, cons
       throw InputError(fmt::format("{}: '{}' is not a time, since dates here are {}", where(), one_line(cell),
                                    described(columns.order)));
     const bool is_large = std::abs(parse_number(cell).value_or(0)) >= static_cast<double>(largest_number);
-    throw InputError(
-        fmt::format("{}: '{}' is not a time; read are whole numbers{}, {}{}", where(), one_line(cell),
-                    is_large ? fmt::format(" up to {} (nanoseconds since 1970 in 2065)", largest_number) : "",
-                    forms_of_time, or_a_channel(columns, options)));
+    throw InputError(fmt::format(
+        "{}: '{}' is not a time; these forms are read: whole numbers{}, {}{}", where(), one_line(cell),
+        is_large ? fmt::format(" up to {} (nanoseconds since 1970 in 2065)", largest_number) : "",
+        forms_of_time, or_a_channel(columns, options)));
   }
   if (columns.form != TimeForm::number && time->form != columns.form) {
     const std::string called = times_called(columns.form);
@@ -144,12 +144,12 @@ void check_row_number(const CsvReader& csv, std::optional<int64_t>& before) {
   const auto number = parse_time(cell);
   const bool is_whole = number && number->form == TimeForm::number;
   if (!is_whole || (before && number->count <= *before)) {
-    throw InputError(fmt::format("{}:{}: the first column has no name, and '{}' is no row number{}",
-                                 csv.origin(), csv.line(), one_line(cell),
-                                 is_whole ? fmt::format(": it comes after {}", *before)
-                                 : looks_like_a_date(cell)
-                                     ? fmt::format("; if it is a time: read are {} alone", forms_of_time)
-                                     : ""));
+    throw InputError(fmt::format(
+        "{}:{}: the first column has no name, and '{}' is no row number{}", csv.origin(), csv.line(),
+        one_line(cell),
+        is_whole                  ? fmt::format(": it comes after {}", *before)
+        : looks_like_a_date(cell) ? fmt::format("; if it is a time, these forms are read: {}", forms_of_time)
+                                  : ""));
   }
   before = number->count;
 }

@@ -164,7 +164,7 @@ TEST_CASE("what stands below no name must number the rows: values there would be
   CHECK(refusal(",x\n0,5\n1,6\n1,7\n") == said(4, "1") + ": it comes after 1");
   CHECK(refusal(",x\n7,5\n3,6\n") == said(3, "3") + ": it comes after 7");
   CHECK(refusal(",x\n31/01/20,5\n") ==
-        said(2, "31/01/20") + "; if it is a time: read are " + forms_of_time + " alone");
+        said(2, "31/01/20") + "; if it is a time, these forms are read: " + forms_of_time);
   CHECK(parse(",x\n-1,5\n0,6\n8,7\n").values == Values{5, 6, 7});  // a part of a table keeps its numbers
 }
 
@@ -346,9 +346,9 @@ TEST_CASE("times must be read, ascend, be different, and leave no gaps") {
 TEST_CASE("a date of another form is refused with the forms that are read") {
   for (const std::string date : {"01/31/20", "31.1.20", "32/1/2020", "2020-1-32", "31 Jan 20", "Jan-20",
                                  "14:05", "1/31/20 2:05 PM", "2020/13/1"}) {
-    CHECK(refusal("date,x\n" + date + ",1\n") == "x.csv:2: column 1 ('date'): '" + date +
-                                                     "' is not a number; if it is a time: read are " +
-                                                     forms_of_time + " alone");
+    CHECK(refusal("date,x\n" + date + ",1\n") ==
+          "x.csv:2: column 1 ('date'): '" + date +
+              "' is not a number; if it is a time, these forms are read: " + forms_of_time);
     CHECK(lacks(refusal("date,x\n" + date + ",1\n", {.time = "date"}),
                 {"x.csv:2: column 1 ('date')", "'" + date + "' is not a time", "2017 Q1"}) == "");
   }
