@@ -32,13 +32,14 @@ void print(const Console& console, const Evaluation& evaluation, const SeriesDat
 // One forecast's rows of a CSV: a line for each step and channel. What was filled in has no truth.
 std::string csv_of(const WindowForecast& forecast, const Series& series, const std::vector<int>& targets) {
   const auto end = [](double value) { return std::isnan(value) ? std::string() : fmt::format("{}", value); };
+  const std::string origin = series.times.text(forecast.origin);
   std::string text;
   for (size_t i = 0; i < forecast.values.size(); ++i) {
     const auto step = static_cast<int64_t>(i / targets.size());
     const int64_t row = forecast.origin + step;
     const int channel = targets[i % targets.size()];
-    text += fmt::format("{},{},{},{},{},{},{},{}\n", series.times.text(forecast.origin), step + 1,
-                        series.times.text(row), csv_cell(series.channels[static_cast<size_t>(channel)]),
+    text += fmt::format("{},{},{},{},{},{},{},{}\n", origin, step + 1, series.times.text(row),
+                        csv_cell(series.channels[static_cast<size_t>(channel)]),
                         series.is_filled(row, channel) ? "" : fmt::format("{}", series.at(row, channel)),
                         forecast.values[i], end(forecast.low[i]), end(forecast.high[i]));
   }

@@ -84,8 +84,9 @@ void forecast(Command& command) {
   bool ascii = false;
   command.describe(
       "Forecasts the rows after the last one of a series. Beyond its horizon a model goes on from its own "
-      "forecasts. The interval lies between its quantiles, or comes from its errors on the validation split. "
-      "Beside it stands the share of the test's values within it.");
+      "forecasts. The interval is as wide as its forecasts of the validation split and of the test were wrong; of "
+      "a model with quantiles it lies between these, widened or narrowed likewise. Beside it stands the share of "
+      "the test's values within it.");
   add_checkpoint(command);
   add_csv_option(command, csv);
   command.option("steps", steps, "N", "rows to forecast").otherwise("the model's horizon");
