@@ -126,6 +126,7 @@ double likelihood_of(double badness, double n) {
 
 // --- what is fitted: free numbers to a model ---------------------------------------------------------------
 
+constexpr double least_rows = 5;  // for the AICc of a level, its smoothing and a variance
 constexpr double lowest = 1e-4, highest = 0.9999, least_phi = 0.8, most_phi = 0.98;
 
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
@@ -311,7 +312,7 @@ std::optional<EtsModel> fit_ets(const EtsForm& form, const EtsRows& rows, int64_
 }
 
 std::optional<EtsModel> choose_ets(const EtsRows& rows, int64_t period) {
-  if (rows.y.empty()) return std::nullopt;
+  if (count_of(rows) < least_rows) return std::nullopt;
   if (const auto [low, high] = std::minmax_element(rows.y.begin(), rows.y.end()); *low == *high)
     return EtsModel{.form = {}, .level = *low};  // of what never changes
   std::optional<EtsModel> best;

@@ -233,6 +233,14 @@ TEST_CASE("too few rows, rows that are all alike, a perfect line, values that ar
   CHECK_FALSE(fit_ets(form_of("MNN"), {line}, 1));
   const Series short_series = make_series({"y"}, {1, 2, 4});
   CHECK_FALSE(ets(short_series, {{0, 3, 0}}, 1, std::vector<int>{0}));
+  CHECK_FALSE(choose_ets({Values(4, 7)}, 1));
+  CHECK(choose_ets({Values(5, 7)}, 1));
+  CHECK_FALSE(choose_ets({Values(5, 7), std::vector<uint8_t>{0, 0, 1, 0, 0}}, 1));
+  CHECK_FALSE(choose_ets({Values{1, 2, 4, 3}}, 1));
+  CHECK(choose_ets({Values{1, 2, 4, 3, 5}}, 1));
+  // Rows drawn by lot to train have hardly any beside them.
+  CHECK_FALSE(
+      ets(make_series({"y"}, wave(60, 2)), {{0, 1, 0}, {3, 4, 0}, {7, 8, 0}}, 1, std::vector<int>{0}));
   CHECK_FALSE(theta(short_series, {}, 1, std::vector<int>{0}));
 }
 
