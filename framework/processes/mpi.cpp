@@ -87,12 +87,12 @@ class OpenMpi final : public Transport {
   }
 
   int send(int to, const void* data, std::size_t bytes) override {
-    return begin(bytes, [&](std::size_t from, int size, MPI_Request* request) {
+    return begin("MPI_Isend", bytes, [&](std::size_t from, int size, MPI_Request* request) {
       return mpi_.Isend(static_cast<const char*>(data) + from, size, mpi_.byte, to, 0, blocks_, request);
     });
   }
   int receive(int from, void* data, std::size_t bytes) override {
-    return begin(bytes, [&](std::size_t at, int size, MPI_Request* request) {
+    return begin("MPI_Irecv", bytes, [&](std::size_t at, int size, MPI_Request* request) {
       return mpi_.Irecv(static_cast<char*>(data) + at, size, mpi_.byte, from, 0, blocks_, request);
     });
   }
@@ -111,9 +111,9 @@ class OpenMpi final : public Transport {
   void send_word(int to, int word) override {
     words_sent_.push_back(std::make_unique<int>(word));
     MPI_Request request;
-    mpi_.Isend(words_sent_.back().get(), sizeof word, mpi_.byte, to, 0, words_, &request);
     int done = 0;
-    mpi_.Test(&request, &done, MPI_STATUS_IGNORE);
+    if (mpi_.Isend(words_sent_.back().get(), sizeof word, mpi_.byte, to, 0, words_, &request) == MPI_SUCCESS)
+      mpi_.Test(&request, &done, MPI_STATUS_IGNORE);  // of one that is gone already there is nothing to say
   }
   std::optional<Word> find_word() override {
     int there = 0;
@@ -138,14 +138,14 @@ class OpenMpi final : public Transport {
   }
   // A count of MPI's is an int: a large block is several messages, which arrive in the order in which they were sent.
   template <class Call>
-  int begin(std::size_t bytes, Call call) {
+  int begin(const char* function, std::size_t bytes, Call call) {
     if (free_.empty()) free_.push_back(static_cast<int>(blocks_begun_.size())), blocks_begun_.emplace_back();
     const int number = free_.back();
     free_.pop_back();
     constexpr std::size_t most = std::size_t{1} << 30;
     for (std::size_t from = 0; from < bytes; from += most) {
       MPI_Request& request = blocks_begun_[static_cast<std::size_t>(number)].emplace_back();
-      check("a message", call(from, static_cast<int>(std::min(most, bytes - from)), &request));
+      check(function, call(from, static_cast<int>(std::min(most, bytes - from)), &request));
     }
     return number;
   }

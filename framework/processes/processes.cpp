@@ -22,7 +22,8 @@ namespace unroll {
 namespace {
 
 std::unique_ptr<Transport> transport;
-bool alone_for_now = false, failed = false;
+bool alone_for_now = false;
+bool failed = false;   // this rank, or another: nothing is exchanged any more
 bool gave_up = false;  // waiting, after a signal
 int code_to_tell = 0;  // to the others, when the group ends
 LocalProcesses local;
@@ -49,7 +50,10 @@ Transport& others() {
 
 // Throws if another rank has failed.
 void look_for_failure() {
-  if (const auto word = transport->find_word()) throw OtherRankFailed(word->from, word->word);
+  if (const auto word = transport->find_word()) {
+    failed = true;
+    throw OtherRankFailed(word->from, word->word);
+  }
 }
 
 // Looks at blocks until all are done. At first without a pause, then with longer and longer ones.

@@ -45,7 +45,7 @@ class ProcessGroup {
  public:
   // Throws InputError where several were started and cannot be joined: a build without MPI, or another MPI's mpirun.
   ProcessGroup();
-  // finish(), unless fail() or an exception ends it.
+  // finish(), unless an error has ended it: of this rank (fail(), or an exception), or of another.
   ~ProcessGroup();
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;

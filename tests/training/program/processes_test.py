@@ -338,6 +338,19 @@ def test_failures():
     assert result.code == 3 and len(result.messages()) == 1 and "rank 1: " in result.messages()[0], result
 
 
+def test_all_end_by_themselves():
+    """Of an error of one rank the others learn from it, whatever the launcher does then: srun leaves them alone."""
+    folder = new_folder(recipe=TEXT)
+    for failing in (0, 1):
+        # Ranks compare recipes, and rank 0 finds what differs; a file of weights that there is not, the rank itself.
+        words = "--set training.seed=$((7 + OMPI_COMM_WORLD_RANK))" if failing == 0 else \
+            "--set training.init_from=$([ $OMPI_COMM_WORLD_RANK = 1 ] && echo none.safetensors)"
+        result = run(4, of_rank(f"train recipe.toml --out run {words}"), [], folder,
+                     env={"OMPI_MCA_orte_abort_on_non_zero_status": "0"})
+        refused(result, 2, "rank 1")
+        assert not any(works_in(folder, pid) for pid in filter(str.isdigit, os.listdir("/proc"))), result
+
+
 def test_what_is_not_shared():
     """Rank 0 does it alone."""
     folder = new_folder(recipe=TEXT)
