@@ -62,10 +62,10 @@ SignalGuard::~SignalGuard() {
 
 int signal_received() { return received; }
 
-Interrupted::Interrupted(int number, const std::string& who)
-    : Error(who + (number == SIGINT   ? "interrupted"
-                   : number == SIGHUP ? "ended: the terminal hung up"
-                                      : fmt::format("ended by signal {}", number))),
+Interrupted::Interrupted(int number, const std::string& before)
+    : Error(before + (number == SIGINT   ? "interrupted"
+                      : number == SIGHUP ? "ended: the terminal hung up"
+                                         : fmt::format("ended by signal {}", number))),
       signal(number) {}
 
 void stop_if_signalled() {

@@ -27,7 +27,7 @@ int signal_received();
 // A signal asked for the end. Programs exit with 128 + signal: 129 for SIGHUP, 130 for SIGINT, 143
 // for SIGTERM.
 struct Interrupted : Error {
-  explicit Interrupted(int number, const std::string& who = {});  // "rank 2: "
+  explicit Interrupted(int number, const std::string& before = {});  // "rank 2: ", before the message
   int signal;
 };
 
