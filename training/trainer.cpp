@@ -181,7 +181,8 @@ Trainer::Trainer(Optimizer& optimizer, TrainerOptions options)
   const CheckpointOptions& saves = options_.checkpoints;
   require(saves.every_steps >= 0, "trainer: a checkpoint after {} steps is none", saves.every_steps);
   require(saves.every_minutes >= 0, "trainer: a checkpoint after {} minutes is none", saves.every_minutes);
-  require(saves.keep_every_epochs >= 0, "trainer: a checkpoint after {} epochs is none", saves.keep_every_epochs);
+  require(saves.keep_every_epochs >= 0, "trainer: a checkpoint after {} epochs is none",
+          saves.keep_every_epochs);
   if (const auto& schedule = options_.schedule) {
     schedule->check();
     if (const auto momentum = schedule->momentum_at(0))

@@ -117,8 +117,8 @@ struct TrainerOptions {
   int epochs = 1;
   double clip = 0;     // a step's gradient is scaled down to this norm; 0: never
   int accumulate = 1;  // windows whose mean gradient makes one step
-  int shards =
-      1;  // of a step: parts whose gradients are computed by themselves. As many processes as divide it share them
+  // Parts of a step whose gradients are computed by themselves. Any number of processes that divides it shares them.
+  int shards = 1;
   std::optional<Schedule> schedule = {};  // without one the learning rate stays what the optimizer has
   // An Asgd starts to average when a validation score is above the best of those more than this many epochs
   // back (NonMonotoneTrigger); 0: when is its own affair.
@@ -266,7 +266,7 @@ class Trainer {
   void stop_if_asked() const;
   void call_after_epoch(const TrainingTask& task);
   double validated(const TrainingTask& task);
-  std::pair<std::filesystem::path, Links> checkpoint_for_all(const std::filesystem::path& path);
+  Differences read_for_all(const TrainingTask& task, const std::filesystem::path& path);
   void bring_carried(const TrainingTask& task) const;  // to rank 0
 
   // Ahead of a GPU.
@@ -276,6 +276,7 @@ class Trainer {
   std::optional<uint32_t> catch_up(const TrainingTask& task);
 
   Differences load(const TrainingTask& task, const char* name);
+  Differences read(const TrainingTask& task, const std::filesystem::path& path, Links links);
   void save(const TrainingTask& task, const char* name);
   bool save_is_due(bool stepped) const;  // stepped: the last windows did make a step
   bool is_last_save_old() const;
@@ -315,7 +316,6 @@ class Trainer {
   double seconds_before_ = 0;                   // of training, by the processes before this one
   std::optional<GradientSums> sums_;            // of shards
   Asked asked_;                                 // when ranks agreed last
-  Descriptor received_checkpoint_;              // of ranks other than 0, in memory
   std::string notice_;                          // to be said when the progress line is out of the way
   bool stopped_ = false;
 };

@@ -30,7 +30,11 @@ bool Trainer::is_last_save_old() const {
 }
 
 Differences Trainer::load(const TrainingTask& task, const char* name) {
-  const auto [path, links] = checkpoint_for_all(options_.folder / name);
+  const std::filesystem::path path = options_.folder / name;
+  return process_count() > 1 ? read_for_all(task, path) : read(task, path, Links::refused);
+}
+
+Differences Trainer::read(const TrainingTask& task, const std::filesystem::path& path, Links links) {
   Differences differences =
       read_checkpoint(path, optimizer_, state_, task.carried, options_.checkpoints, links);
   of_untrained_ = SafetensorsFile(path, links).metadata();

@@ -141,20 +141,20 @@ double Trainer::validated(const TrainingTask& task) {
   return take<double>(of_first);
 }
 
-// A file that rank 0 alone has to find. The others get it in memory.
-std::pair<std::filesystem::path, Links> Trainer::checkpoint_for_all(const std::filesystem::path& path) {
-  if (process_count() == 1) return {path, Links::refused};
-  const std::string bytes =
+// A checkpoint that rank 0 alone has to find. The others get its bytes, and read them as a file in memory.
+Differences Trainer::read_for_all(const TrainingTask& task, const std::filesystem::path& path) {
+  std::string bytes =
       from_first_rank(is_first_process() ? read_own_file(path, most_bytes_of_text) : std::string());
-  if (is_first_process()) return {path, Links::refused};
-  received_checkpoint_ = Descriptor(memfd_create("checkpoint", MFD_CLOEXEC));
-  const int file = received_checkpoint_.number();
+  if (is_first_process()) return read(task, path, Links::refused);
+  const Descriptor file(memfd_create("checkpoint", MFD_CLOEXEC));
   for (size_t done = 0; done < bytes.size();) {
-    const ssize_t written = retried([&] { return ::write(file, bytes.data() + done, bytes.size() - done); });
+    const ssize_t written =
+        retried([&] { return ::write(file.number(), bytes.data() + done, bytes.size() - done); });
     if (written < 0) throw_system_error(errno, "a checkpoint in memory");
     done += static_cast<size_t>(written);
   }
-  return {fmt::format("/proc/self/fd/{}", file), Links::followed};
+  bytes = {};
+  return read(task, fmt::format("/proc/self/fd/{}", file.number()), Links::followed);
 }
 
 // Each rank has the streams of its shards.
