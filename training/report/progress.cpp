@@ -115,6 +115,7 @@ std::string format_number(double value) {
   add_number(line, value);
   return std::string(line.text());
 }
+std::string format_bytes(int64_t bytes) { return format_number(static_cast<double>(bytes)) + "B"; }
 std::string format_score(double score, int digits) {
   const double size = std::abs(score);
   return size == 0     ? "0"

@@ -67,6 +67,7 @@ class Progress {
 std::string format_duration(double seconds);
 // Three significant digits: "7.31", "842", "11.7k", "4.65M", "1.20G".
 std::string format_number(double value);
+std::string format_bytes(int64_t bytes);  // "4.65MB"
 // A loss, an error or a perplexity, whatever its unit: so many digits behind the point below 10, two fewer up to 1000, and
 // where these would show less than `digits` of the number, so many of its own: "4.1234", "87.31", "1234.5", "2.0000e+09",
 // "0.05123", "3.142e-07"; "0" for 0 alone.

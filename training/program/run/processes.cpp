@@ -27,11 +27,9 @@ std::string shared_by(int shards) {
                      counts.size() > 1 ? " or " : "", counts.back());
 }
 
-std::string bytes(double count) { return format_number(count) + "B"; }
-
 // What one process sends in a step, and receives.
-double bytes_of_step(int64_t numbers, int processes, int shards) {
-  return static_cast<double>(std::ranges::max(exchanged_bytes(numbers, processes, shards)));
+int64_t bytes_of_step(int64_t numbers, int processes, int shards) {
+  return std::ranges::max(exchanged_bytes(numbers, processes, shards));
 }
 
 // Operations in a second, of products as they come in a step of a small part of a batch.
@@ -119,10 +117,10 @@ void print_processes(const TrainingSection& training, const ParameterSet& params
   show("{}\n", title);
   for (const int processes : processes_for(shards)) {
     if (processes == 1) continue;
-    const double sent = bytes_of_step(params.count(), processes, shards);
-    std::string line = fmt::format("  {:<11}{:>9}", fmt::format("{} of them", processes), bytes(sent));
+    const int64_t sent = bytes_of_step(params.count(), processes, shards);
+    std::string line = fmt::format("  {:<11}{:>9}", fmt::format("{} of them", processes), format_bytes(sent));
     for (const int gbit : networks) {
-      const double exchange = sent / (gbit * 1e9 / 8);
+      const double exchange = static_cast<double>(sent) / (gbit * 1e9 / 8);
       if (computing > 0)
         line += fmt::format("{:>12.0f} %", 100 * exchange / (exchange + computing / processes));
     }
@@ -155,8 +153,9 @@ void Session::introduce_processes() {
       {"shared", fmt::format("by {} processes over {}, {} shard{} each", processes, process_engine(),
                              shards / processes, shards == processes ? "" : "s")});
   facts.push_back(
-      {"", fmt::format("{} sent and received by each in a step: {}",
-                       bytes(bytes_of_step(run_.params.values().size(), processes, shards)), expected)});
+      {"",
+       fmt::format("{} sent and received by each in a step: {}",
+                   format_bytes(bytes_of_step(run_.params.values().size(), processes, shards)), expected)});
 }
 
 void Session::compare_ranks() const {

@@ -15,8 +15,6 @@ namespace fs = std::filesystem;
 
 static constexpr const char* peak_memory = "peak memory";
 
-static std::string bytes(int64_t count) { return format_number(static_cast<double>(count)) + "B"; }
-
 void Session::describe_run(const fs::path& folder) {
   description_ = run_.description;
   description_.title = fs::absolute(folder / ".").lexically_normal().parent_path().filename().string();
@@ -69,12 +67,12 @@ void Session::print_profile() {
 // No part of what the process had: a block counts whole, and the system only what was written to of it; and a
 // GPU's memory is not the process's.
 static std::string asked_for_tensors() {
-  return fmt::format("{} asked for tensors{}", bytes(memory_statistics().peak),
+  return fmt::format("{} asked for tensors{}", format_bytes(memory_statistics().peak),
                      on_gpu() ? " on the GPU" : "");
 }
 
 void Session::print_memory() const {
-  console_.print("memory  {} at most; {}\n", bytes(peak_memory_of_process()), asked_for_tensors());
+  console_.print("memory  {} at most; {}\n", format_bytes(peak_memory_of_process()), asked_for_tensors());
 }
 
 // Scores the weights that are kept, as they are in the file, and says what came out.
@@ -99,9 +97,9 @@ void Session::report(const Trainer& trainer, const fs::path& folder) {
   run_.report(valid, description_);
   const int64_t parameters = run_.params.count();
   description_.results.push_back({"parameters", format_number(static_cast<double>(parameters)),
-                                  bytes(parameters * static_cast<int64_t>(sizeof(real)))});
+                                  format_bytes(parameters * static_cast<int64_t>(sizeof(real)))});
   description_.results.push_back(peak_memory_.value_or(
-      RunDescription::Figure{peak_memory, bytes(peak_memory_of_process()), asked_for_tensors()}));
+      RunDescription::Figure{peak_memory, format_bytes(peak_memory_of_process()), asked_for_tensors()}));
   std::string no_report;  // which takes nothing of what is said below
   try {
     write_report_now(folder);
