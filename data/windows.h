@@ -111,7 +111,7 @@ class BpttWindows {
     const Shape shape{steps, static_cast<int>(streams)};
     return {part(window_.input, shape), part(window_.target, shape)};
   }
-  // Of the window taken last: of its shape, [steps, batch], 1 where the target begins a document, so that the state before the step is to be
+  // Of the window taken last, in its shape: 1 where the target begins a document, so that the state before the step is to be
   // zero; undefined: nowhere. Valid as long as the window.
   const IdTensor& resets() const& { return resets_; }
   IdTensor resets() const&& { return resets_; }

@@ -97,14 +97,14 @@ struct RecurrentState {
 // What the cell of a layer in one direction computed in each step, in the order in which it read them, to be looked at. After the
 // backward of a tape that keeps gradients, each Var has its own.
 struct CellTrace {
-  std::vector<Vars> gates;  // by step, in the order of the cell's gate_names: [batch, hidden] each. Empty: it names none
-  Vars h, c;                // the state after each step [batch, width], [batch, hidden]. c is empty where the cell has none
+  std::vector<Vars> gates;  // by step, in the order of gate_names: [batch, hidden] each. Empty: it names none
+  Vars h, c;  // the state after each step [batch, width], [batch, hidden]. c is empty where the cell has none
 };
 struct RecurrentTrace {
-  Var y;                                     // as RecurrentOutput
+  Var y;  // as RecurrentOutput
   RecurrentVars state;
-  std::span<const char* const> gate_names;   // "i", "f", "g", "o"
-  std::vector<CellTrace> cells;              // by layer: forwards, backwards, forwards, …
+  std::span<const char* const> gate_names;  // "i", "f", "g", "o"
+  std::vector<CellTrace> cells;             // by layer: forwards, backwards, forwards, …
 };
 
 // The weights of one layer in one direction, in the order in which its cell added them. The tape's inputs, cuDNN's weight

@@ -11,10 +11,9 @@ struct RunStart {
   std::string recipe_name;
   std::filesystem::path data;  // what it was trained on, absolute; empty: the default
   int threads = 1;
-  std::string device = "cpu";  // "cuda:0"
-  std::filesystem::path init_from =
-      {};             // of the weights that it began with, absolute; empty: they were drawn
-  int processes = 1;  // that shared it, each with so many threads
+  std::string device = "cpu";            // "cuda:0"
+  std::filesystem::path init_from = {};  // weights that it began with, absolute; empty: they were drawn
+  int processes = 1;                     // that shared it, each with so many threads
 };
 
 // Writes `start.json`, and then `recipe.toml`: a folder that has both holds a run. Throws Error.
