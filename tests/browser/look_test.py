@@ -29,7 +29,7 @@ except ImportError:
     debians = "/usr/bin/python3"  # another Python may stand before it in the path, which does not see Debian's packages
     if pathlib.Path(debians).exists() and not os.path.samefile(sys.executable, debians):
         os.execv(debians, [debians, *sys.argv])
-    print("[skipped] no Selenium for Python: apt-get install python3-selenium")
+    print("skipped: no Selenium for Python: apt-get install python3-selenium")
     sys.exit(77)
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -343,7 +343,7 @@ def main():
     parser.add_argument("--panels", type=pathlib.Path, metavar="DIR", help="of some panels, for docs/pictures")
     options = parser.parse_args()
     if not CHROMIUM or not DRIVER:
-        print("[skipped] no Chromium with its driver: apt-get install chromium chromium-driver")
+        print("skipped: no Chromium with its driver: apt-get install chromium chromium-driver")
         sys.exit(77)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
