@@ -2,7 +2,8 @@
 
 Reads the safetensors file, its vocabulary and the text; computes with torch.nn.LSTM, in float32. A split is cut into
 --batch streams whose lengths differ by one at most; each begins with an empty state and the word before it, the first with
-<eos>. Every token is scored once: perplexity = exp(total negative log-likelihood / tokens). With --ptb the program scores the same, and both are printed.
+<eos>. Every token is scored once: perplexity = exp(total negative log-likelihood / tokens). With --ptb the program scores
+the same, and both are printed.
 
 Usage: python3 pytorch_evaluate.py runs/ptb-6m-1/best.safetensors --data data/ptb --ptb build/examples/ptb/ptb
 """
@@ -31,7 +32,7 @@ class Model:
             tensors = {name: file.get_tensor(name) for name in file.keys() if not name.startswith("training/")}
         self.recipe = tomllib.loads(metadata["recipe"])
         settings = self.recipe["model"]
-        unknown = [key for key, plain in PLAIN.items() if settings[key] != plain]
+        unknown = [f"{key} = {settings[key]}" for key, plain in PLAIN.items() if settings[key] != plain]
         if unknown:
             raise SystemExit(f"{path}: torch.nn.LSTM has no {', '.join(unknown)}")
         self.number = {word: i for i, word in enumerate(json.loads(metadata["vocabulary"]))}
@@ -88,7 +89,8 @@ def main() -> None:
         if args.ptb:
             command = [args.ptb, "evaluate", str(path), "--data", str(args.data), "--split", args.split, "--batch", str(batch),
                        "--threads", str(args.threads), "--json"]
-            ours = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)[f"{args.split}_perplexity"]
+            printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+            ours = json.loads(printed)[f"{args.split}_perplexity"]
             line += f", ptb {ours:.6f}, relative difference {abs(ours - score) / score:.1e}"
         print(line, flush=True)
 
