@@ -65,6 +65,70 @@ void add(const real* x, real* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] += x[i];
 }
 
+// Each process gives every other the piece that this one sums, of all its parts of the tree; sums its own piece; and gives
+// the sum to all. `own`: this process's parts, so many numbers each; the last becomes the whole sum. `received` holds what
+// others sent, from call to call. Returns the bytes that it sent.
+int64_t exchange_parts(std::span<real* const> own, int64_t numbers, int shards,
+                       std::vector<std::vector<real>>& received) {
+  const int rank = process_rank(), processes = process_count();
+  const auto piece = [&](int of) { return piece_of(of, processes, numbers); };
+  const auto bytes = [](real* begin, int64_t size) {
+    return std::as_writable_bytes(std::span(begin, static_cast<std::size_t>(size)));
+  };
+  real* const result = own.back();
+  const Piece mine = piece(rank);
+  int64_t bytes_sent = 0;
+  std::vector<SentBlock> to_send;
+  std::vector<ReceivedBlock> to_receive;
+  const auto exchange = [&] {
+    for (const SentBlock& block : to_send) bytes_sent += std::ssize(block.data);
+    exchange_blocks(to_send, to_receive);
+    to_send.clear(), to_receive.clear();
+  };
+
+  std::vector<std::pair<ShardRange, real*>> parts;  // of all processes: this one's piece
+  std::size_t used = 0;
+  for (int other = 0; other < processes; ++other) {
+    std::size_t k = 0;
+    for (const ShardRange& range : parts_of(shards_of_rank(other, processes, shards), shards)) {
+      if (other == rank) {
+        parts.emplace_back(range, own[k++] + mine.begin);
+        continue;
+      }
+      if (used == received.size()) received.emplace_back(static_cast<std::size_t>(mine.size));
+      real* const buffer = received[used++].data();
+      parts.emplace_back(range, buffer);
+      to_receive.push_back({other, bytes(buffer, mine.size)});
+    }
+  }
+  for (int step = 1; step < processes; ++step) {  // not all to the same one at first
+    const int other = (rank + step) % processes;
+    const Piece theirs = piece(other);
+    for (real* const part : own) to_send.push_back({other, bytes(part + theirs.begin, theirs.size)});
+  }
+  exchange();
+
+  const auto sum = [&](const auto& self, const ShardRange& range) -> real* {
+    for (const auto& [of, values] : parts)
+      if (of == range) return values;
+    const int middle = range.begin + shards_of_left_half(range.end - range.begin);
+    real* const left = self(self, {range.begin, middle});
+    add(self(self, {middle, range.end}), left, mine.size);
+    return left;
+  };
+  if (const real* const whole = sum(sum, {0, shards}); whole != result + mine.begin)
+    std::copy_n(whole, mine.size, result + mine.begin);
+
+  for (int step = 1; step < processes; ++step) {
+    const int to = (rank + step) % processes, from = (rank + processes - step) % processes;
+    to_send.push_back({to, bytes(result + mine.begin, mine.size)});
+    const Piece theirs = piece(from);
+    to_receive.push_back({from, bytes(result + theirs.begin, theirs.size)});
+  }
+  exchange();
+  return bytes_sent;
+}
+
 }  // namespace
 
 std::vector<int64_t> exchanged_bytes(int64_t numbers, int processes, int shards) {
@@ -78,32 +142,16 @@ std::vector<int64_t> exchanged_bytes(int64_t numbers, int processes, int shards)
 }
 
 double seconds_of_exchange(int64_t numbers, int shards) {
-  const int rank = process_rank(), processes = process_count();
-  const auto parts_at = [&](int of) {
-    return std::ssize(parts_of(shards_of_rank(of, processes, shards), shards));
-  };
-  const int64_t mine = piece_of(rank, processes, numbers).size;
-  std::vector<real> out(static_cast<std::size_t>(numbers));
-  std::vector<std::vector<real>> in;
-  std::vector<SentBlock> sent[2];
-  std::vector<ReceivedBlock> received[2];
-  for (int other = 0; other < processes; ++other) {
-    if (other == rank) continue;
-    const int64_t theirs = piece_of(other, processes, numbers).size;
-    const auto send = [&](int phase, int64_t size) {
-      sent[phase].push_back({other, std::as_bytes(std::span(out).first(static_cast<std::size_t>(size)))});
-    };
-    const auto receive = [&](int phase, int64_t size) {
-      received[phase].push_back(
-          {other, std::as_writable_bytes(std::span(in.emplace_back(static_cast<std::size_t>(size))))});
-    };
-    for (int64_t k = 0; k < parts_at(rank); ++k) send(0, theirs);
-    for (int64_t k = 0; k < parts_at(other); ++k) receive(0, mine);
-    send(1, mine), receive(1, theirs);
+  // Zeros, which any sum leaves so: one slab is all parts.
+  std::vector<real> slab(static_cast<std::size_t>(numbers));
+  const std::vector<real*> own(
+      parts_of(shards_of_rank(process_rank(), process_count(), shards), shards).size(), slab.data());
+  std::vector<std::vector<real>> received;
+  double begin = 0;
+  for (int attempt = 0; attempt < 2; ++attempt) {  // the first one connects the processes
+    begin = clock_seconds();
+    exchange_parts(own, numbers, shards, received);
   }
-  gather_from_ranks("");  // all are here
-  const double begin = clock_seconds();
-  for (int phase = 0; phase < 2; ++phase) exchange_blocks(sent[phase], received[phase]);
   return clock_seconds() - begin;
 }
 
@@ -172,82 +220,23 @@ void GradientSums::finish() {
   if (process_count() > 1) params_.reduce_gradients([&](std::span<real> slab) { exchange(slab); });
 }
 
-// Each process gives every other the piece that this one sums, of all its parts of the tree; sums its own piece; and gives
-// the sum to all.
 void GradientSums::exchange(std::span<real> slab) {
   const double began = clock_seconds();
-  const int rank = process_rank(), processes = process_count();
-  const int64_t numbers = std::ssize(slab);
-  const auto exchange_counted = [&](std::span<const SentBlock> sent,
-                                    std::span<const ReceivedBlock> received) {
-    for (const SentBlock& block : sent) exchanged_.bytes += std::ssize(block.data);
-    exchange_blocks(sent, received);
-  };
-  const auto piece = [&](int of) { return piece_of(of, processes, numbers); };
-  const auto bytes = [](real* begin, int64_t size) {
-    return std::as_writable_bytes(std::span(begin, static_cast<std::size_t>(size)));
-  };
-
-  const std::vector<ShardRange> own = parts_of(mine_, shards_);
-  require(own.size() == waiting_.size() + 1, "shards: {} parts of a sum, of {}", waiting_.size() + 1,
-          own.size());
-  std::vector<real*> of_own;  // on the host
-  for (const Part& part : waiting_) of_own.push_back(const_cast<real*>(std::as_const(part.sum).data()));
-  of_own.push_back(slab.data());
+  require(parts_of(mine_, shards_).size() == waiting_.size() + 1, "shards: {} parts of a sum, of {}",
+          waiting_.size() + 1, parts_of(mine_, shards_).size());
+  std::vector<real*> own;  // on the host
+  for (const Part& part : waiting_) own.push_back(const_cast<real*>(std::as_const(part.sum).data()));
+  own.push_back(slab.data());
   if (on_gpu()) {
     on_host_.resize(own.size());
     for (std::size_t k = 0; k < own.size(); ++k) {
       on_host_[k].resize(slab.size());
-      copy_to_host(on_host_[k].data(), of_own[k], slab.size_bytes());
-      of_own[k] = on_host_[k].data();
+      copy_to_host(on_host_[k].data(), own[k], slab.size_bytes());
+      own[k] = on_host_[k].data();
     }
   }
-  real* const result = of_own.back();  // where the whole sum comes to be
-
-  const Piece mine = piece(rank);
-  std::vector<SentBlock> sent;
-  std::vector<ReceivedBlock> received;
-  std::vector<std::pair<ShardRange, real*>> parts;  // of all processes: this one's piece
-  std::size_t used = 0;
-  for (int other = 0; other < processes; ++other)
-    for (const ShardRange& range : parts_of(shards_of_rank(other, processes, shards_), shards_)) {
-      if (other == rank) {
-        const auto k = static_cast<std::size_t>(std::ranges::find(own, range) - own.begin());
-        parts.emplace_back(range, of_own[k] + mine.begin);
-        continue;
-      }
-      if (used == received_.size()) received_.emplace_back(static_cast<std::size_t>(mine.size));
-      real* const buffer = received_[used++].data();
-      parts.emplace_back(range, buffer);
-      received.push_back({other, bytes(buffer, mine.size)});
-    }
-  for (int step = 1; step < processes; ++step) {  // not all to the same one at first
-    const int other = (rank + step) % processes;
-    const Piece theirs = piece(other);
-    for (real* const part : of_own) sent.push_back({other, bytes(part + theirs.begin, theirs.size)});
-  }
-  exchange_counted(sent, received);
-
-  const auto sum = [&](const auto& self, const ShardRange& range) -> real* {
-    for (const auto& [of, values] : parts)
-      if (of == range) return values;
-    const int middle = range.begin + shards_of_left_half(range.end - range.begin);
-    real* const left = self(self, {range.begin, middle});
-    add(self(self, {middle, range.end}), left, mine.size);
-    return left;
-  };
-  if (const real* const whole = sum(sum, {0, shards_}); whole != result + mine.begin)
-    std::copy_n(whole, mine.size, result + mine.begin);
-
-  sent.clear(), received.clear();
-  for (int step = 1; step < processes; ++step) {
-    const int to = (rank + step) % processes, from = (rank + processes - step) % processes;
-    sent.push_back({to, bytes(result + mine.begin, mine.size)});
-    const Piece theirs = piece(from);
-    received.push_back({from, bytes(result + theirs.begin, theirs.size)});
-  }
-  exchange_counted(sent, received);
-  if (on_gpu()) copy_to_device(slab.data(), result, slab.size_bytes());
+  exchanged_.bytes += exchange_parts(own, std::ssize(slab), shards_, received_);
+  if (on_gpu()) copy_to_device(slab.data(), own.back(), slab.size_bytes());
   exchanged_.seconds += clock_seconds() - began;
 }
 

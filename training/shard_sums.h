@@ -49,7 +49,7 @@ T sum_of_shards(std::span<T> values, Add add) {
 // Bytes that each process gives others to sum a slab of so many numbers, and takes from them: sent[rank].
 std::vector<int64_t> exchanged_bytes(int64_t numbers, int processes, int shards);
 
-// Gives and takes as much once, and says how long that took: seconds. Called by all processes.
+// How long such an exchange of a slab takes, tried: seconds. Called by all processes.
 double seconds_of_exchange(int64_t numbers, int shards);
 
 // The gradients of this process's shards, one after the other, and then those of all. It takes a slab for each part of the tree
