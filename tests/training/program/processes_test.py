@@ -341,14 +341,13 @@ def test_failures():
 def test_all_end_by_themselves():
     """Of an error of one rank the others learn from it, whatever the launcher does then: srun leaves them alone."""
     folder = new_folder(recipe=TEXT)
-    for failing in (0, 1):
-        # Ranks compare recipes, and rank 0 finds what differs; a file of weights that there is not, the rank itself.
-        words = "--set training.seed=$((7 + OMPI_COMM_WORLD_RANK))" if failing == 0 else \
-            "--set training.init_from=$([ $OMPI_COMM_WORLD_RANK = 1 ] && echo none.safetensors)"
-        result = run(4, of_rank(f"train recipe.toml --out run {words}"), [], folder,
-                     env={"OMPI_MCA_orte_abort_on_non_zero_status": "0"})
-        refused(result, 2, "rank 1")
-        assert not any(works_in(folder, pid) for pid in filter(str.isdigit, os.listdir("/proc"))), result
+    other_seed = "--set training.seed=$((7 + OMPI_COMM_WORLD_RANK))"  # rank 0 finds it
+    no_weights = "$([ $OMPI_COMM_WORLD_RANK != 1 ] || echo --set training.init_from=none.safetensors)"  # rank 1 does
+    for words, message in ((other_seed, "ptb: rank 1 has another recipe"), (no_weights, "ptb: rank 1: ")):
+        each = ["sh", "-c", f"{programs['ptb']} train recipe.toml --out run {words}; code=$?; echo exit code $code; exit $code"]
+        result = run(4, each, [], folder, env={"OMPI_MCA_orte_abort_on_non_zero_status": "0"})
+        assert result.out.count("exit code 2\n") == 4, result
+        assert len(result.messages()) == 1 and result.messages()[0].startswith(message), result
 
 
 def test_what_is_not_shared():
