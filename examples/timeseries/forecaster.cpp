@@ -32,7 +32,9 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
   const auto after_training = saved_.facts.trained.first_after(series_);
   const auto split = split_if_any(recipe, series_, rows_);
   untrained_ = after_training.value_or(split ? split->train.back().end : rows_);
-  const bool by_lot = recipe.data.split == SplitKind::shuffled;  // its rows stand among those that trained
+  // Then its rows stand among those that trained.
+  const bool by_lot = split && recipe.data.split == SplitKind::shuffled &&
+                      saved_.facts.trained.is_of(series_, split->train);
   trained_ = with_range(saved_.facts.trained, series_, split ? split->train : Part());
   if (split) valid_ = by_lot ? split->valid : from_row(split->valid, untrained_);
   if (split) test_ = by_lot ? split->test : from_row(split->test, untrained_);

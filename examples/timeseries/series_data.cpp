@@ -306,7 +306,8 @@ std::vector<std::string> warnings_of_training(const Recipe& recipe, const Series
     if (auto warning = data.facts.trained.warning_of(series, part, name))
       warnings.push_back(std::move(*warning));
   };
-  if (recipe.data.split == SplitKind::shuffled) return {};
+  if (recipe.data.split == SplitKind::shuffled && data.facts.trained.is_of(data.series(), data.split.train))
+    return {};
   if (split == "valid") look(data.series(), data.split.valid, split);
   if (split != "test") return warnings;
   look(data.series(), data.split.test, split);
@@ -369,8 +370,8 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
 
 void SeriesData::set_trained_on(const Recipe& recipe, const TrainedOn& trained) {
   facts.trained = trained;
-  if (recipe.data.split != SplitKind::shuffled)
-    first_untrained = facts.trained.first_after(series()).value_or(0);
+  const bool by_lot = recipe.data.split == SplitKind::shuffled && trained.is_of(series(), split.train);
+  first_untrained = by_lot ? 0 : trained.first_after(series()).value_or(0);
 }
 
 void SeriesData::note_targets_left_out() {

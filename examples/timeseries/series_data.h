@@ -68,7 +68,8 @@ struct SeriesData {
   std::optional<SeriesWindows> train, valid;
   std::vector<TestPart> tests;
   std::vector<double> mase_scale;  // by target; empty to detect
-  int64_t first_untrained = 0;  // rows before it may have trained: they are in no interval; of rows by lot 0
+  // Rows before it may have trained: they are in no interval. Of rows by lot 0, if this is the lot that trained.
+  int64_t first_untrained = 0;
 
   // From here on the weights are those that were trained on these rows.
   void set_trained_on(const Recipe& recipe, const TrainedOn& trained);
@@ -78,7 +79,7 @@ struct SeriesData {
 };
 // Warnings that rows of the part "valid" or "test" trained the model, whose facts the data have: in a file that is shorter
 // than the one of training the split is another, and data.test_files may name rows that trained. Rows by lot have a warning
-// of their own.
+// of their own, and this one too if another lot trained.
 std::vector<std::string> warnings_of_training(const Recipe& recipe, const SeriesData& data,
                                               const std::string& split);
 // Says the notes and warnings, a line for each.

@@ -76,6 +76,13 @@ void TrainedOn::add(const Series& series, const Part& train) {
       }
 }
 
+bool TrainedOn::is_of(const Series& series, const Part& train) const {
+  const TrainedOn other = trained_on(series, train);
+  const auto agrees = [](const auto& known, const auto& found) { return known.empty() || known == found; };
+  return agrees(from, other.from) && agrees(to, other.to) && agrees(first_row, other.first_row) &&
+         agrees(least, other.least) && agrees(most, other.most);
+}
+
 std::optional<int64_t> TrainedOn::first_after(const Series& series) const {
   return to.empty() ? std::nullopt : first_row_from(series, to, true);
 }

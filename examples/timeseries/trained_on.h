@@ -27,6 +27,9 @@ struct TrainedOn {
 
   // Adds rows that train, too. What is not known stays so.
   void add(const Series& series, const Part& train);
+  // Whether these rows are what trained, as far as is known: by the first, the last, and the range of all. Rows drawn by lot are
+  // others if the series has grown.
+  bool is_of(const Series& series, const Part& train) const;
   // The first row of a series that is after `to`. None: not known, or one has dates and the other none.
   std::optional<int64_t> first_after(const Series& series) const;
   // A warning that rows of a part lie where the model trained; none: they do not, or nothing is known.
