@@ -39,7 +39,7 @@ for folder in /usr/local/cuda/lib64 ${site:+"$site"/*/lib} /usr/lib/x86_64-linux
     if ls "$folder/$name".so.* >/dev/null 2>&1; then libraries=$libraries:$folder; break; fi
   done
 done
-export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} XDG_CACHE_HOME=$PWD/cache
+export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} XDG_CACHE_HOME=$PWD/cache UNROLL_TEST_DATA=$PWD/reference
 
 # Why no GPU can compute: empty where one can.
 no_gpu=$(bin/bench_lm --device cuda --facts 2>&1 | tail -1)
@@ -133,8 +133,8 @@ tests() {
     name=${program#bin/} name=${name%_test}
     case $name in
       # Tests of kernels read what a kernel wrote without asking whether it is done. The others must ask, as the library does.
-      gpu_kernels* | gpu_products*) CUDA_LAUNCH_BLOCKING=1 beside gpu_step "$name" 120 "$program" ;;
-      *) beside gpu_step "$name" 120 "$program" ;;
+      gpu_kernels* | gpu_products*) CUDA_LAUNCH_BLOCKING=1 beside gpu_step "$name" 300 "$program" ;;
+      *) beside gpu_step "$name" 300 "$program" ;;
     esac
   done
   wait
@@ -147,9 +147,9 @@ sanitize() {
     return
   fi
   for tool in memcheck racecheck synccheck initcheck; do
-    beside gpu_step "$tool-kernels_layers" 90 "${sanitizer[@]}" --tool $tool bin/gpu_kernels_layers_test
+    CUDA_LAUNCH_BLOCKING=1 beside gpu_step "$tool-kernels_layers" 90 "${sanitizer[@]}" --tool $tool bin/gpu_kernels_layers_test
   done
-  beside gpu_step racecheck-kernels_rows 120 "${sanitizer[@]}" --tool racecheck bin/gpu_kernels_rows_test
+  CUDA_LAUNCH_BLOCKING=1 beside gpu_step racecheck-kernels_rows 120 "${sanitizer[@]}" --tool racecheck bin/gpu_kernels_rows_test
   beside gpu_step memcheck-step 120 "${sanitizer[@]}" --tool memcheck bin/ptb train demo --device cuda --dry-run --engine fused
   wait
 }
@@ -174,7 +174,7 @@ compare() {  # NAME OTHER LIMIT_OF_DISTANCE
 }
 
 agree() {
-  local name claim words=(--data data --set data.limit=28001 --set training.epochs=1 --set training.deterministic=true --set training.log_every=1)
+  local name claim words=(--data data --set data.limit=28001 --set training.epochs=1 --set training.deterministic=true --set training.log_every=1 --set optimizer.learning_rate=0.02)
   for claim in null-lengths empty-rows padded-io bf16-persistent multiples one-call; do
     gpu_step "claim-$claim" 60 bin/cudnn_claims $claim
   done
@@ -191,7 +191,8 @@ agree() {
     losses $name --device cuda --engine cudnn --set model.hidden=128 --set model.embedding=128 --set model.algorithm=$name
   done
   wait
-  # 70 steps of plain SGD carry a rounding of 1e-7 far below a hundredth; another formula is not.
+  # At a fiftieth of the recipe's learning rate 70 steps carry a rounding of 1e-7 far below a hundredth, another formula does not.
+  # (At the recipe's own rate the first steps' gradients are of norm 100, and a rounding grows to a tenth in 40 steps.)
   for name in fused cudnn; do compare cpu $name 0.01; done
   compare cudnn cudnn-again bits
   for name in fused cudnn; do compare $name $name-graph 0.01; done

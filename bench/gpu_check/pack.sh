@@ -9,7 +9,7 @@ fail() { printf './run gpu-check --pack: %s\n' "$*" >&2; exit 1; }
 temporary=$(mktemp -d)
 trap 'rm -rf "$temporary"' EXIT
 folder=$temporary/gpu-check
-mkdir -p "$folder"/{bin,lib,bench,data}
+mkdir -p "$folder"/{bin,lib,bench,data,reference}
 cp "$build"/tests/gpu_*_test "$build"/examples/{ptb/ptb,timeseries/timeseries} "$build"/bench/{bench_lm,bench_options,cudnn_claims} "$folder/bin/"
 strip "$folder"/bin/*
 # Libraries that a bare system lacks. C's and C++'s own are those of the system, which PyTorch's and NVIDIA's want newer than ours.
@@ -21,6 +21,7 @@ for library in $needed; do
   esac
 done
 cp "$root/bench/pytorch_lm.py" "$folder/bench/"
+cp "$root"/tests/reference/*.json "$folder/reference/"
 cp "$root"/data/ptb/ptb.{train,valid,test}.txt "$folder/data/"
 cp "$here/check.sh" "$root/LICENSE" "$folder/"
 commit=$(git -C "$root" rev-parse --short=12 HEAD 2>/dev/null || echo none)
