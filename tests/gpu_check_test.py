@@ -45,6 +45,18 @@ case $out in
      while true; do sleep 0.05; done ;;
 esac
 """
+# A peer that is out of memory once, and ends before its last run.
+PYTHON = """#!/bin/bash
+case $* in *--serve) ;; *) exit 0 ;; esac
+echo once >> "$LOADED"
+while read -r line; do
+  case $line in
+    *medium*tf32*--graph) echo '{"error": "out of memory"}' ;;
+    *large*bf16*--graph) exit 1 ;;
+    *) echo '{"engine": "pytorch", "model": "small", "precision": "fp32", "words_per_second": 500, "ms_per_step": 8.5}' ;;
+  esac
+done
+"""
 PROGRAMS = {
     "cudnn_claims": "#!/bin/bash\necho \"$1: SUCCESS\"\n",
     "timeseries": "#!/bin/bash\nexit 0\n",
@@ -128,6 +140,20 @@ class Check(Planted):
         self.programs('{"device":"cuda","why_not":"libcublas.so.13: cannot open shared object file"}')
         self.check("train:ptb-small")
         self.assertEqual(self.table()["train-ptb-small"], ("skipped", "skipped: libcublas.so.13: cannot open shared object file"))
+
+    def test_pytorch_is_loaded_once_and_one_failure_of_it_is_one_line(self) -> None:
+        peer = self.folder / "peer"
+        peer.mkdir()
+        (peer / "python3").write_text(PYTHON)
+        (peer / "python3").chmod(0o755)
+        self.check("speed", PATH=f"{peer}:{os.environ['PATH']}", LOADED=str(self.folder / "loaded"))
+        table = self.table()
+        self.assertEqual(table["speed-small-fp32-torch"], ("ok", "500 words/s, 8.500 ms a step"))
+        self.assertEqual(table["speed-medium-tf32-torch-graph"], ("FAILED(1)", '{"error": "out of memory"}'))
+        self.assertEqual(table["speed-large-bf16-torch-graph"][0], "TIMEOUT")  # the peer ended before it
+        self.assertEqual((self.folder / "loaded").read_text(), "once\n")
+        rows = [json.loads(line) for line in (self.out / "speed.jsonl").read_text().splitlines()]
+        self.assertEqual(sum(row["engine"] == "pytorch" for row in rows), 3 * 3 * 2 - 2)
 
     def test_without_python_its_steps_are_skipped_and_ours_are_not(self) -> None:
         done = self.check("speed", PATH=self.path_without("python3"))

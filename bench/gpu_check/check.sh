@@ -11,6 +11,7 @@
 #   agree     what is said of cuDNN (bench/cudnn_claims.cpp); the first steps of ptb-small by each engine: losses against the
 #             CPU's, and whether bits repeat
 #   speed     three models by each engine and in each precision, beside PyTorch where it is installed, and what was predicted
+#   options   what each option of a recurrent layer costs beside cuDNN without it
 #   train     the published recipes, each for nine minutes at most. Called again, it goes on where it was
 #   train:RECIPE[:PRECISION]  one of them, in its own precision or another
 #
@@ -18,11 +19,13 @@
 # Exit code 1: a step failed. ./run gpu-check --results FOLDER… makes bench/results/ of what a check left.
 #
 # Variables: OUT, the folder of what is left (out, beside this script); RUNS, that of trainings, which holds their
-# checkpoints (OUT/runs); LIMIT, seconds that a step may take at most.
+# checkpoints (OUT/runs); LIMIT, seconds that a step may take at most; JOBS, how many steps that measure no time run side by
+# side (a quarter of the cores); SECONDS_EACH, how long each speed is measured (2).
 set -u
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" || exit
 OUT=$(realpath -m "${OUT:-out}") && mkdir -p "$OUT" && RUNS=$(realpath -m "${RUNS:-$OUT/runs}") && mkdir -p "$RUNS" || exit
-steps=$OUT/steps.tsv failures=0
+steps=$OUT/steps.tsv first=$(cat "$OUT/steps.tsv" 2>/dev/null | wc -l)
+jobs=${JOBS:-$(( ($(nproc) + 3) / 4 ))}
 python=$(command -v python3 || true)
 
 # NVIDIA's libraries: the toolkit's, or those that PyTorch came with.
@@ -36,7 +39,7 @@ for folder in /usr/local/cuda/lib64 ${site:+"$site"/*/lib} /usr/lib/x86_64-linux
     if ls "$folder/$name".so.* >/dev/null 2>&1; then libraries=$libraries:$folder; break; fi
   done
 done
-export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} XDG_CACHE_HOME=$PWD/cache
+export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} XDG_CACHE_HOME=$PWD/cache UNROLL_TEST_DATA=$PWD/reference
 
 # Why no GPU can compute: empty where one can.
 no_gpu=$(bin/bench_lm --device cuda --facts 2>&1 | tail -1)
@@ -83,7 +86,6 @@ step() {
     *) outcome="FAILED($rc)" ;;
   esac
   if [ "$outcome" = TIMEOUT ] && [ -n "${goes_on-}" ]; then outcome=unfinished; fi
-  case $outcome in TIMEOUT | FAILED*) failures=$((failures + 1)) ;; esac
   local note; note=$(note_of "$log")
   case $outcome in FAILED*) [ -n "$note" ] || note=$(tail -1 "$log" | cut -c1-120) ;; esac
   if [ "$outcome" = unfinished ]; then note="${note:+$note; }the next call goes on"; fi
@@ -98,6 +100,12 @@ torch_step() {
   if [ -n "$no_gpu" ]; then skip "$1" "$no_gpu"
   elif [ -n "$no_torch" ]; then skip "$1" "$no_torch"
   else step "$@"; fi
+}
+
+# A step that others may run beside.
+beside() {
+  while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
+  "$@" &
 }
 
 facts() {
@@ -125,10 +133,11 @@ tests() {
     name=${program#bin/} name=${name%_test}
     case $name in
       # Tests of kernels read what a kernel wrote without asking whether it is done. The others must ask, as the library does.
-      gpu_kernels* | gpu_products*) CUDA_LAUNCH_BLOCKING=1 gpu_step "$name" 120 "$program" ;;
-      *) gpu_step "$name" 120 "$program" ;;
+      gpu_kernels* | gpu_products*) CUDA_LAUNCH_BLOCKING=1 beside gpu_step "$name" 300 "$program" ;;
+      *) beside gpu_step "$name" 300 "$program" ;;
     esac
   done
+  wait
 }
 
 sanitize() {
@@ -138,10 +147,11 @@ sanitize() {
     return
   fi
   for tool in memcheck racecheck synccheck initcheck; do
-    gpu_step "$tool-kernels_layers" 90 "${sanitizer[@]}" --tool $tool bin/gpu_kernels_layers_test
+    CUDA_LAUNCH_BLOCKING=1 beside gpu_step "$tool-kernels_layers" 90 "${sanitizer[@]}" --tool $tool bin/gpu_kernels_layers_test
   done
-  gpu_step racecheck-kernels_rows 120 "${sanitizer[@]}" --tool racecheck bin/gpu_kernels_rows_test
-  gpu_step memcheck-step 120 "${sanitizer[@]}" --tool memcheck bin/ptb train demo --device cuda --dry-run --engine fused
+  CUDA_LAUNCH_BLOCKING=1 beside gpu_step racecheck-kernels_rows 120 "${sanitizer[@]}" --tool racecheck bin/gpu_kernels_rows_test
+  beside gpu_step memcheck-step 120 "${sanitizer[@]}" --tool memcheck bin/ptb train demo --device cuda --dry-run --engine fused
+  wait
 }
 
 # Losses of two runs step by step: how far apart, and whether the bits are the same. LIMIT_OF_DISTANCE "bits": they have to be.
@@ -160,17 +170,16 @@ compare() {  # NAME OTHER LIMIT_OF_DISTANCE
       if (count != others || count == 0) { printf "FAILED\t%d and %d steps", count, others; exit }
       failed = limit == "bits" ? differ : !(worst <= limit)
       printf "%s\t%d steps, losses at most %.1e apart, %s", failed ? "FAILED" : "ok", count, worst, differ ? "other bits" : "the same bits" }' "$a" "$b")
-  case $result in FAILED*) failures=$((failures + 1)) ;; esac
   record "${result%%$'\t'*}" 0.0 "agree-$1-$2" "${result#*$'\t'}"
 }
 
 agree() {
-  local name claim words=(--data data --set data.limit=28001 --set training.epochs=1 --set training.deterministic=true --set training.log_every=1)
+  local name claim words=(--data data --set data.limit=28001 --set training.epochs=1 --set training.deterministic=true --set training.log_every=1 --set optimizer.learning_rate=0.02)
   for claim in null-lengths empty-rows padded-io bf16-persistent multiples one-call; do
     gpu_step "claim-$claim" 60 bin/cudnn_claims $claim
   done
   rm -rf "$OUT/agree"
-  losses() { local of=$1; shift; "$runner" "losses-$of" 120 bin/ptb train ptb-small "${words[@]}" "$@" --out "$OUT/agree/$of"; }
+  losses() { local of=$1; shift; beside "$runner" "losses-$of" 120 bin/ptb train ptb-small "${words[@]}" "$@" --out "$OUT/agree/$of"; }
   runner=step; losses cpu --device cpu
   runner=gpu_step
   losses fused --device cuda --engine fused
@@ -181,7 +190,9 @@ agree() {
   for name in standard persistent persistent_small persistent_dynamic; do
     losses $name --device cuda --engine cudnn --set model.hidden=128 --set model.embedding=128 --set model.algorithm=$name
   done
-  # 70 steps of plain SGD carry a rounding of 1e-7 far below a hundredth; another formula is not.
+  wait
+  # At a fiftieth of the recipe's learning rate 70 steps carry a rounding of 1e-7 far below a hundredth, another formula does not.
+  # (At the recipe's own rate the first steps' gradients are of norm 100, and a rounding grows to a tenth in 40 steps.)
   for name in fused cudnn; do compare cpu $name 0.01; done
   compare cudnn cudnn-again bits
   for name in fused cudnn; do compare $name $name-graph 0.01; done
@@ -193,20 +204,49 @@ speed() {
   local model precision engine graph name
   for model in small medium large; do for precision in fp32 tf32 bf16; do
     for engine in cudnn fused; do for graph in '' --graph; do
-      figures gpu_step "speed-$model-$precision-$engine${graph#-}" 60 bin/bench_lm --device cuda --model $model --precision $precision \
-        --engine $engine --seconds 2 --peak $graph
+      name=speed-$model-$precision-$engine${graph#-}
+      figures "$name" gpu_step "$name" 60 bin/bench_lm --device cuda --model $model --precision $precision \
+        --engine $engine --seconds "${SECONDS_EACH:-2}" --peak $graph
     done; done
-    for graph in '' --graph; do
-      figures torch_step "speed-$model-$precision-torch${graph#-}" 120 "$python" bench/pytorch_lm.py --device cuda --model $model \
-        --precision $precision --seconds 2 $graph
-    done
   done; done
+  torch_speed
 }
-figures() {  # RUNNER NAME …: its line of JSON, with its name
-  if "$@"; then grep -a '^{' "$OUT/$2.log" | tail -1 | sed "s/^{/{\"name\": \"$2\", /" >> "$OUT/speed.jsonl"; fi
+# PyTorch's, all in one process: loading it takes longer than a measurement.
+torch_speed() {
+  local model precision graph name names=() lines=() i=0 line log=$OUT/speed-torch.log
+  for model in small medium large; do for precision in fp32 tf32 bf16; do for graph in '' --graph; do
+    names+=("speed-$model-$precision-torch${graph#-}")
+    lines+=("--device cuda --model $model --precision $precision --seconds ${SECONDS_EACH:-2} $graph")
+  done; done; done
+  if [ -n "$no_gpu$no_torch" ]; then
+    for name in "${names[@]}"; do skip "$name" "${no_gpu:-$no_torch}"; done
+    return
+  fi
+  printf '%s\n' "${lines[@]}" | timeout -k 5 "${LIMIT:-400}" "$python" bench/pytorch_lm.py --serve > "$log" 2> "$OUT/speed-torch-errors.log"
+  while read -r line; do
+    printf '%s\n' "$line" > "$OUT/${names[i]}.log"
+    case $line in
+      '{"error"'*) record 'FAILED(1)' 0.0 "${names[i]}" "$(printf '%s' "$line" | cut -c1-120)" ;;
+      *) figures "${names[i]}" record ok 0.0 "${names[i]}" "$(note_of "$OUT/${names[i]}.log")" ;;
+    esac
+    i=$((i + 1))
+  done < <(grep -a '^{' "$log")
+  for ((; i < ${#names[@]}; ++i)); do record TIMEOUT 0.0 "${names[i]}" "PyTorch ended before it"; done
+}
+figures() {  # NAME RUNNER …: its line of JSON, with its name
+  local name=$1; shift
+  if "$@"; then grep -a '^{' "$OUT/$name.log" | tail -1 | sed "s/^{/{\"name\": \"$name\", /" >> "$OUT/${name%%-*}.jsonl"; fi
 }
 
-recipes="ptb-small ptb-medium ptb-medium-tied ptb-large ptb-large-tied awd-lstm"
+options() {
+  local precision hidden
+  for precision in tf32 bf16; do for hidden in 200 650 1500; do
+    figures "options-$precision-$hidden" gpu_step "options-$precision-$hidden" 120 bin/bench_options --device cuda --graph --hidden $hidden --precision $precision \
+      --seconds 0.2
+  done; done
+}
+
+recipes="ptb-small ptb-medium ptb-medium-tied ptb-large ptb-large-tied awd-lstm-onecycle awd-lstm"
 train_one() {  # RECIPE[:PRECISION]
   local recipe=${1%%:*} precision= name run
   case $1 in *:*) precision=${1#*:} ;; esac
@@ -237,11 +277,11 @@ train_one() {  # RECIPE[:PRECISION]
 train() { local recipe; for recipe in $recipes; do train_one "$recipe"; done; }
 
 parts=("$@")
-if [ $# = 0 ]; then parts=(facts tests sanitize agree speed train); fi
+if [ $# = 0 ]; then parts=(facts tests sanitize agree speed options train); fi
 for part in "${parts[@]}"; do
   case $part in
-    facts | tests | sanitize | agree | speed | train | train:?*) ;;
-    *) echo "check.sh: there is no part '$part'; the parts are facts, tests, sanitize, agree, speed, train, train:RECIPE[:PRECISION]" >&2; exit 2 ;;
+    facts | tests | sanitize | agree | speed | options | train | train:?*) ;;
+    *) echo "check.sh: there is no part '$part'; the parts are facts, tests, sanitize, agree, speed, options, train, train:RECIPE[:PRECISION]" >&2; exit 2 ;;
   esac
 done
 cp commit "$OUT/commit"
@@ -255,5 +295,6 @@ done
 echo
 awk -F '\t' '{ if (!($3 in line)) order[++count] = $3; line[$3] = sprintf("%-10s %6s s  %-36s %s", $1, $2, $3, $4) }
   END { for (i = 1; i <= count; ++i) print line[order[i]] }' "$steps" | tee "$OUT/table.txt"
+failures=$(tail -n +$((first + 1)) "$steps" | grep -cE '^(TIMEOUT|FAILED)')
 printf '%s steps failed; what was left lies in %s\n' "$failures" "$OUT"
 [ $failures = 0 ]

@@ -9,8 +9,8 @@ fail() { printf './run gpu-check --pack: %s\n' "$*" >&2; exit 1; }
 temporary=$(mktemp -d)
 trap 'rm -rf "$temporary"' EXIT
 folder=$temporary/gpu-check
-mkdir -p "$folder"/{bin,lib,bench,data}
-cp "$build"/tests/gpu_*_test "$build"/examples/{ptb/ptb,timeseries/timeseries} "$build"/bench/{bench_lm,cudnn_claims} "$folder/bin/"
+mkdir -p "$folder"/{bin,lib,bench,data,reference}
+cp "$build"/tests/gpu_*_test "$build"/examples/{ptb/ptb,timeseries/timeseries} "$build"/bench/{bench_lm,bench_options,cudnn_claims} "$folder/bin/"
 strip "$folder"/bin/*
 # Libraries that a bare system lacks. C's and C++'s own are those of the system, which PyTorch's and NVIDIA's want newer than ours.
 needed=$(for program in "$folder"/bin/*; do ldd "$program"; done | awk '/=> not found/ { print $1 } /=> \// { print $3 }' | sort -u)
@@ -21,6 +21,7 @@ for library in $needed; do
   esac
 done
 cp "$root/bench/pytorch_lm.py" "$folder/bench/"
+cp "$root"/tests/reference/*.json "$folder/reference/"
 cp "$root"/data/ptb/ptb.{train,valid,test}.txt "$folder/data/"
 cp "$here/check.sh" "$root/LICENSE" "$folder/"
 commit=$(git -C "$root" rev-parse --short=12 HEAD 2>/dev/null || echo none)
@@ -28,7 +29,7 @@ commit=$(git -C "$root" rev-parse --short=12 HEAD 2>/dev/null || echo none)
 printf '%s\n' "$commit" > "$folder/commit"
 
 mkdir -p "$(dirname "$out")"
-tar -C "$temporary" --owner=0 --group=0 -c gpu-check | gzip -6 > "$temporary/pack"
+tar -C "$temporary" --owner=0 --group=0 -c gpu-check | xz -2 --lzma2=preset=2,dict=256MiB > "$temporary/pack"
 size=$(stat -c %s "$temporary/pack")
 [ "$size" -le $((64 << 20)) ] || fail "the file would have $((size >> 20)) MiB, more than 64: a build for fewer GPUs is smaller (-Dgpu_arch=90)"
 mv "$temporary/pack" "$out"

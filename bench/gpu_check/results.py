@@ -9,6 +9,7 @@ import datetime
 import json
 import pathlib
 import re
+import statistics
 import sys
 from typing import Any
 
@@ -70,13 +71,26 @@ def speed_table(rows: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def page(steps: dict[str, dict[str, str]], facts: dict[str, Any], speed: list[dict[str, Any]], machine: str, commit: str, date: str) -> str:
+def options_table(rows: list[dict[str, Any]]) -> list[str]:
+    """A line for each option: the median of its windows' time by that of cuDNN's without it, by precision and width."""
+    factors: dict[str, dict[str, str]] = {}
+    for row in rows:
+        for option, case in row["cases"].items():
+            ratios = [a / b for a, b in zip(case["option_ms"], case["plain_ms"])]
+            times = f"{statistics.median(case['option_ms']):.2f} ms"
+            factors.setdefault(f"{option} / {case['against']}", {})[f"{row['precision']}, {row['hidden']}"] = f"{statistics.median(ratios):.2f} ({times})"
+    columns = [f"{row['precision']}, {row['hidden']}" for row in rows]
+    lines = ["| option / against | " + " | ".join(columns) + " |", "| --- |" + " ---: |" * len(columns)]
+    return lines + [f"| {name} | " + " | ".join(of.get(c, "") for c in columns) + " |" for name, of in factors.items()]
+
+
+def page(steps: dict[str, dict[str, str]], facts: dict[str, Any], speed: list[dict[str, Any]], options: list[dict[str, Any]], machine: str, commit: str, date: str) -> str:
     of = lambda *beginnings: [s for s in steps.values() if s["name"].startswith(beginnings)]
     version = lambda v: f"{v // 1000}.{v % 1000 // 10}"
     about = f"{facts['gpu']}, compute capability {facts['capability'] / 10}, driver for CUDA {version(facts['driver'])}, built with CUDA {version(facts['cuda'])}, cuDNN {facts['cudnn']}."
     lines = [f"# On a GPU: {facts['gpu']}", "", about, f"Commit {commit}, {date}. Command: `gpu-check/check.sh` ([how](../README.md#on-a-gpu)).", "", "```", machine, "```"]
     sections = [("Tests", steps_table(of("gpu_"))), ("Compute-sanitizer", steps_table(of("memcheck", "racecheck", "synccheck", "initcheck", "sanitize"))),
-                ("What is said of cuDNN", steps_table(of("claim-"))), ("Agreement of engines", steps_table(of("losses-", "agree-"))), ("Speed", speed_table(speed) if speed else []),
+                ("What is said of cuDNN", steps_table(of("claim-"))), ("Agreement of engines", steps_table(of("losses-", "agree-"))), ("Speed", speed_table(speed) if speed else []), ("Options, a window as a graph", options_table(options) if options else []),
                 ("Trainings", steps_table(of("train-"))), ("Facts and dry runs", steps_table(of("facts", "dry-run", "explain")))]
     for title, table in sections:
         if len(table) > 2:
@@ -102,12 +116,13 @@ def main(words: list[str] | None = None) -> int:
         why = next((f["why_not"] for f in facts if "why_not" in f), "no facts were left")
         print(f"./run gpu-check --results: nothing ran on a GPU, and nothing is written: {why}", file=sys.stderr)
         return 1
-    speed, commit = read_json(args.folders, "speed.jsonl"), first_text(args.folders, "commit")
+    speed, options = read_json(args.folders, "speed.jsonl"), read_json(args.folders, "options.jsonl")
+    commit = first_text(args.folders, "commit")
     machine = re.sub(r"(?m)^LD_LIBRARY_PATH=.*\n?", "", first_text(args.folders, "machine.log"))  # folders of that machine
     (args.out / "json").mkdir(parents=True, exist_ok=True)
-    result = {"facts": known, "commit": commit, "date": args.date, "steps": list(steps.values()), "speed": speed}
+    result = {"facts": known, "commit": commit, "date": args.date, "steps": list(steps.values()), "speed": speed, "options": options}
     written = [args.out / "gpu.md", args.out / "json" / f"gpu-{args.date}.json"]
-    written[0].write_text(page(steps, known, speed, machine, commit, args.date))
+    written[0].write_text(page(steps, known, speed, options, machine, commit, args.date))
     written[1].write_text(json.dumps(result, indent=1) + "\n")
     for step in steps.values():
         if step["name"].startswith("train-") and step["outcome"] == "ok":
