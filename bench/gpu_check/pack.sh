@@ -1,7 +1,7 @@
 #!/bin/bash
 # What a machine with an NVIDIA driver and nothing else needs for check.sh, as one file. ./run gpu-check --pack FILE calls this:
 #   pack.sh BUILD FILE
-# BUILD: a folder that was built with CUDA. FILE: a .tar.gz, at most 64 MiB.
+# BUILD: a folder that was built with CUDA. FILE: a .tar.xz, at most 64 MiB.
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")") root=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../..")
 build=$1 out=$2
