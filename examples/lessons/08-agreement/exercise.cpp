@@ -22,7 +22,7 @@ double tells(const std::vector<double>& singular, const std::vector<double>& plu
 void lesson() {
   check_tells(tells);
   const Demo demo(trained_demo());
-  show_agreement(demo);
+  const double worst = show_agreement(demo);
 
   // Which units tell the number, just before the verb?
   std::vector<Unit> units;
@@ -41,5 +41,5 @@ void lesson() {
   std::vector<Overwritten> flips;
   for (size_t count = 0; count <= units.size(); count = count ? 2 * count : 1)
     flips.push_back({count, right_verb(demo, std::span(units).first(count))});
-  check_units(units, flips);
+  check_units(units, flips, worst);
 }
