@@ -52,14 +52,14 @@ Tensor over_time(const Vars& steps) {
   return all.reshape({all.dim(0), all.dim(2)});
 }
 
-// The norms of row r of `gradients` (by step) at place [first + r, step], for each r and the steps up to first + r.
+// Row r of the batch is row first + r of `to` [all, steps]: the norm of its gradient at each step.
 void write_norms(const Vars& steps, int first, const Tensor& to) {
   const auto norms = to.on_host(Access::change);
   for (int t = 0; t < static_cast<int>(steps.size()); ++t) {
     const Tensor gradient = steps[static_cast<size_t>(t)].grad();  // [rows, units]
     const auto values = gradient.on_host();
     const int rows = gradient.dim(0), units = gradient.dim(1);
-    for (int r = std::max(0, t - first); r < rows; ++r) {
+    for (int r = 0; r < rows; ++r) {
       double sum = 0;
       for (int j = 0; j < units; ++j) {
         const double v = values[int64_t{r} * units + j];
@@ -72,6 +72,21 @@ void write_norms(const Vars& steps, int first, const Tensor& to) {
 
 }  // namespace
 
+std::vector<LayerValues> layer_values(std::span<const CellTrace> cells) {
+  std::vector<LayerValues> result;
+  for (const CellTrace& cell : cells) {
+    LayerValues& layer = result.emplace_back();
+    layer.h = over_time(cell.h);
+    if (!cell.c.empty()) layer.c = over_time(cell.c);
+    for (size_t g = 0; !cell.gates.empty() && g < cell.gates[0].size(); ++g) {
+      Vars of_gate;
+      for (const Vars& step : cell.gates) of_gate.push_back(step[g]);
+      layer.gates.push_back(over_time(of_gate));
+    }
+  }
+  return result;
+}
+
 TextInspection inspect(const TokenModel& model, const TokenText& text) {
   check(model, text);
   const NoTape guard;
@@ -83,16 +98,7 @@ TextInspection inspect(const TokenModel& model, const TokenText& text) {
   const Tensor y = trace.y.value();
   result.log_p = log_softmax(model.decoder(Var(y.reshape({steps, y.dim(2)})))).value();
   result.gate_names.assign(trace.gate_names.begin(), trace.gate_names.end());
-  for (const CellTrace& cell : trace.cells) {
-    LayerValues& layer = result.layers.emplace_back();
-    layer.h = over_time(cell.h);
-    if (!cell.c.empty()) layer.c = over_time(cell.c);
-    for (size_t g = 0; g < result.gate_names.size(); ++g) {
-      Vars of_gate;
-      for (const Vars& step : cell.gates) of_gate.push_back(step[g]);
-      layer.gates.push_back(over_time(of_gate));
-    }
-  }
+  result.layers = layer_values(trace.cells);
   return result;
 }
 
@@ -146,6 +152,42 @@ std::vector<TapeGraph> step_graphs(const TokenModel& model, const TokenText& tex
     result.push_back(tape.graph());
     state = trace.state;
     model.params.spend_gradients();
+  }
+  return result;
+}
+
+OutputReach output_reach(const ParameterSet& params, const SequenceModel& model, const Tensor& x,
+                         std::span<const int> outputs, int at_once) {
+  require(x.shape().rank() == 2 && !outputs.empty() && at_once >= 1,
+          "inspection: {} outputs, {} at once, of x {}, which must be [steps, features]", outputs.size(),
+          at_once, x.shape());
+  const int steps = x.dim(0), features = x.dim(1), all = static_cast<int>(outputs.size());
+  OutputReach result{.input = Tensor({all, steps * features}), .h = {}, .c = {}};
+  const auto gradients = result.input.on_host(Access::overwrite);
+  const Frozen frozen(params);
+  for (int first = 0; first < all; first += at_once) {
+    const int rows = std::min(at_once, all - first);
+    Tape tape({.dropout = false, .keep_gradients = true});
+    const Var read =
+        tape.watch(broadcast_to(x.reshape({steps, 1, features}), {steps, rows, features}).value());
+    const SequenceOutput out = model(read);
+    IdTensor chosen({rows});
+    for (int r = 0; r < rows; ++r) chosen.data()[r] = outputs[static_cast<size_t>(first + r)];
+    tape.backward(sum(gather(out.y, chosen)));
+    const Tensor gradient = read.grad();
+    const auto values = gradient.on_host();
+    for (int r = 0; r < rows; ++r)
+      for (int t = 0; t < steps; ++t)
+        std::copy_n(values.data() + (int64_t{t} * rows + r) * features, features,
+                    gradients.data() + (int64_t{first + r} * steps + t) * features);
+    for (size_t k = 0; k < out.cells.size(); ++k) {
+      const CellTrace& cell = out.cells[k];
+      for (const auto& [states, norms] : {std::pair{&cell.h, &result.h}, {&cell.c, &result.c}}) {
+        if (states->empty()) continue;
+        if (norms->size() <= k) norms->push_back(Tensor::zeros({all, static_cast<int>(states->size())}));
+        write_norms(*states, first, (*norms)[k]);
+      }
+    }
   }
   return result;
 }

@@ -1,5 +1,5 @@
-// Looking inside a language model while it reads a text: what it expects, what its cells hold, and what each of its predictions
-// rests on. `ptb look` makes a page of these numbers. For any kind of recurrent layer and engine; nothing is dropped.
+// Looking inside a model while it reads: what it expects, what its cells hold, and what each of its predictions rests on.
+// `ptb look` and `timeseries look` make pages of these numbers. For any kind of recurrent layer and engine; nothing is dropped.
 //
 //   const TokenModel net{model.params, model.embedding, model.recurrent, model.decoder};
 //   const TokenText text = {.input = {eos, the, dog}, .target = {the, dog, sleeps}};
@@ -8,6 +8,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,6 +42,9 @@ struct LayerValues {
   std::vector<Tensor> gates;  // in the order of TextInspection::gate_names
   Tensor h, c;                // the state after each step; c is undefined where the cell has none
 };
+// Of cells that read one sequence: a batch of one row.
+std::vector<LayerValues> layer_values(std::span<const CellTrace> cells);
+
 struct TextInspection {
   Tensor log_p;  // [steps, vocab]: natural logarithm of each word's probability after the step
   std::vector<std::string>
@@ -61,5 +66,25 @@ GradientReach gradient_reach(const TokenModel& model, const TokenText& text, int
 // The tape of each step by itself, from the state before it as a constant to L_t, with the norms of values and gradients. The
 // parameters' gradients are forgotten.
 std::vector<TapeGraph> step_graphs(const TokenModel& model, const TokenText& text);
+
+// --- numbers from numbers ---------------------------------------------------------------------------------------
+
+// What a model makes of x [steps, batch, features].
+struct SequenceOutput {
+  Var y;                              // [batch, outputs]: a row of the batch knows nothing of the others
+  std::vector<CellTrace> cells = {};  // of its recurrent layers, if it has any
+};
+using SequenceModel = std::function<SequenceOutput(const Var& x)>;
+
+// Gradients of single outputs.
+struct OutputReach {
+  Tensor input;  // [outputs, steps * features]: at each number of x
+  std::vector<Tensor> h,
+      c;  // norms at each layer's state after each of its steps: [outputs, steps]; c may be empty
+};
+// Of the `outputs` of x [steps, features], by their numbers, `at_once` together as above. Throws Error where x is of another rank,
+// or no output is asked for.
+OutputReach output_reach(const ParameterSet& params, const SequenceModel& model, const Tensor& x,
+                         std::span<const int> outputs, int at_once = 16);
 
 }  // namespace unroll

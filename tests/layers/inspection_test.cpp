@@ -1,5 +1,5 @@
-// What lies inside a language model, beside PyTorch's autograd (tests/reference/make_inspection.py): every number that `ptb look`
-// shows. Compiled in double and in float.
+// What lies inside a model, beside PyTorch's autograd (tests/reference/make_inspection.py): every number that `ptb look` and
+// `timeseries look` show. Compiled in double and in float.
 #include "layers/inspection.h"
 
 #include <cmath>
@@ -220,6 +220,37 @@ TEST_CASE("Wilson's interval of a share") {
     }
 }
 
+TEST_CASE(
+    "gradients of single outputs at every number read, and their norms at the states, are PyTorch's") {
+  const std::vector<int> outputs = recorded().at("outputs");
+  for (const auto& [kind, expected] : recorded().at("models").items())
+    for (const int at_once : {16, 2, 1}) {
+      CAPTURE(kind);
+      CAPTURE(at_once);
+      Model model(kind);
+      const std::vector<int32_t> read = text_of().input;
+      const Tensor x = model.embedding(IdTensor::from({static_cast<int>(read.size())}, read)).value();
+      std::vector<std::vector<real>> y;  // of each call
+      const SequenceModel forward = [&](const Var& rows) -> SequenceOutput {
+        const RecurrentTrace trace = model.recurrent.trace(rows, model.recurrent.zero_state(rows.dim(1)));
+        const Var last = model.decoder(row(trace.y, rows.dim(0) - 1));
+        y.push_back(last.value()[0].to_host());
+        return {last, trace.cells};
+      };
+      const OutputReach reach = output_reach(model.params, forward, x, outputs, at_once);
+      const Json& numbers = expected.at("outputs");
+      CHECK(y.size() == (outputs.size() + static_cast<size_t>(at_once) - 1) / static_cast<size_t>(at_once));
+      for (size_t i = 0; i < outputs.size(); ++i)
+        CHECK(std::abs(y[0][static_cast<size_t>(outputs[i])] - numbers.at("y")[i].get<double>()) < bound);
+      CHECK(off(reach.input, numbers.at("input")) < bound);
+      REQUIRE(reach.h.size() == numbers.at("h").size());
+      for (size_t k = 0; k < reach.h.size(); ++k) CHECK(off(reach.h[k], numbers.at("h")[k]) < bound);
+      CHECK(reach.c.size() == (numbers.contains("c") ? reach.h.size() : 0));
+      for (size_t k = 0; k < reach.c.size(); ++k) CHECK(off(reach.c[k], numbers.at("c")[k]) < bound);
+      for (const auto& p : model.params.all()) CHECK_FALSE(p->frozen);
+    }
+}
+
 TEST_CASE("what cannot be looked at is refused") {
   Model model("lstm");
   const TokenModel parts = model.parts();
@@ -233,4 +264,6 @@ TEST_CASE("what cannot be looked at is refused") {
               }),
               {"2 resets"}) == "");
   CHECK(lacks(error_of([&] { (void)measure_agreement(parts, {}); }), {"0 cases"}) == "");
+  CHECK(lacks(error_of([&] { (void)output_reach(model.params, {}, Tensor::zeros({3, 2}), {}); }),
+              {"0 outputs", "[3, 2]"}) == "");
 }

@@ -20,6 +20,7 @@ from make_reference import tensor_json
 VOCAB, WIDTH, LAYERS, PROJECTION = 11, 5, 2, 3
 EOS, UNK = 0, 1
 TEXT = [4, 7, UNK, 4, 9, 10, EOS, 3, 3, UNK, EOS]  # targets; what is read is the word before, <eos> at first
+OUTPUTS = [8, 0, 3]  # of what is made of the last step: their gradients at every number read
 PREFIXES = [([EOS, 4, 7], 9, 10), ([EOS, 4, 7, UNK, 5, 6], 8, 9), ([EOS, 2], 3, 2)]  # words before, right form, wrong form
 
 
@@ -124,11 +125,22 @@ def record(kind: str) -> dict[str, Any]:
             reach["c"][k].append(norms(one["c"][k]) if has_c else [])
     if not has_c:
         del reach["c"]
+    outputs: dict[str, Any] = {"y": [], "input": [], "h": [[] for _ in range(LAYERS)], "c": [[] for _ in range(LAYERS)]}
+    for number in OUTPUTS:
+        one = unrolled(model, inputs)
+        one["logits"][-1][number].backward()
+        outputs["y"].append(one["logits"][-1][number].item())
+        outputs["input"].append([v for x in one["embedding"] for v in x.grad.tolist()])
+        for k in range(LAYERS):
+            outputs["h"][k].append(norms(one["h"][k]))
+            outputs["c"][k].append(norms(one["c"][k]) if has_c else [])
+    if not has_c:
+        del outputs["c"]
     agreement = []
     for before, right, wrong in PREFIXES:
         p = unrolled(model, before)["logits"][-1].softmax(-1)
         agreement.append((p[right] / (p[right] + p[wrong])).item())
-    return {"parameters": parameters(model, kind), "gate_names": names, "layers": layers, "reach": reach, "agreement": agreement,
+    return {"parameters": parameters(model, kind), "gate_names": names, "layers": layers, "reach": reach, "outputs": outputs, "agreement": agreement,
             "log_p": tensor_json(torch.stack(seen["logits"]).log_softmax(-1))}
 
 
@@ -138,7 +150,7 @@ def main() -> None:
     out = parser.parse_args().out
     torch.set_num_threads(1)
     data = {"torch": torch.__version__, "vocab": VOCAB, "width": WIDTH, "layers": LAYERS, "projection": PROJECTION,
-            "input": [EOS, *TEXT[:-1]], "target": TEXT, "prefixes": PREFIXES,
+            "input": [EOS, *TEXT[:-1]], "target": TEXT, "prefixes": PREFIXES, "outputs": OUTPUTS,
             "models": {kind: record(kind) for kind in ("lstm", "gru", "rnn", "projected", "tied")}}
     (out / "inspection.json").write_text(json.dumps(data) + "\n")
 
