@@ -16,28 +16,6 @@ constexpr size_t likeliest = 6;
 
 bool reads_grammar(const SavedModel& saved) { return saved.recipe.data.corpus == CorpusKind::grammar; }
 
-void read(const SavedModel& saved, const std::string& text, const std::string& path, LookedText& look) {
-  const TextForm form = form_of(saved.recipe);
-  const Vocabulary& words = saved.vocabulary;
-  Reading reading;
-  std::vector<int32_t> ids = encode(text, words, form, fmt::format("{}: --text", path), &reading);
-  look.written = words_of(text, form, "--text");
-  require_input(!ids.empty(), "look: --text has no words");
-  require_input(std::ssize(ids) <= most_words_of_look, "look: --text has {} {}s; a page has {} at most",
-                ids.size(), form.level == Level::word ? "word" : "character", most_words_of_look);
-  const int32_t eos = words.eos();
-  if (ids.back() != eos) ids.push_back(eos), look.written.emplace_back(Vocabulary::end_of_sentence);
-  TokenText& tokens = look.tokens;
-  tokens.target = ids;
-  tokens.input = {eos};
-  tokens.input.insert(tokens.input.end(), ids.begin(), ids.end() - 1);
-  if (form.documents) {
-    tokens.resets.assign(ids.size(), 0);
-    for (const int64_t begin : reading.documents)
-      if (begin < std::ssize(ids)) tokens.resets[static_cast<size_t>(begin)] = 1;
-  }
-}
-
 void predict(const SavedModel& saved, const std::string& path, LookedText& look) {
   const int vocab = look.seen.log_p.dim(1);
   std::vector<int32_t> order(static_cast<size_t>(vocab));
@@ -83,9 +61,31 @@ std::vector<SourceStep> ask_source(const std::vector<std::string>& written) {
 
 }  // namespace
 
-LookedText look_at(SavedModel& saved, const std::string& text, const std::string& path) {
+LookedText read_for_look(const SavedModel& saved, const std::string& text, const std::string& path) {
   LookedText look;
-  read(saved, text, path, look);
+  const TextForm form = form_of(saved.recipe);
+  const Vocabulary& words = saved.vocabulary;
+  Reading reading;
+  std::vector<int32_t> ids = encode(text, words, form, fmt::format("{}: --text", path), &reading);
+  look.written = words_of(text, form, "--text");
+  require_input(!ids.empty(), "look: --text has no words");
+  require_input(std::ssize(ids) <= most_words_of_look, "look: --text has {} {}s; a page has {} at most",
+                ids.size(), form.level == Level::word ? "word" : "character", most_words_of_look);
+  const int32_t eos = words.eos();
+  if (ids.back() != eos) ids.push_back(eos), look.written.emplace_back(Vocabulary::end_of_sentence);
+  TokenText& tokens = look.tokens;
+  tokens.target = ids;
+  tokens.input = {eos};
+  tokens.input.insert(tokens.input.end(), ids.begin(), ids.end() - 1);
+  if (form.documents) {
+    tokens.resets.assign(ids.size(), 0);
+    for (const int64_t begin : reading.documents)
+      if (begin < std::ssize(ids)) tokens.resets[static_cast<size_t>(begin)] = 1;
+  }
+  return look;
+}
+
+void look_inside(SavedModel& saved, const std::string& text, const std::string& path, LookedText& look) {
   const TokenModel model = parts_of(*saved.model);
   look.seen = inspect(model, look.tokens);
   predict(saved, path, look);
@@ -98,7 +98,6 @@ LookedText look_at(SavedModel& saved, const std::string& text, const std::string
     look.agreement = evaluate_agreement(model, saved.vocabulary, 100);
   }
   look.offered = offer_units(saved, text);
-  return look;
 }
 
 }  // namespace ptb

@@ -8,16 +8,9 @@
 #include "agreement.h"
 #include "layers/inspection.h"
 #include "saved_model.h"
+#include "training/report/look_values.h"
 
 namespace ptb {
-
-// A unit that tells something of what was read.
-struct OfferedUnit {
-  std::string what;  // "the subject is plural"
-  std::string told;  // "99.6 %", "r 0.93"
-  std::string how;   // in a sentence: on which text
-  int layer = 0, unit = 0;
-};
 
 // A word and its probability.
 struct Likely {
@@ -44,10 +37,12 @@ struct LookedText {
   std::vector<OfferedUnit> offered;
 };
 
-// `path` is the model's file, as messages call it. Throws InputError: a text without words, of more than `most_words_of_look`, or
-// that the vocabulary cannot read; a model whose probabilities are not finite.
+// The text as the model reads it. `path` is the model's file, as messages call it. Throws InputError: a text without words, of
+// more than `most_words_of_look`, or that the vocabulary cannot read.
 constexpr int most_words_of_look = 400;
-LookedText look_at(SavedModel& saved, const std::string& text, const std::string& path);
+LookedText read_for_look(const SavedModel& saved, const std::string& text, const std::string& path);
+// All else of it. Throws InputError: a model whose probabilities are not finite.
+void look_inside(SavedModel& saved, const std::string& text, const std::string& path, LookedText& look);
 
 // The units that tell most, of each property at most one: of sentences that the grammar draws; of other models the text, and what
 // they write themselves.

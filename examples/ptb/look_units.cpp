@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "data/text/grammar_structure.h"
-#include "layers/inspection_units.h"
 #include "look_numbers.h"
 #include "writing.h"
 
@@ -14,18 +13,11 @@ namespace ptb {
 
 namespace {
 
-constexpr double least_share = 0.75, least_correlation = 0.5;  // of what is offered
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
-// A property of each position: of a class 0 or 1, -1 where it has none; or a number, NaN where it has none.
-struct Property {
-  std::string what;
-  std::vector<int> classes = {};
-  std::vector<double> numbers = {};
-};
 struct Labelled {
   TokenText text;
-  std::vector<Property> properties;
+  std::vector<UnitProperty> properties;
   std::string from;  // "of 1,204 words that the grammar drew"
 };
 
@@ -41,7 +33,7 @@ Labelled draw_sentences(const Vocabulary& vocabulary) {
   const Grammar& grammar = Grammar::built_in();
   RandomStream random(1, "look");
   std::vector<int32_t> ids;
-  Property number{"the subject is plural"}, relative{"inside a relative clause"},
+  UnitProperty number{"the subject is plural"}, relative{"inside a relative clause"},
       pair{"inside either … or, if … then"}, place{"position in the sentence"};
   for (int drawn = 0; drawn < 2000 && ids.size() < words; ++drawn) {
     const auto sentence = sample_annotated(grammar, random);
@@ -57,7 +49,7 @@ Labelled draw_sentences(const Vocabulary& vocabulary) {
       place.numbers.push_back(static_cast<double>(i));
     }
     ids.push_back(vocabulary.eos());
-    for (Property* property : {&number, &relative, &pair})
+    for (UnitProperty* property : {&number, &relative, &pair})
       property->classes.push_back(property == &number ? -1 : 0);
     place.numbers.push_back(static_cast<double>(sentence.size()));
   }
@@ -75,7 +67,7 @@ bool is_capital(const std::string& word) { return !word.empty() && word[0] >= 'A
 // Any text. Before word t, words up to t-1 were read: a label is about these.
 Labelled label(const std::vector<std::string>& words, std::vector<int32_t> ids, int32_t eos, Level level) {
   const bool letters = level == Level::character;
-  Property capital{letters ? "a capital was just read" : "a word with a capital was just read"},
+  UnitProperty capital{letters ? "a capital was just read" : "a word with a capital was just read"},
       quoted{"inside quotes"}, blank{"between two words"},
       place{letters ? "position in the line" : "position in the sentence"},
       length{letters ? "letters of the word so far" : "letters of the word just read"};
@@ -126,28 +118,8 @@ std::vector<OfferedUnit> offer_units(SavedModel& saved, const std::string& text)
   if (labelled.text.input.empty()) return {};
   const TextInspection seen = inspect(parts_of(*saved.model), labelled.text);
   std::vector<Tensor> states;
-  for (const LayerValues& layer : seen.layers) states.push_back(layer.c.defined() ? layer.c : layer.h);
-  std::vector<OfferedUnit> offered;
-  for (const Property& property : labelled.properties) {
-    const bool is_class = !property.classes.empty();
-    const auto best = is_class ? units_that_tell(states, property.classes, 1)
-                               : units_that_follow(states, property.numbers, 1);
-    if (best.empty() || best[0].share < (is_class ? least_share : least_correlation)) continue;
-    offered.push_back(
-        {.what = property.what,
-         .told = is_class ? fmt::format("{:.1f} %", 100 * best[0].share)
-                          : fmt::format("r {:.2f}", best[0].above_is_1 ? best[0].share : -best[0].share),
-         .how =
-             is_class
-                 ? fmt::format(
-                       "by one threshold it is right in {:.1f} % of the cases, both classes counting alike, {}",
-                       100 * best[0].share, labelled.from)
-                 : fmt::format("correlation {:.2f}, {}", best[0].above_is_1 ? best[0].share : -best[0].share,
-                               labelled.from),
-         .layer = best[0].layer,
-         .unit = best[0].unit});
-  }
-  return offered;
+  for (const LayerValues& layer : seen.layers) states.push_back(state_of(layer));
+  return units_to_offer(states, labelled.properties, labelled.from);
 }
 
 }  // namespace ptb

@@ -1,10 +1,10 @@
 // ptb look, as a user meets it: the page of every kind of model has the right numbers, hostile words stay words, and what
 // cannot be shown is refused. tests/browser/look_test.py has a browser read the page.
 #include <cmath>
-#include <cstring>
 #include <set>
 
 #include "tests/examples/ptb.h"
+#include "tests/look_page.h"
 #include "tests/support.h"
 
 using namespace unroll;
@@ -12,54 +12,6 @@ using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
 namespace {
-
-// The numbers of a page's models.
-std::vector<Json> models_in(const std::string& page) {
-  const std::string begin = "<script type=\"application/json\" class=\"model\">", end = "</script>";
-  std::vector<Json> result;
-  for (size_t at = page.find(begin); at != page.npos; at = page.find(begin, at)) {
-    at += begin.size();
-    result.push_back(Json::parse(page.substr(at, page.find(end, at) - at)));
-  }
-  return result;
-}
-
-template <class T>
-std::vector<T> decoded(const Json& base64) {
-  const std::string text = base64.get<std::string>(),
-                    digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string bytes;
-  for (size_t i = 0; i < text.size(); i += 4) {
-    unsigned group = 0;
-    for (size_t k = 0; k < 4; ++k) {
-      const size_t digit = digits.find(text[i + k]);
-      group = group << 6 | (digit == digits.npos ? 0u : static_cast<unsigned>(digit));
-    }
-    for (int k = 2; k >= 0; --k) bytes += static_cast<char>(group >> (8 * k) & 255);
-  }
-  const auto padding = static_cast<size_t>(std::ranges::count(text, '='));
-  std::vector<T> result((bytes.size() - padding) / sizeof(T));
-  std::memcpy(result.data(), bytes.data(), result.size() * sizeof(T));
-  return result;
-}
-
-// A gate or a state of a layer, [step * units + unit].
-struct Values {
-  std::vector<double> numbers = {};
-  int units = 0;
-  double largest = 0;
-};
-Values values_of(const Json& layer, const std::string& name) {
-  for (const Json& v : layer.at("values"))
-    if (v.at("name") == name) {
-      Values result{.units = v.at("units"), .largest = v.at("largest")};
-      for (const int16_t q : decoded<int16_t>(v.at("data")))
-        result.numbers.push_back(q * result.largest / 32767);
-      return result;
-    }
-  FAIL("no " << name);
-  return {};
-}
 
 double perplexity_of(const Json& model) {
   double bits = 0;
@@ -109,27 +61,9 @@ TEST_CASE(
       CHECK(nats == doctest::Approx(model["bits"][t].get<double>() * std::log(2.0)).epsilon(2e-4));
     }
     for (const Json& layer : model["layers"]) {
-      const Values h = values_of(layer, "h");
-      const auto at = [&](const Values& v, size_t t, int j) {
-        return v.numbers[t * static_cast<size_t>(v.units) + static_cast<size_t>(j)];
-      };
-      if (kind == "" || kind == "projected") {
-        const Values i = values_of(layer, "i"), f = values_of(layer, "f"), g = values_of(layer, "g"),
-                     c = values_of(layer, "c");
-        for (size_t t = 1; t < steps; ++t)
-          for (int j = 0; j < c.units; ++j)
-            CHECK(std::abs(at(c, t, j) - (at(f, t, j) * at(c, t - 1, j) + at(i, t, j) * at(g, t, j))) <
-                  1e-4 * std::max(1.0, c.largest));
-        if (kind == "projected") CHECK(h.units == 5);
-      } else if (kind == "gru") {
-        const Values z = values_of(layer, "z"), n = values_of(layer, "n");
-        for (size_t t = 1; t < steps; ++t)
-          for (int j = 0; j < h.units; ++j)
-            CHECK(std::abs(at(h, t, j) - ((1 - at(z, t, j)) * at(n, t, j) + at(z, t, j) * at(h, t - 1, j))) <
-                  1e-4 * std::max(1.0, h.largest));
-      } else {
-        CHECK(layer["values"].size() == 1);
-      }
+      if (kind != "rnn") check_steps(layer, model["cell"], steps);
+      if (kind == "projected") CHECK(values_of(layer, "h").units == 5);
+      if (kind == "rnn") CHECK(layer["values"].size() == 1);
       CHECK(std::set<int>(layer["order"].begin(), layer["order"].end()).size() ==
             layer["units"].get<size_t>());
     }
@@ -255,6 +189,9 @@ TEST_CASE("look: what is refused, in one line, and nothing is written") {
       {{"look", "model/last.safetensors", "--text", "the dog", "--out", "there.html"},
        {"there.html is there already"}},
       {{"look", "nowhere.safetensors", "--text", "the dog"}, {"nowhere.safetensors"}},
+      // What stands in the way of the page is said before what stands in its place.
+      {{"look", "nowhere.safetensors", "--text", "the dog", "--out", "there.html"}, {"no such file"}},
+      {{"look", "model/last.safetensors", "--text", "zebra", "--out", "there.html"}, {"zebra"}},
       {{"look", "model/last.safetensors", "--text", "the dog", "--against", "nowhere.safetensors"},
        {"nowhere.safetensors"}},
   };

@@ -4,6 +4,7 @@ const whatIs = {i: "input gate", f: "forget gate", g: "candidate g", o: "output 
 const isGate = name => "ifozr".includes(name);
 
 panels.push(function allUnits() {
+  if (!model().layers.length) return;
   const m = model(), l = layer(), values = valuesOf(selection.gate), steps = m.input.length;
   if (at("gate").dataset.of !== `${selection.model} ${selection.layer}`) {
     at("gate").dataset.of = `${selection.model} ${selection.layer}`;
@@ -20,7 +21,7 @@ panels.push(function allUnits() {
     if (edge(column) || (wide <= 3 && unit === chosen && step === 0)) return ink;
     const share = values.at(step, order[unit]) / (gate ? 1 : values.largest || 1);
     const colour_ = share >= 0 ? mixed(card, high, Math.min(1, share)) : mixed(card, low, Math.min(1, -share));
-    return step === selection.word ? mixed(colour_, ink, 0.18) : colour_;
+    return step === selection.step ? mixed(colour_, ink, 0.18) : colour_;
   });
   at("all").setAttribute("aria-label", `${whatIs[selection.gate] ?? selection.gate} of the ${order.length} units of layer ${selection.layer + 1}; unit ${selection.unit + 1} is chosen`);
   at("all-scale").textContent = gate ? "white is 0, orange is 1" : `orange up to +${digits(values.largest, 2)}, blue down to −${digits(values.largest, 2)}`;
@@ -33,7 +34,7 @@ panels.push(function allUnits() {
     }
     return make("span", {}, `${v.name}: ${percent(open / numbers.length)} open (above 0.9), ${percent(shut / numbers.length)} shut (below 0.1)`);
   });
-  at("saturated").replaceChildren(...(saturated.length ? ["Saturated gates of this layer, of all words and units:", make("span", {class: "saturation"}, ...saturated)]
+  at("saturated").replaceChildren(...(saturated.length ? [`Saturated gates of this layer, of all ${rowNoun()}s and units:`, make("span", {class: "saturation"}, ...saturated)]
     : ["A plain cell has no gates."]));
 });
 at("gate").addEventListener("change", event => select({gate: event.target.value}));
@@ -42,7 +43,7 @@ function unitAt(event) {
   const unit = order[Math.floor(column * order.length / at("all").width)], steps = model().input.length;
   return {unit, step: Math.max(0, Math.min(steps - 1, Math.floor(row * steps / at("all").height)))};
 }
-at("all").addEventListener("click", event => { const {unit, step} = unitAt(event); if (unit !== undefined) select({unit, word: step}); });
+at("all").addEventListener("click", event => { const {unit, step} = unitAt(event); if (unit !== undefined) select({unit, ...(ofSeries ? {step} : {word: step})}); });
 at("all").addEventListener("pointermove", event => {
   const {unit, step} = unitAt(event);
   if (unit !== undefined) at("all").title = `unit ${unit + 1} after ${shown(model().input[step])}: ${digits(valuesOf(selection.gate).at(step, unit))}`;
@@ -52,6 +53,6 @@ at("all").addEventListener("keydown", event => {
   const by = {ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10}[event.key];
   if (by === undefined && !["ArrowUp", "ArrowDown"].includes(event.key)) return;
   event.preventDefault();
-  if (by === undefined) return select({word: selection.word + (event.key === "ArrowUp" ? -1 : 1)});
+  if (by === undefined) return selectStep(selection.step + (event.key === "ArrowUp" ? -1 : 1));
   select({unit: order[Math.max(0, Math.min(order.length - 1, now + by))]});
 });

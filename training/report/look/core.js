@@ -3,7 +3,8 @@
 // which only ever become text nodes, and arrays in base64.
 const models = [...document.querySelectorAll("script.model")].map(element => JSON.parse(element.textContent));
 const at = id => document.getElementById(id);
-const selection = {model: 0, word: 0, layer: 0, unit: 0, gate: null};
+// word: what is predicted; step: of the layers, what they read. In a text the two go together.
+const selection = {model: 0, word: 0, step: 0, layer: 0, unit: 0, gate: null};
 const panels = [];  // functions that draw
 const model = () => models[selection.model];
 
@@ -11,12 +12,22 @@ function select(changes) {
   Object.assign(selection, changes);
   const m = model(), clamp = (value, count) => Math.max(0, Math.min(count - 1, value));
   selection.word = clamp(selection.word, m.target.length);
+  selection.step = ofSeries ? clamp(selection.step, m.input.length) : selection.word;
   selection.layer = clamp(selection.layer, m.layers.length);
-  selection.unit = clamp(selection.unit, layer().units);
-  if (!layer().values.some(v => v.name === selection.gate)) selection.gate = stateName();
+  if (m.layers.length) {
+    selection.unit = clamp(selection.unit, layer().units);
+    if (!layer().values.some(v => v.name === selection.gate)) selection.gate = stateName();
+  }
   for (const draw of panels) draw();
 }
 const layer = () => model().layers[selection.layer];
+const ofSeries = models[0].kind === "series";
+for (const element of document.querySelectorAll("[data-of]")) if (element.dataset.of !== models[0].kind) element.remove();
+// What was read, and how the page speaks of it.
+const selectStep = step => select(ofSeries ? {step} : {word: step});
+const rowNoun = () => ofSeries ? (model().series.segment > 1 ? "segment" : "row") : letters() ? "character" : "word";
+const lossName = ofSeries ? "ŷ" : "L";
+const leastStep = () => ofSeries ? 3 : letters() ? 14 : 26;  // pixels
 const stateName = () => layer().values.some(v => v.name === "c") ? "c" : "h";
 
 // --- numbers ---------------------------------------------------------------------------------------------------
@@ -32,11 +43,13 @@ function valuesOf(name, k = selection.layer, m = model()) {
   if (!found.numbers) found.numbers = new Int16Array(bytes(found.data));
   return {...found, at: (step, unit) => unit < found.units ? found.numbers[step * found.units + unit] * found.largest / 32767 : 0};
 }
-// Of a triangle [target, step], step <= target.
-function triangle(of) {
+// Norms by target and step: of a text a triangle, step <= target.
+function norms(of) {
   if (!of.numbers) of.numbers = new Float32Array(bytes(of.data));
-  return (target, step) => of.numbers[target * (target + 1) / 2 + step];
+  return (target, step) => of.numbers[of.columns ? target * of.columns + step : target * (target + 1) / 2 + step];
 }
+// The steps that a target knows of.
+const reachedSteps = (m, target) => m.reached ? m.reached[target] : target + 1;
 function digits(value, count = 3) {
   if (value === null || value === undefined || !isFinite(value)) return "–";
   if (value === 0) return "0";
@@ -51,7 +64,7 @@ function shown(word) {
   if (word === "<eos>" && model().level === "char") return "↵";
   return [...word].map(c => {
     const code = c.codePointAt(0);
-    if (c === " ") return "␣";
+    if (c === " ") return ofSeries ? c : "␣";
     if (code < 0x20) return String.fromCodePoint(0x2400 + code);
     if (code === 0x7f) return "␡";
     if (code < 0xa0 && code > 0x7f || /[\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\u00a0]/.test(c))
@@ -64,6 +77,7 @@ const clipped = (word, most = 12) => {
   return all.length > most ? all.slice(0, most - 1).join("") + "…" : all.join("");
 };
 const letters = () => model().level === "char";
+const stepText = (text, most = 12) => clipped(text, ofSeries ? 19 : most);
 
 // --- elements --------------------------------------------------------------------------------------------------
 function make(tag, attributes = {}, ...children) {
@@ -90,6 +104,10 @@ function drawing(place, height, least, label, contents) {
   contents(svg, width);
   place.replaceChildren(svg);
 }
+// A line through points; null is a gap.
+function pathOf(points) {
+  return points.map((p, i) => p && `${i && points[i - 1] ? "L" : "M"}${p[0].toFixed(1)} ${p[1].toFixed(1)}`).filter(Boolean).join("");
+}
 function legend(place, entries) {
   place.replaceChildren(...entries.map(([name, style]) => make("li", {class: style}, name)));
 }
@@ -100,7 +118,7 @@ function axisWords(svg, words, x, y, room, chosen) {
     if (t % every !== 0 && t !== chosen) return;
     if (t !== chosen && every > 1 && Math.abs(t - chosen) < every) return;
     svg.append(draw("text", {class: t === chosen ? "step-word at" : "step-word", "text-anchor": "end",
-      transform: `translate(${x(t) + 4} ${y}) rotate(-48)`}, clipped(text)));
+      transform: `translate(${x(t) + 4} ${y}) rotate(-48)`}, stepText(text)));
   });
 }
 

@@ -1,4 +1,4 @@
-// Panels 3 and 4: how far back gradients reach, and what predictions rest on.
+// Panel 3: how far back gradients reach. Panel 4 of a text: what predictions rest on.
 const kindsOfState = m => m.reach.c ? ["c", "h"] : ["h"];
 
 // Curves of norms over steps on a logarithmic scale. curves: {style, values}, a value for each step from the first on.
@@ -7,16 +7,16 @@ function logChart(place, curves, words, chosen, label) {
   const high = Math.log10(Math.max(...positive, 1e-12)), low = Math.max(Math.log10(Math.min(...positive, 1)), high - 9);
   const top = Math.ceil(high * 4) / 4 + 0.05, bottom = Math.min(Math.floor(low * 4) / 4, top - 1);
   const count = words.length;
-  drawing(place, 300, 240, label, (svg, width) => {
+  drawing(place, ofSeries ? 320 : 300, 240, label, (svg, width) => {
     const left = 46, right = width - 10, step = (right - left) / count, x = s => left + (s + 0.5) * step;
     const y = v => v > 0 ? Math.min(214, 12 + 200 * (top - Math.log10(v)) / (top - bottom)) : 214;
     for (let decade = Math.ceil(bottom); decade <= top; ++decade)
       svg.append(draw("line", {class: "grid", x1: left, x2: right, y1: y(10 ** decade), y2: y(10 ** decade)}),
         draw("text", {x: left - 6, y: y(10 ** decade) + 4, "text-anchor": "end"}, decade < -3 || decade > 3 ? `1e${decade}` : `${10 ** decade}`));
     for (const {style, values} of curves) {
-      svg.append(draw("path", {class: `curve ${style}`, d: values.map((v, s) => `${s ? "L" : "M"}${x(s).toFixed(1)} ${y(v).toFixed(1)}`).join("")}));
+      svg.append(draw("path", {class: `curve ${style}`, d: pathOf(values.map((v, s) => v === null ? null : [x(s), y(v)]))}));
       if (step > 8 && !style.includes("untrained"))
-        values.forEach((v, s) => svg.append(draw("circle", {class: style, cx: x(s), cy: y(v), r: 2.6})));
+        values.forEach((v, s) => v !== null && svg.append(draw("circle", {class: style, cx: x(s), cy: y(v), r: 2.6})));
     }
     axisWords(svg, words, x, 230, step, chosen);
     words.forEach((text, s) => svg.append(draw("rect", {class: "hit", x: x(s) - step / 2, y: 0, width: step, height: 215},
@@ -26,32 +26,33 @@ function logChart(place, curves, words, chosen, label) {
 
 function reachCurves(m, t, k, style = "") {
   return kindsOfState(m).map(kind => {
-    const of = triangle(m.reach[kind][k]);
-    return {name: `|∂L/∂${kind}|`, kind, style: `of-${kind} ${style}`, values: [...Array(t + 1).keys()].map(s => of(t, s))};
+    const of = norms(m.reach[kind][k]);
+    return {name: `|∂${lossName}/∂${kind}|`, kind, style: `of-${kind} ${style}`, values: [...Array(reachedSteps(m, t)).keys()].map(s => of(t, s))};
   });
 }
 
 panels.push(function reach() {
-  const m = model(), t = selection.word, k = selection.layer, kinds = kindsOfState(m);
+  if (!model().layers.length) return;
+  const m = model(), t = selection.word, k = selection.layer, kinds = kindsOfState(m), count = reachedSteps(m, t);
   const trained = reachCurves(m, t, k);
   const untrained = kinds.map(kind => {
-    const of = triangle(m.untrained[kind][k]);
-    return {name: `untrained ${kind}`, style: `of-${kind} untrained`, values: [...Array(t + 1).keys()].map(s => of(t, s))};
+    const of = norms(m.untrained[kind][k]);
+    return {name: `untrained ${kind}`, style: `of-${kind} untrained`, values: [...Array(count).keys()].map(s => of(t, s))};
   });
-  at("reach-text").textContent = `The loss of the chosen word, backwards: the norm of its gradient at ${kinds.length > 1 ? "the cell state c and at the output h" : "the state h"} of ` +
-    `layer ${k + 1} after each earlier word. The scale is logarithmic.` + (kinds.length > 1 ? " What c keeps is the LSTM's carousel." : "");
-  legend(at("reach-legend"), [...kinds.map(kind => [`|∂L/∂${kind}|`, `of-${kind}`]),
+  at("reach-text").textContent = `${ofSeries ? "The chosen forecast" : "The loss of the chosen word"}, backwards: the norm of its gradient at ${kinds.length > 1 ? "the cell state c and at the output h" : "the state h"} of ` +
+    `layer ${k + 1} after each ${ofSeries ? rowNoun() + " read" : "earlier word"}. The scale is logarithmic.` + (kinds.length > 1 ? " What c keeps is the LSTM's carousel." : "");
+  legend(at("reach-legend"), [...kinds.map(kind => [`|∂${lossName}/∂${kind}|`, `of-${kind}`]),
     ...kinds.map(kind => [`${kind}, before training`, kind === "h" ? "grey-dashed" : "grey"])]);
-  const words = m.input.slice(0, t + 1);
-  logChart(at("reach"), [...untrained, ...trained], words, t, `Norms of gradients at layer ${k + 1} for the loss of ${shown(m.target[t])}`);
-  const back = Math.min(7, t);
-  at("reach-values").textContent = t === 0 ? "The first word has nothing before it but the end of a line."
-    : `From “${clipped(m.input[t], 24)}”, ${back} step${back === 1 ? "" : "s"} back to “${clipped(m.input[t - back], 24)}”: ` +
-      trained.map(c => `${c.name} ${digits(c.values[t])} → ${digits(c.values[t - back])}`).join("; ") + ".";
+  const words = m.input.slice(0, count), last = count - 1, back = Math.min(7, last);
+  logChart(at("reach"), [...untrained, ...trained], words, ofSeries ? selection.step : t, `Norms of gradients at layer ${k + 1} for ${ofSeries ? "the forecast" : "the loss"} of ${shown(m.target[t])}`);
+  at("reach-values").textContent = last === 0 ? `The first ${rowNoun()} has nothing before it${ofSeries ? "" : " but the end of a line"}.`
+    : `From “${clipped(m.input[last], 24)}”, ${back} step${back === 1 ? "" : "s"} back to “${clipped(m.input[last - back], 24)}”: ` +
+      trained.map(c => `${c.name} ${digits(c.values[last])} → ${digits(c.values[last - back])}`).join("; ") + ".";
 });
 
 panels.push(function restsOn() {
-  const m = model(), t = selection.word, count = m.target.length, of = triangle(m.reach.embedding), canvas = at("rests");
+  if (ofSeries) return;
+  const m = model(), t = selection.word, count = m.target.length, of = norms(m.reach.embedding), canvas = at("rests");
   const card = colour("--card"), dark = colour("--valid"), grid = colour("--grid");
   const most = m.target.map((_, row) => Math.max(...[...Array(row + 1).keys()].map(s => of(row, s)), 1e-30));
   const room = Math.min(520, at("rests-panel").clientWidth - 36), named = count <= 45;
@@ -69,13 +70,15 @@ panels.push(function restsOn() {
   at("rests-values").replaceChildren("The prediction of ", make("strong", {}, word(m.target[t])), " rests most on ",
     ...order.flatMap((s, i) => [i ? ", " : "", word(m.input[s]), ` (${digits(of(t, s))})`]), ".");
 });
-at("rests").addEventListener("click", event => select({word: cellUnder(event, at("rests")).row}));
-at("rests").addEventListener("pointermove", event => {
-  const {column, row} = cellUnder(event, at("rests")), m = model();
-  if (row < 0 || row >= m.target.length || column < 0 || column > row) { at("rests").title = ""; return; }
-  at("rests").title = `${shown(m.target[row])} rests on ${shown(m.input[column])}: ${digits(triangle(m.reach.embedding)(row, column))}`;
-});
-at("rests").addEventListener("keydown", event => {
-  const by = {ArrowUp: -1, ArrowDown: 1}[event.key];
-  if (by) event.preventDefault(), select({word: selection.word + by});
-});
+if (!ofSeries) {
+  at("rests").addEventListener("click", event => select({word: cellUnder(event, at("rests")).row}));
+  at("rests").addEventListener("pointermove", event => {
+    const {column, row} = cellUnder(event, at("rests")), m = model();
+    if (row < 0 || row >= m.target.length || column < 0 || column > row) { at("rests").title = ""; return; }
+    at("rests").title = `${shown(m.target[row])} rests on ${shown(m.input[column])}: ${digits(norms(m.reach.embedding)(row, column))}`;
+  });
+  at("rests").addEventListener("keydown", event => {
+    const by = {ArrowUp: -1, ArrowDown: 1}[event.key];
+    if (by) event.preventDefault(), select({word: selection.word + by});
+  });
+}

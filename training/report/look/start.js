@@ -29,8 +29,12 @@ at("theme").addEventListener("click", () => setDark(!dark));
 panels.unshift(function heading() {
   const m = model();
   document.title = `${m.title}: a look inside`;
-  at("title").textContent = `${m.title}, ${letters() ? "letter by letter" : "word by word"}`;
+  at("title").textContent = `${m.title}, ${ofSeries ? `${m.series.detects ? "detecting" : "forecasting"} ${shown(m.series.target)}` : letters() ? "letter by letter" : "word by word"}`;
   at("summary").textContent = m.summary;
+  const layered = m.layers.length > 0;
+  for (const id of ["unit-panel", "reach-panel", "all-panel", "of-layer"]) at(id).hidden = !layered;
+  at("no-layers").hidden = layered;
+  if (!layered) at("no-layers").textContent = `This model has no recurrent layers, so it has no units, gates or states to show: it forecasts by ${m.made_of}.`;
   if (Number(at("layer").dataset.count) !== m.layers.length) {
     at("layer").dataset.count = m.layers.length;
     at("layer").replaceChildren(...m.layers.map((_, k) => make("option", {value: k}, String(k + 1))));
@@ -41,14 +45,16 @@ panels.unshift(function heading() {
 document.querySelector(".of-models").hidden = models.length < 2;
 at("model").replaceChildren(...models.map((m, i) => make("option", {value: i}, m.title)));
 at("made").textContent = models[0].made;
+for (const [id, which] of [["previous", "before"], ["next", "after"]]) at(id).setAttribute("aria-label", `${ofSeries ? "Row of the forecast" : "Word"} ${which}`);
 let resized = 0;
 addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(() => select({}), 80); });
 matchMedia("print").addEventListener("change", () => select({}));
 
-// A unit that tells something, and a word in the middle of the text, show more than the first of each.
+// A unit that tells something, and a word in the middle of the text, show more than the first of each. Of a window the last step.
 {
   const best = model().offered[0];
   selection.word = Math.min(model().start, model().target.length - 1);
+  if (ofSeries) selection.step = stepOfRow(model(), model().series.rows.length - 1);
   if (best) selection.layer = best.layer, selection.unit = best.unit;
 }
 setDark(dark);

@@ -1,4 +1,4 @@
-// Panel 1, and the bar at the top.
+// Of a text: how much each word surprises, and the bar at the top.
 function describeWord(m, t) { return `${shown(m.written[t])}, ${m.bits[t].toFixed(1)} bits`; }
 
 // Made once for each model: then only what is selected changes, so that the focus stays.
@@ -38,6 +38,7 @@ function rowsOf(likeliest, target, p) {
 }
 
 panels.push(function surprise() {
+  if (ofSeries) return;
   const m = model(), t = selection.word;
   if (shownModel !== selection.model) makeWords();
   for (const button of at("words").querySelectorAll("button")) {

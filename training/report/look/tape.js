@@ -20,6 +20,8 @@ const equations = {
   "stack": ["y = the parts, one after the other", "each part's gradient is its piece of dy"],
   "concat": ["y = the parts, side by side", "each part's gradient is its piece of dy"],
   "reshape": ["y = x in another shape", "dx = dy in the shape of x"],
+  "transpose": ["y = x, two dimensions exchanged", "dx = dy, exchanged back"],
+  "sum": ["y = Σ x", "dx = dy, for each element"],
   "layer_norm": ["y = (x − mean) / deviation · gain + bias", "dx, dgain, dbias by the chain rule over a row"],
   "softmax_cross_entropy": ["L = −log softmax(logits)[target]", "dlogits = softmax(logits) − 1 at the target"],
 };
@@ -138,8 +140,9 @@ at("play-reset").addEventListener("click", () => { stopPlaying(); tapeOf.played 
 panels.push(function tape() {
   if (tapeOf.model !== selection.model) stopPlaying(), tapeOf.model = selection.model, tapeOf.played = 0, tapeOf.chosen = -1, makeTape();
   const {operations} = model().tape;
-  at("tape-text").textContent = `The step that reads “${clipped(model().input[selection.word], 30)}” and predicts “${clipped(model().target[selection.word], 30)}”, ` +
-    "as the tape recorded it, top to bottom. Backward plays it from the last operation to the first. The state before the step is a constant here.";
+  at("tape-text").textContent = (ofSeries ? tapeOfForecast() : `The step that reads “${clipped(model().input[selection.word], 30)}” and predicts “${clipped(model().target[selection.word], 30)}”`) +
+    ", as the tape recorded it, top to bottom. Backward plays it from the last operation to the first." +
+    (model().layers.length ? " The state before the step is a constant here." : "");
   showPlayed();
   chooseOperation(tapeOf.chosen >= 0 ? tapeOf.chosen : operations.length - 1);
 });

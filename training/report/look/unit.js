@@ -1,4 +1,4 @@
-// Panel 2: a unit over time. Step t is what the unit holds after input t was read, which is just before word t.
+// Panel 2: a unit over time. Step t is what the unit holds after input t was read, which in a text is just before word t.
 const gateNames = () => layer().values.map(v => v.name).filter(name => name !== "c" && name !== "h");
 const gateBars = () => model().cell === "lstm" ? ["i", "f", "o"] : model().cell === "gru" ? ["r", "z"] : [];
 const gateMeanings = {i: "input gate i", f: "forget gate f", o: "output gate o", r: "reset gate r", z: "update gate z"};
@@ -14,20 +14,21 @@ function colouredWords(place, words, shareOf, chosen, choose) {
 }
 
 panels.push(function unitOverTime() {
-  const m = model(), name = stateName(), values = valuesOf(name), u = selection.unit, t = selection.word;
+  if (!model().layers.length) return;
+  const m = model(), name = stateName(), values = valuesOf(name), u = selection.unit, t = selection.step;
   const steps = m.input.length, all = [...Array(steps).keys()].map(s => values.at(s, u));
   at("unit").max = layer().units;
   if (document.activeElement !== at("unit")) at("unit").value = u + 1;
-  at("unit-text").textContent = `The ${name === "c" ? "cell state c" : "state h"} of one unit after each word was read` +
+  at("unit-text").textContent = `The ${name === "c" ? "cell state c" : "state h"} of one unit after each ${rowNoun()} was read` +
     (gateBars().length ? `, and its gates below: ${gateBars().map(g => gateMeanings[g]).join(", ")}, each from 0 to 1.` : ".") +
-    " Orange is above zero, blue below.";
+    (ofSeries ? ` The grey line is ${shown(m.series.target)}, on a scale of its own.` : " Orange is above zero, blue below.");
   offer(m);
   const most = Math.max(...all.map(Math.abs), 1e-9);
-  colouredWords(at("unit-words"), m.input, s => all[s] / most, t, s => select({word: s}));
+  if (!ofSeries) colouredWords(at("unit-words"), m.input, s => all[s] / most, t, selectStep);
 
-  const gates = gateBars().map(g => valuesOf(g)), room = 26, least = 60 + steps * (letters() ? 14 : room);
+  const gates = gateBars().map(g => valuesOf(g)), least = 60 + steps * leastStep();
   const barsTop = 190, barsHeight = 46, bottom = gates.length ? barsTop + barsHeight : 172;
-  drawing(at("unit-chart"), bottom + 78, least, `${name} of unit ${u + 1} of layer ${selection.layer + 1} over ${steps} steps`, (svg, width) => {
+  drawing(at("unit-chart"), bottom + (ofSeries ? 100 : 78), least, `${name} of unit ${u + 1} of layer ${selection.layer + 1} over ${steps} steps`, (svg, width) => {
     const left = 52, right = width - 12, x = s => left + (s + 0.5) * (right - left) / steps, step = (right - left) / steps;
     const high = Math.max(...all, 0), low = Math.min(...all, 0), span = high - low || 1;
     const y = v => 14 + 150 * (high - v) / span;
@@ -36,7 +37,8 @@ panels.push(function unitOverTime() {
       if (v === 0 || Math.abs(v) > 0.12 * span)
         svg.append(draw("line", {class: v === 0 ? "axis" : "grid", x1: left, x2: right, y1: y(v), y2: y(v)}),
           draw("text", {x: left - 6, y: y(v) + 4, "text-anchor": "end"}, v === 0 ? "0" : digits(v, 2)));
-    svg.append(draw("path", {class: `curve of-${name}`, d: all.map((v, s) => `${s ? "L" : "M"}${x(s).toFixed(1)} ${y(v).toFixed(1)}`).join("")}));
+    if (ofSeries) svg.append(draw("path", {class: "curve untrained", d: seriesPath(m, x, 14, 164)}));
+    svg.append(draw("path", {class: `curve of-${name}`, d: pathOf(all.map((v, s) => [x(s), y(v)]))}));
     if (step > 7) all.forEach((v, s) => svg.append(draw("circle", {class: `of-${name}`, cx: x(s), cy: y(v), r: s === t ? 5 : 3})));
     gates.forEach((g, k) => {
       const wide = Math.max(1, Math.min(7, step / (gates.length + 1)));
@@ -52,7 +54,7 @@ panels.push(function unitOverTime() {
       ...gateBars().map((g, k) => draw("text", {x: 6, y: barsTop + 12 + 15 * k, class: "name", style: `fill: var(${["--level", "--train", "--soft"][k]})`}, g)));
     axisWords(svg, m.input, x, bottom + 16, step, t);
     for (let s = 0; s < steps; ++s)
-      svg.append(draw("rect", {class: "hit", x: x(s) - step / 2, y: 0, width: step, height: bottom, onclick: () => select({word: s})},
+      svg.append(draw("rect", {class: "hit", x: x(s) - step / 2, y: 0, width: step, height: bottom, onclick: () => selectStep(s)},
         draw("title", {}, `after ${shown(m.input[s])}: ${name} = ${digits(all[s])}`)));
   });
   const values_ = [name, ...(name === "c" ? ["h"] : []), ...gateNames()].map(g => [g, valuesOf(g)]).filter(([, v]) => v && u < v.units);
