@@ -10,6 +10,7 @@ void resume(unroll::Command& command);
 void evaluate(unroll::Command& command);
 void forecast(unroll::Command& command);
 void detect(unroll::Command& command);
+void look(unroll::Command& command);
 void backtest(unroll::Command& command);
 void baselines(unroll::Command& command);
 void explain(unroll::Command& command);

@@ -10,8 +10,6 @@ namespace timeseries {
 
 namespace {
 
-constexpr double least_deviation = 1e-5;  // of a window that is constant: it is not blown up
-
 bool is_linear(const Recipe& recipe) {
   return recipe.model.architecture == Architecture::linear ||
          recipe.model.architecture == Architecture::dlinear;
@@ -65,6 +63,26 @@ double operations_of_step(const Recipe& recipe, const Columns& columns, const Pa
   return 6.0 * static_cast<double>(params.count()) * rows * recipe.training.accumulate;
 }
 
+std::string describe_layers(const Recipe& recipe) {
+  const auto& m = recipe.model;
+  switch (m.architecture) {
+    case Architecture::linear:
+      return "weighted sums of the window";
+    case Architecture::dlinear:
+      return fmt::format("weighted sums of the window's moving average of {} and of the rest",
+                         m.moving_average);
+    case Architecture::direct:
+    case Architecture::encoder_decoder:
+      break;
+  }
+  std::string layers = unroll::describe_layers(cell_of(recipe), m);
+  if (m.segment > 1) layers += fmt::format(" over segments of {} rows", m.segment);
+  if (m.highway > 0) layers += fmt::format(" beside a highway of {} rows", m.highway);
+  return m.architecture == Architecture::encoder_decoder
+             ? fmt::format("{} to encode, as many to decode", layers)
+             : layers;
+}
+
 SeriesModel::SeriesModel(const Recipe& recipe, const Columns& columns)
     : params(recipe.training.seed), recipe_(recipe), columns_(columns) {
   const auto& m = recipe.model;
@@ -109,10 +127,10 @@ SeriesModel::Prepared SeriesModel::prepare(const Tensor& input) const {
   }
   // Each target is a row of its own, the calendar beside it.
   const int features = linear() ? 1 : 1 + columns_.calendar, rows = batch * targets;
-  Prepared prepared{Tensor({window, rows, features}), {}, {}};
+  const Tensor by_row({window, rows, features});
   {
     const auto all = input.on_host();
-    const auto x = prepared.x.on_host(Access::overwrite);
+    const auto x = by_row.on_host(Access::overwrite);
     for (int64_t place = 0; place < int64_t{window} * rows; ++place) {
       const int64_t t = place / rows, row = place % rows;
       const real* from = all.data() + (t * batch + row / targets) * columns_.inputs;
@@ -121,6 +139,7 @@ SeriesModel::Prepared SeriesModel::prepare(const Tensor& input) const {
       std::copy_n(from + columns_.inputs - columns_.calendar, features - 1, to + 1);
     }
   }
+  Prepared prepared{by_row, {}, {}};
   normalize(prepared);
   return prepared;
 }
@@ -133,7 +152,7 @@ void SeriesModel::normalize(Prepared& prepared) const {
   const int values = linear() ? 1 : features - columns_.calendar, horizon = recipe_.horizon();
   const Shape noted{rows, horizon * width()};
   std::vector<real, PoolAllocator<real>> shifts(static_cast<size_t>(noted.size())), scales(shifts.size());
-  const auto x = prepared.x.on_host(Access::change);
+  const auto x = prepared.x.value().on_host(Access::change);
   for (int row = 0; row < rows; ++row) {
     for (int column = 0; column < values; ++column) {
       const auto at = [&](int t) -> real& { return x[(int64_t{t} * rows + row) * features + column]; };
@@ -191,44 +210,69 @@ Vars SeriesModel::by_output(const Var& y) const {
   return parts;
 }
 
-Vars SeriesModel::outputs(const Prepared& prepared) const {
+Vars SeriesModel::outputs(const Prepared& prepared, const Tracing* tracing) const {
   Vars y;
-  const int window = prepared.x.dim(0), rows = prepared.x.dim(1);
+  const int window = prepared.x.dim(0);
   if (recipe_.model.architecture == Architecture::encoder_decoder) {
-    y = encode_and_decode(prepared.x);
+    y = encode_and_decode(prepared.x, tracing);
   } else if (linear()) {
-    const Tensor x = last_values(prepared.x, 0, window).value();
+    const Var x = last_values(prepared.x, 0, window);
     if (trend_head_) {
-      const Tensor trend = moving_average(x);
+      const Var trend = moving_average(x);
       y = by_output((*head_)(sub(x, trend)) + (*trend_head_)(trend));
     } else {
       y = by_output((*head_)(x));
     }
   } else {
-    const Tensor x = in_segments(prepared.x);
-    const auto [steps, state] = (*encoder_)(x, encoder_->zero_state(rows));
-    const Var read = (*head_)((*dropout_)(row(steps, x.dim(0) - 1)));
+    const Var steps = encode(in_segments(prepared.x), tracing).y;
+    const Var read = (*head_)((*dropout_)(row(steps, steps.dim(0) - 1)));
     y = by_output(highway_ ? read + linear_path(prepared.x) : read);
   }
-  if (prepared.shift.defined())
+  if (prepared.shift.value().defined())
     for (Var& values : y) values = values * prepared.scale + prepared.shift;
   return y;
 }
 
 // [window, rows, features] -> [window / segment, rows, segment * features], in the order of time
-Tensor SeriesModel::in_segments(const Tensor& x) const {
-  const int segment = recipe_.model.segment, rows = x.dim(1), features = x.dim(2);
+Var SeriesModel::in_segments(const Var& x) const {
+  const int segment = recipe_.model.segment, steps = x.dim(0) / segment, rows = x.dim(1), features = x.dim(2);
   if (segment == 1) return x;
-  Tensor result({x.dim(0) / segment, rows, segment * features});
-  const auto all = x.on_host();
-  const auto to = result.on_host(Access::overwrite);
-  const real* from = all.data();
-  for (int t = 0; t < x.dim(0); ++t)
-    for (int r = 0; r < rows; ++r, from += features) {
-      const int64_t before = (int64_t{t / segment} * rows + r) * segment + t % segment;
-      std::copy_n(from, features, to.data() + before * features);
-    }
-  return result;
+  return reshape(transpose(reshape(x, {steps, segment, rows, features}), 1, 2),
+                 {steps, rows, segment * features});
+}
+
+// Layers over some steps; what they compute is added to a trace, if there is one.
+static RecurrentOutput run(const RecurrentLayer& layers, const Var& x, const RecurrentVars& state,
+                           SeriesModel::Trace* trace) {
+  if (!trace) return layers(x, state);
+  const RecurrentTrace seen = layers.trace(x, state);
+  trace->gates = seen.gate_names;
+  trace->cells.resize(seen.cells.size());
+  for (size_t k = 0; k < seen.cells.size(); ++k) {
+    CellTrace& all = trace->cells[k];
+    const CellTrace& more = seen.cells[k];
+    all.gates.insert(all.gates.end(), more.gates.begin(), more.gates.end());
+    all.h.insert(all.h.end(), more.h.begin(), more.h.end());
+    all.c.insert(all.c.end(), more.c.begin(), more.c.end());
+  }
+  return {seen.y, seen.state};
+}
+
+RecurrentOutput SeriesModel::encode(const Var& x, const Tracing* tracing) const {
+  const RecurrentVars begin = encoder_->zero_state(x.dim(1));
+  if (!tracing) return run(*encoder_, x, begin, nullptr);
+  if (tracing->step < 0) return run(*encoder_, x, begin, &tracing->trace);
+  const int steps = x.dim(0);
+  if (decoder_) {
+    const NoTape constant;
+    return run(*encoder_, x, begin, nullptr);
+  }
+  RecurrentVars before = begin;
+  if (steps > 1) {
+    const NoTape constant;
+    before = run(*encoder_, slice(x, 0, 0, steps - 1), begin, nullptr).state;
+  }
+  return run(*encoder_, slice(x, 0, steps - 1, steps), before, &tracing->trace);
 }
 
 // To forecast, of each target from its own values; to detect, of all inputs, which then stand one after the
@@ -247,44 +291,54 @@ Var SeriesModel::linear_path(const Var& x) const {
 }
 
 // The decoder begins with the last row read, and goes on with what it forecast (of the middle quantile).
-Vars SeriesModel::encode_and_decode(const Tensor& x) const {
-  const int rows = x.dim(1), features = x.dim(2);
-  const auto [steps, encoded] = (*encoder_)(x, encoder_->zero_state(rows));
-  Tensor last({rows, width()});
+Vars SeriesModel::encode_and_decode(const Var& x, const Tracing* tracing) const {
+  const int rows = x.dim(1);
+  RecurrentVars state = encode(x, tracing).state;
+  Var read;
   {
-    const auto to = last.on_host(Access::overwrite);
-    const Tensor last_step = x[x.dim(0) - 1];
-    const auto from = last_step.on_host();
-    for (int row = 0; row < rows; ++row)
-      for (int k = 0; k < width(); ++k) to[row * width() + k] = from[row * features + feature_of(k)];
+    const Var last = row(x, x.dim(0) - 1);  // [rows, features]
+    Vars values;
+    for (int k = 0; k < width(); ++k) values.push_back(slice(last, 1, feature_of(k), feature_of(k) + 1));
+    read = concat(values, 1);
   }
+  const bool one = tracing && tracing->step >= 0;
   std::vector<Vars> parts(static_cast<size_t>(recipe_.outputs()));
-  RecurrentVars state = encoded;
-  Var read = last;
-  for (int step = 0; step < recipe_.horizon(); ++step) {
-    const auto [y, next] = (*decoder_)(reshape(read, {1, rows, width()}), state);
+  for (int step = 0; step < (one ? tracing->step + 1 : recipe_.horizon()); ++step) {
+    std::optional<NoTape> constant;
+    if (one && step < tracing->step) constant.emplace();
+    const auto [y, next] = run(*decoder_, reshape(read, {1, rows, width()}), state,
+                               tracing && !constant ? &tracing->trace : nullptr);
     const Vars values = by_output((*head_)((*dropout_)(row(y, 0))));
     for (size_t k = 0; k < parts.size(); ++k) parts[k].push_back(values[k]);
     state = next;
     read = values[static_cast<size_t>(recipe_.middle_output())];
   }
   Vars result;
-  for (const Vars& part : parts) result.push_back(concat(part, 1));
+  for (const Vars& part : parts) result.push_back(one ? part.back() : concat(part, 1));
   return result;
 }
 
 // Of each row over time, the first and the last value repeated beyond the ends.
-Tensor SeriesModel::moving_average(const Tensor& x) const {
+Var SeriesModel::moving_average(const Var& x) const {
   const int window = x.dim(1), length = recipe_.model.moving_average, before = (length - 1) / 2;
+  const auto value = [&](int k) { return std::clamp(k, 0, window - 1); };
+  if (x.wants_grad()) {  // as a product, which has a gradient
+    const Tensor weights = Tensor::zeros({window, window});
+    const auto to = weights.on_host(Access::change);
+    for (int t = 0; t < window; ++t)
+      for (int k = t - before; k < t - before + length; ++k)
+        to[int64_t{t} * window + value(k)] += real(1) / static_cast<real>(length);
+    return unroll::linear(x, weights);
+  }
   Tensor average(x.shape());
-  const auto all = x.on_host();
+  const auto all = x.value().on_host();
   const auto averages = average.on_host(Access::overwrite);
-  const int64_t size = x.dim(0) > 0 ? x.size() / x.dim(0) : 0;
+  const int64_t size = x.dim(0) > 0 ? x.value().size() / x.dim(0) : 0;
   for (int row = 0; row < x.dim(0); ++row) {
     const real* values = all.data() + row * size;
     for (int t = 0; t < window; ++t) {
       double sum = 0;
-      for (int k = t - before; k < t - before + length; ++k) sum += values[std::clamp(k, 0, window - 1)];
+      for (int k = t - before; k < t - before + length; ++k) sum += values[value(k)];
       averages[row * size + t] = static_cast<real>(sum / length);
     }
   }

@@ -5,7 +5,10 @@
 // row holds the values of the horizon, of `targets` channels side by side or of one: [rows, horizon * width].
 #pragma once
 
+#include <algorithm>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "data/series/series_windows.h"
@@ -26,6 +29,9 @@ Columns columns_of(const SeriesWindows& windows);
 // A recipe's recurrent layers as training calls them: none, the encoder, or that and the decoder.
 std::vector<LayerUse> recurrent_layers(const Recipe& recipe, const Columns& columns);
 
+// "LSTM, 2 layers of 32 over segments of 24 rows", "weighted sums of the window"
+std::string describe_layers(const Recipe& recipe);
+
 // Of a step of training, forward and back: its products, those of the recurrent layers at every step of the window.
 double operations_of_step(const Recipe& recipe, const Columns& columns, const ParameterSet& params);
 
@@ -40,6 +46,26 @@ class SeriesModel {
   // probabilities [1, 1, batch, 1]. Nothing is recorded.
   Tensor predict(const Tensor& input) const;
 
+  // How a forecast comes about: in operations throughout, so that gradients go back to the values of the window.
+  struct Trace {
+    Vars y;                                   // by output, scaled: [batch, horizon * targets]; of a detector the logit
+    std::vector<CellTrace> cells = {};        // by layer: those of the encoder, and after its steps the decoder's
+    std::span<const char* const> gates = {};  // their names
+    Var read = {};                            // the window as its layers read it: [window, batch, features]
+  };
+  // input [window, batch, inputs], scaled. Where targets share weights it is that target's forecast, and alone in y.
+  Trace trace(const Var& input, int target = 0) const;
+  // The same of an input that collects no gradient; what a tape records begins with the last recurrent step that forecasts
+  // `step`: before it, all is constant. y has no more than that step.
+  Trace trace_of_step(const Tensor& input, int target, int step) const;
+  // Where a target's forecast of a step stands among the columns of Trace::y.
+  int column_of(int step, int target) const { return by_channel() ? step : step * width() + target; }
+  int columns_of_output() const { return recipe_.horizon() * width(); }
+
+  // Where a target stands among the columns of Trace::read, and among those of the input. One that is not read: the first.
+  int read_column(int target) const { return by_channel() ? 0 : input_column(target); }
+  int input_column(int target) const { return std::max(0, columns_.targets[static_cast<size_t>(target)]); }
+
   // Of the recurrent layers; nullptr: there are none.
   const RecurrentLayer* recurrent() const;  // the encoder
   ParameterSet params;
@@ -47,19 +73,29 @@ class SeriesModel {
  private:
   // A window as the layers read it, and what its normalization took off.
   struct Prepared {
-    Tensor x;             // [window, rows, features]
-    Tensor shift, scale;  // [rows, horizon * width]; undefined: nothing
+    Var x;             // [window, rows, features]
+    Var shift, scale;  // [rows, horizon * width]; undefined: nothing
+  };
+  static constexpr double least_deviation = 1e-5;  // of a window that is constant: it is not blown up
+
+  // What is traced, and how far. With a step, all before the last recurrent step that forecasts it is not recorded.
+  struct Tracing {
+    Trace& trace;
+    int step = -1;
   };
   Prepared prepare(const Tensor& input) const;
+  Prepared prepare_in_operations(const Var& input, int target) const;
   void normalize(Prepared& prepared) const;
   Tensor in_rows(const Tensor& target) const;  // [horizon, batch, targets] -> [rows, horizon * width]
   int64_t place(int step, int window, int target) const;
-  Vars outputs(const Prepared& prepared) const;  // by quantile, [rows, horizon * width]
+  // By quantile, [rows, horizon * width].
+  Vars outputs(const Prepared& prepared, const Tracing* tracing = nullptr) const;
   Vars by_output(const Var& y) const;
-  Tensor in_segments(const Tensor& x) const;
-  Vars encode_and_decode(const Tensor& x) const;
-  Var linear_path(const Var& x) const;           // as the head: [rows, outputs * horizon * width]
-  Tensor moving_average(const Tensor& x) const;  // [rows, window]
+  Var in_segments(const Var& x) const;
+  RecurrentOutput encode(const Var& x, const Tracing* tracing) const;
+  Vars encode_and_decode(const Var& x, const Tracing* tracing) const;
+  Var linear_path(const Var& x) const;     // as the head: [rows, outputs * horizon * width]
+  Var moving_average(const Var& x) const;  // [rows, window]
   bool linear() const;
   bool by_channel() const;
   // Where a target stands among the features of a prepared window.

@@ -28,26 +28,6 @@ std::string SeriesTraining::chosen_algorithm(bool keep) {
                           recurrent_layers(recipe_, columns_of(*data_.train)), recipe_.training, keep);
 }
 
-static std::string describe_layers(const Recipe& recipe) {
-  const auto& m = recipe.model;
-  switch (m.architecture) {
-    case Architecture::linear:
-      return "weighted sums of the window";
-    case Architecture::dlinear:
-      return fmt::format("weighted sums of the window's moving average of {} and of the rest",
-                         m.moving_average);
-    case Architecture::direct:
-    case Architecture::encoder_decoder:
-      break;
-  }
-  std::string layers = unroll::describe_layers(cell_of(recipe), m);
-  if (m.segment > 1) layers += fmt::format(" over segments of {} rows", m.segment);
-  if (m.highway > 0) layers += fmt::format(" beside a highway of {} rows", m.highway);
-  return m.architecture == Architecture::encoder_decoder
-             ? fmt::format("{} to encode, as many to decode", layers)
-             : layers;
-}
-
 static std::string describe_engine(const SeriesModel& model) {
   return model.recurrent() ? model.recurrent()->choice().text : "none: no recurrent layers";
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Has headless Chromium open pages of `ptb look` and use them as a reader does: by mouse and by key, in light and dark, from 360 to
+"""Has headless Chromium open pages of `ptb look` and `timeseries look` and use them as a reader does: by mouse and by key, in light and dark, from 360 to
 1,600 pixels, on paper. What the panels then say is compared with the page's numbers.
 
-Usage: look_test.py PTB      ends with 77, which Meson calls skipped, where there is no Chromium or Selenium
+Usage: look_test.py PTB TIMESERIES      ends with 77, which Meson calls skipped, where there is no Chromium or Selenium
 """
 import argparse
 import base64
@@ -38,11 +38,46 @@ TEXT = "the dog that the men near the trucks wash often chases the cats .\nif ev
 HOSTILE = ["</script>", "<img/src=x/onerror=alert(1)>", "\"quoted\"", "&amp;", "שלום", "\u202eturned", "y" * 300, "a\x01b"]
 
 
-def make_pages(ptb, folder):
+SERIES = """[model]
+hidden = 8
+layers = 2
+[data]
+window = 16
+horizon = 4
+period = 8
+[training]
+epochs = 3
+"""
+
+
+def series():
+    values = [(math.sin(t * 0.785) + t % 5 * 0.1, math.cos(t * 0.785) + t % 3 * 0.1) for t in range(160)]
+    return "date,load,<b>wind & co\n" + "".join(f"2021-05-{1 + t // 24:02} {t % 24:02}:00,{a:.4f},{b:.4f}\n" for t, (a, b) in enumerate(values))
+
+
+def runner(program, folder):
     def run(*words):
-        done = subprocess.run([ptb, *words], cwd=folder, capture_output=True, text=True)
+        done = subprocess.run([program, *words], cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
 
+    return run
+
+
+def make_series_pages(timeseries, folder):
+    run = runner(timeseries, folder)
+    (folder / "series.toml").write_text(SERIES)
+    (folder / "wave.csv").write_text(series())
+    for name, options in {"lstm": [], "gru": ["model.cell=gru", "data.window=12"], "sums": ["model.architecture=linear", "model.normalization=last"]}.items():
+        # A linear model reads none of the keys of layers.
+        recipe = "series.toml" if name != "sums" else "sums.toml"
+        (folder / "sums.toml").write_text(SERIES.replace("hidden = 8\nlayers = 2\n", ""))
+        run("train", recipe, "--csv", "wave.csv", "--out", name, *(word for option in options for word in ("--set", option)))
+    run("look", "lstm/best.safetensors", "--against", "gru/best.safetensors", "--csv", "wave.csv", "--out", "series.html")
+    run("look", "sums/best.safetensors", "--csv", "wave.csv", "--out", "sums.html")
+
+
+def make_pages(ptb, folder):
+    run = runner(ptb, folder)
     shutil.copy(RECIPE, folder)
     run("train", "tiny.toml", "--out", "first")
     run("train", "tiny.toml", "--out", "second", "--set", "model.cell=gru")
@@ -113,8 +148,9 @@ def number_of(model, k, name, step, unit):
     return struct.unpack_from("<h", raw, 2 * (step * values["units"] + unit))[0] * values["largest"] / 32767
 
 
-def norm_at(triangle, target, step):
-    return struct.unpack_from("<f", base64.b64decode(triangle["data"]), 4 * (target * (target + 1) // 2 + step))[0]
+def norm_at(norms, target, step):
+    at = target * norms["columns"] + step if "columns" in norms else target * (target + 1) // 2 + step
+    return struct.unpack_from("<f", base64.b64decode(norms["data"]), 4 * at)[0]
 
 
 def same(shown, value):
@@ -312,6 +348,68 @@ def check_hostile(page):
     page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+def check_series(page):
+    model = page.models[0]
+    series = model["series"]
+    assert "forecasting load" in page.text("title")
+    assert page.text("selected").startswith(f"1 of 4: {series['times'][0]} forecast "), page.text("selected")
+    page.press(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+    shown = page.text("selected")
+    assert shown.startswith(f"3 of 4: {series['times'][2]} "), shown
+    forecast, truth = shown.split("forecast ")[1].split(", truth ")
+    assert same(forecast, series["forecast"][2]) and same(truth, series["truth"][2])
+    # What the chosen row rests on: the four strongest gradients.
+    gradients, channels = series["gradients"], series["channels"]
+    raw = base64.b64decode(gradients["data"])
+    of = {(row, c): struct.unpack_from("<h", raw, 2 * (2 * gradients["units"] + row * len(channels) + c))[0] * gradients["largest"] / 32767
+          for row in range(16) for c in range(len(channels))}
+    (row, channel), value = max(of.items(), key=lambda item: abs(item[1]))
+    text = page.text("influence-values")
+    assert text.startswith(f"The forecast of {series['times'][2]} rests most on {channels[channel]} of {series['rows'][row]} ({'+' if value > 0 else '−'}"), text
+    assert same(text.split("(")[1].split(")")[0].lstrip("+−"), abs(value)), text
+    assert channels[1] == "<b>wind & co" and "<b>wind & co" in page.driver.execute_script("return document.getElementById('channel-names').textContent")
+    # A step of the window by key, then a unit by its number.
+    canvas = page.of("channel-map")
+    before = page.driver.execute_script("return selection.step")
+    canvas.send_keys(Keys.ARROW_LEFT)
+    step = page.driver.execute_script("return selection.step")
+    assert (before, step) == (15, 14)
+    field = page.of("unit")
+    field.send_keys(Keys.CONTROL, "a")
+    field.send_keys("5")
+    Select(page.of("layer")).select_by_value("1")
+    text = page.text("unit-values")
+    assert "layer 2, unit 5" in text and series["rows"][14] in text, text
+    for name in ("c", "h", "i", "f", "g", "o"):
+        assert same(text.split(f"{name} = ")[1].split()[0], number_of(model, 1, name, 14, 4)), (name, text)
+    text = page.text("reach-values")
+    for kind in ("c", "h"):
+        first, last = text.split(f"|∂ŷ/∂{kind}| ")[1].rstrip(".").split(";")[0].split(" → ")
+        assert same(first, norm_at(model["reach"][kind][1], 2, 15)) and same(last, norm_at(model["reach"][kind][1], 2, 8)), text
+    page.click("play-step")
+    assert "sum" in page.text("tape-values")
+    assert page.driver.execute_script("return model().tape.operations.every(o => equations[o.name])"), "an operation without its equation"
+    page.click("influence")
+    assert page.driver.execute_script("return document.querySelectorAll('#words, #rests, #agreement-panel, main script, b').length") == 0
+    assert [h.text.split(" · ")[-1] for h in page.driver.find_elements(By.TAG_NAME, "h2") if h.is_displayed()][-1] == "Against"
+    assert "gru/best" in page.text("against-table") and page.of("against-reach").find_elements(By.TAG_NAME, "svg")
+    Select(page.of("model")).select_by_value("1")
+    assert "gru/best" in page.text("title") and "∂ŷ/∂c" not in page.text("reach-values")
+    assert page.driver.execute_script("return selection.step") <= 11
+    Select(page.of("model")).select_by_value("0")
+
+
+def check_sums(page):
+    assert "no recurrent layers" in page.text("no-layers") and "weighted sums of the window" in page.text("no-layers")
+    for name in ("unit-panel", "reach-panel", "all-panel", "of-layer"):
+        assert not page.of(name).is_displayed(), name
+    page.press(Keys.ARROW_RIGHT)
+    assert page.text("selected").startswith("2 of 4: ")
+    assert "rests most on load of" in page.text("influence-values")
+    page.click("play-step")
+    assert page.driver.execute_script("return model().tape.operations.every(o => equations[o.name])"), "an operation without its equation"
+
+
 def show_whole(page, path, width):
     page.driver.get(path.resolve().as_uri())
     page.width(width)
@@ -338,6 +436,7 @@ def take_panels(driver, path, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("ptb")
+    parser.add_argument("timeseries", nargs="?")
     parser.add_argument("--page", type=pathlib.Path, help="draw this page instead, and test nothing")
     parser.add_argument("--screenshots", type=pathlib.Path, metavar="DIR", help="of the page in light and dark at three widths")
     parser.add_argument("--panels", type=pathlib.Path, metavar="DIR", help="of some panels, for docs/pictures")
@@ -356,9 +455,11 @@ def main():
                         take(driver, options.page, folder)
                 return
             make_pages(str(pathlib.Path(options.ptb).resolve()), folder)
+            make_series_pages(str(pathlib.Path(options.timeseries).resolve()), folder)
             done = 0
             for file, checks in {"one.html": [check_words, check_unit, check_gradients, check_tape, check_look, check_agreement],
-                                 "two.html": [check_pair], "hostile.html": [check_hostile]}.items():
+                                 "two.html": [check_pair], "hostile.html": [check_hostile],
+                                 "series.html": [check_series, check_look], "sums.html": [check_sums]}.items():
                 page = Page(driver, folder / file)
                 for check in checks:
                     check(page)

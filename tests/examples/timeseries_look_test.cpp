@@ -1,0 +1,281 @@
+// timeseries look, as a user meets it: the page of every kind of model has the right numbers, and what cannot be shown is
+// refused. tests/browser/look_test.py has a browser read such a page.
+#include <set>
+
+#include "tests/examples/timeseries.h"
+#include "tests/look_page.h"
+
+using namespace unroll;
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Hours of a wave about zero, and of another that comes two hours before; some values of one row can be moved.
+struct Wave {
+  int rows = 200, row = -1;
+  double load = 0, ahead = 0;
+  std::string csv() const {
+    RandomStream random(7, "look");
+    std::string text = "date,load,ahead\n";
+    for (int i = 0; i < rows; ++i) {
+      const double noise = 0.6 * random.uniform() - 0.3, other = 0.6 * random.uniform() - 0.3;
+      text += fmt::format("2020-03-{:02} {:02}:00,{:.5f},{:.5f}\n", 1 + i / 24, i % 24,
+                          std::sin(i * 0.7) + noise + (i == row ? load : 0),
+                          std::sin((i + 2) * 0.7) + other + (i == row ? ahead : 0));
+    }
+    return text;
+  }
+};
+
+// Trains in a moment. Values are not scaled: a gradient is in the file's unit.
+constexpr const char* recipe = R"([model]
+hidden = 6
+layers = 2
+
+[data]
+window = 12
+horizon = 3
+period = 6
+
+[scaling]
+kind = "none"
+
+[training]
+epochs = 6
+
+[optimizer]
+learning_rate = 0.02
+)";
+
+Json page_of(const Words& words, const Folder& folder) {
+  fs::remove(folder / "page.html");
+  timeseries_out(Words{"look"} + words + Words{"--out", "page.html"}, folder.path());
+  const auto models = models_in(read_text(folder / "page.html"));
+  REQUIRE(!models.empty());
+  return models[0];
+}
+
+// Of `load` in the last row of what `forecast` prints.
+std::vector<double> forecast_of(const std::string& model, const std::string& csv, const Folder& folder,
+                                const std::string& channel = "load") {
+  std::vector<double> values;
+  size_t column = 0;
+  for (const std::string& line : lines_of(timeseries_out({"forecast", model, "--csv", csv}, folder.path()))) {
+    std::vector<std::string> cells{""};
+    for (const char c : line)
+      if (c == ',')
+        cells.emplace_back();
+      else
+        cells.back() += c;
+    if (column == 0)
+      column = static_cast<size_t>(std::ranges::find(cells, channel) - cells.begin());
+    else
+      values.push_back(std::stod(cells.at(column)));
+  }
+  return values;
+}
+
+const Folder& prepared() {
+  static const Folder folder;
+  static const bool done = [] {
+    folder.write("tiny.toml", recipe);
+    folder.write("wave.csv", Wave().csv());
+    std::string to_detect = recipe;
+    to_detect.erase(to_detect.find("horizon = 3\n"), 12);
+    folder.write("detector.toml", to_detect);
+    return true;
+  }();
+  (void)done;
+  return folder;
+}
+std::string train(const std::string& name, const Words& options, const std::string& csv = "wave.csv",
+                  const std::string& of = "tiny.toml") {
+  timeseries_out(Words{"train", of, "--csv", csv, "--out", name} + set(options), prepared().path());
+  return name + "/best.safetensors";
+}
+
+}  // namespace
+
+TEST_CASE(
+    "look: of every kind of model the forecast is that of the program, and gradients say how it changes with what is read") {
+  const Folder& folder = prepared();
+  const struct {
+    const char* name;
+    Words options;
+  } kinds[] = {
+      {"lstm", {}},
+      {"gru", {"model.cell=gru", "model.normalization=window"}},
+      {"rnn", {"model.cell=rnn", "model.layers=1", "model.normalization=last"}},
+      {"projected", {"model.projection=3", "training.loss=quantile"}},
+      {"decoder", {"model.architecture=encoder-decoder", "model.normalization=window"}},
+      {"shared", {"model.shared_channels=true", "model.normalization=window", "data.calendar=[\"hour\"]"}},
+      {"segments", {"model.segment=4", "model.highway=6", "model.normalization=last"}},
+      {"linear", {"model.architecture=linear", "model.normalization=last"}},
+      {"dlinear", {"model.architecture=dlinear", "model.moving_average=5", "model.normalization=window"}}};
+  for (const auto& [name, options] : kinds) {
+    CAPTURE(name);
+    const std::string model = train(name, options);
+    const Json page =
+        page_of({model, "--csv", "wave.csv", "--at", "2020-03-09 08:00"}, folder);  // the row after the last
+    const Json& series = page["series"];
+    const std::vector<double> forecast = forecast_of(model, "wave.csv", folder);
+    REQUIRE(forecast.size() == 3);
+    for (size_t k = 0; k < 3; ++k) {
+      CHECK(std::abs(series["forecast"][k].get<double>() - forecast[k]) < 1e-5);
+      CHECK(series["truth"][k].is_null());
+      // A tape of the last step ends in the same number. What normalization took off is no part of its norm's sign.
+      CHECK(page["tape"]["norms"][k]["values"].back().get<double>() ==
+            doctest::Approx(std::abs(forecast[k])).epsilon(1e-3));
+    }
+    CHECK(page["target"] == Json({"2020-03-09 08:00:00", "2020-03-09 09:00:00", "2020-03-09 10:00:00"}));
+    CHECK(series["rows"][11] == "2020-03-09 07:00:00");
+
+    // The gradient at a value, and how much the forecast changes if it is moved up and down. The forecast has six digits of
+    // numbers near 1, and the third derivative adds its square of the way.
+    const PageValues gradients = values_in(series["gradients"]);
+    const auto channels = series["channels"].size();
+    REQUIRE(gradients.units == static_cast<int>(12 * channels));
+    constexpr double by = 0.03;
+    bool other_counts = false;
+    for (const int row : {0, 5, 10, 11}) {
+      for (const bool ahead : {false, true}) {
+        std::vector<double> moved[2];
+        for (const int up : {0, 1}) {
+          const double change = up ? by : -by;
+          folder.write("moved.csv",
+                       Wave{.row = 188 + row, .load = ahead ? 0 : change, .ahead = ahead ? change : 0}.csv());
+          moved[up] = forecast_of(model, "moved.csv", folder);
+        }
+        for (size_t k = 0; k < 3; ++k) {
+          const double expected = (moved[1][k] - moved[0][k]) / (2 * by);
+          const double found = gradients.at(k, static_cast<int>(row * channels + (ahead ? 1 : 0)));
+          CAPTURE(row);
+          CAPTURE(ahead);
+          CHECK(std::abs(found - expected) < 2e-3);
+          other_counts = other_counts || (ahead && std::abs(found) > 1e-3);
+        }
+      }
+    }
+    // Where a target sees itself alone, no other channel counts.
+    const bool alone = std::set<std::string>{"shared", "linear", "dlinear"}.contains(name);
+    CHECK(other_counts == !alone);
+
+    const bool layered = page["layers"].size() > 0;
+    CHECK(layered == !std::set<std::string>{"linear", "dlinear"}.contains(name));
+    if (!layered) {
+      CHECK(page["made_of"].get<std::string>().find("weighted sums") == 0);
+      CHECK(page["reach"].empty());
+      continue;
+    }
+    const size_t steps = page["input"].size();
+    CHECK(steps == (name == std::string("segments") ? 3u : name == std::string("decoder") ? 15u : 12u));
+    for (size_t layer = 0; layer < page["layers"].size(); ++layer) {
+      if (name != std::string("rnn")) check_steps(page["layers"][layer], page["cell"], steps);
+      CHECK(page["reach"].contains("c") == (page["cell"] == "lstm"));
+      const auto norms = decoded<float>(page["reach"]["h"][layer]["data"]);
+      REQUIRE(norms.size() == 3 * steps);
+      for (size_t k = 0; k < 3; ++k)
+        for (size_t s = 0; s < steps; ++s)
+          CHECK((norms[k * steps + s] > 0) == (s < page["reached"][k].get<size_t>()));
+    }
+    if (name == std::string("projected"))
+      for (size_t k = 0; k < 3; ++k)
+        CHECK((series["low"][k] <= series["forecast"][k] && series["forecast"][k] <= series["high"][k]));
+  }
+}
+
+TEST_CASE("look: the window whose truth is known, another row, another target, another model") {
+  const Folder& folder = prepared();
+  const std::string model = train("chosen", {}),
+                    other = train("against", {"model.cell=gru", "data.window=18"});
+  const Json last = page_of({model, "--csv", "wave.csv"}, folder);
+  CHECK(last["target"][0] == "2020-03-09 05:00:00");
+  const auto lines = lines_of(Wave().csv());
+  for (size_t k = 0; k < 3; ++k)
+    CHECK(std::abs(last["series"]["truth"][k].get<double>() - std::stod(lines[198 + k].substr(17))) < 1e-9);
+  const Json noise =
+      page_of({model, "--csv", "wave.csv", "--at", "3 Mar 2020 12:00", "--target", "ahead"}, folder);
+  CHECK(noise["series"]["target"] == "ahead");
+  CHECK(noise["series"]["times"][0] == "2020-03-03 12:00:00");
+  CHECK(noise["series"]["rows"][0] == "2020-03-03 00:00:00");
+  for (const Json& unit : noise["offered"]) {
+    CHECK(unit["told"].get<std::string>().starts_with("r "));
+    CHECK(unit["unit"].get<int>() < 6);
+  }
+  fs::remove(folder / "pair.html");
+  timeseries_out({"look", model, "--against", other, "--csv", "wave.csv", "--out", "pair.html"},
+                 folder.path());
+  const auto models = models_in(read_text(folder / "pair.html"));
+  REQUIRE(models.size() == 2);
+  CHECK(models[1]["title"] == "against/best");
+  CHECK((models[0]["input"].size() == 12 && models[1]["input"].size() == 18));
+  CHECK(models[0]["series"]["truth"] == models[1]["series"]["truth"]);
+}
+
+TEST_CASE("look: a detector, with labels and without; names that would be markup stay names") {
+  const Folder& folder = prepared();
+  std::string csv = "date,</script><b>,\"\"\"quoted\"\" & co\",on\n",
+              without = "date,</script><b>,\"\"\"quoted\"\" & co\"\n";
+  RandomStream random(3, "on");
+  for (int i = 0; i < 160; ++i) {
+    const double x = 2 * random.uniform() - 1, y = 2 * random.uniform() - 1;
+    const std::string row = fmt::format("2020-04-{:02} {:02}:00,{:.4f},{:.4f}", 1 + i / 24, i % 24, x, y);
+    csv += row + (x > 0 ? ",1\n" : ",0\n"), without += row + "\n";
+  }
+  folder.write("label.csv", csv);
+  folder.write("no-label.csv", without);
+  const std::string model =
+      train("detector", {"data.label=on", "training.epochs=20"}, "label.csv", "detector.toml");
+  const Json page = page_of({model, "--csv", "label.csv"}, folder);
+  const auto printed = lines_of(timeseries_out({"detect", model, "--csv", "label.csv"}, folder.path()));
+  const double expected = std::stod(printed.back().substr(printed.back().find(',') + 1));
+  CHECK(std::abs(page["series"]["forecast"][0].get<double>() - expected) < 1e-6);
+  CHECK(page["series"]["detects"] == true);
+  CHECK((page["series"]["truth"][0] == 0 || page["series"]["truth"][0] == 1));
+  CHECK(page["series"]["channels"] == Json({"</script><b>", "\"quoted\" & co"}));
+  const std::string text = read_text(folder / "page.html");
+  size_t scripts = 0;
+  for (size_t at = text.find("<script"); at != text.npos; at = text.find("<script", at + 1)) ++scripts;
+  CHECK(scripts == 2);
+  CHECK(text.find("https://") == text.npos);
+  const Json unlabelled = page_of({model, "--csv", "no-label.csv"}, folder);
+  CHECK(unlabelled["series"]["truth"][0].is_null());
+  CHECK(unlabelled["series"]["forecast"] == page["series"]["forecast"]);
+}
+
+TEST_CASE("look: what is refused, in one line, and nothing is written") {
+  const Folder& folder = prepared();
+  const std::string model = train("refuses", {}), other = train("longer", {"data.horizon=4"});
+  folder.write("there.html", "mine");
+  folder.write("short.csv", Wave{.rows = 9}.csv());
+  fs::remove(folder / "look.html");
+  const struct {
+    Words words;
+    std::vector<std::string> parts;
+  } cases[] = {
+      {{model, "--at", "2020-05-01 00:00"},
+       {"--at 2020-05-01 00:00", "wave.csv", "2020-03-01 00:00:00", "2020-03-09 08:00:00"}},
+      {{model, "--at", "yesterday"}, {"--at yesterday", "is not the time of a row"}},
+      {{model, "--at", "2020-03-01 11:00"},
+       {"11 rows before it", "reads 12", "2020-03-01 12:00:00 is the first"}},
+      {{model, "--target", "date"}, {"date"}},
+      {{model, "--against", other}, {"forecasts 3 rows of load", "forecasts 4 rows of load"}},
+      {{model, "--against", "nowhere.safetensors"}, {"nowhere.safetensors: there is no such file"}},
+      {{model, "--out", "there.html"}, {"there.html is there already"}},
+      // What stands in the way of the page is said before what stands in its place.
+      {{"nowhere.safetensors", "--out", "there.html"}, {"nowhere.safetensors: there is no such file"}},
+      {{model, "--at", "yesterday", "--out", "there.html"}, {"--at yesterday"}},
+  };
+  for (const auto& one : cases) {
+    const ProgramRun run = started(Words{"look"} + one.words + Words{"--csv", "wave.csv"}, folder.path());
+    CHECK(run.code == 2);
+    CHECK(lines_of(run.err).size() == 1);
+    CHECK_MESSAGE(lacks(lines_of(run.err).at(0), one.parts) == "", run.err);
+  }
+  const ProgramRun run = started({"look", model, "--csv", "short.csv"}, folder.path());
+  CHECK(run.code == 2);
+  CHECK_MESSAGE(lacks(lines_of(run.err).at(0), {"short.csv", "9 rows", "reads 12"}) == "", run.err);
+  CHECK(read_text(folder / "there.html") == "mine");
+  CHECK_FALSE(fs::exists(folder / "look.html"));
+}
