@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Draws the pictures of the documentation into docs/pictures: README's two from both bundled runs, which it trains, the
-# schedules from recipes alone, and the lessons' by their solutions. Panels of a page of `ptb look` are drawn by Chromium,
+# schedules from recipes alone, and the lessons' by their solutions. Panels of the pages of `look` are drawn by Chromium,
 # where it is.
 #
 #   docs/pictures.sh [FOLDER]    FOLDER keeps the runs; a run that is there already is drawn without training it again
@@ -13,6 +13,7 @@ if [ -z "$runs" ]; then
 fi
 
 [ -e "$runs/demo" ] || "$root/run" ptb train demo --out "$runs/demo"
+[ -e "$runs/year" ] || "$root/run" timeseries train airline --set data.window=36 --set data.horizon=12 --out "$runs/year"
 [ -e "$runs/airline" ] || "$root/run" timeseries train airline --out "$runs/airline"
 
 mkdir -p "$root/docs/pictures"
@@ -20,10 +21,13 @@ rm -f "$root"/docs/pictures/{demo,airline,schedule-*}.svg   # the programs overw
 "$root/run" ptb report "$runs/demo" --plot "$root/docs/pictures/demo.svg"
 "$root/run" timeseries forecast "$runs/airline/best.safetensors" --steps 24 --plot "$root/docs/pictures/airline.svg" >/dev/null
 
-rm -f "$root"/docs/pictures/look-*.png "$runs/look.html"
+rm -f "$root"/docs/pictures/look-*.png "$runs"/look*.html
 "$root/run" ptb look "$runs/demo/last.safetensors" --out "$runs/look.html" \
   --text "the dog that the men near the trucks wash often chases the cats ."
-python3 "$root/tests/browser/look_test.py" ptb --page "$runs/look.html" --panels "$root/docs/pictures" || [ $? = 77 ]
+"$root/run" timeseries look "$runs/year/best.safetensors" --out "$runs/look-series.html"
+for page in look look-series; do
+  python3 "$root/tests/browser/look_test.py" ptb --page "$runs/$page.html" --panels "$root/docs/pictures" || [ $? = 77 ]
+done
 
 for picture in constant=awd-lstm step=ptb-medium plateau=ptb-medium-tied cosine=demo one_cycle=awd-lstm-onecycle; do
   "$root/run" ptb explain "${picture#*=}" --plot "$root/docs/pictures/schedule-${picture%%=*}.svg" >/dev/null

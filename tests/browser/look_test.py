@@ -429,7 +429,8 @@ def take_panels(driver, path, folder):
     page = Page(driver, path.resolve())
     page.scheme("light")
     show_whole(page, path, 1000)
-    for name, selector in {"surprise": "#surprise figure", "unit": "#unit-panel figure", "gradients": ".pair", "tape": "#tape-panel figure"}.items():
+    text = {"surprise": "#surprise figure", "unit": "#unit-panel figure", "gradients": ".pair", "tape": "#tape-panel figure"}
+    for name, selector in (text if page.models[0]["kind"] == "text" else {"forecast": "#forecast-panel figure", "influence": "#influence-panel figure"}).items():
         (folder / f"look-{name}.png").write_bytes(driver.find_element(By.CSS_SELECTOR, selector).screenshot_as_png)
 
 
