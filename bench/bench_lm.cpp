@@ -245,7 +245,7 @@ void run(const po::variables_map& options) {
   const int64_t baseline = resident_memory();
   RecurrentConfig layers = layers_of(s, engine_named(options["engine"].as<std::string>()));
   if (Lstm::choose(layers).engine == Engine::cudnn)
-    layers.algorithm = fastest(measure_algorithms(CellKind::lstm, layers, s.steps, s.batch));
+    layers.algorithm = fastest(measure_algorithms(CellKind::lstm, layers, s.steps, s.batch, {}, graph));
   reset_peak_memory();
   Model model(vocab, s, layers);
   model.params.initialize(Init::uniform(-0.05f, 0.05f));

@@ -127,16 +127,18 @@ StepEstimate estimate_step(Engine engine, const StepSizes& s, const GpuRates& gp
     struct Product {
       double reading, computing, seconds;
     };
-    const auto product_of = [&](double elements) {
+    const auto product_of = [&](double elements, double depth) {  // of the weights; of a sum
       const double bytes = elements * (rounds ? 2 : 4);
       const double reading = bytes / (memory * (2 * bytes <= gpu.cache ? assumed.cache : 1));
       const double computing = 2 * std::max<double>(s.batch, tile) * elements / rate;
-      return Product{reading, computing, std::max({assumed.kernel, reading, computing})};
+      const double element = s.precision == Precision::fp32 ? assumed.element_fp32 : assumed.element;
+      return Product{reading, computing, std::max({assumed.kernel + element * depth, reading, computing})};
     };
-    const auto [reading, computing, product] = product_of(l.recurrent());
+    const auto [reading, computing, product] = product_of(l.recurrent(), l.width);
     if (l.rounds) {
-      const double of_round = l.matrices() * product_of(l.of_rounds() / l.matrices()).seconds;
-      result.recurrent += 2 * s.steps * (product_of(l.inputs()).seconds + of_round);
+      const double depth = l.rank ? (l.input + l.rank) / 2.0 : l.input;
+      const double of_round = l.matrices() * product_of(l.of_rounds() / l.matrices(), depth).seconds;
+      result.recurrent += 2 * s.steps * (product_of(l.inputs(), l.input).seconds + of_round);
       recurrent_products += 2 * s.steps * (1 + l.matrices());
     }
     const bool one_call = engine == Engine::cudnn && !acts_between_layers(s.layers);

@@ -182,10 +182,10 @@ agree() {
   losses() { local of=$1; shift; beside "$runner" "losses-$of" 120 bin/ptb train ptb-small "${words[@]}" "$@" --out "$OUT/agree/$of"; }
   runner=step; losses cpu --device cpu
   runner=gpu_step
-  losses fused --device cuda --engine fused
+  losses fused --device cuda --engine fused --set training.graph=false
   losses fused-graph --device cuda --engine fused --set training.graph=true
-  losses cudnn --device cuda --engine cudnn
-  losses cudnn-again --device cuda --engine cudnn
+  losses cudnn --device cuda --engine cudnn --set training.graph=false
+  losses cudnn-again --device cuda --engine cudnn --set training.graph=false
   losses cudnn-graph --device cuda --engine cudnn --set training.graph=true
   for name in standard persistent persistent_small persistent_dynamic; do
     losses $name --device cuda --engine cudnn --set model.hidden=128 --set model.embedding=128 --set model.algorithm=$name

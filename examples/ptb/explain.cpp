@@ -245,12 +245,14 @@ void print_gpu(const Recipe& r, const LanguageModel& model, int vocab, const Gpu
   show(
       "  From {:.0f} GB/s, {:.0f} TFLOP/s in {} ({}), of which {:.0f} % are reached; a cache of {:.0f} MiB, {:.0f} times "
       "as fast;\n"
-      "  {:.1f} µs for the shortest kernel, {:.1f} µs for a launch by the host. Launches are those that the tests count; "
-      "within\n"
-      "  cuDNN two for each step of a layer, each way. A step takes the GPU's four parts, or the host's if it is "
-      "longer.\n\n",
+      "  {:.1f} µs for the shortest kernel, {:.1f} µs for a launch by the host, {:.1f} ns for each element of a recurrent "
+      "sum.\n"
+      "  Launches are those that the tests count; within cuDNN two for each step of a layer, each way. A step takes the "
+      "GPU's\n"
+      "  four parts, or the host's if it is longer.\n\n",
       gpu.memory / 1e9, gpu.of(numbers) / 1e12, name_of(numbers), gpu.source, 100 * assumed.share,
-      gpu.cache / (1 << 20), assumed.cache, 1e6 * assumed.kernel, 1e6 * assumed.launch);
+      gpu.cache / (1 << 20), assumed.cache, 1e6 * assumed.kernel, 1e6 * assumed.launch,
+      1e9 * (numbers == Precision::fp32 ? assumed.element_fp32 : assumed.element));
 }
 
 EpochWindows windows_of(const Recipe& r, int64_t tokens) {

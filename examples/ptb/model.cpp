@@ -40,11 +40,12 @@ double operations_of_step(const Recipe& recipe, const ParameterSet& params) {
          recipe.training.accumulate;
 }
 
-std::vector<LayerUse> recurrent_layers(const Recipe& recipe) {
+std::vector<LayerUse> recurrent_layers(const Recipe& recipe, bool profiled) {
   return {{.cell = recipe.model.cell,
            .config = layers_of(recipe),
            .steps = recipe.data.bptt,
-           .batch = recipe.data.batch}};
+           .batch = recipe.data.batch,
+           .as_graph = plays_graphs(recipe, profiled)}};
 }
 
 LanguageModel::LanguageModel(const Recipe& recipe, int vocab)

@@ -18,7 +18,7 @@ RecurrentLayer make_layers(ParameterSet& params, const Recipe& recipe);
 double operations_of_step(const Recipe& recipe, const ParameterSet& params);
 
 // The same as training calls them.
-std::vector<LayerUse> recurrent_layers(const Recipe& recipe);
+std::vector<LayerUse> recurrent_layers(const Recipe& recipe, bool profiled);
 
 struct LanguageModel {
   LanguageModel(const Recipe& recipe, int vocab);

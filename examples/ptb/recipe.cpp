@@ -1,6 +1,7 @@
 #include "recipe.h"
 
 #include "framework/check.h"
+#include "framework/device.h"
 #include "training/recipe/recipe_form.h"
 
 namespace ptb {
@@ -131,10 +132,12 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
           "learning rate and clip are relative to it")
       .may_change();
   reader
-      .key(
+      .choice(
           "graph", r.training.graph,
-          "on a GPU: windows are played as CUDA graphs from the second of their size on, up to 64 sizes: less for the "
-          "host to do, and the same bits of our own kernels and of cuBLAS; of cuDNN that was not measured")
+          {{"auto", Graphs::automatic}, {"true", Graphs::always}, {"false", Graphs::never}},
+          "on a GPU: windows are played as CUDA graphs from the second of their size on, up to 64 sizes: less "
+          "for the host to do, and the same bits; auto: if all windows have one size, are not cut into shards "
+          "and begin no document")
       .harmless();
   const char* revisiting = "Merity, McCann, Socher 2017";
   reader
@@ -191,7 +194,7 @@ void check(const RecipeReader& reader, const Recipe& r) {
   if (r.data.reset == Reset::document && r.data.corpus == CorpusKind::grammar)
     reader.refuse("data.reset",
                   "must be \"none\" for the built-in grammar, whose sentences are no documents");
-  if (r.data.reset == Reset::document && r.training.graph)
+  if (r.data.reset == Reset::document && r.training.graph == Graphs::always)
     reader.refuse(
         "training.graph",
         "must be false with data.reset = \"document\": a graph repeats one window's operations, and "
@@ -216,6 +219,12 @@ UnreadKeys unread_keys(const Recipe& r) {
 }
 
 }  // namespace
+
+bool plays_graphs(const Recipe& r, bool profiled) {
+  if (r.training.graph != Graphs::automatic) return r.training.graph == Graphs::always;
+  return on_gpu() && !profiled && r.training.shards == 1 && !r.data.variable_bptt &&
+         r.data.reset == Reset::none;
+}
 
 DropoutRates dropout_rates(const Recipe& recipe) {
   const auto& m = recipe.model;

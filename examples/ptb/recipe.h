@@ -17,6 +17,7 @@ using namespace unroll;
 enum class CorpusKind : uint8_t { ptb, grammar, text };
 enum class Reduction : uint8_t { mean, sum_over_steps };
 enum class Reset : uint8_t { none, document };
+enum class Graphs : uint8_t { automatic, always, never };
 enum class InitScheme : uint8_t { uniform, pytorch };
 
 struct Recipe {
@@ -46,7 +47,7 @@ struct Recipe {
   } data;
   struct : TrainingSection {
     Reduction reduction = Reduction::sum_over_steps;
-    bool graph = false;
+    Graphs graph = Graphs::automatic;
     float activation_regularization = 0, temporal_activation_regularization = 0;
     int sample_every_epochs = 0, sample_words = 30;
   } training;
@@ -60,6 +61,9 @@ struct DropoutRates {
   float input, hidden, output;  // of the embedding's output, between layers, of the last layer's output
 };
 DropoutRates dropout_rates(const Recipe& recipe);
+// Whether windows are played as CUDA graphs. By themselves they are where all have one size and there is nothing that a
+// graph rules out: each size's graph keeps memory of its own.
+bool plays_graphs(const Recipe& recipe, bool profiled);
 // The recurrent layers of the model.
 RecurrentConfig layers_of(const Recipe& recipe);
 inline const CellFacts& cell_of(const Recipe& recipe) { return facts_of(recipe.model.cell); }

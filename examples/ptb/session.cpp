@@ -56,6 +56,8 @@ std::vector<RunDescription::Figure> TextTraining::facts() const {
                                                  count(Split::valid), count(Split::test)),
                                      "each read from a state of zeros"});
   }
+  if (plays_graphs(recipe_, options_.profile))
+    facts.insert(facts.end() - 1, {"", "windows are played as CUDA graphs (training.graph)"});
   if (!options_.algorithm.empty()) facts.insert(facts.end() - 1, {"", options_.algorithm});
   for (const std::string& note : text_.notes) facts.push_back({"note", note});
   if (const auto& file = options_.init_from; !file.empty()) {
@@ -151,7 +153,7 @@ TrainingRun TextTraining::training_run() {
           .differing_keys =
               [this](const RecipeFile& before) { return ptb::differing_keys(load_recipe(before), recipe_); },
           .window_sizes = {{"data.batch", recipe_.data.batch}, {"data.bptt", recipe_.data.bptt}},
-          .graph = recipe_.training.graph,
+          .graph = plays_graphs(recipe_, options_.profile),
           .operations = operations_of_step(recipe_, model_.params),
           .data_differences = [this](const Metadata& then,
                                      const std::string& path) { return differences(then, path); },

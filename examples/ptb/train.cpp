@@ -73,7 +73,7 @@ void train(Command& command) {
     request.recipe.training.temporal_activation_regularization = 0;
   }
   request.run.algorithm =
-      choose_algorithm(request.run.program, request.recipe.model.algorithm, recurrent_layers(request.recipe),
+      choose_algorithm(request.run.program, request.recipe.model.algorithm, recurrent_layers(request.recipe, request.run.profile),
                        request.recipe.training, !request.run.dry_run && !request.overfit_one_batch);
   TextTraining training(request.run, request.recipe);
   if (request.run.dry_run) return training.dry_run();

@@ -56,6 +56,22 @@ TEST_CASE("of the algorithms that serve the fastest is taken, by the clock that 
 }
 
 TEST_CASE(
+    "windows that a run plays as graphs are timed as such, three times for each algorithm that serves") {
+  const Fresh fresh;
+  const RecurrentConfig config{.input = 3, .hidden = 5, .layers = 2};
+  const auto graphs_of = [&](bool as_graph) {
+    const standin::Control before = standin::control();
+    const auto measured = measure_algorithms(CellKind::lstm, config, 4, 3, {}, as_graph);
+    const auto serving = std::ranges::count(measured, std::string(), &MeasuredAlgorithm::why_not);
+    CHECK(serving >= 2);
+    CHECK(standin::control().graph_launches - before.graph_launches == (as_graph ? 3 * serving : 0));
+    return standin::control().graphs - before.graphs == (as_graph ? serving : 0);
+  };
+  CHECK(graphs_of(true));
+  CHECK(graphs_of(false));
+}
+
+TEST_CASE(
     "an algorithm that fails is left out, and is tried again another time; the standard one must serve") {
   const Fresh fresh;
   const RecurrentConfig config{.input = 3, .hidden = 5};

@@ -99,15 +99,21 @@ TEST_CASE("of ptb-large on an H100 the parts are the arithmetic, and the bytes, 
   const StepEstimate fused = estimate_step(Engine::fused, large, gpu);
   // 2·700 rows times (3·6000·1500 + 6000·1500 of two layers, 3·1500·10,000 of the decoder), at 80 % of 67 TFLOP/s.
   CHECK(fused.products == doctest::Approx(2 * 700.0 * (2 * 4 * 9e6 + 45e6) / (0.8 * 67e12)));
-  // 140 products that each read 36 MB, more than half of the cache holds, at 80 % of 3.35 TB/s.
-  CHECK(fused.recurrent == doctest::Approx(140 * 36e6 / (0.8 * 3.35e12)));
-  CHECK(fused.limit(true) == "arithmetic of products");
+  // 140 products whose sums have 1500 elements, which takes longer than to read 36 MB at 80 % of 3.35 TB/s.
+  CHECK(fused.recurrent == doctest::Approx(140 * (2e-6 + 1500 * 45e-9)));
+  CHECK(fused.limit(true) == "recurrent products, step by step");
+  // If sums took no time, the weights would be read: more than half of the cache holds.
+  const StepAssumptions reading{.element = 0, .element_fp32 = 0};
+  CHECK(estimate_step(Engine::fused, large, gpu, reading).recurrent ==
+        doctest::Approx(140 * 36e6 / (0.8 * 3.35e12)));
   StepSizes rounded = large;
   rounded.precision = Precision::bf16;
   const StepEstimate in_bf16 = estimate_step(Engine::fused, rounded, gpu);
   CHECK(in_bf16.products == doctest::Approx(fused.products * 67 / 989.5));
+  CHECK(in_bf16.recurrent == doctest::Approx(140 * (2e-6 + 1500 * 17.5e-9)));
   // 18 MB fit half of the cache, which is read twice as fast.
-  CHECK(in_bf16.recurrent == doctest::Approx(fused.recurrent / 4));
+  CHECK(estimate_step(Engine::fused, rounded, gpu, reading).recurrent ==
+        doctest::Approx(140 * 36e6 / (0.8 * 3.35e12) / 4));
   CHECK(in_bf16.passes > fused.passes);
 }
 

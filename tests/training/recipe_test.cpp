@@ -107,6 +107,28 @@ horizons = [24, 48]
   CHECK(p.error("[model]\n[data]\n") == "");
 }
 
+TEST_CASE("recipe: true and false are words of a choice that has them") {
+  enum class Graphs { automatic, always, never } graphs = Graphs::automatic;
+  RecipeReader reader;
+  reader.section("training", "The loop.");
+  reader.choice("graph", graphs,
+                {{"auto", Graphs::automatic}, {"true", Graphs::always}, {"false", Graphs::never}}, "when");
+  const auto read = [&](const std::string& value) {
+    reader.read({"x", "recipes/x.toml", "[training]\ngraph = " + value + "\n"});
+    return graphs;
+  };
+  CHECK(read("true") == Graphs::always);
+  CHECK(read("\"true\"") == Graphs::always);
+  CHECK(read("false") == Graphs::never);
+  CHECK(read("\"auto\"") == Graphs::automatic);
+  reader.set("training.graph=false");
+  CHECK(graphs == Graphs::never);
+  CHECK(lacks(error_of([&] { read("1"); }), {"recipes/x.toml:2", "training.graph", "auto, true, false"}) ==
+        "");
+  CHECK(lacks(error_of([&] { read("\"yes\""); }), {"training.graph", "auto, true, false"}) == "");
+  CHECK(graphs == Graphs::never);
+}
+
 TEST_CASE("recipe: an unknown key is answered with file, line and the nearest one") {
   Program p;
   CHECK(p.error("[model]\nlayers = 1\n\nhiden = 3\n") ==
@@ -426,11 +448,10 @@ TEST_CASE(
 }
 
 TEST_CASE("recipe: found by name or by path") {
-  CHECK(bundled_recipes("ptb") == std::vector<std::string>{"awd-lstm", "awd-lstm-finetune",
-                                                           "awd-lstm-onecycle", "demo", "ptb-19m", "ptb-6m",
-                                                           "ptb-large", "ptb-large-tied", "ptb-medium",
-                                                           "ptb-medium-tied", "ptb-small",
-                                                           "ptb-variational-medium"});
+  CHECK(bundled_recipes("ptb") ==
+        std::vector<std::string>{"awd-lstm", "awd-lstm-finetune", "awd-lstm-onecycle", "demo", "ptb-19m",
+                                 "ptb-6m", "ptb-large", "ptb-large-tied", "ptb-medium", "ptb-medium-tied",
+                                 "ptb-small", "ptb-variational-medium"});
   CHECK(bundled_recipes("timeseries").size() + bundled_recipes("ptb").size() == bundled_recipes().size());
   for (const std::string& name : bundled_recipes()) {
     const RecipeFile recipe = find_recipe(name);

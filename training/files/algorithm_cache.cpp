@@ -32,6 +32,7 @@ Json key_of(const LayerUse& use) {
            {"steps", use.steps},
            {"batch", use.batch}};
   if (use.cell == CellKind::lstm) key["width"] = c.width(), key["last"] = c.last_hidden;
+  if (use.as_graph) key["graph"] = true;
   key["call for each layer"] = acts_between_layers(c);  // rather than one for all
   return key;
 }
@@ -86,7 +87,7 @@ ChosenAlgorithm choose_algorithm(const std::vector<LayerUse>& layers, bool deter
     const Json key = key_of(*use);
     auto measured = find_measured(before.entries, key);
     if (!measured) {
-      measured = measure_algorithms(use->cell, use->config, use->steps, use->batch, now);
+      measured = measure_algorithms(use->cell, use->config, use->steps, use->batch, now, use->as_graph);
       measured_now = true;
       before.entries.push_back(measured_entry(key, *measured));
       const auto passing = std::ranges::find(*measured, false, &MeasuredAlgorithm::lasting);

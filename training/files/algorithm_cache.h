@@ -21,6 +21,7 @@ struct LayerUse {
   RecurrentConfig config = {};
   int steps = 0, batch = 0;
   double calls = 1;
+  bool as_graph = false;  // a step is played, not launched piece by piece
 };
 
 struct AlgorithmCache {

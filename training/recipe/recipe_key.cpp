@@ -108,9 +108,12 @@ T convert(const RecipeKey& key, const TomlValue& value) {
     return static_cast<T>(number);
   } else if constexpr (std::is_same_v<T, std::string>) {
     const auto* text = value.as<std::string>();
-    if (!text) throw mismatch();
-    check_word(key, *text);
-    return *text;
+    // true and false are words, where they are choices beside others.
+    const auto* boolean = value.as<bool>();
+    if (!text && !(boolean && std::ranges::count(key.words, "true") > 0)) throw mismatch();
+    const std::string word = text ? *text : *boolean ? "true" : "false";
+    check_word(key, word);
+    return word;
   } else {
     const auto* list = value.as<std::vector<TomlValue>>();
     if (!list) throw mismatch();

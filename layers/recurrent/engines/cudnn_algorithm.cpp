@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 
 #include "framework/clock.h"
 #include "framework/device.h"
+#include "framework/graph.h"
 #include "layers/recurrent/recurrent_layer.h"
 
 namespace unroll {
@@ -18,6 +20,14 @@ void run(const RecurrentLayer& layer, ParameterSet& params, int steps, int batch
   const Var x = tape.watch(Tensor::zeros({steps, batch, layer.config().input}));
   tape.backward(sum(layer(x, layer.zero_state(batch)).y));
   params.spend_gradients();
+}
+
+// None: what cannot be recorded is launched piece by piece in training, too.
+std::optional<Graph> recorded(const Tensor& step, const ParameterSet& params,
+                              const std::function<void()>& window) try {
+  return Graph(reinterpret_cast<const uint32_t*>(step.data()), params.step(), window);
+} catch (const OutOfMemory&) { throw; } catch (const Error&) {
+  return {};
 }
 
 // Before version 9 cuDNN's products are cuBLAS's on several streams, and which of its buffers, and so which kernel, one of them
@@ -36,7 +46,8 @@ void require_repeatable() {
 }  // namespace
 
 std::vector<MeasuredAlgorithm> measure_algorithms(CellKind cell, const RecurrentConfig& asked, int steps,
-                                                  int batch, const std::function<double()>& clock) {
+                                                  int batch, const std::function<double()>& clock,
+                                                  bool as_graph) {
   constexpr int runs = 3;
   const std::function<double()> now = clock ? clock : clock_seconds;
   RecurrentConfig config = asked;
@@ -58,10 +69,16 @@ std::vector<MeasuredAlgorithm> measure_algorithms(CellKind cell, const Recurrent
       const RecurrentLayer layer(params / "measured", cell, config);
       run(layer, params, steps, batch);  // what is made at first use is no part of it
       layer(Var(Tensor::zeros({steps, 1, config.input})), layer.zero_state(1));  // as texts are scored
+      const Tensor step = Tensor::zeros({1});  // whose bits are step 0's, for masks
+      const std::optional<Graph> graph =
+          as_graph ? recorded(step, params, [&] { run(layer, params, steps, batch); }) : std::nullopt;
       for (int i = 0; i < runs; ++i) {
         synchronize();
         const double begin = now();
-        run(layer, params, steps, batch);
+        if (graph)
+          graph->play();
+        else
+          run(layer, params, steps, batch);
         synchronize();
         const double seconds = now() - begin;
         measured.seconds = i == 0 ? seconds : std::min(measured.seconds, seconds);

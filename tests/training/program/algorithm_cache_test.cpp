@@ -308,6 +308,17 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("what was timed as a graph is another measurement than what was launched piece by piece") {
+  const Folder folder;
+  const auto file = folder / "algorithms.json";
+  LayerUse played = use_of(small);
+  played.as_graph = true;
+  CHECK(choose(file, {use_of(small)}).readings == readings_of_one);
+  CHECK(choose(file, {played}).readings == readings_of_one);
+  CHECK(choose(file, {played}).readings == 0);
+  CHECK(choose(file, {use_of(small)}).readings == 0);
+}
+
 TEST_CASE("a run is resumed with the engine that it was trained with, in every precision") {
   const Folder folder;
   const EnvironmentVariable cache("XDG_CACHE_HOME", folder.path().c_str());

@@ -1,0 +1,60 @@
+// When ptb plays windows as CUDA graphs, over the stand-in: by itself where all have one size, with the bits of none.
+#include "tests/environment.h"
+#include "tests/examples/ptb.h"
+#include "tests/support.h"
+
+using namespace unroll;
+
+namespace {
+
+constexpr const char* said = "windows are played as CUDA graphs";
+
+// What a run of an epoch on the GPU says, with its model in the folder of this name.
+std::string train(const Folder& folder, const std::string& name, const Words& words) {
+  return ptb_out(Words{"train", "tiny.toml", "--set", "data.batch=40", "--set", "data.bptt=25", "--set",
+                       "training.log_every=1", "--set", "training.deterministic=true", "--device", "cuda",
+                       "--out", name} +
+                     words,
+                 folder.path());
+}
+
+// Each step's loss and gradient norm, as logged.
+std::vector<double> steps_of(const Folder& folder, const std::string& name) {
+  std::vector<double> steps;
+  for (const std::string& line : lines_of(read_text((folder / name / "log.jsonl").string()))) {
+    const auto record = nlohmann::json::parse(line);
+    if (record.at("kind") == "interval")
+      steps.insert(steps.end(), {record.at("loss").get<double>(), record.at("gradient_norm").get<double>()});
+  }
+  return steps;
+}
+
+}  // namespace
+
+TEST_CASE("windows of one size are played as graphs unless the recipe says no, and the bits are the same") {
+  const Folder folder;
+  const EnvironmentVariable cache("XDG_CACHE_HOME", folder.path().c_str());
+  folder.write("tiny.toml", tiny);
+  CHECK(train(folder, "auto", {}).find(said) != std::string::npos);
+  CHECK(train(folder, "true", {"--set", "training.graph=true"}).find(said) != std::string::npos);
+  CHECK(train(folder, "false", {"--set", "training.graph=false"}).find(said) == std::string::npos);
+  const auto steps = steps_of(folder, "false");
+  CHECK(steps.size() == 2 * 20);
+  CHECK(steps_of(folder, "auto") == steps);
+  CHECK(steps_of(folder, "true") == steps);
+}
+
+TEST_CASE(
+    "nothing is played as a graph by itself where sizes vary, operations are timed, or a batch is cut") {
+  const Folder folder;
+  const EnvironmentVariable cache("XDG_CACHE_HOME", folder.path().c_str());
+  folder.write("tiny.toml", tiny);
+  const auto plays = [&](const Words& words) {
+    return train(folder, "run", Words{"--dry-run"} + words).find(said) != std::string::npos;
+  };
+  CHECK(plays({}));
+  CHECK(!plays({"--set", "data.variable_bptt=true"}));
+  CHECK(!plays({"--profile"}));
+  CHECK(!plays({"--set", "training.shards=2"}));
+  CHECK(plays({"--set", "data.variable_bptt=true", "--set", "training.graph=true"}));
+}
