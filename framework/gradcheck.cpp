@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <ostream>
 
 namespace unroll {
@@ -51,7 +52,11 @@ class Check {
  public:
   Check(const std::string& name, ParameterSet* parameters, const std::vector<Shape>& shapes,
         const CheckedFunction& function, const GradcheckOptions& options, uint64_t seed)
-      : name_(name), parameters_(parameters), function_(function), options_(options) {
+      : name_(name),
+        parameters_(parameters),
+        function_(function),
+        options_(options),
+        drawn_(seed, "gradcheck/elements/" + name) {
     RandomStream random(seed, "gradcheck/" + name);
     for (size_t k = 0; k < shapes.size(); ++k) {
       Tensor values(shapes[k]);
@@ -160,16 +165,41 @@ class Check {
     for (size_t k = 0; k < points_.size(); ++k) {
       if (points_[k].skip) continue;
       const double scale = largest(gradients[k]);
-      for (int64_t i = 0; i < points_[k].values.size(); ++i) {
-        const double d = difference(k, i, h), d2 = difference(k, i, 2 * h), g = gradients[k][i];
+      const auto compare = [&](double g, double d, double d2, const std::string& where) {
         const double error = std::abs(g - d), tolerance = std::abs(d2 - d) + noise_ / h;
         result_.worst = std::max(result_.worst, error / std::max({scale, std::abs(d), natural * eps / h}));
         if (!(error <= tolerance))
-          fail(k, i, fmt::format("the tape says {:.12g}, differences say {:.12g} ± {:.2g}", g, d, tolerance));
+          fail(k, where,
+               fmt::format("the tape says {:.12g}, differences say {:.12g} ± {:.2g}", g, d, tolerance));
         if (!(tolerance <= 1e-4 * std::max({scale, std::abs(d), natural})))
-          fail(k, i, fmt::format("nothing is checked here: differences say {:.12g} ± {:.2g}", d, tolerance));
-      }
+          fail(k, where,
+               fmt::format("nothing is checked here: differences say {:.12g} ± {:.2g}", d, tolerance));
+      };
+      const int64_t size = points_[k].values.size();
+      const std::vector<int64_t> some = elements_of(size);
+      for (const int64_t i : some)
+        compare(gradients[k][i], difference(k, i, h), difference(k, i, 2 * h), fmt::format("element {}", i));
+      if (std::ssize(some) == size) continue;
+      std::vector<double> signs(static_cast<size_t>(size));
+      double along = 0;
+      for (size_t i = 0; i < signs.size(); ++i)
+        along += (signs[i] = drawn_.uniform() < 0.5 ? -1 : 1) * gradients[k][i];
+      compare(along, difference(k, signs, h), difference(k, signs, 2 * h),
+              "a direction through all elements");
     }
+  }
+  // All, or the first, the last and others that are drawn, in order.
+  std::vector<int64_t> elements_of(int64_t size) {
+    const int64_t most = options_.elements > 0 ? options_.elements : on_gpu() ? 12 : size;
+    std::vector<int64_t> result(static_cast<size_t>(size));
+    std::iota(result.begin(), result.end(), 0);
+    if (size <= most) return result;
+    for (int64_t k = 1; k + 1 < most; ++k)
+      std::swap(result[k], result[k + drawn_.below(static_cast<uint32_t>(size - 1 - k))]);
+    std::swap(result[most - 1], result[size - 1]);
+    result.resize(static_cast<size_t>(most));
+    std::ranges::sort(result);
+    return result;
   }
   double difference(size_t k, int64_t i, double h) const {
     Tensor values = points_[k].values;
@@ -184,6 +214,21 @@ class Check {
     const double below = loss();
     put(middle);
     return (above - below) / (right - left);
+  }
+
+  // Along a direction.
+  double difference(size_t k, const std::vector<double>& direction, double h) const {
+    Tensor values = points_[k].values;
+    const std::vector<double> middle = values.to_host();
+    const auto loss_at = [&](double way) {
+      std::vector<double> moved = middle;
+      for (size_t i = 0; i < moved.size(); ++i) moved[i] += way * direction[i];
+      copy_to_device(values.data(), moved.data(), moved.size() * sizeof(double));
+      return loss();
+    };
+    const double result = (loss_at(h) - loss_at(-h)) / (2 * h);
+    copy_to_device(values.data(), middle.data(), middle.size() * sizeof(double));
+    return result;
   }
 
   void compare_unrecorded() {
@@ -206,15 +251,15 @@ class Check {
       const double tolerance = options_.roundings * eps * std::max(factor * largest(expected[k]), natural);
       for (size_t i = 0; i < given[k].size(); ++i)
         if (!(std::abs(given[k][i] - factor * expected[k][i]) <= tolerance))
-          fail(first + k, static_cast<int64_t>(i),
+          fail(first + k, fmt::format("element {}", i),
                fmt::format("{} the gradient is {:.12g}, not {:.12g}", when, given[k][i],
                            factor * expected[k][i]));
     }
   }
 
-  void fail(size_t point, int64_t element, const std::string& what) {
-    add_failure(fmt::format("{}: {} {} at element {}: {}", name_, points_[point].name,
-                            points_[point].values.shape(), element, what));
+  void fail(size_t point, const std::string& where, const std::string& what) {
+    add_failure(fmt::format("{}: {} {} at {}: {}", name_, points_[point].name, points_[point].values.shape(),
+                            where, what));
   }
   void add_failure(const std::string& line) {
     if (++failures_ <= 8) result_.failure += (failures_ > 1 ? "\n" : "") + line;
@@ -224,6 +269,7 @@ class Check {
   ParameterSet* parameters_;
   const CheckedFunction& function_;
   const GradcheckOptions& options_;
+  RandomStream drawn_;         // which elements, and directions
   std::vector<Point> points_;  // inputs, then parameters
   int inputs_ = 0;
   std::vector<Tensor> weights_;

@@ -15,6 +15,9 @@
 // |g - D(h)| must stay below their sum. If that sum exceeds 1e-4 of the numbers at hand, nothing would be
 // checked, and this is a failure too: the function has a kink nearby, or is too steep for h.
 //
+// On a GPU, where each value costs launches, twelve elements of a larger input are compared, the first and the last among
+// them, and one derivative along a direction through all: Σ ±g with signs that are drawn.
+//
 // Four more properties come with it. The values are those of a run that nothing records; the gradient of an
 // input is the same when the others are constants; calling the function twice on the same inputs adds up
 // (the second contribution to a gradient adds, where the first overwrites); and a backward contributes to
@@ -43,6 +46,7 @@ struct GradcheckOptions {
   std::function<void(int input, const Tensor& values, RandomStream& random)> fill = {};
   std::vector<int> skip = {};  // inputs that are constants to the function
   int seeds = 3;
+  int elements = 0;  // of each input, besides the direction through all; 0: all of them, on a GPU twelve
   bool dropout =
       false;  // record with dropout on: the function must use fixed keys, or count its calls on the tape
   bool twice = true;      // two calls on one tape give equal values (not with dropout that counts its calls)

@@ -75,6 +75,28 @@ TEST_CASE("the checker refuses a gradient with one wrong element and names it") 
               {"square", "input 0", "[3, 5]", "element 7"}) == "");
 }
 
+TEST_CASE(
+    "of some elements and a direction through all, the direction finds the wrong one that was not drawn") {
+  const auto checked = [](int64_t wrong) {
+    return gradcheck("square", {{4, 10}},
+                     [=](auto& v) {
+                       return square_with(v[0],
+                                          [=](int64_t i, double x) { return i == wrong ? 2.01 * x : 2 * x; });
+                     },
+                     {.elements = 3});
+  };
+  CHECK(checked(-1));
+  int by_direction_alone = 0;
+  for (int64_t wrong = 0; wrong < 40; ++wrong) {
+    const std::string failure = checked(wrong).failure;
+    CHECK(lacks(failure.substr(failure.rfind('\n') + 1), {"a direction through all elements"}) == "");
+    by_direction_alone += failure.find("at element") == std::string::npos;
+    if (wrong == 0 || wrong == 39)
+      CHECK(failure.find(fmt::format("at element {}:", wrong)) != std::string::npos);
+  }
+  CHECK(by_direction_alone == 40 - 3);
+}
+
 TEST_CASE("the checker refuses a missing term, a missing input, and a gradient that is not a number") {
   CHECK_FALSE(gradcheck("square + x", {{4}}, [](auto& v) {
     return square_with(v[0], [](int64_t, double x) { return 2 * x; }) + Var(v[0].value());  // + x is cut off
