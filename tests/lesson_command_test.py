@@ -82,6 +82,24 @@ class LessonCommand(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("wrong: the program was ended by signal 6", out)
 
+    def test_another_notation_is_answered_in_a_learners_words(self):
+        (self.folder / "lessons").mkdir()
+        for number, code, meaning in [
+                (4, "  const Var c = f * c + i * g;", "c on the right is the new one, which does not exist yet"),
+                (2, "  sigma(x) + x * sigma(x) * (1 - sigma(x));", "return is missing"),
+                (2, "  return sigma(x) + x · sigma(x);", "C++ writes a product with *"),
+                (2, "  return dy * sigma(x);", "The slope alone is asked")]:
+            lesson = self.lesson(number)
+            (self.folder / "lessons" / f"{lesson.name}.cpp").write_text(lesson.filled(code))
+            status, out, err = self.run_lesson(str(number))
+            self.assertEqual(status, 2, out + err)
+            self.assertIn(meaning, err)
+        # Nothing is taken for that which is not: a part of another name, a value of a structure.
+        fine = self.lesson(4).filled("  const Var c = f * last.c + i * g;")
+        path = self.folder / "lessons" / "fine.cpp"
+        path.write_text(fine)
+        lessons.refuse_use_before(path)
+
     def test_the_next_lesson_is_the_one_after_this(self):
         (self.folder / "lessons").mkdir()
         (self.folder / "lessons" / "done.txt").write_text("1 01-tape, 2026-01-02\n3 03-plain-rnn, 2026-01-03\n")

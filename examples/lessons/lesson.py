@@ -114,17 +114,21 @@ def find(word):
 
 
 def ninja(build, targets, what):
-    """Builds; on a terminal a counter while it lasts. The compiler's words are returned, "" if all went well."""
+    """Builds, and counts while it lasts: in place on a terminal, else a line for each tenth of a long build. The compiler's words
+    are returned, "" if all went well."""
     process = subprocess.Popen(["ninja", "-C", str(build), *targets], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                text=True, errors="replace")
-    words, shown = [], False
+    words, shown, tenth = [], False, 0
     for line in process.stdout:
-        step = re.match(r"\[(\d+/\d+)\]", line)
-        if step and sys.stderr.isatty():
-            print(f"\r{what} {step[1]} ", end="", file=sys.stderr, flush=True)
-            shown = True
-        elif not step:
+        step = re.match(r"\[(\d+)/(\d+)\]", line)
+        if not step:
             words.append(line)
+        elif sys.stderr.isatty():
+            print(f"\r{what} {step[1]}/{step[2]} ", end="", file=sys.stderr, flush=True)
+            shown = True
+        elif int(step[2]) > 8 and 10 * int(step[1]) // int(step[2]) > tenth:
+            tenth = 10 * int(step[1]) // int(step[2])
+            print(f"{what} {step[1]}/{step[2]}", file=sys.stderr, flush=True)
     if shown:
         print("\r\033[K", end="", file=sys.stderr, flush=True)
     return "" if process.wait() == 0 else "".join(words)
@@ -136,8 +140,38 @@ def steps_left(build, target):
     return int(found[-1]) if found else 0
 
 
+# What learners write in another notation, as the compiler says it, and what it means.
+notations = [
+    ("extended character ·", "C++ writes a product with *."),
+    ("invalid preprocessing directive", "A comment begins with //."),
+    ("stray ‘#’", "A comment begins with //."),
+    ("expected ‘;’ before", "A ; is missing, here or at the end of the line before."),
+    ("no return statement", "The function gives nothing back: return is missing."),
+    ("was not declared in this scope", "Is it spelt as in the exercise? A new variable is made with const auto NAME = …;"),
+    ("cannot be used as a function", "A product needs its *: a * (b)."),
+]
+
+
+def meaning_of(lesson, error):
+    """Of a compiler's message, in a learner's words; "" if nobody wrote it down."""
+    of_lesson = [(hint["has"], hint["means"]) for hint in lesson.answers.get("compiler", [])]
+    return next((means for has, means in of_lesson + notations if has in error), "")
+
+
+def refuse_use_before(source):
+    """C++ lets a new variable be used in its own first value, where it has none yet."""
+    inside = False
+    for number, line in enumerate(source.read_text().splitlines(), 1):
+        inside = (inside or begin_mark in line) and end_mark not in line
+        found = re.match(r"\s*(?:const\s+)?[\w:]+&?\s+(\w+)\s*=(.*)", line.split("//")[0])
+        if inside and found and re.search(rf"(?<![\w.>]){found[1]}\b", found[2]):
+            raise Refused(f"{nearby(source)}:{number} uses {found[1]} to make {found[1]}\n\n    {line.strip()}\n\n"
+                          f"  {found[1]} on the right is the new one, which does not exist yet.")
+
+
 def compile_lesson(build, lesson, source):
     """The lesson's program, of this source. Refused with the first error of the compiler in the learner's own file."""
+    refuse_use_before(source)
     target = f"examples/lessons/lesson_{lesson.number:02}"
     # Meson builds the program from a file of its own, which includes the learner's (meson.build).
     included = build / "examples" / "lessons" / f"lesson_{lesson.number:02}.cpp"
@@ -146,15 +180,16 @@ def compile_lesson(build, lesson, source):
         included.write_text(text)
     left = steps_left(build, target)
     if left > 8:
-        say(f"First the library is built: {left} steps, a few minutes on two cores. This is done once.\n")
+        say(f"First the library is built: {left} steps, a few minutes on two idle cores. Lessons 1 and 2 compute with 16 digits,\n"
+            "the others with 7, as training does: it is built once for each.\n")
     words = ninja(build, [target], "Building")
     if words:
         (build / "lesson-log.txt").write_text(words)
-        raise Refused(first_error(words, source, build / "lesson-log.txt"))
+        raise Refused(first_error(lesson, words, source, build / "lesson-log.txt"))
     return build / target
 
 
-def first_error(words, source, log):
+def first_error(lesson, words, source, log):
     lines = words.splitlines()
     for at, line in enumerate(lines):
         found = re.match(r"(.*?):(\d+):\d+: (?:fatal )?error: (.*)", line)
@@ -165,7 +200,8 @@ def first_error(words, source, log):
         number = found[2] if pathlib.Path(found[1]).resolve() == source else inside[1] if inside else None
         place = f"{nearby(source)}:{number}" if number else found[1]
         shown = source.read_text().splitlines()[int(number) - 1].strip() if number else ""
-        return (f"the compiler does not understand {place}\n\n    {shown}\n\n  {found[3]}\n\n"
+        meaning = meaning_of(lesson, found[3])
+        return (f"the compiler does not understand {place}\n\n    {shown}\n\n  {found[3]}\n{f'  {meaning}' + chr(10) if meaning else ''}\n"
                 f"All that it says is in {nearby(log)}.")
     return f"the program could not be built. What the compiler says is in {nearby(log)}; it ends with\n\n{words[-600:]}"
 
@@ -177,7 +213,7 @@ def run_program(program, desk, lesson):
 
 
 def train_demo(build, desk, number):
-    say("It is trained now, once for all lessons: about two minutes on two idle cores, up to eight on busy ones.\n")
+    say("It is trained now, once for all lessons: about two minutes on two idle cores, ten or more on busy ones;\nbefore that its program is built.\n")
     words = ninja(build, ["examples/ptb/ptb"], "Building")
     if words:
         raise Refused(f"the program ptb could not be built; the compiler's words end with\n\n{words[-600:]}")

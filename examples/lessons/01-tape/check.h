@@ -46,7 +46,12 @@ void check_tape() {
     if (da == 0 && db == 0)
       wrong(
           "of y = 3·5 neither factor gets a gradient: both are still 0. Nudge the 3 by a little: by how much "
-          "does y change? That is what the first factor gains.");
+          "does y change? That is what the first factor gains. (Another factor's gradient is 0 here, too: it is its value that "
+          "counts.)");
+    if (da == 75 && db == 45)
+      wrong(
+          "of y = 3·5 the gradients are 75 and 45: that is the other factor times y's value, 15. What is handed on is y's "
+          "gradient.");
     if (da == 0 || db == 0) wrong("of y = 3·5 one factor gets nothing: the gradients are {} and {}.", da, db);
     if (da == 3 && db == 5)
       wrong(

@@ -54,7 +54,8 @@ inline void check_slope(Function value, Function slope) {
   };
   if (is([](double) { return 1.0; }))
     wrong(
-        "the slope is 1 everywhere: that is the slope of y = x. At x = -3 a central difference gives {:.4f}.",
+        "the slope is 1 everywhere: that is the slope of y = x. At x = -3 a central difference gives {:.4f}. Does an "
+        "old `return 1;` stand above yours?",
         central_difference(value, -3));
   if (is(sigma))
     wrong(
@@ -73,6 +74,16 @@ inline void check_slope(Function value, Function slope) {
   if (is([&](double x) { return sigma(x) + sigma(x) * (1 - sigma(x)); }))
     wrong(
         "the second term of the product rule is x times the slope of σ; yours lacks the x. It is off by up to {:.2f}.",
+        off);
+  if (is([&](double x) { return x * sigma(x); }))
+    wrong(
+        "that is y itself, x·σ(x). Has 1 - σ(x) its brackets? Without them σ(x) is subtracted at the end. The slope is off by "
+        "up to {:.2f}.",
+        off);
+  if (is([&](double x) { return sigma(x) - x * sigma(x) * (1 - sigma(x)); }))
+    wrong(
+        "the second term has the wrong sign: the product rule adds, and the slope of σ is σ(x)·(1 - σ(x)). The slope is off "
+        "by up to {:.2f}.",
         off);
   if (!(off < 1e-7)) wrong("compared with central differences the slope is off by up to {:.2g}.", off);
 }

@@ -15,12 +15,12 @@ double slope(double x) {
 
 // The operation for tensors: the values, and under them the gradient.
 Var swish(const Var& x) {
-  std::vector<double> y = x.value().to_host();
-  for (double& number : y) number = value(number);
-  return record("swish", Tensor::from(x.shape(), y), inputs(x), [=](const Var& y) {
-    const std::vector<double> dy = y.grad().to_host();
-    std::vector<double> dx = x.value().to_host();
-    for (size_t k = 0; k < dx.size(); ++k) dx[k] = dy[k] * slope(dx[k]);
+  std::vector<double> values = x.value().to_host();
+  for (double& number : values) number = value(number);
+  return record("swish", Tensor::from(x.shape(), values), inputs(x), [=](const Var& y) {
+    const std::vector<double> dy = y.grad().to_host(), at = x.value().to_host();
+    std::vector<double> dx(at.size());
+    for (size_t k = 0; k < dx.size(); ++k) dx[k] = dy[k] * slope(at[k]);
     contribute(Tensor::from(x.shape(), dx), x);
   });
 }

@@ -38,6 +38,13 @@ void check_step(Step step, const Net& net) {
     wrong(
         "the old state is added as it is. It comes in through its own weights, from_h(h). It is off by {:.2f}.",
         off);
+  if (is(tanh(net.from_x(x)) + net.from_h(h)) || is(net.from_x(x) + tanh(net.from_h(h))))
+    wrong("the tanh goes around the whole sum; yours goes around one part. It is off by {:.2f}.", off);
+  if (is(tanh(net.from_h(h)))) wrong("x is missing: the net reads nothing. It is off by {:.2f}.", off);
+  if (is(sigmoid(net.from_x(x) + net.from_h(h))))
+    wrong("the function is tanh, between -1 and 1; yours is between 0 and 1. It is off by {:.2f}.", off);
+  if (is(tanh(net.from_x(x) * net.from_h(h))) || is(net.from_x(x) * net.from_h(h)))
+    wrong("the two parts are added; yours multiplies them. It is off by {:.2f}.", off);
   if (!(off < 1e-5)) wrong("on random numbers the new state is off by {:.2g}.", off);
 }
 

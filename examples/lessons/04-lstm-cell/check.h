@@ -62,6 +62,11 @@ void check_step(Step step) {
         off);
   if (is(f * Var(h) + i * g))
     wrong("f keeps the output last.h instead of the memory last.c. c is off by {:.2f}.", off);
+  if (is(tanh(f * last + i * g)))
+    wrong("c goes through a tanh; only what is shown does, in the line after yours. c is off by {:.2f}.",
+          off);
+  if (is(f * last * i * g))
+    wrong("what is kept and what is written are added; yours multiplies them. c is off by {:.2f}.", off);
   if (!(off < 1e-5))
     wrong("c is not what the library's cell has: on random numbers it is off by {:.2g}.", off);
   if (!(distance(theirs.h.value(), ours.h.value()) < 1e-5))
@@ -94,9 +99,10 @@ inline void check_carousel(const Demo& demo, const std::vector<int32_t>& words, 
   const int steps = static_cast<int>(words.size()) - 1;
   const auto input = IdTensor::from({steps, 1}, std::span(words).first(words.size() - 1));
   const Var y = demo.lstm(demo.embedding(input), demo.lstm.zero_state(1)).y;
-  const double theirs =
-      softmax_cross_entropy(demo.decoder(unroll::row(y, steps - 1)), IdTensor::from({1}, {words.back()}))
-          .item();
+  const Var last = demo.decoder(unroll::row(y, steps - 1));
+  const double theirs = softmax_cross_entropy(last, IdTensor::from({1}, {words.back()})).item();
+  const std::vector<float> p = softmax(last).value().to_host();
+  const auto of = [&](const char* word) { return 100 * p[static_cast<size_t>(demo.ids(word).back())]; };
   if (!(std::abs(loss - theirs) < 1e-3))
     wrong("with your cell the loss of the last word is {:.4f}; with the library's it is {:.4f}.", loss,
           theirs);
@@ -107,9 +113,9 @@ inline void check_carousel(const Demo& demo, const std::vector<int32_t>& words, 
   if (!(left < 0.05))
     wrong("over {} words |dL/dh| keeps {:.3f} of its size; it should fall below a twentieth.", back, left);
   right(
-      "the loss is the library's ({:.4f}). Over {} words |dL/dc| keeps {:.2f} of its size, and |dL/dh| {:.1g}: along c "
-      "the gradient is only multiplied by f.",
-      theirs, back, kept, left);
+      "the loss is the library's ({:.4f}): the demo gives \"are\" {:.1f} %, and \"is\" {:.2g} %. Over {} words |dL/dc| keeps "
+      "{:.2f} of its size, and |dL/dh| {:.1g}: along c the gradient is only multiplied by f.",
+      theirs, of("are"), of("is"), back, kept, left);
 }
 
 }  // namespace lessons
