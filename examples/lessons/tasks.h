@@ -7,8 +7,14 @@
 namespace lessons {
 
 struct TaskBatch {
+  TaskBatch(int steps, int batch, int numbers)
+      : x({steps, batch, numbers}), target(unroll::Tensor::zeros({batch, 1})) {}
   unroll::Tensor x, target;  // [steps, batch, numbers] and [batch, 1]
 };
+// Equal for equal numbers.
+inline unroll::RandomStream random_of(int number, const char* task) {
+  return {static_cast<uint64_t>(number) + 1, task};
+}
 
 // Rows of bits, 0 or 1. What is wanted at the end: how many ones there were; or, first_only, the first bit.
 struct BitTask {
@@ -18,8 +24,8 @@ struct BitTask {
 
   TaskBatch draw(int number) const {
     using namespace unroll;
-    RandomStream random(static_cast<uint64_t>(number) + 1, "bits");
-    TaskBatch result{Tensor({steps, batch, 1}), Tensor::zeros({batch, 1})};
+    RandomStream random = random_of(number, "bits");
+    TaskBatch result(steps, batch, 1);
     const auto x = result.x.on_host(Access::overwrite), target = result.target.on_host(Access::change);
     for (int t = 0; t < steps; ++t)
       for (int i = 0; i < batch; ++i) {
@@ -42,8 +48,8 @@ struct AddingTask {
 
   TaskBatch draw(int number) const {
     using namespace unroll;
-    RandomStream random(static_cast<uint64_t>(number) + 1, "sums");
-    TaskBatch result{Tensor({steps, batch, 2}), Tensor::zeros({batch, 1})};
+    RandomStream random = random_of(number, "sums");
+    TaskBatch result(steps, batch, 2);
     const auto x = result.x.on_host(Access::overwrite), target = result.target.on_host(Access::change);
     const auto half = static_cast<uint32_t>((steps - quiet) / 2);
     for (int i = 0; i < batch; ++i) {
