@@ -77,7 +77,9 @@ const clipped = (word, most = 12) => {
   return all.length > most ? all.slice(0, most - 1).join("") + "…" : all.join("");
 };
 const letters = () => model().level === "char";
-const stepText = (text, most = 12) => clipped(text, ofSeries ? 19 : most);
+// Along an axis: times without their seconds, where none has any.
+const wholeMinutes = ofSeries && models.every(m => [...m.input, ...m.target].every(time => /\d\d:\d\d:00$/.test(time)));
+const stepText = (text, most = 12) => clipped(wholeMinutes ? text.slice(0, -3) : text, ofSeries ? 19 : most);
 
 // --- elements --------------------------------------------------------------------------------------------------
 function make(tag, attributes = {}, ...children) {
