@@ -17,6 +17,7 @@
 #include "training/files/atomic_file.h"
 #include "training/checkpoint.h"
 #include "training/report/log.h"
+#include "training/report/samples.h"
 #include "training/files/run_files.h"
 
 namespace unroll {
@@ -138,7 +139,7 @@ RunFolderLock::~RunFolderLock() {
 }
 
 void check_run_files(const fs::path& folder) {
-  for (const char* name : {"start.json", "recipe.toml", "report.json", "report.html", log_file,
+  for (const char* name : {"start.json", "recipe.toml", "report.json", "report.html", log_file, samples_file,
                            last_checkpoint, best_checkpoint, lock_name}) {
     (void)has_own_file(folder / name);
     (void)has_own_file(folder / (std::string(name) + ".unroll-partial"));

@@ -164,6 +164,14 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
       .at_least(1)
       .unit("words")
       .harmless();
+  reader
+      .key("surprising_words", r.training.surprising_words,
+           "so many words that the model expected least stand in the report, of the text to validate on; 0: none, and that "
+           "text is not read once more")
+      .at_least(0)
+      .at_most(1000)
+      .unit("words")
+      .harmless();
   declare_optimizer_keys(reader, r.optimizer);
   declare_schedule_keys(reader, r.schedule);
 }

@@ -49,7 +49,7 @@ struct Recipe {
     Reduction reduction = Reduction::sum_over_steps;
     Graphs graph = Graphs::automatic;
     float activation_regularization = 0, temporal_activation_regularization = 0;
-    int sample_every_epochs = 0, sample_words = 30;
+    int sample_every_epochs = 0, sample_words = 30, surprising_words = 12;
   } training;
   OptimizerSection optimizer;
   ScheduleSection schedule;

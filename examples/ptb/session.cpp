@@ -5,6 +5,7 @@
 
 #include "saved_model.h"
 #include "training/program/cli/explanations.h"
+#include "training/program/cli/invocation.h"
 #include "training/program/run/first_weights.h"
 
 namespace ptb {
@@ -157,7 +158,7 @@ TrainingRun TextTraining::training_run() {
           .operations = operations_of_step(recipe_, model_.params),
           .data_differences = [this](const Metadata& then,
                                      const std::string& path) { return differences(then, path); },
-          .after_epoch = [this](int epoch) { sample(epoch); },
+          .sample = [this](int epoch) { return sample(epoch); },
           .score_a_little = [this] { score_a_little(); },
           .report = [this](std::optional<double> valid,
                            RunDescription& description) { report(*valid, description); },
@@ -167,7 +168,8 @@ TrainingRun TextTraining::training_run() {
                 result_.train_perplexity = run.train;
                 result_.print_json();
               },
-          .next = "generate"};
+          .next = "generate",
+          .look_words = [this] { return std::vector<std::string>{"--text", shell_word(text_to_look_at_)}; }};
 }
 
 // Of a checkpoint: what resuming it compares.

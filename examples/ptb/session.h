@@ -35,7 +35,9 @@ class TextTraining {
   TrainingRun training_run();
   Score score_split(Split split) const;
   void score_a_little() const;
-  void sample(int epoch) const;
+  std::string sample(int epoch) const;
+  std::string written(std::span<const int32_t> ids) const;
+  void describe_surprises(RunDescription& description);  // and chooses a text to look at
   void report(double valid, RunDescription& description);
   void print_score(Split split, double perplexity, int64_t tokens, std::optional<double> source,
                    RunDescription& description) const;
@@ -51,6 +53,7 @@ class TextTraining {
   RecurrentState state_;
   RecurrentVars next_;
   Result result_;
+  std::string text_to_look_at_;  // that the report proposes
   Session session_;
 };
 

@@ -1,21 +1,19 @@
 // What the training of a language model says about it: samples, scores, and whether it can learn at all.
 #include <cmath>
 #include <map>
-#include <sstream>
 
 #include "data/text/ngram.h"
 #include "session.h"
+#include "surprises.h"
 #include "writing.h"
 
 namespace ptb {
 
-void TextTraining::sample(int epoch) const {
+std::string TextTraining::sample(int epoch) const {
   const int every = recipe_.training.sample_every_epochs;
-  if (every == 0 || epoch % every != 0) return;
-  std::istringstream text(
-      write_text(model_, text_.corpus.vocabulary, form_of(recipe_),
-                 {.words = recipe_.training.sample_words, .seed = recipe_.training.seed}));
-  for (std::string line; std::getline(text, line);) console_.info("        | {}\n", line);
+  if (every == 0 || epoch % every != 0) return {};
+  return write_text(model_, text_.corpus.vocabulary, form_of(recipe_),
+                    {.words = recipe_.training.sample_words, .seed = recipe_.training.seed});
 }
 
 void TextTraining::score_a_little() const {
@@ -62,8 +60,52 @@ void TextTraining::report(double valid, RunDescription& description) {
   const std::string note = text_.source_test ? fmt::format("the source's own: {:.2f}", *text_.source_test)
                                              : describe_unknown(text_.unknown_test, test.tokens);
   description.results = {{"test perplexity", fmt::format("{:.2f}", test.perplexity()), note}};
+  describe_surprises(description);
   result_.valid_perplexity = valid;
   result_.test_perplexity = test.perplexity();
+}
+
+// "the dog that", "the do": as a text is read.
+std::string TextTraining::written(std::span<const int32_t> ids) const {
+  std::string text;
+  for (const int32_t id : ids) {
+    if (!text.empty() && recipe_.data.level == Level::word) text += ' ';
+    text += text_.corpus.vocabulary.word(id);
+  }
+  return text;
+}
+
+void TextTraining::describe_surprises(RunDescription& description) {
+  const auto& corpus = text_.corpus;
+  const bool words = recipe_.data.level == Level::word;
+  const int count = recipe_.training.surprising_words;
+  const int32_t eos = corpus.vocabulary.eos();
+  // If nothing surprises, the beginning of the text's first sentence.
+  const auto begin = std::ranges::find_if(corpus.valid, [&](int32_t id) { return id != eos; });
+  const auto end = std::find(begin, corpus.valid.end(), eos);
+  text_to_look_at_ = written({begin, begin + std::min<std::ptrdiff_t>(end - begin, words ? 12 : 60)});
+  if (count == 0) return;
+  RunDescription::Table table{
+      .title = fmt::format("The most surprising {}", words ? "words" : "characters"),
+      .note = fmt::format("Of the validation text: the {0} to which the model gave the least probability, and what it held "
+                          "for likeliest. n bits are a probability of 1 in 2ⁿ: as surprising as n heads in a row. Rare {0} "
+                          "surprise most; where a common one does, the model has something to learn.",
+                          words ? "words" : "characters"),
+      .columns = {"bits", words ? "word" : "character", "likeliest instead", "after"}};
+  const auto surprises = most_surprising(model_, corpus.valid, eos, recipe_.data.eval_batch, count,
+                                         text_.documents(Split::valid));
+  const auto name = [&](int32_t id) -> std::string {
+    return corpus.vocabulary.word(id) == " " ? "␣" : corpus.vocabulary.word(id);
+  };
+  for (const Surprise& s : surprises)
+    table.rows.push_back({fmt::format("{:.1f}", s.bits), name(s.word),
+                          fmt::format("{} ({:.0f} %)", name(s.expected), 100 * s.p_expected),
+                          s.before.empty() ? "the end of a line" : written(s.before)});
+  if (surprises.empty()) return;
+  std::vector<int32_t> ids = surprises[0].before;
+  if (surprises[0].word != eos) ids.push_back(surprises[0].word);
+  if (!ids.empty()) text_to_look_at_ = written(ids);
+  description.tables.insert(description.tables.begin(), std::move(table));
 }
 
 // A perplexity, and what it is to be held against: what made the text, and what counting words gives.

@@ -147,7 +147,8 @@ TrainingRun SeriesTraining::training_run() {
                            RunDescription& description) { report(valid, description); },
           .print_json = [this](const RunResult& run) { print_json(run); },
           .next = recipe_.detects() ? "detect" : "forecast",
-          .next_words = next_words()};
+          .next_words = next_words(),
+          .look_words = [this] { return next_words(); }};
 }
 
 // A forecast finds the recipe's own series by itself; to detect, there is none to begin with.

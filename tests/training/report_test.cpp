@@ -8,6 +8,7 @@
 #include "tests/support.h"
 #include "training/report/chart.h"
 #include "training/report/run_description.h"
+#include "training/report/samples.h"
 
 using namespace unroll;
 
@@ -286,6 +287,38 @@ TEST_CASE("the scale of the loss, in fp16, and a momentum that the schedule move
   const std::string page = run.page();
   CHECK(has(page, "Loss scale"));
   CHECK(has(page, "Momentum"));
+}
+
+TEST_CASE("samples stand by their epochs; of many, some; of a long one, its beginning") {
+  Run run;
+  for (int epoch = 1; epoch <= 40; ++epoch)
+    add_sample(run.folder.path(),
+               {epoch, fmt::format("<b>sample</b> {}{}", epoch,
+                                   epoch == 40 ? std::string(581, 'x') + "éé and more" : "")});
+  const std::string page = run.page();
+  CHECK(has(page, "<h2>What it wrote</h2>"));
+  CHECK(count(page, "<dt>epoch ") == 12);
+  for (const char* part :
+       {"<dt>epoch 1</dt><dd>&lt;b&gt;sample&lt;/b&gt; 1</dd>", "<dt>epoch 40</dt>", "xxxé…</dd>"})
+    CHECK_MESSAGE(has(page, part), part);
+  CHECK_FALSE(has(Run().page(), "What it wrote"));
+}
+
+TEST_CASE("samples of epochs that are made anew are replaced, and a damaged line stops nothing") {
+  const Run run;
+  const auto& folder = run.folder.path();
+  CHECK(read_samples(folder).empty());
+  for (const int epoch : {1, 2, 3}) add_sample(folder, {epoch, "first\nof \"" + std::to_string(epoch)});
+  add_sample(folder, {2, "again"});
+  const auto samples = read_samples(folder);
+  REQUIRE(samples.size() == 2);
+  CHECK((samples[0].epoch == 1 && samples[0].text == "first\nof \"1" && samples[1].text == "again"));
+  run.folder.write("samples.jsonl", read_text(folder / "samples.jsonl") + "{\"epoch\":\"x\"}\nno JSON\n");
+  write_run_description(folder, run.description);
+  const auto told = write_report(folder);
+  REQUIRE(told.size() == 2);
+  CHECK(has(told[0], "samples.jsonl:3: no sample"));
+  CHECK(has(read_text(folder / "report.html"), "again"));
 }
 
 TEST_CASE("a perplexity is not taken for granted") {

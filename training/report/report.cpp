@@ -13,6 +13,7 @@
 #include "training/report/progress.h"
 #include "training/report/report_template.h"
 #include "training/report/run_description.h"
+#include "training/report/samples.h"
 
 namespace unroll {
 
@@ -275,6 +276,22 @@ std::string epoch_section(const RunDescription& run, const Course& course) {
          "</section>\n";
 }
 
+// Of many epochs some: the first, the last, and as many between.
+std::string sample_section(const std::vector<Sample>& samples) {
+  constexpr std::size_t most_samples = 12;
+  const std::size_t all = samples.size(), count = std::min(all, most_samples);
+  if (all == 0) return "";
+  std::string html =
+      "<section>\n<h2>What it wrote</h2>\n<p class=\"soft\">After each of these epochs the model wrote a little by "
+      "itself. Each time the same random numbers choose among what it takes for likely.</p>\n"
+      "<dl class=\"facts samples\">\n";
+  for (std::size_t i = 0; i < count; ++i) {
+    const Sample& sample = samples[count == 1 ? 0 : i * (all - 1) / (count - 1)];
+    html += fmt::format("<dt>epoch {}</dt><dd>{}</dd>\n", sample.epoch, html_escaped(sample.text));
+  }
+  return html + "</dl>\n</section>\n";
+}
+
 std::string recipe_section(const std::filesystem::path& folder) {
   if (!has_own_file(folder / "recipe.toml")) return "";
   const std::string text = read_own_file(folder / "recipe.toml", most_bytes_of_recipe);
@@ -315,14 +332,15 @@ std::vector<std::string> write_report(const std::filesystem::path& folder) {
   // Opened before anything is read: who writes it last has read last too.
   AtomicFile file(folder / "report.html");
   const RunDescription run = read_run_description(folder);
-  const Course course = read_course(folder, run.names);
+  Course course = read_course(folder, run.names);
+  const std::vector<Sample> samples = read_samples(folder, &course.damaged);
   std::string body = "<header>\n<h1>" + html_escaped(run.title) + "</h1>\n<p class=\"soft\">" +
                      html_escaped(run.summary) + "</p>\n";
   if (run.results.empty())
     body += fmt::format("<p class=\"state\">{} epoch{} complete; not at its end</p>\n", course.epochs.size(),
                         course.epochs.size() == 1 ? "" : "s");
   body += tiles(figures_of(run, course)) + "</header>\n" + further_charts(run) + curves(run, course) +
-          epoch_section(run, course) + facts(run.facts);
+          epoch_section(run, course) + sample_section(samples) + facts(run.facts);
   for (const Table& table : run.tables) body += section(table);
   body += recipe_section(folder);
   body +=

@@ -1,4 +1,7 @@
 // What `ptb train` leaves in a run's folder, and what it says while it goes on.
+#include <algorithm>
+#include <functional>
+
 #include "framework/check.h"
 #include "tests/program.h"
 #include "training/report/log.h"
@@ -150,6 +153,33 @@ TEST_CASE("--quiet: the results, and nothing before them") {
   CHECK(lines_of(json.run.out).size() == 1);
 }
 
+TEST_CASE("the report has the words that surprised most, and a command to look inside that works") {
+  const Trained trained({"--set", "training.surprising_words=5"});
+  const std::string page = trained.page();
+  const size_t at = page.find("<h2>The most surprising words</h2>");
+  REQUIRE(at != page.npos);
+  const std::string table = page.substr(at, page.find("</section>", at) - at);
+  std::vector<double> bits;
+  for (size_t row = table.find("<tr><td"); row != table.npos; row = table.find("<tr><td", row + 1))
+    bits.push_back(std::stod(table.substr(table.find('>', row + 4) + 1)));
+  CHECK(bits.size() == 5);
+  CHECK(std::ranges::is_sorted(bits, std::greater()));
+  CHECK(bits.back() > 1);
+  const size_t look = page.find(" look run/last.safetensors --text ");
+  REQUIRE(look != page.npos);
+  std::string text = page.substr(look, page.find("</p>", look) - look);
+  for (const auto& [escaped, plain] : {std::pair{"&#39;", "'"}, {"&quot;", "\""}, {"&lt;", "<"}, {"&gt;", ">"}})
+    for (size_t k = text.find(escaped); k != text.npos; k = text.find(escaped))
+      text.replace(k, std::string(escaped).size(), plain);
+  const ProgramRun looked =
+      run_program("/bin/sh", {"-c", program_named("ptb") + text}, trained.folder.path());
+  CHECK_MESSAGE(looked.code == 0, text, ": ", looked.err);
+  CHECK(std::filesystem::exists(trained.folder / "look.html"));
+  const Trained none({"--set", "training.surprising_words=0"});
+  CHECK_FALSE(has(none.page(), "most surprising"));
+  CHECK(has(none.page(), " look run/last.safetensors --text "));
+}
+
 TEST_CASE("samples are written after the epochs that the recipe asks for, and change nothing") {
   const Trained with({"--set", "training.sample_every_epochs=2", "--set", "training.sample_words=5"}),
       without({});
@@ -165,4 +195,8 @@ TEST_CASE("samples are written after the epochs that the recipe asks for, and ch
     return result;
   };
   CHECK(losses(with) == losses(without));
+  // In the report, too.
+  const std::string written = first->substr(10), page = with.page();
+  CHECK(has(page, "<dt>epoch 2</dt><dd>" + written.substr(0, written.find_first_of("<&'\""))));
+  CHECK_FALSE(has(without.page(), "What it wrote"));
 }

@@ -116,7 +116,7 @@ void Session::run() {
     write_run_description(folder, description_);
   TrainingTask task = run_.task;
   task.after_epoch = [&](const EpochReport& epoch) {
-    if (run_.after_epoch) run_.after_epoch(epoch.epoch);
+    if (run_.sample) keep_sample(folder, epoch.epoch, run_.sample(epoch.epoch));
     write_report_in_time(folder);
   };
 

@@ -69,7 +69,8 @@ struct TrainingRun {
   // `path` begins the message.
   std::function<DataDifferences(const Metadata& then, const std::string& path)> data_differences;
 
-  std::function<void(int epoch)> after_epoch = {};  // when its line was printed
+  // What the model makes after an epoch, to be printed below its line and to stand in the report. Empty: nothing.
+  std::function<std::string(int epoch)> sample = {};
   std::function<void()> score_a_little;             // for a dry run; prints the result
   // Before `report`: the file of the weights that are kept.
   std::function<void(const SafetensorsFile& file)> kept = {};
@@ -79,6 +80,8 @@ struct TrainingRun {
   std::function<void(const RunResult& result)> print_json;
   std::string next;                          // what to do with the model: the command that takes it
   std::vector<std::string> next_words = {};  // which follow the model's file there, as a shell reads them
+  // What follows it in the command "look", which the report names. Called after `report`.
+  std::function<std::vector<std::string>()> look_words = {};
 };
 
 // The checkpoint that a run goes on from: the latest, or that of its first epoch if it was killed just then. None: it
@@ -114,6 +117,7 @@ class Session {
   void resume_as_rank_0_does(Trainer& trainer) const;
   void score_anew(Trainer& trainer) const;
   void print_damaged_log(const Trainer& trainer) const;
+  void keep_sample(const std::filesystem::path& folder, int epoch, const std::string& text) const;
   void describe_run(const std::filesystem::path& folder);
   void keep_what_was_measured(const std::filesystem::path& folder);  // while the finished run in it trained
   void train(Trainer& trainer, const TrainingTask& task);            // measured, if that was asked for

@@ -1,6 +1,7 @@
 // What a session says at its end, and what it leaves to be read: the report of the run, the profile.
 #include <algorithm>
 #include <chrono>
+#include <sstream>
 
 #include "framework/device.h"
 #include "framework/memory.h"
@@ -8,6 +9,7 @@
 #include "training/program/cli/invocation.h"
 #include "training/program/run/session.h"
 #include "training/report/report.h"
+#include "training/report/samples.h"
 
 namespace unroll {
 
@@ -35,6 +37,13 @@ void Session::keep_what_was_measured(const fs::path& folder) {
     if (table.title == profile.title && !table.columns.empty()) profile = table;
   for (const auto& figure : before.results)
     if (figure.name == peak_memory) peak_memory_ = figure;
+}
+
+void Session::keep_sample(const fs::path& folder, int epoch, const std::string& text) const {
+  if (text.empty()) return;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) console_.info("        | {}\n", line);
+  add_sample(folder, {epoch, text});
 }
 
 // Between two epochs the profile goes on. Of epochs that are over in a moment, few are followed by a report.
@@ -100,6 +109,15 @@ void Session::report(const Trainer& trainer, const fs::path& folder) {
                                   format_bytes(parameters * static_cast<int64_t>(sizeof(real)))});
   description_.results.push_back(peak_memory_.value_or(
       RunDescription::Figure{peak_memory, format_bytes(peak_memory_of_process()), asked_for_tensors()}));
+  if (run_.look_words) {
+    std::string look = fmt::format("{} look {}", invocation(options_.program), shell_path(file));
+    for (const std::string& word : run_.look_words()) look += " " + word;
+    description_.tables.insert(
+        description_.tables.begin(),
+        {.title = "Look inside",
+         .note = fmt::format("This command makes a page that shows what the model does while it reads: {}", look),
+         .columns = {}});
+  }
   std::string no_report;  // which takes nothing of what is said below
   try {
     write_report_now(folder);
