@@ -42,6 +42,13 @@ ForecastBaseline training_mean(const Series& series, const Part& train);
 ForecastBaseline autoregression(const Series& series, const Part& train, int order,
                                 std::span<const int> targets);
 
+// Each row of a horizon by a ridge regression of its own (Hoerl and Kennard 1970) on the window, less the window's last value,
+// and on the first three waves of each period above 1. The penalty is the one of seven by which the last fifth of the training
+// part is forecast best from the rest; beyond the horizon it goes on from its own forecasts. None: fewer than 10 windows
+// without a filled-in target, or a channel that does not change.
+std::optional<ForecastBaseline> ridge(const Series& series, const Part& train, int window, int horizon,
+                                      const std::vector<int64_t>& periods, std::span<const int> targets);
+
 // Exponential smoothing, of each channel the form of least AICc (ets.h); and the Theta method (theta.h). Fitted to the training
 // part's longest span, of it to the last 4,000 rows or 20 periods: the states go on over later rows, the parameters stay. None:
 // too few rows. The series must not change between two forecasts.

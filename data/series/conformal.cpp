@@ -93,19 +93,36 @@ void ConformalInterval::widen(int64_t origin, std::span<double> low, std::span<d
   });
 }
 
-void ConformalInterval::learn(int64_t origin, std::span<const double> low, std::span<const double> high,
-                              bool chose) {
+std::vector<double> ConformalInterval::errors_of(int64_t origin, std::span<const double> low,
+                                                 std::span<const double> high) {
+  std::vector<double> errors(errors_.size(), std::numeric_limits<double>::quiet_NaN());
   for_each_value(origin, low, high, [&](std::size_t i, std::size_t t, double scale) {
     const int64_t row = origin + static_cast<int64_t>(i / targets_.size());
     if (series_->is_filled(row, targets_[t])) return;
     const double truth = series_->at(row, targets_[t]);
-    const double error = std::max(low[i] - truth, truth - high[i]) / scale;
-    if (!std::isfinite(error)) return;
+    errors[i] = std::max(low[i] - truth, truth - high[i]) / scale;
+  });
+  return errors;
+}
+
+void ConformalInterval::learn(int64_t origin, std::span<const double> low, std::span<const double> high,
+                              bool chose) {
+  const std::vector<double> errors = errors_of(origin, low, high);
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    if (!std::isfinite(errors[i])) continue;
+    const int64_t row = origin + static_cast<int64_t>(i / targets_.size());
     // Rows that were drawn by lot to validate stand among those of the test.
     auto& to_come = errors_[i].to_come;
     const auto later = [](int64_t before, const Error& e) { return before < e.row; };
-    to_come.insert(std::upper_bound(to_come.begin(), to_come.end(), row, later), {row, error, chose});
-  });
+    to_come.insert(std::upper_bound(to_come.begin(), to_come.end(), row, later), {row, errors[i], chose});
+  }
+}
+
+void ConformalInterval::know(std::span<const double> errors, bool chose) {
+  require(errors.size() == errors_.size(), "interval: {} errors for {} steps and targets", errors.size(),
+          errors_.size());
+  for (std::size_t i = 0; i < errors.size(); ++i)
+    if (std::isfinite(errors[i])) errors_[i].take({-1, errors[i], chose});
 }
 
 bool ConformalInterval::is_known() const {

@@ -38,6 +38,11 @@ class ConformalInterval {
   // helped to choose the model.
   void learn(int64_t origin, std::span<const double> low, std::span<const double> high, bool chose);
 
+  // The errors [steps, targets] that learn() would take in. NaN: of a value that was not observed.
+  std::vector<double> errors_of(int64_t origin, std::span<const double> low, std::span<const double> high);
+  // Takes in such errors of forecasts of another file, or of an earlier day, as known from the first row on.
+  void know(std::span<const double> errors, bool chose);
+
   const Options& options() const& { return options_; }
   // Whether an interval at each step and target would be widened.
   bool is_known() const;

@@ -1,0 +1,31 @@
+// The season of a series: found from the time between its rows and from its values.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/series/time_step.h"
+
+namespace unroll {
+
+struct Season {
+  int64_t period = 1, second_period = 0;  // in rows; 1: none; the second is longer, 0: none
+  std::string why = {};  // "a day of hours: strength 0.52", "no strength above 0.2: a day has 0.02"
+};
+
+// Rows of an hour, a day, a week, a year, as far as the step makes whole numbers of them that are 2 or more, ascending.
+std::vector<int64_t> calendar_periods(const TimeStep& step);
+
+// The strength of a season (Wang, Smith and Hyndman 2006): 1 - var(rest) / var(season + rest), with the trend taken off by a
+// moving average over the period, and the season as the mean of each of its rows. Less what the means of as few periods would
+// find in noise, so about 0 there; 1: nothing else is there. NaN: fewer rows than two and a half periods, or all are equal.
+double strength_of_season(std::span<const double> y, int64_t period);
+
+// The shortest calendar period of strength 0.2 or more; a longer one is the second, if it has that once the first season is
+// taken off. Where the step has no calendar periods, the first local maximum of the differences' autocorrelation that is 0.3
+// or more, and 0.8 times the largest; or a higher value before one and a half times its lag.
+Season find_season(std::span<const double> y, const TimeStep& step);
+
+}  // namespace unroll
