@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "commands.h"
+#include "ensemble_folds.h"
 #include "framework/one_line.h"
 #include "options.h"
 #include "session.h"
@@ -84,7 +85,7 @@ std::vector<SeriesSplit> folds_of(const Recipe& recipe, const Series& series, in
                 "backtest: --test-rows {} is less than the horizon, data.horizon = {}: no window would fit",
                 test_rows, recipe.data.horizon);
   if (test_rows == 0) test_rows = std::max<int64_t>(recipe.data.horizon, series.rows() / 20);
-  return rolling_origin(series.rows(), folds, test_rows, test_rows);
+  return rolling_origin(series.rows(), folds, test_rows, recipe.is_ensemble() ? 0 : test_rows);
 }
 
 }  // namespace
@@ -148,7 +149,10 @@ void backtest(Command& command) {
   print_notes(console, first_fold);
   const size_t targets = first_fold.targets().size();
   for (const SeriesSplit& split : splits) {
-    SeriesTraining training(run, recipe, {.fold = split});
+    EnsembleFacts members;
+    if (recipe.is_ensemble())
+      members = run_folds(run, recipe, csv, {.out = console.out, .quiet = true}, split);
+    SeriesTraining training(run, recipe, {.fold = split, .ensemble = members.empty() ? nullptr : &members});
     recipe.model.algorithm = training.recipe().model.algorithm;  // one for all folds
     const Evaluation evaluation = training.score_fold();
     names.push_back(fmt::format("{} to {}", series.times.text(split.test.front().begin),

@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "data/series/csv.h"
 #include "forecaster.h"
+#include "from_file.h"
 #include "options.h"
 #include "training/files/atomic_file.h"
 #include "training/program/cli/console.h"
@@ -75,6 +76,16 @@ std::string csv_of(const Forecaster& forecaster, const Forecast& forecast, const
   return text;
 }
 
+SavedModel model_of_file(const fs::path& csv, const Wishes& wishes, double seconds) {
+  RunOptions run;
+  run.program = "timeseries";
+  const Console console{.out = stderr};
+  const Recipe recipe = recipe_for(run, csv, wishes, seconds, console).recipe;
+  require_input(!recipe.detects(), "forecast: data.label is for detectors, and {} is to be forecast",
+                csv.string());
+  return train_on_file(run, recipe, csv, console);
+}
+
 }  // namespace
 
 void forecast(Command& command) {
@@ -82,32 +93,56 @@ void forecast(Command& command) {
   int steps = 0;
   Machine machine;
   bool ascii = false;
+  FileOptions file;
+  RecipeOptions options = recipe_options();
   command.describe(
+      "With a series alone, FILE.csv in the model's place, guesses a recipe, trains an ensemble on rolling folds and then on all "
+      "rows, and forecasts: each guess is said with the option that overrides it. "
       "Forecasts the rows after the last one of a series. Beyond its horizon a model goes on from its own "
       "forecasts. The interval is as wide as its forecasts of the validation split and of the test were wrong; of "
       "a model with quantiles it lies between these, widened or narrowed likewise. Beside it stands the share of "
       "the test's values within it.");
   add_checkpoint(command);
+  command.also_takes_series();
   add_csv_option(command, csv);
-  command.option("steps", steps, "N", "rows to forecast").otherwise("the model's horizon");
+  command.option("steps", steps, "N", "rows to forecast").otherwise("the model's horizon, or guessed");
   command.option("target", target, "NAME", "the channel that is drawn").otherwise("the first one");
   command.option("plot", plot, "FILE", "draws history, forecast and interval, as SVG");
   command.option("out", out, "FILE", "writes the forecast as CSV, in place of printing it");
   command.option("ascii", ascii, "draws it in the terminal");
   machine.add_to(command);
+  file.add_to(command);
+  options.add_to(command, {.seed = true});
+  command.example("forecast sales.csv --column units --steps 14 --out next.csv --plot next.svg",
+                  "without a recipe or a model: an ensemble within a minute");
   command.example("forecast runs/airline-1/best.safetensors --steps 24 --ascii",
                   "two years ahead, drawn here");
   command.example("forecast model.safetensors --csv sales.csv --out next.csv --plot next.svg",
                   "from a newer file of the same channels");
   if (!command.parse()) return;
   machine.set_up(command);
-  const SavedModel saved = read_saved_model(command.positional());
-  if (!command.given("steps")) steps = saved.recipe.data.horizon;
-  require_input(steps >= 1 && steps <= 1'000'000, "forecast: --steps {} must be in [1, 1000000]", steps);
+  require_input(!command.given("steps") || (steps >= 1 && steps <= 1'000'000),
+                "forecast: --steps {} must be in [1, 1000000]", steps);
   require_new("forecast", plot);
   require_new("forecast", out);
   require_input(plot.empty() || out.empty() || !same_file(plot, out),
                 "forecast: --plot {} and --out {} are one file; each needs its own", plot, out);
+  const std::string& word = command.positional();
+  const bool is_file = is_series_file(word);
+  if (is_file) {
+    require_input(csv.empty(), "forecast: --csv {} beside {}: the series stands in the model's place already",
+                  csv, word);
+  } else {
+    file.refuse(command, "a model has its own recipe");
+    for (const char* option : {"set", "engine", "seed"})
+      require_input(!command.given(option),
+                    "forecast: --{} is for a series without a recipe, FILE.csv; a model has its own", option);
+  }
+  const SavedModel saved =
+      is_file
+          ? model_of_file(word, file.wishes(command, steps, 1, options.overrides(command)), file.seconds())
+          : read_saved_model(word);
+  if (!command.given("steps")) steps = saved.recipe.data.horizon;
 
   Forecaster forecaster(saved, csv, steps);
   const Series& series = forecaster.series();

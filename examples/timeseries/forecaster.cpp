@@ -33,12 +33,18 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
   const auto split = split_if_any(recipe, series_, rows_);
   untrained_ = after_training.value_or(split ? split->train.back().end : rows_);
   // Then its rows stand among those that trained.
-  const bool by_lot = split && recipe.data.split == SplitKind::shuffled &&
-                      saved_.facts.trained.is_of(series_, split->train);
+  const bool by_lot =
+      split && recipe.data.split == SplitKind::shuffled && saved_.facts.trained.is_of(series_, split->train);
   trained_ = with_range(saved_.facts.trained, series_, split ? split->train : Part());
   if (split) valid_ = by_lot ? split->valid : from_row(split->valid, untrained_);
   if (split) test_ = by_lot ? split->test : from_row(split->test, untrained_);
   for (Span& span : test_) span.end = std::min(span.end, rows_);
+  if (recipe.is_ensemble()) {
+    const auto& facts = saved_.facts.ensemble;
+    ensemble_.emplace(recipe, *model_, facts, series_, Part{{0, rows_, 0}}, targets());
+    if (untrained_ < rows_)
+      before_.emplace(recipe, *model_, facts, series_, Part{{0, untrained_, 0}}, targets());
+  }
   if (!after_training && !saved_.facts.trained.to.empty())
     series_.notes.push_back(
         fmt::format("which rows validate is by the recipe's split: training ended with {}, and the rows "
@@ -47,6 +53,12 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
 }
 
 std::vector<double> Forecaster::go_on(int64_t origin) {
+  if (!ensemble_) return go_on(origin, 0);
+  const auto& ensemble = origin < rows_ ? before_ : ensemble_;
+  return ensemble->forecast(series_, origin, steps_, [&](size_t network) { return go_on(origin, network); });
+}
+
+std::vector<double> Forecaster::go_on(int64_t origin, size_t network) {
   const Recipe& recipe = saved_.recipe;
   const int horizon = recipe.data.horizon, outputs = recipe.outputs();
   const auto width = static_cast<size_t>(series_.width()), count = targets().size();
@@ -54,7 +66,8 @@ std::vector<double> Forecaster::go_on(int64_t origin) {
   const std::vector<double> before = series_.values;
   std::vector<double> result(static_cast<size_t>(outputs) * steps * count);
   for (int first = 0; first < steps_; first += horizon) {
-    const std::vector<real> found = model_->predict(windows_->input_before(origin + first)).to_host();
+    const std::vector<real> found =
+        model_->predict(windows_->input_before(origin + first), network).to_host();
     for (int q = 0; q < outputs; ++q)
       for (int k = 0; k < std::min(horizon, steps_ - first); ++k)
         for (size_t t = 0; t < count; ++t) {
@@ -96,11 +109,12 @@ WindowForecast Forecaster::window_forecast(int64_t origin) {
 
 void Forecaster::each_forecast(SeriesWindows& windows, const ForecastUse& use) {
   if (steps_ <= saved_.recipe.data.horizon) {  // whole horizons, as evaluate() has them
-    forecasts_of(saved_.recipe, *model_)(windows, [&](WindowForecast& forecast) {
-      const size_t values = static_cast<size_t>(steps_) * targets().size();
-      for (auto* part : {&forecast.values, &forecast.low, &forecast.high}) part->resize(values);
-      use(forecast);
-    });
+    (before_ ? before_->forecasts() : forecasts_of(saved_.recipe, *model_))(
+        windows, [&](WindowForecast& forecast) {
+          const size_t values = static_cast<size_t>(steps_) * targets().size();
+          for (auto* part : {&forecast.values, &forecast.low, &forecast.high}) part->resize(values);
+          use(forecast);
+        });
     return;
   }
   constexpr int64_t most = 200;  // they are made one by one
@@ -129,7 +143,13 @@ std::optional<ForecastInterval> Forecaster::interval() {
       interval.widths.learn(forecast.origin, forecast.low, forecast.high, true);
     });
   }
+  const EnsembleFacts& folds = saved_.facts.ensemble;
+  if (know_folds(interval, folds, "the model", true)) {
+    errors_of = "the folds";
+    interval.within = folds.within, interval.counted = folds.counted, interval.counted_on = "folds'";
+  }
   if (auto windows = is_clean ? windows_of(test_) : std::nullopt) {
+    interval.within = interval.counted = 0, interval.counted_on = "test's";
     errors_of += errors_of.empty() ? "the test split" : " and the test split";
     each_forecast(*windows, [&](WindowForecast& forecast) {
       interval.put_and_learn(forecast, false);

@@ -42,8 +42,10 @@ class Forecaster {
   const std::vector<int>& targets() const { return windows_->options().targets; }
 
  private:
-  // Predictions [outputs, steps, targets]. What was forecast is read where the horizon is not enough.
+  // Predictions [outputs, steps, targets]. What was forecast is read where the horizon is not enough: of an ensemble, each member
+  // reads its own.
   std::vector<double> go_on(int64_t origin);
+  std::vector<double> go_on(int64_t origin, size_t network);
   // Of a part that did not train, of a horizon or as many steps as are asked for; none: there is no such window.
   std::optional<SeriesWindows> windows_of(const Part& part) const;
   // Of so many steps, before an interval is put around it.
@@ -62,6 +64,8 @@ class Forecaster {
   Series series_;
   std::unique_ptr<SeriesWindows> windows_;
   std::unique_ptr<SeriesModel> model_;
+  // Of an ensemble: its baselines are fitted to the rows that train, for errors of rows after them; and to all rows.
+  std::optional<Ensemble> before_, ensemble_;
 };
 
 // The rows before a forecast, it, its interval, and what came, if that is known. One target.

@@ -45,6 +45,9 @@ Recipe load_recipe_for(const SafetensorsFile& file, const fs::path& path, const 
                        std::map<std::string, std::string>& names) {
   const RecipeFile text = options.recipe(path, "timeseries");
   const Recipe asked = load_recipe(text, options.overrides(path, {}));
+  require_input(!asked.is_ensemble(),
+                "{}: an ensemble (ensemble.members) is trained here: its weights come from its folds",
+                asked.name);
   const TorchTensors tensors(file, known_modules(asked), options.renames);
   names = tensors.names;
   if (asked.model.architecture == Architecture::linear || asked.model.architecture == Architecture::dlinear)

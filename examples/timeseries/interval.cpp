@@ -11,8 +11,8 @@ namespace timeseries {
 
 // --- forecasts ---------------------------------------------------------------------------------------------
 
-Forecasts forecasts_of(const Recipe& recipe, const SeriesModel& model) {
-  return [&](SeriesWindows& windows, const ForecastUse& use) {
+Forecasts forecasts_of(const Recipe& recipe, const SeriesModel& model, size_t network) {
+  return [&recipe, &model, network](SeriesWindows& windows, const ForecastUse& use) {
     const std::vector<int>& targets = windows.options().targets;
     const size_t width = targets.size(), values = static_cast<size_t>(windows.options().horizon) * width;
     const bool quantiles = has_quantile_interval(recipe, windows.options().horizon);
@@ -20,7 +20,7 @@ Forecasts forecasts_of(const Recipe& recipe, const SeriesModel& model) {
     for (int64_t k = 0; k < windows.batches(recipe.data.eval_batch); ++k) {
       stop_if_signalled();
       const SeriesBatch batch = windows.batch(k, recipe.data.eval_batch);
-      const Tensor found = model.predict(batch.input);
+      const Tensor found = model.predict(batch.input, network);
       require_finite(found, windows, batch.origins.front());
       const size_t count = batch.origins.size();
       // [horizon, batch, targets] of an output: those of one window.
@@ -161,8 +161,8 @@ std::string describe(const ForecastInterval& interval, const Recipe& recipe) {
                         interval.errors_of.empty() ? "" : " of " + interval.errors_of);
   if (!interval.bound.empty()) text += ", " + interval.bound;
   if (const auto share = interval.coverage())
-    return text + fmt::format("; of the test's {} values {:.0f} % lie within, by the errors before each",
-                              with_commas(interval.counted), 100 * *share);
+    return text + fmt::format("; of the {} {} values {:.0f} % lie within, by the errors before each",
+                              interval.counted_on, with_commas(interval.counted), 100 * *share);
   return text +
          "; how many values lie within is not measured: all rows here trained the model, chose it, or set the width";
 }

@@ -31,14 +31,15 @@ using ForecastUse = std::function<void(WindowForecast& forecast)>;
 // little history. Throws Interrupted after a signal.
 using Forecasts = std::function<bool(SeriesWindows& windows, const ForecastUse& use)>;
 // What they are made of must outlive them.
-Forecasts forecasts_of(const Recipe& recipe, const SeriesModel& model);
+Forecasts forecasts_of(const Recipe& recipe, const SeriesModel& model, size_t network = 0);
 Forecasts forecasts_of(const ForecastBaseline& baseline);
 
 struct ForecastInterval {
   ConformalInterval widths;
-  std::string errors_of = {};       // by which the widths began: "the validation split"
-  std::string bound = {};           // "not below 0"; empty: none
-  int64_t within = 0, counted = 0;  // values of the test that lie within, of so many
+  std::string errors_of = {};         // by which the widths began: "the validation split"
+  std::string bound = {};             // "not below 0"; empty: none
+  std::string counted_on = "test's";  // values; or "folds'"
+  int64_t within = 0, counted = 0;    // values of the test that lie within, of so many
 
   // The share of the test's values within; none: no such value was counted.
   std::optional<double> coverage() const;

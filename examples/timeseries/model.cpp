@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 
+#include "ensemble.h"
 #include "framework/kernels/kernels.h"
 
 namespace timeseries {
@@ -41,6 +43,12 @@ Columns columns_of(const SeriesWindows& windows) {
 }
 
 std::vector<LayerUse> recurrent_layers(const Recipe& recipe, const Columns& columns) {
+  if (recipe.is_ensemble()) {
+    std::vector<LayerUse> layers;
+    for (const Recipe& network : networks_of(recipe))
+      std::ranges::copy(recurrent_layers(network, columns), std::back_inserter(layers));
+    return layers;
+  }
   if (is_linear(recipe)) return {};
   const int rows = recipe.data.batch * (is_by_channel(recipe) ? static_cast<int>(columns.targets.size()) : 1);
   std::vector<LayerUse> layers = {{.cell = recipe.model.cell,
@@ -57,7 +65,8 @@ std::vector<LayerUse> recurrent_layers(const Recipe& recipe, const Columns& colu
 }
 
 double operations_of_step(const Recipe& recipe, const Columns& columns, const ParameterSet& params) {
-  const std::vector<LayerUse> layers = recurrent_layers(recipe, columns);
+  const std::vector<LayerUse> layers =
+      recipe.is_ensemble() ? std::vector<LayerUse>() : recurrent_layers(recipe, columns);
   const double rows = layers.empty() ? recipe.data.batch * static_cast<double>(columns.targets.size())
                                      : static_cast<double>(layers.front().batch) * layers.front().steps;
   return 6.0 * static_cast<double>(params.count()) * rows * recipe.training.accumulate;
@@ -65,6 +74,11 @@ double operations_of_step(const Recipe& recipe, const Columns& columns, const Pa
 
 std::string describe_layers(const Recipe& recipe) {
   const auto& m = recipe.model;
+  if (recipe.is_ensemble()) {
+    std::vector<std::string> members;
+    for (const EnsembleWord& word : ensemble_words(recipe)) members.push_back(name_of(word));
+    return fmt::format("an ensemble of {}", fmt::join(members, ", "));
+  }
   switch (m.architecture) {
     case Architecture::linear:
       return "weighted sums of the window";
@@ -83,8 +97,9 @@ std::string describe_layers(const Recipe& recipe) {
              : layers;
 }
 
-SeriesModel::SeriesModel(const Recipe& recipe, const Columns& columns)
-    : params(recipe.training.seed), recipe_(recipe), columns_(columns) {
+SeriesNetwork::SeriesNetwork(const Recipe& recipe, const Columns& columns,
+                             const std::function<Scope(const char*)>& place)
+    : recipe_(recipe), columns_(columns) {
   const auto& m = recipe.model;
   const bool reads_targets =
       !recipe.detects() && (by_channel() || m.normalization != Normalization::none ||
@@ -94,30 +109,30 @@ SeriesModel::SeriesModel(const Recipe& recipe, const Columns& columns)
                 recipe.name);
   const int horizon = recipe.horizon(), out = recipe.outputs() * width();
   if (linear()) {
-    head_.emplace(params / "linear", DenseConfig{.in = recipe.data.window, .out = horizon * out});
+    head_.emplace(place("linear"), DenseConfig{.in = recipe.data.window, .out = horizon * out});
     if (m.architecture == Architecture::dlinear)
-      trend_head_.emplace(params / "trend", DenseConfig{.in = recipe.data.window, .out = horizon * out});
+      trend_head_.emplace(place("trend"), DenseConfig{.in = recipe.data.window, .out = horizon * out});
     return;
   }
-  encoder_.emplace(params / cell_of(recipe).name, m.cell, encoder_config(recipe, columns));
+  encoder_.emplace(place(cell_of(recipe).name), m.cell, encoder_config(recipe, columns));
   const bool decodes = m.architecture == Architecture::encoder_decoder;
-  if (decodes) decoder_.emplace(params / "decoder", m.cell, decoder_config(recipe, columns));
-  dropout_.emplace(params / "dropout", DropoutConfig{.rate = m.dropout});
-  head_.emplace(params / "head", DenseConfig{.in = m.output(), .out = decodes ? out : horizon * out});
+  if (decodes) decoder_.emplace(place("decoder"), m.cell, decoder_config(recipe, columns));
+  dropout_.emplace(place("dropout"), DropoutConfig{.rate = m.dropout});
+  head_.emplace(place("head"), DenseConfig{.in = m.output(), .out = decodes ? out : horizon * out});
   if (m.highway == 0) return;
   const int channels = recipe.detects() ? columns.inputs : 1;
-  highway_.emplace(params / "highway",
+  highway_.emplace(place("highway"),
                    HighwayConfig{.length = m.highway * channels, .out = recipe.outputs() * horizon});
 }
 
-bool SeriesModel::linear() const { return is_linear(recipe_); }
-bool SeriesModel::by_channel() const { return is_by_channel(recipe_); }
+bool SeriesNetwork::linear() const { return is_linear(recipe_); }
+bool SeriesNetwork::by_channel() const { return is_by_channel(recipe_); }
 
-const RecurrentLayer* SeriesModel::recurrent() const { return encoder_ ? &*encoder_ : nullptr; }
+const RecurrentLayer* SeriesNetwork::recurrent() const { return encoder_ ? &*encoder_ : nullptr; }
 
 // --- in and out of rows -----------------------------------------------------------------------------------
 
-SeriesModel::Prepared SeriesModel::prepare(const Tensor& input) const {
+SeriesNetwork::Prepared SeriesNetwork::prepare(const Tensor& input) const {
   const int window = input.dim(0), batch = input.dim(1), targets = static_cast<int>(columns_.targets.size());
   if (!by_channel()) {
     if (recipe_.model.normalization == Normalization::none) return {input, {}, {}};
@@ -145,7 +160,7 @@ SeriesModel::Prepared SeriesModel::prepare(const Tensor& input) const {
 }
 
 // Changes x, and notes what is to be undone, if the output has the units of the input.
-void SeriesModel::normalize(Prepared& prepared) const {
+void SeriesNetwork::normalize(Prepared& prepared) const {
   const bool by_mean = recipe_.model.normalization == Normalization::window;
   if (recipe_.model.normalization == Normalization::none) return;
   const int window = prepared.x.dim(0), rows = prepared.x.dim(1), features = prepared.x.dim(2);
@@ -182,13 +197,13 @@ void SeriesModel::normalize(Prepared& prepared) const {
 }
 
 // Where value (step, window, target) of a batch stands among the rows.
-int64_t SeriesModel::place(int step, int window, int target) const {
+int64_t SeriesNetwork::place(int step, int window, int target) const {
   const int targets = static_cast<int>(columns_.targets.size()), horizon = recipe_.horizon();
   return by_channel() ? (int64_t{window} * targets + target) * horizon + step
                       : (int64_t{window} * horizon + step) * targets + target;
 }
 
-Tensor SeriesModel::in_rows(const Tensor& target) const {
+Tensor SeriesNetwork::in_rows(const Tensor& target) const {
   const int horizon = target.dim(0), batch = target.dim(1), targets = target.dim(2);
   Tensor rows({batch * targets / width(), horizon * width()});
   const auto to = rows.on_host(Access::overwrite);
@@ -203,14 +218,14 @@ Tensor SeriesModel::in_rows(const Tensor& target) const {
 // --- forecasts --------------------------------------------------------------------------------------------
 
 // [rows, outputs * width] -> by output [rows, width]
-Vars SeriesModel::by_output(const Var& y) const {
+Vars SeriesNetwork::by_output(const Var& y) const {
   const int outputs = recipe_.outputs(), each = y.dim(1) / outputs;
   Vars parts;
   for (int q = 0; q < outputs; ++q) parts.push_back(outputs == 1 ? y : slice(y, 1, q * each, (q + 1) * each));
   return parts;
 }
 
-Vars SeriesModel::outputs(const Prepared& prepared, const Tracing* tracing) const {
+Vars SeriesNetwork::outputs(const Prepared& prepared, const Tracing* tracing) const {
   Vars y;
   const int window = prepared.x.dim(0);
   if (recipe_.model.architecture == Architecture::encoder_decoder) {
@@ -234,7 +249,7 @@ Vars SeriesModel::outputs(const Prepared& prepared, const Tracing* tracing) cons
 }
 
 // [window, rows, features] -> [window / segment, rows, segment * features], in the order of time
-Var SeriesModel::in_segments(const Var& x) const {
+Var SeriesNetwork::in_segments(const Var& x) const {
   const int segment = recipe_.model.segment, steps = x.dim(0) / segment, rows = x.dim(1), features = x.dim(2);
   if (segment == 1) return x;
   return reshape(transpose(reshape(x, {steps, segment, rows, features}), 1, 2),
@@ -243,7 +258,7 @@ Var SeriesModel::in_segments(const Var& x) const {
 
 // Layers over some steps; what they compute is added to a trace, if there is one.
 static RecurrentOutput run(const RecurrentLayer& layers, const Var& x, const RecurrentVars& state,
-                           SeriesModel::Trace* trace) {
+                           SeriesNetwork::Trace* trace) {
   if (!trace) return layers(x, state);
   const RecurrentTrace seen = layers.trace(x, state);
   trace->gates = seen.gate_names;
@@ -258,7 +273,7 @@ static RecurrentOutput run(const RecurrentLayer& layers, const Var& x, const Rec
   return {seen.y, seen.state};
 }
 
-RecurrentOutput SeriesModel::encode(const Var& x, const Tracing* tracing) const {
+RecurrentOutput SeriesNetwork::encode(const Var& x, const Tracing* tracing) const {
   const RecurrentVars begin = encoder_->zero_state(x.dim(1));
   if (!tracing) return run(*encoder_, x, begin, nullptr);
   if (tracing->step < 0) return run(*encoder_, x, begin, &tracing->trace);
@@ -277,7 +292,7 @@ RecurrentOutput SeriesModel::encode(const Var& x, const Tracing* tracing) const 
 
 // To forecast, of each target from its own values; to detect, of all inputs, which then stand one after the
 // other as a single channel.
-Var SeriesModel::linear_path(const Var& x) const {
+Var SeriesNetwork::linear_path(const Var& x) const {
   const int rows = x.dim(1);
   std::vector<int> channels;
   if (!recipe_.detects()) {
@@ -291,7 +306,7 @@ Var SeriesModel::linear_path(const Var& x) const {
 }
 
 // The decoder begins with the last row read, and goes on with what it forecast (of the middle quantile).
-Vars SeriesModel::encode_and_decode(const Var& x, const Tracing* tracing) const {
+Vars SeriesNetwork::encode_and_decode(const Var& x, const Tracing* tracing) const {
   const int rows = x.dim(1);
   RecurrentVars state = encode(x, tracing).state;
   Var read;
@@ -319,7 +334,7 @@ Vars SeriesModel::encode_and_decode(const Var& x, const Tracing* tracing) const 
 }
 
 // Of each row over time, the first and the last value repeated beyond the ends.
-Var SeriesModel::moving_average(const Var& x) const {
+Var SeriesNetwork::moving_average(const Var& x) const {
   const int window = x.dim(1), length = recipe_.model.moving_average, before = (length - 1) / 2;
   const auto value = [&](int k) { return std::clamp(k, 0, window - 1); };
   if (x.wants_grad()) {  // as a product, which has a gradient
@@ -345,7 +360,7 @@ Var SeriesModel::moving_average(const Var& x) const {
   return average;
 }
 
-Var SeriesModel::loss(const SeriesBatch& batch) const {
+Var SeriesNetwork::loss(const SeriesBatch& batch) const {
   const Vars y = outputs(prepare(batch.input));
   const Tensor target = in_rows(batch.target),
                weights = batch.weights.defined() ? in_rows(batch.weights) : Tensor();
@@ -356,7 +371,7 @@ Var SeriesModel::loss(const SeriesBatch& batch) const {
                                  : mean_squared_error(y[0], target, {.weights = weights});
 }
 
-Tensor SeriesModel::predict(const Tensor& input) const {
+Tensor SeriesNetwork::predict(const Tensor& input) const {
   const NoTape guard;
   const Vars y = outputs(prepare(input));
   const int horizon = recipe_.horizon(), batch = input.dim(1),
@@ -382,6 +397,37 @@ Tensor SeriesModel::predict(const Tensor& input) const {
   if (recipe_.detects())
     for (real& v : all) v = static_cast<real>(1 / (1 + std::exp(-static_cast<double>(v))));
   return result;
+}
+
+// --- the networks of a model -------------------------------------------------------------------------------
+
+SeriesModel::SeriesModel(const Recipe& recipe, const Columns& columns) : params(recipe.training.seed) {
+  if (!recipe.is_ensemble()) {
+    networks_.emplace_back(recipe, columns, [&](const char* name) { return params / name; });
+    return;
+  }
+  for (const EnsembleWord& member : ensemble_words(recipe)) {
+    if (!member.network) continue;
+    networks_.emplace_back(*member.network, columns,
+                           [&](const char* name) { return params / member.scope / name; });
+    for (Parameter* parameter : params.under(member.scope)) parameter->rate = static_cast<float>(member.rate);
+  }
+}
+
+Var SeriesModel::loss(const SeriesBatch& batch) const {
+  Var sum = networks_.front().loss(batch);
+  for (size_t k = 1; k < networks_.size(); ++k) sum = sum + networks_[k].loss(batch);
+  return networks_.size() == 1 ? sum : sum * (1 / static_cast<real>(networks_.size()));
+}
+
+Tensor SeriesModel::predict(const Tensor& input, size_t network) const {
+  return networks_.at(network).predict(input);
+}
+
+const RecurrentLayer* SeriesModel::recurrent() const {
+  for (const SeriesNetwork& network : networks_)
+    if (network.recurrent()) return network.recurrent();
+  return nullptr;
 }
 
 void require_finite(const Tensor& found, const SeriesWindows& windows, int64_t origin) {

@@ -6,16 +6,18 @@
 #pragma once
 
 #include <algorithm>
+#include <deque>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "data/series/series_windows.h"
-#include "unroll.h"
 #include "layers/recurrent/recurrent_layer.h"
 #include "recipe.h"
 #include "training/files/algorithm_cache.h"
+#include "unroll.h"
 
 namespace timeseries {
 
@@ -26,30 +28,31 @@ struct Columns {
 };
 Columns columns_of(const SeriesWindows& windows);
 
-// A recipe's recurrent layers as training calls them: none, the encoder, or that and the decoder.
+// A recipe's recurrent layers as training calls them: none, the encoder, or that and the decoder; of an ensemble those of all
+// its networks.
 std::vector<LayerUse> recurrent_layers(const Recipe& recipe, const Columns& columns);
 
-// "LSTM, 2 layers of 32 over segments of 24 rows", "weighted sums of the window"
+// "LSTM, 2 layers of 32 over segments of 24 rows", "weighted sums of the window", "an ensemble of NLinear, last"
 std::string describe_layers(const Recipe& recipe);
 
 // Of a step of training, forward and back: its products, those of the recurrent layers at every step of the window.
 double operations_of_step(const Recipe& recipe, const Columns& columns, const ParameterSet& params);
 
-class SeriesModel {
+// One network, whose parameters a SeriesModel has.
+class SeriesNetwork {
  public:
-  // Throws InputError if normalization or shared weights need a target that is not among the inputs.
-  SeriesModel(const Recipe& recipe, const Columns& columns);
+  // Its layers stand at place(name). Throws as SeriesModel.
+  SeriesNetwork(const Recipe& recipe, const Columns& columns, const std::function<Scope(const char*)>& place);
 
-  // The loss of a batch, as the recipe has it, mean over its observed targets.
+  // As SeriesModel has them.
   Var loss(const SeriesBatch& batch) const;
-  // Forecasts [outputs, horizon, batch, targets], scaled as the batch; outputs: by quantile. Of a detector
-  // probabilities [1, 1, batch, 1]. Nothing is recorded.
   Tensor predict(const Tensor& input) const;
+  const RecurrentLayer* recurrent() const;
 
   // How a forecast comes about: in operations throughout, so that gradients go back to the values of the window.
   struct Trace {
-    Vars y;                                   // by output, scaled: [batch, horizon * targets]; of a detector the logit
-    std::vector<CellTrace> cells = {};        // by layer: those of the encoder, and after its steps the decoder's
+    Vars y;  // by output, scaled: [batch, horizon * targets]; of a detector the logit
+    std::vector<CellTrace> cells = {};  // by layer: those of the encoder, and after its steps the decoder's
     std::span<const char* const> gates = {};  // their names
     Var read = {};                            // the window as its layers read it: [window, batch, features]
   };
@@ -65,10 +68,6 @@ class SeriesModel {
   // Where a target stands among the columns of Trace::read, and among those of the input. One that is not read: the first.
   int read_column(int target) const { return by_channel() ? 0 : input_column(target); }
   int input_column(int target) const { return std::max(0, columns_.targets[static_cast<size_t>(target)]); }
-
-  // Of the recurrent layers; nullptr: there are none.
-  const RecurrentLayer* recurrent() const;  // the encoder
-  ParameterSet params;
 
  private:
   // A window as the layers read it, and what its normalization took off.
@@ -110,6 +109,38 @@ class SeriesModel {
   std::optional<Dropout> dropout_;
   std::optional<Dense> head_, trend_head_;
   std::optional<Highway> highway_;
+};
+
+// The network of a recipe; or those of an ensemble, which are trained side by side: on the same batches, each by its own loss.
+class SeriesModel {
+ public:
+  // Throws InputError if normalization or shared weights need a target that is not among the inputs.
+  SeriesModel(const Recipe& recipe, const Columns& columns);
+
+  // The loss of a batch, as the recipe has it, mean over its observed targets and over the networks.
+  Var loss(const SeriesBatch& batch) const;
+  // Forecasts of a network [outputs, horizon, batch, targets], scaled as the batch; outputs: by quantile. Of a detector
+  // probabilities [1, 1, batch, 1]. Nothing is recorded.
+  Tensor predict(const Tensor& input, size_t network = 0) const;
+  size_t networks() const { return networks_.size(); }
+
+  // Of the only network.
+  using Trace = SeriesNetwork::Trace;
+  Trace trace(const Var& input, int target = 0) const { return networks_.front().trace(input, target); }
+  Trace trace_of_step(const Tensor& input, int target, int step) const {
+    return networks_.front().trace_of_step(input, target, step);
+  }
+  int column_of(int step, int target) const { return networks_.front().column_of(step, target); }
+  int columns_of_output() const { return networks_.front().columns_of_output(); }
+  int read_column(int target) const { return networks_.front().read_column(target); }
+  int input_column(int target) const { return networks_.front().input_column(target); }
+
+  // The encoder of the first network that has recurrent layers; nullptr: there are none.
+  const RecurrentLayer* recurrent() const;
+  ParameterSet params;
+
+ private:
+  std::deque<SeriesNetwork> networks_;  // deque: they are not moved
 };
 
 // InputError, naming the row, unless all that a model made of windows is finite; `origin` is that of the first of them.

@@ -4,7 +4,7 @@
 
 namespace timeseries {
 
-SeriesModel::Prepared SeriesModel::prepare_in_operations(const Var& input, int target) const {
+SeriesNetwork::Prepared SeriesNetwork::prepare_in_operations(const Var& input, int target) const {
   const int window = input.dim(0), rows = input.dim(1), inputs = columns_.inputs,
             calendar = columns_.calendar;
   Var x = input;
@@ -34,7 +34,7 @@ SeriesModel::Prepared SeriesModel::prepare_in_operations(const Var& input, int t
   return prepared;
 }
 
-SeriesModel::Trace SeriesModel::trace(const Var& input, int target) const {
+SeriesNetwork::Trace SeriesNetwork::trace(const Var& input, int target) const {
   Trace trace;
   const Prepared prepared = prepare_in_operations(input, target);
   const Tracing tracing{trace};
@@ -43,7 +43,7 @@ SeriesModel::Trace SeriesModel::trace(const Var& input, int target) const {
   return trace;
 }
 
-SeriesModel::Trace SeriesModel::trace_of_step(const Tensor& input, int target, int step) const {
+SeriesNetwork::Trace SeriesNetwork::trace_of_step(const Tensor& input, int target, int step) const {
   Trace trace;
   Prepared prepared = prepare_in_operations(input, target);
   const Tracing tracing{trace, step};

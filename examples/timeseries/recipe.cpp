@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ensemble_keys.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 #include "training/recipe/recipe_form.h"
@@ -218,6 +219,12 @@ void declare_data(RecipeReader& reader, Recipe& r) {
            "carried on")
       .source("Hyndman et al. 2008")
       .harmless();
+  reader
+      .key(
+          "ridge", d.ridge,
+          "a ridge regression of the window among the baselines, one for each step, and waves of each period")
+      .source("Hoerl and Kennard 1970")
+      .harmless();
   reader.key("theta", d.theta, "the Theta method among the baselines: fitted and carried on likewise")
       .source("Assimakopoulos and Nikolopoulos 2000")
       .harmless();
@@ -239,6 +246,7 @@ void declare_data(RecipeReader& reader, Recipe& r) {
 void declare_keys(RecipeReader& reader, Recipe& r) {
   declare_model(reader, r);
   declare_data(reader, r);
+  declare_ensemble_keys(reader, r);
   reader.section("scaling", "Of each channel by itself; errors are given in scaled and in original units.");
   reader
       .choice(
@@ -360,19 +368,22 @@ void check(const RecipeReader& reader, const Recipe& r) {
   }
   if (!linear) check_recurrent_keys(reader, r.model.cell, layers_of(r, 1));
   check_training_keys(reader, r.sections());
+  check_ensemble(reader, r);
 }
 
 UnreadKeys unread_keys(const Recipe& r) {
   UnreadKeys unread = unread_training_keys(r.sections());
   const auto& m = r.model;
+  const bool any = r.is_ensemble();  // some network may read it
   const bool recurrent =
-      m.architecture == Architecture::direct || m.architecture == Architecture::encoder_decoder;
+      any || m.architecture == Architecture::direct || m.architecture == Architecture::encoder_decoder;
   const char* of_recurrent = "model.architecture = \"direct\" or \"encoder-decoder\"";
   unread.add_unless(recurrent, of_recurrent,
                     {"model.cell", "model.hidden", "model.layers", "model.dropout", "model.shared_channels"});
   add_unread_recurrent_keys(unread, m, recurrent, of_recurrent);
-  if (recurrent) unread.add_unless(m.cell == CellKind::lstm, "model.cell = \"lstm\"", {"model.forget_bias"});
-  unread.add_unless(m.architecture == Architecture::dlinear, "model.architecture = \"dlinear\"",
+  if (recurrent)
+    unread.add_unless(any || m.cell == CellKind::lstm, "model.cell = \"lstm\"", {"model.forget_bias"});
+  unread.add_unless(any || m.architecture == Architecture::dlinear, "model.architecture = \"dlinear\"",
                     {"model.moving_average"});
   const SplitKind split = r.data.split;
   unread.add_unless(split == SplitKind::fraction || split == SplitKind::shuffled,
@@ -383,10 +394,12 @@ UnreadKeys unread_keys(const Recipe& r) {
   const char* of_forecasts = "forecasts, and there is a label (data.label)";
   unread.add_unless(!r.detects(), of_forecasts,
                     {"data.horizon", "data.period", "data.second_period", "data.autoregression", "data.ets",
-                     "data.theta", "data.bounds", "training.loss", "training.quantiles"});
+                     "data.theta", "data.ridge", "data.bounds", "training.loss", "training.quantiles"});
   if (!r.detects())
     unread.add_unless(r.training.loss == Loss::quantile, "training.loss = \"quantile\"",
                       {"training.quantiles"});
+  unread.add_unless(r.is_ensemble(), "ensemble.members",
+                    {"ensemble.folds", "ensemble.fold_rows", "ensemble.weights"});
   unread.add_unless(r.detects(), "detection (data.label)", {"training.pos_weight"});
   unread.add_unless(r.scaling.kind != ScalingKind::none, "scaling.kind = \"standard\" or \"minmax\"",
                     {"scaling.fit"});

@@ -22,6 +22,8 @@ enum class SplitKind : uint8_t { fraction, rows, time, shuffled };
 enum class ScalingFit : uint8_t { train, all };
 enum class Loss : uint8_t { mse, quantile };
 enum class Scored : uint8_t { test, valid };
+// How the errors of an ensemble's members on the folds become their weights (ensemble.h).
+enum class Weighting : uint8_t { inverse_square, selection, equal };
 
 struct Recipe {
   std::string name;  // of the recipe, for the run's folder; not a key
@@ -56,10 +58,16 @@ struct Recipe {
     int64_t period = 1;
     int64_t second_period = 0;
     int autoregression = 0;
-    bool ets = true, theta = true;
+    bool ets = true, theta = true, ridge = false;
     std::vector<double> bounds;
     Scored score = Scored::test;
   } data;
+  struct {
+    std::vector<std::string> members;
+    int folds = 4;
+    int64_t fold_rows = 0;
+    Weighting weights = Weighting::inverse_square;
+  } ensemble;
   struct {
     ScalingKind kind = ScalingKind::standard;
     ScalingFit fit = ScalingFit::train;
@@ -75,6 +83,7 @@ struct Recipe {
 
   TrainingSections sections() const { return {training, optimizer, schedule}; }
   bool detects() const { return !data.label.empty(); }
+  bool is_ensemble() const { return !ensemble.members.empty(); }
   bool validates() const;  // there is a valid split
   bool has_quantiles() const { return training.loss == Loss::quantile && !detects(); }
   // Values predicted for each step of a target: one for each quantile.

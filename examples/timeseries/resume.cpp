@@ -1,5 +1,6 @@
 // timeseries resume: goes on with a run that was interrupted, killed, or is to have more epochs.
 #include "commands.h"
+#include "ensemble_folds.h"
 #include "options.h"
 #include "session.h"
 #include "training/program/run/model_file.h"
@@ -22,7 +23,12 @@ void resume(Command& command) {
   } else {
     model = first_model(request.run.init_from, recipe);
   }
-  SeriesTraining(request.run, recipe, {.model = model ? &*model : nullptr}).run();
+  EnsembleFacts folds;  // a run that was killed before its first checkpoint finds them again
+  if (recipe.is_ensemble() && !model)
+    folds = run_folds(request.run, recipe, request.run.data, request.run.console());
+  SeriesTraining(request.run, recipe,
+                 {.model = model ? &*model : nullptr, .ensemble = folds.empty() ? nullptr : &folds})
+      .run();
 }
 
 }  // namespace timeseries

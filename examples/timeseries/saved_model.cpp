@@ -19,13 +19,21 @@ namespace timeseries {
 
 std::string torch_modules(const Recipe& recipe, const ParameterSet& params) {
   std::vector<std::string> modules;
+  const std::vector<EnsembleWord> words = ensemble_words(recipe);
+  // Of an ensemble, the network whose scope begins the name.
+  const auto recipe_of_module = [&](const std::string& module) -> const Recipe& {
+    for (const EnsembleWord& word : words)
+      if (word.network && module.starts_with(word.scope + ".")) return *word.network;
+    return recipe;
+  };
   for (const auto& [name, tensor] : state_dict(params)) {
     const size_t dot = name.rfind('.');
     const std::string module = name.substr(0, dot), leaf = name.substr(dot + 1);
     if (leaf == "weight")
       modules.push_back(fmt::format("{} = nn.Linear({}, {})", module, tensor.dim(1), tensor.dim(0)));
     if (leaf != "weight_ih_l0") continue;
-    const std::string recurrent = torch_module(cell_of(recipe), layers_of(recipe, tensor.dim(1)));
+    const Recipe& network = recipe_of_module(module);
+    const std::string recurrent = torch_module(cell_of(network), layers_of(network, tensor.dim(1)));
     if (recurrent.starts_with("none")) return recurrent;
     modules.push_back(fmt::format("{} = {}", module, recurrent));
   }
@@ -59,6 +67,7 @@ Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const Ser
   for (const auto& [key, text] : texts_of(facts))
     if (!text->empty()) metadata[key] = *text;
   metadata.merge(metadata_of(facts.trained));
+  if (!facts.ensemble.empty()) metadata["ensemble"] = json_text(json_of(facts.ensemble));
   return metadata;
 }
 
@@ -104,12 +113,44 @@ static ModelFacts facts_of(const SafetensorsFile& file) {
   return facts;
 }
 
+// The weights of every member of the recipe's ensemble, and the errors of its folds, are as many as they must be.
+static EnsembleFacts ensemble_of(const SafetensorsFile& file, const Recipe& recipe, size_t channels) {
+  EnsembleFacts facts;
+  try {
+    facts = ensemble_facts(parse_json(metadata_of(file, "timeseries", "ensemble")));
+  } catch (const nlohmann::json::exception&) {
+    throw InputError(
+        fmt::format("{}: the ensemble in its metadata is no JSON of members and errors", file.path()));
+  }
+  require_input(facts.members.size() == recipe.ensemble.members.size(),
+                "{}: {} members in its recipe, and weights of {} in its metadata", file.path(),
+                recipe.ensemble.members.size(), facts.members.size());
+  const size_t targets = facts.scaled_mse.size();
+  require_input(targets >= 1 && targets <= channels,
+                "{}: an ensemble of {} targets in its metadata, and {} channels", file.path(), targets,
+                channels);
+  for (const auto& member : facts.members)
+    require_input(member.weights.size() == targets && member.scaled_mse.size() == targets &&
+                      std::ranges::all_of(member.weights, [](double w) { return w >= 0 && w <= 1 + 1e-9; }),
+                  "{}: the weights of '{}' in its metadata are not {} numbers from 0 to 1", file.path(),
+                  one_line(member.name), targets);
+  for (const auto& [name, windows] : facts.errors)
+    for (const auto& window : windows)
+      require_input(window.size() == targets * static_cast<size_t>(recipe.data.horizon),
+                    "{}: {} errors of a window of '{}' in its metadata, not {} steps of {} targets",
+                    file.path(), window.size(), one_line(name), recipe.data.horizon, targets);
+  return facts;
+}
+
 SavedModel read_saved_model(const std::filesystem::path& path) {
   const SafetensorsFile file(path);
   check_checkpoint_version(file);
-  return {.path = path,
-          .recipe = load_recipe(recipe_of(file, "timeseries"), for_this_machine()),
-          .facts = facts_of(file)};
+  SavedModel saved{.path = path,
+                   .recipe = load_recipe(recipe_of(file, "timeseries"), for_this_machine()),
+                   .facts = facts_of(file)};
+  if (saved.recipe.is_ensemble())
+    saved.facts.ensemble = ensemble_of(file, saved.recipe, saved.facts.channels.size());
+  return saved;
 }
 
 std::optional<SavedModel> first_model(const std::filesystem::path& path, const Recipe& recipe) {
@@ -137,7 +178,12 @@ std::vector<std::string> SavedModel::columns() const {
 
 std::unique_ptr<SeriesModel> SavedModel::make_model(const SeriesWindows& windows) const {
   auto model = std::make_unique<SeriesModel>(recipe, columns_of(windows));
-  load_state_dict(SafetensorsFile(path), model->params);
+  if (weights)
+    load_state_dict(
+        [&](const std::string& name, const Tensor& into) { Tensor(into).copy_from(weights->at(name)); },
+        model->params);
+  else
+    load_state_dict(SafetensorsFile(path), model->params);
   return model;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "data/series/scaling.h"
+#include "ensemble.h"
 #include "model.h"
 #include "trained_on.h"
 #include "training/files/safetensors.h"
@@ -28,6 +30,7 @@ struct ModelFacts {
       {};                 // the time from which its trend counts; empty: no trend, or an earlier version
   std::string step = {};  // from row to row (step_code); empty: an earlier version
   TrainedOn trained = {};
+  EnsembleFacts ensemble = {};  // empty: it is none
 };
 
 // "dmy", "mdy" or "", and back.
@@ -47,6 +50,8 @@ struct SavedModel {
   std::filesystem::path path;
   Recipe recipe;
   ModelFacts facts;
+  // By name, of a model that was trained just now; nullptr: they stand in the file.
+  std::shared_ptr<const std::map<std::string, Tensor>> weights = nullptr;
 
   // Its channels but for the calendar's.
   std::vector<std::string> columns() const;

@@ -7,46 +7,11 @@
 
 #include "data/series/baselines.h"
 #include "framework/signals.h"
+#include "recipe_baselines.h"
 
 namespace timeseries {
 
 namespace {
-
-// What can be 0 or less has no growth.
-bool is_positive(const Series& series, const std::vector<int>& channels) {
-  for (int64_t row = 0; row < series.rows(); ++row)
-    for (const int channel : channels)
-      if (series.at(row, channel) <= 0) return false;
-  return true;
-}
-
-std::vector<ForecastBaseline> baselines_of(const Recipe& recipe, const SeriesData& data,
-                                           std::vector<std::string>& left_out) {
-  std::vector<ForecastBaseline> baselines = {last_value(), drift()};
-  const bool positive = is_positive(data.series(), data.targets());
-  for (const int64_t period : {recipe.data.period, recipe.data.second_period}) {
-    if (period <= 1) continue;
-    baselines.push_back(seasonal_naive(period));
-    if (positive) baselines.push_back(seasonal_growth(period));
-  }
-  baselines.push_back(training_mean(data.series(), data.split.train));
-  if (const int order = recipe.data.autoregression; order > 0) {
-    if (can_fit_autoregression(data.series(), data.split.train, order, data.targets()))
-      baselines.push_back(autoregression(data.series(), data.split.train, order, data.targets()));
-    else  // of a shorter file than the model's own
-      left_out.push_back(fmt::format("autoregression ({})", order));
-  }
-  const auto add_fitted = [&](bool asked_for, auto fit, const char* name) {
-    if (!asked_for) return;
-    if (auto fitted = fit(data.series(), data.split.train, recipe.data.period, data.targets()))
-      baselines.push_back(std::move(*fitted));
-    else
-      left_out.push_back(name);
-  };
-  add_fitted(recipe.data.ets, ets, "ETS");
-  add_fitted(recipe.data.theta, theta, "Theta");
-  return baselines;
-}
 
 // A part, and how intervals of its forecasts come about.
 struct Scoring {
@@ -71,13 +36,15 @@ struct Scoring {
   }
 
   // Of the model, or of a baseline: its scores, and its interval if it has one. None: too little history.
-  std::optional<ForecastScores> score(const Forecasts& forecasts, bool is_model,
+  std::optional<ForecastScores> score(const Forecasts& forecasts, bool is_model, const std::string& name,
                                       std::optional<ForecastInterval>& interval, const ForecastUse& seen) {
     const int horizon = recipe.data.horizon;
     const bool quantiles = is_model && has_quantile_interval(recipe, horizon);
     interval = make_interval(recipe, trained, part.windows, horizon, quantiles);
     if (valid && learn_from(*interval, forecasts, *valid, is_model))
       interval->errors_of = "the validation split";
+    if (is_test && know_folds(*interval, data.facts.ensemble, name, is_model))
+      interval->errors_of = "the folds";
     if (is_test)
       interval->errors_of += interval->errors_of.empty() ? "the test split" : " and the test split";
     if (part.name == "valid") interval->errors_of = "the validation split";
@@ -90,9 +57,11 @@ struct Scoring {
 };
 
 void add_forecasts(const Recipe& recipe, const SeriesData& data, Scoring& scoring, Evaluation& evaluation) {
-  for (const ForecastBaseline& baseline : baselines_of(recipe, data, evaluation.left_out)) {
+  for (const ForecastBaseline& baseline :
+       baselines_of(recipe, data.series(), data.split.train, data.targets(), evaluation.left_out)) {
     std::optional<ForecastInterval> interval;
-    const auto scores = scoring.score(forecasts_of(baseline), false, interval, [](WindowForecast&) {});
+    const auto scores =
+        scoring.score(forecasts_of(baseline), false, baseline.name, interval, [](WindowForecast&) {});
     if (!scores) {
       evaluation.left_out.push_back(baseline.name);
       continue;
@@ -130,15 +99,19 @@ void add_model(const SeriesModel& model, Scoring& scoring, const ForecastUse& ea
   FarOutside far(data.facts.trained, data.facts.scaling);
   const std::vector<int>& targets = data.targets();
   const size_t drawn = scoring.recipe.data.horizon == 1 ? most_drawn : 1;
-  auto scores = scoring.score(forecasts_of(scoring.recipe, model), true, evaluation.interval,
-                              [&](WindowForecast& forecast) {
-                                for (size_t i = 0; i < forecast.values.size(); ++i)
-                                  far.look(forecast.values[i], targets[i % targets.size()],
-                                           forecast.origin + static_cast<int64_t>(i / targets.size()));
-                                if (each) each(forecast);
-                                if (evaluation.drawn.size() == drawn) evaluation.drawn.pop_front();
-                                evaluation.drawn.push_back(forecast);
-                              });
+  std::optional<Ensemble> ensemble;
+  if (scoring.recipe.is_ensemble())
+    ensemble.emplace(scoring.recipe, model, data.facts.ensemble, data.series(), data.split.train, targets);
+  const Forecasts forecasts = ensemble ? ensemble->forecasts() : forecasts_of(scoring.recipe, model);
+  auto scores =
+      scoring.score(forecasts, true, "the model", evaluation.interval, [&](WindowForecast& forecast) {
+        for (size_t i = 0; i < forecast.values.size(); ++i)
+          far.look(forecast.values[i], targets[i % targets.size()],
+                   forecast.origin + static_cast<int64_t>(i / targets.size()));
+        if (each) each(forecast);
+        if (evaluation.drawn.size() == drawn) evaluation.drawn.pop_front();
+        evaluation.drawn.push_back(forecast);
+      });
   evaluation.forecasts.push_back({"the model", std::move(*scores),
                                   evaluation.interval ? evaluation.interval->widths.options().level : 0.8});
   if (auto warning = far.warning_of_forecasts(scoring.part.windows.series());
@@ -160,6 +133,9 @@ std::string protocol_of(const Recipe& recipe, const SeriesData& data, const Test
                                 recipe.scaling.fit == ScalingFit::all ? "all rows" : "the rows that train")
                   : "not scaled; ";
   if (with_model) text += fmt::format("seed {}; ", recipe.training.seed);
+  if (with_model && recipe.is_ensemble())
+    text += fmt::format("weights by {} windows of {} folds among the rows that train; ",
+                        with_commas(data.facts.ensemble.windows), recipe.ensemble.folds);
   std::vector<std::string> out;
   if (recipe.data.drop_last_pairs > 0)
     out.push_back(fmt::format("{} pairs of each part's end", recipe.data.drop_last_pairs));

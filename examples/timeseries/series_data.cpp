@@ -19,10 +19,7 @@ namespace timeseries {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-// Of a recipe; or of a saved model's, if there is one.
-SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved = nullptr) {
+SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved) {
   const auto& d = recipe.data;
   SeriesOptions options{.time = d.time,
                         .date_order = d.date_order,
@@ -47,9 +44,6 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved = nul
   return options;
 }
 
-// The name of a bundled series, as opposed to a path.
-bool is_name(const std::string& file) { return file.find_first_of("./") == std::string::npos; }
-
 // A command may look at its file twice, but a pipe has its text once: that is kept.
 std::string csv_text(const fs::path& csv) {
   static std::map<fs::path, std::string> of_pipes;
@@ -58,6 +52,11 @@ std::string csv_text(const fs::path& csv) {
   const auto known = of_pipes.find(csv);
   return known != of_pipes.end() ? known->second : of_pipes.emplace(csv, read_file(csv)).first->second;
 }
+
+namespace {
+
+// The name of a bundled series, as opposed to a path.
+bool is_name(const std::string& file) { return file.find_first_of("./") == std::string::npos; }
 
 Series load_csv(const fs::path& csv, const SeriesOptions& options) {
   return parse_series(csv_text(csv), csv.string(), options);
@@ -162,6 +161,8 @@ SeriesSplit make_split(const Recipe& recipe, const Series& series, int64_t rows)
                   rows);
     return {rows_between(0, border), rows_between(border, rows), {}};
   }
+  if (recipe.is_ensemble() && d.split == SplitKind::fraction && d.train == 1)
+    return {rows_between(0, rows), {}, {}};
   try {
     return split_by_keys(recipe, series, rows);
   } catch (const InputError& error) {
@@ -319,7 +320,7 @@ std::vector<std::string> warnings_of_training(const Recipe& recipe, const Series
 
 SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose& purpose)
     : warnings(warnings_of(recipe, purpose.fold.has_value())) {
-  const auto& [saved, trains, fold] = purpose;
+  const auto& [saved, trains, fold, ensemble] = purpose;
   if (!csv.empty() || !is_name(recipe.data.file)) file = csv.empty() ? fs::path(recipe.data.file) : csv;
   all.push_back(saved ? load_series(*saved, csv) : load_series(recipe, csv));
   notes = series().notes;
@@ -328,6 +329,7 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
   if (recipe.detects() && trains) warn_of_one_class(series(), split.train, warnings);
   if (recipe.data.drop_last_pairs > 0) split = without_history(split);
   facts = saved ? saved->facts : measured_facts(recipe, series(), split.train, notes);
+  if (ensemble) facts.ensemble = *ensemble;
   if (facts.trend_zero.empty() && has_trend(recipe)) facts.trend_zero = series().times.text(0);
   if (facts.step.empty())
     facts.step = step_code(series().time_name.empty() ? TimeStep{} : series().times.step);

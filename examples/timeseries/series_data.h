@@ -21,6 +21,10 @@ Series load_series(const Recipe& recipe, const std::filesystem::path& csv, int64
 // The same for a saved model: what it reads and predicts alone, whatever else the file has. Throws InputError,
 // naming both, if the file lacks a column of it.
 Series load_series(const SavedModel& saved, const std::filesystem::path& csv, int64_t rows_beyond = 0);
+// The text of a file; of a pipe, which has it once, what it had.
+std::string csv_text(const std::filesystem::path& csv);
+// How a recipe reads its file; or a saved model's, if there is one.
+SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved = nullptr);
 // Whether the header of a CSV file names a column.
 bool has_column(const std::filesystem::path& csv, char separator, const std::string& name);
 // A detector's series from a file that has no labels: they are 0.
@@ -45,9 +49,10 @@ struct TestPart {
 
 // What a series is read for.
 struct Purpose {
-  const SavedModel* model = nullptr;     // whose facts count; nullptr: they are measured here
-  bool trains = true;                    // else rows that training needs may be missing
-  std::optional<SeriesSplit> fold = {};  // in place of the recipe's split
+  const SavedModel* model = nullptr;        // whose facts count; nullptr: they are measured here
+  bool trains = true;                       // else rows that training needs may be missing
+  std::optional<SeriesSplit> fold = {};     // in place of the recipe's split
+  const EnsembleFacts* ensemble = nullptr;  // that its folds have found, of a model that is to be trained
 };
 
 struct SeriesData {

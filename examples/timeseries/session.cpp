@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "ensemble_folds.h"
 #include "pictures.h"
 #include "saved_model.h"
 #include "training/program/cli/explanations.h"
@@ -200,6 +201,11 @@ void SeriesTraining::report(std::optional<double> valid, RunDescription& descrip
   if (valid)
     console_.print("valid   loss {}, {} windows scored\n", format_score(*valid, 5),
                    with_commas(data_.valid->count()));
+  if (!data_.facts.ensemble.empty()) {
+    const RunDescription::Table table = table_of(data_.facts.ensemble, recipe_);
+    console_.print("\n{}\n", table.title), console_.print(table);
+    description.tables.insert(description.tables.end() - 1, table);
+  }
   std::vector<TestPart> parts = data_.tests;
   if (recipe_.data.score == Scored::valid) parts = {{"valid", *data_.valid}};
   for (TestPart& part : parts) {

@@ -22,6 +22,10 @@ class SeriesTraining {
   void dry_run() { session_.dry_run(); }
   // Of a fold: trains without a word, and scores the test. What is returned must not outlive this.
   Evaluation score_fold();
+  // Trains without a word, and writes nothing. What follows must not outlive this.
+  void fit() { session_.fit(); }
+  const SeriesModel& model() const { return model_; }
+  SeriesData& data() { return data_; }
   // With the algorithm that it trains with.
   const Recipe& recipe() const { return recipe_; }
 

@@ -1,5 +1,6 @@
 // The recipes of `timeseries`: its keys and their documentation, which of them a recipe reads, and the bundled ones.
-#include "examples/timeseries/recipe.cpp"  // the keys, for their documentation
+#include "examples/timeseries/ensemble_keys.cpp"  // the keys, for their documentation
+#include "examples/timeseries/recipe.cpp"
 #include "tests/examples/recipe_keys.h"
 
 using namespace unroll;

@@ -63,6 +63,9 @@ class Command {
   // completion offers, here as in options: RECIPE bundled recipes and files, COMMAND commands, CHECKPOINT and
   // FILE files, DIR folders, KEY=VALUE keys of recipes.
   void word(std::string name, std::string description);
+  // The word may also be the file of a series, FILE.csv or FILE.tsv.
+  void also_takes_series() { also_takes_series_ = true; }
+  bool takes_series() const { return also_takes_series_; }
   // Options declared from now on stand under this heading.
   void group(std::string heading) { group_ = std::move(heading); }
   // An option with a value; what `field` holds is the default. A list may be given several times.
@@ -112,7 +115,7 @@ class Command {
   std::deque<Option> options_;  // deque: references stay valid
   std::vector<Entry> examples_, files_;
   std::set<std::string> given_;
-  bool only_declare_ = false;
+  bool only_declare_ = false, also_takes_series_ = false;
 };
 
 }  // namespace unroll

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "training/program/cli/invocation.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 #include "training/checkpoint.h"
+#include "training/program/cli/invocation.h"
 #include "training/recipe/recipe_file.h"
 
 namespace unroll {
@@ -50,7 +50,7 @@ void check_kind_of_word(const Command& command) {
   if (word.empty() || (!wants_recipe && !wants_model && !wants_run)) return;
   const Kind kind = kind_of(word, command.program());
   const bool as_wanted = kind == (wants_recipe ? Kind::recipe : wants_model ? Kind::model : Kind::run);
-  if (kind == Kind::unknown || as_wanted) return;
+  if (kind == Kind::unknown || as_wanted || (kind == Kind::series && command.takes_series())) return;
 
   std::error_code error;
   const char* wanted = wants_recipe ? "a recipe" : wants_model ? "a model" : "a run's folder";

@@ -1,0 +1,158 @@
+#include "ensemble.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "framework/check.h"
+#include "recipe_baselines.h"
+
+namespace timeseries {
+
+using Json = nlohmann::ordered_json;
+
+// --- in a file ---------------------------------------------------------------------------------------------
+
+// Six digits are more than an interval needs.
+static Json rounded(const std::vector<double>& values) {
+  Json json = Json::array();
+  for (const double value : values)
+    json.push_back(std::isfinite(value) ? Json(std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr))
+                                        : Json());
+  return json;
+}
+
+static std::vector<double> numbers(const Json& json) {
+  std::vector<double> values;
+  for (const Json& value : json) values.push_back(value.is_null() ? std::nan("") : value.get<double>());
+  return values;
+}
+
+Json json_of(const EnsembleFacts& facts) {
+  Json json{{"members", Json::array()},
+            {"from", facts.from},
+            {"to", facts.to},
+            {"windows", facts.windows},
+            {"within", facts.within},
+            {"counted", facts.counted},
+            {"scaled_mse", rounded(facts.scaled_mse)},
+            {"errors", Json::object()}};
+  for (const auto& [name, weights, mse] : facts.members)
+    json["members"].push_back({{"name", name}, {"weights", weights}, {"scaled_mse", rounded(mse)}});
+  for (const auto& [name, windows] : facts.errors) {
+    json["errors"][name] = Json::array();
+    for (const auto& window : windows) json["errors"][name].push_back(rounded(window));
+  }
+  return json;
+}
+
+EnsembleFacts ensemble_facts(const Json& json) {
+  EnsembleFacts facts{.from = json.at("from"),
+                      .to = json.at("to"),
+                      .windows = json.at("windows"),
+                      .scaled_mse = numbers(json.at("scaled_mse")),
+                      .within = json.at("within"),
+                      .counted = json.at("counted")};
+  for (const Json& member : json.at("members"))
+    facts.members.push_back(
+        {member.at("name"), numbers(member.at("weights")), numbers(member.at("scaled_mse"))});
+  for (const auto& [name, windows] : json.at("errors").items())
+    for (const Json& window : windows) facts.errors[name].push_back(numbers(window));
+  return facts;
+}
+
+// --- words -------------------------------------------------------------------------------------------------
+
+std::string name_of(const EnsembleWord& word) {
+  if (!word.network) return word.name;
+  const auto& m = word.network->model;
+  if (m.architecture == Architecture::dlinear) return "DLinear";
+  if (m.architecture == Architecture::linear)
+    return m.normalization == Normalization::last ? "NLinear" : "linear";
+  std::string name = fmt::format("{} of {}", cell_of(*word.network).title, m.hidden);
+  if (m.segment > 1) name += fmt::format(" over segments of {}", m.segment);
+  return name;
+}
+
+bool know_folds(ForecastInterval& interval, const EnsembleFacts& facts, const std::string& name, bool chose) {
+  const auto found = facts.errors.find(name);
+  if (found == facts.errors.end() || found->second.empty()) return false;
+  const size_t values = static_cast<size_t>(interval.widths.options().steps) * facts.scaled_mse.size();
+  if (found->second.front().size() < values) return false;
+  for (const auto& window : found->second) interval.widths.know(std::span(window).first(values), chose);
+  return true;
+}
+
+// --- forecasts ---------------------------------------------------------------------------------------------
+
+Ensemble::Ensemble(const Recipe& recipe, const SeriesModel& model, const EnsembleFacts& facts,
+                   const Series& series, const Part& train, const std::vector<int>& targets)
+    : recipe_(&recipe), model_(&model), targets_(targets) {
+  const std::vector<EnsembleWord> words = ensemble_words(recipe);
+  require_input(facts.members.size() == words.size(), "{}: {} members in its recipe, weights of {}",
+                recipe.name, words.size(), facts.members.size());
+  int network = 0;
+  for (size_t m = 0; m < words.size(); ++m) {
+    const bool is_network = words[m].network != nullptr;
+    Member member{.network = is_network ? network++ : -1, .weights = facts.members[m].weights};
+    require_input(member.weights.size() == targets.size(), "{}: weights of {} targets, and it forecasts {}",
+                  recipe.name, member.weights.size(), targets.size());
+    if (std::ranges::all_of(member.weights, [](double w) { return w == 0; })) continue;
+    if (!is_network) {
+      member.baseline = baseline_of(words[m].name, recipe, series, train.back().end, train, targets);
+      require_input(member.baseline.has_value(),
+                    "{}: {} rows are too few for '{}', a member of the ensemble (ensemble.members)",
+                    series.origin, rows_of(train), words[m].name);
+    }
+    members_.push_back(std::move(member));
+  }
+}
+
+std::vector<double> Ensemble::forecast(
+    const Series& series, int64_t origin, int steps,
+    const std::function<std::vector<double>(size_t network)>& network) const {
+  const size_t width = targets_.size();
+  std::vector<double> sum(static_cast<size_t>(steps) * width), values(sum.size()),
+      of_target(static_cast<size_t>(steps));
+  for (const Member& member : members_) {
+    if (member.network >= 0) {
+      values = network(static_cast<size_t>(member.network));
+    } else {
+      require_input(origin >= member.baseline->history,
+                    "{}: '{}', a member of the ensemble, needs {} rows before a forecast, not {}",
+                    series.origin, member.baseline->name, member.baseline->history, origin);
+      for (size_t t = 0; t < width; ++t) {
+        member.baseline->forecast(series, origin, targets_[t], of_target);
+        for (size_t k = 0; k < of_target.size(); ++k) values[k * width + t] = of_target[k];
+      }
+    }
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += member.weights[i % width] * values[i];
+  }
+  return sum;
+}
+
+Forecasts Ensemble::forecasts() const {
+  return [this](SeriesWindows& windows, const ForecastUse& use) {
+    std::map<int64_t, std::vector<std::vector<double>>> of_networks;  // by origin, then network
+    for (const Member& member : members_) {
+      if (member.network < 0) continue;
+      forecasts_of(*recipe_, *model_, static_cast<size_t>(member.network))(
+          windows, [&](WindowForecast& forecast) {
+            auto& of = of_networks[forecast.origin];
+            of.resize(model_->networks());
+            of[static_cast<size_t>(member.network)] = std::move(forecast.values);
+          });
+    }
+    windows.in_order();
+    for (const int64_t origin : windows.origins()) {
+      const std::vector<double> values =
+          forecast(windows.series(), origin, windows.options().horizon,
+                   [&](size_t network) { return of_networks.at(origin)[network]; });
+      WindowForecast found{origin, values, values, values};
+      use(found);
+    }
+    return true;
+  };
+}
+
+}  // namespace timeseries

@@ -1,0 +1,83 @@
+// An ensemble: networks in one file, and baselines beside them, whose weighted mean is the forecast.
+//
+// The weights come from rolling folds (ensemble_folds.h). A baseline's parameters do not stand in the file: they are fitted to
+// the rows at hand, those that train where the ensemble is scored, and all rows before the forecast where it forecasts.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "data/series/baselines.h"
+#include "ensemble_keys.h"
+#include "ensemble_weights.h"
+#include "interval.h"
+#include "model.h"
+
+namespace timeseries {
+
+// What the folds have found: it belongs to a model, and stands in its file.
+struct EnsembleFacts {
+  struct Member {
+    std::string name;
+    std::vector<double> weights;  // by target; of a target they add up to 1
+    std::vector<double>
+        scaled_mse;  // of its forecasts of the folds, by target; NaN: it could not forecast them
+  };
+  std::vector<Member> members = {};  // of ensemble.members, in their order
+  std::string from = {}, to = {};    // the times of the first and the last row that a fold forecast
+  int64_t windows = 0;
+  // By "the model" and the names of baselines: the errors of their forecasts of the folds, in units of intervals (conformal.h), by
+  // window [horizon, targets]; of many the last ones.
+  std::map<std::string, std::vector<std::vector<double>>> errors = {};
+  std::vector<double> scaled_mse = {};  // of the ensemble there, by target
+  // Of the ensemble on the folds: values within an interval by the errors before each, of so many.
+  int64_t within = 0, counted = 0;
+
+  bool empty() const { return members.empty(); }
+};
+constexpr size_t most_fold_errors = 200;
+
+nlohmann::ordered_json json_of(const EnsembleFacts& facts);
+// Throws nlohmann::json::exception: it is none.
+EnsembleFacts ensemble_facts(const nlohmann::ordered_json& json);
+
+// "NLinear", "DLinear", "GRU of 32 over segments of 2 rows"; of a baseline its word.
+std::string name_of(const EnsembleWord& word);
+
+// Tells an interval the errors of the forecasts of the folds, of "the model" or a baseline; of fewer steps the first ones. False: none
+// of that name, or of as many steps, are known. `chose`: they chose the weights.
+bool know_folds(ForecastInterval& interval, const EnsembleFacts& facts, const std::string& name, bool chose);
+
+// An ensemble over a series.
+class Ensemble {
+ public:
+  // Its baselines are fitted to the part `train`, but for those without a weight. All must outlive it. Throws InputError: the rows
+  // are too few for a baseline that has a weight.
+  Ensemble(const Recipe& recipe, const SeriesModel& model, const EnsembleFacts& facts, const Series& series,
+           const Part& train, const std::vector<int>& targets);
+
+  // Of windows, as many steps as they have.
+  Forecasts forecasts() const;
+  // Of any row [steps, targets]; `network` forecasts so many steps by the network of that number.
+  std::vector<double> forecast(const Series& series, int64_t origin, int steps,
+                               const std::function<std::vector<double>(size_t network)>& network) const;
+
+ private:
+  struct Member {
+    int network = -1;  // of the model; -1: a baseline
+    std::optional<ForecastBaseline> baseline = {};
+    std::vector<double> weights;
+  };
+  const Recipe* recipe_;
+  const SeriesModel* model_;
+  std::vector<int> targets_;
+  std::vector<Member> members_;  // those with a weight
+};
+
+}  // namespace timeseries

@@ -1,0 +1,374 @@
+#include "guess.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "data/series/cells.h"
+#include "data/series/csv.h"
+#include "data/series/season.h"
+#include "data/series/series_columns.h"
+#include "ensemble_folds.h"
+#include "framework/check.h"
+#include "framework/one_line.h"
+#include "series_data.h"
+
+namespace timeseries {
+
+namespace {
+
+// Keys that were guessed, as lines of a recipe by section.
+class Text {
+ public:
+  void set(const std::string& section, const std::string& key, const std::string& value) {
+    for (auto& [name, lines] : sections_) {
+      if (name != section) continue;
+      for (auto& line : lines)
+        if (line.first == key) return void(line.second = value);
+      return lines.push_back({key, value});
+    }
+    sections_.push_back({section, {{key, value}}});
+  }
+  void set(const std::string& section, const std::string& key, int64_t value) {
+    set(section, key, fmt::format("{}", value));
+  }
+  std::string text() const {
+    std::string all;
+    for (const auto& [name, lines] : sections_) {
+      all += fmt::format("[{}]\n", name);
+      for (const auto& [key, value] : lines) all += fmt::format("{} = {}\n", key, value);
+    }
+    return all;
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::vector<std::pair<std::string, std::string>>>> sections_;
+};
+
+std::string list_of(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + toml_string(word);
+  return "[" + text + "]";
+}
+
+bool is_said(const Wishes& wishes, const std::string& key) {
+  return std::ranges::any_of(wishes.overrides,
+                             [&](const Override& o) { return o.assignment.starts_with(key + "="); });
+}
+
+// --- the file ----------------------------------------------------------------------------------------------
+
+// The one of comma, semicolon and tab that the header has most of.
+char separator_of(const std::string& text) {
+  const std::string header = text.substr(0, text.find('\n'));
+  char best = ',';
+  for (const char c : {',', ';', '\t'})
+    if (std::ranges::count(header, c) > std::ranges::count(header, best)) best = c;
+  return best;
+}
+
+struct Column {
+  std::string name;
+  int64_t numbers = 0, missing = 0, others = 0;
+  bool counts_up = true;  // 1, 2, 3, …: it numbers the rows
+  double last = 0;
+};
+
+// Of every column but that of times.
+std::vector<Column> columns_of_file(const std::string& text, const std::string& origin,
+                                    const SeriesOptions& options) {
+  CsvReader csv(text, origin, options.separator);
+  SeriesOptions open = options;
+  open.known = open.channels, open.channels.clear();
+  const SeriesColumns found = read_columns(csv, open);
+  std::vector<Column> columns;
+  std::vector<size_t> places;
+  for (size_t i = 0; i < found.names.size(); ++i) {
+    if (static_cast<int>(i) == found.time) continue;
+    columns.push_back({.name = found.names[i]});
+    places.push_back(i + static_cast<size_t>(found.skipped));
+  }
+  do {
+    for (size_t c = 0; c < columns.size(); ++c) {
+      if (places[c] >= csv.cells().size()) continue;
+      Column& column = columns[c];
+      const std::string& cell = csv.cells()[places[c]];
+      const auto number = parse_number(cell);
+      if (number) {
+        column.counts_up = column.counts_up &&
+                           (column.numbers == 0 ? *number == 0 || *number == 1 : *number == column.last + 1);
+        column.last = *number;
+        ++column.numbers;
+      } else {
+        column.counts_up = false;
+        ++(says_missing(cell) ? column.missing : column.others);
+      }
+    }
+  } while (csv.next());
+  return columns;
+}
+
+// --- choices -----------------------------------------------------------------------------------------------
+
+// A recurrent net of as many windows as a short series has learns them by heart at the rate that a linear one needs.
+constexpr const char* gru = "cell=gru rate=0.3";
+
+int64_t clamped(int64_t value, int64_t least, int64_t most) { return std::max(least, std::min(value, most)); }
+
+// The divisor of the window by which it has nearest to 12 steps.
+int64_t segment_of(int64_t window) {
+  int64_t best = 1;
+  const auto distance = [&](int64_t s) {
+    return std::abs(std::log(static_cast<double>(window) / static_cast<double>(s) / 12));
+  };
+  for (int64_t s = 1; s <= window; ++s)
+    if (window % s == 0 && distance(s) < distance(best)) best = s;
+  return best;
+}
+
+std::vector<std::string> calendar_of(const Season& season, const TimeStep& step) {
+  constexpr int64_t day = 86'400'000'000;
+  std::vector<std::string> features;
+  for (const int64_t period : {season.period, season.second_period}) {
+    if (period <= 1) continue;
+    if (step.unit == TimeStep::Unit::month) features.push_back("month");
+    if (step.unit == TimeStep::Unit::business_day) features.push_back("weekday");
+    if (step.unit != TimeStep::Unit::microsecond) continue;
+    const int64_t whole = period * step.count;
+    features.push_back(whole > 200 * day  ? "day_of_year"
+                       : whole == 7 * day ? "weekday"
+                       : whole == day     ? "hour"
+                                          : "minute");
+  }
+  return features;
+}
+
+std::string word_of(const std::string& network) {
+  return network == "gru"      ? gru
+         : network == "linear" ? "architecture=linear"
+                               : "architecture=dlinear normalization=none";
+}
+
+std::vector<std::string> members_of(const Size& size, int64_t period, int64_t second_period) {
+  std::vector<std::string> members;
+  for (const std::string& network : size.networks) members.push_back(word_of(network));
+  for (const char* word : {"last", "drift", "mean"}) members.emplace_back(word);
+  if (period > 1) members.insert(members.end(), {"seasonal", "growth"});
+  if (second_period > 1) members.insert(members.end(), {"second-seasonal", "second-growth"});
+  for (const char* word : {"autoregression", "ridge"}) members.emplace_back(word);
+  if (size.ets) members.emplace_back("ets");
+  members.emplace_back("theta");
+  return members;
+}
+
+// With the option that stands for a key that the message names.
+[[noreturn]] void refuse(const InputError& error) {
+  const std::string message = error.what();
+  throw InputError(message.find("data.") == std::string::npos || message.find("--set") != std::string::npos
+                       ? message
+                       : message + "; as an option: --set KEY=VALUE");
+}
+
+Recipe loaded(const RecipeFile& file, const Wishes& wishes) {
+  Recipe recipe = load_recipe(file, wishes.overrides);
+  recipe.name = file.name;
+  return recipe;
+}
+
+}  // namespace
+
+GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishes) {
+  GuessedRecipe guessed;
+  guessed.file.name = csv.stem().string();
+  guessed.file.origin = "the recipe guessed for " + csv.string();
+  Text text;
+  // While keys are missing, with those overrides alone that say how the file is read and cut.
+  Wishes early = wishes;
+  std::erase_if(early.overrides, [](const Override& o) {
+    constexpr std::array keys = {"data.file",    "data.separator", "data.time",          "data.date_order",
+                                 "data.only",    "data.missing",   "data.gaps",          "data.channels",
+                                 "data.targets", "data.period",    "data.second_period", "data.window",
+                                 "data.horizon"};
+    return std::ranges::none_of(
+        keys, [&](const char* key) { return o.assignment.starts_with(std::string(key) + "="); });
+  });
+  const auto load = [&](bool all = false) {
+    guessed.file.text = text.text();
+    guessed.recipe = loaded(guessed.file, all ? wishes : early);
+  };
+  const auto say = [&](const char* name, const std::string& what, const std::string& why,
+                       const std::string& option) {
+    const std::string key = option.substr(0, option.find('='));  // "--set data.window"
+    if (!key.starts_with("--set ") || !is_said(wishes, key.substr(6)))
+      guessed.guesses.push_back({name, what, why, option});
+  };
+  try {
+    const std::string content = csv_text(csv);
+    const char separator = separator_of(content);
+    text.set("data", "file", toml_string(std::filesystem::absolute(csv).string()));
+    text.set("data", "separator", toml_string(std::string(1, separator)));
+    load();
+    SeriesOptions options = series_options(guessed.recipe);
+    options.channels = wishes.columns;
+    const std::vector<Column> columns = columns_of_file(content, csv.string(), options);
+    std::vector<std::string> targets = wishes.columns, left_out, names;
+    bool missing = false;
+    for (const Column& column : columns) names.push_back(column.name);
+    for (const Column& column : columns) {
+      if (!wishes.columns.empty()) continue;
+      const bool is_value =
+          column.others == 0 && column.numbers > 0 && !(column.counts_up && columns.size() > 1);
+      if (is_value)
+        targets.push_back(column.name);
+      else
+        left_out.push_back(fmt::format("{} ({})", one_line(column.name),
+                                       column.others > 0     ? "text"
+                                       : column.numbers == 0 ? "empty"
+                                                             : "numbers the rows"));
+    }
+    require_input(!targets.empty(), "{}: there is no column of numbers to forecast; it has {}", csv.string(),
+                  fmt::join(names, ", "));
+    for (const std::string& target : targets) {
+      const auto found = std::ranges::find(columns, target, &Column::name);
+      if (found != columns.end()) missing = missing || found->missing > 0;
+    }
+    if (!is_said(wishes, "data.channels")) text.set("data", "channels", list_of(targets));
+    if (!is_said(wishes, "data.targets")) text.set("data", "targets", list_of(targets));
+    if (missing) text.set("data", "missing", toml_string("previous"));
+    if (wishes.columns.empty() && (columns.size() > 1))
+      say("columns", fmt::format("{} of {}", targets.size(), columns.size()),
+          left_out.empty() ? "all hold numbers" : fmt::format("left out: {}", fmt::join(left_out, ", ")),
+          "--column NAME");
+    load();
+
+    const Series series = load_series(guessed.recipe, csv);
+    const auto rows =
+        static_cast<int64_t>(std::floor(static_cast<double>(series.rows()) * wishes.train + 1e-9));
+    say("time", series.time_name.empty() ? "none" : fmt::format("column '{}'", one_line(series.time_name)),
+        series.time_name.empty() ? "no column of dates: rows are numbered"
+                                 : "rows are " + apart_text(series.times.step),
+        "--set data.time=NAME");
+    if (missing)
+      say("missing", "the value before", "cells without a value are read so, and are never scored",
+          "--set data.missing=interpolate");
+
+    Season season;
+    if (is_said(wishes, "data.period") || is_said(wishes, "data.second_period")) {
+      season.period = guessed.recipe.data.period, season.second_period = guessed.recipe.data.second_period;
+    } else {
+      std::vector<double> y;
+      const int channel = series.channel(guessed.recipe.data.targets.front());
+      for (int64_t row = 0; row < rows; ++row) y.push_back(series.at(row, channel));
+      season = find_season(y, series.times.step);
+      say("season",
+          season.period == 1          ? "none"
+          : season.second_period == 0 ? fmt::format("{} rows", season.period)
+                                      : fmt::format("{} and {} rows", season.period, season.second_period),
+          season.why, "--set data.period=N");
+      text.set("data", "period", season.period);
+      text.set("data", "second_period", season.second_period);
+    }
+    int64_t horizon = wishes.steps;
+    if (horizon == 0) {
+      horizon = clamped(season.period > 1 && season.period <= 60 ? season.period : 12, 1,
+                        std::max<int64_t>(rows / 10, 1));
+      say("steps", fmt::format("{}", horizon),
+          season.period > 1 && horizon == season.period ? "a season" : "a tenth of the rows at most",
+          "--steps N");
+    }
+    text.set("data", "horizon", horizon);
+    const int64_t most = std::max<int64_t>(rows / 6, 2);
+    int64_t longest = season.second_period > 1 ? season.second_period
+                      : season.period > 1      ? 2 * season.period
+                                               : 12;
+    if (season.period > most) longest = std::max<int64_t>(4 * horizon, 12);  // no window holds a season
+    const int64_t window = clamped(std::max(longest, horizon), 2, most);
+    say("window", fmt::format("{} rows", window),
+        season.period > 1 ? "two seasons, or the longer one; a sixth of the rows at most"
+                          : "a sixth of the rows at most",
+        "--set data.window=N");
+    text.set("data", "window", window);
+    load();
+    text.set("data", "batch", 32);
+    text.set("data", "train", fmt::format("{:.6g}{}", wishes.train, wishes.train == 1 ? ".0" : ""));
+    text.set("data", "valid", "0.0");
+    text.set("data", "autoregression",
+             clamped(season.period > 1 && season.period <= 60 ? season.period + 1 : 10, 1,
+                     std::max<int64_t>(rows / 8, 1)));
+    text.set("data", "ridge", "true");
+    constexpr int64_t longest_of_ets = 24;
+    const bool ets = season.period <= longest_of_ets;
+    if (!ets) {
+      text.set("data", "ets", "false");
+      say("ETS", "left out", fmt::format("a season of more than {} rows has too many states", longest_of_ets),
+          "--set data.ets=true");
+    }
+    if (const auto calendar = calendar_of(season, series.times.step);
+        !calendar.empty() && !is_said(wishes, "data.calendar"))
+      text.set("data", "calendar", list_of(calendar));
+    const int64_t windows = std::max<int64_t>(rows - window - horizon + 1, 1), steps = (windows + 31) / 32;
+    text.set("model", "cell", toml_string("gru"));
+    text.set("model", "hidden", 32);
+    text.set("model", "shared_channels", "true");
+    text.set("model", "normalization", toml_string("last"));
+    text.set("model", "segment", segment_of(guessed.recipe.data.window));
+    text.set("model", "moving_average", clamped(window / 2 * 2 - 1, 1, 25));
+    const Size size{.networks = {"gru", "linear", "dlinear", "gru", "linear", "dlinear"},
+                    .folds = 4,
+                    .epochs = static_cast<int>(clamped((1500 + steps - 1) / steps, 4, 150)),
+                    .ets = ets};
+    text.set("ensemble", "members", list_of(members_of(size, season.period, season.second_period)));
+    text.set("ensemble", "folds", size.folds);
+    text.set("training", "epochs", size.epochs);
+    text.set("training", "keep", toml_string("last"));
+    text.set("training", "clip", "0.0");  // of one network's gradients the norm of all would be cut
+    text.set("optimizer", "kind", toml_string("adamw"));
+    text.set("optimizer", "learning_rate", "0.003");
+    text.set("optimizer", "weight_decay", "0.01");
+    text.set("schedule", "kind", toml_string("cosine"));
+    load(true);
+    if (!guessed.recipe.is_ensemble()) return guessed;
+    // As many folds as the rows allow.
+    const int64_t fold_rows = rows_of_fold(guessed.recipe, rows),
+                  least = guessed.recipe.data.window + guessed.recipe.data.horizon;
+    const int64_t folds = clamped((rows - least - rows / 4) / fold_rows, 1, 4);
+    if (folds < size.folds && !is_said(wishes, "ensemble.folds"))
+      text.set("ensemble", "folds", folds), load(true);
+    say("folds",
+        fmt::format("{} of {} rows", guessed.recipe.ensemble.folds, rows_of_fold(guessed.recipe, rows)),
+        fmt::format("the last ones of {} that train", rows), "--set ensemble.folds=N");
+  } catch (const InputError& error) { refuse(error); }
+  return guessed;
+}
+
+Size size_of(const GuessedRecipe& guessed) {
+  Size size{.networks = {},
+            .folds = guessed.recipe.ensemble.folds,
+            .epochs = guessed.recipe.training.epochs,
+            .ets = false};
+  for (const std::string& member : guessed.recipe.ensemble.members) {
+    for (const char* network : {"gru", "linear", "dlinear"})
+      if (member == word_of(network)) size.networks.emplace_back(network);
+    size.ets = size.ets || member == "ets";
+  }
+  return size;
+}
+
+GuessedRecipe with_size(const GuessedRecipe& guessed, const Wishes& wishes, const Size& size) {
+  GuessedRecipe result = guessed;
+  const auto& d = guessed.recipe.data;
+  Wishes all = wishes;
+  const auto set = [&](const char* key, const std::string& value) {
+    if (!is_said(wishes, key)) all.overrides.push_back({fmt::format("{}={}", key, value), "the budget"});
+  };
+  set("ensemble.members", list_of(members_of(size, d.period, d.second_period)));
+  set("ensemble.folds", fmt::format("{}", size.folds));
+  set("training.epochs", fmt::format("{}", size.epochs));
+  if (!size.ets) set("data.ets", "false");
+  result.recipe = loaded(guessed.file, all);
+  return result;
+}
+
+}  // namespace timeseries

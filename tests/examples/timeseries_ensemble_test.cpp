@@ -1,0 +1,276 @@
+// Ensembles: members in one file, weighed by rolling folds, and evaluated, resumed and forecast like a single model.
+#include <algorithm>
+#include <fstream>
+
+#include "examples/timeseries/ensemble_weights.cpp"  // the weights, by themselves
+#include "tests/examples/timeseries.h"
+#include "training/files/safetensors.h"
+
+using namespace unroll;
+using timeseries::Weighting;
+using timeseries::weights_of;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string ensemble = R"([model]
+cell = "gru"
+hidden = 4
+shared_channels = true
+normalization = "last"
+
+[data]
+channels = ["load"]
+window = 12
+horizon = 3
+train = 0.8
+valid = 0.0
+period = 24
+ets = false
+
+[ensemble]
+members = ["segment=2", "architecture=linear", "last", "seasonal", "theta"]
+folds = 3
+fold_rows = 20
+
+[training]
+epochs = 2
+keep = "last"
+)";
+
+// A folder with a trained ensemble, and what training it printed.
+struct TrainedEnsemble {
+  Folder folder;
+  std::string out;
+  TrainedEnsemble() {
+    folder.write("mine.toml", ensemble);
+    folder.write("wave.csv", wave(400));
+    out = timeseries_out({"train", "mine.toml", "--csv", "wave.csv", "--out", "run"}, folder.path());
+  }
+};
+const TrainedEnsemble& trained_ensemble() {
+  static const TrainedEnsemble trained;
+  return trained;
+}
+const std::string file = "run/last.safetensors";
+
+nlohmann::json facts_in(const fs::path& path) {
+  return nlohmann::json::parse(SafetensorsFile(path).metadata().at("ensemble"));
+}
+
+std::string error_of(const Words& words, const fs::path& folder) {
+  const ProgramRun run = started(words, folder);
+  CHECK(run.code != 0);
+  return run.err;
+}
+
+}  // namespace
+
+TEST_CASE("weights: one over the mean square, the share of greedy choices, or all the same") {
+  const std::vector<std::vector<double>> errors = {{1, -1, 1, -1}, {2, 2, 2, 2}, {-1, 1, -1, 1}};
+  const auto inverse = weights_of(Weighting::inverse_square, errors);
+  CHECK(inverse[0] == doctest::Approx(4.0 / 9)), CHECK(inverse[1] == doctest::Approx(1.0 / 9));
+  // The first and the third cancel each other: no choice of the second.
+  const auto chosen = weights_of(Weighting::selection, errors);
+  CHECK(chosen[0] == doctest::Approx(0.5)), CHECK(chosen[1] == 0), CHECK(chosen[2] == doctest::Approx(0.5));
+  CHECK(weights_of(Weighting::equal, errors) == std::vector<double>(3, 1.0 / 3));
+  // A member that makes no error has all the weight.
+  CHECK(weights_of(Weighting::inverse_square, {{0, 0}, {1, 1}}) == std::vector<double>{1, 0});
+}
+
+TEST_CASE("an ensemble is trained, weighed, and scored beside the baselines") {
+  const auto& [folder, out] = trained_ensemble();
+  for (const std::string part :
+       {"fold    1/3: ", "fold    3/3: ",
+        "an ensemble of GRU of 4 over segments of 2, NLinear, last, seasonal, theta",
+        "Folds: weights and errors of members", "the ensemble",
+        "weights by 54 windows of 3 folds among the rows that train", "the model", "seasonal naive (24)"})
+    CHECK_MESSAGE(out.find(part) != std::string::npos, part, "\n", out);
+  const auto facts = facts_in(folder / file);
+  double sum = 0;
+  for (const auto& member : facts.at("members")) sum += member.at("weights").at(0).get<double>();
+  CHECK(sum == doctest::Approx(1));
+  CHECK(facts.at("members").size() == 5);
+  CHECK(facts.at("windows") == 54);  // 18 of each fold
+  CHECK(facts.at("errors").at("the model").size() == 54);
+  CHECK(facts.at("errors").contains("seasonal naive (24)"));
+  // Both networks stand in one file, under PyTorch's names.
+  const SafetensorsFile model(folder / file);
+  CHECK(model.metadata().at("pytorch").find("member1.gru = nn.GRU(2, 4") != std::string::npos);
+  CHECK(model.metadata().at("pytorch").find("member2.linear = nn.Linear(12, 3)") != std::string::npos);
+}
+
+TEST_CASE("evaluate gives what training reported, and forecast goes on within and beyond the horizon") {
+  const auto& [folder, out] = trained_ensemble();
+  const auto json = timeseries_json({"evaluate", file, "--csv", "wave.csv"}, folder.path());
+  const double rmse = json.at("scores").at("test").at("the model").at("rmse");
+  CHECK_MESSAGE(out.find(fmt::format("{:.4g}", rmse).substr(0, 5)) != std::string::npos, rmse, "\n", out);
+  CHECK(json.at("scores").at("test").at("the model").at("coverage").get<double>() > 0);
+  // Both have an interval from the first window on: by the errors of the folds.
+  const auto rows_of = [](const std::string& csv) { return lines_of(csv).size() - 1; };
+  const ProgramRun three = started({"forecast", file, "--csv", "wave.csv"}, folder.path());
+  CHECK(rows_of(output_of(three)) == 3);
+  CHECK_MESSAGE(three.err.find("of the folds and the test split") != std::string::npos, three.err);
+  const std::string seven =
+      timeseries_out({"forecast", file, "--csv", "wave.csv", "--steps", "7"}, folder.path());
+  CHECK(rows_of(seven) == 7);
+  // What comes first does not depend on how far it goes.
+  const auto value = [&](const std::string& csv) {
+    return lines_of(csv)[3].substr(0, lines_of(csv)[3].find(',', 22));
+  };
+  CHECK(value(output_of(three)) == value(seven));
+}
+
+TEST_CASE("what the folds find does not depend on rows after those that train") {
+  const auto& [folder, out] = trained_ensemble();
+  const Folder other;
+  other.write("mine.toml", ensemble);
+  std::vector<std::string> lines = lines_of(wave(400));
+  for (size_t row = 321; row < lines.size(); ++row) lines[row] = lines[row].substr(0, 17) + "999,0.5";
+  std::string csv;
+  for (const std::string& line : lines) csv += line + "\n";
+  other.write("wave.csv", csv);
+  (void)timeseries_out({"train", "mine.toml", "--csv", "wave.csv", "--out", "run"}, other.path());
+  CHECK(facts_in(folder / file) == facts_in(other / file));
+  const SafetensorsFile a(folder / file), b(other / file);
+  for (const std::string name : {"member1.head.weight", "member2.linear.weight"}) {
+    const Tensor x = a.load(name), y = b.load(name);
+    CHECK(same_bits(x, y));
+  }
+}
+
+TEST_CASE("an ensemble's forecast is the mean of its members' by their weights") {
+  const auto& [folder, out] = trained_ensemble();
+  // With one member's weight set to 1, the forecast is that member's: the value 24 rows before, or the last one.
+  const SafetensorsFile good(folder / file);
+  const auto value_with = [&](std::vector<double> weights) {
+    auto facts = facts_in(folder / file);
+    for (size_t m = 0; m < weights.size(); ++m) facts["members"][m]["weights"][0] = weights[m];
+    Metadata metadata = good.metadata();
+    metadata["ensemble"] = facts.dump();
+    std::vector<NamedTensor> tensors;
+    for (const auto& entry : good.entries())
+      if (!entry.name.starts_with("training/")) tensors.push_back({entry.name, good.load(entry.name)});
+    const fs::path path = folder / "weighed.safetensors";
+    fs::remove(path);
+    write_safetensors(path, tensors, metadata);
+    const std::string line =
+        lines_of(timeseries_out({"forecast", path.string(), "--csv", "wave.csv"}, folder.path()))[1];
+    return std::stod(line.substr(line.find(',') + 1));
+  };
+  const std::vector<std::string> rows = lines_of(wave(400));
+  const auto load = [&](size_t row) { return std::stod(rows[row].substr(rows[row].find(',') + 1)); };
+  const double last = load(400), seasonal = load(377);
+  CHECK(value_with({0, 0, 1, 0, 0}) == doctest::Approx(last).epsilon(1e-5));
+  CHECK(value_with({0, 0, 0, 1, 0}) == doctest::Approx(seasonal).epsilon(1e-5));
+  CHECK(value_with({0, 0, 0.25, 0.75, 0}) == doctest::Approx(0.25 * last + 0.75 * seasonal).epsilon(1e-5));
+}
+
+TEST_CASE("a network's rate multiplies its learning rate alone") {
+  const Folder folder;
+  folder.write("mine.toml", ensemble);
+  folder.write("wave.csv", wave(400));
+  const auto tensor_of = [&](const std::string& rate, const std::string& out) {
+    const std::string members =
+        fmt::format(R"(ensemble.members=["segment=2", "architecture=linear{}", "last"])", rate);
+    (void)timeseries_out(Words{"train", "mine.toml", "--csv", "wave.csv", "--out", out} + set({members, "training.clip=0"}),
+                         folder.path());
+    const SafetensorsFile found(folder / out / "last.safetensors");
+    return std::pair(found.load("member1.head.weight"), found.load("member2.linear.weight"));
+  };
+  const auto whole = tensor_of("", "a"), slow = tensor_of(" rate=0.000001", "b");
+  CHECK(same_bits(whole.first, slow.first));
+  // Adam moves a weight by about its rate a step: 20 steps of 0.001.
+  CHECK(distance(whole.second, slow.second) > 1e-3);
+  const auto none = tensor_of(" rate=0.0000001", "c");
+  CHECK(distance(slow.second, none.second) < 1e-6);
+}
+
+TEST_CASE("each fold is forecast with the weights of the other folds") {
+  // Two folds, of which only the last value is right in the first, and only the seasonal value in the second.
+  const Folder folder;
+  folder.write("mine.toml", ensemble);
+  std::string csv = "load\n";
+  for (int t = 0; t < 340; ++t) csv += fmt::format("{}\n", t < 300 ? t % 24 * 10 : 230);
+  folder.write("steps.csv", csv);
+  (void)timeseries_out(
+      Words{"train", "mine.toml", "--csv", "steps.csv", "--out", "run", "--set", "data.channels=[\"load\"]"} +
+          set({"data.train=0.941", "ensemble.folds=2", "ensemble.weights=selection",
+               R"(ensemble.members=["architecture=linear rate=0.000001", "last", "seasonal"])"}),
+      folder.path());
+  const auto facts = facts_in(folder / file);
+  // The season is right before row 300, and the last value after it. Of values from 0 to 230, of variance 69², the season is off by
+  // 115² + 69² on the half of all values that lie in the second fold: 1.9 in scaled units. The own weights of each fold leave less
+  // than a tenth of it.
+  const double all = facts.at("scaled_mse").at(0);
+  CHECK(all == doctest::Approx(1.9).epsilon(0.3));
+}
+
+TEST_CASE("a resumed ensemble keeps what its folds found, and ends in the same bits") {
+  const Folder folder;
+  folder.write("mine.toml", ensemble);
+  folder.write("wave.csv", wave(400));
+  (void)timeseries_out({"train", "mine.toml", "--csv", "wave.csv", "--out", "run", "--set",
+                        "training.epochs=1", "--set", "ensemble.folds=3"},
+                       folder.path());
+  const auto before = facts_in(folder / file);
+  const std::string out = timeseries_out({"resume", "run", "--set", "training.epochs=2"}, folder.path());
+  CHECK_MESSAGE(out.find("fold    1/3") == std::string::npos, out);
+  CHECK(facts_in(folder / file) == before);
+  const std::string refused = error_of({"resume", "run", "--set", "ensemble.folds=2"}, folder.path());
+  CHECK_MESSAGE(refused.find("ensemble.folds") != std::string::npos, refused);
+}
+
+TEST_CASE("a recipe that cannot be an ensemble is refused, in words that name key and nearest word") {
+  const Folder folder;
+  folder.write("mine.toml", ensemble);
+  folder.write("wave.csv", wave(400));
+  const auto refused = [&](const Words& assignments) {
+    return error_of(Words{"train", "mine.toml", "--csv", "wave.csv"} + set(assignments), folder.path());
+  };
+  const auto check = [&](const Words& assignments, const std::string& part) {
+    const std::string error = refused(assignments);
+    CHECK_MESSAGE(error.find(part) != std::string::npos, part, "\n", error);
+    CHECK_MESSAGE(lines_of(error).size() == 1, error);
+  };
+  const std::string members = "ensemble.members=";
+  check({members + R"(["architecture=linear", "thetta"])"}, "did you mean 'theta'?");
+  check({members + R"(["architecture=linaer", "theta"])"}, "linaer");
+  check({members + R"(["hiden=3"])"}, "did you mean 'model.hidden'?");
+  check({members + R"(["data.window=3"])"}, "keys of [model] alone");
+  check({members + R"(["last", "theta"])"}, "need a network among them");
+  check({members + R"(["architecture=linear", "autoregression"])"}, "data.autoregression = 0");
+  check({members + R"(["architecture=linear", "second-seasonal"])"}, "data.second_period = 0");
+  check({"data.valid=0.1"}, "must leave no rows to validate");
+  check({"ensemble.fold_rows=2"}, "is less than the horizon");
+  check({"ensemble.folds=16"}, "fewer folds (ensemble.folds)");
+  check({"training.keep=best"}, "training.keep");
+  check({"training.loss=quantile"}, "quantile");
+}
+
+TEST_CASE("an ensemble's damaged facts are refused in one line") {
+  const auto& [folder, out] = trained_ensemble();
+  const SafetensorsFile good(folder / file);
+  const auto with = [&](const std::string& text) {
+    Metadata metadata = good.metadata();
+    metadata["ensemble"] = text;
+    std::vector<NamedTensor> tensors;
+    for (const std::string name : {"member1.gru.weight_ih_l0", "member2.linear.weight"})
+      tensors.push_back({name, good.load(name)});
+    const fs::path path = folder / "damaged.safetensors";
+    fs::remove(path);
+    write_safetensors(path, tensors, metadata);
+    return error_of({"evaluate", path.string(), "--csv", "wave.csv"}, folder.path());
+  };
+  auto facts = facts_in(folder / file);
+  CHECK(with("{").find("no JSON of members and errors") != std::string::npos);
+  auto fewer = facts;
+  fewer["members"].erase(0);
+  CHECK(with(fewer.dump()).find("5 members in its recipe, and weights of 4") != std::string::npos);
+  auto negative = facts;
+  negative["members"][0]["weights"][0] = -1;
+  CHECK(with(negative.dump()).find("are not 1 numbers from 0 to 1") != std::string::npos);
+  auto cut = facts;
+  cut["errors"]["the model"][0].erase(0);
+  CHECK(with(cut.dump()).find("errors of a window of 'the model'") != std::string::npos);
+}

@@ -1,0 +1,126 @@
+// A bare CSV file to a forecast, and to a model with the recipe that made it.
+#include "tests/examples/timeseries.h"
+#include "training/files/safetensors.h"
+
+using namespace unroll;
+namespace fs = std::filesystem;
+
+namespace {
+
+// So small an ensemble that it takes a moment; everything else is guessed.
+const Words quick = set({"training.epochs=2", "model.hidden=4", "ensemble.folds=2",
+                         R"(ensemble.members=["cell=gru", "architecture=linear", "seasonal", "theta"])"});
+
+std::string monthly(int rows) {
+  RandomStream random(1, "monthly");
+  std::string csv = "month,shop,sales,left\n";
+  for (int i = 0; i < rows; ++i)
+    csv += fmt::format("{}-{:02},north,{:.3f},{:.3f}\n", 1990 + i / 12, i % 12 + 1,
+                       100 + i + 20 * std::sin(i * 2 * 3.14159265 / 12) + random.uniform(), random.uniform());
+  return csv;
+}
+
+std::string error_of(const Words& words, const fs::path& folder) {
+  const ProgramRun run = started(words, folder);
+  CHECK(run.code != 0);
+  CHECK_MESSAGE(lines_of(run.err).size() == 1, run.err);
+  return run.err;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a bare file is forecast in one command, and each guess is said with the option that overrides it") {
+  const Folder folder;
+  folder.write("shop.csv", monthly(120));
+  const ProgramRun run = started(Words{"forecast", "shop.csv", "--column", "sales", "--steps", "5", "--plot",
+                                       "next.svg", "--out", "next.csv"} +
+                                     quick,
+                                 folder.path());
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  for (const std::string part :
+       {"time    column 'month': rows are a month apart (--set data.time=NAME)",
+        "season  12 rows: a year of 12 rows: strength ", "(--set data.period=N)",
+        "window  20 rows: ", "(--set data.window=N)", "budget  60 s, about ",
+        "nothing is cut", "Folds: weights and errors of members",
+        "interval: 80 %, by the errors of the last ", "of the folds' "})
+    CHECK_MESSAGE(run.err.find(part) != std::string::npos, part, "\n", run.err);
+  const std::vector<std::string> lines = lines_of(read_text(folder / "next.csv"));
+  REQUIRE(lines.size() == 6);
+  CHECK(lines[0] == "time,sales,sales_low,sales_high");
+  CHECK(lines[1].starts_with("2000-01,"));
+  CHECK(read_text(folder / "next.svg").find("<svg") != std::string::npos);
+  CHECK(!fs::exists(folder / "runs"));  // nothing else is left
+}
+
+TEST_CASE("without --column every column of numbers is forecast, and what is left out is named") {
+  const Folder folder;
+  folder.write("shop.csv", monthly(120));
+  const ProgramRun run = started(Words{"forecast", "shop.csv", "--steps", "2"} + quick, folder.path());
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  CHECK(lines_of(run.out)[0] == "time,sales,sales_low,sales_high,left,left_low,left_high");
+  CHECK_MESSAGE(run.err.find("columns 2 of 3: left out: shop (text) (--column NAME)") != std::string::npos,
+                run.err);
+}
+
+TEST_CASE("the recipe that is written down trains the same model again, and repeats the forecast") {
+  const Folder folder;
+  folder.write("shop.csv", monthly(150));
+  const auto out = timeseries_out(
+      Words{"train", "shop.csv", "--column", "sales", "--steps", "4", "--out", "first"} + quick,
+      folder.path());
+  CHECK_MESSAGE(out.find("the model") != std::string::npos, out);
+  fs::copy_file(folder / "first/recipe.toml", folder / "again.toml");
+  (void)timeseries_out({"train", "again.toml", "--out", "second"}, folder.path());
+  const SafetensorsFile a(folder / "first/last.safetensors"), b(folder / "second/last.safetensors");
+  CHECK(a.metadata().at("ensemble") == b.metadata().at("ensemble"));
+  for (const std::string name : {"member1.gru.weight_hh_l0", "member1.head.weight", "member2.linear.weight"})
+    CHECK(same_bits(a.load(name), b.load(name)));
+  CHECK(timeseries_out({"forecast", "first/last.safetensors"}, folder.path()) ==
+        timeseries_out({"forecast", "second/last.safetensors"}, folder.path()));
+}
+
+TEST_CASE("files of other forms: semicolons, missing values, no times") {
+  const Folder folder;
+  std::string semicolons = "t;x\n", holes = "date,x\n", bare = "x\n";
+  for (int i = 0; i < 90; ++i) {
+    semicolons += fmt::format("20{:02}-{:02}-01;{}.5\n", 10 + i / 12, i % 12 + 1, i % 7);
+    holes += fmt::format("20{:02}-{:02}-01,{}\n", 10 + i / 12, i % 12 + 1,
+                         i == 20 ? "" : fmt::format("{}", i % 5));
+    bare += fmt::format("{}\n", i % 6);
+  }
+  folder.write("a.csv", semicolons), folder.write("b.csv", holes), folder.write("c.csv", bare);
+  const Words no_season = set({"training.epochs=1", "model.hidden=4", "ensemble.folds=2",
+                               R"(ensemble.members=["architecture=linear", "last"])"});
+  for (const char* name : {"a.csv", "b.csv", "c.csv"}) {
+    const ProgramRun run = started(Words{"forecast", name, "--steps", "2"} + no_season, folder.path());
+    CHECK_MESSAGE(run.code == 0, name, ": ", run.err);
+  }
+  const ProgramRun run = started(Words{"forecast", "b.csv", "--steps", "2"} + no_season, folder.path());
+  CHECK_MESSAGE(run.err.find("missing the value before") != std::string::npos, run.err);
+}
+
+TEST_CASE("what cannot be guessed is refused in one line, with the option") {
+  const Folder folder;
+  folder.write("shop.csv", monthly(120));
+  folder.write("words.csv", "a,b\nx,y\nz,w\n");
+  folder.write("short.csv", "x\n1\n2\n3\n4\n");
+  folder.write("gap.csv", "date,x\n2020-01-01,1\n2020-01-02,2\n2020-01-03,3\n2020-01-09,4\n2020-01-10,5\n");
+  const auto check = [&](const Words& words, const std::string& part) {
+    const std::string error = error_of(words, folder.path());
+    CHECK_MESSAGE(error.find(part) != std::string::npos, part, "\n", error);
+  };
+  check({"forecast", "shop.csv", "--column", "sale"}, "did you mean 'sales'?");
+  check({"forecast", "shop.csv", "--column", "sales", "--column", "sales"}, "given twice");
+  check({"forecast", "words.csv"}, "no column of numbers to forecast; it has a, b");
+  check({"forecast", "none.csv"}, "none.csv");
+  check({"forecast", "gap.csv"}, "as an option: --set KEY=VALUE");
+  check({"forecast", "shop.csv", "--column", "sales", "--budget", "soon"},
+        "--budget 'soon': a time is expected, as in 60s, 5m or 1h");
+  check({"forecast", "shop.csv", "--column", "sales", "--budget", "0.1s"}, "at least a second");
+  check({"forecast", "shop.csv", "--csv", "shop.csv"}, "stands in the model's place already");
+  check({"train", "airline", "--column", "sales"}, "--column is for a series without a recipe");
+  check({"train", "airline", "--steps", "3"}, "data.horizon");
+  const ProgramRun few = started({"forecast", "short.csv"}, folder.path());
+  CHECK(few.code != 0);
+}
