@@ -32,8 +32,8 @@ struct EnsembleFacts {
   std::vector<Member> members = {};  // of ensemble.members, in their order
   std::string from = {}, to = {};    // the times of the first and the last row that a fold forecast
   int64_t windows = 0;
-  // By "the model" and the names of baselines: the errors of their forecasts of the folds, in units of intervals (conformal.h), by
-  // window [horizon, targets]; of many the last ones.
+  // By "the model" and the names of baselines: the errors of their forecasts of the folds, in units of intervals (conformal.h),
+  // by window [horizon, targets]; of many the last ones.
   std::map<std::string, std::vector<std::vector<double>>> errors = {};
   std::vector<double> scaled_mse = {};  // of the ensemble there, by target
   // Of the ensemble on the folds: values within an interval by the errors before each, of so many.
@@ -50,15 +50,15 @@ EnsembleFacts ensemble_facts(const nlohmann::ordered_json& json);
 // "NLinear", "DLinear", "GRU of 32 over segments of 2 rows"; of a baseline its word.
 std::string name_of(const EnsembleWord& word);
 
-// Tells an interval the errors of the forecasts of the folds, of "the model" or a baseline; of fewer steps the first ones. False: none
-// of that name, or of as many steps, are known. `chose`: they chose the weights.
+// Tells an interval the errors of the forecasts of the folds, of "the model" or a baseline; of fewer steps the first ones.
+// False: none of that name, or of as many steps, are known. `chose`: they chose the weights.
 bool know_folds(ForecastInterval& interval, const EnsembleFacts& facts, const std::string& name, bool chose);
 
 // An ensemble over a series.
 class Ensemble {
  public:
-  // Its baselines are fitted to the part `train`, but for those without a weight. All must outlive it. Throws InputError: the rows
-  // are too few for a baseline that has a weight.
+  // Its baselines are fitted to the part `train`, but for those without a weight. All must outlive it. Throws InputError: the
+  // rows are too few for a baseline that has a weight.
   Ensemble(const Recipe& recipe, const SeriesModel& model, const EnsembleFacts& facts, const Series& series,
            const Part& train, const std::vector<int>& targets);
 

@@ -96,12 +96,12 @@ void forecast(Command& command) {
   FileOptions file;
   RecipeOptions options = recipe_options();
   command.describe(
-      "With a series alone, FILE.csv in the model's place, guesses a recipe, trains an ensemble on rolling folds and then on all "
-      "rows, and forecasts: each guess is said with the option that overrides it. "
       "Forecasts the rows after the last one of a series. Beyond its horizon a model goes on from its own "
       "forecasts. The interval is as wide as its forecasts of the validation split and of the test were wrong; of "
       "a model with quantiles it lies between these, widened or narrowed likewise. Beside it stands the share of "
-      "the test's values within it.");
+      "the test's values within it. With a series alone, FILE.csv in the model's place, it guesses a recipe, says "
+      "each guess, trains an ensemble on rolling folds and then on all rows, within a budget of time, and keeps "
+      "no model; the interval is as wide as the forecasts of the folds were wrong.");
   add_checkpoint(command);
   command.also_takes_series();
   add_csv_option(command, csv);

@@ -30,11 +30,12 @@ struct GuessedRecipe {
   std::vector<Guess> guesses;
 };
 
-// An ensemble of networks and baselines for the file. Throws InputError: the file cannot be read, a column is not there or holds no
-// numbers, too few rows; where a key says how to read it, the message names the option.
+// An ensemble of networks and baselines for the file. Throws InputError: the file cannot be read, a column is not there or holds
+// no numbers, too few rows; where a key says how to read it, the message names the option.
 GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishes);
 
-// The text of a recipe in which these are the ensemble's networks (each of "gru", "linear", "dlinear"), and so many folds and epochs.
+// The text of a recipe in which these are the ensemble's networks (each of "gru", "linear", "dlinear"), and so many folds and
+// epochs.
 struct Size {
   std::vector<std::string> networks;
   int folds = 4, epochs = 0;

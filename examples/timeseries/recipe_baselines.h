@@ -10,8 +10,8 @@
 
 namespace timeseries {
 
-// The baseline of that word (ensemble_keys.h), fitted to rows of a series of which the first `known` are known. None: too few rows
-// for it; growth, if a known value is 0 or less.
+// The baseline of that word (ensemble_keys.h), fitted to rows of a series of which the first `known` are known. None: too few
+// rows for it; growth, if a known value is 0 or less.
 std::optional<ForecastBaseline> baseline_of(const std::string& word, const Recipe& recipe,
                                             const Series& series, int64_t known, const Part& train,
                                             const std::vector<int>& targets);

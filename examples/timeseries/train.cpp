@@ -44,10 +44,11 @@ void train(Command& command) {
   FileOptions file;
   int steps = 0;
   command.describe(
-      "Trains a model from a recipe and a series. With a series alone, FILE.csv in the recipe's place, it guesses a recipe for an "
-      "ensemble, says each guess, trains within a budget of time, and keeps model and recipe. Scores it on the validation split after each epoch, and at "
+      "Trains a model from a recipe and a series. Scores it on the validation split after each epoch, and at "
       "the end on the test split, beside the baselines on the same windows. Each run has a folder of its "
-      "own; a run never writes to a folder that has something in it.");
+      "own; a run never writes to a folder that has something in it. With a series alone, FILE.csv in the "
+      "recipe's place, it guesses the recipe of an ensemble, says each guess, trains within a budget of time, "
+      "and keeps model and recipe.");
   options.add_with_recipe(command, {.seed = true});
   command.also_takes_series();
   file.add_to(command);

@@ -199,9 +199,9 @@ TEST_CASE("each fold is forecast with the weights of the other folds") {
                R"(ensemble.members=["architecture=linear rate=0.000001", "last", "seasonal"])"}),
       folder.path());
   const auto facts = facts_in(folder / file);
-  // The season is right before row 300, and the last value after it. Of values from 0 to 230, of variance 69², the season is off by
-  // 115² + 69² on the half of all values that lie in the second fold: 1.9 in scaled units. The own weights of each fold leave less
-  // than a tenth of it.
+  // The season is right before row 300, and the last value after it. Of values from 0 to 230, of variance 69², the season is off
+  // by 115² + 69² on the half of all values that lie in the second fold: 1.9 in scaled units. The own weights of each fold leave
+  // less than a tenth of it.
   const double all = facts.at("scaled_mse").at(0);
   CHECK(all == doctest::Approx(1.9).epsilon(0.3));
 }
