@@ -163,12 +163,17 @@ std::vector<std::string> members_of(const Size& size, int64_t period, int64_t se
   return members;
 }
 
-// With the option that stands for a key that the message names.
+// With the option that stands for the key that a message names: 'data.gaps = "allow"' is --set data.gaps=allow.
 [[noreturn]] void refuse(const InputError& error) {
   const std::string message = error.what();
-  throw InputError(message.find("data.") == std::string::npos || message.find("--set") != std::string::npos
-                       ? message
-                       : message + "; as an option: --set KEY=VALUE");
+  const size_t begin = message.find("data."), equals = message.find(" = ", begin);
+  if (begin == std::string::npos || message.find("--set") != std::string::npos) throw InputError(message);
+  const std::string key =
+      message.substr(begin, message.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", begin + 5) - begin);
+  std::string option = key + "=VALUE";
+  if (equals == begin + key.size() && message.compare(equals + 3, 1, "\"") == 0)
+    option = key + "=" + message.substr(equals + 4, message.find('"', equals + 4) - equals - 4);
+  throw InputError(fmt::format("{}; as an option: --set {}", message, option));
 }
 
 Recipe loaded(const RecipeFile& file, const Wishes& wishes) {

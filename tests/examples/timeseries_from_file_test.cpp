@@ -114,7 +114,7 @@ TEST_CASE("what cannot be guessed is refused in one line, with the option") {
   check({"forecast", "shop.csv", "--column", "sales", "--column", "sales"}, "given twice");
   check({"forecast", "words.csv"}, "no column of numbers to forecast; it has a, b");
   check({"forecast", "none.csv"}, "none.csv");
-  check({"forecast", "gap.csv"}, "as an option: --set KEY=VALUE");
+  check({"forecast", "gap.csv"}, "; as an option: --set data.gaps=allow");
   check({"forecast", "shop.csv", "--column", "sales", "--budget", "soon"},
         "--budget 'soon': a time is expected, as in 60s, 5m or 1h");
   check({"forecast", "shop.csv", "--column", "sales", "--budget", "0.1s"}, "at least a second");
