@@ -10,8 +10,9 @@
 #include "training/files/atomic_file.h"
 #include "training/files/run_files.h"
 #include "training/report/chart.h"
+#include "training/report/course.h"
+#include "training/report/page.h"
 #include "training/report/progress.h"
-#include "training/report/report_template.h"
 #include "training/report/run_description.h"
 #include "training/report/samples.h"
 
@@ -21,36 +22,6 @@ namespace {
 
 using Figure = RunDescription::Figure;
 using Table = RunDescription::Table;
-
-// The log, as the report needs it.
-struct Course {
-  std::vector<LogRecord> intervals, epochs;
-  std::vector<std::string> damaged;  // lines of the log
-  const LogRecord* best = nullptr;
-  int scored_otherwise = 0;  // epochs up to this one, of which only the best was scored anew
-};
-
-// What comes after does not compare with the scores so far.
-void score_anew(Course& course, const LogRecord& anew) {
-  for (LogRecord& record : course.epochs) {
-    record.best = record.epoch == anew.epoch && anew.valid;
-    record.valid = record.best ? anew.valid : std::nullopt;
-    course.scored_otherwise = record.epoch;
-  }
-}
-
-Course read_course(const std::filesystem::path& folder, const LogNames& names) {
-  Course course;
-  for (const LogRecord& record : read_log(folder / log_file, names, &course.damaged)) {
-    if (record.kind == LogRecord::Kind::anew)
-      score_anew(course, record);
-    else
-      (record.kind == LogRecord::Kind::epoch ? course.epochs : course.intervals).push_back(record);
-  }
-  for (const LogRecord& record : course.epochs)
-    if (record.best) course.best = &record;
-  return course;
-}
 
 // --- curves ------------------------------------------------------------------------------------------------
 
@@ -105,12 +76,12 @@ Chart score_chart(const RunDescription& run, const Course& course) {
     const LogRecord& first = course.epochs.front();
     chart.description = fmt::format("By step of training. Training loss of epoch 1: {:.4g}", first.loss);
   }
-  if (course.best) {
-    chart.mark = {fmt::format("best {}, epoch {}", format_score(*course.best->valid), course.best->epoch),
-                  static_cast<double>(course.best->step), *course.best->valid};
+  if (const LogRecord* best = course.best()) {
+    chart.mark = {fmt::format("best {}, epoch {}", format_score(*best->valid), best->epoch),
+                  static_cast<double>(best->step), *best->valid};
     chart.description +=
-        fmt::format("; best validation score: {}, after epoch {} of {}.", format_score(*course.best->valid),
-                    course.best->epoch, course.epochs.back().epoch);
+        fmt::format("; best validation score: {}, after epoch {} of {}.", format_score(*best->valid),
+                    best->epoch, course.epochs.back().epoch);
   }
   return chart;
 }
@@ -137,24 +108,6 @@ std::vector<Chart> small_charts(const RunDescription& run, const Course& course)
   return charts;
 }
 
-std::string figure(const std::string& inside, const Chart& chart, const std::string& caption) {
-  return fmt::format("<figure>\n{}{}<script type=\"application/json\">{}</script>\n</figure>\n", inside,
-                     caption.empty() ? "" : "<figcaption>" + html_escaped(caption) + "</figcaption>\n",
-                     chart_json(chart));
-}
-
-std::string legend(const Chart& chart) {
-  std::string items;
-  for (std::size_t i = 0; i < chart.series.size(); ++i)
-    items += fmt::format("<li class=\"s{}\">{}</li>", i % series_styles, html_escaped(chart.series[i].name));
-  if (chart.band) items += "<li class=\"of-band\">" + html_escaped(chart.band->name) + "</li>";
-  return "<ul class=\"legend\">" + items + "</ul>\n";
-}
-
-std::string with_class(std::string svg, const char* name) {
-  return svg.insert(4, fmt::format(" class=\"{}\"", name));
-}
-
 std::string curves(const RunDescription& run, const Course& course) {
   if (course.intervals.empty() && course.epochs.empty())
     return "<section>\n<h2>Curves</h2>\n<p class=\"soft\">Nothing is in the log yet.</p>\n</section>\n";
@@ -166,17 +119,13 @@ std::string curves(const RunDescription& run, const Course& course) {
   const std::vector<double>& training = main.series[0].y;
   if (!training.empty() && training[0] > 1.2 * main.top)
     caption += fmt::format(" The curve comes down from {}, above the frame.", format_number(training[0]));
-  // Scaled down, letters would shrink too: a narrow screen has a drawing of its own.
-  std::string html = "<section>\n<h2>Curves</h2>\n" +
-                     figure(legend(main) + with_class(chart_svg(main, 980, 400, "score"), "wide") +
-                                with_class(chart_svg(main, 360, 320, "score-narrow"), "narrow"),
-                            main, caption);
+  std::string html = "<section>\n<h2>Curves</h2>\n" + chart_html(main, 400, "score", caption);
   html += "<div class=\"small-charts\">\n";
   int number = 0;
   for (const Chart& chart : small_charts(run, course))
-    html += figure("<h3>" + html_escaped(chart.title) + "</h3>\n" +
-                       chart_svg(chart, 320, 190, fmt::format("small-{}", ++number)),
-                   chart, "");
+    html += figure_html("<h3>" + html_escaped(chart.title) + "</h3>\n" +
+                            chart_svg(chart, 320, 190, fmt::format("small-{}", ++number)),
+                        chart, "");
   return html + "</div>\n</section>\n";
 }
 
@@ -185,26 +134,13 @@ std::string further_charts(const RunDescription& run) {
   std::string html;
   int number = 0;
   for (const Chart& chart : run.charts) {
-    const std::string id = fmt::format("chart-{}", ++number);
     html += "<section>\n<h2>" + html_escaped(chart.title) + "</h2>\n" +
-            figure(legend(chart) + with_class(chart_svg(chart, 980, 360, id), "wide") +
-                       with_class(chart_svg(chart, 360, 300, id + "-narrow"), "narrow"),
-                   chart, chart.description) +
-            "</section>\n";
+            chart_html(chart, 360, fmt::format("chart-{}", ++number), chart.description) + "</section>\n";
   }
   return html;
 }
 
 // --- words and tables --------------------------------------------------------------------------------------
-
-std::string tiles(const std::vector<Figure>& figures) {
-  if (figures.empty()) return "";
-  std::string html = "<dl class=\"figures\">\n";
-  for (const Figure& f : figures)
-    html += fmt::format("<div><dt>{}</dt><dd class=\"value\">{}</dd><dd>{}</dd></div>\n",
-                        html_escaped(f.name), html_escaped(f.value), html_escaped(f.note));
-  return html + "</dl>\n";
-}
 
 std::string facts(const std::vector<Figure>& figures) {
   if (figures.empty()) return "";
@@ -215,36 +151,6 @@ std::string facts(const std::vector<Figure>& figures) {
   return html + "</dl>\n</section>\n";
 }
 
-std::string cell_html(const std::string& cell, bool number) {
-  if (number && cell.ends_with('%'))
-    return fmt::format("<td class=\"number share\" style=\"--part:{}%\">{}</td>",
-                       std::string_view(cell).substr(0, cell.find_first_of(" %")), html_escaped(cell));
-  return fmt::format("<td{}>{}</td>", number ? " class=\"number\"" : "", html_escaped(cell));
-}
-
-std::string table_html(const Table& table, std::size_t best = static_cast<std::size_t>(-1)) {
-  std::string html = "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"" +
-                     html_escaped(table.title) + "\"><table>\n<thead><tr>";
-  const std::vector<bool> numeric = table.numeric();
-  for (std::size_t c = 0; c < table.columns.size(); ++c)
-    html += fmt::format("<th scope=\"col\"{}>{}</th>", numeric[c] ? " class=\"number\"" : "",
-                        html_escaped(table.columns[c]));
-  html += "</tr></thead>\n<tbody>\n";
-  for (std::size_t r = 0; r < table.rows.size(); ++r) {
-    html += r == best ? "<tr class=\"best\">" : "<tr>";
-    for (std::size_t c = 0; c < table.rows[r].size(); ++c) html += cell_html(table.rows[r][c], numeric[c]);
-    html += "</tr>\n";
-  }
-  return html + "</tbody></table></div>\n";
-}
-
-std::string section(const Table& table) {
-  std::string html = "<section>\n<h2>" + html_escaped(table.title) + "</h2>\n";
-  if (!table.rows.empty()) html += table_html(table);
-  if (!table.note.empty()) html += "<p class=\"soft\">" + html_escaped(table.note) + "</p>\n";
-  return html + "</section>\n";
-}
-
 std::string epoch_section(const RunDescription& run, const Course& course) {
   if (course.epochs.empty()) return "";
   const bool perplexity = run.names.perplexity;
@@ -253,9 +159,10 @@ std::string epoch_section(const RunDescription& run, const Course& course) {
               .note = {},
               .columns = {"epoch", "step", "learning rate", "training" + score, "validation" + score,
                           run.names.unit + "/s", "training time"}};
+  const LogRecord* const best_epoch = course.best();
   std::size_t best = course.epochs.size();
   for (const LogRecord& r : course.epochs) {
-    if (&r == course.best) best = table.rows.size();
+    if (&r == best_epoch) best = table.rows.size();
     table.rows.push_back(
         {std::to_string(r.epoch), with_commas(r.step), fmt::format("{:.4g}", r.learning_rate),
          format_score(perplexity ? std::exp(r.loss) : r.loss), r.valid ? format_score(*r.valid) : "",
@@ -304,10 +211,10 @@ std::string recipe_section(const std::filesystem::path& folder) {
 // What the log knows.
 std::vector<Figure> figures_of(const RunDescription& run, const Course& course) {
   std::vector<Figure> figures;
-  if (course.best)
-    figures.push_back({"validation, best", format_score(*course.best->valid),
-                       fmt::format("{}, after epoch {}", run.names.perplexity ? "perplexity" : "loss",
-                                   course.best->epoch)});
+  if (const LogRecord* best = course.best())
+    figures.push_back(
+        {"validation, best", format_score(*best->valid),
+         fmt::format("{}, after epoch {}", run.names.perplexity ? "perplexity" : "loss", best->epoch)});
   figures.insert(figures.end(), run.results.begin(), run.results.end());
   const std::vector<LogRecord>& records = course.epochs.empty() ? course.intervals : course.epochs;
   if (records.empty()) return figures;
@@ -318,10 +225,6 @@ std::vector<Figure> figures_of(const RunDescription& run, const Course& course) 
     figures.push_back({run.names.unit + "/s", format_number(static_cast<double>(last.count) / last.seconds),
                        fmt::format("{} in training", format_number(static_cast<double>(last.count)))});
   return figures;
-}
-
-void replace(std::string& page, std::string_view place, const std::string& text) {
-  page.replace(page.find(place), place.size(), text);
 }
 
 }  // namespace
@@ -339,17 +242,14 @@ std::vector<std::string> write_report(const std::filesystem::path& folder) {
   if (run.results.empty())
     body += fmt::format("<p class=\"state\">{} epoch{} complete; not at its end</p>\n", course.epochs.size(),
                         course.epochs.size() == 1 ? "" : "s");
-  body += tiles(figures_of(run, course)) + "</header>\n" + further_charts(run) + curves(run, course) +
+  body += tiles_html(figures_of(run, course)) + "</header>\n" + further_charts(run) + curves(run, course) +
           epoch_section(run, course) + sample_section(samples) + facts(run.facts);
-  for (const Table& table : run.tables) body += section(table);
+  for (const Table& table : run.tables) body += section_html(table);
   body += recipe_section(folder);
   body +=
       "<footer>Written by unroll. Beside this page: <code>log.jsonl</code> has the figures, "
       "<code>tensorboard --logdir</code> reads this folder too.</footer>";
-  std::string page(report_template());
-  replace(page, "[[body]]", body);  // first: a title may have any text
-  replace(page, "[[title]]", html_escaped(run.title));
-  file.write(page);
+  file.write(page_html(run.title, body));
   file.commit();
   return course.damaged;
 }
