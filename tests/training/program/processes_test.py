@@ -317,6 +317,12 @@ def test_refusals():
     refused(run(2, of_rank("train recipe.toml --out run --set training.graph=true"), [], folder), 2, "training.graph")
     isa = ["sh", "-c", f"[ $OMPI_COMM_WORLD_RANK = 0 ] || export UNROLL_ISA=baseline; exec {programs['ptb']} train recipe.toml --out run"]
     refused(run(2, isa, [], folder), 2, "rank 1 computes with kernels for baseline", "UNROLL_ISA")
+    other_build = folder / "ptb"
+    other_build.write_bytes(pathlib.Path(programs["ptb"]).read_bytes() + b"\0")  # which runs like the other
+    other_build.chmod(0o755)
+    builds = ["sh", "-c", f"[ $OMPI_COMM_WORLD_RANK = 0 ] && exec {programs['ptb']} train recipe.toml --out run; "
+              "exec ./ptb train recipe.toml --out run"]
+    refused(run(2, builds, [], folder), 2, "rank 1 has another build of the program than rank 0")
     assert not (folder / "run").exists()
 
 
@@ -336,6 +342,20 @@ def test_failures():
               "--threads 1 --set model.hidden=4000"]
     result = run(2, little, [], folder)
     assert result.code == 3 and len(result.messages()) == 1 and "rank 1: " in result.messages()[0], result
+
+
+def test_the_others_need_no_disk():
+    """What they would write fails, and lies in a folder of their own, which stays empty."""
+    folder = new_folder(recipe=TEXT)
+    (folder / "elsewhere").mkdir()
+    train = f"exec {programs['ptb']} train {folder}/recipe.toml --out run"
+    no_disk = ",".join(f"{call}=EIO" for call in ("fsync", "fdatasync", "flock", "rename", "renameat2"))
+    others = f"cd elsewhere; export LD_PRELOAD={os.environ['UNROLL_SYSTEM_CALLS']} SYSTEM_CALLS_FAIL={no_disk}"
+    result = run(2, ["sh", "-c", f"[ $OMPI_COMM_WORLD_RANK = 0 ] || {{ {others}; }}; {train}"], [], folder)
+    assert result.code == 0, result
+    assert list((folder / "elsewhere").iterdir()) == []
+    assert run(1, "ptb", ["train", "recipe.toml", "--out", "alone"], folder).code == 0
+    assert bits(folder / "run") == bits(folder / "alone")
 
 
 def test_all_end_by_themselves():
