@@ -53,7 +53,7 @@ bool is_left_of_a_beginning(const fs::path& file) {
   const std::string name = file.filename().string();
   if (name != "start.json")
     return name.starts_with("start.json.unroll-partial") || name.starts_with("recipe.toml.unroll-partial") ||
-           name == lock_name;
+           name.starts_with("sweep.json.unroll-partial") || name == lock_name;
   if (fs::file_size(file, error) > most_bytes_of_start || error) return false;
   const std::string text = read_own_file(file, most_bytes_of_start);
   return text.find("\"recipe\"") != text.npos && text.find("\"threads\"") != text.npos;  // ours

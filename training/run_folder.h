@@ -10,7 +10,7 @@ namespace unroll {
 
 // Creates and returns the folder of a new run: `out`, or if that is empty the next "<parent>/<name>-<n>", n
 // counting from 1. Throws InputError: `out` is a file, cannot be created, or has something in it, other than what
-// a process left that was killed before its run had begun: start.json, or what was to become start.json or recipe.toml.
+// a process left that was killed before its run began: start.json, or what was to become it, recipe.toml or sweep.json.
 std::filesystem::path create_run_folder(const std::filesystem::path& out, std::string_view name,
                                         const std::filesystem::path& parent = "runs");
 

@@ -7,6 +7,7 @@ namespace ptb {
 
 void train(unroll::Command& command);
 void resume(unroll::Command& command);
+void sweep(unroll::Command& command);
 void evaluate(unroll::Command& command);
 void generate(unroll::Command& command);
 void look(unroll::Command& command);

@@ -31,6 +31,7 @@ int main(int argc, char** argv) {
       .commands = {{"train", "trains a model from a recipe", ptb::train, true},
                    {"resume", "goes on with a run that was interrupted, killed, or is to have more epochs",
                     ptb::resume, true},
+                   {"sweep", "trains a recipe with several values and seeds, and compares them", ptb::sweep, true},
                    {"evaluate", "scores a trained model on a split of its text", ptb::evaluate},
                    {"generate", "lets a trained model write", ptb::generate},
                    {"look", "makes a page that shows what a model does while it reads", ptb::look},

@@ -7,6 +7,7 @@ namespace timeseries {
 
 void train(unroll::Command& command);
 void resume(unroll::Command& command);
+void sweep(unroll::Command& command);
 void evaluate(unroll::Command& command);
 void forecast(unroll::Command& command);
 void detect(unroll::Command& command);

@@ -32,6 +32,7 @@ int main(int argc, char** argv) {
       .commands = {{"train", "trains a model from a recipe and a series", timeseries::train, true},
                    {"resume", "goes on with a run that was interrupted, killed, or is to have more epochs",
                     timeseries::resume, true},
+                   {"sweep", "trains a recipe with several values and seeds, and compares them", timeseries::sweep, true},
                    {"evaluate", "scores a trained model, and the baselines beside it", timeseries::evaluate},
                    {"forecast", "forecasts the rows after the last one", timeseries::forecast},
                    {"detect", "gives each row of a series the probability of its label", timeseries::detect},

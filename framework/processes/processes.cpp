@@ -210,6 +210,10 @@ AloneForNow::AloneForNow() {
 }
 AloneForNow::~AloneForNow() { alone_for_now = false; }
 
+void stop_if_another_failed() {
+  if (process_count() > 1 && !failed) look_for_failure();
+}
+
 std::vector<std::string> gather_from_ranks(std::string_view mine) {
   if (process_count() == 1) return {std::string(mine)};
   const auto count = static_cast<std::size_t>(others().count);

@@ -69,6 +69,9 @@ class AloneForNow {
 
 // --- what ranks give each other: every rank calls the same, in the same order ---------------------------------
 
+// For work between exchanges: throws OtherRankFailed if another rank has failed.
+void stop_if_another_failed();
+
 // The bytes that each rank gives, by rank.
 std::vector<std::string> gather_from_ranks(std::string_view mine);
 // Those of rank 0; what the others give does not matter.

@@ -17,6 +17,8 @@ std::string started_as;
 
 void remember_invocation(const char* argv0) { started_as = argv0 ? argv0 : ""; }
 
+std::string started_program() { return started_as; }
+
 std::string invocation(const std::string& program) {
   const char* const run = std::getenv("UNROLL_RUN");
   if (run && *run) return shell_word(run) + " " + program;

@@ -9,6 +9,9 @@ namespace unroll {
 // As a program begins: what it was started as.
 void remember_invocation(const char* argv0);
 
+// That word; the program's name, where there was none.
+std::string started_program();
+
 // "./run ptb" if ./run started it, which names itself in UNROLL_RUN; else what it was started as, or its name.
 // A word for a shell.
 std::string invocation(const std::string& program);

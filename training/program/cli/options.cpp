@@ -36,7 +36,8 @@ void RecipeOptions::add_with_recipe(Command& command, const With& with) {
 void RecipeOptions::add_to(Command& command, const With& with) {
   command.group("Recipe");
   command.option("set", sets_, "KEY=VALUE",
-                 "another value for a key of the recipe, as in model.hidden=300; may be repeated");
+                 with.lists ? "a value for a key of the recipe, or several, as in model.hidden=100,200; may be repeated"
+                            : "another value for a key of the recipe, as in model.hidden=300; may be repeated");
   if (with.engine)
     command.option("engine", engine_, "NAME", "how the recurrent layers are computed; overrides model.engine")
         .one_of(engines_);

@@ -21,6 +21,7 @@ class RecipeOptions {
   explicit RecipeOptions(const RecipeReader& keys);
   struct With {
     bool seed = false, engine = true;  // --seed, --engine
+    bool lists = false;                // --set takes several values
   };
   void add_to(Command& command, const With& with);
   void add_to(Command& command) { add_to(command, {}); }

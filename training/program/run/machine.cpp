@@ -30,15 +30,20 @@ void Machine::add_to_resumed(Command& command) {
       .otherwise("as many as it had");
 }
 
-void Machine::set_up(const Command& command, const std::string& precision) const {
+void Machine::check(const Command& command) const {
   require_input(!command.given("threads") || (threads >= 1 && threads <= most_threads),
                 "{}: --threads {}: from 1 to {} can share the work", command.name(), threads, most_threads);
-  std::optional<int> count;
-  if (threads != 0)
-    count = threads;
-  else if (process_count() > 1)  // of a machine's cores each process there has its part
-    count = std::clamp(local_processes().cores / local_processes().processes, 1, most_threads);
-  unroll::set_up({.device = device, .threads = count, .precision = precision});
+}
+
+std::optional<int> Machine::threads_of_process() const {
+  if (threads != 0) return threads;
+  if (process_count() == 1) return {};
+  return std::clamp(local_processes().cores / local_processes().processes, 1, most_threads);
+}
+
+void Machine::set_up(const Command& command, const std::string& precision) const {
+  check(command);
+  unroll::set_up({.device = device, .threads = threads_of_process(), .precision = precision});
 }
 
 std::string describe_machine() {

@@ -5,7 +5,7 @@
 #include "framework/one_line.h"
 #include "training/checkpoint.h"
 #include "training/files/atomic_file.h"
-#include "training/files/json/read_json.h"
+#include "training/files/json/path_json.h"
 #include "training/files/json_text.h"
 #include "training/files/run_files.h"
 #include "training/program/cli/invocation.h"
@@ -15,24 +15,13 @@ namespace unroll {
 
 namespace fs = std::filesystem;
 
-// A path is bytes, and JSON is UTF-8: a path that is not stands there as a list of its bytes.
-static nlohmann::ordered_json json_of(const std::string& path) {
-  if (is_utf8(path)) return path;
-  return std::vector<uint8_t>(path.begin(), path.end());
-}
-static std::string path_in(const nlohmann::json& json) {
-  if (json.is_string()) return json;
-  const std::vector<uint8_t> bytes = json;
-  return {bytes.begin(), bytes.end()};
-}
-
 void write_run_start(const fs::path& folder, const RunStart& start, const std::string& recipe) {
   nlohmann::ordered_json json{{"program", start.program},
                               {"recipe", start.recipe_name},
-                              {"data", json_of(start.data.empty() ? "" : fs::absolute(start.data).string())},
+                              {"data", path_json(start.data.empty() ? "" : fs::absolute(start.data))},
                               {"threads", start.threads},
                               {"device", start.device}};
-  if (!start.init_from.empty()) json["init_from"] = json_of(start.init_from.string());
+  if (!start.init_from.empty()) json["init_from"] = path_json(start.init_from);
   if (start.processes > 1) json["processes"] = start.processes;
   write_file_atomically(folder / "start.json", json_text(json, 2) + '\n');
   write_file_atomically(folder / "recipe.toml", recipe);
@@ -65,7 +54,7 @@ RunStart read_run_start(const fs::path& folder, const std::string& program) {
              path_in(json.at("data")),
              count_in<int>(json.at("threads")),
              json.value("device", "cpu"),
-             json.contains("init_from") ? path_in(json.at("init_from")) : "",
+             json.contains("init_from") ? path_in(json.at("init_from")) : fs::path(),
              json.contains("processes") ? count_in<int>(json.at("processes")) : 1};
   } catch (const nlohmann::json::exception&) { throw damaged; } catch (const Error&) {
     throw damaged;

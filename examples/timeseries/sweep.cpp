@@ -1,0 +1,26 @@
+// timeseries sweep: a recipe with several values and seeds.
+#include "training/program/sweep/sweep.h"
+
+#include "commands.h"
+#include "options.h"
+
+namespace timeseries {
+
+void sweep(Command& command) {
+  sweep_command(command, {.data = csv_option(),
+                          .recipe = recipe_options(),
+                          .example = "sweep airline --set model.hidden=20,40 --seeds 1..3",
+                          .resolve =
+                              [](const RecipeFile& recipe, const std::vector<Override>& overrides) {
+                                return resolved(load_recipe(recipe, overrides));
+                              },
+                          .differing_keys =
+                              [](const std::string& before, const std::string& after) {
+                                const auto read = [](const std::string& text) {
+                                  return load_recipe(RecipeFile{"", "a trial's recipe", text});
+                                };
+                                return differing_keys(read(before), read(after));
+                              }});
+}
+
+}  // namespace timeseries

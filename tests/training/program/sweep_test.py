@@ -1,0 +1,339 @@
+#!/usr/bin/env python3
+"""Sweeps: each trial is the training that `train` makes; the table is that of the logs; killed and resumed, and shared by
+processes, it is the same; one that crashes is a row; refusals. The part under mpirun is left out where there is none."""
+import csv
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+programs = {name: os.environ[f"UNROLL_PROGRAM_{name.upper()}"] for name in ("ptb", "timeseries")}
+has_mpi = shutil.which("mpirun") and os.environ.get("UNROLL_WITH_MPI") == "yes"
+environment = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_", "PMIX_", "PMI_"))}
+environment.update(OMPI_MCA_mpi_yield_when_idle="1", OMPI_MCA_btl="self,vader",
+                   OMPI_MCA_btl_vader_single_copy_mechanism="none")
+mpirun = ["mpirun", "--oversubscribe", "--bind-to", "none"] + (["--allow-run-as-root"] if os.getuid() == 0 else [])
+
+TEXT = """[model]
+embedding = 6
+hidden = 8
+layers = 1
+[data]
+corpus = "grammar"
+train_tokens = 3_000
+valid_tokens = 60
+test_tokens = 60
+batch = 10
+bptt = 10
+[training]
+epochs = 3
+save_every_steps = 10
+[optimizer]
+kind = "adam"
+learning_rate = 0.01
+"""
+WORDS = ["--set", "model.hidden=6,8", "--seeds", "1..2", "--threads", "1"]
+FOLDERS = ["trial-1", "trial-2", "trial-3", "trial-4"]
+
+
+class Run:
+    def __init__(self, process):
+        self.out, self.err = process.communicate(timeout=300)
+        self.code = process.returncode
+
+    def __repr__(self):
+        return f"exit code {self.code}\n{self.out}\n{self.err}"
+
+
+def bits(run):
+    return hashlib.sha256((run / "last.safetensors").read_bytes()).hexdigest()
+
+
+def rows(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def without_times(table):
+    return [{k: v for k, v in row.items() if k != "seconds"} for row in table]
+
+
+def children_of(pid):
+    found = []
+    for other in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if f"\nPPid:\t{pid}\n" in pathlib.Path("/proc", other, "status").read_text():
+                found.append(int(other))
+        except OSError:
+            pass
+    return found
+
+
+class Sweep(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+        (self.folder / "mine.toml").write_text(TEXT)
+
+    def start(self, *words, program="ptb", processes=0):
+        command = [*mpirun, "-n", str(processes)] if processes else []
+        return subprocess.Popen([*command, programs[program], *words], cwd=self.folder, env=environment, text=True,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def run_program(self, *words, code=0, **options):
+        run = Run(self.start(*words, **options))
+        self.assertEqual(run.code, code, run)
+        return run
+
+    def sweep(self, out, *words, **options):
+        return self.run_program("sweep", "mine.toml", "--out", out, *(words or WORDS), **options)
+
+    def wait_for(self, condition, process):
+        while not condition():
+            self.assertIsNone(process.poll(), "it was through too early")
+            time.sleep(0.005)
+
+    def refused(self, told, *words):
+        run = self.run_program(*words, code=2)
+        self.assertEqual(run.out, "", run)
+        self.assertEqual(len(run.err.splitlines()), 1, run)
+        self.assertIn(told, run.err)
+
+    def outcome(self, out):
+        out = self.folder / out
+        table = json.loads((out / "table.json").read_text())
+        for entry in table["configurations"] + table["trials"]:
+            del entry["seconds"]
+        del table["folder"]
+        return table, without_times(rows(out / "table.csv")), without_times(rows(out / "trials.csv")), [
+            bits(out / trial / "run") for trial in FOLDERS]
+
+    def whole(self):
+        self.sweep("whole")
+        return self.outcome("whole")
+
+    # --- what it trains, and what it says ----------------------------------------------------------------------
+
+    def test_each_trial_is_a_training_and_the_table_is_that_of_the_logs(self):
+        run = self.sweep("out")
+        out = self.folder / "out"
+        trials = rows(out / "trials.csv")
+        self.assertEqual([(t["folder"], t["model.hidden"], t["seed"], t["state"]) for t in trials],
+                         [("trial-1", "6", "1", "done"), ("trial-2", "6", "2", "done"), ("trial-3", "8", "1", "done"),
+                          ("trial-4", "8", "2", "done")])
+        self.run_program("train", "mine.toml", "--set", "model.hidden=8", "--seed", "1", "--out", "alone", "--threads", "1")
+        self.assertEqual(bits(out / "trial-3" / "run"), bits(self.folder / "alone"))
+        best = {}
+        for trial in trials:
+            log = [json.loads(line) for line in (out / trial["folder"] / "run" / "log.jsonl").read_text().splitlines()]
+            scores = [record["valid_perplexity"] for record in log if record["kind"] == "epoch"]
+            self.assertEqual(len(scores), 3)
+            self.assertEqual(float(trial["best"]), min(scores))
+            self.assertEqual(int(trial["epoch"]), 1 + scores.index(min(scores)))
+            self.assertGreater(float(trial["seconds"]), 0)
+            best.setdefault(trial["model.hidden"], []).append(min(scores))
+        table = rows(out / "table.csv")
+        self.assertEqual([row["model.hidden"] for row in table], ["6", "8"])
+        for row in table:
+            scores = best[row["model.hidden"]]
+            self.assertEqual((row["trials"], row["done"], row["failed"]), ("2", "2", "0"))
+            self.assertAlmostEqual(float(row["mean"]), statistics.mean(scores), delta=1e-12 * scores[0])
+            self.assertAlmostEqual(float(row["spread"]), statistics.stdev(scores), delta=1e-12 * scores[0])
+            self.assertEqual(float(row["lowest"]), min(scores))
+            self.assertRegex(run.out, rf"(?m)^ *{row['model.hidden']} +2 of 2 +{float(row['mean']):.4g}"[:-1])
+        found = json.loads((out / "table.json").read_text())
+        self.assertEqual([c["mean"] for c in found["configurations"]], [float(row["mean"]) for row in table])
+        self.assertEqual([c["values"] for c in found["configurations"]], [{"model.hidden": 6}, {"model.hidden": 8}])
+        lowest = min(table, key=lambda row: float(row["mean"]))["model.hidden"]
+        self.assertRegex(run.out, rf"(?m)^lowest  model.hidden = {lowest}: perplexity ")
+
+        page = (out / "sweep.html").read_text()
+        self.assertNotIn("[[", page)
+        for link in re.findall(r'href="([^"]+)"', page):
+            self.assertTrue((out / link).exists(), link)
+        self.assertEqual(page.count('href="trial-'), 4)
+        curves = [json.loads(text) for text in re.findall(r'<script type="application/json">(.*?)</script>', page)]
+        self.assertEqual([[series["name"] for series in chart["series"]] for chart in curves],
+                         [["model.hidden = 6", "model.hidden = 8"]] + 2 * [["seed 1", "seed 2", "mean"]])
+        means = curves[0]["series"][0]["y"]
+        by_seed = [series["y"] for series in curves[1]["series"]]
+        self.assertEqual(means, by_seed[2])
+        for mean, one, two in zip(means, by_seed[0], by_seed[1], strict=True):
+            self.assertAlmostEqual(mean, (one + two) / 2, delta=1e-4 * mean)  # of the digits that a page has
+
+        # Done, it trains nothing.
+        before = {path: path.stat().st_mtime_ns for path in out.glob("trial-*/**/*")}
+        again = self.run_program("sweep", "out", "--json")
+        self.assertEqual({path: path.stat().st_mtime_ns for path in out.glob("trial-*/**/*")}, before)
+        self.assertEqual(json.loads(again.out)["trials"], found["trials"])
+        self.assertEqual(len(again.out.splitlines()), 1)
+
+    def test_more_values_and_more_seeds(self):
+        self.sweep("out", "--set", "model.hidden=6", "--seeds", "1,2")
+        first = bits(self.folder / "out" / "trial-1" / "run")
+        began = (self.folder / "out" / "trial-1" / "run" / "last.safetensors").stat().st_mtime_ns
+        self.sweep("out", "--set", "model.hidden=8,6", "--seeds", "1..3")
+        trials = rows(self.folder / "out" / "trials.csv")
+        self.assertEqual([(t["folder"], t["model.hidden"], t["seed"]) for t in trials],
+                         [("trial-3", "8", "1"), ("trial-4", "8", "2"), ("trial-5", "8", "3"), ("trial-1", "6", "1"),
+                          ("trial-2", "6", "2"), ("trial-6", "6", "3")])
+        self.assertEqual((self.folder / "out" / "trial-1" / "run" / "last.safetensors").stat().st_mtime_ns, began)
+        self.assertEqual(bits(self.folder / "out" / "trial-1" / "run"), first)
+
+    def test_words_lists_and_the_default_folder(self):
+        run = self.run_program("sweep", "mine.toml", "--set", 'model.cell="lstm", gru', "--set", "training.epochs=1")
+        self.assertIn("runs/mine-sweep-1", run.out)
+        table = json.loads((self.folder / "runs/mine-sweep-1/table.json").read_text())
+        self.assertEqual([c["values"]["model.cell"] for c in table["configurations"]], ["lstm", "gru"])
+        self.assertEqual([c["spread"] for c in table["configurations"]], [None, None])
+        self.assertNotIn("seed", table["trials"][0])
+        self.assertRegex(run.out, r"(?m)^model\.cell +trials +perplexity +time$")
+
+    def test_a_series(self):
+        run = self.run_program("sweep", "airline", "--set", "model.hidden=4,5", "--set", "training.epochs=2", "--seeds", "1,2",
+                               "--out", "out", program="timeseries")
+        table = rows(self.folder / "out" / "table.csv")
+        self.assertEqual([(row["model.hidden"], row["training.epochs"], row["done"]) for row in table],
+                         [("4", "2", "2"), ("5", "2", "2")])
+        self.assertIn(": loss ", run.out)
+        self.run_program("sweep", "out", code=2)  # which is of the other program
+
+    # --- what goes wrong ---------------------------------------------------------------------------------------
+
+    def test_a_trial_that_fails_is_a_row(self):
+        words = ["--set", "optimizer.kind=sgd", "--set", "optimizer.learning_rate=1e30,0.1", "--seeds", "1,2", "--set",
+                 "training.clip=0"]
+        for again in (False, True):
+            run = self.run_program("sweep", *(["out"] if again else ["mine.toml", "--out", "out", *words]), code=1)
+            self.assertEqual(run.err.count("\n"), 1, run)
+            self.assertIn("2 of 4 trials failed", run.err)
+            trials = rows(self.folder / "out" / "trials.csv")
+            self.assertEqual([t["state"] for t in trials], ["failed", "failed", "done", "done"])
+            self.assertIn("diverged", trials[0]["why"])
+            self.assertEqual(trials[0]["best"], "")
+            self.assertEqual([(row["done"], row["failed"]) for row in rows(self.folder / "out" / "table.csv")],
+                             [("0", "2"), ("2", "0")])
+            self.assertRegex(run.out, r"(?m)^ *1e30 +0 of 2, 2 failed")
+
+    def test_a_trial_that_is_killed_is_a_row_and_goes_on_the_next_time(self):
+        (self.folder / "mine.toml").write_text(TEXT.replace("3_000", "20_000"))
+        whole = self.whole()
+        process = self.start("sweep", "mine.toml", "--out", "out", *WORDS)
+        self.wait_for(lambda: (self.folder / "out/trial-2/run/last.safetensors").exists(), process)
+        for child in children_of(process.pid):
+            os.kill(child, signal.SIGKILL)
+        run = Run(process)
+        self.assertEqual(run.code, 1, run)
+        self.assertEqual([t["why"] for t in rows(self.folder / "out/trials.csv")], ["", "ended by signal 9", "", ""])
+        self.run_program("sweep", "out")
+        self.assertEqual(self.outcome("out"), whole)
+
+    def test_killed_and_resumed_to_the_same_table(self):
+        (self.folder / "mine.toml").write_text(TEXT.replace("3_000", "20_000"))
+        whole, resumed = self.whole(), 0
+        # Where the sweep is when it is killed: a trial trains, or has just been made.
+        for number, place in enumerate(("trial-1/run/last.safetensors", "trial-2/mine.toml", "trial-3/run/log.jsonl",
+                                        "trial-3/result.json")):
+            for how in (signal.SIGKILL, signal.SIGTERM):
+                out = f"out-{number}-{how}"
+                process = self.start("sweep", "mine.toml", "--out", out, *WORDS)
+                self.wait_for(lambda: (self.folder / out / place).exists(), process)
+                process.send_signal(how)
+                run = Run(process)
+                self.assertEqual(run.code, -9 if how == signal.SIGKILL else 143, run)
+                if how == signal.SIGTERM:
+                    self.assertRegex(run.out, rf"(?m)^next    \S+ sweep \S+/{out}$")
+                    self.assertEqual(run.err, "ptb: ended by signal 15\n")
+                kept = {path: path.stat().st_mtime_ns for path in (self.folder / out).glob("*/result.json")}
+                begun = [path for path in (self.folder / out).glob("*/output.txt") if how == signal.SIGTERM and
+                         (path.parent / "run/last.safetensors").exists() and "\nspeed " not in path.read_text()]
+                self.run_program("sweep", out, "--threads", "1")
+                self.assertEqual(self.outcome(out), whole, (place, how))
+                for path, written in kept.items():
+                    self.assertEqual(path.stat().st_mtime_ns, written)
+                for path in begun:
+                    self.assertIn("\nresumed after step", path.read_text())
+                resumed += len(begun)
+        self.assertGreater(resumed, 0)
+
+    def test_two_at_once_share_the_trials(self):
+        whole = self.whole()
+        first = self.start("sweep", "mine.toml", "--out", "out", *WORDS)
+        self.wait_for(lambda: (self.folder / "out/sweep.json").exists(), first)
+        second = self.start("sweep", "out", "--threads", "1")
+        for process in (first, second):
+            run = Run(process)
+            self.assertEqual(run.code, 0, run)
+            self.assertRegex(run.out, r"(?m)^ *6 +2 of 2")
+        self.assertEqual(self.outcome("out"), whole)
+        for trial in FOLDERS:  # each once
+            self.assertEqual((self.folder / "out" / trial / "output.txt").read_text().count("\nfolder "), 1)
+
+    @unittest.skipUnless(has_mpi, "there is no mpirun here, or the programs were built without MPI")
+    def test_one_rank_or_four(self):
+        whole = self.whole()
+        run = self.sweep("out", processes=4)
+        self.assertEqual(run.out.count("\ntrial-"), 4, run)  # rank 0 speaks for all
+        self.assertEqual(self.outcome("out"), whole)
+        # mpirun is killed, and another number of processes goes on.
+        process = self.start("sweep", "mine.toml", "--out", "killed", *WORDS, processes=2)
+        self.wait_for(lambda: len(list(self.folder.glob("killed/trial-*/run/last.safetensors"))) == 2, process)
+        process.send_signal(signal.SIGKILL)
+        Run(process)
+        self.run_program("sweep", "killed", "--threads", "1")
+        self.assertEqual(self.outcome("killed"), whole)
+        # An error of one rank ends all.
+        (self.folder / "killed/trial-4/result.json").write_text("{")
+        run = Run(self.start("sweep", "killed", processes=2))
+        self.assertNotEqual(run.code, 0)
+        self.assertIn("result.json: damaged", run.err)
+
+    def test_refusals(self):
+        for told, *words in (
+                ("did you mean 'model.hidden'?", "--set", "model.hiden=6,8"),
+                ("there is no value behind the '='", "--set", "model.hidden="),
+                ("a value between two commas, or at an end, is missing", "--set", "model.hidden=6,,8"),
+                ("a value between two commas, or at an end, is missing", "--set", "model.hidden=6,8,"),
+                ("KEY=VALUE,VALUE", "--set", "model.hidden"),
+                ("6 stands there twice", "--set", "model.hidden=6,8,6"),
+                ("all values of a key stand in one list", "--set", "model.hidden=6,8", "--set", "model.hidden=9"),
+                ("'model.hidden'", "--set", "model.hidden=6,many"),
+                ("seeds are given by --seeds", "--set", "training.seed=1,2"),
+                ("'x' is no whole number", "--seeds", "1,x"), ("'' is no whole number", "--seeds", "1,"),
+                ("'-3' is no whole number", "--seeds=-3..2"), ("5 is above 1", "--seeds", "5..1"),
+                ("2 stands there twice", "--seeds", "1..3,2"), ("more than 10000", "--seeds", "1..99999999"),
+                ("that is one trial", "--seeds", "3"), ("that is one trial", "--set", "model.hidden=6"),
+                ("no such file or folder", "--seeds", "1,2", "--data", "nowhere"),
+                ("--threads 0", "--seeds", "1,2", "--threads", "0")):
+            self.refused(told, "sweep", "mine.toml", *words)
+        self.refused("no sweep has begun in it", "sweep", ".")
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["mine.toml"])  # nothing was made
+
+        short = ["--set", "training.epochs=1", "--seeds"]
+        self.sweep("out", *short, "1,2")
+        before = {path: path.stat().st_mtime_ns for path in (self.folder / "out").glob("**/*")}
+        again = ["sweep", "mine.toml", "--out", "out", *short]
+        self.refused("trial-2 (seed 2) is not asked for any more", *again, "1,3")
+        self.refused("it varies training.epochs, and training.epochs, model.hidden", *again, "1,2", "--set", "model.hidden=8,9")
+        self.refused("its data were not given", *again, "1,2", "--data", ".")
+        self.refused("leave out --seeds", "sweep", "out", "--seeds", "1,2")
+        (self.folder / "mine.toml").write_text(TEXT.replace("layers = 1", "layers = 2"))
+        self.refused("'model.layers' was 1 in trial-1, and is 2 now", *again, "1..3")
+        self.assertEqual({path: path.stat().st_mtime_ns for path in (self.folder / "out").glob("**/*")}, before)
+        self.refused("there is something in this folder", "sweep", "mine.toml", "--out", "out/trial-1", *short, "1,2")
+        (self.folder / "out/sweep.json").write_text("{}")
+        self.refused("sweep.json: damaged", "sweep", "out")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
