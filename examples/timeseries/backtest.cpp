@@ -5,8 +5,10 @@
 #include "commands.h"
 #include "ensemble_folds.h"
 #include "framework/one_line.h"
+#include "framework/processes/processes.h"
 #include "options.h"
 #include "session.h"
+#include "training/files/json/read_json.h"
 #include "training/files/json_text.h"
 #include "training/program/cli/console.h"
 #include "training/program/run/machine.h"
@@ -88,6 +90,30 @@ std::vector<SeriesSplit> folds_of(const Recipe& recipe, const Series& series, in
   return rolling_origin(series.rows(), folds, test_rows, recipe.is_ensemble() ? 0 : test_rows);
 }
 
+// What a fold has found, as bytes that another rank reads: every number keeps its bits.
+std::string bytes_of(const Evaluation& evaluation) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const JudgedRow& row : judged_rows(evaluation))
+    rows.push_back({row.name, row.knows_labels, row.values});
+  const auto bytes = nlohmann::ordered_json::to_cbor({{"rows", rows}, {"scores", json_of(evaluation)}});
+  return {bytes.begin(), bytes.end()};
+}
+
+// Each rank has scored the folds of its turn: all of them, for every rank.
+std::vector<std::string> all_folds(const std::vector<std::string>& mine) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const std::string& fold : mine)
+    list.push_back(nlohmann::ordered_json::binary({fold.begin(), fold.end()}));
+  const auto bytes = nlohmann::ordered_json::to_cbor(list);
+  std::vector<std::string> all(mine.size());
+  for (const std::string& theirs : gather_from_ranks(std::string(bytes.begin(), bytes.end()))) {
+    const auto folds = nlohmann::ordered_json::from_cbor(theirs);
+    for (size_t k = 0; k < all.size(); ++k)
+      if (const auto& fold = folds.at(k).get_binary(); !fold.empty()) all[k].assign(fold.begin(), fold.end());
+  }
+  return all;
+}
+
 }  // namespace
 
 void backtest(Command& command) {
@@ -103,7 +129,7 @@ void backtest(Command& command) {
       "and trains on all rows before its validation rows. To detect, each fold tests one contiguous block, "
       "validates on the one before it, and trains on the others. Training windows cross no border of the "
       "two; scored windows look back into the rows before theirs. The recipe's own split is not used; "
-      "nothing is written.");
+      "nothing is written. Processes that mpirun started share the folds.");
   options.add_with_recipe(command, {.seed = true});
   command.group(csv_option().heading);
   add_csv_option(command, csv);
@@ -148,18 +174,30 @@ void backtest(Command& command) {
   const SeriesData first_fold(recipe, csv, {.fold = splits.front()});
   print_notes(console, first_fold);
   const size_t targets = first_fold.targets().size();
-  for (const SeriesSplit& split : splits) {
-    EnsembleFacts members;
-    if (recipe.is_ensemble())
-      members = run_folds(run, recipe, csv, {.out = console.out, .quiet = true}, split);
-    SeriesTraining training(run, recipe, {.fold = split, .ensemble = members.empty() ? nullptr : &members});
-    recipe.model.algorithm = training.recipe().model.algorithm;  // one for all folds
-    const Evaluation evaluation = training.score_fold();
+  std::vector<std::string> found(splits.size());  // of the folds that this rank scores
+  for (size_t k = 0; k < splits.size(); ++k) {
+    const SeriesSplit& split = splits[k];
     names.push_back(fmt::format("{} to {}", series.times.text(split.test.front().begin),
                                 series.times.text(split.test.back().end - 1)));
-    console.info("fold {}/{}: {}\n", names.size(), folds, names.back());
-    for (const JudgedRow& row : judged_rows(evaluation)) add(judged, row, name_of_baseline(row.name));
-    json.push_back({{"test", names.back()}, {"scores", json_of(evaluation)}});
+    if (static_cast<int>(k) % process_count() != process_rank()) continue;
+    {
+      const AloneForNow alone;
+      EnsembleFacts members;
+      if (recipe.is_ensemble())
+        members = run_folds(run, recipe, csv, {.out = console.out, .quiet = true}, split);
+      SeriesTraining training(run, recipe, {.fold = split, .ensemble = members.empty() ? nullptr : &members});
+      recipe.model.algorithm = training.recipe().model.algorithm;  // one for all folds
+      found[k] = bytes_of(training.score_fold());
+    }
+    console.info("fold {}/{}: {}\n", k + 1, folds, names.back());
+  }
+  found = all_folds(found);
+  for (size_t k = 0; k < splits.size(); ++k) {
+    const auto fold = nlohmann::ordered_json::from_cbor(found[k]);
+    for (const auto& row : fold.at("rows"))
+      add(judged, {.name = row.at(0), .knows_labels = row.at(1), .values = row.at(2)},
+          name_of_baseline(row.at(0)));
+    json.push_back({{"test", names[k]}, {"scores", fold.at("scores")}});
   }
   const Comparison comparison = compare(means_of(judged, splits.size()), recipe.detects());
   for (const char* key : recipe.detects() ? std::vector{"accuracy", "balanced_accuracy"}

@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
                    {"forecast", "forecasts the rows after the last one", timeseries::forecast},
                    {"detect", "gives each row of a series the probability of its label", timeseries::detect},
                    {"look", "makes a page that shows what a model does while it reads a window", timeseries::look},
-                   {"backtest", "trains and scores anew on several parts of a series", timeseries::backtest},
+                   {"backtest", "trains and scores anew on several parts of a series", timeseries::backtest, true},
                    {"baselines", "scores the baselines alone", timeseries::baselines},
                    {"report", "makes the report of a run again", unroll::report_command},
                    {"explain", "windows, parameters and engine of a recipe's model", timeseries::explain},

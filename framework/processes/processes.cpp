@@ -205,7 +205,7 @@ bool ProcessGroup::fail(int code) {
 }
 
 AloneForNow::AloneForNow() {
-  require(is_first_process(), "processes: rank {} cannot do rank 0's work", process_rank());
+  require(!alone_for_now, "processes: alone already");
   alone_for_now = true;
 }
 AloneForNow::~AloneForNow() { alone_for_now = false; }

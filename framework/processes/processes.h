@@ -57,8 +57,8 @@ class ProcessGroup {
   bool fail(int code);
 };
 
-// While it lives the group seems to be rank 0 alone: for work that is not shared, which rank 0 does and the others wait for.
-// Then there is nothing to exchange. Of other ranks it is an error.
+// While it lives this process seems to be alone, and rank 0: for work that is not shared, which rank 0 does and the others wait
+// for, or of which each rank does a part of its own. Then there is nothing to exchange.
 class AloneForNow {
  public:
   AloneForNow();
