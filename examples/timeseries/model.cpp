@@ -5,6 +5,8 @@
 #include <cmath>
 #include <iterator>
 
+#include <fmt/ranges.h>
+
 #include "ensemble.h"
 #include "framework/kernels/kernels.h"
 
