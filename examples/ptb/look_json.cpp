@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "training/files/json_text.h"
-#include "training/report/look_values.h"
+#include "training/report/look/look_values.h"
 #include "training/report/run_description.h"
 
 namespace ptb {

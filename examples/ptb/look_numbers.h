@@ -8,7 +8,7 @@
 #include "agreement.h"
 #include "layers/inspection.h"
 #include "saved_model.h"
-#include "training/report/look_values.h"
+#include "training/report/look/look_values.h"
 
 namespace ptb {
 

@@ -8,7 +8,7 @@
 
 #include "saved_model.h"
 #include "series_data.h"
-#include "training/report/look_values.h"
+#include "training/report/look/look_values.h"
 
 namespace timeseries {
 

@@ -252,7 +252,7 @@ class Sweep(unittest.TestCase):
                 run = Run(process)
                 self.assertEqual(run.code, -9 if how == signal.SIGKILL else 143, run)
                 if how == signal.SIGTERM:
-                    self.assertRegex(run.out, rf"(?m)^next    \S+ sweep \S+/{out}$")
+                    self.assertRegex(run.out, rf"(?m)^next    .+ sweep \S+/{out}$")
                     self.assertEqual(run.err, "ptb: ended by signal 15\n")
                 kept = {path: path.stat().st_mtime_ns for path in (self.folder / out).glob("*/result.json")}
                 begun = [path for path in (self.folder / out).glob("*/output.txt") if how == signal.SIGTERM and

@@ -1,4 +1,4 @@
-#include "training/report/look_values.h"
+#include "training/report/look/look_values.h"
 
 #include <algorithm>
 #include <cmath>
