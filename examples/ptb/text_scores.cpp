@@ -55,26 +55,33 @@ void TextScorer::add(const Tensor& h, const Tensor& losses, const IdTensor& targ
   add_to(scores_.mixture, nats_);
 }
 
-TextScores score_in_ways(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
-                         const ScoreWays& ways, std::span<const int64_t> documents) {
+void read_windows(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
+                  std::span<const int64_t> documents, const ReadWindow& f) {
   constexpr int rows = 1000;  // as in score()
   batch = static_cast<int>(std::min<int64_t>(batch, std::ssize(text)));
-  require(!ways.cache || batch == 1, "score: a cache needs one stream, not {}", batch);
   const NoTape guard;
-  TextScorer scorer(ways);
   RecurrentState state = model.recurrent.zero_state(batch);
   BpttWindows windows = evaluation_windows(
       text, eos, {.batch = batch, .steps = std::max(1, rows / batch), .documents = documents});
   for (const auto& [input, target] : windows) {
     stop_if_signalled();
     const auto [y, next] = model.recurrent(model.embedding(input), state, {}, windows.resets());
-    const int steps = static_cast<int>(target.size());
-    const Tensor h = y.value().reshape({steps, y.dim(2)});
-    const IdTensor words = target.reshape({steps});
-    scorer.add(h, softmax_cross_entropies(model.decoder, h, words, scorer.temperatures()), words,
-               windows.resets());
+    f(input, target, y.value().reshape({static_cast<int>(target.size()), y.dim(2)}), windows.resets());
     state = next;
   }
+}
+
+TextScores score_in_ways(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
+                         const ScoreWays& ways, std::span<const int64_t> documents) {
+  batch = static_cast<int>(std::min<int64_t>(batch, std::ssize(text)));
+  require(!ways.cache || batch == 1, "score: a cache needs one stream, not {}", batch);
+  TextScorer scorer(ways);
+  read_windows(model, text, eos, batch, documents,
+               [&](const IdTensor&, const IdTensor& target, const Tensor& h, const IdTensor& resets) {
+                 const IdTensor words = target.reshape({h.dim(0)});
+                 scorer.add(h, softmax_cross_entropies(model.decoder, h, words, scorer.temperatures()), words,
+                            resets);
+               });
   return scorer.scores();
 }
 

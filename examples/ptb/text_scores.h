@@ -2,6 +2,7 @@
 // neural cache (layers/neural_cache.h).
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -47,6 +48,13 @@ class TextScorer {
   std::optional<NeuralCache> cache_;
   TextScores scores_;
 };
+
+// Reads a text window by window as score() does (model.h), the state carried: f(input, target, h, resets), input and target
+// [steps, batch], h [steps*batch, width] what the last layer gave. Throws Interrupted.
+using ReadWindow = std::function<void(const IdTensor& input, const IdTensor& target, const Tensor& h,
+                                      const IdTensor& resets)>;
+void read_windows(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
+                  std::span<const int64_t> documents, const ReadWindow& f);
 
 // As score() (model.h), in these ways. Throws InputError, Interrupted.
 TextScores score_in_ways(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
