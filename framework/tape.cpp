@@ -178,6 +178,28 @@ std::span<Node* const> Tape::nodes_of(std::span<const Var* const> inputs) {
   return {nodes, inputs.size()};
 }
 
+// How often each parameter is still to be contributed to.
+struct Tape::Uses {
+  struct Of {
+    const Leaf* leaf;
+    int64_t left;
+  };
+  std::unordered_map<const Node*, Of> of;
+};
+
+void Tape::count_uses(std::span<const Var* const> inputs) {
+  if (!options_.when_complete) return;
+  if (!uses_) uses_ = std::make_shared<Uses>();
+  for (const Var* input : inputs)
+    if (input->leaf()) ++uses_->of.try_emplace(input->node(), input->leaf(), 0).first->second.left;
+}
+
+void Tape::finish_uses(const Record& record) {
+  for (const Node* node : record.inputs)
+    if (const auto found = uses_->of.find(node); found != uses_->of.end() && --found->second.left == 0)
+      options_.when_complete(*found->second.leaf);
+}
+
 void Tape::measure(const char* op) { profile_->recorded(op); }
 
 // --- Tape -------------------------------------------------------------------------------------------------------
@@ -254,6 +276,7 @@ void Tape::finish(Record* record) {
   record->forget(record);
   for (Var& output : record->outputs) output = Var();
   if (profile_) profile_->finished(record->op);
+  if (uses_) finish_uses(*record);
   if (options_.keep_gradients || std::string_view(record->op) == "watch") return;
   for (Node& node : record->nodes) {
     node.gradient.release();

@@ -8,6 +8,7 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <new>
 #include <optional>
@@ -148,6 +149,8 @@ struct TapeOptions {
   bool check_inputs = false;
   // graph() tells the inputs of each operation and how large its values and gradients are. That reads every number once more.
   bool keep_graph = false;
+  // Called in the backward with each parameter that is used, as soon as its gradient has all that this tape contributes.
+  std::function<void(const Leaf&)> when_complete = {};
 };
 
 // An operation's name, and where it is recorded: record("linear", …) makes it of the name.
@@ -211,7 +214,7 @@ class Tape {
     std::span<Node> nodes;
     std::span<Var> outputs;
     std::span<const Shape> shapes;  // of the outputs, which do not outlive backward
-    std::span<Node* const> inputs;  // with check_inputs
+    std::span<Node* const> inputs;  // with check_inputs, or when_complete
     void (*play)(Record*) = nullptr;
     void (*forget)(Record*) = nullptr;
     void (*destroy)(Record*) = nullptr;
@@ -234,6 +237,8 @@ class Tape {
   static void* allocate(std::size_t bytes);
   static std::span<Node* const> nodes_of(std::span<const Var* const> inputs);
   void measure(const char* op);
+  void count_uses(std::span<const Var* const> inputs);
+  void finish_uses(const Record& record);
   void finish(Record* record);
   struct Kept;  // for the graph: tape_graph.cpp
   void begin_graph();
@@ -248,6 +253,8 @@ class Tape {
   Record* last_ = nullptr;
   Profile* profile_;  // nullptr: nothing is measured
   std::shared_ptr<Kept> kept_;  // with keep_graph
+  struct Uses;
+  std::shared_ptr<Uses> uses_;  // of parameters, with when_complete
 };
 
 // Suspends the recording of this thread's tape: evaluation in the middle of training.
@@ -330,8 +337,8 @@ std::array<Var, N> Tape::add(const OperationName& op, const Leaf* leaf, std::arr
     record->shape_of[i] = values[i].shape();
     record->output_of[i] = Var(std::move(values[i]), record->node_of[i], id_);
   }
-  if (options_.check_inputs) [[unlikely]]
-    record->inputs = nodes_of(inputs);
+  if (options_.check_inputs || options_.when_complete) [[unlikely]]
+    record->inputs = nodes_of(inputs), count_uses(inputs);
   ++size_;
   if (kept_) [[unlikely]]
     keep(op, *record, inputs);

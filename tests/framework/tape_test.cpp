@@ -339,3 +339,27 @@ TEST_CASE("200,000 operations that branch and join run backward within a stack o
   // four roundings in each of the steps
   CHECK(gradient == doctest::Approx(product).epsilon(4 * long_chain / 4 * 2.3e-16));
 }
+
+TEST_CASE("a tape tells of each parameter when nothing more is contributed to it") {
+  ParameterSet params;
+  Parameter &a = params.add("a", {2}, Init::constant(3)), &b = params.add("b", {2}, Init::constant(4)),
+            &last = params.add("last", {2}, Init::constant(5)),
+            &frozen = params.add("frozen", {2}, Init::constant(6));
+  params.add("unused", {2}, Init::constant(7));
+  frozen.frozen = true;
+  const auto loss = [&] { return sum(a.var() * b.var() * a.var() * frozen.var() * last.var()); };
+  std::vector<std::string> told;
+  std::vector<std::vector<real>> gradients;
+  {
+    Tape tape({.check_inputs = true, .when_complete = [&](const Leaf& leaf) {
+                 told.push_back(leaf.leaf_name());
+                 Parameter& parameter = params.at(leaf.leaf_name());
+                 gradients.push_back(parameter.node.gradient.value(parameter.shape).to_host());
+               }});
+    tape.backward(loss());
+    CHECK(told == std::vector<std::string>{"last", "frozen", "a", "b"});
+  }
+  for (size_t i = 0; i < told.size(); ++i)  // as they are in the end
+    CHECK(gradients[i] == params.at(told[i]).var().grad().to_host());
+  CHECK(gradients[0] == std::vector<real>(2, 3 * 4 * 3 * 6));
+}
