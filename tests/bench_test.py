@@ -12,6 +12,7 @@ import unittest
 
 BENCH = pathlib.Path(__file__).resolve().parent.parent / "bench"
 sys.path.insert(0, str(BENCH))
+import processes  # noqa: E402
 import pytorch_best  # noqa: E402
 import run_bench  # noqa: E402
 import tables  # noqa: E402
@@ -227,6 +228,23 @@ class Peers(unittest.TestCase):
         on_cpu = [c.text() for group in pytorch_best.knobs("train", [], False, False) for c in group]
         self.assertNotIn("--cudnn-benchmark", on_cpu)
         self.assertFalse([t for t in on_cpu if "compile" in t])
+
+
+class Processes(unittest.TestCase):
+    """The table by formula."""
+
+    def test_a_models_numbers_are_those_that_explain_counts(self):
+        for name, parameters in (("ptb-small", 4_651_600), ("ptb-medium", 19_775_200), ("ptb-large", 66_022_000), ("awd-lstm", 24_210_800)):
+            self.assertEqual(processes.Model(name).parameters(), parameters)
+
+    def test_the_table(self):
+        model = processes.Model("ptb-large")
+        self.assertEqual(processes.bytes_sent(100, 4), 4 * 2 * 3 / 4 * 100)
+        # Without an exchange, a process for each stream; by the exchange alone, the ratio of the two times.
+        self.assertAlmostEqual(processes.times_as_fast(model, 1480, 1e9, 20), 20, places=3)
+        self.assertAlmostEqual(processes.times_as_fast(model, 1480, 1e9, 64), 20, places=3)
+        slow = processes.times_as_fast(model, 1480, 1e-6, 2)
+        self.assertAlmostEqual(slow, (700 / 1480) / (4 * model.parameters() * 8 / 1e3), delta=1e-4 * slow)
 
 
 if __name__ == "__main__":
