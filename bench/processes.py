@@ -100,7 +100,8 @@ class Runs:
         options = {"data.limit": tokens, "training.epochs": 1, "training.save_every_minutes": 0, "training.surprising_words": 0,
                    "data.eval_batch": 10, **sets}
         if self.options.data is None:
-            options |= {"data.corpus": "grammar", "data.train_tokens": tokens, "data.valid_tokens": 60, "data.test_tokens": 60}
+            options |= {"data.corpus": "grammar", "data.train_tokens": max(tokens, 5_000),  # fewer lack words
+                        "data.valid_tokens": 60, "data.test_tokens": 60}
             del options["data.limit"]
         words = ["train", model.name, "--json", "--out", str(self.folder / f"run-{self.number}")]
         if self.options.data is not None:
@@ -114,11 +115,12 @@ class Runs:
         if process.returncode != 0:
             sys.exit(f"{' '.join(map(str, process.args))}\n{err}")
         lines = [line for line in out.splitlines() if line.startswith("{")]
-        rate = json.loads(lines[-1])["words_per_second"]
+        result = json.loads(lines[-1])
+        rate, steps = result["words_per_second"], result["tokens"] / model.words()
         sent = [line for line in (out + err).splitlines() if " bytes sent by this one" in line]
         line = {**facts, "model": model.name, "seconds": model.words() / rate}
         if sent:
-            line["bytes"] = int(sent[-1].split(" bytes sent")[0].rsplit(" ", 1)[1].replace(",", "")) / self.options.steps
+            line["bytes"] = int(sent[-1].split(" bytes sent")[0].rsplit(" ", 1)[1].replace(",", "")) / round(steps)
         self.lines.append(line)
         return line
 

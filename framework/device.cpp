@@ -1,5 +1,6 @@
 #include "framework/device.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <map>
@@ -43,11 +44,12 @@ void require_gpu(int index) {
   require_input(refusal(index).empty(), "device cuda:{}: {}", index, refusal(index));
 }
 
-// The first that serves.
-Device any_device() {
+// The first that serves, after so many.
+Device any_device(int passed) {
   if (!missing().empty()) return {};
-  for (int index = 0; index < cuda_backend()->count(); ++index)
-    if (refusal(index).empty()) return {.gpu = true, .index = index};
+  const int count = cuda_backend()->count();
+  for (int k = 0; k < count; ++k)
+    if (const int index = (passed + k) % count; refusal(index).empty()) return {.gpu = true, .index = index};
   return {};
 }
 
@@ -55,9 +57,9 @@ Device any_device() {
 
 std::string name_of(Device device) { return device.gpu ? fmt::format("cuda:{}", device.index) : "cpu"; }
 
-Device device_named(std::string_view name) {
+Device device_named(std::string_view name, int process) {
   if (name == "cpu") return {};
-  if (name == "auto") return any_device();
+  if (name == "auto") return any_device(process);
   constexpr std::string_view cuda = "cuda", numbered = "cuda:";
   int index = 0;
   const char* const end = name.data() + name.size();
@@ -67,6 +69,7 @@ Device device_named(std::string_view name) {
   };
   const bool known = name == cuda || (name.starts_with(numbered) && number());
   require_input(known, "device '{}' is none of auto, cpu, cuda, cuda:0, cuda:1, …", name);
+  if (name == cuda && missing().empty()) index = process % std::max(1, cuda_backend()->count());
   require_gpu(index);
   return {.gpu = true, .index = index};
 }

@@ -23,7 +23,9 @@ std::string name_of(Device device);  // "cpu", "cuda:0"
 
 // "auto" (the first GPU that can compute, else the CPU), "cpu", "cuda", "cuda:1". Throws InputError: for another
 // name, and for a GPU that cannot serve, saying why: this build has no code for it, or it is taken by another process.
-Device device_named(std::string_view name);
+// Several processes on a machine have a `process` each, from 0: of "auto" and "cuda", which name no GPU, that many are passed
+// over, round and round, so that each has one of its own where there are enough.
+Device device_named(std::string_view name, int process = 0);
 // From now on. Throws InputError if the device cannot serve, and Error once there are tensors elsewhere.
 void set_device(Device device);
 Device device();  // at first the CPU

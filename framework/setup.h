@@ -12,6 +12,7 @@ namespace unroll {
 
 struct SetupOptions {
   std::string device = "cpu";       // as device_named() reads it (device.h)
+  int process = 0;                  // of several on a machine, for device_named()
   std::optional<int> threads = {};  // on the CPU, at most; none: one for each core
   std::string precision = "fp32";   // of products, as precision_named() reads it (gemm.h)
 };

@@ -228,8 +228,8 @@ class Tape {
     std::optional<F> backward;  // emptied after it ran, with all that it holds
   };
   template <size_t N, class F>
-  std::array<Var, N> add(const OperationName& op, const Leaf* leaf, std::array<Tensor, N> values, F&& backward,
-                         std::span<const Var* const> inputs);
+  std::array<Var, N> add(const OperationName& op, const Leaf* leaf, std::array<Tensor, N> values,
+                         F&& backward, std::span<const Var* const> inputs);
   template <size_t N, class Inputs, class F>
   friend std::array<Var, N> record(const OperationName& op, std::array<Tensor, N> values,
                                    const Inputs& inputs, F backward);
@@ -251,7 +251,7 @@ class Tape {
   int64_t size_ = 0;
   bool played_ = false;
   Record* last_ = nullptr;
-  Profile* profile_;  // nullptr: nothing is measured
+  Profile* profile_;            // nullptr: nothing is measured
   std::shared_ptr<Kept> kept_;  // with keep_graph
   struct Uses;
   std::shared_ptr<Uses> uses_;  // of parameters, with when_complete

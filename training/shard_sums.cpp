@@ -1,7 +1,8 @@
 #include "training/shard_sums.h"
 
-#include <algorithm>
-#include <bit>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "framework/clock.h"
@@ -11,155 +12,15 @@
 
 namespace unroll {
 
-int shards_of_left_half(int n) { return static_cast<int>(std::bit_floor(static_cast<unsigned>(n - 1))); }
-
-bool is_summed_alone(const ShardRange& range, int shards) {
-  ShardRange within{0, shards};
-  while (within.end - within.begin > 1 && within != range) {
-    const int middle = within.begin + shards_of_left_half(within.end - within.begin);
-    (range.end <= middle ? within.end : within.begin) = middle;
-  }
-  return within == range;
-}
-
-std::vector<ShardRange> parts_of(const ShardRange& range, int shards) {
-  std::vector<ShardRange> parts;
-  for (int begin = range.begin; begin < range.end;) {
-    int end = range.end;
-    while (!is_summed_alone({begin, end}, shards)) --end;
-    parts.push_back({begin, end});
-    begin = end;
-  }
-  return parts;
-}
-
-ShardRange shards_of_rank(int rank, int processes, int shards) {
-  require(shards % processes == 0, "shards: {} processes cannot share {}", processes, shards);
-  const int each = shards / processes;
-  return {rank * each, (rank + 1) * each};
-}
-
-std::vector<int> processes_for(int shards) {
-  std::vector<int> counts;
-  for (int count = 1; count <= shards; ++count)
-    if (shards % count == 0) counts.push_back(count);
-  return counts;
-}
-
-namespace {
-
-// Each process sums a piece of the slab: whole lines of the cache, the last pieces shorter or empty.
-struct Piece {
-  int64_t begin, size;
-};
-Piece piece_of(int rank, int processes, int64_t numbers) {
-  constexpr int64_t line = 64;
-  const int64_t each = (numbers + processes * line - 1) / (processes * line) * line;
-  const int64_t begin = std::min(rank * each, numbers);
-  return {begin, std::min(each, numbers - begin)};
-}
-
-// y += x, on the host.
-void add(const real* x, real* y, int64_t n) {
-  if (!on_gpu()) return kernels().affine(x, 1, 0, y, n, true);
-  for (int64_t i = 0; i < n; ++i) y[i] += x[i];
-}
-
-// Each process gives every other the piece that this one sums, of all its parts of the tree; sums its own piece; and gives
-// the sum to all. `own`: this process's parts, so many numbers each; the last becomes the whole sum. `received` holds what
-// others sent, from call to call. Returns the bytes that it sent.
-int64_t exchange_parts(std::span<real* const> own, int64_t numbers, int shards,
-                       std::vector<std::vector<real>>& received) {
-  const int rank = process_rank(), processes = process_count();
-  const auto piece = [&](int of) { return piece_of(of, processes, numbers); };
-  const auto bytes = [](real* begin, int64_t size) {
-    return std::as_writable_bytes(std::span(begin, static_cast<std::size_t>(size)));
-  };
-  real* const result = own.back();
-  const Piece mine = piece(rank);
-  int64_t bytes_sent = 0;
-  std::vector<SentBlock> to_send;
-  std::vector<ReceivedBlock> to_receive;
-  const auto exchange = [&] {
-    for (const SentBlock& block : to_send) bytes_sent += std::ssize(block.data);
-    exchange_blocks(to_send, to_receive);
-    to_send.clear(), to_receive.clear();
-  };
-
-  std::vector<std::pair<ShardRange, real*>> parts;  // of all processes: this one's piece
-  std::size_t used = 0;
-  for (int other = 0; other < processes; ++other) {
-    std::size_t k = 0;
-    for (const ShardRange& range : parts_of(shards_of_rank(other, processes, shards), shards)) {
-      if (other == rank) {
-        parts.emplace_back(range, own[k++] + mine.begin);
-        continue;
-      }
-      if (used == received.size()) received.emplace_back(static_cast<std::size_t>(mine.size));
-      real* const buffer = received[used++].data();
-      parts.emplace_back(range, buffer);
-      to_receive.push_back({other, bytes(buffer, mine.size)});
-    }
-  }
-  for (int step = 1; step < processes; ++step) {  // not all to the same one at first
-    const int other = (rank + step) % processes;
-    const Piece theirs = piece(other);
-    for (real* const part : own) to_send.push_back({other, bytes(part + theirs.begin, theirs.size)});
-  }
-  exchange();
-
-  const auto sum = [&](const auto& self, const ShardRange& range) -> real* {
-    for (const auto& [of, values] : parts)
-      if (of == range) return values;
-    const int middle = range.begin + shards_of_left_half(range.end - range.begin);
-    real* const left = self(self, {range.begin, middle});
-    add(self(self, {middle, range.end}), left, mine.size);
-    return left;
-  };
-  if (const real* const whole = sum(sum, {0, shards}); whole != result + mine.begin)
-    std::copy_n(whole, mine.size, result + mine.begin);
-
-  for (int step = 1; step < processes; ++step) {
-    const int to = (rank + step) % processes, from = (rank + processes - step) % processes;
-    to_send.push_back({to, bytes(result + mine.begin, mine.size)});
-    const Piece theirs = piece(from);
-    to_receive.push_back({from, bytes(result + theirs.begin, theirs.size)});
-  }
-  exchange();
-  return bytes_sent;
-}
-
-}  // namespace
-
-std::vector<int64_t> exchanged_bytes(int64_t numbers, int processes, int shards) {
-  std::vector<int64_t> sent;
-  for (int rank = 0; rank < processes; ++rank) {
-    const int64_t own = piece_of(rank, processes, numbers).size,
-                  parts = std::ssize(parts_of(shards_of_rank(rank, processes, shards), shards));
-    sent.push_back((parts * (numbers - own) + (processes - 1) * own) * static_cast<int64_t>(sizeof(real)));
-  }
-  return sent;
-}
-
-double seconds_of_exchange(int64_t numbers, int shards) {
-  // Zeros, which any sum leaves so: one slab is all parts.
-  std::vector<real> slab(static_cast<std::size_t>(numbers));
-  const std::vector<real*> own(
-      parts_of(shards_of_rank(process_rank(), process_count(), shards), shards).size(), slab.data());
-  std::vector<std::vector<real>> received;
-  double begin = 0;
-  for (int attempt = 0; attempt < 2; ++attempt) {  // the first one connects the processes
-    begin = clock_seconds();
-    exchange_parts(own, numbers, shards, received);
-  }
-  return clock_seconds() - begin;
-}
-
 GradientSums::GradientSums(ParameterSet& params, int shards)
     : params_(params),
       shards_(shards),
       mine_(shards_of_rank(process_rank(), process_count(), shards)),
-      next_(mine_.begin) {}
+      next_(mine_.begin),
+      exchange_(shards),
+      buckets_(gradient_buckets(params, process_count() > 1 ? bytes_of_bucket() : SIZE_MAX)) {
+  if (process_count() > 1) join_gpus();  // if they can
+}
 
 void GradientSums::begin() {
   while (!waiting_.empty()) release_last();
@@ -217,36 +78,105 @@ void GradientSums::add_shard() {
 
 void GradientSums::finish() {
   require(next_ == mine_.end, "shards: {} of {} were computed", next_ - mine_.begin, mine_.end - mine_.begin);
-  if (process_count() > 1) params_.reduce_gradients([&](std::span<real> slab) { exchange(slab); });
+  if (process_count() == 1) return;
+  const double began = clock_seconds();
+  if (exchanges_) {
+    courier_->wait();
+    exchanges_ = false;
+    while (waiting_.size() > own_parts_) release_last();  // they are added
+    params_.reduce_gradients([](std::span<real>) {});     // all have contributed
+  } else {
+    own_parts_ = waiting_.size();
+    params_.reduce_gradients([&](std::span<real> slab) {
+      slab_ = slab.data();
+      for (const GradientBucket& bucket : buckets_) exchange(bucket);
+    });
+  }
+  exchanged_.seconds += clock_seconds() - began;
 }
 
-void GradientSums::exchange(std::span<real> slab) {
-  const double began = clock_seconds();
-  require(parts_of(mine_, shards_).size() == waiting_.size() + 1, "shards: {} parts of a sum, of {}",
-          waiting_.size() + 1, parts_of(mine_, shards_).size());
-  std::vector<real*> own;  // on the host
-  for (const Part& part : waiting_) own.push_back(const_cast<real*>(std::as_const(part.sum).data()));
-  own.push_back(slab.data());
-  if (on_gpu()) {
-    on_host_.resize(own.size());
-    for (std::size_t k = 0; k < own.size(); ++k) {
-      on_host_[k].resize(slab.size());
-      copy_to_host(on_host_[k].data(), own[k], slab.size_bytes());
-      own[k] = on_host_[k].data();
-    }
+// Of the sum over all shards, this part of the slab.
+void GradientSums::exchange(const GradientBucket& bucket) {
+  require(parts_of(mine_, shards_).size() == own_parts_ + 1, "shards: {} parts of a sum, of {}",
+          own_parts_ + 1, parts_of(mine_, shards_).size());
+  std::vector<real*> own;
+  for (std::size_t k = 0; k < own_parts_; ++k)
+    own.push_back(const_cast<real*>(std::as_const(waiting_[k].sum).data()) + bucket.begin);
+  own.push_back(slab_ + bucket.begin);
+  exchanged_.bytes += exchange_.sum(own, bucket.size);
+}
+
+// --- beside a backward ---------------------------------------------------------------------------------------
+
+bool GradientSums::overlaps() const {
+  const char* const set = std::getenv("UNROLL_OVERLAP");
+  const std::string_view asked = set ? set : "on";
+  require_input(asked == "on" || asked == "off", "UNROLL_OVERLAP is '{}' in the environment: on or off",
+                asked);
+  return asked == "on" && !on_gpu() && can_exchange_beside();
+}
+
+void GradientSums::begin_last_backward() {
+  require(next_ + 1 == mine_.end, "shards: {} is not the last", next_);
+  ShardRange range{next_, next_ + 1};
+  own_parts_ = waiting_.size();
+  while (own_parts_ > 0 && is_summed_alone({waiting_[own_parts_ - 1].range.begin, range.end}, shards_))
+    range.begin = waiting_[--own_parts_].range.begin;
+  slab_ = const_cast<real*>(params_.contributed_gradients().data());
+  if (!courier_) {
+    courier_ = std::make_unique<Courier>([this](std::size_t k) { exchange(buckets_[k]); });
+    for (std::size_t k = 0; k < buckets_.size(); ++k)
+      for (const Parameter* const parameter : buckets_[k].parameters) bucket_of_.emplace(parameter, k);
   }
-  exchanged_.bytes += exchange_parts(own, std::ssize(slab), shards_, received_);
-  if (on_gpu()) copy_to_device(slab.data(), own.back(), slab.size_bytes());
-  exchanged_.seconds += clock_seconds() - began;
+  left_in_bucket_.clear();
+  for (const GradientBucket& bucket : buckets_) left_in_bucket_.push_back(bucket.parameters.size());
+  next_bucket_ = 0;
+  courier_->begin();
+  exchanges_ = true;
+}
+
+void GradientSums::complete(const Leaf& parameter) {
+  const auto found = bucket_of_.find(&parameter);
+  if (found == bucket_of_.end()) return;  // of another set
+  --left_in_bucket_[found->second];
+  for (; next_bucket_ < buckets_.size() && left_in_bucket_[next_bucket_] == 0; ++next_bucket_) {
+    settle(buckets_[next_bucket_]);
+    courier_->push();
+  }
+}
+
+void GradientSums::end_last_backward() {
+  for (; next_bucket_ < buckets_.size(); ++next_bucket_) {  // with what the backward did not come to
+    settle(buckets_[next_bucket_]);
+    courier_->push();
+  }
+  ++next_;
+}
+
+// Its gradient of the last shard is complete: what else of the tree this process has whole is added, as add_shard() does.
+void GradientSums::settle(const GradientBucket& bucket) {
+  for (Parameter* const parameter : bucket.parameters) {
+    Gradient& gradient = parameter->node.gradient;
+    if (parameter->frozen)
+      gradient.value(parameter->shape);
+    else
+      gradient.contribute_all(parameter->shape);
+  }
+  for (std::size_t k = waiting_.size(); k-- > own_parts_;)
+    kernels().affine(std::as_const(waiting_[k].sum).data() + bucket.begin, 1, 0, slab_ + bucket.begin,
+                     bucket.size, true);
+}
+
+void GradientSums::give_up() {
+  if (!std::exchange(exchanges_, false)) return;
+  courier_->drop(abandon_exchange);
 }
 
 int64_t GradientSums::bytes() const {
   int64_t numbers = 0;
   for (const Part& part : waiting_) numbers += part.sum.size();
   for (const Tensor& tensor : spare_) numbers += tensor.size();
-  for (const auto* buffers : {&received_, &on_host_})
-    for (const auto& buffer : *buffers) numbers += std::ssize(buffer);
-  return numbers * static_cast<int64_t>(sizeof(real));
+  return numbers * static_cast<int64_t>(sizeof(real)) + exchange_.bytes();
 }
 
 }  // namespace unroll

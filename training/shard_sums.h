@@ -1,56 +1,19 @@
-// Sums over the shards of a step, in a tree that depends on their number alone: so the sum has the same bits whether one
-// process computed all shards or several shared them.
-//
-// The tree of n shards has at its root the sum of the first 2^k and of the rest, 2^k being the largest power of two below n;
-// and so on down to single shards. Of 6:  ((0 + 1) + (2 + 3)) + (4 + 5).
+// Sums of gradients over the shards of a step, in the tree's order (shard_tree.h).
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "framework/parameters.h"
+#include "training/courier.h"
+#include "training/gradient_buckets.h"
+#include "training/gradient_exchange.h"
 #include "training/shard.h"
 
 namespace unroll {
-
-// A part of the tree: the sum over shards begin … end-1.
-struct ShardRange {
-  int begin = 0, end = 0;
-  bool operator==(const ShardRange&) const = default;
-};
-// Where the sum over n shards, n at least 2, is divided: the first so many, and the rest.
-int shards_of_left_half(int n);
-// Whether these shards are summed by themselves in the tree of `shards`.
-bool is_summed_alone(const ShardRange& range, int shards);
-// The fewest parts of the tree that these shards make up, in their order.
-std::vector<ShardRange> parts_of(const ShardRange& range, int shards);
-
-// The shards that the process of this rank computes; `processes` divides `shards`.
-ShardRange shards_of_rank(int rank, int processes, int shards);
-
-// The numbers of processes that can share so many shards: its divisors, ascending.
-std::vector<int> processes_for(int shards);
-
-// add(a, b): a += b, in the tree's order; a value for each shard. What is left in the first is the sum.
-template <class T, class Add>
-T sum_of_shards(std::span<T> values, Add add) {
-  if (values.size() > 1) {
-    const auto left = static_cast<std::size_t>(shards_of_left_half(static_cast<int>(values.size())));
-    sum_of_shards(values.first(left), add);
-    sum_of_shards(values.subspan(left), add);
-    add(values[0], values[left]);
-  }
-  return values[0];
-}
-
-// Bytes that each process gives others to sum a slab of so many numbers, and takes from them: sent[rank].
-std::vector<int64_t> exchanged_bytes(int64_t numbers, int processes, int shards);
-
-// How long such an exchange of a slab takes, tried: seconds. Called by all processes.
-double seconds_of_exchange(int64_t numbers, int shards);
 
 // The gradients of this process's shards, one after the other, and then those of all. It takes a slab for each part of the tree
 // that waits for its other half, at most log2(shards) at a time, and keeps them from step to step.
@@ -66,11 +29,21 @@ class GradientSums {
   void add_shard();
   // After the last one: the parameters' gradient becomes the sum over all shards, of all processes.
   void finish();
+
+  // The last shard's gradient can be exchanged while its backward runs (UNROLL_OVERLAP is not off): of a CPU, where MPI lets a
+  // thread of ours call it. Then it is not added by add_shard(), but as these are called, before, in and after the last
+  // backward that contributes to it.
+  bool overlaps() const;
+  void begin_last_backward();
+  void complete(const Leaf& parameter);  // nothing more is contributed to it
+  void end_last_backward();
+  // An error has ended the step, perhaps in the middle of an exchange: that is given up, and with it all others.
+  void give_up();
   int64_t bytes() const;  // that it has taken
   // Of gradients, by this process since it began.
   struct Exchanged {
     int64_t bytes = 0;   // sent
-    double seconds = 0;  // with the waiting for others
+    double seconds = 0;  // with the waiting for others, but for what a backward has hidden
   };
   const Exchanged& exchanged() const& { return exchanged_; }
   Exchanged exchanged() const&& { return exchanged_; }
@@ -82,7 +55,8 @@ class GradientSums {
   };
   bool joins_last(const ShardRange& range) const;
   void release_last();
-  void exchange(std::span<real> slab);
+  void settle(const GradientBucket& bucket);
+  void exchange(const GradientBucket& bucket);
 
   ParameterSet& params_;
   const int shards_;
@@ -90,9 +64,18 @@ class GradientSums {
   int next_;                   // shard
   std::vector<Part> waiting_;  // for its other half
   std::vector<Tensor> spare_;
-  // Of an exchange: what others sent, and on a GPU what is to be sent.
-  std::vector<std::vector<real>> received_, on_host_;
+  GradientExchange exchange_;
   Exchanged exchanged_;
+  const std::vector<GradientBucket> buckets_;
+  // While buckets are exchanged: the slab, and how many of the parts that wait stay this process's own; the others are added
+  // to the last shard's gradient.
+  real* slab_ = nullptr;
+  std::size_t own_parts_ = 0;
+  std::unordered_map<const Leaf*, std::size_t> bucket_of_;  // with an overlap
+  std::vector<std::size_t> left_in_bucket_;                 // parameters that are not complete
+  std::size_t next_bucket_ = 0;
+  bool exchanges_ = false;  // beside a backward
+  std::unique_ptr<Courier> courier_;
 };
 
 }  // namespace unroll

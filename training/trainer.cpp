@@ -92,14 +92,21 @@ RunAhead::WindowFacts Trainer::train_window(const TrainingTask& task, Step& step
 }
 
 // A window's loss and gradient, or those of the step's shard of it. False: the shard has no part of the window.
-bool Trainer::compute_window(const TrainingTask& task, Step& step, RunAhead::WindowFacts& facts) {
-  Tape tape({.part = step.part()});
+bool Trainer::compute_window(const TrainingTask& task, Step& step, RunAhead::WindowFacts& facts,
+                             const BeginBackward& begin_backward) {
+  TapeOptions options{.part = step.part()};
+  if (begin_backward) {  // a contribution that comes after its parameter is complete would be lost
+    options.check_inputs = true;
+    options.when_complete = [this](const Leaf& parameter) { sums_->complete(parameter); };
+  }
+  Tape tape(options);
   try {
     const WindowLoss loss =
         options_.shards > 1 ? task.shard_loss(step.window, step.shard) : task.loss(step.window);
     if (options_.shards > 1 && !loss.objective.value().defined()) return false;
     facts = {loss.count, loss.rate_factor};
     add_loss(loss, step, tape);
+    if (begin_backward) begin_backward(facts);
     tape.backward(loss.objective, static_cast<real>(step.scale * loss.share));
     return true;
   } catch (const MemoryRefused& refusal) {

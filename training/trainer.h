@@ -28,8 +28,8 @@
 //
 // With shards (TrainerOptions::shards) a step's gradient is a sum in a fixed tree, and processes that mpirun started together
 // share them (framework/processes/processes.h): every one has the model, the optimizer and this loop, and computes its
-// shards. Any number of processes that divides the shards gives the same bits. Rank 0 alone validates, prints and writes; what it
-// finds, and whether anyone was asked to end, is told to all.
+// shards. Any number of processes that divides the shards gives the same bits. Rank 0 alone prints and writes, and it validates
+// what cannot be shared; what it finds, and whether anyone was asked to end, is told to all.
 //
 // The rate ("words/s") is what this process predicted in training divided by the wall time that took;
 // validation and saving are not counted. An epoch's training loss is taken as training went, with dropout and
@@ -52,6 +52,7 @@
 #include "training/report/progress.h"
 #include "training/run_ahead.h"
 #include "training/shard_sums.h"
+#include "training/shared_score.h"
 
 namespace unroll {
 
@@ -91,8 +92,10 @@ struct TrainingTask {
   // After a window's gradients: what crosses to the next (`state = next`); of a shard, its streams'.
   std::function<void()> carry = {};
   // The validation score, the lower the better. Nothing is recorded. If it throws Interrupted
-  // (stop_if_signalled), it is asked again after a resumption. Of several processes rank 0 is asked.
+  // (stop_if_signalled), it is asked again after a resumption. Of several processes rank 0 is asked, unless they can share it.
   std::function<double()> validate = {};
+  // If it has parts: what several processes share in place of `validate`. It must give the same bits.
+  SharedScore shared_validation = {};
   // After each epoch, once it is saved. The weights are the averaged ones, where there are some. May throw Interrupted. Of
   // several processes it is called in rank 0.
   std::function<void(const EpochReport&)> after_epoch = {};
@@ -237,7 +240,10 @@ class Trainer {
   };
   void train_step(const TrainingTask& task, bool watched);
   RunAhead::WindowFacts train_window(const TrainingTask& task, Step& step);
-  bool compute_window(const TrainingTask& task, Step& step, RunAhead::WindowFacts& facts);
+  // begin_backward: called between the loss and the backward, of which the sums of shards then learn.
+  using BeginBackward = std::function<void(const RunAhead::WindowFacts&)>;
+  bool compute_window(const TrainingTask& task, Step& step, RunAhead::WindowFacts& facts,
+                      const BeginBackward& begin_backward = {});
   Step begin_step(const TrainingTask& task, bool watched);
   void add_loss(const WindowLoss& loss, Step& step, Tape& tape);
   void order(Step& step, const RunAhead::WindowFacts& facts);
@@ -252,8 +258,20 @@ class Trainer {
   int64_t bytes_of_slabs() const;
 
   // In shards.
+  struct ShardFacts {
+    double total = 0, rate_factor = 0;
+    int64_t count = 0;
+  };
+  // What all ranks know of a step's shards, once they have told each other: before the last backward, or after it.
+  struct ShardsOfStep {
+    std::vector<Step> computed;     // by this process
+    std::vector<ShardFacts> facts;  // of all
+    std::string diverged;           // of the first that has: why
+    bool told = false;
+  };
   void train_shards(const TrainingTask& task, Step& step);
-  std::string compute_shards(const TrainingTask& task, Step& step, std::vector<Step>& shards);
+  std::string compute_shards(const TrainingTask& task, Step& step, ShardsOfStep& shards);
+  void tell_facts(const Step& step, const std::string& why, ShardsOfStep& shards);
   std::pair<int64_t, std::string> trace_shards(const TrainingTask& task, const Step& step);
 
   // Between processes: every rank calls these in the same order. What one finds is told to all.

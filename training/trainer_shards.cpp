@@ -29,54 +29,64 @@ T take(std::string& text) {
   return value;
 }
 
-struct ShardFacts {
-  double total = 0, rate_factor = 0;
-  int64_t count = 0;
-};
-
 }  // namespace
 
 // The step's gradient, losses and counts, from those of its shards; then the optimizer. Of the windows of a step, one shard has
 // all computed before the next begins, so its gradients are summed once.
 void Trainer::train_shards(const TrainingTask& task, Step& step) {
-  std::vector<Step> shards;
+  ShardsOfStep shards;
   const std::string why = compute_shards(task, step, shards);
-  shards.resize(static_cast<size_t>(sums_->mine().end - sums_->mine().begin), step);
-  std::string mine;
-  for (const Step& shard : shards) mine += bytes_of(ShardFacts{shard.total, shard.rate_factor, shard.count});
-  std::vector<ShardFacts> facts;
-  std::string diverged;  // the first shard's that has
-  for (std::string& of_rank : agree(mine + why)) {
-    for (size_t k = 0; k < shards.size(); ++k) facts.push_back(take<ShardFacts>(of_rank));
-    if (diverged.empty()) diverged = of_rank;
-  }
-  if (!diverged.empty()) throw Diverged(diverged);
+  if (!shards.told) tell_facts(step, why, shards);
+  if (!shards.diverged.empty()) throw Diverged(shards.diverged);
   sums_->finish();
-  const ShardFacts all = sum_of_shards(std::span(facts), [](ShardFacts& a, const ShardFacts& b) {
+  const ShardFacts all = sum_of_shards(std::span(shards.facts), [](ShardFacts& a, const ShardFacts& b) {
     a.total += b.total, a.count += b.count;  // the first shard is never empty, so the factor is its
   });
   step.total = all.total, step.rate_factor = all.rate_factor, step.count = all.count;
   update(task, step);
 }
 
+void Trainer::tell_facts(const Step& step, const std::string& why, ShardsOfStep& shards) {
+  shards.computed.resize(static_cast<size_t>(sums_->mine().end - sums_->mine().begin), step);
+  std::string mine;
+  for (const Step& shard : shards.computed)
+    mine += bytes_of(ShardFacts{shard.total, shard.rate_factor, shard.count});
+  for (std::string& of_rank : agree(mine + why)) {
+    for (size_t k = 0; k < shards.computed.size(); ++k) shards.facts.push_back(take<ShardFacts>(of_rank));
+    if (shards.diverged.empty()) shards.diverged = of_rank;
+  }
+  shards.told = true;
+}
+
 // Those of this process. Returns why the first that diverged has; "" if all are well.
-std::string Trainer::compute_shards(const TrainingTask& task, Step& step, std::vector<Step>& shards) {
+std::string Trainer::compute_shards(const TrainingTask& task, Step& step, ShardsOfStep& shards) {
   sums_->begin();
+  bool added = false;  // the last shard's, as its backward went
   for (int number = sums_->mine().begin; number < sums_->mine().end; ++number) {
-    Step& shard = shards.emplace_back(step);
+    Step& shard = shards.computed.emplace_back(step);
     shard.shard = {number, options_.shards};
     for (; shard.window < shard.end; ++shard.window) {
       // Alone; else all end between two steps.
       if (process_count() == 1 && shard.part() > 0 && step.can_begin_again) stop_if_signalled();
+      BeginBackward last_backward;
+      if (number + 1 == sums_->mine().end && shard.is_last() && sums_->overlaps())
+        last_backward = [&](const RunAhead::WindowFacts& facts) {
+          order(shard, facts);
+          tell_facts(step, "", shards);
+          if (!shards.diverged.empty()) throw Diverged(shards.diverged);
+          sums_->begin_last_backward();
+          added = true;
+        };
       RunAhead::WindowFacts facts;
       try {
-        if (!compute_window(task, shard, facts)) continue;
+        if (!compute_window(task, shard, facts, last_backward)) continue;
       } catch (const Diverged& reason) { return reason.what(); }
       order(shard, facts);
       if (task.carry) task.carry();
     }
-    sums_->add_shard();
+    if (!added) sums_->add_shard();
   }
+  if (added) sums_->end_last_backward();
   return "";
 }
 
@@ -132,13 +142,20 @@ void Trainer::call_after_epoch(const TrainingTask& task) {
 
 double Trainer::validated(const TrainingTask& task) {
   if (process_count() == 1) return task.validate();
-  std::string mine;
+  const SharedScore& shared = task.shared_validation;
+  std::string mine;  // with a byte that says that it is complete
   try {
-    if (is_first_process()) mine = bytes_of(task.validate());
+    if (shared.parts > 0)
+      mine = '1' + sums_of_rank(shared);
+    else
+      mine = '1' + (is_first_process() ? bytes_of(task.validate()) : "");
   } catch (const Interrupted&) {}
-  std::string of_first = agree(mine).front();
-  if (of_first.empty()) stop_if_asked();
-  return take<double>(of_first);
+  std::vector<std::string> all = agree(mine);
+  for (std::string& of_rank : all) {
+    if (of_rank.empty()) stop_if_asked();
+    take<char>(of_rank);
+  }
+  return shared.parts > 0 ? shared.score(sum_of_ranks(shared.parts, all)) : take<double>(all.front());
 }
 
 // A checkpoint that rank 0 alone has to find. The others get its bytes, and read them as a file in memory.

@@ -34,6 +34,7 @@ Trainer::Step Trainer::begin_step(const TrainingTask& task, bool watched) {
 }
 
 void Trainer::give_up(const TrainingTask& task, const Step& step) {
+  if (sums_) sums_->give_up();
   optimizer_.parameters().spend_gradients();
   for (size_t i = 0; i < step.carried_before.size(); ++i)
     task.carried[i].tensor.copy_from(step.carried_before[i]);

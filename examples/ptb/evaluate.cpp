@@ -1,5 +1,8 @@
 // ptb evaluate: the perplexity of a saved model on a split of its text.
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -8,12 +11,15 @@
 #include "dynamic_score.h"
 #include "dynamic_statistics.h"
 #include "framework/clock.h"
+#include "framework/processes/processes.h"
 #include "framework/signals.h"
+#include "framework/threads.h"
 #include "options.h"
 #include "result.h"
 #include "saved_model.h"
 #include "text.h"
 #include "text_scores.h"
+#include "training/files/gradient_statistics.h"
 #include "training/program/cli/console.h"
 #include "training/program/run/machine.h"
 #include "tune.h"
@@ -60,6 +66,17 @@ void require_one_stream(const Command& command, const char* option, const char* 
   if (!command.given(option)) return;
   require_input(batch == 1, "evaluate: --{} needs --batch 1, not {}{}: {}", option, batch,
                 command.given("batch") ? "" : ", the recipe's data.eval_batch", why);
+}
+
+// Of all processes, where several are started.
+Score shared_score(const SavedModel& saved, const SplitText& text, int batch) {
+  const std::vector<std::string> all = gather_from_ranks(fingerprint_of(saved.model->params) + ' ' +
+                                                         fingerprint_of(text.tokens, text.documents));
+  for (size_t rank = 1; is_first_process() && rank < all.size(); ++rank)
+    require_input(all[rank] == all[0], "rank {} has another model or text than rank 0", rank);
+  const ScoreSum sum = shared_sum(score_in_shards(*saved.model, text.tokens, saved.vocabulary.eos(), batch,
+                                                  text.documents, saved.recipe.training.shards));
+  return {sum.total, sum.count};
 }
 
 void print_static(const Wanted& wanted, const SplitText& text, const TextScores& scores) {
@@ -179,16 +196,18 @@ void evaluate(Command& command) {
       .one_of({"full", "quick"})
       .otherwise("")
       .may_stand_alone("full", {"full", "quick"});
-  command.option("agreement", agreement,
-                 "of a model of the built-in grammar: how often it gives a verb the number of its subject, by the number of "
-                 "nouns of the other number between, with 95 % intervals; and the units that tell the number best");
+  command.option(
+      "agreement", agreement,
+      "of a model of the built-in grammar: how often it gives a verb the number of its subject, by the number of "
+      "nouns of the other number between, with 95 % intervals; and the units that tell the number best");
   machine.add_to(command);
   add_json_option(command, wanted.json);
   command.example("evaluate runs/demo-1/last.safetensors", "perplexity on the test split");
   command.example("evaluate best.safetensors --batch 1 --cache theta=1.0,lambda=0.1",
                   "with a memory of the last 500 words");
   command.example("evaluate best.safetensors --dynamic", "learning from what it has just read");
-  command.example("evaluate runs/demo-1/last.safetensors --agreement", "does the verb agree with its subject?");
+  command.example("evaluate runs/demo-1/last.safetensors --agreement",
+                  "does the verb agree with its subject?");
   command.example("evaluate best.safetensors --tune quick", "finds settings for the line above");
   command.example("evaluate model.safetensors --data ptb --split valid --json", "for a script to read");
   if (!command.parse()) return;
@@ -197,6 +216,16 @@ void evaluate(Command& command) {
 
   SavedModel saved = load_model(command.positional());
   if (!command.given("batch")) batch = saved.recipe.data.eval_batch;
+  // Processes share the streams of a model that was trained in shards, and nothing else.
+  const int shards = saved.recipe.training.shards;
+  std::optional<AloneForNow> alone;
+  if (batch == 1 || shards == 1 ||
+      std::ranges::any_of(std::array{"cache", "dynamic", "tune", "temperature", "agreement"},
+                          [&](const char* option) { return command.given(option); })) {
+    if (!is_first_process()) return;
+    if (process_count() > 1 && !command.given("threads")) set_threads(local_processes().cores);
+    alone.emplace();
+  }
   require_input(batch >= 1, "evaluate: --batch {} must be at least 1", batch);
   ScoreWays& ways = wanted.ways;
   require_input(ways.temperature >= 1e-3 && ways.temperature <= 1e3,
@@ -228,9 +257,10 @@ void evaluate(Command& command) {
   require_input(
       !command.given("statistics") || (wanted.dynamic && wanted.dynamic->rule == DynamicSettings::Rule::rms),
       "evaluate: --statistics is for --tune, and for --dynamic with the rule rms, which divides by them");
-  require_input(!agreement || saved.recipe.data.corpus == CorpusKind::grammar,
-                "evaluate: --agreement is for models of the built-in grammar, which knows the subject of each verb; this one "
-                "is of another text");
+  require_input(
+      !agreement || saved.recipe.data.corpus == CorpusKind::grammar,
+      "evaluate: --agreement is for models of the built-in grammar, which knows the subject of each verb; this one "
+      "is of another text");
   saved.recipe.data.eval_batch = batch;
   const SplitText text = load_split(saved.recipe, wanted.data, split, saved.vocabulary);
 
@@ -242,7 +272,7 @@ void evaluate(Command& command) {
   if (ways.cache || ways.temperature != 1)
     scores = score_in_ways(*saved.model, text.tokens, eos, batch, ways, text.documents);
   else
-    scores.model = score(*saved.model, text.tokens, eos, batch, text.documents);
+    scores.model = shared_score(saved, text, batch);
   result.run.seconds = clock_seconds() - begin;
   const double perplexity = scores.model.perplexity();
   require_input(std::isfinite(perplexity),

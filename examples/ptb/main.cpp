@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include "commands.h"
+#include "recipe.h"
 #include "training/program/cli/program.h"
 #include "training/program/run/run_commands.h"
-#include "recipe.h"
 
 namespace {
 
@@ -31,8 +31,9 @@ int main(int argc, char** argv) {
       .commands = {{"train", "trains a model from a recipe", ptb::train, true},
                    {"resume", "goes on with a run that was interrupted, killed, or is to have more epochs",
                     ptb::resume, true},
-                   {"sweep", "trains a recipe with several values and seeds, and compares them", ptb::sweep, true},
-                   {"evaluate", "scores a trained model on a split of its text", ptb::evaluate},
+                   {"sweep", "trains a recipe with several values and seeds, and compares them", ptb::sweep,
+                    true},
+                   {"evaluate", "scores a trained model on a split of its text", ptb::evaluate, true},
                    {"generate", "lets a trained model write", ptb::generate},
                    {"look", "makes a page that shows what a model does while it reads", ptb::look},
                    {"report", "makes the report of a run again", unroll::report_command},

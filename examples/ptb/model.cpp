@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "data/windows.h"
+#include "framework/processes/processes.h"
 #include "framework/signals.h"
+#include "training/shard.h"
 
 namespace ptb {
 
@@ -68,25 +70,49 @@ LanguageModel::Output LanguageModel::operator()(const IdTensor& input, const IdT
 
 double Score::perplexity() const { return std::exp(nats / static_cast<double>(tokens)); }
 
-Score score(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
-            std::span<const int64_t> documents) {
+// Of the text's `batch` streams those of a shard.
+static ScoreSum score_shard(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
+                            std::span<const int64_t> documents, const Shard& shard) {
   // Few calls with many steps: what is not recurrent runs over a whole window at once.
   constexpr int rows = 1000;
-  batch = static_cast<int>(std::min<int64_t>(batch, std::ssize(text)));
+  const int begin = shard.begin(batch), end = shard.end(batch);
+  if (begin == end) return {};
   const NoTape guard;
-  RecurrentState state = model.recurrent.zero_state(batch);
-  Score result;
+  RecurrentState state = model.recurrent.zero_state(end - begin);
+  ScoreSum result;
   BpttWindows windows = evaluation_windows(
-      text, eos, {.batch = batch, .steps = std::max(1, rows / batch), .documents = documents});
-  for (const auto& [input, target] : windows) {
+      text, eos, {.batch = batch, .steps = std::max(1, rows / (end - begin)), .documents = documents});
+  for (int64_t k = 0; k < windows.count(); ++k) {
     stop_if_signalled();
+    stop_if_another_failed();
+    const auto [input, target] = windows.at(k, begin, end);
     const auto out = model(input, target, state, windows.resets());
     const int64_t scored = target.size() - std::ranges::count(target.span(), ignored_target);
-    if (scored > 0) result.nats += static_cast<double>(out.loss.item()) * static_cast<double>(scored);
-    result.tokens += scored;
+    if (scored > 0) result.total += static_cast<double>(out.loss.item()) * static_cast<double>(scored);
+    result.count += scored;
     state = out.state;
   }
   return result;
+}
+
+SharedScore score_in_shards(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
+                            std::span<const int64_t> documents, int shards) {
+  batch = static_cast<int>(std::min<int64_t>(batch, std::ssize(text)));
+  return {.parts = shards,
+          .sum =
+              [&model, text, eos, batch, documents, shards](int64_t part) {
+                return score_shard(model, text, eos, batch, documents, {static_cast<int>(part), shards});
+              },
+          .score =
+              [](const ScoreSum& sum) {
+                return Score{sum.total, sum.count}.perplexity();
+              }};
+}
+
+Score score(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
+            std::span<const int64_t> documents, int shards) {
+  const ScoreSum sum = sum_of_parts(score_in_shards(model, text, eos, batch, documents, shards));
+  return {sum.total, sum.count};
 }
 
 }  // namespace ptb

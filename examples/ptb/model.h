@@ -7,6 +7,7 @@
 
 #include "recipe.h"
 #include "training/files/algorithm_cache.h"
+#include "training/shared_score.h"
 #include "unroll.h"
 
 namespace ptb {
@@ -50,7 +51,13 @@ struct Score {
 // Scores every token once, the first predicted from `eos`, nothing dropped. The text is cut into `batch`
 // streams; with one, the state is carried through all of it, or through each of the documents that begin at these places.
 // Throws Interrupted after a signal (framework/signals.h).
+//
+// With several shards it is cut into as many parts, each of its own streams: nats are summed over these.
 Score score(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
-            std::span<const int64_t> documents = {});
+            std::span<const int64_t> documents = {}, int shards = 1);
+
+// The same, for processes to share: a part is a shard. What it is given must outlive it.
+SharedScore score_in_shards(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
+                            std::span<const int64_t> documents, int shards);
 
 }  // namespace ptb

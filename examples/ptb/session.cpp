@@ -104,6 +104,11 @@ TrainingTask TextTraining::task() {
                         },
                     .validate = [this] { return score_split(Split::valid).perplexity(); },
                     .carried = carried(state_)};
+  // One stream is no two processes'.
+  if (recipe_.data.eval_batch > 1 && recipe_.training.shards > 1)
+    task.shared_validation =
+        score_in_shards(model_, text_.corpus.valid, text_.corpus.vocabulary.eos(), recipe_.data.eval_batch,
+                        text_.documents(Split::valid), recipe_.training.shards);
   if (recipe_.data.variable_bptt)
     task.cut = [this](int epoch) {
       windows_.cut([&](int64_t k) { return steps_of_window(recipe_, epoch, k); });
@@ -169,7 +174,10 @@ TrainingRun TextTraining::training_run() {
                 result_.print_json();
               },
           .next = "generate",
-          .look_words = [this] { return std::vector<std::string>{"--text", shell_word(text_to_look_at_)}; }};
+          .look_words =
+              [this] {
+                return std::vector<std::string>{"--text", shell_word(text_to_look_at_)};
+              }};
 }
 
 // Of a checkpoint: what resuming it compares.
@@ -195,7 +203,7 @@ DataDifferences TextTraining::differences(const Metadata& then, const std::strin
 
 Score TextTraining::score_split(Split split) const {
   return score(model_, text_.corpus.split(split), text_.corpus.vocabulary.eos(), recipe_.data.eval_batch,
-               text_.documents(split));
+               text_.documents(split), recipe_.training.shards);
 }
 
 }  // namespace ptb

@@ -21,7 +21,7 @@ void TextTraining::score_a_little() const {
   const int64_t few = std::min<int64_t>(std::ssize(valid), int64_t{recipe_.data.batch} * recipe_.data.bptt);
   const Score scored =
       score(model_, std::span(valid).first(static_cast<size_t>(few)), text_.corpus.vocabulary.eos(),
-            recipe_.data.eval_batch, text_.documents(Split::valid));
+            recipe_.data.eval_batch, text_.documents(Split::valid), recipe_.training.shards);
   console_.print("scoring: perplexity {:.2f} of {} tokens of the valid split\n", scored.perplexity(),
                  with_commas(scored.tokens));
 }
@@ -87,10 +87,11 @@ void TextTraining::describe_surprises(RunDescription& description) {
   if (count == 0) return;
   RunDescription::Table table{
       .title = fmt::format("The most surprising {}", words ? "words" : "characters"),
-      .note = fmt::format("Of the validation text: the {0} to which the model gave the least probability, and what it held "
-                          "for likeliest. n bits are a probability of 1 in 2ⁿ: as surprising as n heads in a row. Rare {0} "
-                          "surprise most; where a common one does, the model has something to learn.",
-                          words ? "words" : "characters"),
+      .note = fmt::format(
+          "Of the validation text: the {0} to which the model gave the least probability, and what it held "
+          "for likeliest. n bits are a probability of 1 in 2ⁿ: as surprising as n heads in a row. Rare {0} "
+          "surprise most; where a common one does, the model has something to learn.",
+          words ? "words" : "characters"),
       .columns = {"bits", words ? "word" : "character", "likeliest instead", "after"}};
   const auto surprises = most_surprising(model_, corpus.valid, eos, recipe_.data.eval_batch, count,
                                          text_.documents(Split::valid));

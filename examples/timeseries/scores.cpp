@@ -145,18 +145,17 @@ std::string protocol_of(const Recipe& recipe, const SeriesData& data, const Test
 
 }  // namespace
 
-double mean_loss(const SeriesModel& model, SeriesWindows& windows, int size) {
-  const NoTape guard;
-  windows.in_order();
-  double total = 0;
-  int64_t count = 0;
-  for (int64_t k = 0; k < windows.batches(size); ++k) {
-    stop_if_signalled();
-    const SeriesBatch batch = windows.batch(k, size);
-    total += static_cast<double>(model.loss(batch).item()) * static_cast<double>(batch.observed);
-    count += batch.observed;
-  }
-  return total / static_cast<double>(count);
+SharedScore mean_loss(const SeriesModel& model, SeriesWindows& windows, int size) {
+  return {.parts = windows.batches(size),
+          .sum = [&model, &windows, size](int64_t k) -> ScoreSum {
+            stop_if_signalled();
+            const NoTape guard;
+            windows.in_order();
+            const SeriesBatch batch = windows.batch(k, size);
+            return {static_cast<double>(model.loss(batch).item()) * static_cast<double>(batch.observed),
+                    batch.observed};
+          },
+          .score = [](const ScoreSum& sum) { return sum.total / static_cast<double>(sum.count); }};
 }
 
 std::vector<double> detect(const SeriesModel& model, SeriesWindows& windows, int size) {

@@ -14,12 +14,14 @@
 #include "model.h"
 #include "series_data.h"
 #include "training/report/run_description.h"
+#include "training/shared_score.h"
 #include "verdict.h"
 
 namespace timeseries {
 
-// The mean of the recipe's loss over all windows. Throws Interrupted after a signal.
-double mean_loss(const SeriesModel& model, SeriesWindows& windows, int batch);
+// The mean of the recipe's loss over all windows, in parts of one batch, which processes may share; both must outlive it. Throws
+// Interrupted after a signal.
+SharedScore mean_loss(const SeriesModel& model, SeriesWindows& windows, int batch);
 
 // Probabilities of a detector, in order of time.
 std::vector<double> detect(const SeriesModel& model, SeriesWindows& windows, int batch);

@@ -114,8 +114,10 @@ TrainingTask SeriesTraining::task() {
                                      static_cast<double>(windows.observed_in(k, size));
                       return result;
                     }};
-  if (data_.valid)
-    task.validate = [this] { return timeseries::mean_loss(model_, *data_.valid, recipe_.data.eval_batch); };
+  if (data_.valid) {
+    task.shared_validation = timeseries::mean_loss(model_, *data_.valid, recipe_.data.eval_batch);
+    task.validate = [score = task.shared_validation] { return score.score(sum_of_parts(score)); };
+  }
   return task;
 }
 

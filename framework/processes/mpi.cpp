@@ -43,7 +43,7 @@ class Library {
   decltype(&::MPI_##name) name = library.find<decltype(::MPI_##name)>("MPI_" #name)
 struct Functions {
   Library library{};
-  UNROLL_MPI_FUNCTION(Init);
+  UNROLL_MPI_FUNCTION(Init_thread);
   UNROLL_MPI_FUNCTION(Comm_dup);
   UNROLL_MPI_FUNCTION(Comm_rank);
   UNROLL_MPI_FUNCTION(Comm_size);
@@ -66,7 +66,9 @@ struct Functions {
 class OpenMpi final : public Transport {
  public:
   explicit OpenMpi(int launched) {
-    check("MPI_Init", mpi_.Init(nullptr, nullptr));
+    int provided = MPI_THREAD_SINGLE;
+    check("MPI_Init_thread", mpi_.Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided));
+    any_thread = provided >= MPI_THREAD_SERIALIZED;
     check("MPI_Comm_size", mpi_.Comm_size(mpi_.world, &count));
     check("MPI_Comm_rank", mpi_.Comm_rank(mpi_.world, &rank));
     require_input(

@@ -1,11 +1,14 @@
 #include "framework/processes/processes.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <optional>
+#include <thread>
 #include <utility>
 
 #include <fmt/ranges.h>
@@ -14,6 +17,7 @@
 #include <unistd.h>
 
 #include "framework/clock.h"
+#include "framework/device.h"
 #include "framework/processes/transport.h"
 #include "framework/signals.h"
 
@@ -22,10 +26,14 @@ namespace unroll {
 namespace {
 
 std::unique_ptr<Transport> transport;
+std::unique_ptr<GpuTransport> gpus;
+std::optional<std::string> why_no_gpus;  // once it was asked
 bool alone_for_now = false;
 bool failed = false;   // this rank, or another: nothing is exchanged any more
 bool gave_up = false;  // waiting, after a signal
-int code_to_tell = 0;  // to the others, when the group ends
+std::atomic<bool> abandoned = false;
+std::thread::id of_group;  // the thread that has joined
+int code_to_tell = 0;      // to the others, when the group ends
 LocalProcesses local;
 
 constexpr double patience_after_signal = 5, between_notes = 60;  // seconds
@@ -44,7 +52,8 @@ int launched() {
 }
 
 Transport& others() {
-  require(transport && !alone_for_now && !failed, "processes: there is nobody to exchange with");
+  require(transport && !alone_for_now && !failed && !abandoned,
+          "processes: there is nobody to exchange with");
   return *transport;
 }
 
@@ -60,10 +69,13 @@ void look_for_failure() {
 class Wait {
  public:
   void add(int number, int rank) { pending_.push_back({number, rank}); }
+  // What the GPUs do with another rank.
+  void add_gpus(int rank) { pending_.push_back({of_gpus, rank}); }
   void finish() {
     const double begin = clock_seconds();
     double noted = begin, signalled = 0;
     for (int64_t looks = 0; !look(); ++looks) {
+      if (abandoned) throw Error("processes: an exchange was given up");
       look_for_failure();
       const double now = clock_seconds();
       if (const int signal = signal_received()) {
@@ -84,11 +96,17 @@ class Wait {
   }
 
  private:
+  static constexpr int of_gpus = -1;  // numbers are from 0
   struct Pending {
     int number, rank;
   };
   bool look() {
-    std::erase_if(pending_, [](const Pending& pending) { return transport->is_done(pending.number); });
+    std::optional<bool> gpus_are_done;  // of all ranks at once
+    std::erase_if(pending_, [&](const Pending& pending) {
+      if (pending.number != of_gpus) return transport->is_done(pending.number);
+      if (!gpus_are_done) gpus_are_done = gpus->is_done();
+      return *gpus_are_done;
+    });
     return pending_.empty();
   }
   // "rank 1 is", "ranks 1, 3 are"
@@ -101,7 +119,8 @@ class Wait {
                              : fmt::format("ranks {} {}", fmt::join(ranks, ", "), several);
   }
   static void pause(double waited) {
-    if (waited < 0.002) {
+    if (waited < 0.002 &&
+        std::this_thread::get_id() == of_group) {  // another leaves its core to what it waits beside
       sched_yield();
       return;
     }
@@ -133,11 +152,14 @@ LocalProcesses find_local() {
   std::string mine(sizeof host + sizeof cores, '\0');
   std::memcpy(mine.data(), host, sizeof host);
   std::memcpy(mine.data() + sizeof host, &cores, sizeof cores);
-  LocalProcesses found{0, 0};
+  LocalProcesses found{0, 0, 0};
   cpu_set_t together;
   CPU_ZERO(&together);
-  for (const std::string& text : gather_from_ranks(mine)) {
+  const std::vector<std::string> all = gather_from_ranks(mine);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    const std::string& text = all[rank];
     if (std::memcmp(text.data(), host, sizeof host) != 0) continue;
+    if (static_cast<int>(rank) == transport->rank) found.number = found.processes;
     ++found.processes;
     std::memcpy(&cores, text.data() + sizeof host, sizeof cores);
     CPU_OR(&together, &together, &cores);
@@ -147,8 +169,46 @@ LocalProcesses find_local() {
 }
 
 void leave() {
+  gpus.reset();
+  why_no_gpus.reset();
   transport.reset();
   local = {};
+}
+
+// Of all ranks, by what each says of itself: "gpu" and which, or "not" and why not.
+std::string why_not_joined(const std::vector<std::string>& all) {
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    if (all[rank].starts_with("not")) return fmt::format("rank {}: {}", rank, all[rank].substr(3));
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    for (std::size_t before = 0; before < rank; ++before)
+      if (all[before] == all[rank]) return fmt::format("ranks {} and {} share a GPU", before, rank);
+  return "";
+}
+
+std::string what_joins() {
+  if (!on_gpu()) return "notit computes on the CPU";
+  if (const char* const asked = std::getenv("UNROLL_GPU_EXCHANGE")) {
+    require_input(std::string_view(asked) == "host" || std::string_view(asked) == "nccl",
+                  "UNROLL_GPU_EXCHANGE is '{}' in the environment: host or nccl", asked);
+    if (std::string_view(asked) == "host") return "notUNROLL_GPU_EXCHANGE is 'host' in its environment";
+  }
+  const std::string why = why_no_gpu_transport();
+  return why.empty() ? "gpu" + gpu_identity() : "not" + why;
+}
+
+// All ranks do it. What fails, or never ends, is given up: others may wait for ever.
+template <class F>
+void with_all_gpus(F begin) {
+  try {
+    begin();
+    Wait wait;
+    for (int rank = 0; rank < transport->count; ++rank)
+      if (rank != transport->rank) wait.add_gpus(rank);
+    wait.finish();
+  } catch (...) {
+    gpus.reset();
+    throw;
+  }
 }
 
 }  // namespace
@@ -156,6 +216,7 @@ void leave() {
 int process_rank() { return transport && !alone_for_now ? transport->rank : 0; }
 int process_count() { return transport && !alone_for_now ? transport->count : 1; }
 std::string process_engine() { return process_count() > 1 ? transport->name : ""; }
+std::string gpu_engine() { return process_count() > 1 && gpus ? gpus->name : ""; }
 LocalProcesses local_processes() { return local; }
 
 OtherRankFailed::OtherRankFailed(int rank, int code)
@@ -165,8 +226,9 @@ ProcessGroup::ProcessGroup() {
   require(!transport, "processes: another ProcessGroup is alive");
   const int count = launched();
   if (count <= 1) return;
-  failed = gave_up = false, code_to_tell = 0;
+  failed = gave_up = abandoned = false, code_to_tell = 0;
   transport = open_transport(count);
+  of_group = std::this_thread::get_id();
   local = find_local();
 }
 
@@ -187,6 +249,7 @@ ProcessGroup::~ProcessGroup() {
 void ProcessGroup::finish() {
   if (!transport) return;
   gather_from_ranks("");
+  if (gpus) with_all_gpus([] { gpus->finish(); });
   transport->finish();
   leave();
 }
@@ -249,6 +312,27 @@ void exchange_blocks(std::span<const SentBlock> sent, std::span<const ReceivedBl
   for (const SentBlock& block : sent)
     wait.add(with.send(block.to, block.data.data(), block.data.size()), block.to);
   wait.finish();
+}
+
+bool can_exchange_beside() { return process_count() > 1 && transport->any_thread; }
+void abandon_exchange() { abandoned = true; }
+
+std::string join_gpus() {
+  if (process_count() == 1) return "this process is alone";
+  if (why_no_gpus) return *why_no_gpus;
+  std::string why = why_not_joined(gather_from_ranks(what_joins()));
+  if (why.empty()) {
+    const std::string group = from_first_rank(is_first_process() ? new_gpu_group() : "");
+    with_all_gpus([&] { gpus = open_gpu_transport(transport->rank, transport->count, group); });
+  }
+  return *(why_no_gpus = std::move(why));
+}
+
+void exchange_gpu_blocks(std::span<const SentBlock> sent, std::span<const ReceivedBlock> received) {
+  if (sent.empty() && received.empty()) return;
+  others();
+  require(gpus != nullptr, "processes: their GPUs are not joined");
+  with_all_gpus([&] { gpus->begin(sent, received); });
 }
 
 }  // namespace unroll

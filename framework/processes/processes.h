@@ -6,7 +6,8 @@
 //   }
 //
 // Each has a rank, from 0. Rank 0 prints and writes. What they give each other goes over MPI, which is looked for only where
-// the environment says that several were started: a program starts as fast as without.
+// the environment says that several were started: a program starts as fast as without. Between GPUs it goes over NCCL where
+// each rank has one of its own; MPI starts it, and carries all that is the host's.
 //
 // A wait for other ranks sleeps between looks, so it leaves its core to others. It ends with OtherRankFailed once one of them
 // has failed (ProcessGroup::fail), and with Interrupted if a signal has come and the others do not answer for five seconds.
@@ -28,9 +29,10 @@ int process_count();  // 1: it is alone
 inline bool is_first_process() { return process_rank() == 0; }
 // "Open MPI 4.1.4"; "" of a process that is alone.
 std::string process_engine();
-// How many processes of the group compute on this machine, and the cores that they may use together.
+// How many processes of the group compute on this machine, which of them this is, from 0, and the cores that they may use
+// together.
 struct LocalProcesses {
-  int processes = 1, cores = 1;
+  int processes = 1, number = 0, cores = 1;
 };
 LocalProcesses local_processes();
 
@@ -92,5 +94,20 @@ struct ReceivedBlock {
   std::span<std::byte> data;
 };
 void exchange_blocks(std::span<const SentBlock> sent, std::span<const ReceivedBlock> received);
+
+// Whether a thread may exchange while another, which exchanges nothing then, computes.
+bool can_exchange_beside();
+// Ends the exchange that waits on such a thread with Error: this process has failed. Nothing can be exchanged any more.
+void abandon_exchange();
+
+// Has blocks of the memory of GPUs go from one to the other over NCCL, without the host: once all ranks have chosen their
+// devices. Returns why that cannot be, of the first rank that cannot: the build or the machine lacks NCCL, two ranks share a
+// GPU, the environment says UNROLL_GPU_EXCHANGE=host. "" if it can. Asked again it knows. Throws Error where NCCL fails.
+std::string join_gpus();
+std::string why_no_gpu_transport();  // of this build and machine; "" if there is nothing to say
+std::string gpu_engine();            // "NCCL 2.28.9"; "" where they are not joined
+// As exchange_blocks(), of blocks of the GPU's memory. It begins after the kernels that were asked for, and returns when it is
+// done.
+void exchange_gpu_blocks(std::span<const SentBlock> sent, std::span<const ReceivedBlock> received);
 
 }  // namespace unroll

@@ -1,10 +1,14 @@
-// What carries bytes from process to process: Open MPI (mpi.cpp), or nothing (no_mpi.cpp).
+// What carries bytes from process to process: Open MPI (mpi.cpp), or nothing (no_mpi.cpp). And between the memories of their
+// GPUs: NCCL (nccl.cpp), or nothing (no_nccl.cpp).
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+
+#include "framework/processes/processes.h"
 
 namespace unroll {
 
@@ -13,6 +17,7 @@ class Transport {
  public:
   virtual ~Transport() = default;
   int rank = 0, count = 1;
+  bool any_thread = false;  // may call it, one at a time
   std::string name;
 
   // Begin to send or to receive a block; returns its number. The memory must stay until it is done.
@@ -32,5 +37,25 @@ class Transport {
 
 // Joins the others that `launched` says there are. Throws InputError.
 std::unique_ptr<Transport> open_transport(int launched);
+
+// Of the GPU that this process computes on; each rank has one of its own. Nothing here waits either, and is_done() throws
+// Error if what was begun has failed.
+class GpuTransport {
+ public:
+  virtual ~GpuTransport() = default;  // what goes on is given up: others may never answer
+  std::string name;
+
+  // Blocks of the GPU's memory, none of them empty, in the order of the kernels: all at once. Begun again only when done.
+  virtual void begin(std::span<const SentBlock> sent, std::span<const ReceivedBlock> received) = 0;
+  virtual bool is_done() = 0;  // what was begun; at first: that all have joined
+  virtual void finish() = 0;   // begins to leave, where all do
+};
+
+std::string
+gpu_identity();  // of the GPU in use: the same for two processes on one, however they count theirs
+// What the ranks find each other by: made by one of them.
+std::string new_gpu_group();
+// Begins to join the others of the group.
+std::unique_ptr<GpuTransport> open_gpu_transport(int rank, int count, const std::string& group);
 
 }  // namespace unroll

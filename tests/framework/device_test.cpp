@@ -106,6 +106,23 @@ TEST_CASE(
         }) == "5.000000");
 }
 
+TEST_CASE("of several processes each has a GPU of its own, where there are enough") {
+  const auto devices = [](const char* name, int count, int taken) {
+    return in_child([=] {
+      standin::control().devices = count, standin::control().taken = taken;
+      std::string all;
+      for (int process = 0; process < 4; ++process) all += name_of(device_named(name, process)) + " ";
+      return all;
+    });
+  };
+  for (const char* name : {"auto", "cuda"}) {
+    CHECK(devices(name, 3, -1) == "cuda:0 cuda:1 cuda:2 cuda:0 ");
+    CHECK(devices(name, 1, -1) == "cuda:0 cuda:0 cuda:0 cuda:0 ");
+  }
+  CHECK(devices("auto", 3, 1) == "cuda:0 cuda:2 cuda:2 cuda:0 ");
+  CHECK(devices("cuda:2", 3, -1) == "cuda:2 cuda:2 cuda:2 cuda:2 ");
+}
+
 TEST_CASE("a device is chosen once, and before there is any tensor") {
   CHECK(in_child([] {
           const Tensor x({3});

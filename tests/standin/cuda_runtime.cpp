@@ -17,7 +17,14 @@
 namespace standin {
 
 Control& control() {
-  static Control instance;
+  static Control instance = [] {  // of a program, which no test can set
+    Control of_environment;
+    if (const char* const devices = std::getenv("UNROLL_STANDIN_DEVICES"))
+      of_environment.devices = std::atoi(devices);
+    if (const char* const missing = std::getenv("UNROLL_STANDIN_MISSING"))
+      of_environment.missing_library = missing;
+    return of_environment;
+  }();
   return instance;
 }
 
@@ -31,8 +38,9 @@ bool failed = false;  // for good
 thread_local int of_thread = 0;
 
 using Graph = std::vector<std::function<void()>>;
-std::unique_ptr<Graph> captured;                 // while a stream is captured
-std::set<const void*> graphs, events;            // that are alive
+std::unique_ptr<Graph> captured;       // while a stream is captured
+std::set<const void*> graphs, events;  // that are alive
+std::set<const void*> just_recorded;   // events, which the host finds only when it looks a second time
 std::map<const char*, std::size_t> host_memory;  // of cudaMallocHost, and its bytes
 
 cudaError_t result(cudaError_t status) {
@@ -55,12 +63,6 @@ cudaError_t reach() {
     return result(c.failure);
   }
   return failed ? result(c.failure) : cudaSuccess;
-}
-void require_stream(const char* call, cudaStream_t stream) {
-  if (!streams.contains(stream)) stop(std::string(call) + ": this stream was not created");
-}
-void require_device(const char* call, const void* memory, std::size_t bytes) {
-  if (!owns(memory, bytes)) stop(std::string(call) + ": these bytes are not of one block of device memory");
 }
 void require_host(const char* call, const void* memory) {
   if (owns(memory, 1)) stop(std::string(call) + ": device memory was given for the host's");
@@ -86,12 +88,20 @@ bool take_out(std::set<const void*>& from, T what) {
 
 }  // namespace
 
+void require_stream(const char* call, cudaStream_t stream) {
+  if (!streams.contains(stream)) stop(std::string(call) + ": this stream was not created");
+}
+void require_device(const char* call, const void* memory, std::size_t bytes) {
+  if (!owns(memory, bytes)) stop(std::string(call) + ": these bytes are not of one block of device memory");
+}
+
 void require_device_of_streams(const char* call) {
   if (of_streams >= 0 && of_thread != of_streams)
     stop(std::string(call) + ": this thread asks the device " + std::to_string(of_thread) +
          ", and the stream is on " + std::to_string(of_streams));
 }
 bool capturing() { return captured != nullptr; }
+int device_of_thread() { return of_thread; }
 
 void in_stream_order(std::function<void()> work) {
   if (captured)
@@ -155,6 +165,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->minor = control().capability % 10;
   properties->totalGlobalMem = control().memory;
   properties->multiProcessorCount = 1;
+  properties->uuid.bytes[0] = static_cast<char>(device + 1);
   return cudaSuccess;
 }
 // The numbers of an H100 SXM.
@@ -311,11 +322,25 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   require_stream("cudaEventRecord", stream);
   require_no_capture("cudaEventRecord");
   if (!events.contains(event)) stop("cudaEventRecord: this event was not created");
+  just_recorded.insert(event);
+  return reach();
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  require_no_capture("cudaEventQuery");
+  if (!events.contains(event)) stop("cudaEventQuery: this event was not created");
+  if (const cudaError_t status = reach()) return status;
+  return take_out(just_recorded, event) ? result(cudaErrorNotReady) : cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  if (!take_out(events, event)) stop("cudaEventDestroy: there is no such event");
+  take_out(just_recorded, event);
+  delete reinterpret_cast<char*>(event);
   return reach();
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   require_no_capture("cudaEventSynchronize");
   if (!events.contains(event)) stop("cudaEventSynchronize: this event was not created");
+  take_out(just_recorded, event);
   return reach();
 }
 

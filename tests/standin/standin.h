@@ -26,14 +26,20 @@ bool owns(const void* memory, std::size_t bytes);
 // Says what is wrong and ends the process: for what the hardware would do, which no test can go on from.
 [[noreturn]] void stop(const std::string& what);
 
+// End the process, naming the call: where that is no stream, and no block of device memory.
+void require_stream(const char* call, cudaStream_t stream);
+void require_device(const char* call, const void* memory, std::size_t bytes);
+
 // Ends the process where this thread's device is not the stream's: memory would be another's, and a kernel would have no stream.
 void require_device_of_streams(const char* call);
 
 // Does `work` now; or, while the stream is captured, whenever the graph is launched.
 void in_stream_order(std::function<void()> work);
 bool capturing();
+int device_of_thread();
 
-// The machine that is played, and what goes wrong on it.
+// The machine that is played, and what goes wrong on it. Of a program the environment says it: UNROLL_STANDIN_DEVICES,
+// UNROLL_STANDIN_MISSING.
 struct Control {
   int devices = 1;
   int driver = CUDART_VERSION;  // 0: there is none

@@ -1,13 +1,19 @@
 // Steps in shards: how a batch is cut, the tree of their sums, and trainings in one process.
+#include <array>
+#include <atomic>
 #include <map>
 #include <numeric>
+#include <thread>
 
 #include <fmt/format.h>
 
 #include "tests/folder.h"
 #include "tests/support.h"
 #include "tests/training/line_training.h"
+#include "training/courier.h"
+#include "training/gradient_buckets.h"
 #include "training/shard_sums.h"
+#include "training/shared_score.h"
 #include "training/trainer.h"
 #include "unroll.h"
 
@@ -125,14 +131,15 @@ TEST_CASE("the tree depends on the number of shards alone") {
 }
 
 TEST_CASE("processes give each other as much as in a ring") {
-  constexpr int64_t numbers = 64 * 12 * 100;
+  constexpr int64_t size = 64 * 12 * 100;
+  constexpr std::array numbers{size};
   for (const int processes : {2, 4}) {
     const auto sent = exchanged_bytes(numbers, processes, 4);
     for (const int64_t bytes : sent)
-      CHECK(bytes == 2 * (processes - 1) * numbers / processes * static_cast<int64_t>(sizeof(real)));
+      CHECK(bytes == 2 * (processes - 1) * size / processes * static_cast<int64_t>(sizeof(real)));
   }
   // Of six shards, two processes have two parts each: the first half of the exchange has twice as much.
-  CHECK(exchanged_bytes(numbers, 2, 6).front() == 3 * numbers / 2 * static_cast<int64_t>(sizeof(real)));
+  CHECK(exchanged_bytes(numbers, 2, 6).front() == 3 * size / 2 * static_cast<int64_t>(sizeof(real)));
   CHECK(exchanged_bytes(numbers, 1, 6).front() == 0);
 }
 
@@ -242,4 +249,83 @@ TEST_CASE("a window's streams and a batch's windows in parts") {
     }
   CHECK_THROWS_WITH_AS(words.windows.at(2, 7, 7), doctest::Contains("no streams 7 to 7"), Error);
   CHECK_THROWS_WITH_AS(words.state.rows(2, 11), doctest::Contains("no rows 2 to 11"), Error);
+}
+
+TEST_CASE("buckets cut the slab from its end, where parameters begin") {
+  ParameterSet params;
+  const int big = 64 * 100;  // numbers
+  for (const char* name : {"a", "b", "c", "d", "e"})
+    params.add(name, {name[0] == 'c' ? 3 * big : big}, Init::constant(0));
+  for (const int64_t bytes : {int64_t{1}, int64_t{sizeof(real)} * 2 * big, int64_t{1} << 30}) {
+    CAPTURE(bytes);
+    const auto buckets = gradient_buckets(params, static_cast<size_t>(bytes));
+    int64_t end = params.values().size();
+    size_t parameters = 0;
+    for (const GradientBucket& bucket : buckets) {
+      CHECK(bucket.begin + bucket.size == end);
+      end = bucket.begin;
+      parameters += bucket.parameters.size();
+      CHECK((end == 0 || bucket.size * static_cast<int64_t>(sizeof(real)) >= bytes));
+    }
+    CHECK(end == 0);
+    CHECK(parameters == 5);
+    CHECK(buckets.size() == (bytes == 1 ? 5 : bytes == 1 << 30 ? 1 : 3));  // e and d; c; b and a
+    CHECK(buckets.front().parameters.front()->name == "e");
+  }
+}
+
+TEST_CASE("sums over parts are added in the order of the parts, whoever has found them") {
+  // Which in another order differ.
+  const std::vector<double> totals = {1e16, 1, -1e16, 1, 3};
+  const SharedScore shared{.parts = 5, .sum = [&](int64_t part) -> ScoreSum {
+                             return {totals[static_cast<size_t>(part)], part};
+                           }};
+  const ScoreSum alone = sum_of_parts(shared);
+  CHECK(alone.total == 4);
+  CHECK(alone.count == 10);
+  CHECK(shared_sum(shared).total == alone.total);
+  for (const size_t ranks : {1, 2, 3, 7}) {
+    std::vector<std::string> by_rank(ranks);
+    for (size_t part = 0; part < totals.size(); ++part) {
+      const ScoreSum sum = shared.sum(static_cast<int64_t>(part));
+      by_rank[part % ranks].append(reinterpret_cast<const char*>(&sum), sizeof sum);
+    }
+    CHECK(sum_of_ranks(5, by_rank).total == alone.total);
+    CHECK(sum_of_ranks(5, by_rank).count == 10);
+    by_rank[0].clear();
+    CHECK_THROWS_WITH_AS(sum_of_ranks(5, by_rank), doctest::Contains("do not score the same parts"), Error);
+  }
+}
+
+TEST_CASE("a courier does its pieces in order, and hands over what they throw") {
+  std::vector<size_t> done;
+  std::atomic<bool> begun = false, to_end = false;
+  Courier courier([&](size_t piece) {
+    if (piece == 3) throw Error("the fourth");
+    done.push_back(piece);
+  });
+  for (int k = 0; k < 3; ++k) courier.push();
+  courier.wait();
+  CHECK(done == std::vector<size_t>{0, 1, 2});
+  courier.push();
+  CHECK_THROWS_WITH_AS(courier.wait(), "the fourth", Error);
+  courier.drop([] { FAIL("nothing goes on"); });
+  courier.begin();
+  done.clear();
+  for (int k = 0; k < 3; ++k) courier.push();
+  courier.wait();
+  CHECK(done == std::vector<size_t>{0, 1, 2});
+
+  done.clear();
+  Courier waits([&](size_t piece) {
+    done.push_back(piece);
+    begun = true;
+    while (!to_end) std::this_thread::yield();
+    throw Error("given up");
+  });
+  for (int k = 0; k < 3; ++k) waits.push();
+  while (!begun) std::this_thread::yield();
+  waits.drop([&] { to_end = true; });
+  waits.wait();
+  CHECK(done == std::vector<size_t>{0});
 }

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Trainings that several processes share: the same bits for any number of them, also when runs are killed and resumed; one
 message for every error; refusals. Needs mpirun, and programs that were built with MPI; else it is skipped (77)."""
-import hashlib
 import os
 import pathlib
 import re
@@ -9,23 +8,20 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
+from mpi_runs import Run, bits, bytes_sent, environment, has_mpi, new_folder, refused, root, sets
+import mpi_runs
+
 programs = {name: os.environ[f"UNROLL_PROGRAM_{name.upper()}"] for name in ("ptb", "timeseries", "shared_training")}
-if not shutil.which("mpirun") or os.environ.get("UNROLL_WITH_MPI") != "yes":
+if not has_mpi():
     print("skipped: there is no mpirun here, or the programs were built without MPI")
     sys.exit(77)
 
-environment = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_", "PMIX_", "PMI_"))}
-environment.update(OMPI_MCA_mpi_yield_when_idle="1", OMPI_MCA_btl="self,vader",  # this machine alone
-                   OMPI_MCA_btl_vader_single_copy_mechanism="none")
 sanitized = b"__asan_init" in pathlib.Path(programs["ptb"]).read_bytes()
 if sanitized:  # what Open MPI keeps to its end is no leak of ours, and a library may be loaded before the sanitizer's own
     environment["ASAN_OPTIONS"] = ":".join(
         filter(None, [os.environ.get("ASAN_OPTIONS"), "detect_leaks=0", "verify_asan_link_order=0"]))
-mpirun = ["mpirun", "--oversubscribe", "--bind-to", "none"] + (["--allow-run-as-root"] if os.getuid() == 0 else [])
-root = pathlib.Path(tempfile.mkdtemp())
 
 TEXT = """[model]
 embedding = 9
@@ -107,41 +103,11 @@ learning_rate = 0.003
 
 
 def start(processes, program, words, folder, **options):
-    command = [*mpirun, "-n", str(processes)] if processes > 1 else []
-    return subprocess.Popen([*command, *(program if isinstance(program, list) else [programs[program]]), *words],
-                            cwd=folder, env={**environment, **options.pop("env", {})}, stdin=subprocess.DEVNULL,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
-
-
-class Run:
-    def __init__(self, process):
-        self.out, self.err = process.communicate(timeout=600)
-        self.code = process.returncode
-
-    def __repr__(self):
-        return f"exit code {self.code}\n{self.out}\n{self.err}"
-
-    def messages(self):  # the program's own, not mpirun's
-        return [line for line in self.err.splitlines() if re.match(r"(ptb|timeseries): ", line)]
+    return mpi_runs.start(processes, programs[program] if isinstance(program, str) else program, words, folder, **options)
 
 
 def run(*arguments, **options):
     return Run(start(*arguments, **options))
-
-
-def new_folder(**files):
-    folder = pathlib.Path(tempfile.mkdtemp(dir=root))
-    for name, text in files.items():
-        (folder / (name + ".toml")).write_text(text)
-    return folder
-
-
-def bits(folder):
-    return hashlib.sha256((folder / "last.safetensors").read_bytes()).hexdigest()
-
-
-def sets(*assignments):
-    return [word for one in assignments for word in ("--set", one)]
 
 
 def has_bf16():
@@ -180,6 +146,48 @@ def test_the_same_bits():
         assert sorted(p.name for p in folder.iterdir()) == ["recipe.toml", "run-1", "run-2", "run-4"], name
 
 
+def test_beside_the_backward():
+    """In buckets of one parameter each, exchanged as soon as it is complete, or after the backward: the same bits and bytes, of
+    whole shards and of what two processes have in parts, with empty shards, and whatever each rank does."""
+    cases = {"text": (TEXT, [], 4), "six": (TEXT.replace("shards = 4", "shards = 6"), [], 6),
+             "empty": (TEXT, sets("data.batch=3"), 4), "options": (AWD, sets("model.tied=false"), 4)}
+    for name, (recipe, words, shards) in cases.items():
+        folder = new_folder(recipe=recipe)
+        assert run(1, "ptb", ["train", "recipe.toml", "--out", "alone", *words], folder).code == 0
+        sent = set()
+        for overlap in ("on", "off", "mixed") if name == "text" else ("on",):
+            setting = "[ $OMPI_COMM_WORLD_RANK != 0 ] || export UNROLL_OVERLAP=off; " if overlap == "mixed" else ""
+            train = ["sh", "-c", f'{setting}exec {programs["ptb"]} train recipe.toml --out {overlap} "$@"', "sh", *words]
+            result = run(2, train, [], folder,
+                         env={"UNROLL_BUCKET_BYTES": "1", "UNROLL_OVERLAP": "off" if overlap == "off" else "on"})
+            assert result.code == 0, (name, overlap, result)
+            assert bits(folder / overlap) == bits(folder / "alone"), (name, overlap)
+            sent.add(bytes_sent(result))
+        assert len(sent) == 1, (name, sent)
+
+
+def test_a_shared_validation():
+    """Ten streams in four shards: each validation score, and the one of `evaluate`, is that of one process."""
+    folder = new_folder(recipe=TEXT)
+    words = sets("data.eval_batch=10", "training.epochs=2")
+    valid = re.compile(r'"valid_perplexity":[^,}]*')
+    scores, evaluated = set(), set()
+    for n in (1, 2, 4):
+        result = run(n, "ptb", ["train", "recipe.toml", "--out", f"run-{n}", *words], folder)
+        assert result.code == 0, result
+        scores.add(tuple(valid.findall((folder / f"run-{n}" / "log.jsonl").read_text())))
+        for processes in (n, 3):
+            result = run(processes, "ptb", ["evaluate", f"run-{n}/last.safetensors", "--split", "valid", "--json"], folder)
+            assert result.code == 0, result
+            evaluated.add(re.search(r'"valid_perplexity":\s*([^,}]*)', result.out)[1])
+    assert len(scores) == 1 and len(scores.pop()) == 2, scores
+    assert len(evaluated) == 1, evaluated
+    run(2, "ptb", ["train", "recipe.toml", "--out", "other", *words, *sets("training.seed=9")], folder)
+    other = ["sh", "-c", f"[ $OMPI_COMM_WORLD_RANK = 0 ] || cd other; exec {programs['ptb']} evaluate best.safetensors"]
+    shutil.copy(folder / "run-1" / "best.safetensors", folder / "best.safetensors")
+    refused(run(2, other, [], folder), 2, "rank 1 has another model or text than rank 0")
+
+
 def test_six_shards():
     """Parts of the tree that two or three processes do not have whole."""
     folder = new_folder(recipe=TEXT.replace("shards = 4", "shards = 6"))
@@ -202,7 +210,7 @@ def test_bytes():
     for n in (2, 4):
         result = run(n, "ptb", ["train", "recipe.toml", "--out", f"run-{n}", *sets("training.epochs=1", "training.log_every=1")],
                      folder)
-        sent = int(re.search(r"([\d,]+) bytes sent by this one", result.out)[1].replace(",", ""))
+        sent = bytes_sent(result)
         log = (folder / f"run-{n}" / "log.jsonl").read_text()
         steps = max(map(int, re.findall(r'"step":\s*(\d+)', log)))
         assert sent % steps == 0, (sent, steps)
@@ -282,14 +290,6 @@ def rank_of(process, rank):
 
 
 # --- refused ---------------------------------------------------------------------------------------------------
-
-
-def refused(result, code, *parts):
-    assert result.code == code, result
-    messages = result.messages()
-    assert len(messages) == 1, result
-    for part in parts:
-        assert part in messages[0], (part, result)
 
 
 def of_rank(words):
@@ -401,11 +401,8 @@ def test_the_script_for_slurm():
 
 if __name__ == "__main__":
     begin = time.monotonic()
-    try:
-        for name, test in [(n, f) for n, f in globals().items() if n.startswith("test_")]:
-            if len(sys.argv) > 1 and name not in sys.argv[1:]:
-                continue
-            test()
-            print(f"{name}: passed, {time.monotonic() - begin:.1f} s in all", flush=True)
-    finally:
-        shutil.rmtree(root)
+    for name, test in [(n, f) for n, f in globals().items() if n.startswith("test_")]:
+        if len(sys.argv) > 1 and name not in sys.argv[1:]:
+            continue
+        test()
+        print(f"{name}: passed, {time.monotonic() - begin:.1f} s in all", flush=True)

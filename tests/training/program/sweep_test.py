@@ -2,26 +2,21 @@
 """Sweeps: each trial is the training that `train` makes; the table is that of the logs; killed and resumed, and shared by
 processes, it is the same; one that crashes is a row; refusals. The part under mpirun is left out where there is none."""
 import csv
-import hashlib
 import json
 import os
 import pathlib
 import re
-import shutil
 import signal
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 import unittest
 
+import mpi_runs
+from mpi_runs import Run, bits
+
 programs = {name: os.environ[f"UNROLL_PROGRAM_{name.upper()}"] for name in ("ptb", "timeseries")}
-has_mpi = shutil.which("mpirun") and os.environ.get("UNROLL_WITH_MPI") == "yes"
-environment = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_", "PMIX_", "PMI_"))}
-environment.update(OMPI_MCA_mpi_yield_when_idle="1", OMPI_MCA_btl="self,vader",
-                   OMPI_MCA_btl_vader_single_copy_mechanism="none")
-mpirun = ["mpirun", "--oversubscribe", "--bind-to", "none"] + (["--allow-run-as-root"] if os.getuid() == 0 else [])
+has_mpi = mpi_runs.has_mpi()
 
 TEXT = """[model]
 embedding = 6
@@ -43,19 +38,6 @@ learning_rate = 0.01
 """
 WORDS = ["--set", "model.hidden=6,8", "--seeds", "1..2", "--threads", "1"]
 FOLDERS = ["trial-1", "trial-2", "trial-3", "trial-4"]
-
-
-class Run:
-    def __init__(self, process):
-        self.out, self.err = process.communicate(timeout=300)
-        self.code = process.returncode
-
-    def __repr__(self):
-        return f"exit code {self.code}\n{self.out}\n{self.err}"
-
-
-def bits(run):
-    return hashlib.sha256((run / "last.safetensors").read_bytes()).hexdigest()
 
 
 def rows(path):
@@ -86,9 +68,7 @@ class Sweep(unittest.TestCase):
         (self.folder / "mine.toml").write_text(TEXT)
 
     def start(self, *words, program="ptb", processes=0):
-        command = [*mpirun, "-n", str(processes)] if processes else []
-        return subprocess.Popen([*command, programs[program], *words], cwd=self.folder, env=environment, text=True,
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return mpi_runs.start(processes, programs[program], words, self.folder)
 
     def run_program(self, *words, code=0, **options):
         run = Run(self.start(*words, **options))

@@ -43,7 +43,10 @@ std::optional<int> Machine::threads_of_process() const {
 
 void Machine::set_up(const Command& command, const std::string& precision) const {
   check(command);
-  unroll::set_up({.device = device, .threads = threads_of_process(), .precision = precision});
+  unroll::set_up({.device = device,
+                  .process = local_processes().number,
+                  .threads = threads_of_process(),
+                  .precision = precision});
 }
 
 std::string describe_machine() {

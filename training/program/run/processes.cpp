@@ -28,27 +28,30 @@ std::string shared_by(int shards) {
 }
 
 // What one process sends in a step, and receives.
-int64_t bytes_of_step(int64_t numbers, int processes, int shards) {
-  return std::ranges::max(exchanged_bytes(numbers, processes, shards));
+int64_t bytes_of_step(std::span<const int64_t> buckets, int processes, int shards) {
+  return std::ranges::max(exchanged_bytes(buckets, processes, shards));
 }
 
-// Operations in a second, of products as they come in a step of a small part of a batch.
+// Operations in a second, of products as they come in a step of a small part of a batch. A GPU does no more of a step's.
 double measured_rate() {
   constexpr int rows = 128, width = 512;
   const Tensor x = Tensor::full({rows, width}, 0.5f), w = Tensor::full({width, width}, 0.5f),
                y({rows, width});
   double best = 1e30;
   for (int i = 0; i < 8; ++i) {
+    synchronize();
     const double begin = clock_seconds();
     gemm(x, transposed(w), overwrite(y));
+    synchronize();
     best = std::min(best, clock_seconds() - begin);
   }
   return 2.0 * rows * width * width / best;
 }
 
-// "about 12 % of a step"
-std::string share_of_step(double exchange, double computing) {
-  return fmt::format("about {:.0f} % of a step", 100 * exchange / (exchange + computing));
+// "about 12 % of a step". On a GPU more than its products take the time, so it is "at most about …".
+std::string share_of_step(double exchange, double products) {
+  return fmt::format("{}about {:.0f} % of a step", on_gpu() ? "at most " : "",
+                     100 * exchange / (exchange + products));
 }
 
 std::string fingerprint_of_program() {
@@ -87,6 +90,7 @@ std::string in_words(const std::string& fact) {
                                     {"vocabulary", "another vocabulary"},
                                     {"series", "another series"},
                                     {"valid_rows", "other rows to validate on"},
+                                    {"bucket", "another UNROLL_BUCKET_BYTES in its environment"},
                                     {"weights", "other first weights"}})
     if (fact == name) return words;
   return fmt::format("another '{}'", fact);
@@ -109,7 +113,13 @@ void print_processes(const TrainingSection& training, const ParameterSet& params
   const int shards = training.shards;
   if (shards == 1) return;
   show("Processes: a step has {} shards, which {} processes can share\n", shards, shared_by(shards));
-  const double computing = on_gpu() ? 0 : operations / measured_rate();
+  if (on_gpu()) {
+    const std::string why = why_no_gpu_transport();
+    show("  {}\n", why.empty()
+                       ? "Gradients go over NCCL where each process has a GPU of its own: not measured."
+                       : fmt::format("Gradients go through the host's memory: {}.", why));
+  }
+  const double computing = operations / measured_rate();
   std::string title = fmt::format("  {:<11}{:>9}", "", "a step");
   constexpr int networks[] = {1, 10, 25, 100};  // Gbit/s
   for (const int gbit : networks)
@@ -117,7 +127,7 @@ void print_processes(const TrainingSection& training, const ParameterSet& params
   show("{}\n", title);
   for (const int processes : processes_for(shards)) {
     if (processes == 1) continue;
-    const int64_t sent = bytes_of_step(params.count(), processes, shards);
+    const int64_t numbers = params.count(), sent = bytes_of_step({&numbers, 1}, processes, shards);
     std::string line = fmt::format("  {:<11}{:>9}", fmt::format("{} of them", processes), format_bytes(sent));
     for (const int gbit : networks) {
       const double exchange = static_cast<double>(sent) / (gbit * 1e9 / 8);
@@ -128,10 +138,12 @@ void print_processes(const TrainingSection& training, const ParameterSet& params
   }
   show("  A step: the bytes that each process sends; it receives as many.{}\n\n",
        computing > 0
-           ? fmt::format(" Then the exchange's part of a step by the\n  network's rate alone, if one process "
-                         "computes its products in {:.2g} s (their rate is measured\n  now) and others share "
-                         "that evenly: computed, not measured (docs/processes.md).",
-                         computing)
+           ? fmt::format(
+                 " Then the exchange's part of a step by the\n  network's rate alone, if one process "
+                 "computes its products in {:.2g} s (their rate is measured\n  now) and others share "
+                 "that evenly: computed, not measured (docs/processes.md).{}",
+                 computing,
+                 on_gpu() ? " On a GPU a step takes\n  longer than its products, so this is the most." : "")
            : "");
 }
 
@@ -145,22 +157,24 @@ void Session::introduce_processes() {
          fmt::format("of a step, one after the other; {} processes can share them", shared_by(shards))});
     return;
   }
-  const double exchange = seconds_of_exchange(run_.params.values().size(), shards);
+  const std::string over = exchanged_over();
+  const std::vector<int64_t> buckets = sizes_of(gradient_buckets(run_.params, bytes_of_bucket()));
+  const double exchange = seconds_of_exchange(buckets, shards);
   std::string expected = fmt::format("{:.3g} ms when it was tried", 1e3 * exchange);
-  if (!on_gpu() && run_.operations > 0)
+  if (run_.operations > 0)
     expected += ", " + share_of_step(exchange, run_.operations / processes / measured_rate());
-  facts.push_back(
-      {"shared", fmt::format("by {} processes over {}, {} shard{} each", processes, process_engine(),
-                             shards / processes, shards == processes ? "" : "s")});
-  facts.push_back(
-      {"",
-       fmt::format("{} sent and received by each in a step: {}",
-                   format_bytes(bytes_of_step(run_.params.values().size(), processes, shards)), expected)});
+  facts.push_back({"shared", fmt::format("by {} processes over {}, {} shard{} each", processes, over,
+                                         shards / processes, shards == processes ? "" : "s")});
+  facts.push_back({"", fmt::format("{} sent and received by each in a step: {}",
+                                   format_bytes(bytes_of_step(buckets, processes, shards)), expected)});
 }
 
 void Session::compare_ranks() const {
   if (process_count() == 1) return;
-  Facts mine = {{"program", fingerprint_of_program()}, {"recipe", run_.recipe}, {"kernels", kernels().name}};
+  Facts mine = {{"program", fingerprint_of_program()},
+                {"recipe", run_.recipe},
+                {"kernels", kernels().name},
+                {"bucket", fmt::format("{}", bytes_of_bucket())}};
   for (const auto& [key, value] : run_.metadata)
     if (key != "recipe") mine.emplace_back(key, value);
   if (!options_.resume) mine.emplace_back("weights", fingerprint_of(run_.params));

@@ -1,0 +1,54 @@
+// What the processes of a training give each other of a step's gradient: the sum over the shards of all.
+//
+// Each process sums a piece of the slab. It gets that piece of every other's parts of the tree (shard_tree.h), sums them in
+// the tree's order, and gives the sum to all. So each sends about as many bytes as in a ring, and unlike that of a ring, or of
+// ncclAllReduce, the order of the sum depends on nothing but the number of shards.
+//
+// On GPUs that have joined (join_gpus) blocks go from the memory of one to that of the other, and are summed there. Else they go
+// through the host's.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "framework/tensor.h"
+#include "training/shard_tree.h"
+
+namespace unroll {
+
+// Bytes that each process gives others to sum buckets of so many numbers (gradient_buckets.h), and takes from them: sent[rank].
+std::vector<int64_t> exchanged_bytes(std::span<const int64_t> buckets, int processes, int shards);
+
+// How long such an exchange takes, tried: seconds. Called by all processes.
+double seconds_of_exchange(std::span<const int64_t> buckets, int shards);
+
+// "Open MPI 4.1.4", "NCCL 2.28.9", or "Open MPI 4.1.4, through the host's memory (…)": what gradients go over. Of processes that
+// share a training, once their device is chosen; called by all.
+std::string exchanged_over();
+
+class GradientExchange {
+ public:
+  explicit GradientExchange(int shards) : shards_(shards) {}
+  // Called by all processes, for each bucket. `own`: this process's parts of the tree, in their order, of so many numbers each,
+  // in the device's memory; the last becomes the sum over all. Returns the bytes that this process sent.
+  int64_t sum(std::span<real* const> own, int64_t numbers);
+  // Of memory that it keeps from call to call. May be asked while another thread exchanges.
+  int64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  void count_bytes();
+  template <class Memory>
+  int64_t sum_in(Memory& received, std::span<real* const> own, int64_t numbers);
+
+  struct OfHost;
+  struct OfGpu;
+  const int shards_;
+  std::vector<std::vector<real>> received_, on_host_;  // of others; and of a GPU's, what is to be sent
+  std::vector<Tensor> received_on_gpu_;
+  std::atomic<int64_t> bytes_ = 0;
+};
+
+}  // namespace unroll

@@ -1,0 +1,34 @@
+// A score that processes share: sums over parts of what is scored, each computed by one of them, and added in the order of the
+// parts. What the parts are does not depend on how many processes there are, so neither do the bits.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+namespace unroll {
+
+struct ScoreSum {
+  double total = 0;
+  int64_t count = 0;
+};
+
+struct SharedScore {
+  int64_t parts = 0;
+  std::function<ScoreSum(int64_t part)> sum;          // part: 0 … parts-1
+  std::function<double(const ScoreSum&)> score = {};  // of the sum over all parts
+};
+
+// By this process alone.
+ScoreSum sum_of_parts(const SharedScore& shared);
+
+// Those of the parts of this process: every so many-th, from its rank on.
+std::string sums_of_rank(const SharedScore& shared);
+// The sum over all parts, from what each rank has found.
+ScoreSum sum_of_ranks(int64_t parts, std::span<const std::string> by_rank);
+
+// Over all parts, shared by the processes; called by all. Throws OtherRankFailed where one of them fails meanwhile.
+ScoreSum shared_sum(const SharedScore& shared);
+
+}  // namespace unroll
