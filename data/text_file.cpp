@@ -103,6 +103,13 @@ std::string read_file(const std::filesystem::path& path, std::size_t at_most) {
   return read_all(open_file(path, Links::followed, true), path.string(), at_most);
 }
 
+std::string read_standard_input(std::size_t at_most) {
+  const std::string name = "standard input";
+  const Descriptor input(retried([] { return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3); }));
+  if (!input) throw_system_error(errno, name);
+  return read_all(input, name, at_most);
+}
+
 std::string read_own_file(const std::filesystem::path& path, std::size_t at_most) {
   return read_all(open_file(path, Links::refused), path.string(), at_most);
 }

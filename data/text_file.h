@@ -26,6 +26,8 @@ constexpr std::size_t most_bytes_of_text = std::size_t{16} << 30;
 // The file's bytes. A pipe is read to its end, as long as somebody has it open for writing; a named one that nobody opens for
 // two seconds is an error. InputError, naming the file, if it cannot be read or is longer than `at_most`.
 std::string read_file(const std::filesystem::path& path, std::size_t at_most = most_bytes_of_text);
+// Those of standard input.
+std::string read_standard_input(std::size_t at_most = most_bytes_of_text);
 // As above for a run's own file: no link, no pipe.
 std::string read_own_file(const std::filesystem::path& path, std::size_t at_most);
 

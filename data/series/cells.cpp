@@ -18,7 +18,13 @@ bool says_missing(std::string_view cell) {
   });
 }
 
-std::optional<double> parse_number(std::string_view cell) {
+std::optional<double> parse_number(std::string_view cell, char decimal) {
+  if (decimal != '.' && cell.find('.') != std::string_view::npos) return std::nullopt;
+  if (decimal != '.' && cell.find(decimal) != std::string_view::npos) {
+    std::string with_point(cell);
+    std::replace(with_point.begin(), with_point.end(), decimal, '.');
+    return parse_number(with_point);
+  }
   double value = 0;
   if (cell.starts_with('+') && !cell.starts_with("+-")) cell.remove_prefix(1);
   const auto [stopped, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);

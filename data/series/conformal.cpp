@@ -22,14 +22,15 @@ ConformalInterval::ConformalInterval(const SeriesWindows& windows, Options optio
               options_.least.size() == options_.most.size(),
           "interval: {} steps, {} and {} bounds of {} targets", options_.steps, options_.least.size(),
           options_.most.size(), targets_.size());
-  // A window that hardly moves says little about the next rows: a tenth of the training rows' spread is the least.
   for (const int target : targets_)
-    least_scale_.push_back(0.1 * windows.scaling().scale[static_cast<std::size_t>(target)]);
+    scale_.push_back(windows.scaling().scale[static_cast<std::size_t>(target)]);
   errors_.resize(static_cast<std::size_t>(options_.steps) * targets_.size());
 }
 
-// The standard deviation of the rows that the window reads.
-double ConformalInterval::scale_of(int64_t origin, int channel) const {
+// A window's standard deviation is a rough guess of how wrong its forecasts will be: its cube root suits series that grow and
+// those that do not. One that hardly moves says little: a tenth of the training rows' spread is the least.
+double ConformalInterval::unit_of(int64_t origin, std::size_t target) const {
+  const int channel = targets_[target];
   const int64_t end = origin - lead_ + 1, begin = std::max<int64_t>(0, end - window_);
   double mean = 0, squares = 0;
   const double n = static_cast<double>(end - begin);
@@ -38,7 +39,8 @@ double ConformalInterval::scale_of(int64_t origin, int channel) const {
     const double off = series_->at(row, channel) - mean;
     squares += off * off / n;
   }
-  return std::sqrt(squares);
+  const double scale = scale_[target];
+  return scale * std::cbrt(std::max(std::sqrt(squares) / scale, 0.1));
 }
 
 void ConformalInterval::Errors::leave(std::deque<Error>::iterator error) {
@@ -72,35 +74,75 @@ void ConformalInterval::for_each_value(int64_t origin, std::span<const double> l
           "interval: {} and {} values for {} steps of {} targets", low.size(), high.size(), options_.steps,
           targets_.size());
   for (std::size_t t = 0; t < targets_.size(); ++t) {
-    const double scale = std::max(scale_of(origin, targets_[t]), least_scale_[t]);
-    for (std::size_t i = t; i < errors_.size(); i += targets_.size()) use(i, t, scale);
+    const double unit = unit_of(origin, t);
+    for (std::size_t i = t; i < errors_.size(); i += targets_.size()) use(i, t, unit);
   }
 }
 
-void ConformalInterval::widen(int64_t origin, std::span<double> low, std::span<double> high) {
-  for_each_value(origin, low, high, [&](std::size_t i, std::size_t t, double scale) {
-    Errors& errors = errors_[i];
+void ConformalInterval::take_known(int64_t origin) {
+  for (Errors& errors : errors_)
     for (; !errors.to_come.empty() && errors.to_come.front().row < origin; errors.to_come.pop_front())
       errors.take(errors.to_come.front());
-    double by = scale * errors.quantile(options_.level);
+}
+
+double ConformalInterval::bounded(double value, std::size_t target) const {
+  return options_.least.empty() ? value : std::clamp(value, options_.least[target], options_.most[target]);
+}
+
+void ConformalInterval::widen(int64_t origin, std::span<double> low, std::span<double> high) {
+  take_known(origin);
+  for_each_value(origin, low, high, [&](std::size_t i, std::size_t t, double unit) {
+    double by = unit * errors_[i].quantile(options_.level);
     if (std::isnan(by) && options_.has_quantiles) by = 0;
     double &from = low[i], &to = high[i];
     from -= by, to += by;
     if (from > to) from = to = (from + to) / 2;  // narrowed by more than their distance
-    if (options_.least.empty()) return;
-    from = std::clamp(from, options_.least[t], options_.most[t]);
-    to = std::clamp(to, options_.least[t], options_.most[t]);
+    from = bounded(from, t), to = bounded(to, t);
   });
+}
+
+std::vector<double> ConformalInterval::deciles(int64_t origin, std::span<const double> middle,
+                                               std::span<const double> low, std::span<const double> high) {
+  std::vector<double> result(errors_.size() * decile_count);
+  if (options_.has_quantiles) {
+    std::vector<double> from(low.begin(), low.end()), to(high.begin(), high.end());
+    widen(origin, from, to);
+    const double upper = options_.lower + options_.level;
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      const std::size_t value = i / decile_count;
+      const double decile = 0.1 * static_cast<double>(i % decile_count + 1);
+      const double half = decile <= 0.5 ? options_.lower : upper,
+                   end = decile <= 0.5 ? from[value] : to[value];
+      const double share = (decile - 0.5) / (half - 0.5);  // of the way from the middle to that end
+      result[i] = share <= 1 + 1e-9 ? middle[value] + share * (end - middle[value])
+                                    : std::numeric_limits<double>::quiet_NaN();
+    }
+    return result;
+  }
+  take_known(origin);
+  for_each_value(origin, low, high, [&](std::size_t i, std::size_t t, double unit) {
+    double* const to = &result[i * decile_count];
+    constexpr int middle_one = decile_count / 2;
+    constexpr double shares[] = {0, 0.2, 0.4, 0.6, 0.8};  // of the values around the middle
+    const bool is_known = !std::isnan(errors_[i].quantile(shares[middle_one]));
+    for (int k = 0; k <= middle_one; ++k) {
+      const double by = !is_known ? std::numeric_limits<double>::quiet_NaN()
+                        : k == 0  ? 0
+                                  : unit * errors_[i].quantile(shares[k]);
+      to[middle_one - k] = bounded(middle[i] - by, t), to[middle_one + k] = bounded(middle[i] + by, t);
+    }
+  });
+  return result;
 }
 
 std::vector<double> ConformalInterval::errors_of(int64_t origin, std::span<const double> low,
                                                  std::span<const double> high) {
   std::vector<double> errors(errors_.size(), std::numeric_limits<double>::quiet_NaN());
-  for_each_value(origin, low, high, [&](std::size_t i, std::size_t t, double scale) {
+  for_each_value(origin, low, high, [&](std::size_t i, std::size_t t, double unit) {
     const int64_t row = origin + static_cast<int64_t>(i / targets_.size());
     if (series_->is_filled(row, targets_[t])) return;
     const double truth = series_->at(row, targets_[t]);
-    errors[i] = std::max(low[i] - truth, truth - high[i]) / scale;
+    errors[i] = std::max(low[i] - truth, truth - high[i]) / unit;
   });
   return errors;
 }
@@ -116,6 +158,22 @@ void ConformalInterval::learn(int64_t origin, std::span<const double> low, std::
     const auto later = [](int64_t before, const Error& e) { return before < e.row; };
     to_come.insert(std::upper_bound(to_come.begin(), to_come.end(), row, later), {row, errors[i], chose});
   }
+}
+
+std::vector<double> ConformalInterval::p_values(int64_t origin, std::span<const double> errors) {
+  require(errors.size() == errors_.size(), "interval: {} errors for {} steps and targets", errors.size(),
+          errors_.size());
+  take_known(origin);
+  std::vector<double> result;
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    const auto& sorted = errors_[i].sorted;
+    const auto less = std::lower_bound(sorted.begin(), sorted.end(), errors[i]) - sorted.begin();
+    const auto n = static_cast<double>(sorted.size());
+    result.push_back(std::isnan(errors[i]) || n < least_errors
+                         ? std::numeric_limits<double>::quiet_NaN()
+                         : (1 + n - static_cast<double>(less)) / (1 + n));
+  }
+  return result;
 }
 
 void ConformalInterval::know(std::span<const double> errors, bool chose) {

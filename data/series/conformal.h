@@ -1,9 +1,10 @@
 // Intervals around forecasts by conformal prediction (Vovk, Gammerman and Shafer 2005; of quantiles Romano, Patterson and
 // Candès 2019) from rolling origins: each interval is as wide as the forecasts before it were wrong.
 //
-// How far a value lies outside of what was forecast, in units of its window's scale, is its error: of a point forecast the
-// distance, of quantiles negative if it lies between them. An error is known from the row after its own on. At each step and
-// target an interval is widened by the quantile ⌈(n + 1) level⌉ / n of the n errors known at its origin. These are the last
+// How far a value lies outside of what was forecast, in units of its window, is its error: of a point forecast the distance, of
+// quantiles negative if it lies between them. A window's unit is the cube root of its standard deviation (at least a tenth of
+// the training rows'): so intervals grow with a series, but less. An error is known from the row after its own on. At each step
+// and target an interval is widened by the quantile ⌈(n + 1) level⌉ / n of the n errors known at its origin. These are the last
 // 500; the errors of rows that helped to choose the model leave first, one for each later error.
 #pragma once
 
@@ -16,6 +17,8 @@
 
 namespace unroll {
 
+constexpr int decile_count = 9;
+
 class ConformalInterval {
  public:
   struct Options {
@@ -23,6 +26,7 @@ class ConformalInterval {
     double level = 0.8;                         // share of the values that it is meant for
     std::vector<double> least = {}, most = {};  // bounds of its ends, by target; empty: none
     bool has_quantiles = false;                 // `low` and `high` are an interval already
+    double lower = 0.1;                         // then: the quantile that `low` is
   };
   static constexpr int64_t least_errors = 8, most_errors = 500;
 
@@ -34,12 +38,20 @@ class ConformalInterval {
   // Widens them by the errors known at the origin. Fewer than 8 known, or too few for the level: quantiles stay, others are
   // NaN.
   void widen(int64_t origin, std::span<double> low, std::span<double> high);
+  // The deciles 0.1, …, 0.9 of the values [steps, targets, 9], by the same errors: of a point forecast the ends of its intervals
+  // for 80, 60, 40 and 20 %, and itself; of quantiles on the lines from the lower end to `middle` to the upper one, once these
+  // are widened. NaN: too few errors, or the decile lies outside of the quantiles.
+  std::vector<double> deciles(int64_t origin, std::span<const double> middle, std::span<const double> low,
+                              std::span<const double> high);
   // Takes in the errors of a forecast as it was before it was widened, of the values that were observed. `chose`: its rows
   // helped to choose the model.
   void learn(int64_t origin, std::span<const double> low, std::span<const double> high, bool chose);
 
   // The errors [steps, targets] that learn() would take in. NaN: of a value that was not observed.
   std::vector<double> errors_of(int64_t origin, std::span<const double> low, std::span<const double> high);
+  // How seldom an error so large is, of each step and target: (1 + those known that are not less) / (1 + all that are known at the
+  // origin). NaN: fewer than 8 are known, or the value was not observed.
+  std::vector<double> p_values(int64_t origin, std::span<const double> errors);
   // Takes in such errors of forecasts of another file, or of an earlier day, as known from the first row on.
   void know(std::span<const double> errors, bool chose);
 
@@ -68,13 +80,15 @@ class ConformalInterval {
     void leave(std::deque<Error>::iterator error);
     double quantile(double level) const;  // NaN: too few
   };
-  double scale_of(int64_t origin, int channel) const;
-  // Calls use(i, target, scale) for each value i of [steps, targets], with the scale of the window before the origin.
+  double unit_of(int64_t origin, std::size_t target) const;
+  void take_known(int64_t origin);
+  double bounded(double value, std::size_t target) const;
+  // Calls use(i, target, unit) for each value i of [steps, targets], with the unit of the window before the origin.
   template <class Use>
   void for_each_value(int64_t origin, std::span<const double> low, std::span<const double> high, Use use);
   const Series* series_;
   std::vector<int> targets_;
-  std::vector<double> least_scale_;  // by target
+  std::vector<double> scale_;  // of the training rows, by target
   int window_, lead_;
   Options options_;
   std::vector<Errors> errors_;  // [steps, targets]

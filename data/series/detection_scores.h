@@ -22,6 +22,16 @@ struct DetectionScores {
 DetectionScores score_detection(std::span<const double> probability, std::span<const int> label,
                                 double threshold = 0.5);
 
+// Events are runs of ones in `label`; one called row finds an event. Recall is the share of events that are found, precision that
+// of called rows that are labelled (composite F1: Garg, Zhang, Samaran, Savitha and Foo 2021). So whoever calls every row finds
+// all events, and has a precision of few.
+struct EventScores {
+  int64_t events = 0, found = 0;  // runs of rows
+  int64_t called = 0, right = 0;  // rows
+  double precision = 0, recall = 0, f1 = 0;
+};
+EventScores score_events(std::span<const int> called, std::span<const int> label);
+
 struct RocPoint {
   double threshold, false_positive_rate, true_positive_rate;
 };

@@ -30,12 +30,15 @@ void ForecastScores::Sums::add(const Sums& other) {
   within += other.within;
   winkler += other.winkler;
   pinball += other.pinball;
+  crps += other.crps;
 }
 
-void ForecastScores::Sums::add_interval(double truth, double forecast, double low, double high, double level,
-                                        double scale) {
+// Of prediction i.
+void ForecastScores::Sums::add_interval(double truth, double forecast, const ForecastEnds& ends,
+                                        std::size_t i, double scale) {
+  const double low = ends.low[i], high = ends.high[i];
   if (!std::isfinite(low) || !std::isfinite(high)) return;
-  const double tail = (1 - level) / 2, outside = std::max({low - truth, truth - high, 0.0});
+  const double tail = (1 - ends.level) / 2, outside = std::max({low - truth, truth - high, 0.0});
   const auto loss = [&](double q, double quantile) {
     return truth >= quantile ? q * (truth - quantile) : (1 - q) * (quantile - truth);
   };
@@ -43,6 +46,10 @@ void ForecastScores::Sums::add_interval(double truth, double forecast, double lo
   within += outside == 0;
   winkler += (high - low + outside / tail) / scale;
   pinball += (loss(tail, low) + loss(0.5, forecast) + loss(1 - tail, high)) / 3 / scale;
+  constexpr int count = 9;
+  if (ends.deciles.empty()) crps = std::numeric_limits<double>::quiet_NaN();
+  for (int k = 0; k < count && !ends.deciles.empty(); ++k)
+    crps += 2 * loss((k + 1) / 10.0, ends.deciles[i * count + static_cast<std::size_t>(k)]) / count / scale;
 }
 
 ForecastErrors ForecastScores::Sums::errors() const {
@@ -59,7 +66,8 @@ ForecastErrors ForecastScores::Sums::errors() const {
           .intervals = intervals,
           .coverage = within / of_intervals,
           .scaled_winkler = winkler / of_intervals,
-          .scaled_pinball = pinball / of_intervals};
+          .scaled_pinball = pinball / of_intervals,
+          .scaled_crps = crps / of_intervals};
 }
 
 template <class Value>
@@ -83,8 +91,7 @@ void ForecastScores::add_all(std::span<const int64_t> origins, Value value, cons
         const double naive = mase_scale_[t];
         Sums& sums = sums_[static_cast<std::size_t>(step) * targets.size() + t];
         if (!ends.low.empty())
-          sums.add_interval(truth, forecast, ends.low[i], ends.high[i], ends.level,
-                            scaling.scale[static_cast<std::size_t>(channel)]);
+          sums.add_interval(truth, forecast, ends, i, scaling.scale[static_cast<std::size_t>(channel)]);
         sums.add({.count = 1,
                   .scaled_square = scaled * scaled,
                   .scaled_absolute = std::abs(scaled),
@@ -95,7 +102,8 @@ void ForecastScores::add_all(std::span<const int64_t> origins, Value value, cons
                   .intervals = 0,
                   .within = 0,
                   .winkler = 0,
-                  .pinball = 0});
+                  .pinball = 0,
+                  .crps = 0});
       }
     }
   }

@@ -26,12 +26,16 @@ struct ForecastErrors {
   double scaled_winkler = 0;
   // Mean quantile loss of the lower end, the forecast as the median, and the upper end.
   double scaled_pinball = 0;
+  // Twice the mean quantile loss of the deciles 0.1, …, 0.9: the continuous ranked probability score, but for what lies between
+  // and beyond them (Gneiting and Ranjan 2011). NaN unless each of those predictions has all of them.
+  double scaled_crps = 0;
 };
 
 // The intervals of predictions, of their shape and in original units. NaN: this one has none.
 struct ForecastEnds {
   std::span<const double> low = {}, high = {};
-  double level = 0.8;  // share of the values that they are meant to hold
+  double level = 0.8;                    // share of the values that they are meant to hold
+  std::span<const double> deciles = {};  // [their shape, 9]; empty: not known
 };
 
 class ForecastScores {
@@ -60,8 +64,8 @@ class ForecastScores {
     int64_t count = 0;
     double scaled_square = 0, scaled_absolute = 0, square = 0, absolute = 0, symmetric = 0, mase = 0;
     int64_t intervals = 0;
-    double within = 0, winkler = 0, pinball = 0;
-    void add_interval(double truth, double forecast, double low, double high, double level, double scale);
+    double within = 0, winkler = 0, pinball = 0, crps = 0;
+    void add_interval(double truth, double forecast, const ForecastEnds& ends, std::size_t i, double scale);
     void add(const Sums& other);
     ForecastErrors errors() const;
   };

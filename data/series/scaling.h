@@ -1,7 +1,10 @@
 // Scaling of channels: y = (x - shift) / scale.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,17 +13,38 @@
 
 namespace unroll {
 
+// (x^λ - 1) / λ, and log x where λ is 0; and back, where what no x above 0 gives is 0.
+double box_cox(double x, double lambda);
+double inverse_box_cox(double y, double lambda);
+// The λ of 0, 0.01, …, 1 by which the spread of a season's rows depends least on their mean (Guerrero 1993): the one of the least
+// coefficient of variation of s / m^(1 - λ), s and m the deviation and mean of each `period` rows (two at least), counted from the
+// end. None: fewer than three of them, or all are constant. Values are above 0.
+std::optional<double> guerrero_lambda(std::span<const double> y, int64_t period);
+
 enum class ScalingKind : uint8_t {
   none,
   standard,  // mean 0, standard deviation 1 (over n, not n - 1)
   minmax     // from 0 to 1
 };
 
+// Before that, of values above 0: their logarithm, or (x^λ - 1) / λ (Box and Cox 1964).
+enum class Transform : uint8_t { none, log, box_cox };
+
 struct Scaling {
   std::vector<double> shift, scale;  // by channel; 0 and 1 for a label and calendar features
+  // Of channels that are transformed first: λ, where 0 is the logarithm and NaN not at all; shift and scale of what it gives. All
+  // empty: none is. Errors count in units of `scale` in any case, which is of the values as they are.
+  std::vector<double> power = {}, inner_shift = {}, inner_scale = {};
 
-  double apply(double value, int channel) const { return (value - shift[at(channel)]) / scale[at(channel)]; }
-  double undo(double value, int channel) const { return value * scale[at(channel)] + shift[at(channel)]; }
+  bool is_transformed(int channel) const { return !power.empty() && !std::isnan(power[at(channel)]); }
+  double apply(double value, int channel) const {
+    if (!is_transformed(channel)) return (value - shift[at(channel)]) / scale[at(channel)];
+    return (box_cox(value, power[at(channel)]) - inner_shift[at(channel)]) / inner_scale[at(channel)];
+  }
+  double undo(double value, int channel) const {
+    if (!is_transformed(channel)) return value * scale[at(channel)] + shift[at(channel)];
+    return inverse_box_cox(value * inner_scale[at(channel)] + inner_shift[at(channel)], power[at(channel)]);
+  }
 
  private:
   static std::size_t at(int channel) { return static_cast<std::size_t>(channel); }
@@ -28,9 +52,12 @@ struct Scaling {
 
 // Measured on the observed values of `part` (the training part; whole_series() is a leak): those that were filled in do
 // not count. A channel that is constant there keeps its scale (1), and a line in `notes` says so. InputError: a channel
-// without an observed value there.
-Scaling fit_scaling(const Series& series, const Part& part, ScalingKind kind,
-                    std::vector<std::string>& notes);
+// without an observed value there. A transform is of all channels but a label and calendar features, its λ measured on the part's
+// longest span by guerrero_lambda(), 0 where that finds none; a note says λ. InputError: a value there is not above 0.
+Scaling fit_scaling(const Series& series, const Part& part, ScalingKind kind, std::vector<std::string>& notes,
+                    Transform transform = Transform::none, int64_t period = 1);
+// InputError, with the line: a value of the file is not above 0, and its channel is transformed.
+void require_positive(const Series& series, const Scaling& scaling);
 Part whole_series(const Series& series);
 
 }  // namespace unroll

@@ -41,6 +41,7 @@ struct SeriesOptions {
   Missing missing = Missing::error;
   Gaps gaps = Gaps::error;
   char separator = ',';
+  char decimal = '.';                 // or ',': what stands before the decimals of a number
   std::optional<TimeStep> step = {};  // that the rows must be apart, where there are times
   // The file of a trained model, if the options are its own: messages name it, and advise none to be changed.
   std::string model = {};
@@ -79,7 +80,7 @@ struct Series {
 // A series of values [rows, names], its rows numbered from 0.
 Series make_series(std::vector<std::string> names, std::vector<double> values);
 
-// A CSV file with a header. A first column whose name is missing (a header one cell short, or begun by an
+// A CSV file with a header, packed or not, or standard input (series_file.h). A first column whose name is missing (a header one cell short, or begun by an
 // empty name) is the time, as "time", if it holds dates; else it numbers the rows and is left out; a note
 // says which.
 //

@@ -47,9 +47,9 @@ TimeForm form_of_column(const CsvReader& at_first_row, std::size_t cell, std::st
   return form_of_numbers(numbers, name, rows);
 }
 
-bool reads_as_value(const std::string& name) {
+bool reads_as_value(const std::string& name, char decimal) {
   const bool with_digit = !name.empty() && name[0] >= '0' && name[0] <= '9';
-  return parse_number(name) || (!name.empty() && says_missing(name)) ||
+  return parse_number(name, decimal) || (!name.empty() && says_missing(name)) ||
          (with_digit && (reads_as_date(name) || looks_like_a_date(name)));
 }
 
@@ -75,7 +75,9 @@ void require_names(const CsvReader& csv, const Row& names, const Row& below, std
            !below.quoted[under] && !says_missing(below.cells[under]);
   };
   for (std::size_t i = 0; i < names.cells.size(); ++i) {
-    if (!reads_as_value(names.cells[i]) || named.contains(names.cells[i]) || is_quoted_alone(i)) return;
+    if (!reads_as_value(names.cells[i], options.decimal) || named.contains(names.cells[i]) ||
+        is_quoted_alone(i))
+      return;
   }
   throw InputError(
       fmt::format("{}:1: the first line must name the columns; '{}' is a value, as are all in it{}",
@@ -190,7 +192,7 @@ void find_times(SeriesColumns& columns, const CsvReader& csv, const std::vector<
 
   for (std::size_t i = 0; i < count; ++i) {
     const std::string& cell = first[i + skipped];
-    if (parse_number(cell) || !looks_like_a_date(cell) || is_asked_for(i)) continue;
+    if (parse_number(cell, options.decimal) || !looks_like_a_date(cell) || is_asked_for(i)) continue;
     columns.notes.push_back(
         fmt::format("column {} ('{}') may hold times, but '{}' is not read as one: rows are numbered",
                     i + skipped + 1, one_line(columns.names[i]), one_line(cell)));

@@ -10,8 +10,8 @@
 #include "data/series/csv.h"
 #include "data/series/series.h"
 #include "data/series/series_columns.h"
+#include "data/series/series_file.h"
 #include "data/series/series_rows.h"
-#include "data/text_file.h"
 #include "framework/check.h"
 #include "framework/nearest.h"
 #include "framework/one_line.h"
@@ -24,6 +24,13 @@ constexpr double missing_value = std::numeric_limits<double>::quiet_NaN();
 // What the program can do about a column of which this cell is no number. Of a model's file it can do nothing.
 std::string advice(const CsvReader& csv, const SeriesColumns& columns, int column, const std::string& cell,
                    const SeriesOptions& options) {
+  const char other_mark = options.decimal == '.' ? ',' : '.';
+  if (parse_number(cell, other_mark))
+    return options.model.empty()
+               ? fmt::format("; {} reads numbers that are written so",
+                             toml_line("data.decimal", {&other_mark, 1}))
+               : fmt::format("; the model of {} reads numbers with '{}' before their decimals", options.model,
+                             options.decimal);
   const bool is_date = reads_as_date(cell);
   if (!is_date && looks_like_a_date(cell))
     return fmt::format("; if it is a time, these forms are read: {}", forms_of_time);
@@ -35,7 +42,7 @@ std::string advice(const CsvReader& csv, const SeriesColumns& columns, int colum
     const auto at = static_cast<std::size_t>(other + columns.skipped);
     const bool is_label =
         columns.label >= 0 && other == columns.chosen[static_cast<std::size_t>(columns.label)];
-    if (!is_label && (parse_number(csv.cells()[at]) || says_missing(csv.cells()[at])))
+    if (!is_label && (parse_number(csv.cells()[at], options.decimal) || says_missing(csv.cells()[at])))
       others.push_back(columns.names[static_cast<std::size_t>(other)]);
   }
   if (!options.channels.empty() || others.empty()) return "";
@@ -56,7 +63,7 @@ double read_value(std::string_view text, const CsvReader& csv, const SeriesColum
     }
     return missing_value;
   }
-  const auto parsed = parse_number(cell);
+  const auto parsed = parse_number(cell, options.decimal);
   if (!parsed) {
     if (const auto several = several_series(text, columns, csv, options)) throw InputError(*several);
     throw InputError(fmt::format("{}: '{}' is not a number{}", where(), one_line(cell),
@@ -283,7 +290,7 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
 }
 
 Series load_series(const std::filesystem::path& path, const SeriesOptions& options) {
-  return parse_series(read_file(path), path.string(), options);
+  return parse_series(read_series_file(path), name_of_series_file(path), options);
 }
 
 }  // namespace unroll

@@ -102,7 +102,7 @@ TEST_CASE("errors of rows that chose the model leave one by one, then the oldest
 }
 
 TEST_CASE(
-    "a width follows the scale of its window, and is never of less than a tenth of the training rows' spread") {
+    "a width follows the cube root of its window's deviation, and never of less than a tenth of the training rows'") {
   Series series = zigzag(60);
   for (int64_t row = 30; row < 40; ++row) series.values[static_cast<std::size_t>(row)] *= 5;
   for (int64_t row = 40; row < 60; ++row) series.values[static_cast<std::size_t>(row)] = 2;
@@ -110,8 +110,43 @@ TEST_CASE(
   ConformalInterval interval(windows, {});
   for (int k = 0; k < 8; ++k) err(interval, series, 10 + k, 2);
   CHECK(reach(interval, 20) == doctest::Approx(2));
-  CHECK(reach(interval, 36) == doctest::Approx(10));
-  CHECK(reach(interval, 50) == doctest::Approx(0.2));
+  CHECK(reach(interval, 36) == doctest::Approx(2 * std::cbrt(5)));
+  CHECK(reach(interval, 50) == doctest::Approx(2 * std::cbrt(0.1)));
+}
+
+TEST_CASE("deciles of a point forecast are the ends of its intervals; of quantiles they lie on lines") {
+  const Series series = zigzag(60);
+  const SeriesWindows windows = windows_over(series);
+  ConformalInterval interval(windows, {.least = {-5}, .most = {100}});
+  const Values at = {3};
+  CHECK(std::isnan(interval.deciles(9, at, at, at)[4]));
+  for (int k = 0; k < 9; ++k) err(interval, series, 10 + k, 1 + k);
+  // Of nine errors the second, the fourth, the sixth and the eighth.
+  CHECK(interval.deciles(20, at, at, at) == Values{-5, -3, -1, 1, 3, 5, 7, 9, 11});
+  ConformalInterval between(windows,
+                            {.level = 0.9, .least = {}, .most = {}, .has_quantiles = true, .lower = 0.05});
+  const Values deciles = between.deciles(9, Values{2}, Values{-7}, Values{6.5});
+  for (int k = 0; k < decile_count; ++k)
+    CHECK(deciles[static_cast<std::size_t>(k)] == doctest::Approx(2 + (k < 4 ? 2 : 1) * (k - 4)));
+  ConformalInterval narrow(windows,
+                           {.level = 0.5, .least = {}, .most = {}, .has_quantiles = true, .lower = 0.25});
+  const Values within = narrow.deciles(9, Values{2}, Values{1}, Values{3});
+  CHECK((std::isnan(within[0]) && std::isnan(within[1]) && std::isnan(within[8])));  // beyond its ends
+  CHECK(within[2] == doctest::Approx(1.2));
+}
+
+TEST_CASE("how seldom an error is: the share of those known that are not less, itself among them") {
+  const Series series = zigzag(60);
+  const SeriesWindows windows = windows_over(series);
+  ConformalInterval interval(windows, {});
+  for (int k = 0; k < 9; ++k) {
+    CHECK(std::isnan(interval.p_values(10 + k, Values{1})[0]) == (k < 8));
+    err(interval, series, 10 + k, 1 + k);
+  }
+  CHECK(interval.p_values(20, Values{100})[0] == 0.1);  // of 1 to 9 none
+  CHECK(interval.p_values(20, Values{9})[0] == 0.2);
+  CHECK(interval.p_values(20, Values{0})[0] == 1);
+  CHECK(std::isnan(interval.p_values(20, Values{std::nan("")})[0]));
 }
 
 TEST_CASE("quantiles are widened, narrowed, and left where too few errors are known") {

@@ -279,3 +279,51 @@ TEST_CASE("windows that cannot be cut are refused, with what it would take") {
   CHECK(lacks(refused({{0, 20, 0}}, {.window = 1, .horizon = 0}), {"horizon must be at least 1"}) == "");
   CHECK(lacks(refused({{0, 20, 0}}, {.window = 1, .stride = 0}), {"stride must be at least 1"}) == "");
 }
+
+// --- transforms --------------------------------------------------------------------------------------------
+
+TEST_CASE("Box and Cox's powers: the logarithm at 0, the values at 1, and back") {
+  CHECK(box_cox(std::exp(2.0), 0) == doctest::Approx(2));
+  CHECK(box_cox(5, 1) == doctest::Approx(4));
+  CHECK(box_cox(9, 0.5) == doctest::Approx(4));
+  CHECK(box_cox(7, 1e-9) == doctest::Approx(std::log(7.0)));
+  for (const double lambda : {0.0, 0.01, 0.33, 1.0})
+    for (const double x : {1e-3, 0.7, 1.0, 123.0, 1e8})
+      CHECK(inverse_box_cox(box_cox(x, lambda), lambda) == doctest::Approx(x));
+  CHECK(inverse_box_cox(-3, 0.5) == 0);  // no x gives less than -2
+}
+
+TEST_CASE("Guerrero's power: 0 where swings are a share of the level, 1 where they are not") {
+  std::vector<double> shares, sums, roots;
+  for (int row = 0; row < 120; ++row) {
+    const double level = 10 + row / 12, wave = std::sin(row % 12 * 2 * 3.14159265 / 12);
+    shares.push_back(level * std::exp(0.3 * wave)), sums.push_back(level + 2 * wave);
+    roots.push_back(std::pow(std::sqrt(level) + 0.3 * wave, 2));
+  }
+  CHECK(guerrero_lambda(shares, 12) == 0);
+  CHECK(guerrero_lambda(sums, 12) == 1);
+  CHECK(std::abs(guerrero_lambda(roots, 12).value() - 0.5) < 0.05);
+  CHECK(!guerrero_lambda(std::vector<double>(24, 1.0), 12));  // two seasons
+  CHECK(!guerrero_lambda(std::vector<double>(60, 1.0), 12));  // they are constant
+}
+
+TEST_CASE("a transform is scaled in turn, and errors keep the unit of the values") {
+  const Series series = parse_series("a,b\n1,5\n10,6\n100,7\n1000,8\n", "x.csv", {});
+  std::vector<std::string> notes;
+  const Part part = {{0, 4, 0}};
+  const Scaling log = fit_scaling(series, part, ScalingKind::standard, notes, Transform::log);
+  const Scaling plain = fit_scaling(series, part, ScalingKind::standard, notes);
+  CHECK(log.scale == plain.scale);
+  CHECK(log.apply(1, 0) == doctest::Approx(-3 / std::sqrt(5)));  // of -3, -1, 1, 3 the deviation is √5
+  CHECK(log.undo(log.apply(123, 0), 0) == doctest::Approx(123));
+  const Scaling range = fit_scaling(series, part, ScalingKind::minmax, notes, Transform::log);
+  CHECK(range.apply(10, 0) == doctest::Approx(1.0 / 3));
+  CHECK(notes.empty());
+  const Scaling power = fit_scaling(series, part, ScalingKind::none, notes, Transform::box_cox, 1);
+  CHECK(power.apply(10, 0) == box_cox(10, power.power[0]));
+  CHECK(notes.at(0).starts_with("Box-Cox: the power is 0 of 'a', "));
+  const Series zero = parse_series("a,b\n1,5\n2,0\n", "x.csv", {});
+  CHECK(input_error_of([&] {
+          fit_scaling(zero, {{0, 2, 0}}, ScalingKind::standard, notes, Transform::log);
+        }) == "x.csv:3: channel 'b' is 0, and scaling.transform = \"log\" takes values above 0");
+}
