@@ -12,6 +12,7 @@ void evaluate(unroll::Command& command);
 void forecast(unroll::Command& command);
 void detect(unroll::Command& command);
 void look(unroll::Command& command);
+void anomalies(unroll::Command& command);
 void backtest(unroll::Command& command);
 void baselines(unroll::Command& command);
 void explain(unroll::Command& command);

@@ -36,12 +36,12 @@ Json json_of(const EnsembleFacts& facts) {
             {"within", facts.within},
             {"counted", facts.counted},
             {"scaled_mse", rounded(facts.scaled_mse)},
-            {"errors", Json::object()}};
+            {"fold_errors", Json::object()}};
   for (const auto& [name, weights, mse] : facts.members)
     json["members"].push_back({{"name", name}, {"weights", weights}, {"scaled_mse", rounded(mse)}});
   for (const auto& [name, windows] : facts.errors) {
-    json["errors"][name] = Json::array();
-    for (const auto& window : windows) json["errors"][name].push_back(rounded(window));
+    json["fold_errors"][name] = Json::array();
+    for (const auto& window : windows) json["fold_errors"][name].push_back(rounded(window));
   }
   return json;
 }
@@ -56,7 +56,9 @@ EnsembleFacts ensemble_facts(const Json& json) {
   for (const Json& member : json.at("members"))
     facts.members.push_back(
         {member.at("name"), numbers(member.at("weights")), numbers(member.at("scaled_mse"))});
-  for (const auto& [name, windows] : json.at("errors").items())
+  // A file of an earlier version has them in other units: its intervals begin with the errors of the test.
+  const Json errors = json.value("fold_errors", Json::object());
+  for (const auto& [name, windows] : errors.items())
     for (const Json& window : windows) facts.errors[name].push_back(numbers(window));
   return facts;
 }

@@ -99,12 +99,14 @@ void declare_ensemble_keys(RecipeReader& reader, Recipe& r) {
   reader
       .choice(
           "weights", e.weights,
-          {{"inverse-square", Weighting::inverse_square},
+          {{"better-half", Weighting::better_half},
+           {"inverse-square", Weighting::inverse_square},
            {"selection", Weighting::selection},
            {"equal", Weighting::equal}},
-          "inverse-square: one over the mean square error; selection: how often a member is taken, if the one that "
+          "inverse-square: one over the mean square error; better-half: the same of the half of least error, at "
+          "least three members, the others have none; selection: how often a member is taken, if the one that "
           "helps most is taken again and again; equal: all the same")
-      .source("Bates and Granger 1969; Caruana et al. 2004")
+      .source("Bates and Granger 1969; Granger and Jeon 2004; Caruana et al. 2004")
       .fixed();
 }
 

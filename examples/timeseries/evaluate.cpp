@@ -38,10 +38,12 @@ std::string csv_of(const WindowForecast& forecast, const Series& series, const s
     const auto step = static_cast<int64_t>(i / targets.size());
     const int64_t row = forecast.origin + step;
     const int channel = targets[i % targets.size()];
-    text += fmt::format("{},{},{},{},{},{},{},{}\n", origin, step + 1, series.times.text(row),
+    text += fmt::format("{},{},{},{},{},{},{},{}", origin, step + 1, series.times.text(row),
                         csv_cell(series.channels[static_cast<size_t>(channel)]),
                         series.is_filled(row, channel) ? "" : fmt::format("{}", series.at(row, channel)),
                         forecast.values[i], end(forecast.low[i]), end(forecast.high[i]));
+    for (size_t k = 0; k < decile_count; ++k) text += "," + end(forecast.deciles[i * decile_count + k]);
+    text += '\n';
   }
   return text;
 }
@@ -72,7 +74,7 @@ void evaluate(Command& command) {
   command.option(
       "out", out, "FILE",
       "a CSV file of every forecast: origin (the time of its first step), step, time, channel, truth, "
-      "forecast, low, high; it must not exist");
+      "forecast, low, high, and the deciles q10 to q90; it must not exist");
   add_json_option(command, json);
   command.example("evaluate runs/airline-1/best.safetensors", "the table that training ended with");
   command.example("evaluate model.safetensors --csv ETTh1.csv --json", "for a script to read");
@@ -95,7 +97,8 @@ void evaluate(Command& command) {
   nlohmann::ordered_json scores = nlohmann::ordered_json::object();
   int64_t count = 0;
   std::vector<TestPart> parts = parts_of(saved.recipe, data, split);
-  std::string forecasts = "origin,step,time,channel,truth,forecast,low,high\n";
+  std::string forecasts =
+      "origin,step,time,channel,truth,forecast,low,high,q10,q20,q30,q40,q50,q60,q70,q80,q90\n";
   const auto write = [&](WindowForecast& forecast) {
     forecasts += csv_of(forecast, data.series(), data.targets());
   };

@@ -7,6 +7,7 @@
 
 #include "commands.h"
 #include "data/series/csv.h"
+#include "data/series/series_file.h"
 #include "forecaster.h"
 #include "from_file.h"
 #include "options.h"
@@ -79,6 +80,7 @@ std::string csv_of(const Forecaster& forecaster, const Forecast& forecast, const
 SavedModel model_of_file(const fs::path& csv, const Wishes& wishes, double seconds) {
   RunOptions run;
   run.program = "timeseries";
+  if (csv == standard_input) run.data = csv;
   const Console console{.out = stderr};
   const Recipe recipe = recipe_for(run, csv, wishes, seconds, console).recipe;
   require_input(!recipe.detects(), "forecast: data.label is for detectors, and {} is to be forecast",
@@ -132,6 +134,7 @@ void forecast(Command& command) {
   if (is_file) {
     require_input(csv.empty(), "forecast: --csv {} beside {}: the series stands in the model's place already",
                   csv, word);
+    if (word == standard_input) csv = word;
   } else {
     file.refuse(command, "a model has its own recipe");
     for (const char* option : {"set", "engine", "seed"})

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "data/series/series_file.h"
 #include "ensemble_folds.h"
 #include "framework/check.h"
 #include "framework/clock.h"
@@ -52,7 +53,11 @@ void FileOptions::refuse(const Command& command, const char* what) const {
                   command.name(), option, what);
 }
 
-bool is_series_file(const std::string& word) { return word.ends_with(".csv") || word.ends_with(".tsv"); }
+bool is_series_file(const std::string& word) {
+  const std::string_view name =
+      std::string_view(word).substr(0, word.size() - (word.ends_with(".gz") ? 3 : 0));
+  return word == standard_input || name.ends_with(".csv") || name.ends_with(".tsv");
+}
 
 // --- the budget --------------------------------------------------------------------------------------------
 
@@ -117,9 +122,10 @@ GuessedRecipe recipe_for(const RunOptions& run, const std::filesystem::path& csv
   const auto fits = [&] { return expected(size) <= left; };
   if (!fits() && size.ets && ets * (size.folds + 2) > 0.3 * left)
     size.ets = false, cut.emplace_back("ETS left out");
+  if (!fits() && size.folds > 4) size.folds = 4;
   if (!fits() && size.networks.size() > 3)
     size.networks.resize(3), cut.emplace_back("one seed of each network");
-  if (!fits() && size.folds > 2) size.folds = 2, cut.emplace_back("2 folds");
+  if (!fits() && size.folds > 2) size.folds = 2;
   for (int halved = 0; !fits() && halved < 3 && size.epochs > 1; ++halved)
     size.epochs = (size.epochs + 1) / 2;
   if (size.epochs != full.epochs)
@@ -128,7 +134,10 @@ GuessedRecipe recipe_for(const RunOptions& run, const std::filesystem::path& csv
     size.networks.erase(size.networks.begin() + (size.networks.front() == "gru" ? 0 : 1));
   if (size.networks.size() < std::min<size_t>(full.networks.size(), 3))
     cut.push_back(fmt::format("{} alone of the networks", fmt::join(size.networks, ", ")));
-  if (!fits() && size.folds > 1) size.folds = 1, cut.emplace_back("1 fold");
+  if (!fits() && size.folds > 1) size.folds = 1;
+  if (size.folds != full.folds)
+    cut.push_back(
+        fmt::format("{} fold{} in place of {}", size.folds, size.folds == 1 ? "" : "s", full.folds));
   console.print("budget  {:.0f} s, about {:.0f} s expected: {} (--budget TIME)\n", seconds,
                 expected(size) + clock_seconds() - begin,
                 cut.empty() ? "nothing is cut" : fmt::format("{}", fmt::join(cut, ", ")));

@@ -27,7 +27,7 @@ class FileOptions {
   std::string budget_ = "60s";
 };
 
-// Whether a word is the file of a series: it ends in .csv or .tsv.
+// Whether a word is the file of a series: it ends in .csv or .tsv, packed in .csv.gz or .tsv.gz, or is "-", standard input.
 bool is_series_file(const std::string& word);
 
 // Guesses, says each guess, and cuts the ensemble to what is expected to take so many seconds: times a few steps of training and

@@ -10,6 +10,7 @@
 #include "data/series/csv.h"
 #include "data/series/season.h"
 #include "data/series/series_columns.h"
+#include "data/series/series_file.h"
 #include "ensemble_folds.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
@@ -95,7 +96,7 @@ std::vector<Column> columns_of_file(const std::string& text, const std::string& 
       if (places[c] >= csv.cells().size()) continue;
       Column& column = columns[c];
       const std::string& cell = csv.cells()[places[c]];
-      const auto number = parse_number(cell);
+      const auto number = parse_number(cell, options.decimal);
       if (number) {
         column.counts_up = column.counts_up &&
                            (column.numbers == 0 ? *number == 0 || *number == 1 : *number == column.last + 1);
@@ -110,7 +111,15 @@ std::vector<Column> columns_of_file(const std::string& text, const std::string& 
   return columns;
 }
 
+int64_t numbers_in(const std::vector<Column>& columns) {
+  int64_t numbers = 0;
+  for (const Column& column : columns) numbers += column.numbers;
+  return numbers;
+}
+
 // --- choices -----------------------------------------------------------------------------------------------
+
+constexpr int most_folds = 8;
 
 // A recurrent net of as many windows as a short series has learns them by heart at the rate that a linear one needs.
 constexpr const char* gru = "cell=gru rate=0.3";
@@ -186,16 +195,18 @@ Recipe loaded(const RecipeFile& file, const Wishes& wishes) {
 
 GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishes) {
   GuessedRecipe guessed;
-  guessed.file.name = csv.stem().string();
-  guessed.file.origin = "the recipe guessed for " + csv.string();
+  guessed.file.name = csv == standard_input      ? "input"
+                      : csv.extension() == ".gz" ? csv.stem().stem().string()
+                                                 : csv.stem().string();
+  guessed.file.origin = "the recipe guessed for " + name_of_series_file(csv);
   Text text;
   // While keys are missing, with those overrides alone that say how the file is read and cut.
   Wishes early = wishes;
   std::erase_if(early.overrides, [](const Override& o) {
-    constexpr std::array keys = {"data.file",    "data.separator", "data.time",          "data.date_order",
-                                 "data.only",    "data.missing",   "data.gaps",          "data.channels",
-                                 "data.targets", "data.period",    "data.second_period", "data.window",
-                                 "data.horizon"};
+    constexpr std::array keys = {"data.file",       "data.separator", "data.decimal", "data.time",
+                                 "data.date_order", "data.only",      "data.missing", "data.gaps",
+                                 "data.channels",   "data.targets",   "data.period",  "data.second_period",
+                                 "data.window",     "data.horizon"};
     return std::ranges::none_of(
         keys, [&](const char* key) { return o.assignment.starts_with(std::string(key) + "="); });
   });
@@ -212,29 +223,39 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
   try {
     const std::string content = csv_text(csv);
     const char separator = separator_of(content);
-    text.set("data", "file", toml_string(std::filesystem::absolute(csv).string()));
+    if (csv != standard_input) text.set("data", "file", toml_string(std::filesystem::absolute(csv).string()));
     text.set("data", "separator", toml_string(std::string(1, separator)));
     load();
     SeriesOptions options = series_options(guessed.recipe);
     options.channels = wishes.columns;
-    const std::vector<Column> columns = columns_of_file(content, csv.string(), options);
+    std::vector<Column> columns = columns_of_file(content, name_of_series_file(csv), options);
+    if (!is_said(wishes, "data.decimal")) {
+      options.decimal = ',';
+      std::vector<Column> with_commas = columns_of_file(content, name_of_series_file(csv), options);
+      if (numbers_in(with_commas) > numbers_in(columns)) {
+        columns = std::move(with_commas);
+        text.set("data", "decimal", toml_string(","));
+        say("numbers", "with decimal commas", "more cells are numbers so", "--set data.decimal=.");
+      }
+    }
     std::vector<std::string> targets = wishes.columns, left_out, names;
     bool missing = false;
     for (const Column& column : columns) names.push_back(column.name);
     for (const Column& column : columns) {
       if (!wishes.columns.empty()) continue;
-      const bool is_value =
-          column.others == 0 && column.numbers > 0 && !(column.counts_up && columns.size() > 1);
+      const bool is_value = column.name != wishes.label && column.others == 0 && column.numbers > 0 &&
+                            !(column.counts_up && columns.size() > 1);
       if (is_value)
         targets.push_back(column.name);
       else
         left_out.push_back(fmt::format("{} ({})", one_line(column.name),
-                                       column.others > 0     ? "text"
-                                       : column.numbers == 0 ? "empty"
-                                                             : "numbers the rows"));
+                                       column.name == wishes.label ? "the label"
+                                       : column.others > 0         ? "text"
+                                       : column.numbers == 0       ? "empty"
+                                                                   : "numbers the rows"));
     }
-    require_input(!targets.empty(), "{}: there is no column of numbers to forecast; it has {}", csv.string(),
-                  fmt::join(names, ", "));
+    require_input(!targets.empty(), "{}: there is no column of numbers to forecast; it has {}",
+                  name_of_series_file(csv), fmt::join(names, ", "));
     for (const std::string& target : targets) {
       const auto found = std::ranges::find(columns, target, &Column::name);
       if (found != columns.end()) missing = missing || found->missing > 0;
@@ -321,7 +342,7 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
     text.set("model", "segment", segment_of(guessed.recipe.data.window));
     text.set("model", "moving_average", clamped(window / 2 * 2 - 1, 1, 25));
     const Size size{.networks = {"gru", "linear", "dlinear", "gru", "linear", "dlinear"},
-                    .folds = 4,
+                    .folds = most_folds,
                     .epochs = static_cast<int>(clamped((1500 + steps - 1) / steps, 4, 150)),
                     .ets = ets};
     text.set("ensemble", "members", list_of(members_of(size, season.period, season.second_period)));
@@ -338,7 +359,7 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
     // As many folds as the rows allow.
     const int64_t fold_rows = rows_of_fold(guessed.recipe, rows),
                   least = guessed.recipe.data.window + guessed.recipe.data.horizon;
-    const int64_t folds = clamped((rows - least - rows / 4) / fold_rows, 1, 4);
+    const int64_t folds = clamped((rows - least - rows / 4) / fold_rows, 1, most_folds);
     if (folds < size.folds && !is_said(wishes, "ensemble.folds"))
       text.set("ensemble", "folds", folds), load(true);
     say("folds",

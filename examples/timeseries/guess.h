@@ -13,6 +13,7 @@ namespace timeseries {
 // What the user has said.
 struct Wishes {
   std::vector<std::string> columns = {};  // to forecast; none: every column of numbers
+  std::string label = {};                 // of them this one is none
   int steps = 0;                          // 0: guessed
   double train = 1;                       // share of the rows that train; the rest are the test
   std::vector<Override> overrides = {};   // which come before any guess

@@ -74,7 +74,7 @@ void ForecastInterval::count(const Series& series, const WindowForecast& forecas
 
 void ForecastInterval::put_and_learn(WindowForecast& forecast, bool chose) {
   const std::vector<double> low = forecast.low, high = forecast.high;
-  put(forecast);
+  put_deciles(forecast), put(forecast);
   widths.learn(forecast.origin, low, high, chose);
 }
 
@@ -85,7 +85,10 @@ bool has_quantile_interval(const Recipe& recipe, int steps) {
 ForecastInterval make_interval(const Recipe& recipe, const TrainedOn& trained, const SeriesWindows& windows,
                                int steps, bool quantiles) {
   ConformalInterval::Options options{.steps = steps, .least = {}, .most = {}, .has_quantiles = quantiles};
-  if (quantiles) options.level = recipe.training.quantiles.back() - recipe.training.quantiles.front();
+  if (quantiles) {
+    options.lower = recipe.training.quantiles.front();
+    options.level = recipe.training.quantiles.back() - options.lower;
+  }
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const auto& bounds = recipe.data.bounds;
   const std::vector<double>&least = trained.least, &most = trained.most;
@@ -128,12 +131,14 @@ bool score_with(ForecastInterval& interval, const Forecasts& forecasts, SeriesWi
   return forecasts(windows, [&](WindowForecast& forecast) {
     if (forecast.origin < first) {
       std::ranges::fill(forecast.low, std::nan("")), std::ranges::fill(forecast.high, std::nan(""));
+      forecast.deciles.assign(forecast.low.size() * decile_count, std::nan(""));
     } else {
       interval.put_and_learn(forecast, !counts);
     }
     if (counts) {
       interval.count(windows.series(), forecast, windows.options().targets);
-      scores.add({&forecast.origin, 1}, forecast.values, {forecast.low, forecast.high, level});
+      scores.add({&forecast.origin, 1}, forecast.values,
+                 {forecast.low, forecast.high, level, forecast.deciles});
     } else {
       scores.add({&forecast.origin, 1}, forecast.values);
     }

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include "commands.h"
+#include "recipe.h"
 #include "training/program/cli/program.h"
 #include "training/program/run/run_commands.h"
-#include "recipe.h"
 
 namespace {
 
@@ -29,19 +29,22 @@ int main(int argc, char** argv) {
                                  "run leaves a folder of its own, and "
                                  "a model's file in it, with a CSV, is enough to forecast.",
                                  fmt::join(unroll::bundled_recipes("timeseries"), ", ")),
-      .commands = {{"train", "trains a model from a recipe and a series", timeseries::train, true},
-                   {"resume", "goes on with a run that was interrupted, killed, or is to have more epochs",
-                    timeseries::resume, true},
-                   {"sweep", "trains a recipe with several values and seeds, and compares them", timeseries::sweep, true},
-                   {"evaluate", "scores a trained model, and the baselines beside it", timeseries::evaluate},
-                   {"forecast", "forecasts the rows after the last one", timeseries::forecast},
-                   {"detect", "gives each row of a series the probability of its label", timeseries::detect},
-                   {"look", "makes a page that shows what a model does while it reads a window", timeseries::look},
-                   {"backtest", "trains and scores anew on several parts of a series", timeseries::backtest, true},
-                   {"baselines", "scores the baselines alone", timeseries::baselines},
-                   {"report", "makes the report of a run again", unroll::report_command},
-                   {"explain", "windows, parameters and engine of a recipe's model", timeseries::explain},
-                   {"import", "makes a model's file of one trained in PyTorch", timeseries::import_model}},
+      .commands =
+          {{"train", "trains a model from a recipe and a series", timeseries::train, true},
+           {"resume", "goes on with a run that was interrupted, killed, or is to have more epochs",
+            timeseries::resume, true},
+           {"sweep", "trains a recipe with several values and seeds, and compares them", timeseries::sweep,
+            true},
+           {"evaluate", "scores a trained model, and the baselines beside it", timeseries::evaluate},
+           {"forecast", "forecasts the rows after the last one", timeseries::forecast},
+           {"detect", "gives each row of a series the probability of its label", timeseries::detect},
+           {"anomalies", "finds rows of a series that a forecaster did not foresee", timeseries::anomalies},
+           {"look", "makes a page that shows what a model does while it reads a window", timeseries::look},
+           {"backtest", "trains and scores anew on several parts of a series", timeseries::backtest, true},
+           {"baselines", "scores the baselines alone", timeseries::baselines},
+           {"report", "makes the report of a run again", unroll::report_command},
+           {"explain", "windows, parameters and engine of a recipe's model", timeseries::explain},
+           {"import", "makes a model's file of one trained in PyTorch", timeseries::import_model}},
       .without_arguments = {"train", "airline"},
       .recipe_keys = recipe_keys};
   return unroll::run(program, argc, argv);

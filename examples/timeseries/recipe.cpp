@@ -113,6 +113,7 @@ void declare_data(RecipeReader& reader, Recipe& r) {
   reader.key("label", d.label, "a column of 0 and 1 that is to be detected; \"\": the task is to forecast")
       .fixed();
   reader.key("separator", d.separator, "between the cells of a row").one_of({",", ";", "\t"}).harmless();
+  reader.key("decimal", d.decimal, "before the decimals of a number").one_of({".", ","}).harmless();
   reader
       .choice(
           "missing", d.missing,
@@ -253,6 +254,14 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
           "kind", r.scaling.kind,
           {{"none", ScalingKind::none}, {"standard", ScalingKind::standard}, {"minmax", ScalingKind::minmax}},
           "to mean 0 and standard deviation 1; to 0 … 1")
+      .fixed();
+  reader
+      .choice(
+          "transform", r.scaling.transform,
+          {{"none", Transform::none}, {"log", Transform::log}, {"box-cox", Transform::box_cox}},
+          "before that, of values above 0: the logarithm; or a power between it and the values as they are, by "
+          "which the spread of a season depends least on its level")
+      .source("Box and Cox 1964; Guerrero 1993")
       .fixed();
   reader
       .choice(
@@ -401,8 +410,8 @@ UnreadKeys unread_keys(const Recipe& r) {
   unread.add_unless(r.is_ensemble(), "ensemble.members",
                     {"ensemble.folds", "ensemble.fold_rows", "ensemble.weights"});
   unread.add_unless(r.detects(), "detection (data.label)", {"training.pos_weight"});
-  unread.add_unless(r.scaling.kind != ScalingKind::none, "scaling.kind = \"standard\" or \"minmax\"",
-                    {"scaling.fit"});
+  unread.add_unless(r.scaling.kind != ScalingKind::none || r.scaling.transform == Transform::box_cox,
+                    "scaling.kind = \"standard\" or \"minmax\"", {"scaling.fit"});
   return unread;
 }
 

@@ -23,7 +23,7 @@ enum class ScalingFit : uint8_t { train, all };
 enum class Loss : uint8_t { mse, quantile };
 enum class Scored : uint8_t { test, valid };
 // How the errors of an ensemble's members on the folds become their weights (ensemble.h).
-enum class Weighting : uint8_t { inverse_square, selection, equal };
+enum class Weighting : uint8_t { better_half, inverse_square, selection, equal };
 
 struct Recipe {
   std::string name;  // of the recipe, for the run's folder; not a key
@@ -46,7 +46,7 @@ struct Recipe {
     DateOrder date_order = DateOrder::unknown;
     std::vector<std::string> channels, targets, calendar;
     std::string label;
-    std::string separator = ",";
+    std::string separator = ",", decimal = ".";
     Missing missing = Missing::error;
     Gaps gaps = Gaps::error;
     int window = 24, horizon = 1, stride = 1, batch = 32, eval_batch = 256;
@@ -66,10 +66,11 @@ struct Recipe {
     std::vector<std::string> members;
     int folds = 4;
     int64_t fold_rows = 0;
-    Weighting weights = Weighting::inverse_square;
+    Weighting weights = Weighting::better_half;
   } ensemble;
   struct {
     ScalingKind kind = ScalingKind::standard;
+    Transform transform = Transform::none;
     ScalingFit fit = ScalingFit::train;
   } scaling;
   struct Training : TrainingSection {

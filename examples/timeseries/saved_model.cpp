@@ -57,8 +57,14 @@ DateOrder date_order_of(std::string_view code) {
 }
 
 Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const SeriesModel& model) {
-  const nlohmann::ordered_json channels{
+  nlohmann::ordered_json channels{
       {"names", facts.channels}, {"shift", facts.scaling.shift}, {"scale", facts.scaling.scale}};
+  if (!facts.scaling.power.empty()) {
+    for (const double power : facts.scaling.power)
+      channels["power"].push_back(std::isnan(power) ? nlohmann::ordered_json()
+                                                    : nlohmann::ordered_json(power));
+    channels["inner_shift"] = facts.scaling.inner_shift, channels["inner_scale"] = facts.scaling.inner_scale;
+  }
   Metadata metadata{{"program", "unroll timeseries"},
                     {"recipe_name", recipe.name},
                     {"recipe", resolved(recipe)},
@@ -85,18 +91,35 @@ static ModelFacts facts_of(const SafetensorsFile& file) {
     facts.channels = channels.at("names");
     facts.scaling.shift = channels.at("shift").get<std::vector<double>>();
     facts.scaling.scale = channels.at("scale").get<std::vector<double>>();
+    if (channels.contains("power")) {
+      for (const auto& power : channels.at("power"))
+        facts.scaling.power.push_back(power.is_null() ? std::nan("") : power.get<double>());
+      facts.scaling.inner_shift = channels.at("inner_shift").get<std::vector<double>>();
+      facts.scaling.inner_scale = channels.at("inner_scale").get<std::vector<double>>();
+    }
   } catch (const nlohmann::json::exception&) {
     throw InputError(
         fmt::format("{}: the channels in its metadata are no JSON of names, shift and scale", file.path()));
   }
-  const auto& [shift, scale] = facts.scaling;
-  require_input(shift.size() == facts.channels.size() && scale.size() == shift.size(),
-                "{}: {} channels in its metadata, {} shifts and {} scales", file.path(),
-                facts.channels.size(), shift.size(), scale.size());
-  for (const double value : shift)
-    require_input(std::isfinite(value), "{}: a shift in its metadata is {}", file.path(), value);
-  for (const double value : scale)
-    require_input(std::isfinite(value) && value > 0, "{}: a scale in its metadata is {}", file.path(), value);
+  const auto require_scaling = [&](const std::vector<double>& shift, const std::vector<double>& scale) {
+    require_input(shift.size() == facts.channels.size() && scale.size() == shift.size(),
+                  "{}: {} channels in its metadata, {} shifts and {} scales", file.path(),
+                  facts.channels.size(), shift.size(), scale.size());
+    for (const double value : shift)
+      require_input(std::isfinite(value), "{}: a shift in its metadata is {}", file.path(), value);
+    for (const double value : scale)
+      require_input(std::isfinite(value) && value > 0, "{}: a scale in its metadata is {}", file.path(),
+                    value);
+  };
+  require_scaling(facts.scaling.shift, facts.scaling.scale);
+  if (const auto& powers = facts.scaling.power; !powers.empty()) {
+    require_scaling(facts.scaling.inner_shift, facts.scaling.inner_scale);
+    require_input(powers.size() == facts.channels.size(), "{}: {} channels in its metadata, and {} powers",
+                  file.path(), facts.channels.size(), powers.size());
+    for (const double value : powers)
+      require_input(std::isnan(value) || (value >= 0 && value <= 1), "{}: a power in its metadata is {}",
+                    file.path(), value);
+  }
   for (const auto& [key, text] : texts_of(facts))
     if (const auto found = file.metadata().find(key); found != file.metadata().end()) *text = found->second;
   facts.trained = trained_on(file.metadata(), facts.channels.size(), file.path());
@@ -156,8 +179,9 @@ SavedModel read_saved_model(const std::filesystem::path& path) {
 std::optional<SavedModel> first_model(const std::filesystem::path& path, const Recipe& recipe) {
   if (path.empty()) return {};
   SavedModel model = read_saved_model(path);
-  constexpr std::array of_units = {"data.channels", "data.targets",  "data.calendar",     "data.label",
-                                   "scaling.kind",  "training.loss", "training.quantiles"};
+  constexpr std::array of_units = {"data.channels", "data.targets",      "data.calendar",
+                                   "data.label",    "scaling.kind",      "scaling.transform",
+                                   "training.loss", "training.quantiles"};
   for (const DifferingKey& key : differing_keys(model.recipe, recipe))
     require_input(std::ranges::find(of_units, key.path) == of_units.end(),
                   "{}: '{}' is {} in it; its weights mean nothing with {}", path.string(), key.path,

@@ -20,7 +20,8 @@ constexpr ForecastMeasure forecast_measures[] = {{"MSE scaled", "scaled_mse", &F
 // Of what has intervals; in a table of their own.
 constexpr ForecastMeasure interval_measures[] = {
     {"Winkler scaled", "scaled_winkler", &ForecastErrors::scaled_winkler},
-    {"pinball scaled", "scaled_pinball", &ForecastErrors::scaled_pinball}};
+    {"pinball scaled", "scaled_pinball", &ForecastErrors::scaled_pinball},
+    {"CRPS scaled", "scaled_crps", &ForecastErrors::scaled_crps}};
 std::vector<ForecastMeasure> all_forecast_measures() {
   std::vector<ForecastMeasure> all(std::begin(forecast_measures), std::end(forecast_measures));
   std::ranges::copy(interval_measures, std::back_inserter(all));
@@ -153,7 +154,8 @@ std::optional<RunDescription::Table> table_of_intervals(const Evaluation& evalua
                    : fmt::format("The model's is meant for {:.0f} %, a baseline's for {:.0f} %",
                                  100 * levels.front(), 100 * levels.back());
   table.note +=
-      ". Winkler: the mean width, and what lies outside of it; pinball: of both ends and of the forecast.";
+      ". Winkler: the mean width, and what lies outside of it; pinball: of both ends and of the forecast; CRPS: "
+      "of the deciles.";
   return table;
 }
 
@@ -249,18 +251,34 @@ RunDescription::Figure tile_of(const Evaluation& evaluation) {
           verdict_beside(comparison, key)};
 }
 
+namespace {
+
+Json json_of(const ForecastErrors& errors) {
+  Json json;
+  for (const ForecastMeasure& measure : forecast_measures) json[measure.key] = number(errors.*measure.value);
+  if (errors.intervals == 0) return json;
+  json["coverage"] = errors.coverage;
+  for (const ForecastMeasure& measure : interval_measures) json[measure.key] = number(errors.*measure.value);
+  return json;
+}
+
+}  // namespace
+
 Json json_of(const Evaluation& evaluation) {
   Json json = Json::object();
   for (const ForecastRow& row : evaluation.forecasts) {
     const ForecastErrors errors = row.scores.overall();
-    for (const ForecastMeasure& measure : forecast_measures)
-      json[row.name][measure.key] = number(errors.*measure.value);
+    json[row.name] = json_of(errors);
     if (errors.intervals > 0) {
-      json[row.name]["coverage"] = errors.coverage;
-      for (const ForecastMeasure& measure : interval_measures)
-        json[row.name][measure.key] = number(errors.*measure.value);
       for (int step = 0; step < evaluation.horizon; ++step)
         json[row.name]["coverage_by_step"].push_back(number(row.scores.at_step(step).coverage));
+    }
+    if (row.name == "the model") {
+      for (int step = 0; step < evaluation.horizon; ++step)
+        json[row.name]["by_step"].push_back(json_of(row.scores.at_step(step)));
+      for (int target = 0; target < evaluation.targets; ++target)
+        json[row.name]["by_channel"][evaluation.channels[static_cast<size_t>(target)]] =
+            json_of(row.scores.of_target(target));
     }
     json[row.name]["windows"] = row.scores.windows();
     json[row.name]["targets_left_out"] = evaluation.targets_left_out;

@@ -129,6 +129,8 @@ std::string protocol_of(const Recipe& recipe, const SeriesData& data, const Test
       fmt::format("{} windows, each {} row{} to {} of {} channel{}; ", with_commas(part.windows.count()),
                   recipe.data.window, recipe.data.window == 1 ? "" : "s", recipe.horizon(),
                   data.targets().size(), data.targets().size() == 1 ? "" : "s");
+  if (recipe.scaling.transform != Transform::none)
+    text += recipe.scaling.transform == Transform::log ? "logarithms; " : "powers by Box and Cox; ";
   text += *scaled ? fmt::format("scaled by {} of {}; ", scaled,
                                 recipe.scaling.fit == ScalingFit::all ? "all rows" : "the rows that train")
                   : "not scaled; ";
@@ -189,6 +191,8 @@ Evaluation evaluate(const Recipe& recipe, const SeriesData& data, TestPart& part
                                         window_labels(part.windows))});
     add_detections(data, part.windows, evaluation);
   } else {
+    for (const int target : data.targets())
+      evaluation.channels.push_back(data.series().channels[static_cast<size_t>(target)]);
     Scoring scoring(recipe, data, part);
     if (model) add_model(*model, scoring, each, evaluation);
     add_forecasts(recipe, data, scoring, evaluation);

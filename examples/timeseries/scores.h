@@ -43,7 +43,8 @@ struct Evaluation {
   std::string part;
   const Recipe* recipe;
   int horizon = 1, targets = 1;
-  bool full = true;              // all windows of the part are scored
+  std::vector<std::string> channels = {};  // that are forecast
+  bool full = true;                        // all windows of the part are scored
   int64_t targets_left_out = 0;  // values of the part that were filled in, which nothing is scored on
   std::vector<ForecastRow> forecasts = {};
   // Of the model. None: no quantiles, and too few forecasts to measure it by.

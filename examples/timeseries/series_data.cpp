@@ -10,7 +10,7 @@
 #include "data/series/baselines.h"
 #include "data/series/csv.h"
 #include "data/series/forecast_scores.h"
-#include "data/text_file.h"
+#include "data/series/series_file.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 #include "training/report/run_description.h"
@@ -29,7 +29,8 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved) {
                         .only = d.only,
                         .missing = d.missing,
                         .gaps = d.gaps,
-                        .separator = d.separator[0]};
+                        .separator = d.separator[0],
+                        .decimal = d.decimal[0]};
   if (saved) {
     options.channels = saved->columns();
     options.usual_time = saved->facts.time;
@@ -48,9 +49,9 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved) {
 std::string csv_text(const fs::path& csv) {
   static std::map<fs::path, std::string> of_pipes;
   std::error_code error;  // which reading says
-  if (fs::is_regular_file(csv, error)) return read_file(csv);
+  if (csv != standard_input && fs::is_regular_file(csv, error)) return read_series_file(csv);
   const auto known = of_pipes.find(csv);
-  return known != of_pipes.end() ? known->second : of_pipes.emplace(csv, read_file(csv)).first->second;
+  return known != of_pipes.end() ? known->second : of_pipes.emplace(csv, read_series_file(csv)).first->second;
 }
 
 namespace {
@@ -59,7 +60,7 @@ namespace {
 bool is_name(const std::string& file) { return file.find_first_of("./") == std::string::npos; }
 
 Series load_csv(const fs::path& csv, const SeriesOptions& options) {
-  return parse_series(csv_text(csv), csv.string(), options);
+  return parse_series(csv_text(csv), name_of_series_file(csv), options);
 }
 
 Series read(const Recipe& recipe, const fs::path& csv, const SavedModel* saved) {
@@ -211,7 +212,8 @@ ModelFacts measured_facts(const Recipe& recipe, const Series& series, const Part
                           std::vector<std::string>& notes) {
   const Part measured = recipe.scaling.fit == ScalingFit::all ? whole_series(series) : train;
   return {.channels = series.channels,
-          .scaling = fit_scaling(series, measured, recipe.scaling.kind, notes),
+          .scaling = fit_scaling(series, measured, recipe.scaling.kind, notes, recipe.scaling.transform,
+                                 recipe.data.period),
           .time = series.time_name,
           .date_order = code_of(series.date_order),
           .trend_zero = {},
@@ -245,7 +247,7 @@ Series load_series(const SavedModel& saved, const fs::path& csv, int64_t rows_be
 
 bool has_column(const fs::path& csv, char separator, const std::string& name) {
   const std::string text = csv_text(csv);
-  CsvReader reader(text, csv.string(), separator);
+  CsvReader reader(text, name_of_series_file(csv), separator);
   return reader.next() && std::ranges::find(reader.cells(), name) != reader.cells().end();
 }
 
@@ -279,6 +281,7 @@ SeriesWindows make_windows(const Recipe& recipe, const Series& series, const Sca
                               .targets = {}};
   require_input(series.width() > 1 || !recipe.detects(), "{}: there is no column to detect '{}' from",
                 series.origin, one_line(recipe.data.label));
+  require_positive(series, scaling);
   for (const std::string& name : recipe.data.channels) options.inputs.push_back(series.channel(name));
   if (!options.inputs.empty())
     for (int k = series.width() - series.calendar; k < series.width(); ++k) options.inputs.push_back(k);

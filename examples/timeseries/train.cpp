@@ -1,5 +1,6 @@
 // timeseries train: from a recipe and a series to a model in a folder of its own.
 #include "commands.h"
+#include "data/series/series_file.h"
 #include "ensemble_folds.h"
 #include "from_file.h"
 #include "options.h"
@@ -25,10 +26,11 @@ void train_file(const Command& command, RunOptions& run, const FileOptions& file
   machine.set_up(command);
   check_run_folder(run.out);
   const Console console = run.console();
+  if (path == standard_input) run.data = path;  // whose recipe names no file
   const Recipe recipe = recipe_for(run, path, wishes, file.seconds(), console).recipe;
   check_processes(recipe.training);
   EnsembleFacts folds;
-  if (recipe.is_ensemble()) folds = run_folds(run, recipe, {}, console);
+  if (recipe.is_ensemble()) folds = run_folds(run, recipe, run.data, console);
   SeriesTraining training(run, recipe, {.ensemble = folds.empty() ? nullptr : &folds});
   run.dry_run ? training.dry_run() : training.run();
 }
@@ -47,7 +49,7 @@ void train(Command& command) {
       "Trains a model from a recipe and a series. Scores it on the validation split after each epoch, and at "
       "the end on the test split, beside the baselines on the same windows. Each run has a folder of its "
       "own; a run never writes to a folder that has something in it. With a series alone, FILE.csv in the "
-      "recipe's place, it guesses the recipe of an ensemble, says each guess, trains within a budget of time, "
+      "recipe's place (or FILE.csv.gz, or -, standard input), it guesses the recipe of an ensemble, says each guess, trains within a budget of time, "
       "and keeps model and recipe.");
   options.add_with_recipe(command, {.seed = true});
   command.also_takes_series();

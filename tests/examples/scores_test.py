@@ -22,12 +22,18 @@ horizon = 3
 period = 6
 missing = "previous"
 ets = false
+MORE
 [training]
 epochs = 2
 seed = 3
 LOSS
 """
 QUANTILES = 'loss = "quantile"\nquantiles = [0.05, 0.5, 0.95]'
+ENSEMBLE = """valid = 0.0
+[ensemble]
+members = ["architecture=linear", "seasonal", "theta", "mean"]
+folds = 2
+"""
 
 
 def series():
@@ -57,7 +63,7 @@ def scales(rows):
 def scores(forecasts, of, level):
     """Of the rows of the file that are asked for."""
     tail = (1 - level) / 2
-    found = {key: [] for key in ["scaled_mse", "scaled_mae", "mse", "mae", "smape", "mase", "coverage", "scaled_winkler", "scaled_pinball"]}
+    found = {key: [] for key in ["scaled_mse", "scaled_mae", "mse", "mae", "smape", "mase", "coverage", "scaled_winkler", "scaled_pinball", "scaled_crps"]}
     for row in forecasts:
         if row["truth"] == "":
             continue
@@ -77,6 +83,8 @@ def scores(forecasts, of, level):
         found["scaled_winkler"].append((high - low + outside / tail) / deviation)
         loss = sum(max(q * (y - end), (q - 1) * (y - end)) for q, end in [(tail, low), (0.5, f), (1 - tail, high)])
         found["scaled_pinball"].append(loss / 3 / deviation)
+        deciles = [(k / 10, float(row[f"q{10 * k}"])) for k in range(1, 10)]
+        found["scaled_crps"].append(2 * sum(max(q * (y - end), (q - 1) * (y - end)) for q, end in deciles) / 9 / deviation)
     means = {key: math.fsum(values) / len(values) for key, values in found.items() if values}
     means["rmse"] = math.sqrt(means.pop("mse"))
     return means
@@ -100,7 +108,7 @@ def check_line(line, name, expected, faults):
             faults.append(f"{line!r}: {word} is {as_printed(word, value)} by the forecasts ({value!r})")
 
 
-def check(program, folder, loss, level):
+def check(program, folder, name, level, loss="", more="", kept="best"):
     def run(*words):
         done = subprocess.run([program, *words], cwd=folder, capture_output=True, text=True)
         if done.returncode:
@@ -108,12 +116,12 @@ def check(program, folder, loss, level):
         return done.stdout
 
     rows = series()
-    (folder / "mine.toml").write_text(RECIPE.replace("LOSS", loss))
+    (folder / "mine.toml").write_text(RECIPE.replace("LOSS", loss).replace("MORE", more))
     with open(folder / "series.csv", "w") as file:
         file.write("a,b\n" + "".join(f"{'' if a is None else repr(a)},{'' if b is None else repr(b)}\n" for a, b in rows))
-    run("train", "mine.toml", "--csv", "series.csv", "--out", f"run{level}")
-    model = f"run{level}/best.safetensors"
-    out = f"out{level}.csv"
+    run("train", "mine.toml", "--csv", "series.csv", "--out", f"run-{name}")
+    model = f"run-{name}/{kept}.safetensors"
+    out = f"out-{name}.csv"
     printed = run("evaluate", model, "--csv", "series.csv", "--out", out)
     told = json.loads(run("evaluate", model, "--csv", "series.csv", "--json"))["scores"]["test"]["the model"]
     with open(folder / out) as file:
@@ -129,15 +137,19 @@ def check(program, folder, loss, level):
         if int(row["time"]) != int(row["origin"]) + int(row["step"]) - 1 or row["truth"] != "" and float(row["truth"]) != y or y is None and row["truth"] != "":
             faults.append(f"{row}: the file has {y}")
     overall = scores(forecasts, of, level)
-    for key, value in overall.items():
-        if not math.isclose(told[key], value, rel_tol=1e-9):
-            faults.append(f"{key}: {told[key]} is {value} by the forecasts")
     steps = [scores([r for r in forecasts if int(r["step"]) == k + 1], of, level) for k in range(HORIZON)]
+    channels = {c: scores([r for r in forecasts if r["channel"] == c], of, level) for c in "ab"}
+    parts = [("all", told, overall), *((f"step {k + 1}", told["by_step"][k], steps[k]) for k in range(HORIZON))]
+    parts += [(f"channel {c}", told["by_channel"][c], channels[c]) for c in "ab"]
+    for part, printed_scores, own in parts:
+        for key, value in own.items():
+            if not math.isclose(printed_scores[key], value, rel_tol=1e-9):
+                faults.append(f"{part}: {key}: {printed_scores[key]} is {value} by the forecasts")
     for k, value in enumerate(told["coverage_by_step"]):
         if not math.isclose(value, steps[k]["coverage"], rel_tol=1e-12):
             faults.append(f"coverage of step {k + 1}: {value} is {steps[k]['coverage']}")
     lines = [line.strip() for line in printed.splitlines()]
-    of_intervals = ["coverage", "scaled_winkler", "scaled_pinball"]
+    of_intervals = ["coverage", "scaled_winkler", "scaled_pinball", "scaled_crps"]
     of_model = [line for line in lines if line.startswith("the model ") and line.split()[2][0].isdigit()]
     if len(of_model) != 2:
         sys.exit(f"{len(of_model)} lines of the model's scores, not two:\n{printed}")
@@ -148,8 +160,12 @@ def check(program, folder, loss, level):
         check_line(line, f"step {k + 1}", [steps[k][key] for key in of_intervals], faults)
     for channel in "ab":
         line = next(line for line in lines if line.startswith(f"{channel} "))
-        own = scores([r for r in forecasts if r["channel"] == channel], of, level)
-        check_line(line, channel, [own[key] for key in of_intervals], faults)
+        check_line(line, channel, [channels[channel][key] for key in of_intervals], faults)
+    # The errors by step have a table of their own, with the model in its first column.
+    begin = next(i for i, line in enumerate(lines) if line.startswith("MSE scaled by step"))
+    for k in range(HORIZON):
+        line = next(line for line in lines[begin:] if line.startswith(f"{k + 1} "))
+        check_line(" ".join(line.split()[:2]), str(k + 1), [steps[k]["scaled_mse"]], faults)
     return faults
 
 
@@ -157,7 +173,8 @@ def main():
     program = str(pathlib.Path(sys.argv[1]).resolve())
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        faults = check(program, folder, "", 0.8) + check(program, folder, QUANTILES, 0.9)
+        faults = check(program, folder, "point", 0.8) + check(program, folder, "quantiles", 0.9, loss=QUANTILES)
+        faults += check(program, folder, "ensemble", 0.8, loss='keep = "last"', more=ENSEMBLE, kept="last")
     print("\n".join(faults) or "every score printed is that of the forecasts")
     sys.exit(bool(faults))
 

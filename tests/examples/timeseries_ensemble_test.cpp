@@ -74,6 +74,12 @@ TEST_CASE("weights: one over the mean square, the share of greedy choices, or al
   const auto chosen = weights_of(Weighting::selection, errors);
   CHECK(chosen[0] == doctest::Approx(0.5)), CHECK(chosen[1] == 0), CHECK(chosen[2] == doctest::Approx(0.5));
   CHECK(weights_of(Weighting::equal, errors) == std::vector<double>(3, 1.0 / 3));
+  // Of five members the three of least error, of two both.
+  const std::vector<std::vector<double>> five = {{4}, {1}, {3}, {2}, {9}};
+  const auto half = weights_of(Weighting::better_half, five);
+  CHECK((half[0] == 0 && half[4] == 0));
+  CHECK(half[1] == doctest::Approx(36.0 / 49)), CHECK(half[2] == doctest::Approx(4.0 / 49));
+  CHECK(weights_of(Weighting::better_half, {{1}, {2}})[1] == doctest::Approx(0.2));
   // A member that makes no error has all the weight.
   CHECK(weights_of(Weighting::inverse_square, {{0, 0}, {1, 1}}) == std::vector<double>{1, 0});
 }
@@ -92,8 +98,8 @@ TEST_CASE("an ensemble is trained, weighed, and scored beside the baselines") {
   CHECK(sum == doctest::Approx(1));
   CHECK(facts.at("members").size() == 5);
   CHECK(facts.at("windows") == 54);  // 18 of each fold
-  CHECK(facts.at("errors").at("the model").size() == 54);
-  CHECK(facts.at("errors").contains("seasonal naive (24)"));
+  CHECK(facts.at("fold_errors").at("the model").size() == 54);
+  CHECK(facts.at("fold_errors").contains("seasonal naive (24)"));
   // Both networks stand in one file, under PyTorch's names.
   const SafetensorsFile model(folder / file);
   CHECK(model.metadata().at("pytorch").find("member1.gru = nn.GRU(2, 4") != std::string::npos);
@@ -173,8 +179,9 @@ TEST_CASE("a network's rate multiplies its learning rate alone") {
   const auto tensor_of = [&](const std::string& rate, const std::string& out) {
     const std::string members =
         fmt::format(R"(ensemble.members=["segment=2", "architecture=linear{}", "last"])", rate);
-    (void)timeseries_out(Words{"train", "mine.toml", "--csv", "wave.csv", "--out", out} + set({members, "training.clip=0"}),
-                         folder.path());
+    (void)timeseries_out(
+        Words{"train", "mine.toml", "--csv", "wave.csv", "--out", out} + set({members, "training.clip=0"}),
+        folder.path());
     const SafetensorsFile found(folder / out / "last.safetensors");
     return std::pair(found.load("member1.head.weight"), found.load("member2.linear.weight"));
   };
@@ -271,6 +278,6 @@ TEST_CASE("an ensemble's damaged facts are refused in one line") {
   negative["members"][0]["weights"][0] = -1;
   CHECK(with(negative.dump()).find("are not 1 numbers from 0 to 1") != std::string::npos);
   auto cut = facts;
-  cut["errors"]["the model"][0].erase(0);
+  cut["fold_errors"]["the model"][0].erase(0);
   CHECK(with(cut.dump()).find("errors of a window of 'the model'") != std::string::npos);
 }

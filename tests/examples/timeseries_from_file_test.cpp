@@ -38,12 +38,11 @@ TEST_CASE(
                                      quick,
                                  folder.path());
   REQUIRE_MESSAGE(run.code == 0, run.err);
-  for (const std::string part :
-       {"time    column 'month': rows are a month apart (--set data.time=NAME)",
-        "season  12 rows: a year of 12 rows: strength ", "(--set data.period=N)",
-        "window  20 rows: ", "(--set data.window=N)", "budget  60 s, about ",
-        "nothing is cut", "Folds: weights and errors of members",
-        "interval: 80 %, by the errors of the last ", "of the folds' "})
+  for (const std::string part : {"time    column 'month': rows are a month apart (--set data.time=NAME)",
+                                 "season  12 rows: a year of 12 rows: strength ", "(--set data.period=N)",
+                                 "window  20 rows: ", "(--set data.window=N)", "budget  60 s, about ",
+                                 "nothing is cut", "Folds: weights and errors of members",
+                                 "interval: 80 %, by the errors of the last ", "of the folds' "})
     CHECK_MESSAGE(run.err.find(part) != std::string::npos, part, "\n", run.err);
   const std::vector<std::string> lines = lines_of(read_text(folder / "next.csv"));
   REQUIRE(lines.size() == 6);
@@ -98,6 +97,37 @@ TEST_CASE("files of other forms: semicolons, missing values, no times") {
   }
   const ProgramRun run = started(Words{"forecast", "b.csv", "--steps", "2"} + no_season, folder.path());
   CHECK_MESSAGE(run.err.find("missing the value before") != std::string::npos, run.err);
+}
+
+TEST_CASE("packed, by standard input, and with decimal commas: the same forecast") {
+  const Folder folder;
+  const std::string points = monthly(90);
+  std::string commas = points;
+  std::ranges::replace(commas, ',', ';'), std::ranges::replace(commas, '.', ',');
+  folder.write("points.csv", points), folder.write("commas.csv", commas);
+  const auto shell = [&](const std::string& line) {
+    std::string options = " --column sales --steps 2";
+    for (const std::string& word : quick) options += " '" + word + "'";
+    return run_program("/bin/bash", {"-c", "P=" + program_named("timeseries") + "; " + line + options},
+                       folder.path());
+  };
+  const std::string expected = output_of(shell("$P forecast points.csv"));
+  const ProgramRun run = shell("$P forecast commas.csv");
+  CHECK(output_of(run) == expected);
+  CHECK_MESSAGE(
+      run.err.find("numbers with decimal commas: more cells are numbers so (--set data.decimal=.)") !=
+          std::string::npos,
+      run.err);
+  CHECK(output_of(shell("cat points.csv | $P forecast -")) == expected);
+  const ProgramRun packed = shell("gzip -c points.csv > p.csv.gz; $P forecast p.csv.gz");
+  if (packed.err.find("no zlib") == std::string::npos) CHECK(output_of(packed) == expected);
+  // A model of standard input is trained, and its recipe names no file.
+  const ProgramRun trained = shell("cat points.csv | $P train - --out run");
+  REQUIRE_MESSAGE(trained.code == 0, trained.err);
+  CHECK(read_text(folder / "run/recipe.toml").find("file = \"\"") != std::string::npos);
+  const ProgramRun empty = shell("$P forecast - < /dev/null");
+  CHECK(empty.code == 2);
+  CHECK_MESSAGE(empty.err.find("standard input: the file is empty") != std::string::npos, empty.err);
 }
 
 TEST_CASE("what cannot be guessed is refused in one line, with the option") {

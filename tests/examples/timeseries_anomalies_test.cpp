@@ -1,0 +1,117 @@
+// Rows that a forecaster did not foresee: what is planted is found, by a bare file and by a model, with labels and without.
+#include "tests/examples/timeseries.h"
+
+using namespace unroll;
+
+namespace {
+
+constexpr int rows = 400;
+// In each half of the half that is watched.
+const std::vector<int> planted = {240, 275, 330, 361, 390};
+
+// A daily wave with noise, where planted rows lie far off; the label is of them and of the row after.
+std::string with_spikes() {
+  RandomStream random(2, "spikes");
+  std::string csv = "date,load,fault\n";
+  for (int i = 0; i < rows; ++i) {
+    const bool is_planted = std::ranges::find(planted, i) != planted.end(),
+               is_after = std::ranges::find(planted, i - 1) != planted.end();
+    csv += fmt::format("2020-{:02}-{:02} {:02}:00,{:.5f},{}\n", 1 + i / 672, 1 + i / 24 % 28, i % 24,
+                       20 + 5 * std::sin(i * 2 * 3.14159265 / 24) + random.uniform() + (is_planted ? 15 : 0),
+                       is_planted || is_after ? 1 : 0);
+  }
+  return csv;
+}
+
+const Words quick = set({"training.epochs=2", "model.hidden=4", "ensemble.folds=2",
+                         R"(ensemble.members=["architecture=linear", "seasonal", "ridge", "theta"])"});
+
+std::vector<std::string> cells_of(const std::string& line) {
+  std::vector<std::string> cells(1);
+  for (const char c : line)
+    if (c == ',')
+      cells.emplace_back();
+    else
+      cells.back() += c;
+  return cells;
+}
+
+}  // namespace
+
+TEST_CASE("spikes in a bare file are the rarest rows, and are written, tabled and drawn") {
+  const Folder folder;
+  folder.write("sensor.csv", with_spikes());
+  const ProgramRun run = started(Words{"anomalies", "sensor.csv", "--column", "load", "--rate", "0.03",
+                                       "--out", "found.csv", "--plot", "found.svg"} +
+                                     quick,
+                                 folder.path());
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  CHECK(run.out.empty());
+  CHECK_MESSAGE(
+      run.err.find(
+          "watched: 2020-01-09 08:00:00 to 2020-01-17 15:00:00, 200 rows, by the errors of the folds") !=
+          std::string::npos,
+      run.err);
+  const std::vector<std::string> lines = lines_of(read_text(folder / "found.csv"));
+  REQUIRE(lines.size() == 201);
+  CHECK(lines[0] == "time,channel,value,forecast,low,high,error,p,anomaly");
+  int called = 0;
+  for (size_t i = 1; i < lines.size(); ++i) {
+    const std::vector<std::string> cells = cells_of(lines[i]);
+    REQUIRE(cells.size() == 9);
+    called += cells[8] == "1";
+    CHECK((cells[8] == "1") == (std::stod(cells[7]) <= 0.03));
+    if (std::ranges::find(planted, 199 + static_cast<int>(i)) != planted.end())
+      CHECK_MESSAGE(cells[8] == "1", lines[i]);
+  }
+  CHECK(called < 40);
+  CHECK(run.err.find("2020-01-11 00:00") != std::string::npos);  // row 240 is in the table
+  CHECK(read_text(folder / "found.svg").find("anomaly") != std::string::npos);
+}
+
+TEST_CASE("labels choose the rate on the first half, and events of the second are scored") {
+  const Folder folder;
+  folder.write("sensor.csv", with_spikes());
+  // The label is no channel, though it is a column of numbers.
+  const ProgramRun run = started(Words{"anomalies", "sensor.csv", "--label", "fault"} + quick, folder.path());
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  for (const std::string part :
+       {"left out: fault (the label)", "threshold: an error of ",
+        ", by which F1 is best on 2020-01-09 08:00:00 to ", "events of the second half: 3 of 3 found, "})
+    CHECK_MESSAGE(run.err.find(part) != std::string::npos, part, "\n", run.err);
+  CHECK(lines_of(run.out)[0] == "time,channel,value,forecast,low,high,error,p,anomaly,label");
+}
+
+TEST_CASE("a model watches its test, and a new file") {
+  const Folder folder;
+  folder.write("mine.toml", linear_model("channels = [\"load\"]\nwindow = 24\nhorizon = 2\nperiod = 24\n",
+                                         "epochs = 3\n"));
+  folder.write("sensor.csv", with_spikes());
+  (void)timeseries_out({"train", "mine.toml", "--csv", "sensor.csv", "--out", "run"}, folder.path());
+  const ProgramRun run =
+      started({"anomalies", "run/best.safetensors", "--csv", "sensor.csv", "--rate", "0.06"}, folder.path());
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  CHECK_MESSAGE(run.err.find("by the errors of the validation split") != std::string::npos, run.err);
+  const std::vector<std::string> lines = lines_of(run.out);
+  CHECK(lines.size() == 80);  // the last row of the test has no second step
+  for (const std::string& line : lines)
+    if (line.starts_with("2020-01-16 01:00:00") || line.starts_with("2020-01-17 06:00:00"))
+      CHECK_MESSAGE(line.ends_with(",1"), line);
+}
+
+TEST_CASE("what cannot be watched is refused in one line") {
+  const Folder folder;
+  folder.write("sensor.csv", with_spikes());
+  const auto check = [&](const Words& words, const std::string& part) {
+    const ProgramRun run = started(words, folder.path());
+    CHECK(run.code == 2);
+    CHECK_MESSAGE(lines_of(run.err).size() == 1, run.err);
+    CHECK_MESSAGE(run.err.find(part) != std::string::npos, part, "\n", run.err);
+  };
+  check({"anomalies", "sensor.csv", "--rate", "1"}, "--rate 1 must be between 0 and 1");
+  check({"anomalies", "sensor.csv", "--csv", "sensor.csv"}, "the series stands in the model's place already");
+  check({"anomalies", "sensor.csv", "--target", "load"}, "--target is for a picture");
+  check({"anomalies", "none.safetensors", "--column", "load"}, "--column is for a series without a recipe");
+  check({"anomalies", "sensor.csv", "--out", "sensor.csv"}, "sensor.csv");
+  check({"anomalies", "sensor.csv", "--column", "laod"}, "did you mean 'load'?");
+}
