@@ -1,7 +1,8 @@
-// A CSV file: any bytes as a series. What is accepted has a finite value in every cell, ascending times, and
-// windows.
+// A CSV file, packed or not: any bytes as a series. What is accepted has a finite value in every cell, ascending times, and
+// windows, also of transformed channels.
 #include <cmath>
 
+#include "data/gzip.h"
 #include "data/series/series.h"
 #include "data/series/series_windows.h"
 #include "fuzz/target.h"
@@ -27,6 +28,19 @@ void check(const Series& series) {
                           {.window = 2, .inputs = {0}, .targets = {0}});
     windows.batch(windows.batches(4) - 1, 4);
   });
+  fuzz::accepts([&] {
+    std::vector<std::string> notes;
+    const Scaling scaling = fit_scaling(series, whole_series(series), ScalingKind::standard, notes,
+                                        Transform::box_cox, 1 + series.rows() / 8);
+    for (int channel = 0; channel < series.width(); ++channel) {
+      if (!scaling.is_transformed(channel)) continue;
+      const double power = scaling.power[static_cast<std::size_t>(channel)];
+      fuzz::expect(power >= 0 && power <= 1, "a power lies between 0 and 1");
+      const double scaled = scaling.apply(series.at(0, channel), channel);
+      fuzz::expect(std::isfinite(scaled), "a transformed value is finite");
+      fuzz::expect(scaling.undo(scaled, channel) >= 0, "what comes back is no number below 0");
+    }
+  });
   if (series.times.form != TimeForm::number) {
     Series dated = series;
     add_calendar(dated, {"minute", "hour", "weekday", "day", "day_of_year", "month", "trend"});
@@ -46,10 +60,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
                                        : Missing::interpolate;
   options.date_order = static_cast<DateOrder>((data[0] >> 2) % 3);
   options.gaps = data[0] & 16 ? Gaps::allow : Gaps::error;
-  if (data[0] & 32) options.separator = ';';
+  if (data[0] & 32) options.separator = ';', options.decimal = data[0] & 1 ? ',' : '.';
+  if ((data[0] & 12) == 12)  // the order of dates is then unknown
+    options.resample = data[0] & 16 ? "1d" : "7min", options.together = static_cast<Together>(data[0] % 6);
   if (data[0] & 64) options.time = "t";
   if (data[0] & 128) options.label = "on";
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  fuzz::accepts([&] { check(parse_series(text, "fuzzed.csv", options)); });
+  constexpr std::size_t most = 1 << 20;
+  fuzz::accepts([&] {
+    check(is_packed(text) ? parse_series(unpacked(text, "fuzzed.csv.gz", most), "fuzzed.csv.gz", options)
+                          : parse_series(text, "fuzzed.csv", options));
+  });
   return 0;
 }

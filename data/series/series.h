@@ -21,6 +21,9 @@ enum class Missing : uint8_t {
 // The answer to times that are not a step apart: further than one and a half, or nearer than two thirds.
 enum class Gaps : uint8_t { error, allow /* rows are taken as if evenly spaced; a note says where */ };
 
+// How several rows become one.
+enum class Together : uint8_t { mean, sum, first, last, least, most };
+
 struct SeriesOptions {
   // The column of times; "": the first column if it holds dates or whole numbers that are dates, months or years
   // (form_of_numbers), else the only one that holds dates, else none.
@@ -40,6 +43,9 @@ struct SeriesOptions {
   std::string only = {};
   Missing missing = Missing::error;
   Gaps gaps = Gaps::error;
+  // "1h": rows, in any order, are put together by steps of that length (resample.h); "": they stay, and must ascend.
+  std::string resample = {};
+  Together together = Together::mean;
   char separator = ',';
   char decimal = '.';                 // or ',': what stands before the decimals of a number
   std::optional<TimeStep> step = {};  // that the rows must be apart, where there are times

@@ -1,6 +1,7 @@
 // A series out of a CSV file. See series.h.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <optional>
 
@@ -8,6 +9,7 @@
 
 #include "data/series/cells.h"
 #include "data/series/csv.h"
+#include "data/series/resample.h"
 #include "data/series/series.h"
 #include "data/series/series_columns.h"
 #include "data/series/series_file.h"
@@ -56,7 +58,7 @@ double read_value(std::string_view text, const CsvReader& csv, const SeriesColum
   const auto where = [&] { return columns.where(csv, column); };
   if (says_missing(cell)) {
     if (channel == columns.label) throw InputError(fmt::format("{}: a label is missing", where()));
-    if (options.missing == Missing::error) {
+    if (options.missing == Missing::error && options.resample.empty()) {
       throw InputError(fmt::format(
           "{}: a value is missing{}{}", where(), cell.empty() ? "" : fmt::format(" ('{}')", one_line(cell)),
           options.model.empty() ? "; data.missing = \"previous\" or \"interpolate\" fills it in" : ""));
@@ -125,7 +127,7 @@ void read_time(std::string_view text, Series& series, const CsvReader& csv, cons
         time->utc == times.utc,
         "{}: '{}' has {} offset from UTC, and the times above it have {}: which comes first cannot be told",
         where(), one_line(cell), time->utc ? "an" : "no", time->utc ? "none" : "one");
-    if (time->count <= before.count) {
+    if (time->count <= before.count && options.resample.empty()) {
       if (const auto several = several_series(text, columns, csv, options)) throw InputError(*several);
       constexpr int64_t hour = 3'600'000'000;
       const bool clock =
@@ -284,6 +286,10 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
   if (columns.time < 0) require_no_times(series, columns, first, options);
   if (!series.times.offsets.empty())
     series.notes.push_back("the times have offsets from UTC: they are read and written in UTC");
+  if (!options.resample.empty() &&
+      !std::is_sorted(series.times.at.begin(), series.times.at.end(), std::less_equal{}))
+    if (const auto several = several_series(text, columns, csv, options)) throw InputError(*several);
+  resample(series, options);
   settle_step(series, options);
   fill_in(series, options.missing);
   return series;

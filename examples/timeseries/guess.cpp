@@ -203,10 +203,10 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
   // While keys are missing, with those overrides alone that say how the file is read and cut.
   Wishes early = wishes;
   std::erase_if(early.overrides, [](const Override& o) {
-    constexpr std::array keys = {"data.file",       "data.separator", "data.decimal", "data.time",
-                                 "data.date_order", "data.only",      "data.missing", "data.gaps",
-                                 "data.channels",   "data.targets",   "data.period",  "data.second_period",
-                                 "data.window",     "data.horizon"};
+    constexpr std::array keys = {"data.file",       "data.separator",     "data.decimal",  "data.time",
+                                 "data.date_order", "data.only",          "data.missing",  "data.gaps",
+                                 "data.resample",   "data.together",      "data.channels", "data.targets",
+                                 "data.period",     "data.second_period", "data.window",   "data.horizon"};
     return std::ranges::none_of(
         keys, [&](const char* key) { return o.assignment.starts_with(std::string(key) + "="); });
   });
@@ -239,7 +239,7 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
       }
     }
     std::vector<std::string> targets = wishes.columns, left_out, names;
-    bool missing = false;
+    bool missing = !guessed.recipe.data.resample.empty();  // a step may have no row
     for (const Column& column : columns) names.push_back(column.name);
     for (const Column& column : columns) {
       if (!wishes.columns.empty()) continue;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/series/resample.h"
 #include "ensemble_keys.h"
 #include "framework/check.h"
+#include "framework/nearest.h"
 #include "framework/one_line.h"
 #include "training/recipe/recipe_form.h"
 
@@ -125,6 +127,22 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       .choice("gaps", d.gaps, {{"error", Gaps::error}, {"allow", Gaps::allow}},
               "times that are not a step apart: an error; taken as if evenly spaced")
       .harmless();
+  reader
+      .key(
+          "resample", d.resample,
+          "rows, in any order of time, are put together by steps of so long: 15min, 1h, 1d, 1w, 1month, 1quarter, "
+          "1year; \"\": they stay as they are")
+      .fixed();
+  reader
+      .choice("together", d.together,
+              {{"mean", Together::mean},
+               {"sum", Together::sum},
+               {"first", Together::first},
+               {"last", Together::last},
+               {"least", Together::least},
+               {"most", Together::most}},
+              "resample: what several rows of a step become")
+      .fixed();
   reader.key("window", d.window, "rows that are read").at_least(1).at_most(1'000'000).unit("rows").fixed();
   reader.key("horizon", d.horizon, "rows that are forecast")
       .at_least(1)
@@ -302,6 +320,16 @@ void check_shares_beside_test_files(const RecipeReader& reader, const Recipe& r)
                               1 - d.train, d.valid));
 }
 
+// The nearest step, of one that is none.
+std::string meant_step(const std::string& text) {
+  const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const std::string number = digits == 0 ? "1" : text.substr(0, digits);
+  std::vector<std::string> steps;
+  for (const char* unit : {"s", "min", "h", "d", "w", "month", "quarter", "year"})
+    steps.push_back(number + unit);
+  return which_was_meant(text, steps);
+}
+
 // Rules between keys.
 void check(const RecipeReader& reader, const Recipe& r) {
   const bool linear =
@@ -331,6 +359,14 @@ void check(const RecipeReader& reader, const Recipe& r) {
   };
   refuse_repeated("data.targets", r.data.targets);
   refuse_repeated("data.test_files", r.data.test_files);
+  if (!r.data.resample.empty() && !parse_resample(r.data.resample))
+    reader.refuse(
+        "data.resample",
+        fmt::format("= \"{}\" is no step: a whole number up to 10000 and one of s, min, h, d, w, month, "
+                    "quarter, year, as in \"15min\"{}",
+                    one_line(r.data.resample), meant_step(r.data.resample)));
+  if (!r.data.resample.empty() && r.detects())
+    reader.refuse("data.resample", "is for forecasts: labels cannot be put together (data.label)");
   const auto& bounds = r.data.bounds;
   if (!bounds.empty() && (bounds.size() != 2 || !(bounds[0] < bounds[1])))
     reader.refuse("data.bounds", "must be two numbers that ascend, or none");
@@ -407,6 +443,7 @@ UnreadKeys unread_keys(const Recipe& r) {
   if (!r.detects())
     unread.add_unless(r.training.loss == Loss::quantile, "training.loss = \"quantile\"",
                       {"training.quantiles"});
+  unread.add_unless(!r.data.resample.empty(), "data.resample", {"data.together"});
   unread.add_unless(r.is_ensemble(), "ensemble.members",
                     {"ensemble.folds", "ensemble.fold_rows", "ensemble.weights"});
   unread.add_unless(r.detects(), "detection (data.label)", {"training.pos_weight"});

@@ -49,6 +49,8 @@ struct Recipe {
     std::string separator = ",", decimal = ".";
     Missing missing = Missing::error;
     Gaps gaps = Gaps::error;
+    std::string resample;
+    Together together = Together::mean;
     int window = 24, horizon = 1, stride = 1, batch = 32, eval_batch = 256;
     SplitKind split = SplitKind::fraction;
     double train = 0.7, valid = 0.1;

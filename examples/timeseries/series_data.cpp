@@ -29,6 +29,8 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved) {
                         .only = d.only,
                         .missing = d.missing,
                         .gaps = d.gaps,
+                        .resample = d.resample,
+                        .together = d.together,
                         .separator = d.separator[0],
                         .decimal = d.decimal[0]};
   if (saved) {

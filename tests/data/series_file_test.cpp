@@ -2,6 +2,7 @@
 #include "data/series/series_file.h"
 
 #include "data/gzip.h"
+#include "data/series/resample.h"
 #include "data/series/series.h"
 #include "tests/folder.h"
 #include "tests/support.h"
@@ -79,4 +80,64 @@ TEST_CASE("numbers with a comma before their decimals are read where the options
   of_model.model = "model.safetensors", of_model.channels = {"a", "b"};
   CHECK(fault("a;b\n1,5;2\n", of_model)
             .ends_with("; the model of model.safetensors reads numbers with '.' before their decimals"));
+}
+
+// --- irregular times ---------------------------------------------------------------------------------------
+
+TEST_CASE("rows are put together by steps, whatever their order, and steps without one are filled in") {
+  const std::string text =
+      "time,a,b\n2020-01-01 00:50,3,1\n2020-01-01 00:10,1,\n2020-01-01 03:59,7,5\n2020-01-01 00:10,2,4\n";
+  const Series series = parse_series(text, "x.csv", {.missing = Missing::previous, .resample = "1h"});
+  CHECK(series.values == std::vector<double>{2, 2.5, 2, 2.5, 2, 2.5, 7, 5});
+  CHECK(series.filled == std::vector<uint8_t>{0, 0, 1, 1, 1, 1, 0, 0});
+  CHECK(series.times.text(0) == "2020-01-01 00:00:00");
+  CHECK(series.times.text(4) == "2020-01-01 04:00:00");
+  CHECK(series.notes.front() ==
+        "4 rows put together by steps of 1h: 4 rows, 2 of them without a value; the last may lack some");
+  const auto first_of = [&](Together together) {
+    return parse_series(text, "x.csv", {.missing = Missing::previous, .resample = "1h", .together = together})
+        .values[0];
+  };
+  // In order of time, and of the file where that is one: 1, 2, 3.
+  CHECK(first_of(Together::sum) == 6), CHECK(first_of(Together::first) == 1),
+      CHECK(first_of(Together::last) == 3);
+  CHECK(first_of(Together::least) == 1), CHECK(first_of(Together::most) == 3);
+  CHECK(
+      input_error_of([&] { parse_series(text, "x.csv", {.resample = "1h"}); }) ==
+      "x.csv:4: channel 'a' has no value in 2020-01-01 01:00:00; data.missing = \"previous\" or \"interpolate\" fills it in");
+}
+
+TEST_CASE("steps of days, weeks from Monday, months, quarters and years") {
+  std::string text = "date,x\n";
+  for (int month = 1; month <= 12; ++month)
+    for (const int day : {1, 15}) text += fmt::format("2023-{:02}-{:02},{}\n", month, day, month);
+  const auto read = [&](const std::string& step) {
+    return parse_series(text, "x.csv",
+                        {.missing = Missing::previous, .resample = step, .together = Together::sum});
+  };
+  const Series months = read("1month");
+  CHECK(months.rows() == 12), CHECK(months.times.text(11) == "2023-12"), CHECK(months.values[11] == 24);
+  const Series quarters = read("1quarter");
+  CHECK(quarters.times.text(3) == "2023-Q4"), CHECK(quarters.values[3] == 66);
+  CHECK(read("1year").times.text(0) == "2023");
+  CHECK(read("2month").rows() == 6);
+  const Series weeks = read("1w");  // 2023-01-01 is a Sunday
+  CHECK(weeks.times.text(0) == "2022-12-26"), CHECK(weeks.times.text(1) == "2023-01-02");
+  CHECK(read("1d").rows() == 349);
+}
+
+TEST_CASE("what cannot be put together is refused") {
+  const auto fault = [](std::string_view text, const std::string& step) {
+    return input_error_of(
+        [&] { parse_series(text, "x.csv", {.missing = Missing::previous, .resample = step}); });
+  };
+  CHECK(lacks(fault("x\n1\n2\n", "1h"), {"needs a column of dates, and rows are numbered"}) == "");
+  CHECK(lacks(fault("date,x\n2020-01,1\n2020-02,2\n", "1d"),
+              {"x.csv:2: the times are coarser than data.resample"}) == "");
+  CHECK(lacks(fault("date,x\n1900-01-01 00:00,1\n2020-01-01 00:00,2\n", "1s"),
+              {"makes 3786825601 rows of 2"}) == "");
+  CHECK(lacks(fault("day,shop,x\n2020-01-01,a,1\n2020-01-02,a,1\n2020-01-01,b,1\n2020-01-02,b,2\n", "1d"),
+              {"2 series in one file, by column 'shop'"}) == "");
+  for (const char* step : {"", "h", "0h", "-1h", "1", "1 h", "1hour", "10001d", "1.5h"})
+    CHECK(!parse_resample(step));
 }
