@@ -14,6 +14,7 @@ import json
 import math
 import os
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
@@ -211,7 +212,9 @@ class Network:
             subprocess.run(["ip", "netns", "exec", name, *command.split()], check=True)
 
     def end(self):
-        for name in self.names:
+        for name in self.names:  # with what runs in them, if something has failed
+            for pid in subprocess.run(["ip", "netns", "pids", name], check=False, capture_output=True, text=True).stdout.split():
+                subprocess.run(["kill", "-9", pid], check=False)
             subprocess.run(["ip", "netns", "del", name], check=False)
 
     def on_host(self, host, command):
@@ -284,6 +287,7 @@ def main():
             command.add_argument("--rate", default="1gbit")
             command.add_argument("--ranks", nargs="+", type=int, default=[2, 4])
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that namespaces are taken down
     if options.command != "table":
         options.program = options.program.resolve()
     {"shards": measure_shards, "network": measure_network, "table": lambda _: print_table()}[options.command](options)
