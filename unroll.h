@@ -3,6 +3,8 @@
 #pragma once
 
 #include "data/windows.h"
+#include "framework/attention.h"
+#include "framework/ctc_loss.h"
 #include "framework/gemm.h"
 #include "framework/loss.h"
 #include "framework/ops.h"
@@ -13,6 +15,9 @@
 #include "framework/tape.h"
 #include "framework/tape_graph.h"
 #include "framework/threads.h"
+#include "framework/version.h"
+#include "layers/attention.h"
+#include "layers/crf.h"
 #include "layers/dense.h"
 #include "layers/dropout.h"
 #include "layers/embedding.h"

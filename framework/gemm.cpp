@@ -102,6 +102,16 @@ void gemm(const Matrix& a, const Matrix& b, const Into& c) {
   });
 }
 
+void gemm(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
+          bool add) {
+  if (m == 0 || n == 0 || k == 0) return;
+  const Products& p = available(current_precision);
+  const Profile::Product measured;
+  products_done.flops += 2 * m * n * k;
+  p.gemm(a, b, m, n, k, c, c_row, add ? Addend{c, c_row} : Addend{}, scratch_for(threads(), p.scratch_bytes),
+         threads());
+}
+
 template <class B>
 static void check_bias(const Tensor& bias, const B& b) {
   require(bias.size() == b.cols(), "gemm: a bias {} for {} columns", bias.shape(), b.cols());
@@ -149,6 +159,8 @@ PackedMatrix::PackedMatrix(const Matrix& b)
   const Profile::Product measured;
   available(current_precision).pack(operand(b), rows_, cols_, memory_.data());
 }
-int64_t packed_bytes(int64_t rows, int64_t cols) { return available(current_precision).packed_bytes(rows, cols); }
+int64_t packed_bytes(int64_t rows, int64_t cols) {
+  return available(current_precision).packed_bytes(rows, cols);
+}
 
 }  // namespace unroll

@@ -7,6 +7,8 @@
 
 namespace unroll {
 
+struct Operand;
+
 // Numbers of the operands of products: tf32 and bf16 have float's range, and 11 and 8 bits of precision in place of 24.
 // fp16 has 11 bits and a range of its own, from 6e-8 to 65504, so gradients need a scale to fit in (training/loss_scale.h).
 // Sums, and all tensors, stay float.
@@ -66,5 +68,10 @@ void gemm(const Matrix& a, const PackedMatrix& b, const Into& c);
 // c = a b + bias, the same in every row.   bias [n]
 void gemm(const Matrix& a, const Matrix& b, const Tensor& bias, Tensor c);
 void gemm(const Matrix& a, const PackedMatrix& b, const Tensor& bias, Tensor c);
+
+// The same of parts of tensors, which lie at strides (framework/kernels/kernels.h): c [m, n] = a [m, k] b [k, n], or c += a b,
+// rows of c at a distance of c_row. m, n and k are positive, or nothing is done.
+void gemm(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
+          bool add);
 
 }  // namespace unroll

@@ -60,6 +60,14 @@ void require_targets(const Shape& logits, int classes, const IdTensor& target,
   require(!options.class_weights.defined() || options.class_weights.shape() == Shape{classes},
           "softmax_cross_entropy: class weights {} must be [{}] for logits {}", options.class_weights.shape(),
           classes, logits);
+  require(options.label_smoothing >= 0 && options.label_smoothing < 1,
+          "softmax_cross_entropy: label_smoothing {} is not in [0, 1); logits are {}",
+          options.label_smoothing, logits);
+  require(
+      options.label_smoothing == 0 || !options.class_weights.defined(),
+      "softmax_cross_entropy: label_smoothing {} spreads a target over classes, beside class weights {}: weigh the "
+      "targets instead (weights)",
+      options.label_smoothing, options.class_weights.shape());
   for (int32_t id : target.span())
     require(id == options.ignore_index || (id >= 0 && id < classes),
             "softmax_cross_entropy: target {} is not in 0 … {} of logits {}", id, classes - 1, logits);
@@ -106,27 +114,30 @@ Tensor share_of_each(const IdTensor& target, const CrossEntropyOptions& options)
   return result;
 }
 
-// Each target's loss, w_r (log Σ_k exp x[r,k] - x[r,t_r]), in operations whose gradients are known.
-Var each_cross_entropy(const Var& logits, const IdTensor& target, const Tensor& shares) {
+// Each target's loss, w_r (log Σ_k exp x[r,k] - Σ_k t_k x[r,k]), in operations whose gradients are known.
+Var each_cross_entropy(const Var& logits, const IdTensor& target, const Tensor& shares, real smoothing) {
   IdTensor classes = target.clone();
   {
     const auto share = shares.on_host();
     for (int64_t r = 0; r < target.size(); ++r)
       if (share[r] == 0) classes.data()[r] = 0;
   }
-  return -gather(log_softmax(mask_rows(logits, shares)), classes) * shares;
+  const Var log_p = log_softmax(mask_rows(logits, shares));
+  const Var chosen = gather(log_p, classes);
+  if (smoothing == 0) return -chosen * shares;
+  return ((smoothing - 1) * chosen - smoothing * mean(log_p, -1)) * shares;
 }
 
 }  // namespace
 
-// loss = Σ_r w_r (log Σ_k exp x[r,k] - x[r,t_r]) / Σ w        dx = w_r (softmax(x) - onehot(t)) / Σ w
+// loss = Σ_r w_r (log Σ_k exp x[r,k] - Σ_k t_k x[r,k]) / Σ w        dx = w_r (softmax(x) - t) / Σ w
 Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const CrossEntropyOptions& given) {
   require(logits.shape().rank() >= 1, "softmax_cross_entropy: logits {} have no dimension of classes",
           logits.shape());
   require_targets(logits.shape(), logits.dim(-1), target, given);
   const CrossEntropyOptions options = with_weights_of_targets(target, given);
   if (options.reduction == Reduction::none)
-    return each_cross_entropy(logits, target, share_of_each(target, options));
+    return each_cross_entropy(logits, target, share_of_each(target, options), options.label_smoothing);
   const double norm = normalizer(target, options);
   const bool gradient = recorded("softmax_cross_entropy", inputs(logits));
   const EarlyGradient dx = gradient ? EarlyGradient(logits) : EarlyGradient();
@@ -134,7 +145,8 @@ Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const Cross
   d.copy_from(logits.value());
   Tensor losses(target.shape());
   kernels().cross_entropy(d.data(), KernelIds(target).data(), options.weights.data(), options.ignore_index,
-                          d.rows(), d.cols(), losses.data(), gradient, static_cast<real>(norm), nullptr);
+                          d.rows(), d.cols(), losses.data(), gradient, static_cast<real>(norm),
+                          options.label_smoothing, nullptr);
   const Tensor loss = total(losses, norm);
   return record("softmax_cross_entropy", loss, inputs(logits),
                 [=](const Var& y) { dx.contribute(logits, y.grad()); });
@@ -167,7 +179,7 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
   const CrossEntropyOptions options = with_weights_of_targets(target, given);
   if (options.reduction == Reduction::none) {
     const Tensor shares = share_of_each(target, options);
-    return each_cross_entropy(linear(mask_rows(x, shares), w, b), target, shares);
+    return each_cross_entropy(linear(mask_rows(x, shares), w, b), target, shares, options.label_smoothing);
   }
   const bool gradient = recorded("softmax_cross_entropy", inputs(x, w, b));
   const double norm = normalizer(target, options), scaled = scale_of_products(norm, options);
@@ -198,7 +210,7 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
     const real* weights = options.weights.defined() ? options.weights.data() + begin : nullptr;
     kernels().cross_entropy(d.data(), targets.data() + begin, weights, options.ignore_index, d.rows(),
                             d.cols(), losses.data() + begin, gradient, static_cast<real>(scaled),
-                            scored.data());
+                            options.label_smoothing, scored.data());
     if (dx) gemm(d, w.value(), overwrite((*dx).reshape({rows, in}).slice(begin, end)));
     if (scored.defined()) {
       Tensor kept = scored_rows.slice(0, end - begin);
@@ -317,6 +329,36 @@ Var mean_squared_error(const Var& prediction, const Tensor& target, const Elemen
   require_target("mean_squared_error", "prediction", prediction, target, options.weights);
   const Var difference = sub(counted(prediction, options.weights), counted(target, options.weights));
   return reduced("mean_squared_error", mul(difference, difference), options);
+}
+
+// loss = mean of c (d - c / 2), d = x - t, c = d between -delta and delta        dx = c, over n for the mean
+Var huber_loss(const Var& prediction, const Tensor& target, real delta, const ElementLossOptions& options) {
+  require_target("huber_loss", "prediction", prediction, target, options.weights);
+  require(delta > 0 && std::isfinite(delta), "huber_loss: delta {} is not a positive number", delta);
+  const Var d = sub(counted(prediction, options.weights), counted(target, options.weights));
+  const Var c = clamp(d, -delta, delta);
+  return reduced("huber_loss", c * (d - c * real(0.5)), options);
+}
+
+// loss = mean over rows of Σ_k t_k (log t_k - log p_k)        dlog p = -t, over rows for the mean
+Var kl_divergence(const Var& all_log_p, const Tensor& all_targets, const ElementLossOptions& options) {
+  require(all_targets.defined(), "kl_divergence: the targets are empty: nothing was assigned to them");
+  require(all_log_p.shape() == all_targets.shape() && all_targets.rank() >= 1,
+          "kl_divergence: log_p {} and target {} must be [..., classes], and alike", all_log_p.shape(),
+          all_targets.shape());
+  for (const real t : all_targets.on_host())
+    require(!(t < 0), "kl_divergence: a target {} of {} is negative", t, all_targets.shape());
+  const Tensor& weights = options.weights;
+  Shape rows;
+  for (int i = 0; i + 1 < all_targets.rank(); ++i) rows.append(all_targets.dim(i));
+  require(!weights.defined() || weights.shape() == rows,
+          "kl_divergence: weights {} must have the shape of the target {} without its last dimension",
+          weights.shape(), all_targets.shape());
+  const auto scored = [&](const Var& x) { return weights.defined() ? mask_rows(x, weights) : x; };
+  const Var t = scored(all_targets);
+  const Tensor some = t > 0;
+  const Var terms = t * (log(where(some, t, 1)) - where(some, scored(all_log_p), 0));  // 0 · -∞ is 0
+  return reduced("kl_divergence", sum(terms, -1), options);
 }
 
 // loss = mean of z² / 2 + log s + log(2π) / 2, z = (t - m) / s        dm = -z / s      ds = (1 - z²) / s

@@ -20,14 +20,16 @@ struct CrossEntropyOptions {
   int32_t ignore_index = -1;  // targets that are not scored
   Tensor weights = {};        // one per target, shape of the targets; empty: all 1
   Tensor class_weights = {};  // [classes], that of each target's class beside its own; empty: all 1
-  int chunk_rows = 0;         // rows of logits in memory at a time; 0: as many as logits_at_once allows
+  real label_smoothing =
+      0;  // in [0, 1): so much of each target is spread evenly over all classes (Szegedy et al. 2016)
+  int chunk_rows = 0;  // rows of logits in memory at a time; 0: as many as logits_at_once allows
 };
 
 // Bytes. Less would stay in the last-level cache of more processors between the logits' product, their softmax and their
 // gradients, but pass by the weights and their gradient, which are as large, once more.
 constexpr int64_t logits_at_once = int64_t{32} << 20;
 
-// -log softmax(logits)[target] in nats.  logits [..., classes], target [...]
+// -log softmax(logits)[target] in nats; smoothed, the cross-entropy with (1 - s)·onehot(target) + s / classes.  logits [..., classes], target [...]
 Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const CrossEntropyOptions& options = {});
 
 // As above for logits = x wᵀ + b, which exist a chunk of rows at a time; with Reduction::none all at once.
@@ -57,6 +59,15 @@ Var quantile_loss(const Vars& predictions, const Tensor& target, std::span<const
 
 // (prediction - target)²
 Var mean_squared_error(const Var& prediction, const Tensor& target, const ElementLossOptions& options = {});
+
+// d² / 2 of d = prediction - target where |d| ≤ delta, and delta·(|d| - delta / 2) beyond it (Huber 1964). delta is positive.
+Var huber_loss(const Var& prediction, const Tensor& target, real delta = 1,
+               const ElementLossOptions& options = {});
+
+// Of each row the divergence Σ_k t_k (log t_k - log p_k) of a distribution that is learned from the target's (Kullback and
+// Leibler 1951).  log_p [..., classes], as log_softmax gives it; target [..., classes], not negative: 0 adds nothing. The
+// weights are the rows' [...], and so are the losses; the mean is over rows: PyTorch's "batchmean".
+Var kl_divergence(const Var& log_p, const Tensor& target, const ElementLossOptions& options = {});
 
 // -log of the normal density of each target, in nats:  ((target - mean) / deviation)² / 2 + log deviation + log(2π) / 2.
 // mean and deviation, which is to be positive, of the target's shape.

@@ -1,7 +1,12 @@
 // Operations that compute: products, elements, rows, and the layers' own.
 #include "framework/ops.h"
 
+#include <algorithm>
+#include <array>
 #include <climits>
+#include <iterator>
+#include <optional>
+#include <vector>
 
 #include "framework/gemm.h"
 #include "framework/kernels/kernels.h"
@@ -21,28 +26,75 @@ void contribute(const Tensor& d, const Var& x) {
 // The matrices of a batch [..., rows, cols], one behind the other.
 static Tensor as_matrices(const Tensor& x, int count) { return x.reshape({count, x.dim(-2), x.dim(-1)}); }
 
-// y[i] = a[i] b[i]        da[i] = dy[i] b[i]ᵀ      db[i] = a[i]ᵀ dy[i]
+namespace {
+Shape without_matrix(const Shape& x) {
+  Shape result;
+  for (int i = 0; i + 2 < x.rank(); ++i) result.append(x[i]);
+  return result;
+}
+
+// Which matrix of an operand of `shape` meets number i of all [whole].
+class Repeated {
+ public:
+  Repeated(const Shape& shape, const Shape& whole) : whole_(whole) {
+    int stride = 1;
+    for (int i = 1; i <= whole.rank(); ++i) {
+      const int extent = i <= shape.rank() ? shape[-i] : 1;
+      strides_[whole.rank() - i] = extent == 1 ? 0 : stride;
+      stride *= extent;
+    }
+    count_ = stride;
+  }
+  int count() const { return count_; }
+  int of(int i) const {
+    int result = 0;
+    for (int d = whole_.rank() - 1; d >= 0; --d) result += i % whole_[d] * strides_[d], i /= whole_[d];
+    return result;
+  }
+
+ private:
+  Shape whole_;
+  std::array<int, Shape::max_rank> strides_{};
+  int count_;
+};
+}  // namespace
+
+// y[i] = a[i] b[i]        da[i] = Σ dy[i] b[i]ᵀ      db[i] = Σ a[i]ᵀ dy[i], over what is repeated
 static Var matmul_of_batches(const Var& a, const Var& b) {
-  bool fits = a.shape().rank() == b.shape().rank() && a.dim(-1) == b.dim(-2);
-  int64_t matrices = 1;
-  for (int i = 0; fits && i + 2 < a.shape().rank(); ++i) fits = a.dim(i) == b.dim(i), matrices *= a.dim(i);
-  require(fits, "matmul: a {} [..., m, k] and b {} [..., k, n] must agree in k and in all dimensions before",
-          a.shape(), b.shape());
-  require(matrices <= INT_MAX, "matmul: a {} has more than {} matrices", a.shape(), INT_MAX);
-  const int n = static_cast<int>(matrices);
-  Tensor y(a.shape().with(-1, b.dim(-1)));
-  const Tensor as = as_matrices(a.value(), n), bs = as_matrices(b.value(), n), ys = as_matrices(y, n);
-  for (int i = 0; i < n; ++i) gemm(as[i], bs[i], overwrite(ys[i]));
+  const std::optional<Shape> batch = Shape::together(without_matrix(a.shape()), without_matrix(b.shape()));
+  require(
+      batch && a.dim(-1) == b.dim(-2),
+      "matmul: a {} [..., m, k] and b {} [..., k, n] must agree in k, and in all dimensions before but where one is 1",
+      a.shape(), b.shape());
+  const Shape& whole = *batch;
+  require(whole.size() <= INT_MAX, "matmul: a {} and b {} are more than {} matrices", a.shape(), b.shape(),
+          INT_MAX);
+  const int n = static_cast<int>(whole.size());
+  Shape shape = whole;
+  shape.append(a.dim(-2));
+  shape.append(b.dim(-1));
+  const Repeated of_a(without_matrix(a.shape()), whole), of_b(without_matrix(b.shape()), whole);
+  Tensor y(shape);
+  const Tensor as = as_matrices(a.value(), of_a.count()), bs = as_matrices(b.value(), of_b.count()),
+               ys = as_matrices(y, n);
+  for (int i = 0; i < n; ++i) gemm(as[of_a.of(i)], bs[of_b.of(i)], overwrite(ys[i]));
   return record("matmul", y, inputs(a, b), [=](const Var& y) {
     const Tensor dy = as_matrices(y.grad(), n);
-    if (a.wants_grad()) {
-      const auto [da, add] = a.gradient();
-      for (int i = 0; i < n; ++i) gemm(dy[i], transposed(bs[i]), {as_matrices(da, n)[i], add});
-    }
-    if (b.wants_grad()) {
-      const auto [db, add] = b.gradient();
-      for (int i = 0; i < n; ++i) gemm(transposed(as[i]), dy[i], {as_matrices(db, n)[i], add});
-    }
+    // The first product that meets a matrix overwrites it, unless something was contributed before.
+    const auto each = [n](const Var& x, const Repeated& matrices, auto product) {
+      if (!x.wants_grad()) return;
+      const auto [dx, add] = x.gradient();
+      if (n == 0 && !add) dx.fill(0);
+      const Tensor parts = as_matrices(dx, matrices.count());
+      std::vector<bool> met(static_cast<size_t>(matrices.count()), add);
+      for (int i = 0; i < n; ++i) {
+        const int k = matrices.of(i);
+        product(i, Into{parts[k], met[static_cast<size_t>(k)]});
+        met[static_cast<size_t>(k)] = true;
+      }
+    };
+    each(a, of_a, [&](int i, const Into& da) { gemm(dy[i], transposed(bs[of_b.of(i)]), da); });
+    each(b, of_b, [&](int i, const Into& db) { gemm(transposed(as[of_a.of(i)]), dy[i], db); });
   });
 }
 
@@ -109,7 +161,7 @@ Var unary(Unary f, const Var& x) {
   kernels().unary(f, x.value().data(), y.data(), y.size());
   return record(name_of(f), y, inputs(x), [=](const Var& y) {
     const Into dx = x.gradient();
-    const bool of_x = f == Unary::log || f == Unary::softplus || f == Unary::abs;  // its slope; else of y
+    const bool of_x = std::ranges::find(slopes_of_x, f) != std::end(slopes_of_x);  // its slope; else of y
     const Tensor x_read = read_if(of_x, x.value()), y_read = read_if(!of_x, y.value());
     kernels().unary_gradient(f, x_read.data(), y_read.data(), y.grad().data(), dx.tensor.data(),
                              y_read.size(), dx.add);
@@ -123,19 +175,20 @@ Var tanh(const Var& x) { return unary(Unary::tanh, x); }
 Var softplus(const Var& x) { return unary(Unary::softplus, x); }
 Var relu(const Var& x) { return unary(Unary::relu, x); }
 Var abs(const Var& x) { return unary(Unary::abs, x); }
+Var erf(const Var& x) { return unary(Unary::erf, x); }
+Var gelu(const Var& x) { return unary(Unary::gelu, x); }
+Var gelu_tanh(const Var& x) { return unary(Unary::gelu_tanh, x); }
+Var silu(const Var& x) { return unary(Unary::silu, x); }
+Var sin(const Var& x) { return unary(Unary::sin, x); }
+Var cos(const Var& x) { return unary(Unary::cos, x); }
 
 // Of what two shapes make together, each repeated where its extent is 1 or missing.
 static Shape common_shape(const char* name, const Shape& a, const Shape& b) {
-  const Shape &longer = a.rank() >= b.rank() ? a : b, &shorter = a.rank() >= b.rank() ? b : a;
-  Shape result = longer;
-  for (int i = 1; i <= shorter.rank(); ++i) {
-    require(
-        shorter[-i] == longer[-i] || shorter[-i] == 1 || longer[-i] == 1,
-        "{}: shapes {} and {} do not agree: counted from the last, extents must be equal or one of them 1",
-        name, a, b);
-    if (longer[-i] == 1) result = result.with(-i, shorter[-i]);
-  }
-  return result;
+  const std::optional<Shape> result = Shape::together(a, b);
+  require(result.has_value(),
+          "{}: shapes {} and {} do not agree: counted from the last, extents must be equal or one of them 1",
+          name, a, b);
+  return *result;
 }
 // True if x is the end of `whole` but for ones before it: kernels repeat it over the dimensions before.
 static bool is_end_of(const Shape& x, const Shape& whole) {
@@ -148,7 +201,7 @@ static bool is_end_of(const Shape& x, const Shape& whole) {
 
 // Whether ∂f/∂b, or with !of_b ∂f/∂a, depends on the operand b, or with !operand_b on a.
 static bool slope_reads(Binary f, bool of_b, bool operand_b) {
-  if (f == Binary::add || f == Binary::sub) return false;
+  if (f == Binary::add || f == Binary::sub || f >= Binary::less) return false;
   if (f == Binary::mul) return of_b != operand_b;
   return f != Binary::div || of_b || operand_b;
 }
@@ -183,6 +236,19 @@ Var mul(const Var& a, const Var& b) { return binary("mul", Binary::mul, a, b); }
 Var div(const Var& a, const Var& b) { return binary("div", Binary::div, a, b); }
 Var maximum(const Var& a, const Var& b) { return binary("maximum", Binary::max, a, b); }
 Var minimum(const Var& a, const Var& b) { return binary("minimum", Binary::min, a, b); }
+Var pow(const Var& base, const Var& exponent) { return binary("pow", Binary::pow, base, exponent); }
+Var pow(const Var& x, real exponent) { return pow(x, Tensor::full({}, exponent)); }
+
+// y = 1 where a ∘ b holds, else 0
+static Tensor comparison(const char* name, Binary f, const Var& a, const Var& b) {
+  (void)common_shape(name, a.shape(), b.shape());
+  const NoTape constants;  // who compares asks for no gradient
+  return binary(name, f, a.value(), b.value()).value();
+}
+Tensor less(const Var& a, const Var& b) { return comparison("less", Binary::less, a, b); }
+Tensor less_equal(const Var& a, const Var& b) { return comparison("less_equal", Binary::less_equal, a, b); }
+Tensor equal(const Var& a, const Var& b) { return comparison("equal", Binary::equal, a, b); }
+Tensor not_equal(const Var& a, const Var& b) { return comparison("not_equal", Binary::not_equal, a, b); }
 
 // y = factor · x + constant        dx = factor · dy
 static Var affine(const char* name, const Var& x, real factor, real constant) {
@@ -193,10 +259,31 @@ static Var affine(const char* name, const Var& x, real factor, real constant) {
     kernels().affine(y.grad().data(), factor, 0, dx.tensor.data(), y.value().size(), dx.add);
   });
 }
+// y = x between low and high        dx = dy where it is x
+Var clamp(const Var& x, real low, real high) {
+  require(low <= high, "clamp: x {} between {} and {}: the first must not be above the second", x.shape(),
+          low, high);
+  const Tensor lowest = Tensor::full({}, low), highest = Tensor::full({}, high);
+  Tensor y(x.shape());
+  const int64_t n = y.size();
+  kernels().binary(Binary::max, x.value().data(), n, lowest.data(), 1, y.data(), n);
+  kernels().binary(Binary::min, std::as_const(y).data(), n, highest.data(), 1, y.data(), n);
+  return record("clamp", y, inputs(x), [=](const Var& y) {
+    Tensor inside(x.shape());
+    kernels().binary(Binary::equal, x.value().data(), n, y.value().data(), n, inside.data(), n);
+    const Into dx = x.gradient();
+    kernels().select(inside.data(), y.grad().data(), 0, nullptr, 0, dx.tensor.data(), n, dx.add);
+  });
+}
 Var scale(const Var& x, real factor) { return affine("scale", x, factor, 0); }
 Var shift(const Var& x, real constant) { return affine("shift", x, 1, constant); }
 
 // --- rows and reductions --------------------------------------------------------------------------------------------
+
+static void check_axis(const char* name, const Var& x, int axis) {
+  require(axis >= -x.shape().rank() && axis < x.shape().rank(), "{}: no dimension {} in x {}", name, axis,
+          x.shape());
+}
 
 // f of rows, along any dimension.
 static Var along(int axis, const Var& x, Var (*f)(const Var&)) {
@@ -228,85 +315,14 @@ static Var log_softmax_of_rows(const Var& x) {
   });
 }
 
-namespace {
-// x as [outer, n, inner] around one dimension
-struct Around {
-  int64_t outer = 1, n = 1, inner = 1;
-  Around(const Shape& shape, int axis) : n(shape[axis]) {
-    const int k = axis < 0 ? axis + shape.rank() : axis;
-    for (int i = 0; i < k; ++i) outer *= shape[i];
-    for (int i = k + 1; i < shape.rank(); ++i) inner *= shape[i];
-  }
-};
-
-Shape without(const Shape& shape, int axis) {
-  const int k = axis < 0 ? axis + shape.rank() : axis;
-  Shape result;
-  for (int i = 0; i < shape.rank(); ++i)
-    if (i != k) result.append(shape[i]);
-  return result;
-}
-
-void require_axis(const char* name, const Var& x, int axis) {
-  require(axis >= -x.shape().rank() && axis < x.shape().rank(), "{}: no dimension {} in x {}", name, axis,
-          x.shape());
-}
-
-Var flat(const char* name, const Var& x) {
-  recorded(name, inputs(x));  // else what is wrong with x would be told of the reshape
-  require(x.value().size() <= INT_MAX, "{}: x {} has more than {} elements", name, x.shape(), INT_MAX);
-  return reshape(x, {static_cast<int>(x.value().size())});
-}
-}  // namespace
-
 Var softmax(const Var& x, int axis) {
-  require_axis("softmax", x, axis);
+  check_axis("softmax", x, axis);
   return along(axis, x, softmax_of_rows);
 }
 Var log_softmax(const Var& x, int axis) {
-  require_axis("log_softmax", x, axis);
+  check_axis("log_softmax", x, axis);
   return along(axis, x, log_softmax_of_rows);
 }
-
-// y = factor Σ x over one dimension        dx = factor dy, repeated
-static Var scaled_sum(const char* name, const Var& x, int axis, real factor) {
-  const Around a(x.shape(), axis);
-  Tensor y(without(x.shape(), axis));
-  kernels().sum_middle(x.value().data(), a.outer, a.n, a.inner, factor, y.data());
-  return record(name, y, inputs(x), [=](const Var& y) {
-    const Into dx = x.gradient();
-    kernels().sum_middle_gradient(y.grad().data(), a.outer, a.n, a.inner, factor, dx.tensor.data(), dx.add);
-  });
-}
-Var sum(const Var& x, int axis) {
-  require_axis("sum", x, axis);
-  return scaled_sum("sum", x, axis, 1);
-}
-Var mean(const Var& x, int axis) {
-  require_axis("mean", x, axis);
-  require(x.dim(axis) > 0, "mean: dimension {} of x {} is empty", axis, x.shape());
-  return scaled_sum("mean", x, axis, real(1) / static_cast<real>(x.dim(axis)));
-}
-Var sum(const Var& x) { return sum(flat("sum", x), 0); }
-Var mean(const Var& x) { return mean(flat("mean", x), 0); }
-
-// y = max x over one dimension        dx = dy at the first of the largest, else 0
-Var max(const Var& x, int axis) {
-  require_axis("max", x, axis);
-  require(x.dim(axis) > 0, "max: dimension {} of x {} is empty", axis, x.shape());
-  const Around a(x.shape(), axis);
-  Tensor y(without(x.shape(), axis));
-  const Memory indices(static_cast<size_t>(y.size()) * sizeof(int32_t));
-  const auto where = [indices] { return static_cast<int32_t*>(indices.data()); };
-  kernels().max_middle(x.value().data(), a.outer, a.n, a.inner, y.data(), where());
-  return record("max", y, inputs(x), [=](const Var& y) {
-    const Into dx = x.gradient();
-    Tensor all = dx.add ? Tensor(x.shape()) : dx.tensor;  // the kernel overwrites all of it
-    kernels().max_middle_gradient(y.grad().data(), where(), a.outer, a.n, a.inner, all.data());
-    if (dx.add) kernels().affine(all.data(), 1, 0, dx.tensor.data(), all.size(), true);
-  });
-}
-Var max(const Var& x) { return max(flat("max", x), 0); }
 
 // y = x̂ gain + bias, x̂ = (x - mean) / sqrt(var + eps)
 //   dx = (dx̂ - mean(dx̂) - x̂ mean(dx̂ x̂)) / sqrt(var + eps), dx̂ = dy gain;  dgain = Σ dy x̂;  dbias = Σ dy

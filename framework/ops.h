@@ -5,6 +5,7 @@
 #pragma once
 
 #include <concepts>
+#include <initializer_list>
 #include <vector>
 
 #include "framework/random.h"
@@ -14,7 +15,8 @@
 namespace unroll {
 
 // --- products ---------------------------------------------------------------------------------------------------
-// a [..., k], b [k, n] -> [..., n]; or a matrix of b for each of a: a [..., m, k], b [..., k, n] -> [..., m, n]
+// a [..., k], b [k, n] -> [..., n]; or matrices in pairs: a [..., m, k], b [..., k, n] -> [..., m, n]. Of the dimensions
+// before, counted from the last, extents are equal; where one is 1 or missing, that operand's matrices are repeated.
 Var matmul(const Var& a, const Var& b);
 Var linear(const Var& x, const Var& w, const Var& b);  // x [..., in], w [out, in], b [out] -> x wᵀ + b
 Var linear(const Var& x, const Var& w);                // without bias
@@ -37,7 +39,16 @@ Var tanh(const Var& x);
 Var softplus(const Var& x);  // log(1 + e^x)
 Var relu(const Var& x);
 Var abs(const Var& x);
-Var unary(Unary f, const Var& x);  // any of the functions above, and the others of unary.h
+Var erf(const Var& x);
+Var gelu(const Var& x);       // x Φ(x), Φ the normal distribution (Hendrycks and Gimpel 2016)
+Var gelu_tanh(const Var& x);  // the same by way of tanh: PyTorch's approximate="tanh"
+Var silu(const Var& x);       // x σ(x)
+Var sin(const Var& x);
+Var cos(const Var& x);
+Var pow(const Var& base, const Var& exponent);
+Var pow(const Var& x, real exponent);
+Var clamp(const Var& x, real low, real high);  // between both; the gradient of what lies outside is 0
+Var unary(Unary f, const Var& x);              // any of the functions above, and the others of unary.h
 inline const char* name_of(Unary f) { return unary_names[static_cast<int>(f)]; }
 
 inline Var operator+(const Var& a, const Var& b) { return add(a, b); }
@@ -53,25 +64,69 @@ inline Var operator+(real constant, const Var& x) { return shift(x, constant); }
 inline Var operator-(real constant, const Var& x) { return shift(scale(x, -1), constant); }
 inline Var operator/(const Var& x, real divisor) { return scale(x, 1 / divisor); }
 inline Var operator/(real constant, const Var& x) { return div(Tensor::full({}, constant), x); }
+// x += y makes x the sum: what read x before keeps what it read.
+inline Var& operator+=(Var& x, const Var& y) { return x = x + y; }
+inline Var& operator-=(Var& x, const Var& y) { return x = x - y; }
+inline Var& operator*=(Var& x, const Var& y) { return x = x * y; }
+inline Var& operator/=(Var& x, const Var& y) { return x = x / y; }
+inline Var& operator+=(Var& x, real constant) { return x = x + constant; }
+inline Var& operator-=(Var& x, real constant) { return x = x - constant; }
+inline Var& operator*=(Var& x, real factor) { return x = x * factor; }
+inline Var& operator/=(Var& x, real divisor) { return x = x / divisor; }
+
+// --- comparisons and choices --------------------------------------------------------------------------------------------
+// 1 where it holds, else 0: masks, which have no gradient. Operands are repeated as above; NaN differs from everything.
+Tensor less(const Var& a, const Var& b);
+Tensor less_equal(const Var& a, const Var& b);
+Tensor equal(const Var& a, const Var& b);
+Tensor not_equal(const Var& a, const Var& b);
+inline Tensor greater(const Var& a, const Var& b) { return less(b, a); }
+inline Tensor greater_equal(const Var& a, const Var& b) { return less_equal(b, a); }
+inline Tensor operator<(const Var& a, const Var& b) { return less(a, b); }
+inline Tensor operator<=(const Var& a, const Var& b) { return less_equal(a, b); }
+inline Tensor operator>(const Var& a, const Var& b) { return less(b, a); }
+inline Tensor operator>=(const Var& a, const Var& b) { return less_equal(b, a); }
+inline Tensor operator<(const Var& x, real c) { return less(x, Tensor::full({}, c)); }
+inline Tensor operator<=(const Var& x, real c) { return less_equal(x, Tensor::full({}, c)); }
+inline Tensor operator>(const Var& x, real c) { return less(Tensor::full({}, c), x); }
+inline Tensor operator>=(const Var& x, real c) { return less_equal(Tensor::full({}, c), x); }
+
+// a where the condition is not 0, else b, whatever the other holds there; all three are repeated as above.
+Var where(const Tensor& condition, const Var& a, const Var& b);
+Var where(const Tensor& condition, const Var& a, real b);
+Var where(const Tensor& condition, real a, const Var& b);
+inline Var masked_fill(const Var& x, const Tensor& mask, real value) { return where(mask, value, x); }
 
 // --- rows and reductions --------------------------------------------------------------------------------------------
 Var softmax(const Var& x, int axis = -1);
 Var log_softmax(const Var& x, int axis = -1);
-Var sum(const Var& x);          // of all elements -> a single number []
+Var sum(const Var& x);  // of all elements -> a single number []
 Var mean(const Var& x);
 Var max(const Var& x);            // the gradient goes to the first of equals
 Var sum(const Var& x, int axis);  // axis removed
 Var mean(const Var& x, int axis);
 Var max(const Var& x, int axis);
+Var logsumexp(const Var& x, int axis = -1);  // log Σ exp x, axis removed
+Var cumsum(const Var& x, int axis);          // sums of all up to each; x's shape
+IdTensor argmax(
+    const Var& x,
+    int axis = -1);  // where max(x, axis) lies: the first of equals; NaN is larger than any number
+struct TopK {
+  Var values;        // largest first: x's shape, `count` in place of the axis
+  IdTensor indices;  // of the same shape
+};
+TopK topk(const Var& x, int count, int axis = -1);
 // y = (x - mean) / sqrt(variance + eps) · gain + bias over the last dimension, variance of the row itself
 // (Ba, Kiros, Hinton 2016). gain, bias [last].
 Var layer_norm(const Var& x, const Var& gain, const Var& bias, real eps = real(1e-5));
 
 // --- shape ------------------------------------------------------------------------------------------------------------
 Var reshape(const Var& x, const Shape& shape);
-Var transpose(const Var& x);                         // [a, b] -> [b, a]
-Var transpose(const Var& x, int axis, int other);    // two dimensions exchanged: [steps, batch, n], 0, 1
-Var broadcast_to(const Var& x, const Shape& shape);  // repeated where its extent is 1 or missing
+Var reshape(const Var& x, std::initializer_list<int> extents);  // one of them may be -1: what is left for it
+Var transpose(const Var& x);                                    // [a, b] -> [b, a]
+Var transpose(const Var& x, int axis, int other);         // two dimensions exchanged: [steps, batch, n], 0, 1
+Var permute(const Var& x, const std::vector<int>& axes);  // dimension i of the result is axes[i] of x
+Var broadcast_to(const Var& x, const Shape& shape);       // repeated where its extent is 1 or missing
 Var concat(const Vars& parts, int axis);
 Var stack(const Vars& parts);  // a new first dimension
 template <std::same_as<std::vector<Var>> V>
@@ -82,10 +137,19 @@ template <std::same_as<std::vector<Var>> V>
 Var stack(const V& parts) {
   return stack(Vars(parts.begin(), parts.end()));
 }
-Var slice(const Var& x, int axis, int begin, int end);  // elements begin … end-1 of one dimension
-Var row(const Var& x, int index);               // x[index], first dimension removed: a step of a sequence
+// Elements begin … end-1 of one dimension, or all from `begin` on. Negative ones count from the end: -1 is the last.
+Var slice(const Var& x, int axis, int begin, int end);
+Var slice(const Var& x, int axis, int begin);
+Var row(const Var& x, int index);  // x[index], first dimension removed: a step of a sequence; -1 is the last
+Vars chunk(const Var& x, int count,
+           int axis);  // `count` parts at most, of equal extents, the last one smaller if need be
+Var pad(const Var& x, int axis, int before, int after,
+        real value = 0);                        // so many elements more, of this value
 Var flip(const Var& x);                         // the first dimension backwards
 Var gather(const Var& x, const IdTensor& ids);  // x [..., n], ids [...] -> x[..., ids]
+// y[…, i, …] = x[…, ids[…, i, …], …] along one dimension: ids have x's extents in all others, and y has the ids' shape.
+Var gather(const Var& x, int axis, const IdTensor& ids);
+Var index_select(const Var& x, int axis, const IdTensor& ids);  // ids [n]: x's shape, n in place of the axis
 
 // --- layers' operations -----------------------------------------------------------------------------------------------
 Var embedding(const Var& table, const IdTensor& ids);  // table [vocab, dim], ids [...] -> [..., dim]

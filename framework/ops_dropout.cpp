@@ -1,4 +1,6 @@
-// Operations that leave elements out: at random, or whole rows by a mask.
+// Operations that leave elements out: at random, whole rows by a mask, or by a condition.
+#include <optional>
+
 #include "framework/kernels/kernels.h"
 #include "framework/ops.h"
 
@@ -49,5 +51,51 @@ Var mask_rows(const Var& x, const Tensor& kept) {
                         dx.add);
   });
 }
+
+// y = a where c is not 0, else b        da = dy there, else 0;  db = dy elsewhere
+namespace {
+Var repeated(const Var& x, const Shape& shape) { return x.shape() == shape ? x : broadcast_to(x, shape); }
+void contribute_chosen(const Tensor& c, bool where_it_holds, const Tensor& dy, const Var& x) {
+  if (!x.wants_grad()) return;
+  const Into dx = x.gradient();
+  const real* d = dy.data();
+  kernels().select(c.data(), where_it_holds ? d : nullptr, 0, where_it_holds ? nullptr : d, 0,
+                   dx.tensor.data(), dy.size(), dx.add);
+}
+}  // namespace
+Var where(const Tensor& condition, const Var& a, const Var& b) {
+  require(condition.defined(), "where: the condition is empty: nothing was assigned to it");
+  std::optional<Shape> shape = Shape::together(a.shape(), b.shape());
+  if (shape) shape = Shape::together(*shape, condition.shape());
+  require(
+      shape.has_value(),
+      "where: condition {}, a {} and b {} do not agree: counted from the last, extents must be equal or 1",
+      condition.shape(), a.shape(), b.shape());
+  const Tensor c = repeated(condition, *shape).value();
+  const Var x = repeated(a, *shape), z = repeated(b, *shape);
+  Tensor y(*shape);
+  kernels().select(c.data(), x.value().data(), 0, z.value().data(), 0, y.data(), y.size(), false);
+  return record("where", y, inputs(x, z), [=](const Var& y) {
+    contribute_chosen(c, true, y.grad(), x);
+    contribute_chosen(c, false, y.grad(), z);
+  });
+}
+static Var where_or(const Tensor& condition, bool where_it_holds, const Var& a, real other) {
+  require(condition.defined(), "where: the condition is empty: nothing was assigned to it");
+  const std::optional<Shape> shape = Shape::together(condition.shape(), a.shape());
+  require(shape.has_value(),
+          "where: condition {} and x {} do not agree: counted from the last, extents must be equal or 1",
+          condition.shape(), a.shape());
+  const Tensor c = repeated(condition, *shape).value();
+  const Var x = repeated(a, *shape);
+  const real* values = x.value().data();
+  Tensor y(*shape);
+  kernels().select(c.data(), where_it_holds ? values : nullptr, other, where_it_holds ? nullptr : values,
+                   other, y.data(), y.size(), false);
+  return record("where", y, inputs(x),
+                [=](const Var& y) { contribute_chosen(c, where_it_holds, y.grad(), x); });
+}
+Var where(const Tensor& condition, const Var& a, real b) { return where_or(condition, true, a, b); }
+Var where(const Tensor& condition, real a, const Var& b) { return where_or(condition, false, b, a); }
 
 }  // namespace unroll

@@ -1,6 +1,8 @@
 // Operations that move elements without computing: views, pieces, and their joining.
 #include <algorithm>
 #include <climits>
+#include <numeric>
+#include <string>
 
 #include "framework/kernels/kernels.h"
 #include "framework/ops.h"
@@ -19,6 +21,12 @@ int64_t elements_from(const Shape& shape, int begin, int end) {  // product of t
   return product;
 }
 int64_t elements_from(const Shape& shape, int axis) { return elements_from(shape, axis, shape.rank()); }
+
+std::string list_of(const std::vector<int>& numbers) {
+  std::string list;
+  for (const int number : numbers) list += (list.empty() ? "" : ", ") + std::to_string(number);
+  return "{" + list + "}";
+}
 
 // The part of `whole` that begins at `begin` of one dimension, as blocks of contiguous elements.
 struct Piece {
@@ -52,6 +60,9 @@ Var reshape(const Var& x, const Shape& shape) {
   Tensor y = x.value().reshape(shape);
   return record("reshape", y, inputs(x), [=](const Var& y) { contribute(y.grad(), x); });
 }
+Var reshape(const Var& x, std::initializer_list<int> extents) {
+  return reshape(x, Shape::completed(extents, x.shape()));
+}
 
 // y[…, j, …, i, …] = x[…, i, …, j, …]        dx likewise of dy
 // The dimensions between are taken with the first, and then go back before it: [o, a, b, c, i] -> [o, c, a, b, i] ->
@@ -77,6 +88,46 @@ Var transpose(const Var& x, int axis, int other) {
 Var transpose(const Var& x) {
   require(x.shape().rank() == 2, "transpose: x {} must be [rows, cols]", x.shape());
   return transpose(x, 0, 1);
+}
+
+// y[i₀, i₁, …] = x[…, i_k in dimension axes[k], …]        dx likewise of dy, the other way round
+// Runs of dimensions that stay neighbours move together: of each, the dimensions before it go behind it.
+static Tensor permuted(const Tensor& x, const std::vector<int>& axes) {
+  Tensor y = x;
+  std::vector<int> order(axes.size());  // of y: which dimension of x is where
+  std::iota(order.begin(), order.end(), 0);
+  for (size_t to = 0; to < axes.size(); ++to) {
+    const auto from = static_cast<size_t>(std::ranges::find(order, axes[to]) - order.begin());
+    if (from == to) continue;
+    size_t run = 1;
+    while (from + run < order.size() && order[from + run] == axes[to + run]) ++run;
+    const auto product = [&](size_t begin, size_t end) {
+      return elements_from(y.shape(), static_cast<int>(begin), static_cast<int>(end));
+    };
+    std::rotate(order.begin() + static_cast<int>(to), order.begin() + static_cast<int>(from),
+                order.begin() + static_cast<int>(from + run));
+    Shape shape;
+    for (const int axis : order) shape.append(x.dim(axis));
+    Tensor turned(shape);
+    kernels().transpose(std::as_const(y).data(), product(0, to), product(to, from), product(from, from + run),
+                        product(from + run, order.size()), turned.data(), false);
+    y = turned;
+  }
+  return y;
+}
+Var permute(const Var& x, const std::vector<int>& axes) {
+  const int rank = x.shape().rank();
+  std::vector<int> from, back(axes.size(), -1);
+  bool each_once = static_cast<int>(axes.size()) == rank;
+  for (size_t i = 0; each_once && i < axes.size(); ++i) {
+    const int axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+    each_once = axis >= 0 && axis < rank && back[static_cast<size_t>(axis)] < 0;
+    if (each_once) from.push_back(axis), back[static_cast<size_t>(axis)] = static_cast<int>(i);
+  }
+  require(each_once, "permute: the axes {} must name each dimension of x {} once", list_of(axes), x.shape());
+  if (std::ranges::is_sorted(from)) return reshape(x, x.shape());
+  return record("permute", permuted(x.value(), from), inputs(x),
+                [=](const Var& y) { contribute(permuted(y.grad(), back), x); });
 }
 
 // y = x, repeated where its extent is 1        dx = Σ dy over the repeats
@@ -177,19 +228,46 @@ Var stack(const Vars& parts) {
 }
 
 // y = elements begin … end-1 of one dimension        dx = dy in its place
-Var slice(const Var& x, int axis, int begin, int end) {
-  const int k = axis_of("slice", x.shape(), axis);
-  require(0 <= begin && begin <= end && end <= x.dim(k),
-          "slice: no elements {} to {} in dimension {} of x {}", begin, end, k, x.shape());
+Var slice(const Var& x, int axis, int first, int last) {
+  const int k = axis_of("slice", x.shape(), axis), n = x.dim(k);
+  const int begin = first < 0 ? first + n : first, end = last < 0 ? last + n : last;
+  require(0 <= begin && begin <= end && end <= n, "slice: no elements {} to {} in dimension {} of x {}",
+          first, last, k, x.shape());
   const Piece piece(x.shape(), k, begin, end - begin);
   Tensor y(x.shape().with(k, end - begin));
   piece.read(x.value(), overwrite(y));
   return record("slice", y, inputs(x), [=](const Var& y) { piece.write(y.grad(), pieces_of_gradient(x)); });
 }
 
+Var slice(const Var& x, int axis, int begin) {
+  return slice(x, axis, begin, x.dim(axis_of("slice", x.shape(), axis)));
+}
+
+Vars chunk(const Var& x, int count, int axis) {
+  const int k = axis_of("chunk", x.shape(), axis), n = x.dim(k);
+  require(count > 0, "chunk: {} parts of dimension {} of x {}", count, k, x.shape());
+  const int extent = std::max(1, n / count + (n % count != 0));
+  Vars parts;
+  for (int begin = 0; begin < n || parts.empty(); begin += extent)
+    parts.push_back(slice(x, k, begin, std::min(n, begin + extent)));
+  return parts;
+}
+
+// y = `value` and x in its place        dx = its piece of dy
+Var pad(const Var& x, int axis, int before, int after, real value) {
+  const int k = axis_of("pad", x.shape(), axis), n = x.dim(k);
+  require(before >= 0 && after >= 0 && int64_t{n} + before + after <= INT_MAX,
+          "pad: {} elements before and {} after dimension {} of x {}", before, after, k, x.shape());
+  Tensor y = Tensor::full(x.shape().with(k, n + before + after), value);
+  const Piece piece(y.shape(), k, before, n);
+  piece.write(x.value(), overwrite(y));
+  return record("pad", y, inputs(x), [=](const Var& y) { piece.read(y.grad(), x.gradient()); });
+}
+
 // y = x[index]        dx[index] = dy
-Var row(const Var& x, int index) {
-  require(x.shape().rank() >= 1 && index >= 0 && index < x.dim(0), "row: no row {} in x {}", index,
+Var row(const Var& x, int number) {
+  const int index = number < 0 && x.shape().rank() >= 1 ? number + x.dim(0) : number;
+  require(x.shape().rank() >= 1 && index >= 0 && index < x.dim(0), "row: no row {} in x {}", number,
           x.shape());
   const Piece piece(x.shape(), 0, index, 1);
   return record("row", x.value()[index], inputs(x),
@@ -207,30 +285,6 @@ Var flip(const Var& x) {
   Tensor y(x.shape());
   copy_backwards(x.value(), overwrite(y));
   return record("flip", y, inputs(x), [=](const Var& y) { copy_backwards(y.grad(), x.gradient()); });
-}
-
-// y[r] = x[r, ids[r]]        dx[r, ids[r]] = dy[r]
-Var gather(const Var& x, const IdTensor& ids) {
-  Shape expected;
-  for (int i = 0; i + 1 < x.shape().rank(); ++i) expected.append(x.dim(i));
-  require(x.shape().rank() >= 1 && ids.shape() == expected,
-          "gather: ids {} must have the shape of x {} without its last dimension", ids.shape(), x.shape());
-  require(ids.defined(), "gather: the ids are empty: nothing was assigned to them");
-  const int cols = x.dim(-1);
-  require(x.value().size() <= INT32_MAX, "gather: x {} has more elements than an id can count", x.shape());
-  IdTensor places(ids.shape());  // as if x were a column
-  for (int64_t r = 0; r < ids.size(); ++r) {
-    const int32_t id = ids.data()[r];
-    require(id >= 0 && id < cols, "gather: id {} is not in 0 … {} of x {}", id, cols - 1, x.shape());
-    places.data()[r] = static_cast<int32_t>(r * cols + id);
-  }
-  const KernelIds for_kernels(places);
-  Tensor y(ids.shape());
-  kernels().take_rows(x.value().data(), for_kernels.data(), y.size(), 1, y.data());
-  return record("gather", y, inputs(x), [=](const Var& y) {
-    const Into dx = pieces_of_gradient(x);
-    kernels().add_to_rows(y.grad().data(), for_kernels.data(), y.value().size(), 1, dx.tensor.data());
-  });
 }
 
 }  // namespace unroll

@@ -8,8 +8,8 @@
 namespace unroll {
 
 struct MemoryRefused : OutOfMemory {
-  MemoryRefused(const std::string& what, int64_t asked, int64_t in_use, int64_t room)
-      : OutOfMemory(what), asked(asked), in_use(in_use), room(room) {}
+  MemoryRefused(const std::string& what, int64_t bytes_asked, int64_t bytes_in_use, int64_t all_room)
+      : OutOfMemory(what), asked(bytes_asked), in_use(bytes_in_use), room(all_room) {}
   int64_t asked;   // bytes
   int64_t in_use;  // of tensors, then
   int64_t room;    // all that tensors could have at once; 0: the system does not say

@@ -146,49 +146,6 @@ struct Slabs : std::enable_shared_from_this<Slabs> {
   void draw(Parameter& p) const { p.init.fill(p.value, {.seed = seed, .place = place_of(p.name)}); }
 };
 
-namespace {
-
-// Elements begin … end-1, begin a multiple of 4. A block of four random numbers serves four elements, or two.
-void draw_part(const Init& init, const RandomKey& key, real* out, int64_t begin, int64_t end) {
-  const auto [kind, a, b, offset] = init;
-  if (kind == Init::Kind::constant) std::fill(out + begin, out + end, a);
-  if (kind == Init::Kind::uniform)
-    for (int64_t i = begin; i < end; i += 4) {
-      const auto bits = key.block(static_cast<uint32_t>(i / 4));
-      for (int64_t k = 0; k < std::min<int64_t>(4, end - i); ++k)
-        out[i + k] = a + (b - a) * unit_interval(bits[k]);
-    }
-  if (kind == Init::Kind::normal)  // Box and Muller 1958: two numbers give one deviate
-    for (int64_t i = begin; i < end; i += 2) {
-      const auto bits = key.block(static_cast<uint32_t>(i / 2));
-      for (int64_t k = 0; k < std::min<int64_t>(2, end - i); ++k) {
-        const float u = 1 - unit_interval(bits[2 * k]), v = unit_interval(bits[2 * k + 1]);
-        out[i + k] = a + b * std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi_v<float> * v);
-      }
-    }
-}
-
-}  // namespace
-
-void Init::fill(const Tensor& values, RandomKey key) const {
-  require(0 <= offset.begin && offset.begin <= offset.end && offset.end <= values.size(),
-          "init: an offset for the elements {} to {} of {}", offset.begin, offset.end, values.shape());
-  const auto out = values.on_host(Access::overwrite);
-  constexpr int pieces = 32;
-  struct Job {
-    const Init& init;
-    RandomKey key;
-    real* out;
-    int64_t size, each;
-  } const job{*this, key, out.data(), values.size(), (values.size() / pieces / 4 + 1) * 4};
-  const auto draw_piece = [](const void* context, int piece) {
-    const Job& j = *static_cast<const Job*>(context);
-    draw_part(j.init, j.key, j.out, std::min(j.size, piece * j.each), std::min(j.size, (piece + 1) * j.each));
-  };
-  run_pieces(pieces, draw_piece, &job);
-  for (int i = offset.begin; i < offset.end; ++i) out[i] += offset.amount;
-}
-
 const Tensor& Parameter::leaf_value() {
   owner->materialize(this);
   return value;

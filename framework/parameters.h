@@ -13,29 +13,10 @@
 #include <string_view>
 #include <vector>
 
-#include "framework/random.h"
+#include "framework/init.h"
 #include "framework/tape.h"
 
 namespace unroll {
-
-// How a parameter's first values are drawn. The numbers depend on the seed and the parameter's path alone.
-struct Init {
-  enum class Kind : uint8_t { constant, uniform, normal } kind = Kind::constant;
-  float a = 0, b = 0;
-  // Added to elements begin … end-1 whatever the distribution (a bias of the forget gate).
-  struct {
-    float amount = 0;
-    int begin = 0, end = 0;
-  } offset = {};
-  static Init constant(float value) { return {.kind = Kind::constant, .a = value}; }
-  // `value`, to which ParameterSet::initialize() adds what it draws (a gain stays near 1).
-  static Init centered_at(float value, int size) { return {.offset = {value, 0, size}}; }
-  static Init uniform(float low, float high) { return {.kind = Kind::uniform, .a = low, .b = high}; }
-  static Init normal(float mean, float deviation) {
-    return {.kind = Kind::normal, .a = mean, .b = deviation};
-  }
-  void fill(const Tensor& values, RandomKey key) const;
-};
 
 struct Slabs;
 
@@ -45,7 +26,7 @@ struct Parameter final : Leaf {
   std::string name;  // "lstm.weight_ih_l0"
   Shape shape;
   Init init;
-  bool decay = true;    // weight decay applies (layers say false for biases and gains)
+  float decay = 1;      // multiplies the weight decay, from 0 up (layers say 0 for biases and gains)
   float rate = 1;       // multiplies the learning rate, from 0 up
   bool frozen = false;  // collects no gradient and is not updated
   bool joined = false;  // its segment begins where that of the parameter before it ends

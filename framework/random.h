@@ -6,7 +6,9 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
+#include <numbers>
 #include <string_view>
 
 #include "framework/hash.h"
@@ -58,6 +60,7 @@ struct RandomKey {
 class RandomStream {
  public:
   RandomStream(uint64_t seed, std::string_view path) : key_{.seed = seed, .place = place_of(path)} {}
+  explicit RandomStream(const RandomKey& key) : key_(key) {}
   uint32_t bits() {
     if (position_ % 4 == 0) buffer_ = key_.block(static_cast<uint32_t>(position_ / 4));
     return buffer_[position_++ % 4];
@@ -66,6 +69,11 @@ class RandomStream {
   double uniform() {
     const uint64_t high = bits() >> 5, low = bits() >> 6;
     return static_cast<double>((high << 26) | low) * 0x1p-53;
+  }
+  // Of the standard normal distribution (Box and Muller 1958).
+  double normal() {
+    const double radius = std::sqrt(-2 * std::log(1 - uniform()));
+    return radius * std::cos(2 * std::numbers::pi * uniform());
   }
   // In [0, n); the bias is below n / 2^32.
   uint32_t below(uint32_t n) { return static_cast<uint32_t>((uint64_t{bits()} * n) >> 32); }

@@ -1,10 +1,10 @@
-// The extents of a tensor: up to four dimensions, the last one contiguous in memory.
+// The extents of a tensor: up to six dimensions, the last one contiguous in memory.
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 
 #include "framework/check.h"
@@ -13,7 +13,7 @@ namespace unroll {
 
 class Shape {
  public:
-  static constexpr int max_rank = 4;
+  static constexpr int max_rank = 6;
 
   Shape() = default;  // a single number
   Shape(std::initializer_list<int> extents) {
@@ -54,6 +54,51 @@ class Shape {
     result.extents_[i < 0 ? i + rank_ : i] = extent;
     return result;
   }
+  // What two shapes make together, each repeated where its extent, counted from the last, is 1 or missing; nothing if they
+  // do not fit.
+  static std::optional<Shape> together(const Shape& a, const Shape& b) {
+    const Shape &longer = a.rank_ >= b.rank_ ? a : b, &shorter = a.rank_ >= b.rank_ ? b : a;
+    Shape result = longer;
+    for (int i = 1; i <= shorter.rank_; ++i) {
+      const int one = longer[-i], other = shorter[-i];
+      if (one != other && one != 1 && other != 1) return {};
+      if (one == 1) result = result.with(-i, other);
+    }
+    return result;
+  }
+  // The shape that a tensor `of` so many elements takes: one extent may be -1, and is what is left for it. Throws Error.
+  static Shape completed(std::initializer_list<int> extents, const Shape& of) {
+    Shape result;
+    int open = -1;
+    for (const int extent : extents) {
+      if (extent < 0 && (extent < -1 || open >= 0)) [[unlikely]]
+        throw Error(fmt::format("reshape: an extent {} for {}: one may be -1", extent, of.text()));
+      if (extent == -1) open = result.rank_;
+      result.append(extent == -1 ? 1 : extent);
+    }
+    if (open < 0) return result;
+    const int64_t known = result.size(), all = of.size();
+    if (known == 0 || all % known != 0 || all / known > INT32_MAX) [[unlikely]]
+      throw Error(fmt::format("reshape: {} with something for the 0 is not {}, which has {} elements",
+                              result.with(open, 0).text(), of.text(), all));
+    return result.with(open, static_cast<int>(all / known));
+  }
+  // Where the element with these indices lies, row-major; negative ones count from the last. Throws Error.
+  int64_t place_of(std::initializer_list<int64_t> indices) const {
+    bool fits = static_cast<int>(indices.size()) == rank_;
+    int64_t place = 0;
+    for (int i = 0; fits && i < rank_; ++i) {
+      const int64_t given = indices.begin()[i], index = given < 0 ? given + extents_[i] : given;
+      fits = index >= 0 && index < extents_[i];
+      place = place * extents_[i] + index;
+    }
+    if (!fits) [[unlikely]] {
+      std::string list;
+      for (const int64_t index : indices) list += (list.empty() ? "" : ", ") + std::to_string(index);
+      throw Error(fmt::format("tensor: no element ({}) in {}", list, text()));
+    }
+    return place;
+  }
   // A copy without the first dimension.
   Shape row() const {
     Shape result;
@@ -75,7 +120,7 @@ class Shape {
   }
 
  private:
-  std::array<int, max_rank> extents_{};
+  int extents_[max_rank] = {};
   int rank_ = 0;
 };
 

@@ -114,6 +114,11 @@ class Var {
   Shape shape() const&& { return shape(); }
   int dim(int i) const { return shape()[i]; }
   real item() const { return value().item(); }
+  // The element at these indices: y(t, b, k), as a tensor's.
+  template <std::integral... I>
+  real operator()(I... indices) const {
+    return value()(indices...);
+  }
 
   bool wants_grad() const { return node_ != nullptr && !(leaf_ && leaf_->leaf_frozen()); }
   // The place for a backward's contribution: the first overwrites, later ones add.
@@ -155,8 +160,9 @@ struct TapeOptions {
 
 // An operation's name, and where it is recorded: record("linear", …) makes it of the name.
 struct OperationName {
-  constexpr OperationName(const char* name, const char* file = __builtin_FILE(), int line = __builtin_LINE())
-      : name(name), file(file), line(line) {}
+  constexpr OperationName(const char* operation, const char* in_file = __builtin_FILE(),
+                          int in_line = __builtin_LINE())
+      : name(operation), file(in_file), line(in_line) {}
   const char* name;
   const char* file;
   int line;

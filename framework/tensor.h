@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <compare>
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <iterator>
@@ -177,11 +178,19 @@ class BasicTensor {
     return {memory_, data_, size(), elsewhere(), access == Access::change};
   }
 
-  // View of row i of the first dimension.
+  // The element at these indices, one for each dimension: x(t, b, -1). From a GPU it is copied, so read many by on_host().
+  template <std::integral... I>
+  T operator()(I... indices) const {
+    require_defined();
+    return element(shape_.place_of({static_cast<int64_t>(indices)...}));
+  }
+
+  // View of row i of the first dimension; -1 is the last.
   const BasicTensor operator[](int i) const {
-    require(i >= 0 && i < dim(0), "tensor: no row {} in shape {}", i, shape_);
+    const int k = i < 0 ? i + dim(0) : i;
+    require(k >= 0 && k < dim(0), "tensor: no row {} in shape {}", i, shape_);
     const Shape row = shape_.row();
-    return view(i * row.size(), row);
+    return view(k * row.size(), row);
   }
   BasicTensor operator[](int i) { return std::as_const(*this)[i]; }
   // View of rows begin … end-1 of the first dimension.
@@ -191,7 +200,11 @@ class BasicTensor {
     return view(begin * shape_.row().size(), shape_.with(0, end - begin));
   }
   BasicTensor slice(int begin, int end) { return std::as_const(*this).slice(begin, end); }
-  // These elements, in this memory, under another shape.
+  // These elements, in this memory, under another shape. In a list of extents one may be -1: what is left for it.
+  const BasicTensor reshape(std::initializer_list<int> extents) const {
+    return reshape(Shape::completed(extents, shape_));
+  }
+  BasicTensor reshape(std::initializer_list<int> extents) { return std::as_const(*this).reshape(extents); }
   const BasicTensor reshape(const Shape& shape) const {
     require_defined();
     require(shape.size() == size(), "reshape: {} has {} elements, {} has {}", shape_, size(), shape,
@@ -233,11 +246,7 @@ class BasicTensor {
   T item() const {  // the only element
     require_defined();
     require(size() == 1, "item: shape {} has {} elements, not one", shape_, size());
-    check_read();
-    if (!elsewhere()) return *data_;
-    T result;
-    copy_to_host(&result, data_, sizeof result);
-    return result;
+    return element(0);
   }
 
   // This memory, with `written` told of writes; nullptr tells nobody. It must live as long as the memory.
@@ -247,6 +256,13 @@ class BasicTensor {
  private:
   BasicTensor(Memory memory, WriteTime* written, T* data, const Shape& shape)
       : memory_(std::move(memory)), written_(written), data_(data), shape_(shape) {}
+  T element(int64_t place) const {
+    check_read();
+    if (!elsewhere()) return data_[place];
+    T result;
+    copy_to_host(&result, data_ + place, sizeof result);
+    return result;
+  }
   BasicTensor view(int64_t begin, const Shape& shape) const {
     return {memory_, written_, data_ + begin, shape};
   }

@@ -14,15 +14,25 @@ enum class Unary : uint8_t {
   sigmoid,
   tanh,
   softplus,  // log(1 + e^x)
+  erf,
+  gelu,       // x Φ(x), with the normal distribution Φ(x) = (1 + erf(x / √2)) / 2
+  gelu_tanh,  // x (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2, close to it
+  silu,       // x σ(x)
+  sin,
+  cos,
   relu,
   hard_sigmoid,  // x/6 + 1/2 between 0 and 1
   hard_tanh,     // x between -1 and 1
   softsign,      // x / (1 + |x|)
   abs            // |x|, of slope 0 at 0
 };
-inline constexpr const char* unary_names[] = {"exp",       "log",      "sqrt", "sigmoid",
-                                              "tanh",      "softplus", "relu", "hard_sigmoid",
-                                              "hard_tanh", "softsign", "abs"};
+inline constexpr const char* unary_names[] = {
+    "exp",  "log", "sqrt", "sigmoid", "tanh",         "softplus",  "erf",      "gelu", "gelu_tanh",
+    "silu", "sin", "cos",  "relu",    "hard_sigmoid", "hard_tanh", "softsign", "abs"};
+// Those whose slope is taken from x; of all others it follows from the value.
+inline constexpr Unary slopes_of_x[] = {Unary::log,  Unary::softplus,  Unary::erf,
+                                        Unary::gelu, Unary::gelu_tanh, Unary::silu,
+                                        Unary::sin,  Unary::cos,       Unary::abs};
 
 // Functions that an LSTM's gates may have, and its cell: g, and c on its way to h. The slope of each follows from its
 // value.

@@ -20,7 +20,7 @@ static const DenseConfig& checked(const DenseConfig& c) {
 static Var bias_of(const Scope& scope, const DenseConfig& config) {
   if (!config.bias) return Var();
   Parameter& bias = scope.add("bias", {config.out}, fan_in(config.in));
-  bias.decay = false;
+  bias.decay = 0;
   return bias.var();
 }
 
@@ -91,7 +91,7 @@ static void put_losses(const Tensor& logits, const KernelIds& targets, std::span
       x = scaled.data();
     }
     kernels().cross_entropy(x, targets.data() + begin, nullptr, -1, logits.rows(), logits.cols(),
-                            losses[static_cast<int>(k)].data() + begin, false, 1, nullptr);
+                            losses[static_cast<int>(k)].data() + begin, false, 1, 0, nullptr);
   }
 }
 

@@ -17,7 +17,7 @@ struct LayerNorm {
     require(c.dim > 0, "layer_norm: dim {} must be positive", c.dim);
     Parameter& gain = scope.add("weight", {c.dim}, Init::centered_at(1, c.dim));
     Parameter& shift = scope.add("bias", {c.dim}, Init::constant(0));
-    gain.decay = shift.decay = false;
+    gain.decay = shift.decay = 0;
     weight = gain.var();
     bias = shift.var();
   }

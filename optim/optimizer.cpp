@@ -17,6 +17,12 @@ double rate_of(const Parameter& p) {
   return double{p.rate};
 }
 
+double decay_of(const Parameter& p) {
+  require(p.decay >= 0 && std::isfinite(p.decay), "step: the decay {} of '{}' is not a number from 0 up",
+          p.decay, p.name);
+  return double{p.decay};
+}
+
 // Calls piece(begin, size, rate) for the pieces of the slab where gradients were contributed that count, in a fixed
 // order. Neighbours make one piece, with the padding between them, which is zero; with `by_rate` only those of one rate.
 template <class F>
@@ -110,6 +116,26 @@ void Optimizer::set_momentum(double momentum) {
   throw Error(fmt::format("optimizer: {} has no momentum that could be {}", name(), momentum));
 }
 
+void Optimizer::keep_average(double decay) {
+  check_fraction("the average's decay", decay);
+  ema_decay_ = decay;
+  if (decay == 0) ema_steps_ = 0;
+}
+
+OptimizerState Optimizer::whole_state() {
+  OptimizerState whole = state();
+  if (ema_decay_ == 0) return whole;
+  whole.counters.push_back({"averaged_steps", &ema_steps_, true});
+  if (ema_steps_ > 0) whole.slabs.push_back({"moving_average", slab(ema_)});
+  return whole;
+}
+
+void Optimizer::update_weights() {
+  update();
+  if (ema_decay_ > 0)
+    kernels().average(step_values(), std::as_const(params_).values().data(), slab(ema_).data(), ema_.size());
+}
+
 void Optimizer::check(const StepOptions& options) const {
   params_.require_alive(name());
   require(!averaged_in_,
@@ -136,7 +162,7 @@ double Optimizer::step(const StepOptions& options) {
   values.outcome.norm = norm;
   values.outcome.scale = options.factor * (options.max_norm > 0 ? clip_factor(norm, options.max_norm) : 1);
   copy_to_device(step_values(), &values, sizeof values);
-  update();
+  update_weights();
   finish_step();
   return norm;
 }
@@ -147,6 +173,7 @@ StepOrders Optimizer::orders_for(const StepOptions& options) {
                     .learning_rate = learning_rate_ * options.rate_factor,
                     .step = params_.step()};
   order(orders);
+  if (ema_decay_ > 0) orders.average_weight = ema_steps_++ == 0 ? 1 : 1 - ema_decay_;
   return orders;
 }
 
@@ -167,14 +194,16 @@ void Optimizer::enqueue_step() {
     kernels().add_squares(g + begin, size, step_values());
   });
   kernels().decide_step(step_values());
-  update();
+  update_weights();
 }
 
-// Which parameters are frozen, which decay, and their rates.
+// Which parameters are frozen, their decay and rates, and whether there is an average.
 uint64_t Optimizer::step_signature() const {
-  uint64_t hash = hash_of_nothing;
-  for (const auto& p : parameters().all())
-    hash = hash_with(hash_with(hash, p->frozen ? 1 : p->decay ? 2 : 3), std::bit_cast<uint32_t>(p->rate));
+  uint64_t hash = hash_with(hash_of_nothing, ema_decay_ > 0 ? 1 : 2);
+  for (const auto& p : parameters().all()) {
+    hash = hash_with(hash_with(hash, p->frozen ? 1 : 2), std::bit_cast<uint32_t>(p->decay));
+    hash = hash_with(hash, std::bit_cast<uint32_t>(p->rate));
+  }
   return hash;
 }
 
@@ -191,7 +220,7 @@ const std::vector<Optimizer::Range>& Optimizer::complete_ranges() {
     const Parameter& p = *all[i];
     if (p.frozen) continue;
     const int64_t end = i + 1 < all.size() ? all[i + 1]->offset : params_.values().size();
-    const bool decay = p.decay && weight_decay_ > 0;
+    const double decay = decay_of(p) * weight_decay_;
     const double rate = rate_of(p);
     const int64_t group = group_of(i);
     Range* last = ranges_.empty() ? nullptr : &ranges_.back();
@@ -252,7 +281,7 @@ void Sgd::update() {
   } else {
     real* const velocity = has_velocity_ ? slab(velocity_).data() : nullptr;
     for (const Range& range : complete_ranges()) {
-      u.weight_decay = static_cast<real>(range.decay ? weight_decay_ : 0);
+      u.weight_decay = static_cast<real>(range.decay);
       u.rate = range.rate;
       kernels().sgd(u, step_values(), p + range.begin, g + range.begin,
                     velocity ? velocity + range.begin : nullptr, range.size);
@@ -344,7 +373,7 @@ void Adam::update() {
   real* const v = slab(v_).data();
   for (const Range& range : complete_ranges()) {
     const int64_t begin = range.begin;
-    u.weight_decay = static_cast<real>(range.decay ? weight_decay_ : 0);
+    u.weight_decay = static_cast<real>(range.decay);
     u.rate = range.rate;
     u.corrections =
         range.group > 0 ? static_cast<const double*>(corrections_.data()) + 2 * range.first : nullptr;
@@ -360,12 +389,103 @@ OptimizerState Adam::state() {
   return state;
 }
 
+// --- RMSprop -------------------------------------------------------------------------------------
+
+Rmsprop::Rmsprop(ParameterSet& params, const RmspropConfig& c)
+    : Optimizer(params, c.learning_rate, c.weight_decay),
+      alpha_(c.alpha),
+      eps_(c.eps),
+      momentum_(c.momentum),
+      has_buffer_(c.momentum > 0) {
+  check_fraction("alpha", c.alpha);
+  check_fraction("momentum", c.momentum);
+  require(static_cast<real>(c.eps) > 0, "optimizer: eps {} is not positive", c.eps);
+}
+
+void Rmsprop::set_momentum(double momentum) {
+  check_fraction("momentum", momentum);
+  require(has_buffer_ || momentum == 0, "optimizer: this {} was made without momentum: it cannot be {}",
+          name(), momentum);
+  momentum_ = momentum;
+}
+
+void Rmsprop::order(StepOrders& orders) {
+  if (steps_ == 0) {  // it may have been set back to its beginning
+    slab(v_).fill(0);
+    if (has_buffer_) slab(buffer_).fill(0);
+  }
+  orders.momentum = momentum_;
+  ++steps_;
+}
+
+void Rmsprop::update() {
+  RmspropUpdate u{.alpha = static_cast<real>(alpha_), .eps = static_cast<real>(eps_)};
+  real* const p = params_.changed_values().data();
+  const real* const g = params_.contributed_gradients().data();
+  real *const v = slab(v_).data(), *const buffer = has_buffer_ ? slab(buffer_).data() : nullptr;
+  for (const Range& range : complete_ranges()) {
+    u.weight_decay = static_cast<real>(range.decay);
+    u.rate = range.rate;
+    kernels().rmsprop(u, step_values(), p + range.begin, g + range.begin, v + range.begin,
+                      buffer ? buffer + range.begin : nullptr, range.size);
+  }
+}
+
+OptimizerState Rmsprop::state() {
+  OptimizerState state{.counters = {{"steps", &steps_}}, .slabs = {}, .learning_rate = &learning_rate_};
+  if (steps_ > 0) state.slabs.push_back({"square_avg", slab(v_)});
+  if (steps_ > 0 && has_buffer_) state.slabs.push_back({"momentum_buffer", slab(buffer_)});
+  return state;
+}
+
+// --- Lion ----------------------------------------------------------------------------------------
+
+Lion::Lion(ParameterSet& params, const LionConfig& c)
+    : Optimizer(params, c.learning_rate, c.weight_decay), beta1_(c.beta1), beta2_(c.beta2) {
+  check_fraction("beta1", c.beta1);
+  check_fraction("beta2", c.beta2);
+}
+
+void Lion::set_momentum(double beta1) {
+  check_fraction("beta1", beta1);
+  beta1_ = beta1;
+}
+
+void Lion::order(StepOrders& orders) {
+  if (steps_ == 0) slab(m_).fill(0);  // it may have been set back to its beginning
+  orders.momentum = beta1_;
+  ++steps_;
+}
+
+void Lion::update() {
+  LionUpdate u{.beta2 = static_cast<real>(beta2_)};
+  real* const p = params_.changed_values().data();
+  const real* const g = params_.contributed_gradients().data();
+  real* const m = slab(m_).data();
+  for (const Range& range : complete_ranges()) {
+    u.weight_decay = static_cast<real>(range.decay);
+    u.rate = range.rate;
+    kernels().lion(u, step_values(), p + range.begin, g + range.begin, m + range.begin, range.size);
+  }
+}
+
+OptimizerState Lion::state() {
+  OptimizerState state{.counters = {{"steps", &steps_}}, .slabs = {}, .learning_rate = &learning_rate_};
+  if (steps_ > 0) state.slabs.push_back({"exp_avg", slab(m_)});
+  return state;
+}
+
 // --- averaged gradient descent -------------------------------------------------------------------
 
 Asgd::Asgd(ParameterSet& params, const AsgdConfig& c)
     : Sgd(params, {.learning_rate = c.learning_rate, .weight_decay = c.weight_decay}),
       average_after_(c.average_after) {
   require(c.average_after >= 0, "optimizer: average_after = {} steps is negative", c.average_after);
+}
+
+void Asgd::keep_average(double decay) {
+  throw Error(fmt::format(
+      "optimizer: asgd keeps the mean of its weights; it has no average of decay {} beside it", decay));
 }
 
 void Asgd::start_averaging() { average_after_ = std::min(average_after_, steps()); }

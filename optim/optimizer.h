@@ -5,8 +5,10 @@
 //   tape.backward(loss);
 //   adam.step({.max_norm = 5});            // clips, updates, forgets the gradients, counts the step
 //
-// Frozen parameters have no gradient and are not updated; `Parameter::decay` says where weight decay applies, and
-// `Parameter::rate` multiplies the learning rate. All may be changed between steps. Gradients add up until a step uses them, so several windows may
+// Frozen parameters have no gradient and are not updated; `Parameter::decay` multiplies the weight decay, 0 where none applies, and
+// `Parameter::rate` the learning rate. All may be changed between steps:
+//   for (Parameter* p : model.params.under("encoder")) p->rate = 0.1f, p->decay = 0.5f;
+// Gradients add up until a step uses them, so several windows may
 // contribute to one step: `step({.factor = 1.0 / windows})` takes their mean. Each window's tape says which part of the
 // step it is (`TapeOptions::part`), or all have the same masks of dropout.
 //
@@ -112,15 +114,22 @@ class Optimizer {
   }
   virtual std::string_view name() const = 0;  // as in recipes: "sgd"
   virtual OptimizerState state() = 0;
-  // Averaged weights, laid out as ParameterSet::values(); nullptr if there are none (yet).
-  virtual const Tensor* averages() const { return nullptr; }
+  // The same, with the average that keep_average() asks for: what a checkpoint keeps.
+  OptimizerState whole_state();
+  // Averaged weights, laid out as ParameterSet::values(); nullptr if there are none (yet). AveragedWeights puts them in the
+  // weights' place; the Trainer scores them, and its checkpoints hold them as the model's.
+  virtual const Tensor* averages() const { return ema_steps_ > 0 ? &ema_ : nullptr; }
+  // From the next step on an average of the weights is kept: those after that step at first, then
+  // average = decay·average + (1 - decay)·weights after each. decay in [0, 1); 0: none is kept. Throws Error where the
+  // optimizer has averages of its own.
+  virtual void keep_average(double decay);
 
  protected:
   // A piece of the slabs whose parameters are treated alike, padding between them included.
   struct Range {
     int64_t begin, size;
-    bool decay;
-    double rate;  // Parameter::rate
+    double decay;  // weight decay of these: the optimizer's, times Parameter::decay
+    double rate;   // Parameter::rate
     int64_t group;
     size_t first;  // of the parameters in it
   };
@@ -131,7 +140,7 @@ class Optimizer {
   // Changes the weights as the orders and the outcome say.
   virtual void update() = 0;
   // The ranges of what is not frozen, once every gradient of the slab can be read. Parameters of different groups and rates
-  // are told apart; those with and without decay only if there is weight decay.
+  // are told apart; those of different decay only if there is weight decay.
   const std::vector<Range>& complete_ranges();
   virtual int64_t group_of(size_t) const { return 0; }  // of a parameter, by its place
   // A slab for moments: `tensor`, which gets its memory now if it has none, zero at first.
@@ -156,9 +165,13 @@ class Optimizer {
   friend class AveragedWeights;
   void check(const StepOptions& options) const;
   StepOrders orders_for(const StepOptions& options);
+  void update_weights();
   std::vector<Range> ranges_;
   bool averaged_in_ = false;  // the model's weights are the averages for the moment
   Memory step_values_;        // StepValues
+  double ema_decay_ = 0;
+  int64_t ema_steps_ = 0;  // that the average is of
+  Tensor ema_;
 };
 
 struct SgdConfig {
@@ -245,6 +258,59 @@ class AdamW : public Adam {
   std::string_view name() const override { return "adamw"; }
 };
 
+struct RmspropConfig {
+  double learning_rate = 1e-2;
+  double alpha = 0.99;      // in [0, 1): of the mean square
+  double eps = 1e-8;        // positive; outside the root
+  double momentum = 0;      // in [0, 1)
+  double weight_decay = 0;  // added to the gradient, times the weight
+};
+
+// RMSprop (Tieleman and Hinton 2012, in PyTorch's form):  v = αv + (1-α)g²,  d = g / (√v + eps),  p -= learning_rate·d, or with
+// momentum  b = momentum·b + d,  p -= learning_rate·b.
+class Rmsprop : public Optimizer {
+ public:
+  Rmsprop(ParameterSet& params, const RmspropConfig& config);
+  std::string_view name() const override { return "rmsprop"; }
+  void set_momentum(double momentum) override;
+  OptimizerState state()
+      override;  // "steps"; "square_avg" (v), "momentum_buffer" if it was made with momentum
+
+ protected:
+  void order(StepOrders& orders) override;
+  void update() override;
+
+ private:
+  double alpha_, eps_, momentum_;
+  bool has_buffer_;
+  int64_t steps_ = 0;
+  Tensor v_, buffer_;
+};
+
+struct LionConfig {
+  double learning_rate = 1e-4;
+  double beta1 = 0.9, beta2 = 0.99;  // in [0, 1)
+  double weight_decay = 0;           // weights shrink by 1 - learning_rate·weight_decay in a step
+};
+
+// Lion (Chen et al. 2023):  p -= learning_rate·sign(β₁m + (1-β₁)g),  m = β₂m + (1-β₂)g.
+class Lion : public Optimizer {
+ public:
+  Lion(ParameterSet& params, const LionConfig& config);
+  std::string_view name() const override { return "lion"; }
+  void set_momentum(double beta1) override;
+  OptimizerState state() override;  // "steps"; "exp_avg" (m)
+
+ protected:
+  void order(StepOrders& orders) override;
+  void update() override;
+
+ private:
+  double beta1_, beta2_;
+  int64_t steps_ = 0;
+  Tensor m_;
+};
+
 struct AsgdConfig {
   static constexpr int64_t never = std::numeric_limits<int64_t>::max();
   double learning_rate = 1;
@@ -261,6 +327,7 @@ class Asgd : public Sgd {
   std::string_view name() const override { return "asgd"; }
   OptimizerState state() override;  // "steps", "average_after", "averaged"; "average" once there is one
   const Tensor* averages() const override { return averaged_ > 0 ? &average_ : nullptr; }
+  void keep_average(double decay) override;
 
   // The mean begins with the weights after the next step, unless it has begun.
   void start_averaging();

@@ -104,6 +104,22 @@ inline const std::map<std::string, Maker> makers = {
      [](auto& p) {
        return std::make_unique<AdamW>(p, AdamWConfig{.learning_rate = 0.01, .weight_decay = 0.1});
      }},
+    {"rmsprop", [](auto& p) { return std::make_unique<Rmsprop>(p, RmspropConfig{.learning_rate = 0.01}); }},
+    {"rmsprop with momentum",
+     [](auto& p) {
+       return std::make_unique<Rmsprop>(
+           p, RmspropConfig{.learning_rate = 0.01, .momentum = 0.9, .weight_decay = 0.1});
+     }},
+    {"lion",
+     [](auto& p) {
+       return std::make_unique<Lion>(p, LionConfig{.learning_rate = 0.01, .weight_decay = 0.1});
+     }},
+    {"adam with an average",
+     [](auto& p) {
+       auto adam = std::make_unique<Adam>(p, AdamConfig{.learning_rate = 0.01});
+       adam->keep_average(0.75);
+       return adam;
+     }},
     {"asgd",
      [](auto& p) { return std::make_unique<Asgd>(p, AsgdConfig{.learning_rate = 0.5, .average_after = 3}); }},
 };

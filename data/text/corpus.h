@@ -29,7 +29,8 @@ enum class Level { word, character };
 struct TextForm {
   Level level = Level::word;
   bool documents = false;  // blank lines stand between documents; else each is an `<eos>`
-  TextForm(Level level = Level::word, bool documents = false) : level(level), documents(documents) {}
+  TextForm(Level tokens = Level::word, bool with_documents = false)
+      : level(tokens), documents(with_documents) {}
 };
 enum class Split { train, valid, test };
 std::string_view name(Split split);  // "train", "valid", "test"

@@ -17,7 +17,7 @@ struct RandomKey;
 
 namespace unroll {
 
-enum class Binary : uint8_t { add, sub, mul, div, max, min };
+enum class Binary : uint8_t { add, sub, mul, div, max, min, pow, less, less_equal, equal, not_equal };
 
 // How one pass of an optimizer changes n parameters p with gradients g, beside what StepOrders say.
 struct SgdUpdate {
@@ -33,6 +33,14 @@ struct AdamUpdate {
   const double* corrections = nullptr;  // [2], where the weights are: theirs, in place of the step's
 };
 
+struct RmspropUpdate {
+  real alpha = 0, eps = 0, weight_decay = 0;
+  double rate = 1;  // as above
+};
+struct LionUpdate {
+  real beta2 = 0, weight_decay = 0;
+  double rate = 1;  // as above
+};
 struct DynamicUpdate {
   real decay = 0, epsilon = 0;
   double rate = 1;  // as above
@@ -44,7 +52,7 @@ struct StepOrders {     // by the host, before the step
   double factor = 1;    // multiplies the gradients before anything else
   double max_norm = 0;  // of the gradient then; infinity: measured only; 0: neither
   double learning_rate = 0;
-  double momentum = 0;                      // of the velocity; Adam: beta1
+  double momentum = 0;                      // of the velocity; Adam and Lion: beta1
   double correction1 = 1, correction2 = 1;  // Adam: 1 - beta^t
   double average_weight = 0;                // of the new weights in their average; 1: it begins with them
   int32_t first = 0;                        // momentum: the buffer starts as the first gradient
@@ -156,6 +164,8 @@ struct Kernels {
                           const real* dy, real* d, int64_t n, bool add);
   // y = scale · x + shift
   void (*affine)(const real* x, real scale, real shift, real* y, int64_t n, bool add);
+  // y[i] = a[i] where c[i] is not 0, else b[i]. Of a null, all are a0 or b0.
+  void (*select)(const real* c, const real* a, real a0, const real* b, real b0, real* y, int64_t n, bool add);
   // y = 2σ(a)·x, and a becomes σ(a)
   void (*gate)(real* a, const real* x, real* y, int64_t n);
   // s = σ(a) becomes the gradient of a, and d, the gradient of y, that of x
@@ -196,6 +206,26 @@ struct Kernels {
   void (*max_middle_gradient)(const real* dy, const int32_t* where, int64_t outer, int64_t n, int64_t inner,
                               real* dx);
 
+  // y [outer, inner] = log Σ exp x over the middle dimension; -∞ where all of x is
+  void (*log_sum_exp)(const real* x, int64_t outer, int64_t n, int64_t inner, real* y);
+  // dx = dy · exp(x - y), 0 where y is -∞
+  void (*log_sum_exp_gradient)(const real* x, const real* y, const real* dy, int64_t outer, int64_t n,
+                               int64_t inner, real* dx, bool add);
+  // y[o, i, k] = the sum of x[o, 0 … i, k], or backwards of x[o, i … n-1, k]
+  void (*cumulate)(const real* x, int64_t outer, int64_t n, int64_t inner, bool backwards, real* y, bool add);
+  // y [outer, count, inner] = x[o, id, k], with an id for each of y, or `shared`: ids [count]
+  void (*take_middle)(const real* x, const int32_t* ids, bool shared, int64_t outer, int64_t n, int64_t inner,
+                      int64_t count, real* y);
+  // dx[o, id, k] += dy, in order
+  void (*add_to_middle)(const real* dy, const int32_t* ids, bool shared, int64_t outer, int64_t n,
+                        int64_t inner, int64_t count, real* dx);
+  // where [rows, count]: the places of the largest of each row, largest first, the first of equals first. NaN is
+  // larger than any number.
+  void (*largest)(const real* x, int64_t rows, int64_t cols, int64_t count, int32_t* where);
+  // x becomes the softmax of scale·x over the first so many of each row, and zeros behind them: first + r·step in row r,
+  // but not below 0 and not above cols
+  void (*softmax_within)(real* x, int64_t rows, int64_t cols, int64_t first, int64_t step, real scale);
+
   // --- indices ------------------------------------------------------------------------------------------------
   // y [n, cols] = rows ids of table
   void (*take_rows)(const real* table, const int32_t* ids, int64_t n, int64_t cols, real* y);
@@ -220,11 +250,11 @@ struct Kernels {
                             int64_t hidden, real* kept);
 
   // --- losses ---------------------------------------------------------------------------------------------------
-  // loss[r] = weight_r · (log Σ_k exp x[r,k] - x[r,target]). If `gradient`, x is overwritten with
-  // weight_r · scale · (softmax(x) - onehot(target)). If target is `ignore` or the weight 0, both are 0, whatever x
-  // holds. weights [rows] may be null, and so may scored [rows]: it becomes 1, or 0 in those rows.
+  // loss[r] = weight_r · (log Σ_k exp x[r,k] - Σ_k t_k x[r,k]), t = (1 - smoothing)·onehot(target) + smoothing / cols. If
+  // `gradient`, x is overwritten with weight_r · scale · (softmax(x) - t). If target is `ignore` or the weight 0, both
+  // are 0, whatever x holds. weights [rows] may be null, and so may scored [rows]: it becomes 1, or 0 in those rows.
   void (*cross_entropy)(real* x, const int32_t* target, const real* weights, int32_t ignore, int64_t rows,
-                        int64_t cols, real* loss, bool gradient, real scale, real* scored);
+                        int64_t cols, real* loss, bool gradient, real scale, real smoothing, real* scored);
   // y[i] = pos_weight·t·softplus(-x) + (1-t)·softplus(x)
   void (*binary_cross_entropy)(const real* x, const real* t, real pos_weight, real* y, int64_t n);
   void (*binary_cross_entropy_gradient)(const real* x, const real* t, real pos_weight, const real* dy,
@@ -236,6 +266,10 @@ struct Kernels {
   void (*sgd)(const SgdUpdate& u, const StepValues* step, real* p, const real* g, real* velocity, int64_t n);
   void (*adam)(const AdamUpdate& u, const StepValues* step, real* p, const real* g, real* m, real* v,
                int64_t n);
+  // buffer null: no momentum
+  void (*rmsprop)(const RmspropUpdate& u, const StepValues* step, real* p, const real* g, real* v,
+                  real* buffer, int64_t n);
+  void (*lion)(const LionUpdate& u, const StepValues* step, real* p, const real* g, real* m, int64_t n);
   // p += min(decay·rms, 1)·(start - p);  p -= learning_rate·scale·g / (rms + epsilon).  g null: it is 0
   void (*dynamic)(const DynamicUpdate& u, const StepValues* step, real* p, const real* g, const real* start,
                   const real* rms, int64_t n);

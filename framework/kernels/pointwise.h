@@ -1,138 +1,12 @@
 // The arithmetic of single elements, written once: formulas and their slopes.
-//
-// Back ends put them behind their own launch helpers, and compile them for several instruction sets, so
-// everything here is inlined without exception and lives in the inline namespace UNROLL_ISA: no copy of a
-// function may be shared by files compiled for different machines.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 
+#include "framework/kernels/elementary.h"
 #include "framework/kernels/kernels.h"
 
-#ifndef UNROLL_ISA
-#define UNROLL_ISA portable
-#endif
-#ifdef __CUDACC__
-#define UNROLL_FORMULA __host__ __device__ __forceinline__
-#define UNROLL_CHOICE __forceinline__  // on the host: what is chosen is a kernel
-#else
-#define UNROLL_FORMULA [[gnu::always_inline]] inline
-#define UNROLL_CHOICE UNROLL_FORMULA
-#endif
-
 namespace unroll::pointwise::inline UNROLL_ISA {
-
-// --- exp, log, tanh and relatives ----------------------------------------------------------------
-// In float: free of branches, so that loops over arrays turn into vector instructions, and right for
-// infinities, NaN and denormal numbers. Coefficients are minimax fits (Remez exchange). Errors are in units
-// of the last place, the largest over every 19th float. In double: the C library's.
-
-UNROLL_FORMULA uint32_t bits_of(float x) { return __builtin_bit_cast(uint32_t, x); }
-UNROLL_FORMULA float from_bits(uint32_t bits) { return __builtin_bit_cast(float, bits); }
-UNROLL_FORMULA float magnitude(float x) { return from_bits(bits_of(x) & 0x7fffffff); }
-
-// x = n ln 2 + r,  |r| ≤ ln 2 / 2
-struct Reduced {
-  uint32_t low_bits;  // n + 127 in the last bits, that is the exponent of 2^n
-  float r;
-};
-UNROLL_FORMULA Reduced reduce_by_ln2(float x) {
-  constexpr float round = 12582912.0f + 127.0f;  // adding 1.5 · 2^23 leaves an integer in the last bits
-  const float shifted = x * 1.44269504f + round;
-  const float n = shifted - round;
-  return {bits_of(shifted), (x - n * 0.693359375f) + n * 2.12194440e-4f};
-}
-UNROLL_FORMULA float power_of_two(Reduced a) { return from_bits(a.low_bits << 23); }  // -126 ≤ n ≤ 127
-// (e^r - 1 - r) / r² for |r| ≤ ln 2 / 2
-UNROLL_FORMULA float exp_tail(float r) {
-  float q = 0.0013814540579915047f;
-  q = q * r + 0.00836874544620514f;
-  q = q * r + 0.04166838899254799f;
-  q = q * r + 0.1666652113199234f;
-  return q * r + 0.4999999403953552f;
-}
-
-// e^x = 2^n e^r.  Error below 1.2.
-UNROLL_FORMULA float exp(float x) {
-  x = x > 89.0f ? 89.0f : x;      // infinite from there on
-  x = x < -104.0f ? -104.0f : x;  // zero
-  const Reduced a = reduce_by_ln2(x);
-  const float power = (exp_tail(a.r) * a.r + 1.0f) * a.r + 1.0f;
-  const int32_t n = static_cast<int32_t>(a.low_bits - bits_of(12582912.0f)) - 127;
-  const int32_t half = n >> 1;  // 2^n in two factors, for results near either end of the range
-  return power * from_bits(static_cast<uint32_t>(half + 127) << 23) *
-         from_bits(static_cast<uint32_t>(n - half + 127) << 23);
-}
-
-// e^x for x ≤ 0, cheaper; results below 2^-126 are zero.
-UNROLL_FORMULA float exp_of_negative(float x) {
-  const Reduced a = reduce_by_ln2(x);
-  const float power = (exp_tail(a.r) * a.r + 1.0f) * a.r + 1.0f;
-  return x < -87.33654f ? 0.0f : power * power_of_two(a);
-}
-
-// log x = n ln 2 + log m,  x = 2^n m,  √½ ≤ m < √2.  Error below 1.2.
-UNROLL_FORMULA float log(float x) {
-  const bool denormal = x < 0x1p-126f;
-  const uint32_t root_half = 0x3f3504f3;
-  const uint32_t i = bits_of(denormal ? x * 0x1p23f : x) - root_half;
-  const float n = static_cast<float>((static_cast<int32_t>(i) >> 23) - (denormal ? 23 : 0));
-  const float f = from_bits((i & 0x7fffff) + root_half) - 1.0f;
-  float q = 0.08700448274612427f;
-  q = q * f - 0.14267490804195404f;
-  q = q * f + 0.1491476446390152f;
-  q = q * f - 0.1657758355140686f;
-  q = q * f + 0.19963063299655914f;
-  q = q * f - 0.2500133812427521f;
-  q = q * f + 0.3333390951156616f;
-  const float z = f * f;
-  const float small = z * f * q - n * 2.12194440e-4f - 0.5f * z;
-  const float y = (f + small) + n * 0.693359375f;
-  const float edge = x == 0.0f ? -__builtin_inff() : __builtin_nanf("");
-  return x > 0.0f ? (x < __builtin_inff() ? y : x) : edge;
-}
-
-// tanh |x| = u / (u + 2),  u = e^2|x| - 1 = 2^n (e^r - 1) + (2^n - 1).  Error below 2.7.
-UNROLL_FORMULA float tanh(float x) {
-  float twice = 2.0f * magnitude(x);
-  twice = twice > 30.0f ? 30.0f : twice;  // 1 from there on
-  const Reduced a = reduce_by_ln2(twice);
-  const float power = power_of_two(a);
-  const float u = power * (exp_tail(a.r) * a.r * a.r + a.r) + (power - 1.0f);
-  return from_bits(bits_of(u / (u + 2.0f)) | (bits_of(x) & 0x80000000));
-}
-
-// σ(x) = 1 / (1 + e^-x), and e^x / (1 + e^x) for negative x; results below 2^-126 are zero.  Error below 2.9.
-UNROLL_FORMULA float sigmoid(float x) {
-  const float e = exp_of_negative(-magnitude(x));
-  const float y = 1.0f / (1.0f + e);
-  return x < 0.0f ? e * y : y;
-}
-
-// log(1 + x) = 2 artanh s,  s = x / (2 + x), for 0 ≤ x ≤ 1.  Error below 2.
-UNROLL_FORMULA float log_of_one_plus(float x) {
-  const float s = x / (2.0f + x), z = s * s;
-  float q = 0.2801198959350586f;
-  q = q * z + 0.28001806139945984f;
-  q = q * z + 0.4002152681350708f;
-  q = q * z + 0.666664183139801f;
-  return s * z * q + 2.0f * s;
-}
-
-UNROLL_FORMULA float sqrt(float x) { return ::sqrtf(x); }
-
-UNROLL_FORMULA double magnitude(double x) { return ::fabs(x); }
-UNROLL_FORMULA double exp(double x) { return ::exp(x); }
-UNROLL_FORMULA double exp_of_negative(double x) { return ::exp(x); }
-UNROLL_FORMULA double log(double x) { return ::log(x); }
-UNROLL_FORMULA double tanh(double x) { return ::tanh(x); }
-UNROLL_FORMULA double sqrt(double x) { return ::sqrt(x); }
-UNROLL_FORMULA double sigmoid(double x) {
-  const double e = ::exp(-magnitude(x));
-  return (x >= 0.0 ? 1.0 : e) / (1.0 + e);
-}
-UNROLL_FORMULA double log_of_one_plus(double x) { return ::log1p(x); }
 
 // --- functions of one element: value(x), and slope(x, y) where y is the value --------------------
 
@@ -161,6 +35,41 @@ struct Softplus {
     return (x < 0 ? 0 : x) + log_of_one_plus(exp_of_negative(-magnitude(x)));
   }
   UNROLL_FORMULA static real slope(real x, real) { return sigmoid(x); }
+};
+struct Erf {
+  UNROLL_FORMULA static real value(real x) { return erf(x); }
+  UNROLL_FORMULA static real slope(real x, real) { return real(1.1283791670955126) * exp(-x * x); }  // 2 / √π
+};
+struct Gelu {  // Φ + x φ
+  UNROLL_FORMULA static real share(real x) { return real(0.5) * (1 + erf(x * real(0.70710678118654752))); }
+  UNROLL_FORMULA static real value(real x) { return x * share(x); }
+  UNROLL_FORMULA static real slope(real x, real) {
+    return share(x) + x * real(0.3989422804014327) * exp(real(-0.5) * x * x);  // 1 / √(2π)
+  }
+};
+struct GeluTanh {
+  static constexpr real root = real(0.7978845608028654), cubic = real(0.044715);  // √(2/π)
+  UNROLL_FORMULA static real bent(real x) { return tanh(root * (x + cubic * x * x * x)); }
+  UNROLL_FORMULA static real value(real x) { return real(0.5) * x * (1 + bent(x)); }
+  UNROLL_FORMULA static real slope(real x, real) {
+    const real t = bent(x);
+    return real(0.5) * (1 + t) + real(0.5) * x * (1 - t * t) * root * (1 + 3 * cubic * x * x);
+  }
+};
+struct Silu {
+  UNROLL_FORMULA static real value(real x) { return x * sigmoid(x); }
+  UNROLL_FORMULA static real slope(real x, real) {
+    const real s = sigmoid(x);
+    return s * (1 + x * (1 - s));
+  }
+};
+struct Sin {
+  UNROLL_FORMULA static real value(real x) { return sin(x); }
+  UNROLL_FORMULA static real slope(real x, real) { return cos(x); }
+};
+struct Cos {
+  UNROLL_FORMULA static real value(real x) { return cos(x); }
+  UNROLL_FORMULA static real slope(real x, real) { return -sin(x); }
 };
 struct Relu {
   UNROLL_FORMULA static real value(real x) { return x < 0 ? 0 : x; }  // NaN stays
@@ -200,6 +109,18 @@ UNROLL_CHOICE void with_functor(Unary f, Use use) {
       return use(Tanh{});
     case Unary::softplus:
       return use(Softplus{});
+    case Unary::erf:
+      return use(Erf{});
+    case Unary::gelu:
+      return use(Gelu{});
+    case Unary::gelu_tanh:
+      return use(GeluTanh{});
+    case Unary::silu:
+      return use(Silu{});
+    case Unary::sin:
+      return use(Sin{});
+    case Unary::cos:
+      return use(Cos{});
     case Unary::relu:
       return use(Relu{});
     case Unary::hard_sigmoid:
@@ -246,6 +167,33 @@ struct Min {
   UNROLL_FORMULA static real slope_a(real a, real b) { return Max::slope_a(b, a); }
   UNROLL_FORMULA static real slope_b(real a, real b) { return Max::slope_a(a, b); }
 };
+// The slope for the base is 0 where the exponent is 0, and that for the exponent where the value is 0.
+struct Pow {
+  UNROLL_FORMULA static real value(real a, real b) { return pow(a, b); }
+  UNROLL_FORMULA static real slope_a(real a, real b) { return b == 0 ? real(0) : b * pow(a, b - 1); }
+  UNROLL_FORMULA static real slope_b(real a, real b) {
+    return a == 0 && b >= 0 ? real(0) : pow(a, b) * log(a);
+  }
+};
+// Comparisons: 1 or 0, without a slope. A NaN is neither less than nor equal to anything.
+template <class Holds>
+struct Comparison {
+  UNROLL_FORMULA static real value(real a, real b) { return Holds::of(a, b) ? real(1) : real(0); }
+  UNROLL_FORMULA static real slope_a(real, real) { return 0; }
+  UNROLL_FORMULA static real slope_b(real, real) { return 0; }
+};
+struct Less : Comparison<Less> {
+  UNROLL_FORMULA static bool of(real a, real b) { return a < b; }
+};
+struct LessEqual : Comparison<LessEqual> {
+  UNROLL_FORMULA static bool of(real a, real b) { return a <= b; }
+};
+struct Equal : Comparison<Equal> {
+  UNROLL_FORMULA static bool of(real a, real b) { return a == b; }
+};
+struct NotEqual : Comparison<NotEqual> {
+  UNROLL_FORMULA static bool of(real a, real b) { return a != b; }
+};
 
 template <class Use>
 UNROLL_CHOICE void with_functor(Binary f, Use use) {
@@ -262,6 +210,16 @@ UNROLL_CHOICE void with_functor(Binary f, Use use) {
       return use(Max{});
     case Binary::min:
       return use(Min{});
+    case Binary::pow:
+      return use(Pow{});
+    case Binary::less:
+      return use(Less{});
+    case Binary::less_equal:
+      return use(LessEqual{});
+    case Binary::equal:
+      return use(Equal{});
+    case Binary::not_equal:
+      return use(NotEqual{});
   }
 }
 
@@ -406,6 +364,42 @@ UNROLL_FORMULA void adam_step(const AdamUpdate& u, const AdamFactors& k, real& p
   m += (1 - k.beta1) * (g - m);
   v = u.beta2 * v + (1 - u.beta2) * g * g;
   p = p * k.shrink - k.step * m / (sqrt(v) * k.root + u.eps);
+}
+
+// RMSprop (Tieleman and Hinton 2012), as PyTorch has it:
+//   g = scale·gradient + weight_decay·p    v = αv + (1-α)g²    d = g / (√v + eps)
+//   with momentum b = momentum·b + d,  p -= learning_rate·b;  else p -= learning_rate·d
+struct RmspropFactors {
+  real scale, step, alpha, eps, weight_decay, momentum;
+};
+UNROLL_FORMULA RmspropFactors rmsprop_factors(const RmspropUpdate& u, const StepValues& step) {
+  return {static_cast<real>(step.outcome.scale),
+          static_cast<real>(step.orders.learning_rate * u.rate),
+          u.alpha,
+          u.eps,
+          u.weight_decay,
+          static_cast<real>(step.orders.momentum)};
+}
+UNROLL_FORMULA real rmsprop_direction(const RmspropFactors& k, real p, real gradient, real& v) {
+  const real g = k.scale * gradient + k.weight_decay * p;
+  v = k.alpha * v + (1 - k.alpha) * g * g;
+  return g / (sqrt(v) + k.eps);
+}
+
+// Lion (Chen et al. 2023):
+//   p = (1 - learning_rate·weight_decay)·p - learning_rate·sign(β₁m + (1-β₁)g)    m = β₂m + (1-β₂)g
+struct LionFactors {
+  real scale, step, shrink, beta1, beta2;
+};
+UNROLL_FORMULA LionFactors lion_factors(const LionUpdate& u, const StepValues& step) {
+  const real rate = static_cast<real>(step.orders.learning_rate * u.rate);
+  return {static_cast<real>(step.outcome.scale), rate, 1 - rate * u.weight_decay,
+          static_cast<real>(step.orders.momentum), u.beta2};
+}
+UNROLL_FORMULA void lion_step(const LionFactors& k, real& p, real gradient, real& m) {
+  const real g = k.scale * gradient, direction = k.beta1 * m + (1 - k.beta1) * g;
+  p = k.shrink * p - k.step * (direction > 0 ? real(1) : direction < 0 ? real(-1) : direction);
+  m = k.beta2 * m + (1 - k.beta2) * g;
 }
 
 // Dynamic evaluation (Krause, Kahembwe, Murray and Renals 2018): back towards the weight at the beginning, then along the

@@ -31,13 +31,17 @@ namespace unroll {
 
 // One layer's parameters and a step of time: x [batch, input], the state before it and the one it gives h and
 // c [batch, hidden]. h_in is h as it enters the recurrent product, with recurrent dropout and, as x, after the rounds of a
-// mogrifier; weight drop acts on weight_hh.
+// mogrifier; weight drop acts on weight_hh. A cell without a product of h (an SRU) has no weight_hh, and looks at no h_in.
 template <class C>
-concept RecurrentCell = requires(const C& cell, C& changed, const Var& v, const RecurrentVars& state) {
+concept RecurrentCell = requires(const C& cell, const Var& v, const RecurrentVars& state) {
   { C::name } -> std::convertible_to<const char*>;
   { C::has_c } -> std::convertible_to<bool>;
-  { changed.weight_hh } -> std::same_as<Var&>;
   { cell.step(v, v, state) } -> std::same_as<RecurrentVars>;
+};
+
+template <class C>
+concept HasRecurrentMatrix = requires(C& cell) {
+  { cell.weight_hh } -> std::same_as<Var&>;
 };
 
 // A cell that has an engine of its own: x [steps, batch, input] and the state before the first step to y and the state after
@@ -85,7 +89,8 @@ RecurrentVars traced_step(const Cell& cell, const Var& x, const Var& h_in, const
 template <RecurrentCell Cell>
 RecurrentOutput over_steps(Cell cell, const Var& x, RecurrentVars state, const RecurrentMasks& masks = {},
                            const Mogrifier& mogrifier = {}, CellTrace* trace = nullptr) {
-  cell.weight_hh = dropout(cell.weight_hh, masks.weight_hh.rate, masks.weight_hh.key);
+  if constexpr (HasRecurrentMatrix<Cell>)
+    cell.weight_hh = dropout(cell.weight_hh, masks.weight_hh.rate, masks.weight_hh.key);
   Vars ys;
   for (int t = 0; t < x.dim(0); ++t) {
     if (masks.resets.act_at(t)) {
@@ -115,6 +120,11 @@ class Recurrent {
   // Throws Error where the options make no sense, InputError where the engine that is asked for cannot serve.
   Recurrent(const Scope& scope, const RecurrentConfig& config)
       : choice_(choose(config)), stack_(scope, facts, config) {
+    if constexpr (!HasRecurrentMatrix<Cell>)
+      require(
+          config.weight_drop == 0 && config.recurrent_dropout == 0,
+          "{}: weight_drop {} and recurrent_dropout {} act in a product of h, which this cell has none of",
+          Cell::name, config.weight_drop, config.recurrent_dropout);
     for (int k = 0; k < stack_.count(); ++k) {
       const LayerScope layer = stack_.scope_of(k);
       cells_.emplace_back(layer);
@@ -160,11 +170,11 @@ class Recurrent {
     RecurrentTrace result;
     if constexpr (NamesGates<Cell>) result.gate_names = Cell::gate_names;
     result.cells.resize(cells_.size());
-    const RecurrentOutput out = over_cells(
-        x, state, lengths, resets,
-        [&](size_t k, const Var& in, const RecurrentVars& before, const RecurrentMasks& masks) {
-          return over_steps(cells_[k], in, before, masks, mogrifiers_[k], &result.cells[k]);
-        });
+    const RecurrentOutput out =
+        over_cells(x, state, lengths, resets,
+                   [&](size_t k, const Var& in, const RecurrentVars& before, const RecurrentMasks& masks) {
+                     return over_steps(cells_[k], in, before, masks, mogrifiers_[k], &result.cells[k]);
+                   });
     result.y = out.y, result.state = out.state;
     return result;
   }

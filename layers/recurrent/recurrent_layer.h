@@ -59,7 +59,7 @@ class RecurrentLayer {
   };
   template <class Cell>
   struct Of final : Layer {
-    explicit Of(const Recurrent<Cell>& layer) : layer(layer) {}
+    explicit Of(const Recurrent<Cell>& of) : layer(of) {}
     RecurrentOutput run(const Var& x, const RecurrentVars& state, const Lengths& lengths,
                         const IdTensor& resets) const override {
       return layer(x, state, lengths, resets);

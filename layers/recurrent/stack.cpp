@@ -158,14 +158,6 @@ Var RecurrentStack::full_row(const Var& v) const {
   return concat({v, Var(Tensor::zeros({v.dim(0), config_.hidden - v.dim(1)}))}, 1);
 }
 
-namespace {
-
-struct StepRange {
-  int begin, end;
-  bool has(int t) const { return t >= begin && t < end; }
-};
-
-// The real steps of a row. Throws Error where the lengths fit neither the steps nor the batch.
 StepRange steps_of_row(const Lengths& lengths, int steps, int batch, int row) {
   if (!lengths.steps.defined()) return {0, steps};
   require(lengths.steps.shape() == Shape{batch}, "lengths {} must be [{}], one for each row of x",
@@ -176,8 +168,6 @@ StepRange steps_of_row(const Lengths& lengths, int steps, int batch, int row) {
   const int first = lengths.padding == Padding::before ? steps - length : 0;
   return {first, first + length};
 }
-
-}  // namespace
 
 Tensor real_steps(const Lengths& lengths, int steps, int batch) {
   if (!lengths.steps.defined()) return {};

@@ -27,6 +27,13 @@ struct Lengths {
   }
 };
 
+// The real steps of a row. Throws Error where the lengths fit neither the steps nor the batch.
+struct StepRange {
+  int begin, end;
+  bool has(int t) const { return t >= begin && t < end; }
+};
+StepRange steps_of_row(const Lengths& lengths, int steps, int batch, int row);
+
 // 1 where a row's step is real, 0 where it is padding: [steps, batch]; undefined if all are real. Throws Error where the
 // lengths fit neither.
 Tensor real_steps(const Lengths& lengths, int steps, int batch);
@@ -77,7 +84,7 @@ struct RecurrentOutput {
 // gradient, so truncated backpropagation is a matter of type.
 struct RecurrentState {
   RecurrentState() = default;  // of no size yet: takes that of the first state that is assigned
-  RecurrentState(Tensor h, Tensor c) : h(std::move(h)), c(std::move(c)) {}
+  RecurrentState(Tensor first_h, Tensor first_c) : h(std::move(first_h)), c(std::move(first_c)) {}
   RecurrentState(const RecurrentState& other);
   RecurrentState(RecurrentState&&) = default;
   RecurrentState& operator=(const RecurrentState& other);

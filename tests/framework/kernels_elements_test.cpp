@@ -1,5 +1,6 @@
 // Kernels that treat every element alike, against plain loops in double.
 #include <bit>
+#include <numbers>
 
 #include "tests/framework/kernel_checks.h"
 
@@ -21,6 +22,18 @@ double reference(Unary f, double x) {
       return std::tanh(x);
     case Unary::softplus:
       return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
+    case Unary::erf:
+      return std::erf(x);
+    case Unary::gelu:
+      return x * std::erfc(-x / std::sqrt(2.0)) / 2;
+    case Unary::gelu_tanh:
+      return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+    case Unary::silu:
+      return x / (1 + std::exp(-x));
+    case Unary::sin:
+      return std::sin(x);
+    case Unary::cos:
+      return std::cos(x);
     case Unary::relu:
       return std::max(x, 0.0);
     case Unary::hard_sigmoid:
@@ -48,6 +61,20 @@ double reference_slope(Unary f, double x) {
       return 1 - std::tanh(x) * std::tanh(x);
     case Unary::softplus:
       return 1 / (1 + std::exp(-x));
+    case Unary::erf:
+      return 2 / std::sqrt(std::numbers::pi) * std::exp(-x * x);
+    case Unary::gelu:
+      return std::erfc(-x / std::sqrt(2.0)) / 2 + x * std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
+    case Unary::gelu_tanh: {
+      const double root = std::sqrt(2 / std::numbers::pi), t = std::tanh(root * (x + 0.044715 * x * x * x));
+      return (1 + t) / 2 + x / 2 * (1 - t * t) * root * (1 + 3 * 0.044715 * x * x);
+    }
+    case Unary::silu:
+      return reference(Unary::sigmoid, x) * (1 + x * (1 - reference(Unary::sigmoid, x)));
+    case Unary::sin:
+      return std::cos(x);
+    case Unary::cos:
+      return -std::sin(x);
     case Unary::relu:
       return x > 0 ? 1 : 0;
     case Unary::hard_sigmoid:
@@ -77,6 +104,16 @@ double reference(Binary f, double a, double b) {
       return std::max(a, b);
     case Binary::min:
       return std::min(a, b);
+    case Binary::pow:
+      return std::pow(a, b);
+    case Binary::less:
+      return a < b;
+    case Binary::less_equal:
+      return a <= b;
+    case Binary::equal:
+      return a == b;
+    case Binary::not_equal:
+      return a != b;
   }
   return 0;
 }
@@ -94,11 +131,16 @@ double reference_slope(Binary f, bool of_b, double a, double b) {
       return (of_b ? b > a : a > b) ? 1 : 0;
     case Binary::min:
       return (of_b ? b < a : a < b) ? 1 : 0;
+    case Binary::pow:
+      return of_b ? std::pow(a, b) * std::log(a) : b * std::pow(a, b - 1);
+    default:  // comparisons
+      return 0;
   }
   return 0;
 }
-const std::vector<Binary> all_binary = {Binary::add, Binary::sub, Binary::mul,
-                                        Binary::div, Binary::max, Binary::min};
+const std::vector<Binary> all_binary = {Binary::add,        Binary::sub,   Binary::mul,      Binary::div,
+                                        Binary::max,        Binary::min,   Binary::pow,      Binary::less,
+                                        Binary::less_equal, Binary::equal, Binary::not_equal};
 
 }  // namespace
 
@@ -125,6 +167,29 @@ TEST_CASE("functions of one element and their gradients") {
         check_close(sum, slope, 2, &before);
       });
     }
+  }
+}
+
+TEST_CASE("a choice takes one of two arrays, or a number in place of either") {
+  Numbers numbers("select");
+  for (int64_t n : {int64_t{1}, int64_t{33}, int64_t{1000}}) {
+    const Reals a = numbers.reals(n), b = numbers.reals(n), before = numbers.reals(n);
+    Reals c(a.size());
+    for (size_t i = 0; i < c.size(); ++i) c[i] = i % 3 == 0 ? 0 : i % 3 == 1 ? real(-0.5) : not_a_number;
+    each_variant([&](const Kernels& k) {
+      for (const int given : {0, 1, 2, 3}) {
+        Reals y(a.size()), sum(before);
+        const real *one = given & 1 ? a.data() : nullptr, *other = given & 2 ? b.data() : nullptr;
+        k.select(c.data(), one, 7, other, 9, y.data(), n, false);
+        k.select(c.data(), one, 7, other, 9, sum.data(), n, true);
+        const auto chosen = [&](int64_t i) {
+          const size_t at = static_cast<size_t>(i);
+          return static_cast<double>(i % 3 != 0 ? (one ? a[at] : 7) : (other ? b[at] : 9));
+        };
+        check_close(y, chosen, 0);
+        check_close(sum, chosen, 9, &before);
+      }
+    });
   }
 }
 
@@ -193,6 +258,15 @@ TEST_CASE("infinities, zeros and NaN pass through the functions as they should")
                                    {Unary::softplus, infinity, infinity},
                                    {Unary::softplus, 200, 200},
                                    {Unary::softplus, not_a_number, not_a_number},
+                                   {Unary::erf, infinity, 1},
+                                   {Unary::erf, -infinity, -1},
+                                   {Unary::erf, -0.0, 0},
+                                   {Unary::erf, not_a_number, not_a_number},
+                                   {Unary::erf, -not_a_number, not_a_number},
+                                   {Unary::gelu, -huge, 0},
+                                   {Unary::gelu, huge, huge},
+                                   {Unary::silu, -200, 0},
+                                   {Unary::silu, huge, huge},
                                    {Unary::abs, -infinity, infinity},
                                    {Unary::abs, -0.0, 0},
                                    {Unary::abs, not_a_number, not_a_number},
@@ -217,7 +291,7 @@ TEST_CASE("infinities, zeros and NaN pass through the functions as they should")
 }
 
 TEST_CASE(
-    "exp, log, tanh, sigmoid and softplus in float are right to 3 units of the last place over all of their range") {
+    "exp, log, tanh, sigmoid, softplus and erf in float are right to 3 units of the last place over all of their range") {
   if constexpr (is_float) {
     // Every 1009th float, both signs; the unit of a denormal result is their distance, except for sigmoid and
     // softplus, which are zero below the normal numbers.
@@ -228,7 +302,7 @@ TEST_CASE(
     }
     const int64_t n = static_cast<int64_t>(x.size());
     KernelVector<float> y(x.size());
-    for (Unary f : {Unary::exp, Unary::log, Unary::tanh, Unary::sigmoid, Unary::softplus}) {
+    for (Unary f : {Unary::exp, Unary::log, Unary::tanh, Unary::sigmoid, Unary::softplus, Unary::erf}) {
       each_variant([&](const Kernels& k) {
         k.unary(f, reinterpret_cast<const real*>(x.data()), reinterpret_cast<real*>(y.data()), n);
         double worst = 0;
@@ -274,9 +348,12 @@ TEST_CASE("functions of two elements repeat either operand") {
                                                  {parallel_size, 1},
                                                  {3, 150000}}) {
     const int64_t n = std::max(na, nb);
-    const Reals a = numbers.reals(na), b = numbers.reals(nb, 0.5, 2), dy = numbers.reals(n),
+    const Reals both_signs = numbers.reals(na), b = numbers.reals(nb, 0.5, 2), dy = numbers.reals(n),
                 before = numbers.reals(n);
     for (Binary f : all_binary) {
+      Reals a = both_signs;
+      if (f == Binary::pow)
+        for (real& v : a) v = std::abs(v) + real(0.1);
       each_variant([&, na = na, nb = nb](const Kernels& k) {
         CAPTURE(na);
         CAPTURE(nb);

@@ -2,6 +2,8 @@
 #include <functional>
 #include <string>
 
+#include "framework/attention.h"
+#include "framework/ctc_loss.h"
 #include "framework/loss.h"
 #include "framework/ops.h"
 #include "layers/dense.h"
@@ -94,6 +96,16 @@ TEST_CASE("what a backward reads must be as it was, whether a variable or a cons
   accused("linear", {2, 3}, {5, 3}, [](const Var& x, const Tensor& t) { return linear(x, t); });
   accused("layer_norm", {2, 3}, {3},
           [](const Var& x, const Tensor& t) { return layer_norm(x, t, Tensor::zeros({3})); });
+  accused("pow", {2}, {2}, [](const Var& x, const Tensor& t) { return pow(x, t); });
+  accused("pow", {2}, {2}, [](const Var& x, const Tensor& t) { return pow(t, x); });
+  accused("where", {2}, {2}, [](const Var& x, const Tensor& t) { return where(t, x, 0); });
+  accused("logsumexp", {2}, {2}, [](const Var& x, const Tensor& t) {
+    const Var y = logsumexp(x);
+    x.value().fill(t.on_host()[0]);  // its own input
+    return y * sum(Var(t));
+  });
+  accused("scaled_dot_product_attention", {2, 1, 3}, {2, 1, 3},
+          [](const Var& x, const Tensor& t) { return scaled_dot_product_attention(x, t, x); });
   accused("mask_rows", {2, 3}, {2}, [](const Var& x, const Tensor& t) { return mask_rows(x, t); });
   accused("lstm_cell", {1, 8}, {1, 2}, [](const Var& x, const Tensor& t) { return lstm_cell(x, t).h; });
   accused("binary_cross_entropy", {2}, {2},
@@ -189,7 +201,9 @@ TEST_CASE("no operation writes what it reads") {
   Tape tape;
   const Var x = tape.watch(Tensor::full({2, 2}, 2)), g = Var(given), r = Var(row);
   Vars early, late;  // what reads `given` again in the backward, and all else that reads it
-  for (const Var& y : {x * g, x / g, matmul(x, g)}) early.push_back(sum(y));
+  for (const Var& y : {x * g, x / g, matmul(x, g), pow(x, g), pow(g, x)}) early.push_back(sum(y));
+  const auto steps = [](const Var& v) { return reshape(v, {2, 1, 2}); };
+  early.push_back(sum(scaled_dot_product_attention(steps(x), steps(g), steps(g))));
   for (int f = 0; f < static_cast<int>(std::size(unary_names)); ++f)
     late.push_back(sum(unary(static_cast<Unary>(f), g) * x));
   for (const Var& y : {x + g,
@@ -217,6 +231,16 @@ TEST_CASE("no operation writes what it reads") {
                        linear(g, x),
                        matmul(g, x),
                        max(g, 0) * x,
+                       logsumexp(g, 0) * x,
+                       cumsum(g, 1) * x,
+                       where(given, x, g),
+                       masked_fill(g, given, 3) * x,
+                       clamp(g, 0, 1) * x,
+                       permute(g, {1, 0}) * x,
+                       pad(slice(g, 0, 1), 0, 1, 0) * x,
+                       index_select(g, 0, targets) * x,
+                       gather(g, 1, ids({2, 2}, {0, 0, 1, 1})) * x,
+                       topk(g, 2).values * x,
                        sum(g, 0) * x,
                        mean(g, 1) * x})
     late.push_back(sum(y));
@@ -229,6 +253,9 @@ TEST_CASE("no operation writes what it reads") {
     late.push_back(sum(mean_squared_error(x, given, {.reduction = reduction, .weights = given})));
     late.push_back(sum(binary_cross_entropy(x, given, {.reduction = reduction, .weights = given})));
     late.push_back(sum(gaussian_loss(x, g, given, {.reduction = reduction, .weights = given})));
+    late.push_back(sum(huber_loss(x, given, 1, {.reduction = reduction, .weights = given})));
+    late.push_back(sum(kl_divergence(log_softmax(x), given, {.reduction = reduction, .weights = row})));
+    late.push_back(sum(ctc_loss(steps(x * g), ids({1, 1}, {1}), {}, {}, {.reduction = reduction})));
   }
   tape.backward(sum(stack(early)) + sum(stack(late)));
 }

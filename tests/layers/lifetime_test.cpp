@@ -34,6 +34,10 @@ constexpr Maker makers[] = {
     [](ParameterSet& p) -> std::unique_ptr<Optimizer> { return std::make_unique<Sgd>(p, SgdConfig{}); },
     [](ParameterSet& p) -> std::unique_ptr<Optimizer> { return std::make_unique<Adam>(p, AdamConfig{}); },
     [](ParameterSet& p) -> std::unique_ptr<Optimizer> { return std::make_unique<AdamW>(p, AdamWConfig{}); },
+    [](ParameterSet& p) -> std::unique_ptr<Optimizer> {
+      return std::make_unique<Rmsprop>(p, RmspropConfig{});
+    },
+    [](ParameterSet& p) -> std::unique_ptr<Optimizer> { return std::make_unique<Lion>(p, LionConfig{}); },
     [](ParameterSet& p) -> std::unique_ptr<Optimizer> { return std::make_unique<Asgd>(p, AsgdConfig{}); }};
 
 const std::vector<std::string> gone = {"'out.weight'", "is gone", "replaced"};

@@ -155,6 +155,42 @@ void check_gradients() {
 
 }  // namespace
 
+namespace {
+
+// A forget gate that sees x alone: h = f·h_prev + (1-f)·W x (minGRU: Feng et al. 2024).
+struct WithoutMatrix {
+  static constexpr const char* name = "min_gru";
+  static constexpr bool has_c = false;
+  explicit WithoutMatrix(const LayerScope& scope)
+      : weight(scope.add("weight_ih", {2 * scope.hidden, scope.input}).var()) {}
+  RecurrentVars step(const Var& x, const Var&, const RecurrentVars& before) const {
+    const Vars parts = chunk(linear(x, weight), 2, 1);
+    const Var f = sigmoid(parts[0]);
+    return {f * before.h + (1 - f) * parts[1], {}};
+  }
+  Var weight;
+};
+
+}  // namespace
+
+TEST_CASE("a cell without a recurrent matrix has all options but those that act in its product") {
+  ParameterSet params;
+  const Recurrent<WithoutMatrix> layer(
+      params / "layer", {.input = 3, .hidden = 3, .layers = 2, .residual = true, .bidirectional = false});
+  CHECK(gradcheck("min_gru", params, {{4, 2, 3}}, [&](auto& v) {
+    return layer(v[0], layer.zero_state(2), {ids({2}, {4, 2})}).y;
+  }));
+  ParameterSet others;
+  CHECK(lacks(error_of([&] {
+                Recurrent<WithoutMatrix>(others / "a", {.input = 2, .hidden = 2, .weight_drop = 0.5f});
+              }),
+              {"min_gru", "weight_drop 0.5", "product"}) == "");
+  CHECK(lacks(error_of([&] {
+                Recurrent<WithoutMatrix>(others / "b", {.input = 2, .hidden = 2, .recurrent_dropout = 0.25f});
+              }),
+              {"min_gru", "recurrent_dropout 0.25"}) == "");
+}
+
 TEST_CASE("an activation from outside is differentiated") {
   CHECK(
       gradcheck("scaled_tanh", {{3, 4}}, [](auto& v) { return scaled_tanh(v[0]); }, {.low = -4, .high = 4}));

@@ -51,6 +51,46 @@ TEST_CASE("weight decay goes through Adam's moments, and past AdamW's") {
               {4 * 0.95 + 0.1 * 2 / (2 + 1e-8)});
 }
 
+TEST_CASE("RMSprop divides by the root of the mean square") {
+  // v = ¼·16 = 4, then ¾·4 + ¼·16 = 7: no eps to speak of
+  const RmspropConfig config{.learning_rate = 1, .alpha = 0.75, .eps = 1e-30};
+  check_close(path<Rmsprop>(config, {4, -4}), {-2, -2 + 4 / std::sqrt(7.0)});
+  // eps is added to the root;  with momentum ½ the second step has half of the first in it
+  check_close(path<Rmsprop>(RmspropConfig{.learning_rate = 1, .alpha = 0.75, .eps = 2}, {4}), {-1});
+  check_close(
+      path<Rmsprop>(RmspropConfig{.learning_rate = 1, .alpha = 0.75, .eps = 1e-30, .momentum = 0.5}, {4, 0}),
+      {-2, -3});
+  // g = 0 + ½·8
+  check_close(
+      path<Rmsprop>(RmspropConfig{.learning_rate = 1, .alpha = 0.75, .eps = 1e-30, .weight_decay = 0.5}, {0},
+                    8),
+      {6});
+}
+
+TEST_CASE("Lion steps by the sign of what it remembers and sees") {
+  // β₁ = ½, β₂ = ¾: m = 0, then 1; ½m + ½g = 2, then -1.5, so the steps are down and up. Decay comes before the step.
+  const LionConfig config{.learning_rate = 0.1, .beta1 = 0.5, .beta2 = 0.75};
+  check_close(path<Lion>(config, {4, -4}), {-0.1, 0});
+  check_close(path<Lion>(config, {4, -1, -1}), {-0.1, -0.1, 0.0});  // ½·1 - ½ = 0, then ½·½ - ½
+  check_close(path<Lion>(LionConfig{.learning_rate = 0.1, .weight_decay = 0.5}, {4}, 2), {2 * 0.95 - 0.1});
+}
+
+TEST_CASE(
+    "a parameter's decay multiplies the weight decay, as an optimizer of its own with that decay would") {
+  ParameterSet params;
+  Parameter& half = params.add("half", {2}, Init::constant(4));
+  Parameter& twice = params.add("twice", {2}, Init::constant(4));
+  half.decay = 0.5f, twice.decay = 2;
+  AdamW adamw(params, {.learning_rate = 0.5, .weight_decay = 0.25});
+  give(half, {0, 0}), give(twice, {0, 0});
+  adamw.step();
+  CHECK(weights(half)[0] == 4 * (1 - 0.5 * 0.125));
+  CHECK(weights(twice)[1] == 4 * (1 - 0.5 * 0.5));
+  half.decay = -1;
+  give(half, {0, 0});
+  CHECK(lacks(error_of([&] { adamw.step(); }), {"decay -1", "'half'"}) == "");
+}
+
 TEST_CASE("the learning rate is that of the moment") {
   Pair m;
   Sgd sgd(m.params, {.learning_rate = 1});
@@ -125,7 +165,7 @@ TEST_CASE("decay and frozen, in all arrangements of three parameters") {
       for (int i = 0; i < 3; ++i) {
         Parameter& p =
             params.add(std::string(1, static_cast<char>('a' + i)), {70 * (i + 1)}, Init::constant(2));
-        p.decay = arrangement & (1 << i);
+        p.decay = arrangement & (1 << i) ? 1 : 0;
         p.frozen = arrangement & (8 << i);
       }
       for (const auto& p : params.all()) give(*p, std::vector<real>(p->size(), 1));
@@ -141,7 +181,7 @@ TEST_CASE("decay and frozen, in all arrangements of three parameters") {
       std::vector<real> expected(params.values().size(), 0);
       for (const auto& p : params.all()) {
         const double direction = adamw ? 0.5 / (1 + 1e-8) : 0.5;
-        const double value = p->frozen ? 2 : 2 - (p->decay ? 0.25 : 0) - direction;
+        const double value = p->frozen ? 2 : 2 - 0.25 * double{p->decay} - direction;
         std::fill_n(expected.begin() + p->offset, p->size(), static_cast<real>(value));
       }
       CHECK(distance(params.values(), tensor(params.values().shape(), expected)) <

@@ -80,6 +80,19 @@ void affine(const real* x, real scale, real shift, real* y, int64_t n, bool add)
   with_flag(add, [=](auto adds) { each(n, 1, [=](int64_t i) { put(adds, y[i], scale * x[i] + shift); }); });
 }
 
+void select(const real* c, const real* a, real a0, const real* b, real b0, real* y, int64_t n, bool add) {
+  with_flag(add, [=](auto adds) {
+    with_flag(a, [=](auto has_a) {
+      with_flag(b, [=](auto has_b) {
+        each(n, 1, [=](int64_t i) {
+          const real one = has_a ? a[i] : a0, other = has_b ? b[i] : b0;
+          put(adds, y[i], c[i] != 0 ? one : other);
+        });
+      });
+    });
+  });
+}
+
 void gate(real* a, const real* x, real* y, int64_t n) {
   each(n, 5, [=](int64_t i) { y[i] = gated(a[i], x[i]); });
 }
@@ -149,6 +162,7 @@ void fill_elements(Kernels& k) noexcept {
   k.binary = binary;
   k.binary_gradient = binary_gradient;
   k.affine = affine;
+  k.select = select;
   k.gate = gate;
   k.gate_gradient = gate_gradient;
   k.copy_blocks = copy_blocks;

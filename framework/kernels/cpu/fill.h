@@ -7,6 +7,7 @@ namespace unroll::cpu::inline UNROLL_ISA {
 
 void fill_elements(Kernels& k) noexcept;
 void fill_rows(Kernels& k) noexcept;
+void fill_middle(Kernels& k) noexcept;
 void fill_lstm_cell(Kernels& k) noexcept;
 void fill_gru_cell(Kernels& k) noexcept;
 void fill_masks(Kernels& k) noexcept;

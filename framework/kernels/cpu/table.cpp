@@ -12,6 +12,7 @@ const Kernels& table() {
     k.name = UNROLL_NAME(UNROLL_ISA);
     fill_elements(k);
     fill_rows(k);
+    fill_middle(k);
     fill_lstm_cell(k);
     fill_gru_cell(k);
     fill_masks(k);

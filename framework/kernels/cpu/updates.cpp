@@ -34,6 +34,23 @@ void adam(const AdamUpdate& update, const StepValues* step, real* p, const real*
   each(n, 2, [=](int64_t i) { adam_step(u, k, p[i], g[i], m[i], v[i]); });
 }
 
+void rmsprop(const RmspropUpdate& update, const StepValues* step, real* p, const real* g, real* v,
+             real* buffer, int64_t n) {
+  if (!step->outcome.go) return;
+  const RmspropFactors k = rmsprop_factors(update, *step);
+  if (!buffer) return each(n, 2, [=](int64_t i) { p[i] -= k.step * rmsprop_direction(k, p[i], g[i], v[i]); });
+  each(n, 2, [=](int64_t i) {
+    buffer[i] = k.momentum * buffer[i] + rmsprop_direction(k, p[i], g[i], v[i]);
+    p[i] -= k.step * buffer[i];
+  });
+}
+
+void lion(const LionUpdate& update, const StepValues* step, real* p, const real* g, real* m, int64_t n) {
+  if (!step->outcome.go) return;
+  const LionFactors k = lion_factors(update, *step);
+  each(n, 2, [=](int64_t i) { lion_step(k, p[i], g[i], m[i]); });
+}
+
 void dynamic(const DynamicUpdate& update, const StepValues* step, real* p, const real* g, const real* start,
              const real* rms, int64_t n) {
   if (!step->outcome.go) return;
@@ -70,6 +87,8 @@ void fill_updates(Kernels& k) noexcept {
   k.sum_of_squares = sum_of_squares;
   k.sgd = sgd;
   k.adam = adam;
+  k.rmsprop = rmsprop;
+  k.lion = lion;
   k.dynamic = dynamic;
   k.add_square = add_square;
   k.average = average;

@@ -84,6 +84,21 @@ void affine(const real* x, real scale, real shift, real* y, int64_t n, bool add)
   each(n, Affine{given(x, n), scale, shift, given(y, n), add});
 }
 
+struct Select {
+  const real *c, *a;
+  real a0;
+  const real* b;
+  real b0;
+  real* y;
+  bool add;
+  UNROLL_KERNEL void operator()(int64_t i) const {
+    put(add, y[i], c[i] != 0 ? (a ? a[i] : a0) : (b ? b[i] : b0));
+  }
+};
+void select(const real* c, const real* a, real a0, const real* b, real b0, real* y, int64_t n, bool add) {
+  each(n, Select{given(c, n), given(a, n), a0, given(b, n), b0, given(y, n), add});
+}
+
 struct GateValue {
   real* a;
   const real* x;
@@ -153,6 +168,7 @@ void fill_elements(Kernels& k) {
   k.binary = binary;
   k.binary_gradient = binary_gradient;
   k.affine = affine;
+  k.select = select;
   k.gate = gate;
   k.gate_gradient = gate_gradient;
   k.copy_blocks = copy_blocks;

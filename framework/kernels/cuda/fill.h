@@ -9,6 +9,7 @@ namespace unroll::cuda {
 
 void fill_elements(Kernels& k);
 void fill_rows(Kernels& k);
+void fill_middle(Kernels& k);
 void fill_lstm_cell(Kernels& k);
 void fill_gru_cell(Kernels& k);
 void fill_masks(Kernels& k);

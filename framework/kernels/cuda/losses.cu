@@ -5,7 +5,7 @@
 namespace unroll::cuda {
 namespace {
 
-// loss = w (log Σ_k exp x_k - x_target)        dx = w·scale (softmax(x) - onehot(target))
+// loss = w (log Σ_k exp x_k - Σ_k t_k x_k)        dx = w·scale (softmax(x) - t), t = (1-s) onehot(target) + s / cols
 struct CrossEntropy {
   real* x;
   const int32_t* target;
@@ -14,7 +14,7 @@ struct CrossEntropy {
   int64_t cols;
   real* loss;
   bool gradient;
-  real scale;
+  real scale, smoothing;
   real* scored;
   UNROLL_KERNEL void operator()(const Team& team, int64_t r) const {
     real* row = x + r * cols;
@@ -28,7 +28,9 @@ struct CrossEntropy {
       return;
     }
     const real largest = team.max(cols, [=](int64_t k) { return row[k]; });
-    const real of_target = row[chosen] - largest;
+    const real each = smoothing / static_cast<real>(cols);
+    real of_target = (1 - smoothing) * (row[chosen] - largest);
+    if (smoothing > 0) of_target += each * team.sum(cols, [=](int64_t k) { return row[k] - largest; });
     team.each(0, [](int64_t) {});  // all have read it before any writes
     const real sum = team.sum(cols, [=, this](int64_t k) {
       const real e = exp_of_negative(row[k] - largest);
@@ -37,14 +39,15 @@ struct CrossEntropy {
     });
     team.each(1, [=, this](int64_t) { loss[r] = weight * (log(sum) - of_target); });
     if (!gradient) return;
-    const real factor = weight * scale / sum, one = weight * scale;
-    team.each(cols, [=](int64_t k) { row[k] = row[k] * factor - (k == chosen ? one : real{0}); });
+    const real factor = weight * scale / sum, one = weight * scale * (1 - smoothing),
+               part = weight * scale * each;
+    team.each(cols, [=](int64_t k) { row[k] = row[k] * factor - part - (k == chosen ? one : real{0}); });
   }
 };
 void cross_entropy(real* x, const int32_t* target, const real* weights, int32_t ignore, int64_t rows,
-                   int64_t cols, real* loss, bool gradient, real scale, real* scored) {
+                   int64_t cols, real* loss, bool gradient, real scale, real smoothing, real* scored) {
   each_row(rows, CrossEntropy{given(x, rows * cols), given(target, rows), given(weights, rows), ignore, cols,
-                              given(loss, rows), gradient, scale, given(scored, rows)});
+                              given(loss, rows), gradient, scale, smoothing, given(scored, rows)});
 }
 
 struct BceValue {

@@ -10,6 +10,7 @@ const Kernels& table() {
     k.name = "cuda";
     fill_elements(k);
     fill_rows(k);
+    fill_middle(k);
     fill_lstm_cell(k);
     fill_gru_cell(k);
     fill_masks(k);

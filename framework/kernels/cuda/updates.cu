@@ -54,6 +54,39 @@ void adam(const AdamUpdate& u, const StepValues* step, real* p, const real* g, r
   each(n, AdamStep{u, given(step, 1), given(p, n), given(g, n), given(m, n), given(v, n)});
 }
 
+struct RmspropStep {
+  RmspropUpdate u;
+  const StepValues* step;
+  real* p;
+  const real* g;
+  real *v, *buffer;
+  UNROLL_KERNEL void operator()(int64_t i) const {
+    if (!step->outcome.go) return;
+    const RmspropFactors k = rmsprop_factors(u, *step);
+    real d = rmsprop_direction(k, p[i], g[i], v[i]);
+    if (buffer) d = buffer[i] = k.momentum * buffer[i] + d;
+    p[i] -= k.step * d;
+  }
+};
+void rmsprop(const RmspropUpdate& u, const StepValues* step, real* p, const real* g, real* v, real* buffer,
+             int64_t n) {
+  each(n, RmspropStep{u, given(step, 1), given(p, n), given(g, n), given(v, n), given(buffer, n)});
+}
+
+struct LionStep {
+  LionUpdate u;
+  const StepValues* step;
+  real* p;
+  const real* g;
+  real* m;
+  UNROLL_KERNEL void operator()(int64_t i) const {
+    if (step->outcome.go) lion_step(lion_factors(u, *step), p[i], g[i], m[i]);
+  }
+};
+void lion(const LionUpdate& u, const StepValues* step, real* p, const real* g, real* m, int64_t n) {
+  each(n, LionStep{u, given(step, 1), given(p, n), given(g, n), given(m, n)});
+}
+
 struct DynamicStep {
   DynamicUpdate update;
   const StepValues* step;
@@ -138,6 +171,8 @@ void fill_updates(Kernels& k) {
   k.sum_of_squares = sum_of_squares;
   k.sgd = sgd;
   k.adam = adam;
+  k.rmsprop = rmsprop;
+  k.lion = lion;
   k.dynamic = dynamic;
   k.add_square = add_square;
   k.average = average;

@@ -1,0 +1,33 @@
+// Scaled dot-product attention, of several heads at once.
+#pragma once
+
+#include "framework/random.h"
+#include "framework/tape.h"
+
+namespace unroll {
+
+struct AttentionOptions {
+  int heads = 1;        // each has a part of the last dimension, as wide as the others
+  bool causal = false;  // the last query sees all keys, the one before it all but the last key, and so on
+  // [batch]: each row's keys that are seen, begins … ends-1; undefined: from the first on, to the last. What lies outside may
+  // hold anything.
+  IdTensor begins = {}, ends = {};
+  real scale = 0;    // of the scores; 0: 1 / √(width of a head)
+  real dropout = 0;  // of the weights, in [0, 1), where a tape records with dropout on; draws from `key`
+  RandomKey key = {};
+  int block_rows =
+      0;  // queries whose scores are in memory at once, of each head; 0: as many as stay in a cache
+};
+
+// y_i = Σ_j softmax_j(scale · query_i · key_j) value_j, by head (Vaswani et al. 2017). A query that sees no key gets zeros.
+//
+// queries [steps, batch, heads·d], keys [past, batch, heads·d], values [past, batch, heads·v] -> [steps, batch, heads·v];
+// or a step by itself: queries [batch, heads·d] -> [batch, heads·v].
+// Weights [steps, past] exist for a block of queries at a time. The backward computes them anew, so that memory grows with
+// steps, not with their square (Rabe and Staats 2021).
+Var scaled_dot_product_attention(const Var& queries, const Var& keys, const Var& values,
+                                 const AttentionOptions& options = {});
+// The weights, to be looked at: [batch, heads, steps, past]; without dropout. Nothing is recorded.
+Tensor attention_weights(const Var& queries, const Var& keys, const AttentionOptions& options = {});
+
+}  // namespace unroll

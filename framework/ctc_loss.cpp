@@ -1,0 +1,195 @@
+#include "framework/ctc_loss.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "framework/kernels/kernels.h"
+#include "framework/ops.h"
+#include "framework/threads.h"
+
+namespace unroll {
+
+namespace {
+
+constexpr double impossible = -std::numeric_limits<double>::infinity();
+
+double log_sum(double a, double b) {
+  if (a < b) std::swap(a, b);
+  return b == impossible ? a : a + std::log1p(std::exp(b - a));
+}
+
+// One row of the batch: its steps, and its labels with blanks before, between and behind them.
+struct Row {
+  int steps = 0;
+  std::span<const int32_t> labels;
+  int32_t blank = 0;
+  int places() const { return 2 * static_cast<int>(labels.size()) + 1; }
+  int32_t at(int place) const { return place % 2 ? labels[static_cast<size_t>(place / 2)] : blank; }
+  // Whether a path may come to a place from two before: past a blank between labels that differ.
+  bool may_skip_to(int place) const { return place % 2 && place > 1 && at(place) != at(place - 2); }
+};
+
+// log p [steps, classes] -> -log of the probability of the labels; posterior [steps, classes] that a step stands for a class,
+// given the labels, if it is not null and the labels are possible.
+//   alpha[t, s] = log Σ of the paths that have said the labels up to place s with step t;  beta[t, s] = of those from there on
+double align(const Row& row, const std::vector<double>& log_p, int classes, double* posterior) {
+  const int places = row.places();
+  if (row.steps == 0) return places == 1 ? 0 : std::numeric_limits<double>::infinity();
+  const auto p = [&](int t, int s) { return log_p[static_cast<size_t>(t) * classes + row.at(s)]; };
+  const auto table = [&] { return std::vector<double>(static_cast<size_t>(row.steps) * places, impossible); };
+  const auto in = [&](std::vector<double>& of, int t, int s) -> double& {
+    return of[static_cast<size_t>(t) * places + s];
+  };
+  std::vector<double> alpha = table();
+  for (int s = 0; s < std::min(2, places); ++s) in(alpha, 0, s) = p(0, s);
+  for (int t = 1; t < row.steps; ++t)
+    for (int s = 0; s < places; ++s) {
+      double sum = in(alpha, t - 1, s);
+      if (s > 0) sum = log_sum(sum, in(alpha, t - 1, s - 1));
+      if (row.may_skip_to(s)) sum = log_sum(sum, in(alpha, t - 1, s - 2));
+      in(alpha, t, s) = sum + p(t, s);
+    }
+  const int last = row.steps - 1;
+  double total = in(alpha, last, places - 1);
+  if (places > 1) total = log_sum(total, in(alpha, last, places - 2));
+  if (!posterior || total == impossible) return -total;
+  std::vector<double> beta = table();
+  for (int s = std::max(0, places - 2); s < places; ++s) in(beta, last, s) = p(last, s);
+  for (int t = last - 1; t >= 0; --t)
+    for (int s = 0; s < places; ++s) {
+      double sum = in(beta, t + 1, s);
+      if (s + 1 < places) sum = log_sum(sum, in(beta, t + 1, s + 1));
+      if (s + 2 < places && row.may_skip_to(s + 2)) sum = log_sum(sum, in(beta, t + 1, s + 2));
+      in(beta, t, s) = sum + p(t, s);
+    }
+  for (int t = 0; t < row.steps; ++t)
+    for (int s = 0; s < places; ++s)
+      posterior[static_cast<size_t>(t) * classes + row.at(s)] +=
+          std::exp(in(alpha, t, s) + in(beta, t, s) - p(t, s) - total);
+  return -total;
+}
+
+void require_lengths(const char* what, const IdTensor& lengths, int batch, int most) {
+  if (!lengths.defined()) return;
+  require(lengths.shape() == Shape{batch}, "ctc_loss: {} lengths {} must be [batch], [{}]", what,
+          lengths.shape(), batch);
+  for (const int32_t length : lengths.span())
+    require(length >= 0 && length <= most, "ctc_loss: a row of {} {}s; there are 0 to {}", length, what,
+            most);
+}
+
+int length_of(const IdTensor& lengths, int row, int all) {
+  return lengths.defined() ? lengths.data()[row] : all;
+}
+
+}  // namespace
+
+// loss_b = -log Σ over alignments of Π_t p[t, b, class]        dlogits = softmax(logits) - posterior of each class, by row
+Var ctc_loss(const Var& logits, const IdTensor& labels, const IdTensor& step_lengths,
+             const IdTensor& label_lengths, const CtcOptions& options) {
+  require(
+      logits.shape().rank() == 3 && labels.defined() && labels.rank() == 2 && labels.dim(0) == logits.dim(1),
+      "ctc_loss: logits {} must be [steps, batch, classes], and labels {} [batch, most]", logits.shape(),
+      labels.shape());
+  const int steps = logits.dim(0), batch = logits.dim(1), classes = logits.dim(2), most = labels.dim(1);
+  require(options.blank >= 0 && options.blank < classes,
+          "ctc_loss: the blank {} is not in 0 … {} of logits {}", options.blank, classes - 1, logits.shape());
+  require_lengths("step", step_lengths, batch, steps);
+  require_lengths("label", label_lengths, batch, most);
+  for (int b = 0; b < batch; ++b)
+    for (int k = 0; k < length_of(label_lengths, b, most); ++k) {
+      const int32_t label = labels(b, k);
+      require(label >= 0 && label < classes && label != options.blank,
+              "ctc_loss: label {} of row {} is not in 0 … {} of logits {}, or is the blank ({})", label, b,
+              classes - 1, logits.shape(), options.blank);
+    }
+
+  const bool gradient = recorded("ctc_loss", inputs(logits));
+  const Tensor losses({batch}),
+      slopes(gradient ? logits.shape() : Shape{0});  // of each loss, d loss_b / d logits[:, b]
+  {
+    const auto x = logits.value().on_host();
+    const auto loss = losses.on_host(Access::overwrite), slope = slopes.on_host(Access::overwrite);
+    const auto of_row = [&](int b) {
+      const Row row{length_of(step_lengths, b, steps),
+                    labels.span().subspan(static_cast<size_t>(b) * most,
+                                          static_cast<size_t>(length_of(label_lengths, b, most))),
+                    options.blank};
+      const auto at = [&](int t) { return (static_cast<int64_t>(t) * batch + b) * classes; };
+      std::vector<double> log_p(static_cast<size_t>(row.steps) * classes);
+      for (int t = 0; t < row.steps; ++t) {
+        const real* const from = &x[at(t)];
+        double* const to = &log_p[static_cast<size_t>(t) * classes];
+        const double largest = static_cast<double>(*std::max_element(from, from + classes));
+        double sum = 0;
+        for (int c = 0; c < classes; ++c) sum += std::exp(static_cast<double>(from[c]) - largest);
+        for (int c = 0; c < classes; ++c) to[c] = static_cast<double>(from[c]) - largest - std::log(sum);
+      }
+      std::vector<double> posterior(gradient ? log_p.size() : 0);
+      double nats = align(row, log_p, classes, gradient ? posterior.data() : nullptr);
+      const bool fits = std::isfinite(nats);
+      if (!fits && options.zero_infinity && nats > 0) nats = 0;
+      loss[b] = static_cast<real>(nats);
+      if (!gradient) return;
+      for (int t = 0; t < steps; ++t)
+        for (int c = 0; c < classes; ++c) {
+          const size_t k = static_cast<size_t>(t) * classes + c;
+          slope[at(t) + c] = t >= row.steps || (!fits && nats == 0)
+                                 ? 0
+                                 : static_cast<real>(std::exp(log_p[k]) - posterior[k]);
+        }
+    };
+    constexpr int most_pieces = most_threads;
+    const int pieces = std::min(batch, most_pieces);
+    const auto rows = [&](int piece) {
+      for (int b = piece; b < batch; b += pieces) of_row(b);
+    };
+    run_pieces(
+        pieces, [](const void* context, int piece) { (*static_cast<const decltype(rows)*>(context))(piece); },
+        &rows);
+  }
+
+  const Var each = record("ctc_loss", losses, inputs(logits), [=](const Var& y) {
+    const Into dx = logits.gradient();
+    Tensor factors({steps, batch});  // dy [batch], at each step
+    kernels().sum_middle_gradient(y.grad().data(), 1, steps, batch, 1, factors.data(), false);
+    const Tensor all = slopes.reshape({steps * batch, classes});
+    const Var d = mul(all, factors.reshape({steps * batch, 1}));
+    kernels().affine(d.value().data(), 1, 0, dx.tensor.data(), dx.tensor.size(), dx.add);
+  });
+  if (options.reduction == Reduction::none) return each;
+  if (options.reduction == Reduction::sum) return sum(each);
+  require(batch > 0, "ctc_loss: the mean over no rows, logits {}", logits.shape());
+  const Tensor shares({batch});
+  {
+    const auto share = shares.on_host(Access::overwrite);
+    for (int b = 0; b < batch; ++b)
+      share[b] = real(1) / static_cast<real>(std::max(1, length_of(label_lengths, b, most))) /
+                 static_cast<real>(batch);
+  }
+  return sum(each * shares);
+}
+
+std::vector<std::vector<int32_t>> ctc_best_path(const Var& logits, const IdTensor& step_lengths,
+                                                int32_t blank) {
+  require(logits.shape().rank() == 3, "ctc_best_path: logits {} must be [steps, batch, classes]",
+          logits.shape());
+  const int steps = logits.dim(0), batch = logits.dim(1);
+  require_lengths("step", step_lengths, batch, steps);
+  const IdTensor likeliest = argmax(logits);
+  std::vector<std::vector<int32_t>> result(static_cast<size_t>(batch));
+  for (int b = 0; b < batch; ++b) {
+    int32_t before = blank;
+    for (int t = 0; t < length_of(step_lengths, b, steps); ++t) {
+      const int32_t said = likeliest(t, b);
+      if (said != before && said != blank) result[static_cast<size_t>(b)].push_back(said);
+      before = said;
+    }
+  }
+  return result;
+}
+
+}  // namespace unroll

@@ -1,0 +1,32 @@
+// Connectionist temporal classification: a row of labels is learned from steps that nobody aligned with it.
+#pragma once
+
+#include <vector>
+
+#include "framework/loss.h"
+
+namespace unroll {
+
+struct CtcOptions {
+  int32_t blank = 0;  // the class that stands for no label
+  Reduction reduction =
+      Reduction::mean;  // over rows, of each row's loss by its number of labels, as in PyTorch
+  // A row whose labels do not fit into its steps has an infinite loss. True: it is 0, and so is its gradient.
+  bool zero_infinity = false;
+};
+
+// -log of the probability, in nats, that the steps say a row's labels: that of all alignments together, where a label stands
+// for one or several steps, and blanks stand between labels or not, but between equal ones (Graves, Fernández, Gomez and
+// Schmidhuber 2006). With Reduction::none of each row: [batch].
+//
+// logits [steps, batch, classes]; labels [batch, most], each row's first `label_lengths`, none of them the blank; both
+// lengths [batch], undefined: all steps, all labels. What lies behind them may be anything.
+// Computed in double, on the host: from a GPU the logits are copied there.
+Var ctc_loss(const Var& logits, const IdTensor& labels, const IdTensor& step_lengths,
+             const IdTensor& label_lengths, const CtcOptions& options = {});
+
+// The likeliest class of each step, repeats and blanks left out (best path decoding): the labels of each row.
+std::vector<std::vector<int32_t>> ctc_best_path(const Var& logits, const IdTensor& step_lengths = {},
+                                                int32_t blank = 0);
+
+}  // namespace unroll

@@ -1,0 +1,197 @@
+// Operations along one dimension: sums, means, the largest, running sums, and elements by their numbers.
+#include <climits>
+
+#include "framework/kernels/kernels.h"
+#include "framework/ops.h"
+
+namespace unroll {
+
+namespace {
+// x as [outer, n, inner] around one dimension
+struct Around {
+  int64_t outer = 1, n = 1, inner = 1;
+  Around(const Shape& shape, int axis) : n(shape[axis]) {
+    const int k = axis < 0 ? axis + shape.rank() : axis;
+    for (int i = 0; i < k; ++i) outer *= shape[i];
+    for (int i = k + 1; i < shape.rank(); ++i) inner *= shape[i];
+  }
+};
+
+Shape without(const Shape& shape, int axis) {
+  const int k = axis < 0 ? axis + shape.rank() : axis;
+  Shape result;
+  for (int i = 0; i < shape.rank(); ++i)
+    if (i != k) result.append(shape[i]);
+  return result;
+}
+
+void require_axis(const char* name, const Var& x, int axis) {
+  require(axis >= -x.shape().rank() && axis < x.shape().rank(), "{}: no dimension {} in x {}", name, axis,
+          x.shape());
+}
+void require_some(const char* name, const Var& x, int axis) {
+  require_axis(name, x, axis);
+  require(x.dim(axis) > 0, "{}: dimension {} of x {} is empty", name, axis, x.shape());
+}
+
+Var flat(const char* name, const Var& x) {
+  recorded(name, inputs(x));  // else what is wrong with x would be told of the reshape
+  require(x.value().size() <= INT_MAX, "{}: x {} has more than {} elements", name, x.shape(), INT_MAX);
+  return reshape(x, {static_cast<int>(x.value().size())});
+}
+}  // namespace
+
+// y = factor Σ x over one dimension        dx = factor dy, repeated
+static Var scaled_sum(const char* name, const Var& x, int axis, real factor) {
+  const Around a(x.shape(), axis);
+  Tensor y(without(x.shape(), axis));
+  kernels().sum_middle(x.value().data(), a.outer, a.n, a.inner, factor, y.data());
+  return record(name, y, inputs(x), [=](const Var& y) {
+    const Into dx = x.gradient();
+    kernels().sum_middle_gradient(y.grad().data(), a.outer, a.n, a.inner, factor, dx.tensor.data(), dx.add);
+  });
+}
+Var sum(const Var& x, int axis) {
+  require_axis("sum", x, axis);
+  return scaled_sum("sum", x, axis, 1);
+}
+Var mean(const Var& x, int axis) {
+  require_some("mean", x, axis);
+  return scaled_sum("mean", x, axis, real(1) / static_cast<real>(x.dim(axis)));
+}
+Var sum(const Var& x) { return sum(flat("sum", x), 0); }
+Var mean(const Var& x) { return mean(flat("mean", x), 0); }
+
+// y = max x over one dimension        dx = dy at the first of the largest, else 0
+Var max(const Var& x, int axis) {
+  require_some("max", x, axis);
+  const Around a(x.shape(), axis);
+  Tensor y(without(x.shape(), axis));
+  const Memory indices(static_cast<size_t>(y.size()) * sizeof(int32_t));
+  const auto where = [indices] { return static_cast<int32_t*>(indices.data()); };
+  kernels().max_middle(x.value().data(), a.outer, a.n, a.inner, y.data(), where());
+  return record("max", y, inputs(x), [=](const Var& y) {
+    const Into dx = x.gradient();
+    Tensor all = dx.add ? Tensor(x.shape()) : dx.tensor;  // the kernel overwrites all of it
+    kernels().max_middle_gradient(y.grad().data(), where(), a.outer, a.n, a.inner, all.data());
+    if (dx.add) kernels().affine(all.data(), 1, 0, dx.tensor.data(), all.size(), true);
+  });
+}
+Var max(const Var& x) { return max(flat("max", x), 0); }
+
+// y = log Σ exp x over one dimension        dx = dy exp(x - y)
+Var logsumexp(const Var& x, int axis) {
+  require_some("logsumexp", x, axis);
+  const Around a(x.shape(), axis);
+  Tensor y(without(x.shape(), axis));
+  kernels().log_sum_exp(x.value().data(), a.outer, a.n, a.inner, y.data());
+  return record("logsumexp", y, inputs(x), [=](const Var& y) {
+    const Into dx = x.gradient();
+    kernels().log_sum_exp_gradient(x.value().data(), y.value().data(), y.grad().data(), a.outer, a.n, a.inner,
+                                   dx.tensor.data(), dx.add);
+  });
+}
+
+// y[i] = x[0] + … + x[i]        dx[i] = dy[i] + … + dy[n-1]
+Var cumsum(const Var& x, int axis) {
+  require_axis("cumsum", x, axis);
+  const Around a(x.shape(), axis);
+  Tensor y(x.shape());
+  kernels().cumulate(x.value().data(), a.outer, a.n, a.inner, false, y.data(), false);
+  return record("cumsum", y, inputs(x), [=](const Var& y) {
+    const Into dx = x.gradient();
+    kernels().cumulate(y.grad().data(), a.outer, a.n, a.inner, true, dx.tensor.data(), dx.add);
+  });
+}
+
+IdTensor argmax(const Var& x, int axis) {
+  require_some("argmax", x, axis);
+  const Around a(x.shape(), axis);
+  Tensor largest(without(x.shape(), axis));
+  IdTensor result(largest.shape());
+  const size_t bytes = static_cast<size_t>(result.size()) * sizeof(int32_t);
+  const Memory indices(bytes);
+  kernels().max_middle(x.value().data(), a.outer, a.n, a.inner, largest.data(),
+                       static_cast<int32_t*>(indices.data()));
+  copy_to_host(result.data(), indices.data(), bytes);
+  return result;
+}
+
+// --- elements by their numbers --------------------------------------------------------------------------------------------
+
+static void require_ids(const char* name, const IdTensor& ids, const Var& x, int axis) {
+  require(ids.defined(), "{}: the ids are empty: nothing was assigned to them", name);
+  const int n = x.dim(axis);
+  for (const int32_t id : ids.span())
+    require(id >= 0 && id < n, "{}: id {} is not in 0 … {}: dimension {} of x {}", name, id, n - 1, axis,
+            x.shape());
+}
+
+// y[o, j, k] = x[o, ids[j], k], ids for each of y or `shared`        dx[o, ids[j], k] += dy[o, j, k]
+static Var taken(const char* name, const Var& x, int axis, const IdTensor& ids, bool shared,
+                 const Shape& shape) {
+  require_ids(name, ids, x, axis);
+  const Around a(x.shape(), axis);
+  const int64_t count = shared ? ids.size() : a.outer * a.inner > 0 ? ids.size() / (a.outer * a.inner) : 0;
+  // A loop may fill the caller's ids anew before the backward.
+  const KernelIds for_kernels(on_gpu() || !recorded(name, inputs(x)) ? ids : ids.clone());
+  Tensor y(shape);
+  kernels().take_middle(x.value().data(), for_kernels.data(), shared, a.outer, a.n, a.inner, count, y.data());
+  return record(name, y, inputs(x), [=](const Var& y) {
+    const Into dx = x.gradient();
+    if (!dx.add) dx.tensor.fill(0);
+    kernels().add_to_middle(y.grad().data(), for_kernels.data(), shared, a.outer, a.n, a.inner, count,
+                            dx.tensor.data());
+  });
+}
+
+Var gather(const Var& x, const IdTensor& ids) {
+  require(x.shape().rank() >= 1 && ids.shape() == without(x.shape(), -1),
+          "gather: ids {} must have the shape of x {} without its last dimension", ids.shape(), x.shape());
+  return taken("gather", x, -1, ids, false, ids.shape());
+}
+
+Var gather(const Var& x, int axis, const IdTensor& ids) {
+  require_axis("gather", x, axis);
+  require(ids.rank() == x.shape().rank() && ids.shape().with(axis, 0) == x.shape().with(axis, 0),
+          "gather: ids {} must have the extents of x {} in all dimensions but {}", ids.shape(), x.shape(),
+          axis);
+  return taken("gather", x, axis, ids, false, ids.shape());
+}
+
+Var index_select(const Var& x, int axis, const IdTensor& ids) {
+  require_axis("index_select", x, axis);
+  require(ids.rank() == 1, "index_select: ids {} must be [n], to choose in dimension {} of x {}", ids.shape(),
+          axis, x.shape());
+  return taken("index_select", x, axis, ids, true, x.shape().with(axis, ids.dim(0)));
+}
+
+TopK topk(const Var& x, int count, int axis) {
+  require_axis("topk", x, axis);
+  require(count >= 0 && count <= x.dim(axis), "topk: {} of the {} in dimension {} of x {}", count,
+          x.dim(axis), axis, x.shape());
+  const int last = x.shape().rank() - 1, k = axis < 0 ? axis + last + 1 : axis;
+  if (k != last) {
+    const auto [values, indices] = topk(transpose(x, k, last), count, last);
+    const Around a(x.shape(), k);
+    const int inner = static_cast<int>(a.inner), between = x.dim(last);
+    IdTensor turned(x.shape().with(k, count));
+    // [outer, last, …, count], with the axis and the last dimension exchanged
+    const int64_t middle = between > 0 ? inner / between : 0;
+    for (int64_t at = 0; at < turned.size(); ++at) {
+      const int64_t l = at % between, m = at / between % middle, c = at / inner % count,
+                    o = at / (inner * count);
+      turned.data()[at] = indices.data()[((o * between + l) * middle + m) * count + c];
+    }
+    return {transpose(values, k, last), turned};
+  }
+  IdTensor indices(x.shape().with(last, count));
+  const size_t bytes = static_cast<size_t>(indices.size()) * sizeof(int32_t);
+  const Memory where(bytes);
+  kernels().largest(x.value().data(), x.value().rows(), x.value().cols(), count,
+                    static_cast<int32_t*>(where.data()));
+  copy_to_host(indices.data(), where.data(), bytes);
+  return {taken("topk", x, last, indices, false, indices.shape()), indices};
+}
+
+}  // namespace unroll

@@ -1,0 +1,113 @@
+// Attention layers: what a step of one sequence wants to know of the steps of another, or of its own past.
+//
+//   AdditiveAttention look(params / "look", {.query = 64, .keys = 64, .hidden = 32});
+//   const auto memory = look.remember(encoded, lengths);          // once for a sequence [past, batch, keys]
+//   const auto [context, weights] = look(query, memory);          // at each step of a decoder [batch, query]
+//
+//   MultiHeadAttention attend(params / "attend", {.dim = 64, .heads = 4});
+//   x += attend(x, {.causal = true});                             // [steps, batch, dim]
+//
+// All read sequences as recurrent layers do, steps first, and skip what Lengths call padding.
+#pragma once
+
+#include "framework/attention.h"
+#include "framework/parameters.h"
+#include "layers/dense.h"
+#include "layers/recurrent/stack.h"
+
+namespace unroll {
+
+// The options of a call for rows of different lengths.
+AttentionOptions within(AttentionOptions options, const Lengths& lengths, int past, int batch);
+
+struct MultiHeadAttentionConfig {
+  int dim = 0;  // of queries and outputs; heads · the width of each
+  int heads = 1;
+  int key_dim = 0;    // of what keys and values are made of; 0: dim
+  float dropout = 0;  // of the weights
+  bool bias = true;
+};
+
+// The keys and values of the steps so far, for one step at a time.
+struct AttentionCache {
+  Tensor keys, values;  // [capacity, batch, dim], the first `count` in use
+  int count = 0;
+};
+
+// Attention of several heads between four products (Vaswani et al. 2017), with the weights of torch.nn.MultiheadAttention:
+// in_proj_weight [3·dim, dim], in_proj_bias [3·dim], of queries, keys and values in this order, out_proj.weight [dim, dim],
+// out_proj.bias [dim]; with a key_dim of its own q_proj_weight [dim, dim], k_proj_weight and v_proj_weight [dim, key_dim].
+struct MultiHeadAttention {
+  MultiHeadAttention(Scope scope, const MultiHeadAttentionConfig& config);
+  struct Call {
+    bool causal = false;   // a step sees itself and the steps before it
+    Lengths lengths = {};  // of what is looked at
+  };
+  Var operator()(const Var& x, const Call& call) const;  // [steps, batch, dim] -> the same, of its own steps
+  Var operator()(const Var& x) const { return (*this)(x, Call{}); }
+  // queries [steps, batch, dim] or [batch, dim], memory [past, batch, key_dim] -> as queries
+  Var operator()(const Var& queries, const Var& memory, const Call& call) const;
+  Var operator()(const Var& queries, const Var& memory) const { return (*this)(queries, memory, Call{}); }
+
+  // One step of causal attention, for a decoder: its key and value join those of the steps before. Throws Error when the cache
+  // is full. What is in it is constant: gradients do not reach the steps before.
+  AttentionCache cache(int capacity, int batch) const;
+  Var step(const Var& x, AttentionCache& cache) const;  // [batch, dim] -> [batch, dim]
+
+  MultiHeadAttentionConfig config;
+  Var in_weight, in_bias;                      // of one input
+  Var query_weight, key_weight, value_weight;  // of two
+  Dense out;
+
+ private:
+  int key_dim() const { return config.key_dim > 0 ? config.key_dim : config.dim; }
+  Var projected(const Var& x, int which) const;  // 0 queries, 1 keys, 2 values
+  Var attend(const Var& queries, const Var& keys, const Var& values, const Call& call) const;
+  Scope place_;  // of the random numbers
+};
+
+// A sequence that is looked at again and again, prepared once.
+struct AttentionMemory {
+  Var keys;       // [past, batch, keys]
+  Var projected;  // [past, batch, …]
+  Lengths lengths;
+};
+struct AttentionOutput {
+  Var context;  // [batch, keys], or [steps, batch, keys]
+  Var weights;  // [past, batch], or [steps, past, batch]
+};
+
+struct AdditiveAttentionConfig {
+  int query = 0, keys = 0, hidden = 0;
+};
+// score_t = v · tanh(W query + U key_t + b), context = Σ_t softmax_t(score) key_t (Bahdanau, Cho and Bengio 2015).
+// query_weight [hidden, query], key_weight [hidden, keys], key_bias [hidden], v [hidden].
+struct AdditiveAttention {
+  AdditiveAttention(Scope scope, const AdditiveAttentionConfig& config);
+  AttentionMemory remember(const Var& keys, const Lengths& lengths = {}) const;
+  // query [batch, query], or several steps [steps, batch, query]. A row without a step to look at gets zeros.
+  AttentionOutput operator()(const Var& query, const AttentionMemory& memory) const;
+
+  AdditiveAttentionConfig config;
+  Dense of_query, of_key;
+  Var v;
+};
+
+struct MultiplicativeAttentionConfig {
+  int query = 0, keys = 0;
+};
+// score_t = query · W key_t, context = Σ_t softmax_t(score) key_t (Luong, Pham and Manning 2015, "general").
+// weight [query, keys]. With W = 1 it is scaled_dot_product_attention(query, keys, keys, {.scale = 1}).
+struct MultiplicativeAttention {
+  MultiplicativeAttention(Scope scope, const MultiplicativeAttentionConfig& config);
+  AttentionMemory remember(const Var& keys, const Lengths& lengths = {}) const;
+  // query [batch, query] -> [batch, keys], or [steps, batch, query] -> [steps, batch, keys]
+  Var operator()(const Var& query, const AttentionMemory& memory) const;
+  // The weights, to be looked at: [batch, 1, steps, past]. Nothing is recorded.
+  Tensor weights(const Var& query, const AttentionMemory& memory) const;
+
+  MultiplicativeAttentionConfig config;
+  Dense of_key;
+};
+
+}  // namespace unroll

@@ -1,0 +1,40 @@
+// A linear-chain conditional random field: a row of tags is scored as a whole (Lafferty, McCallum and Pereira 2001).
+#pragma once
+
+#include "framework/loss.h"
+#include "framework/parameters.h"
+#include "layers/recurrent/stack.h"
+
+namespace unroll {
+
+struct CrfConfig {
+  int tags = 0;
+};
+
+// The score of tags y of a row of T steps, whose emissions x come from layers below:
+//   start[y_1] + Σ_t x[t, y_t] + Σ_t transitions[y_t-1, y_t] + end[y_T]
+// p(y) = exp(score) / Σ over all rows of tags. Where `lengths` say that a step is padding, it takes no part, and its tag and
+// emissions may be anything; a row without a step has the loss 0.
+//
+// transitions [tags, tags] from the row's tag to the column's, start and end [tags]; first values uniform in ±0.1.
+struct Crf {
+  Crf(Scope scope, const CrfConfig& config);
+  // -log p of the tags, in nats: the mean over rows, the sum, or each [batch].
+  // emissions [steps, batch, tags], tags [steps, batch]
+  Var loss(const Var& emissions, const IdTensor& tags, const Lengths& lengths = {},
+           Reduction reduction = Reduction::mean) const;
+  struct Path {
+    IdTensor tags;  // [steps, batch]: the likeliest of each row, -1 in padding
+    Tensor scores;  // [batch]
+  };
+  // Viterbi's algorithm (1967). Nothing is recorded.
+  Path decode(const Var& emissions, const Lengths& lengths = {}) const;
+
+  CrfConfig config;
+  Var transitions, start, end;
+
+ private:
+  void check(const char* what, const Var& emissions) const;
+};
+
+}  // namespace unroll

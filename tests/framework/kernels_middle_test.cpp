@@ -1,0 +1,156 @@
+// Kernels along the middle dimension of a block, against plain loops in double.
+#include "tests/framework/kernel_checks.h"
+
+using namespace unroll;
+
+namespace {
+
+struct Sizes {
+  int64_t outer, n, inner;
+  int64_t all() const { return outer * n * inner; }
+  int64_t at(int64_t o, int64_t i, int64_t k) const { return (o * n + i) * inner + k; }
+};
+const std::vector<Sizes> blocks = {{1, 1, 1},   {3, 33, 1}, {1, 1000, 1}, {2, 5, 7},
+                                   {1, 40, 33}, {4, 1, 9},  {300, 520, 1}};
+
+double number(const Reals& x, int64_t i) { return static_cast<double>(x[static_cast<size_t>(i)]); }
+
+}  // namespace
+
+TEST_CASE("sums of exponentials, and their gradients") {
+  Numbers numbers("log_sum_exp");
+  for (const Sizes s : blocks) {
+    const Reals x = numbers.reals(s.all(), -6, 6), dy = numbers.reals(s.outer * s.inner),
+                before = numbers.reals(s.all());
+    std::vector<double> sums(dy.size());
+    for (int64_t o = 0; o < s.outer; ++o)
+      for (int64_t k = 0; k < s.inner; ++k) {
+        double& sum = sums[static_cast<size_t>(o * s.inner + k)];
+        for (int64_t i = 0; i < s.n; ++i) sum += std::exp(number(x, s.at(o, i, k)));
+        sum = std::log(sum);
+      }
+    each_variant([&](const Kernels& kernels) {
+      CAPTURE(s.n);
+      CAPTURE(s.inner);
+      Reals y(dy.size()), dx(x.size()), more(before);
+      kernels.log_sum_exp(x.data(), s.outer, s.n, s.inner, y.data());
+      check_close(y, [&](int64_t i) { return sums[static_cast<size_t>(i)]; });
+      kernels.log_sum_exp_gradient(x.data(), y.data(), dy.data(), s.outer, s.n, s.inner, dx.data(), false);
+      kernels.log_sum_exp_gradient(x.data(), y.data(), dy.data(), s.outer, s.n, s.inner, more.data(), true);
+      const auto slope = [&](int64_t i) {
+        const int64_t k = i / (s.n * s.inner) * s.inner + i % s.inner;
+        return number(dy, k) * std::exp(number(x, i) - sums[static_cast<size_t>(k)]);
+      };
+      check_close(dx, slope, 2);
+      check_close(more, slope, 2, &before);
+    });
+  }
+}
+
+TEST_CASE("running sums, forwards and backwards") {
+  Numbers numbers("cumulate");
+  for (const Sizes s : blocks) {
+    const Reals x = numbers.reals(s.all()), before = numbers.reals(s.all());
+    for (const bool backwards : {false, true}) {
+      std::vector<double> sums(x.size());
+      for (int64_t o = 0; o < s.outer; ++o)
+        for (int64_t k = 0; k < s.inner; ++k) {
+          double sum = 0;
+          for (int64_t i = 0; i < s.n; ++i) {
+            const int64_t at = s.at(o, backwards ? s.n - 1 - i : i, k);
+            sums[static_cast<size_t>(at)] = sum += number(x, at);
+          }
+        }
+      each_variant([&](const Kernels& kernels) {
+        Reals y(x.size()), more(before);
+        kernels.cumulate(x.data(), s.outer, s.n, s.inner, backwards, y.data(), false);
+        kernels.cumulate(x.data(), s.outer, s.n, s.inner, backwards, more.data(), true);
+        const auto sum = [&](int64_t i) { return sums[static_cast<size_t>(i)]; };
+        check_close(y, sum);
+        check_close(more, sum, 2, &before);
+      });
+    }
+  }
+}
+
+TEST_CASE("elements by their numbers, and their gradients, which add up in order") {
+  Numbers numbers("take_middle");
+  for (const Sizes s : blocks) {
+    for (const bool shared : {false, true}) {
+      const int64_t count = s.n / 2 + 3, taken = s.outer * count * s.inner;
+      const Reals x = numbers.reals(s.all()), dy = numbers.reals(taken), before = numbers.reals(s.all());
+      const Ids ids = numbers.ids(shared ? count : taken, static_cast<uint32_t>(s.n));
+      const auto place = [&](int64_t i) {
+        const int64_t o = i / (count * s.inner), j = i / s.inner % count, k = i % s.inner;
+        return s.at(o, ids[static_cast<size_t>(shared ? j : i)], k);
+      };
+      std::vector<double> sums(before.begin(), before.end());
+      for (int64_t i = 0; i < taken; ++i) sums[static_cast<size_t>(place(i))] += number(dy, i);
+      each_variant([&](const Kernels& kernels) {
+        Reals y(dy.size()), dx(before);
+        kernels.take_middle(x.data(), ids.data(), shared, s.outer, s.n, s.inner, count, y.data());
+        check_close(
+            y, [&](int64_t i) { return number(x, place(i)); }, 0x1p-100);
+        kernels.add_to_middle(dy.data(), ids.data(), shared, s.outer, s.n, s.inner, count, dx.data());
+        check_close(
+            dx, [&](int64_t i) { return sums[static_cast<size_t>(i)]; }, 8);
+      });
+    }
+  }
+}
+
+TEST_CASE("the places of the largest of each row, in order") {
+  Numbers numbers("largest");
+  for (const auto& [rows, cols] : matrices) {
+    Reals x = numbers.reals(rows * cols);
+    for (real& v : x) v = std::round(v * 20);  // many alike
+    if (cols > 5) x[3] = not_a_number;
+    for (const int64_t count : {int64_t{1}, std::min<int64_t>(cols, 7), cols}) {
+      each_variant([&, rows = rows, cols = cols](const Kernels& kernels) {
+        Ids where(static_cast<size_t>(rows * count), -1);
+        kernels.largest(x.data(), rows, cols, count, where.data());
+        for (int64_t r = 0; r < rows; ++r) {
+          std::vector<int32_t> order(static_cast<size_t>(cols));
+          for (int32_t c = 0; c < cols; ++c) order[static_cast<size_t>(c)] = c;
+          const auto value = [&](int32_t c) {
+            const double v = number(x, r * cols + c);
+            return std::isnan(v) ? std::numeric_limits<double>::infinity() : v;
+          };
+          std::stable_sort(order.begin(), order.end(),
+                           [&](int32_t a, int32_t b) { return value(a) > value(b); });
+          CHECK(std::equal(order.begin(), order.begin() + count, where.begin() + r * count));
+        }
+      });
+    }
+  }
+}
+
+TEST_CASE("a softmax over the first so many of each row, as many more in each as are asked for") {
+  Numbers numbers("softmax_within");
+  for (const auto& [rows, cols] : matrices) {
+    for (const auto& [first, step] :
+         {std::pair<int64_t, int64_t>{cols, 0}, {1, 1}, {-2, 1}, {cols - 1, 1}, {0, 0}}) {
+      Reals x = numbers.reals(rows * cols, -30, 30);
+      const auto within = [&, cols = cols, first = first, step = step](int64_t r) {
+        return std::clamp<int64_t>(first + r * step, 0, cols);
+      };
+      std::vector<double> expected(x.size());
+      for (int64_t r = 0; r < rows; ++r) {
+        double sum = 0;
+        for (int64_t c = 0; c < within(r); ++c) sum += std::exp(number(x, r * cols + c) / 4);
+        for (int64_t c = 0; c < cols; ++c) {
+          const int64_t at = r * cols + c;
+          if (c < within(r))
+            expected[static_cast<size_t>(at)] = std::exp(number(x, at) / 4) / sum;
+          else
+            x[static_cast<size_t>(at)] = not_a_number;  // takes no part
+        }
+      }
+      each_variant([&, rows = rows, cols = cols, first = first, step = step](const Kernels& kernels) {
+        Reals y(x);
+        kernels.softmax_within(y.data(), rows, cols, first, step, real(0.25));
+        check_close(y, [&](int64_t i) { return expected[static_cast<size_t>(i)]; });
+      });
+    }
+  }
+}
