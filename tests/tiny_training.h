@@ -13,7 +13,7 @@ namespace unroll {
 struct TinyTraining {
   struct Setup {
     int hidden = 6, layers = 2;
-    enum class Rule { adam, asgd, momentum } rule = Rule::adam;
+    enum class Rule { adam, asgd, momentum, averaged } rule = Rule::adam;
     bool variable_bptt = false;  // windows drawn around 12 steps, each with its share of the learning rate
   };
   explicit TinyTraining(const Setup& setup, uint64_t seed = 11)
@@ -29,6 +29,10 @@ struct TinyTraining {
       case Setup::Rule::asgd:
         optimizer = std::make_unique<Asgd>(
             params, AsgdConfig{.learning_rate = 1, .weight_decay = 1e-3, .average_after = AsgdConfig::never});
+        break;
+      case Setup::Rule::averaged:
+        optimizer = std::make_unique<Lion>(params, LionConfig{.learning_rate = 0.01});
+        optimizer->keep_average(0.8);
         break;
       case Setup::Rule::momentum:
         optimizer =

@@ -206,9 +206,9 @@ void read_optimizer(const SafetensorsFile& file, const Reader& json, Optimizer& 
   const std::string name = json.text("name");
   require_input(name == optimizer.name(), "{}: its optimizer is {}; {} cannot go on from that", file.path(),
                 one_line(name), optimizer.name());
-  json.number("learning_rate", *optimizer.state().learning_rate);
+  json.number("learning_rate", *optimizer.whole_state().learning_rate);
   const Reader counters = json.object("counters");
-  for (const auto& counter : optimizer.state().counters) {
+  for (const auto& counter : optimizer.whole_state().counters) {
     const std::string key(counter.name);
     if (counter.may_lack && !counters.has(key.c_str()))
       *counter.value = 0;
@@ -217,7 +217,7 @@ void read_optimizer(const SafetensorsFile& file, const Reader& json, Optimizer& 
   }
   ParameterSet& params = optimizer.parameters();
   load_state_dict(file, params);
-  for (const auto& slab : optimizer.state().slabs) {
+  for (const auto& slab : optimizer.whole_state().slabs) {
     if (is_average(optimizer, slab.values)) {
       slab.values.copy_from(params.values());
       load_slab(file, "weights", params, params.values());
@@ -246,7 +246,7 @@ Differences what_is_left(const SafetensorsFile& file, Optimizer& optimizer,
     };
     if (kind == "carried" && std::ranges::none_of(carried, is_carried))
       left.insert(one_line(name.substr(9)));
-    else if (kind != "carried" && kind != "weights" && std::ranges::none_of(optimizer.state().slabs, is_slab))
+    else if (kind != "carried" && kind != "weights" && std::ranges::none_of(optimizer.whole_state().slabs, is_slab))
       left.insert(one_line(kind));
   }
   Differences differences;
@@ -267,7 +267,7 @@ Contents::Contents(Optimizer& optimizer, const TrainerState& state, std::span<co
                    const CheckpointOptions& options)
     : averaged(optimizer), tensors(state_dict(optimizer.parameters())), metadata(options.metadata) {
   const ParameterSet& params = optimizer.parameters();
-  const OptimizerState optimizer_state = optimizer.state();
+  const OptimizerState optimizer_state = optimizer.whole_state();
   tensors.insert(tensors.end(), options.also.begin(), options.also.end());
   for (const auto& slab : optimizer_state.slabs)
     for (const auto& p : params.all())

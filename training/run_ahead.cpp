@@ -20,7 +20,7 @@ RunAhead::RunAhead(Optimizer& optimizer, std::span<const NamedTensor> carried, b
 
 void RunAhead::begin_step(const TrainerState& state, int64_t count) {
   Before before{state, count, optimizer_.parameters().step()};
-  const OptimizerState optimizer = optimizer_.state();
+  const OptimizerState optimizer = optimizer_.whole_state();
   for (const auto& counter : optimizer.counters) before.counters.push_back(*counter.value);
   before.learning_rate = *optimizer.learning_rate;
   before_.push_back(std::move(before));
@@ -99,7 +99,7 @@ std::optional<RunAhead::Before> RunAhead::failed(const StepOutcome& outcome) {
   reach_ = 1;
   optimizer_.parameters().spend_gradients();
   optimizer_.parameters().set_step(before.step);
-  const OptimizerState optimizer = optimizer_.state();
+  const OptimizerState optimizer = optimizer_.whole_state();
   for (size_t i = 0; i < before.counters.size(); ++i) *optimizer.counters[i].value = before.counters[i];
   *optimizer.learning_rate = before.learning_rate;
   for (size_t i = 0; i < carried_.size(); ++i) carried_[i].copy_from(kept_[i]);

@@ -154,7 +154,7 @@ LossScale* Trainer::loss_scale() {
 
 // Weights, gradients, and what the optimizer keeps.
 int64_t Trainer::bytes_of_slabs() const {
-  const int64_t slabs = 2 + std::ssize(optimizer_.state().slabs);
+  const int64_t slabs = 2 + std::ssize(optimizer_.whole_state().slabs);
   return slabs * optimizer_.parameters().values().size() * static_cast<int64_t>(sizeof(real)) +
          (sums_ ? sums_->bytes() : 0);
 }

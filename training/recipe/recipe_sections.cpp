@@ -100,28 +100,44 @@ void declare_optimizer_keys(RecipeReader& reader, OptimizerSection& optimizer) {
               {{"sgd", OptimizerKind::sgd},
                {"adam", OptimizerKind::adam},
                {"adamw", OptimizerKind::adamw},
-               {"asgd", OptimizerKind::asgd}},
-              "stochastic gradient descent, Adam, Adam with decoupled decay, averaged SGD")
+               {"asgd", OptimizerKind::asgd},
+               {"rmsprop", OptimizerKind::rmsprop},
+               {"lion", OptimizerKind::lion}},
+              "stochastic gradient descent, Adam, Adam with decoupled decay, averaged SGD, RMSprop, Lion")
       .fixed();
   reader.key("learning_rate", optimizer.learning_rate, "size of a step").above(0).may_change();
-  reader.key("momentum", optimizer.momentum, "sgd: part of the last step's direction that is kept")
+  reader.key("momentum", optimizer.momentum, "sgd, rmsprop: part of the last step's direction that is kept")
       .at_least(0)
       .below(1)
       .may_change();
   reader.key("nesterov", optimizer.nesterov, "sgd: look ahead along the momentum").may_change();
-  reader.key("beta1", optimizer.beta1, "adam, adamw: decay of the gradient's mean")
+  reader.key("beta1", optimizer.beta1, "adam, adamw, lion: decay of the gradient's mean")
       .at_least(0)
       .below(1)
       .may_change();
-  reader.key("beta2", optimizer.beta2, "adam, adamw: decay of the gradient's mean square")
+  reader
+      .key("beta2", optimizer.beta2,
+           "adam, adamw: decay of the gradient's mean square; lion: of the mean that is kept")
       .at_least(0)
       .below(1)
       .may_change();
-  reader.key("epsilon", optimizer.epsilon, "adam, adamw: added to the root of the mean square")
+  reader.key("epsilon", optimizer.epsilon, "adam, adamw, rmsprop: added to the root of the mean square")
       .at_least(1e-30)  // a float still, not 0
+      .may_change();
+  reader.key("alpha", optimizer.alpha, "rmsprop: decay of the gradient's mean square")
+      .at_least(0)
+      .below(1)
       .may_change();
   reader.key("weight_decay", optimizer.weight_decay, "pull towards zero, of matrices only")
       .at_least(0)
+      .may_change();
+  reader
+      .key(
+          "average_decay", optimizer.average_decay,
+          "all but asgd: the weights that are scored and kept are an average, of which each step keeps this part; 0: "
+          "those of the last step")
+      .at_least(0)
+      .below(1)
       .may_change();
   reader
       .key("average_from", optimizer.average_from,
@@ -150,7 +166,7 @@ void declare_schedule_keys(RecipeReader& reader, ScheduleSection& schedule) {
            {"one_cycle", ScheduleKind::one_cycle}},
           "constant; step: times factor each epoch after the first so many; plateau: times factor when the valid "
           "score did not improve; cosine: half a cosine from the learning rate down to the minimum; one_cycle: up to "
-          "the learning rate and down again, the momentum of sgd or beta1 of adam the other way")
+          "the learning rate and down again, the momentum of sgd and rmsprop or beta1 of the others the other way")
       .may_change();
   reader.key("after", schedule.after, "step: epochs at the full learning rate")
       .at_least(0)
@@ -188,8 +204,9 @@ void declare_schedule_keys(RecipeReader& reader, ScheduleSection& schedule) {
       .source(smith)
       .may_change();
   reader
-      .key("momentum_low", schedule.momentum_low,
-           "one_cycle: momentum of sgd, beta1 of adam and adamw, where the learning rate is at its top")
+      .key(
+          "momentum_low", schedule.momentum_low,
+          "one_cycle: momentum of sgd and rmsprop, beta1 of the others, where the learning rate is at its top")
       .at_least(0)
       .below(1)
       .source(smith)
@@ -206,17 +223,25 @@ void declare_schedule_keys(RecipeReader& reader, ScheduleSection& schedule) {
 UnreadKeys unread_training_keys(const TrainingSections& sections) {
   const auto& [training, optimizer, schedule] = sections;
   const OptimizerKind kind = optimizer.kind;
-  const bool sgd = kind == OptimizerKind::sgd, asgd = kind == OptimizerKind::asgd;
+  const bool sgd = kind == OptimizerKind::sgd, asgd = kind == OptimizerKind::asgd,
+             rmsprop = kind == OptimizerKind::rmsprop, lion = kind == OptimizerKind::lion,
+             adam = kind == OptimizerKind::adam || kind == OptimizerKind::adamw;
   const bool step = schedule.kind == ScheduleKind::step, cosine = schedule.kind == ScheduleKind::cosine,
              cycle = schedule.kind == ScheduleKind::one_cycle;
   const char* of_others = "a schedule.kind other than \"one_cycle\"";
   UnreadKeys unread;
-  unread.add_unless(sgd, "optimizer.kind = \"sgd\"", {"optimizer.momentum"}, optimizer.momentum != 0);
-  if (sgd) unread.add_unless(!cycle, of_others, {"optimizer.momentum"}, optimizer.momentum != 0);
-  if (!sgd && !asgd) unread.add_unless(!cycle, of_others, {"optimizer.beta1"});
+  unread.add_unless(sgd || rmsprop, "optimizer.kind = \"sgd\" or \"rmsprop\"", {"optimizer.momentum"},
+                    optimizer.momentum != 0);
+  if (sgd || rmsprop) unread.add_unless(!cycle, of_others, {"optimizer.momentum"}, optimizer.momentum != 0);
+  if (adam || lion) unread.add_unless(!cycle, of_others, {"optimizer.beta1"});
   unread.add_unless(sgd, "optimizer.kind = \"sgd\"", {"optimizer.nesterov"}, optimizer.nesterov);
-  unread.add_unless(!sgd && !asgd, "optimizer.kind = \"adam\" or \"adamw\"",
-                    {"optimizer.beta1", "optimizer.beta2", "optimizer.epsilon"});
+  unread.add_unless(adam || lion, "optimizer.kind = \"adam\", \"adamw\" or \"lion\"",
+                    {"optimizer.beta1", "optimizer.beta2"});
+  unread.add_unless(adam || rmsprop, "optimizer.kind = \"adam\", \"adamw\" or \"rmsprop\"",
+                    {"optimizer.epsilon"});
+  unread.add_unless(rmsprop, "optimizer.kind = \"rmsprop\"", {"optimizer.alpha"});
+  unread.add_unless(!asgd, "an optimizer.kind other than \"asgd\"", {"optimizer.average_decay"},
+                    optimizer.average_decay != 0);
   unread.add_unless(asgd, "optimizer.kind = \"asgd\"", {"optimizer.average_from"},
                     optimizer.average_from != 0);
   unread.add_unless(asgd && optimizer.average_from == 0,
@@ -243,6 +268,8 @@ void check_training_keys(const RecipeReader& reader, const TrainingSections& sec
   for (const auto& [key, value] : {std::pair{"optimizer.momentum", optimizer.momentum},
                                    {"optimizer.beta1", optimizer.beta1},
                                    {"optimizer.beta2", optimizer.beta2},
+                                   {"optimizer.alpha", optimizer.alpha},
+                                   {"optimizer.average_decay", optimizer.average_decay},
                                    {"schedule.momentum_high", schedule.momentum_high}})
     if (static_cast<float>(value) >= 1) reader.refuse(key, "must be below 1; as float32 it rounds to that");
   if (optimizer.nesterov && momentum_of(sections, optimizer.momentum) == 0)
@@ -261,7 +288,7 @@ void check_training_keys(const RecipeReader& reader, const TrainingSections& sec
   if (optimizer.kind == OptimizerKind::asgd)
     reader.refuse(
         "schedule.kind",
-        "\"one_cycle\" moves a momentum, and optimizer.kind = \"asgd\" has none: sgd, adam and adamw have");
+        "\"one_cycle\" moves a momentum, and optimizer.kind = \"asgd\" has none: sgd, adam, adamw, rmsprop and lion have");
   if (schedule.phases.size() != 4)
     reader.refuse("schedule.phases",
                   fmt::format("must be four lengths, up, down, further down, to the end; there {} {}",
@@ -284,8 +311,8 @@ static int64_t steps_of_epochs(const TrainingSections& sections, const EpochWind
   return steps;
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const TrainingSections& sections, ParameterSet& params,
-                                          const EpochWindows& windows) {
+static std::unique_ptr<Optimizer> optimizer_of_kind(const TrainingSections& sections, ParameterSet& params,
+                                                    const EpochWindows& windows) {
   const auto& o = sections.optimizer;
   switch (o.kind) {
     case OptimizerKind::sgd:
@@ -305,6 +332,17 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainingSections& sections, Para
                                                          .beta2 = o.beta2,
                                                          .eps = o.epsilon,
                                                          .weight_decay = o.weight_decay});
+    case OptimizerKind::rmsprop:
+      return std::make_unique<Rmsprop>(params, RmspropConfig{.learning_rate = o.learning_rate,
+                                                             .alpha = o.alpha,
+                                                             .eps = o.epsilon,
+                                                             .momentum = momentum_of(sections, o.momentum),
+                                                             .weight_decay = o.weight_decay});
+    case OptimizerKind::lion:
+      return std::make_unique<Lion>(params, LionConfig{.learning_rate = o.learning_rate,
+                                                       .beta1 = momentum_of(sections, o.beta1),
+                                                       .beta2 = o.beta2,
+                                                       .weight_decay = o.weight_decay});
     case OptimizerKind::asgd:
       break;
   }
@@ -313,6 +351,14 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainingSections& sections, Para
   return std::make_unique<Asgd>(params, AsgdConfig{.learning_rate = o.learning_rate,
                                                    .weight_decay = o.weight_decay,
                                                    .average_after = average_after});
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const TrainingSections& sections, ParameterSet& params,
+                                          const EpochWindows& windows) {
+  std::unique_ptr<Optimizer> optimizer = optimizer_of_kind(sections, params, windows);
+  if (sections.optimizer.average_decay > 0 && sections.optimizer.kind != OptimizerKind::asgd)
+    optimizer->keep_average(sections.optimizer.average_decay);
+  return optimizer;
 }
 
 Schedule make_schedule(const TrainingSections& sections, const EpochWindows& windows) {

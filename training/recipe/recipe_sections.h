@@ -31,7 +31,7 @@
 
 namespace unroll {
 
-enum class OptimizerKind : uint8_t { sgd, adam, adamw, asgd };
+enum class OptimizerKind : uint8_t { sgd, adam, adamw, asgd, rmsprop, lion };
 enum class ScheduleKind : uint8_t { constant, step, plateau, cosine, one_cycle };
 enum class Keep : uint8_t { last, best };
 
@@ -54,7 +54,8 @@ struct OptimizerSection {
   OptimizerKind kind = OptimizerKind::sgd;
   double learning_rate = 1, momentum = 0;
   bool nesterov = false;
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0;
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, alpha = 0.99, weight_decay = 0;
+  double average_decay = 0;
   int average_from = 0, non_monotone = 5;
 };
 struct ScheduleSection {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "framework/version.h"
 #include "training/program/cli/pages.h"
 
 namespace unroll {

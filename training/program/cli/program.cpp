@@ -19,6 +19,7 @@
 #include "framework/processes/processes.h"
 #include "framework/signals.h"
 #include "framework/system_call.h"
+#include "framework/version.h"
 #include "training/program/cli/console.h"
 #include "training/program/cli/invocation.h"
 #include "training/program/cli/pages.h"

@@ -11,6 +11,7 @@
 #include "framework/one_line.h"
 #include "framework/processes/processes.h"
 #include "framework/signals.h"
+#include "framework/version.h"
 #include "training/files/atomic_file.h"
 #include "training/program/cli/console.h"
 #include "training/program/cli/invocation.h"
