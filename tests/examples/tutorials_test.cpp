@@ -48,6 +48,15 @@ TEST_CASE("the encoder and decoder with attention learn to write backwards, and 
   CHECK(2 * on_diagonal > length);
 }
 
+TEST_CASE("the models of one screen learn what they set out to") {
+  for (const char* name : {"anomalies", "crf", "ctc", "gpt", "own_optimizer", "seq2seq", "sru", "tagger"}) {
+    INFO(name);
+    const Folder folder;
+    const ProgramRun run = run_program(program_named(name), {}, folder.path());
+    CHECK_MESSAGE(run.code == 0, run.out, run.err);
+  }
+}
+
 TEST_CASE("saliency: a backward pass finds the letter that the prediction rests on") {
   const Folder folder;
   const ProgramRun run = run_program(program_named("saliency"), {}, folder.path());
