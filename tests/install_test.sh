@@ -23,12 +23,20 @@ foreign=$(grep -rE '#include <[a-z0-9_]+[./]' "$prefix/include/unroll" | grep -v
 [ -z "$foreign" ] || fail "installed headers include what unroll.pc does not require: $foreign"
 [ -s "$(find "$prefix" -path '*/licenses/unroll/LICENSE')" ] || fail "no licence"
 
+# Installing compiles what is installed, and nothing of tests, fuzzers, benches and examples of one screen.
+needless=$(cd "$build" && ninja -t commands all | grep -oE -- '-c [^ ]*(tests|fuzz|bench|lessons)/[^ ]*|-c [^ ]*examples/[a-z_0-9]+\.(cpp|p/)[^ ]*' || true)
+[ -z "$needless" ] || fail "compiled for installing, and not installed: $needless"
+[ -s "$(find "$prefix" -path '*/doc/unroll/docs/library.md')" ] || fail "no documents"
+for example in "$source"/examples/*.cpp; do
+  [ -s "$(find "$prefix" -path "*/doc/unroll/examples/${example##*/}")" ] || fail "no ${example##*/} among the documents"
+done
+
 # Each header can be read alone.
 cd "$folder"
 for header in $installed; do
   echo "#include \"$header\"" >alone.cpp
   # shellcheck disable=SC2046,SC2086 # flags are words
-  "$compiler" -std=c++20 -Wall -Wextra -Werror -fsyntax-only $flags $(pkg-config --cflags unroll) alone.cpp ||
+  "$compiler" -std=c++20 -Wall -Wextra -Wshadow -Wsign-conversion -Werror -fsyntax-only $flags $(pkg-config --cflags unroll) alone.cpp ||
     fail "$header cannot be read alone"
 done
 
@@ -99,6 +107,28 @@ grep -q compiled_for_double_but_linked_with_the_library_in_float output || { cat
 if "$compiler" -std=c++20 $flags first_model.cpp $(pkg-config --cflags unroll) \
   $(pkg-config --libs unroll-double) -o mixed 2>output; then fail "a source in float links with the library in double"; fi
 grep -q compiled_for_float_but_linked_with_the_library_in_double output || { cat output; fail "the linker does not say why"; }
+
+# CMake finds the same, and refuses it where another version is wanted.
+if command -v cmake >/dev/null; then
+  mkdir -p with_cmake
+  cat >with_cmake/CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.20)
+project(model CXX)
+find_package(unroll ${WANTED} REQUIRED)
+add_executable(weights ../weights.cpp)
+target_link_libraries(weights unroll::unroll)
+add_executable(weights-double ../weights.cpp)
+target_link_libraries(weights-double unroll::double)
+END
+  with_cmake() { cmake -S with_cmake -B "with_cmake/$1" -DWANTED="$2" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$compiler" \
+    -DCMAKE_CXX_FLAGS="$flags" >output 2>&1; }
+  with_cmake build 0.2 && cmake --build with_cmake/build >output 2>&1 || { cat output; fail "CMake does not build with it"; }
+  [ "$(with_cmake/build/weights read in_float)" = 0.100000001490 ] || fail "what CMake built reads other weights"
+  [ "$(with_cmake/build/weights-double read in_double)" = 0.100000000000 ] || fail "what CMake built in double reads other weights"
+  if with_cmake other 0.1; then fail "CMake takes version 0.1 for the one that it finds"; fi
+else
+  echo "no cmake here: its package was not tried"
+fi
 
 [ "$("$prefix/bin/ptb" --version)" = "ptb $(pkg-config --modversion unroll)" ] || fail "versions differ"
 "$prefix/bin/ptb" help --man | cmp - "$(find "$prefix" -path '*/man1/ptb.1')"
