@@ -44,9 +44,8 @@ std::string train(int epochs, const std::filesystem::path& folder) {
   Tensor x({16, 1}), y({16, 1});
   for (int i = 0; i < 16; ++i)
     x.on_host(Access::change)[i] = real(i) / 16, y.on_host(Access::change)[i] = real(i) / 8;
-  Trainer trainer(
-      signum,
-      {.epochs = epochs, .clip = 1, .progress = {.mode = ProgressOptions::Mode::silent}, .folder = folder});
+  const ProgressOptions silent{.mode = ProgressOptions::Mode::silent};
+  Trainer trainer(signum, {.epochs = epochs, .clip = 1, .progress = silent, .folder = folder});
   const TrainingTask task{.windows = 20,
                           .loss = [&](int64_t) { return mean_loss(mean_squared_error(line(x), y), 16); }};
   trainer.resume(task);
