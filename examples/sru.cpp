@@ -16,7 +16,8 @@ struct SruCell {
   explicit SruCell(const LayerScope& scope)
       : weight(scope.add("weight_ih", {4 * scope.hidden, scope.input}).var()),
         peephole(scope.add("peephole", {2 * scope.hidden}).var()),
-        bias(scope.add("bias", {2 * scope.hidden}).var()) {}
+        bias(scope.add("bias", {2 * scope.hidden}, Init::centered_at(2, scope.hidden)).var()) {
+  }  // f remembers at first
 
   // x [batch, input], before.c [batch, hidden]; h_in, what of h would go into a recurrent product, has no use here.
   RecurrentVars step(const Var& x, const Var&, const RecurrentVars& before) const {
