@@ -67,6 +67,7 @@ std::vector<AttentionOptions> all_options(const Sizes& s) {
 TEST_CASE("blocks of queries give what all weights at once give, and so do their gradients") {
   RandomStream random(1, "attention");
   for (const Sizes& s : sizes) {
+    if (on_gpu() && s.steps > 10) continue;  // a launch for each part of each row
     const Tensor q = random_tensor({s.steps, s.batch, s.heads * s.width}, random),
                  k = random_tensor({s.past, s.batch, s.heads * s.width}, random),
                  v = random_tensor({s.past, s.batch, s.heads * s.of_value}, random),
