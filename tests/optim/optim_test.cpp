@@ -165,7 +165,7 @@ TEST_CASE("decay and frozen, in all arrangements of three parameters") {
       for (int i = 0; i < 3; ++i) {
         Parameter& p =
             params.add(std::string(1, static_cast<char>('a' + i)), {70 * (i + 1)}, Init::constant(2));
-        p.decay = arrangement & (1 << i) ? 1 : 0;
+        p.decay = arrangement & (1 << i) ? 1.0f : 0.0f;
         p.frozen = arrangement & (8 << i);
       }
       for (const auto& p : params.all()) give(*p, std::vector<real>(p->size(), 1));
