@@ -232,7 +232,7 @@ def check(build, desk, lesson, source):
     status = run_program(program, desk, lesson)
     if status == needs_demo:
         train_demo(build, desk, lesson.number)
-        say()
+        say("\nThe demo is trained. Your program runs again, from its beginning:\n")
         status = run_program(program, desk, lesson)
     if status < 0:
         say(f"\nwrong: the program was ended by signal {-status}. Does your part reach beyond the end of something?")

@@ -67,6 +67,10 @@ TEST_CASE("products of several blocks along every dimension are right to roundin
     check({161, 1100, 20, turn_a, turn_b, true, 0});  // blocks of rows and of columns
     check({1, 1, 10007, turn_a, turn_b, false, 5});
   }
+}
+
+// Over stand-ins these take a minute: tests/meson.build.
+TEST_CASE("products larger than caches are right to rounding") {
   check({60, 75, 4999, false, false, true, 1});   // halves of k: c is wide
   check({75, 60, 4097, true, true, false, 0});    // and tall
   check({4100, 5, 800, true, false, true, 0});    // b stays near: a is packed rows after rows, all of k
