@@ -62,7 +62,7 @@ void Trainer::train_step(const TrainingTask& task, bool watched) {
     if (options_.shards > 1) train_shards(task, step), step.window = step.end;
     for (; step.window < step.end; ++step.window) {
       if (watched && step.window > step.begin && step.can_begin_again) stop_if_signalled();
-      const int64_t kind = task.load ? task.load(step.window) : 0;
+      const int64_t kind = task.load ? task.load(chosen(step.window)) : 0;
       if (watched)
         train_window(task, step);
       else
@@ -102,7 +102,8 @@ bool Trainer::compute_window(const TrainingTask& task, Step& step, RunAhead::Win
   Tape tape(options);
   try {
     const WindowLoss loss =
-        options_.shards > 1 ? task.shard_loss(step.window, step.shard) : task.loss(step.window);
+        options_.shards > 1 ? task.shard_loss(chosen(step.window), step.shard)
+                             : task.loss(chosen(step.window));
     if (options_.shards > 1 && !loss.objective.value().defined()) return false;
     facts = {loss.count, loss.rate_factor};
     add_loss(loss, step, tape);
@@ -126,10 +127,12 @@ void Trainer::finish_epoch(const TrainingTask& task) {
                      .rate = times.rate()};
   if (LossScale* const loss = loss_scale()) report.skipped = loss->skipped_in_epoch;
   if (task.validate) validate(task, report);
+  if (task.metrics) report.metrics = metrics(task);
   const LogRecord record{.kind = LogRecord::Kind::epoch,
                          .loss = mean_loss_so_far(),
                          .valid = report.valid,
                          .best = report.best,
+                         .metrics = report.metrics,
                          .rate = report.rate};
   state_.train = report.train, state_.valid = report.valid;
   state_.all_count += state_.count;
@@ -162,6 +165,19 @@ void Trainer::validate(const TrainingTask& task, EpochReport& report) {
   // The trigger looks at the weights in use so far, so it comes after they were scored.
   if (options_.non_monotone > 0 && !optimizer_.averages() && state_.trigger(*report.valid))
     dynamic_cast<Asgd&>(optimizer_).start_averaging();
+}
+
+std::vector<Scalar> Trainer::metrics(const TrainingTask& task) {
+  if (!is_first_process()) return {};
+  const AveragedWeights averaged(optimizer_);
+  const Profile::Part part("metrics");
+  std::vector<Scalar> metrics = task.metrics();
+  for (size_t i = 0; i < metrics.size(); ++i) {
+    require(!metrics[i].name.empty(), "trainer: metric {} has no name", i + 1);
+    for (size_t j = 0; j < i; ++j)
+      require(metrics[i].name != metrics[j].name, "trainer: two metrics have the name '{}'", metrics[i].name);
+  }
+  return metrics;
 }
 
 // --- before the first epoch --------------------------------------------------------------------------------
@@ -273,10 +289,21 @@ void Trainer::begin(const TrainingTask& task) {
     save(task, last_checkpoint);
 }
 
-int64_t Trainer::windows_of(const TrainingTask& task) const {
+int64_t Trainer::windows_of(const TrainingTask& task) {
   const int64_t windows = task.cut ? task.cut(state_.epoch + 1) : task.windows;
   require(windows > 0, "trainer: epoch {} has no windows", state_.epoch + 1);
-  return windows;
+  chosen_.clear();
+  if (!task.sample) return windows;
+  chosen_ = task.sample(state_.epoch + 1);
+  require(!chosen_.empty(), "trainer: the sample of epoch {} has no windows", state_.epoch + 1);
+  for (const int64_t window : chosen_)
+    require(window >= 0 && window < windows, "trainer: the sample of epoch {} has window {}; there are {}, from 0 on",
+            state_.epoch + 1, window, windows);
+  return std::ssize(chosen_);
+}
+
+int64_t Trainer::chosen(int64_t window) const {
+  return chosen_.empty() ? window : chosen_[static_cast<size_t>(window)];
 }
 
 }  // namespace unroll

@@ -76,6 +76,9 @@ struct TrainingTask {
   // many there are, in place of `windows`. It must depend on the epoch's number alone: it is asked before
   // begin_epoch, and again where training goes on in the middle of an epoch.
   std::function<int64_t(int epoch)> cut = {};
+  // In place of all windows in their order: those of an epoch that are taken, in the order in which they are. Some may come
+  // twice, others not at all. Like `cut`, which is asked before it, it must depend on the epoch's number alone.
+  std::function<std::vector<int64_t>(int epoch)> sample = {};
   // Before the first window of an epoch, counted from 1: state to zero. Not asked where training goes on in the middle: what
   // is to hold for an epoch and stands in no checkpoint (Parameter::frozen) is set in `cut`.
   std::function<void(int epoch)> begin_epoch = {};
@@ -89,6 +92,10 @@ struct TrainingTask {
   // and returns a number that is the same for windows of which `loss` asks for the same operations, on memory in the same
   // places and with the same constants: how many steps there are, how many targets are scored. Needed by a graph.
   std::function<int64_t(int64_t window)> load = {};
+  // Between a step's last gradient and clipping: may change gradients, as ParameterSet::reduce_gradients does. They are sums over
+  // the step's windows, of which the mean is taken later; in fp16 the loss scale is in them. Of several processes each is
+  // asked, with the sum over all shards. What reads on the host cannot be recorded as a graph.
+  std::function<void()> reduce_gradients = {};
   // After a window's gradients: what crosses to the next (`state = next`); of a shard, its streams'.
   std::function<void()> carry = {};
   // The validation score, the lower the better. Nothing is recorded. If it throws Interrupted
@@ -96,6 +103,9 @@ struct TrainingTask {
   std::function<double()> validate = {};
   // If it has parts: what several processes share in place of `validate`. It must give the same bits.
   SharedScore shared_validation = {};
+  // Figures of your own after each epoch, with the weights that `validate` sees: they stand in the epoch's line, in log,
+  // TensorBoard and report under their names, of which none comes twice. Of several processes rank 0 is asked.
+  std::function<std::vector<Scalar>()> metrics = {};
   // After each epoch, once it is saved. The weights are the averaged ones, where there are some. May throw Interrupted. Of
   // several processes it is called in rank 0.
   std::function<void(const EpochReport&)> after_epoch = {};
@@ -152,6 +162,7 @@ struct EpochReport {
   double seconds = 0;   // of training, by this process
   double rate = 0;      // predictions per second
   int64_t skipped = 0;  // steps left out since their gradient overflowed in fp16
+  std::vector<Scalar> metrics = {};  // the task's own
 };
 
 // Whether a run's folder has a checkpoint to go on from; a training that was killed before its first has none. One that was
@@ -217,10 +228,12 @@ class Trainer {
   void check(
       const TrainingTask& task) const;  // that it can be trained with these options, and in this folder
   void begin(const TrainingTask& task);
-  int64_t windows_of(const TrainingTask& task) const;  // of the present epoch
+  int64_t windows_of(const TrainingTask& task);  // of the present epoch: how many are taken
+  int64_t chosen(int64_t window) const;          // the task's number of it
   void train_epoch(const TrainingTask& task);
   void finish_epoch(const TrainingTask& task);
   void validate(const TrainingTask& task, EpochReport& report);
+  std::vector<Scalar> metrics(const TrainingTask& task);
 
   // A step of the optimizer, while its windows come.
   struct Step {
@@ -330,6 +343,7 @@ class Trainer {
   Times times_, epoch_begin_, interval_begin_;  // the latter two: as they stood then
   double epoch_began_ = 0;                      // on the clock
   double gradient_norm_ = 0;                    // of the last step
+  std::vector<int64_t> chosen_;                 // TrainingTask::sample's of the present epoch
   double last_save_ = 0;                        // on the clock
   double seconds_before_ = 0;                   // of training, by the processes before this one
   std::optional<GradientSums> sums_;            // of shards

@@ -54,6 +54,7 @@ void Trainer::print(const EpochReport& report) const {
     line += fmt::format("  valid {:>7}{}", format_score(*report.valid), report.best ? '*' : ' ');
   line += fmt::format("  {:>5} {}/s  {:>5}", format_number(report.rate), options_.unit,
                       format_duration(report.seconds));
+  for (const auto& [name, value] : report.metrics) line += fmt::format("  {} {:.4g}", name, value);
   if (report.skipped > 0)
     line += fmt::format("  {} step{} skipped", report.skipped, report.skipped == 1 ? "" : "s");
   print(line);

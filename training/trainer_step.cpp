@@ -85,6 +85,10 @@ void Trainer::order(Step& step, const RunAhead::WindowFacts& facts) {
 
 // The last window is not carried yet.
 void Trainer::update(const TrainingTask& task, const Step& step) {
+  if (task.reduce_gradients) {
+    const Profile::Part part("reduce_gradients");
+    task.reduce_gradients();
+  }
   if (!step.watched) {
     const Profile::Part part("optimizer step");
     return optimizer_.enqueue_step();
@@ -117,9 +121,10 @@ std::pair<int64_t, std::string> Trainer::trace_here(const TrainingTask& task, co
   try {
     for (step.window = step.can_begin_again ? step.begin : last; step.window <= last; ++step.window) {
       Tape tape({.keep_gradients = true, .part = step.part()});
-      if (options_.shards == 1 && task.load) task.load(step.window);
+      if (options_.shards == 1 && task.load) task.load(chosen(step.window));
       const Var objective =
-          (options_.shards > 1 ? task.shard_loss(step.window, step.shard) : task.loss(step.window)).objective;
+          (options_.shards > 1 ? task.shard_loss(chosen(step.window), step.shard) : task.loss(chosen(step.window)))
+              .objective;
       if (!objective.value().defined()) continue;
       tape.backward(objective);
       if (const std::string first = tape.first_not_finite(); !first.empty()) return {step.window, first};

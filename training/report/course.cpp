@@ -1,5 +1,7 @@
 #include "training/report/course.h"
 
+#include <algorithm>
+
 namespace unroll {
 
 const LogRecord* Course::best() const {
@@ -7,6 +9,14 @@ const LogRecord* Course::best() const {
   for (const LogRecord& record : epochs)
     if (record.best) best = &record;
   return best;
+}
+
+std::vector<std::string> Course::metrics() const {
+  std::vector<std::string> names;
+  for (const LogRecord& record : epochs)
+    for (const Scalar& metric : record.metrics)
+      if (std::ranges::find(names, metric.name) == names.end()) names.push_back(metric.name);
+  return names;
 }
 
 // What comes after does not compare with the scores so far.

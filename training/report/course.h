@@ -14,6 +14,8 @@ struct Course {
   std::vector<std::string> damaged = {};  // lines of the log that are no records
   int scored_otherwise = 0;               // epochs up to this one, of which only the best was scored anew
 
+  // The names of a program's own metrics, in the order in which they came up.
+  std::vector<std::string> metrics() const;
   const LogRecord* best() const;  // the epoch with the best validation score so far; nullptr: there is none
 };
 

@@ -51,6 +51,7 @@ Json to_json(const LogRecord& record, const LogNames& names) {
     json["loss_scale"] = *record.loss_scale;
     json["skipped_steps"] = record.skipped;
   }
+  for (const auto& [name, value] : record.metrics) json["metrics"][name] = value;
   json["time"] = Json{{"seconds", record.seconds}, {names.unit + "_per_second", record.rate}};
   return json;
 }
@@ -88,6 +89,11 @@ LogRecord from_json(const Json& json, const LogNames& names) {
   if (json.contains("loss_scale")) {
     record.loss_scale = number(figure(json, "loss_scale"));
     record.skipped = whole<int64_t>(json, "skipped_steps");
+  }
+  if (json.contains("metrics")) {
+    const Json& metrics = figure(json, "metrics");
+    require(metrics.is_object(), "'metrics' has no names");
+    for (const auto& [metric, value] : metrics.items()) record.metrics.push_back({metric, number(value)});
   }
   if (json.contains(valid_name(names))) {
     record.valid = number(figure(json, valid_name(names)));
@@ -152,6 +158,7 @@ std::vector<Scalar> scalars_of(const LogRecord& record, const LogNames& names) {
   if (record.kind == LogRecord::Kind::epoch) {
     std::vector<Scalar> scalars{{"epoch/train_" + score, shown(record.loss)}};
     if (record.valid) scalars.push_back({"epoch/valid_" + score, *record.valid});
+    for (const auto& [name, value] : record.metrics) scalars.push_back({"epoch/" + name, value});
     return scalars;
   }
   std::vector<Scalar> scalars{{"train/loss", record.loss}, {"train/learning_rate", record.learning_rate}};
@@ -167,6 +174,11 @@ std::vector<Scalar> scalars_of(const LogRecord& record, const LogNames& names) {
 }
 
 }  // namespace
+
+double metric_of(const LogRecord& record, const std::string& name) {
+  const auto found = std::ranges::find(record.metrics, name, &Scalar::name);
+  return found == record.metrics.end() ? std::nan("") : found->value;
+}
 
 RunLog::RunLog(const std::filesystem::path& folder, LogNames names)
     : names_(std::move(names)),

@@ -8,6 +8,8 @@
 //
 // Where the schedule moves the momentum, "momentum":0.85 stands after "learning_rate" in all of them.
 //
+// Metrics of a program's own stand before "time" of an epoch: "metrics":{"accuracy":0.91}.
+//
 // In fp16 "loss_scale":65536.0,"skipped_steps":3 stand before "time" in both.
 //
 // A run that goes on with other data to validate on, or another way to score, says what its best weights score then. Validation
@@ -53,11 +55,15 @@ struct LogRecord {
   std::optional<double> gradient_norm = {};  // of an interval's last step, before clipping
   std::optional<double> valid = {};          // of an epoch, and anew: the validation score …
   bool best = false;                         // … and whether it is the best so far
+  std::vector<Scalar> metrics = {};          // of an epoch: a program's own, each under its name
   std::optional<double> loss_scale = {};     // in fp16 (loss_scale.h): by what the loss is multiplied …
   int64_t skipped = 0;                       // … and steps left out since training began
   double seconds = 0;                        // of training since its beginning
   double rate = 0;                           // predictions per second, of the interval or the epoch
 };
+
+// A record's metric of that name; NaN: it has none.
+double metric_of(const LogRecord& record, const std::string& name);
 
 // How the figures are called.
 struct LogNames {

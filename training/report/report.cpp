@@ -102,6 +102,12 @@ std::vector<Chart> small_charts(const RunDescription& run, const Course& course)
                             chart("Loss scale", "by step, in fp16",
                                   [](const LogRecord& r) { return r.loss_scale.value_or(std::nan("")); }),
                             chart("Speed", run.names.unit + "/s", [](const LogRecord& r) { return r.rate; })};
+  for (const std::string& name : course.metrics()) {
+    Chart own = chart(name, "after each epoch", [](const LogRecord&) { return std::nan(""); });
+    own.series = {series_of(name, course.epochs, [&](const LogRecord& r) { return metric_of(r, name); })};
+    own.series[0].points = true;
+    charts.push_back(own);
+  }
   std::erase_if(charts, [](const Chart& c) {
     return std::ranges::none_of(c.series[0].y, [](double y) { return std::isfinite(y); });
   });
@@ -159,6 +165,8 @@ std::string epoch_section(const RunDescription& run, const Course& course) {
               .note = {},
               .columns = {"epoch", "step", "learning rate", "training" + score, "validation" + score,
                           run.names.unit + "/s", "training time"}};
+  const std::vector<std::string> metrics = course.metrics();
+  table.columns.insert(table.columns.begin() + 5, metrics.begin(), metrics.end());
   const LogRecord* const best_epoch = course.best();
   std::size_t best = course.epochs.size();
   for (const LogRecord& r : course.epochs) {
@@ -167,6 +175,13 @@ std::string epoch_section(const RunDescription& run, const Course& course) {
         {std::to_string(r.epoch), with_commas(r.step), fmt::format("{:.4g}", r.learning_rate),
          format_score(perplexity ? std::exp(r.loss) : r.loss), r.valid ? format_score(*r.valid) : "",
          format_number(r.rate), format_duration(r.seconds)});
+    std::vector<std::string> own;
+    for (const std::string& name : metrics) {
+      const double value = metric_of(r, name);
+      own.push_back(std::isfinite(value) ? fmt::format("{:.4g}", value) : "");
+    }
+    auto& row = table.rows.back();
+    row.insert(row.begin() + 5, own.begin(), own.end());
   }
   std::string html = table_html(table, best);
   if (course.scored_otherwise > 0)
