@@ -1,6 +1,8 @@
 #include "training/gradient_exchange.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -191,6 +193,14 @@ double seconds_of_exchange(std::span<const int64_t> buckets, int shards) {
     synchronize();
   }
   return clock_seconds() - begin;
+}
+
+bool exchanges_beside_backward() {
+  const char* const set = std::getenv("UNROLL_OVERLAP");
+  const std::string_view asked = set ? set : "on";
+  require_input(asked == "on" || asked == "off", "UNROLL_OVERLAP is '{}' in the environment: on or off",
+                asked);
+  return asked == "on" && !on_gpu() && can_exchange_beside();
 }
 
 std::string exchanged_over() {

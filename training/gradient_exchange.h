@@ -29,6 +29,10 @@ double seconds_of_exchange(std::span<const int64_t> buckets, int shards);
 // share a training, once their device is chosen; called by all.
 std::string exchanged_over();
 
+// Whether the processes exchange while the last backward runs: on a CPU, where MPI lets a thread of ours call it, if UNROLL_OVERLAP
+// in the environment is not "off". Throws InputError where it is neither that nor "on".
+bool exchanges_beside_backward();
+
 class GradientExchange {
  public:
   explicit GradientExchange(int shards) : shards_(shards) {}

@@ -1,12 +1,9 @@
 #include "training/shard_sums.h"
 
 #include <cstdint>
-#include <cstdlib>
-#include <string_view>
 #include <utility>
 
 #include "framework/clock.h"
-#include "framework/device.h"
 #include "framework/kernels/kernels.h"
 #include "framework/processes/processes.h"
 
@@ -18,7 +15,8 @@ GradientSums::GradientSums(ParameterSet& params, int shards)
       mine_(shards_of_rank(process_rank(), process_count(), shards)),
       next_(mine_.begin),
       exchange_(shards),
-      buckets_(gradient_buckets(params, process_count() > 1 ? bytes_of_bucket() : SIZE_MAX)) {
+      buckets_(gradient_buckets(params, process_count() > 1 ? bytes_of_bucket() : SIZE_MAX)),
+      overlaps_(exchanges_beside_backward()) {
   if (process_count() > 1) join_gpus();  // if they can
 }
 
@@ -107,14 +105,6 @@ void GradientSums::exchange(const GradientBucket& bucket) {
 }
 
 // --- beside a backward ---------------------------------------------------------------------------------------
-
-bool GradientSums::overlaps() const {
-  const char* const set = std::getenv("UNROLL_OVERLAP");
-  const std::string_view asked = set ? set : "on";
-  require_input(asked == "on" || asked == "off", "UNROLL_OVERLAP is '{}' in the environment: on or off",
-                asked);
-  return asked == "on" && !on_gpu() && can_exchange_beside();
-}
 
 void GradientSums::begin_last_backward() {
   require(next_ + 1 == mine_.end, "shards: {} is not the last", next_);

@@ -30,10 +30,9 @@ class GradientSums {
   // After the last one: the parameters' gradient becomes the sum over all shards, of all processes.
   void finish();
 
-  // The last shard's gradient can be exchanged while its backward runs (UNROLL_OVERLAP is not off): of a CPU, where MPI lets a
-  // thread of ours call it. Then it is not added by add_shard(), but as these are called, before, in and after the last
-  // backward that contributes to it.
-  bool overlaps() const;
+  // Whether the last shard's gradient is exchanged while its backward runs. Then it is not added by add_shard(), but as these are
+  // called, before, in and after the last backward that contributes to it.
+  bool overlaps() const { return overlaps_; }
   void begin_last_backward();
   void complete(const Leaf& parameter);  // nothing more is contributed to it
   void end_last_backward();
@@ -67,6 +66,7 @@ class GradientSums {
   GradientExchange exchange_;
   Exchanged exchanged_;
   const std::vector<GradientBucket> buckets_;
+  const bool overlaps_;
   // While buckets are exchanged: the slab, and how many of the parts that wait stay this process's own; the others are added
   // to the last shard's gradient.
   real* slab_ = nullptr;

@@ -161,6 +161,7 @@ def test_beside_the_backward():
             result = run(2, train, [], folder,
                          env={"UNROLL_BUCKET_BYTES": "1", "UNROLL_OVERLAP": "off" if overlap == "off" else "on"})
             assert result.code == 0, (name, overlap, result)
+            assert f" in a step, {'beside' if overlap == 'on' else 'after'} the backward: " in result.out, (overlap, result)
             assert bits(folder / overlap) == bits(folder / "alone"), (name, overlap)
             sent.add(bytes_sent(result))
         assert len(sent) == 1, (name, sent)
@@ -315,6 +316,10 @@ def test_refusals():
     refused(run(2, of_rank("train recipe.toml --out run --set data.corpus=text --data text-$OMPI_COMM_WORLD_RANK"), [], folder),
             2, "rank 1 has another text to train on")
     refused(run(2, of_rank("train recipe.toml --out run --set training.graph=true"), [], folder), 2, "training.graph")
+    for variable, value in (("UNROLL_OVERLAP", "no"), ("UNROLL_BUCKET_BYTES", "1 MiB")):
+        refused(run(2, "ptb", train, folder, env={variable: value}), 2, f"{variable} is '{value}' in the environment: ")
+    other_bucket = ["sh", "-c", f"export UNROLL_BUCKET_BYTES=$((1 + 99999 * OMPI_COMM_WORLD_RANK)); exec {programs['ptb']} train recipe.toml --out run"]
+    refused(run(2, other_bucket, [], folder), 2, "rank 1 has another UNROLL_BUCKET_BYTES in its environment")
     isa = ["sh", "-c", f"[ $OMPI_COMM_WORLD_RANK = 0 ] || export UNROLL_ISA=baseline; exec {programs['ptb']} train recipe.toml --out run"]
     refused(run(2, isa, [], folder), 2, "rank 1 computes with kernels for baseline", "UNROLL_ISA")
     other_build = folder / "ptb"

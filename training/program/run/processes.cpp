@@ -165,8 +165,9 @@ void Session::introduce_processes() {
     expected += ", " + share_of_step(exchange, run_.operations / processes / measured_rate());
   facts.push_back({"shared", fmt::format("by {} processes over {}, {} shard{} each", processes, over,
                                          shards / processes, shards == processes ? "" : "s")});
-  facts.push_back({"", fmt::format("{} sent and received by each in a step: {}",
-                                   format_bytes(bytes_of_step(buckets, processes, shards)), expected)});
+  facts.push_back({"", fmt::format("{} sent and received by each in a step, {} the backward: {}",
+                                   format_bytes(bytes_of_step(buckets, processes, shards)),
+                                   exchanges_beside_backward() ? "beside" : "after", expected)});
 }
 
 void Session::compare_ranks() const {
