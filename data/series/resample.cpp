@@ -11,6 +11,7 @@
 
 #include "data/series/calendar.h"
 #include "framework/check.h"
+#include "framework/nearest.h"
 #include "framework/one_line.h"
 
 namespace unroll {
@@ -60,6 +61,17 @@ std::optional<ResampleStep> parse_resample(std::string_view text) {
   if (unit == "quarter") return ResampleStep{TimeForm::quarter, 3 * count};
   if (unit == "year") return ResampleStep{TimeForm::year, 12 * count};
   return {};
+}
+
+std::string why_no_step(const std::string& text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  std::vector<std::string> steps;
+  for (const char* unit : {"s", "min", "h", "d", "w", "month", "quarter", "year"})
+    steps.push_back((digits == 0 ? "1" : text.substr(0, digits)) + unit);
+  return fmt::format(
+      "\"{}\" is no step: a whole number up to 10000 and one of s, min, h, d, w, month, quarter, year, as in "
+      "\"15min\"{}",
+      one_line(text), which_was_meant(text, steps));
 }
 
 void resample(Series& series, const SeriesOptions& options) {

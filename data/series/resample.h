@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "data/series/series.h"
@@ -17,6 +18,8 @@ struct ResampleStep {
   bool weeks = false;                   // days from Monday on
 };
 std::optional<ResampleStep> parse_resample(std::string_view text);
+// Of a text that says none: what would, and the nearest one.
+std::string why_no_step(const std::string& text);
 
 // Puts the observed values of each step of options.resample into one row, which has the step's first time; a step without one is
 // a row of NaN. InputError, with file and line: times are numbers, or coarser than the step; the steps are more than a thousand

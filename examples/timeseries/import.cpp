@@ -31,6 +31,12 @@ std::vector<KnownModule> known_modules(const Recipe& recipe) {
     case Architecture::encoder_decoder:
       modules.push_back({"decoder", {"decoder"}, {}});
       break;
+    case Architecture::segment_rnn:
+      modules.insert(modules.end(), {{"segment", {"segment", "valueEmbedding.0"}, dense},
+                                     {"position", {"position"}, {"weight"}},
+                                     {"channel", {"channel"}, {"weight"}}});
+      outputs.emplace_back("predict.1");
+      break;
     case Architecture::direct:
       outputs.emplace_back("decoder");
       break;

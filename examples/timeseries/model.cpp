@@ -19,11 +19,14 @@ bool is_linear(const Recipe& recipe) {
          recipe.model.architecture == Architecture::dlinear;
 }
 // Whether the rows inside are those of single targets.
-bool is_by_channel(const Recipe& recipe) { return is_linear(recipe) || recipe.model.shared_channels; }
+bool has_segments(const Recipe& recipe) { return recipe.model.architecture == Architecture::segment_rnn; }
+bool is_by_channel(const Recipe& recipe) {
+  return is_linear(recipe) || has_segments(recipe) || recipe.model.shared_channels;
+}
 
 RecurrentConfig encoder_config(const Recipe& recipe, const Columns& columns) {
   const int features = is_by_channel(recipe) ? 1 + columns.calendar : columns.inputs;
-  return layers_of(recipe, recipe.model.segment * features);
+  return layers_of(recipe, has_segments(recipe) ? recipe.model.hidden : recipe.model.segment * features);
 }
 RecurrentConfig decoder_config(const Recipe& recipe, const Columns& columns) {
   return layers_of(recipe, is_by_channel(recipe) ? 1 : static_cast<int>(columns.targets.size()));
@@ -57,6 +60,11 @@ std::vector<LayerUse> recurrent_layers(const Recipe& recipe, const Columns& colu
                                    .config = encoder_config(recipe, columns),
                                    .steps = recipe.data.window / recipe.model.segment,
                                    .batch = rows}};
+  if (has_segments(recipe))  // the same layers, on all segments at once
+    layers.push_back({.cell = recipe.model.cell,
+                      .config = encoder_config(recipe, columns),
+                      .steps = 1,
+                      .batch = rows * (recipe.data.horizon / recipe.model.segment)});
   if (recipe.model.architecture == Architecture::encoder_decoder)
     layers.push_back({.cell = recipe.model.cell,
                       .config = decoder_config(recipe, columns),
@@ -89,6 +97,7 @@ std::string describe_layers(const Recipe& recipe) {
                          m.moving_average);
     case Architecture::direct:
     case Architecture::encoder_decoder:
+    case Architecture::segment_rnn:
       break;
   }
   std::string layers = unroll::describe_layers(cell_of(recipe), m);
@@ -118,9 +127,22 @@ SeriesNetwork::SeriesNetwork(const Recipe& recipe, const Columns& columns,
   }
   encoder_.emplace(place(cell_of(recipe).name), m.cell, encoder_config(recipe, columns));
   const bool decodes = m.architecture == Architecture::encoder_decoder;
+  if (has_segments(recipe)) {
+    const int half = m.hidden / 2;
+    segment_.emplace(place("segment"), DenseConfig{.in = m.segment * (1 + columns.calendar),
+                                                   .out = m.hidden,
+                                                   .activation = Activation::relu});
+    position_ = place("position").add("weight", {horizon / m.segment, half}, Init::normal(0, 1)).var();
+    channel_ = place("channel")
+                   .add("weight", {static_cast<int>(columns.targets.size()), half}, Init::normal(0, 1))
+                   .var();
+  }
   if (decodes) decoder_.emplace(place("decoder"), m.cell, decoder_config(recipe, columns));
   dropout_.emplace(place("dropout"), DropoutConfig{.rate = m.dropout});
-  head_.emplace(place("head"), DenseConfig{.in = m.output(), .out = decodes ? out : horizon * out});
+  head_.emplace(place("head"), DenseConfig{.in = m.output(),
+                                           .out = segment_  ? m.segment * out
+                                                  : decodes ? out
+                                                            : horizon * out});
   if (m.highway == 0) return;
   const int channels = recipe.detects() ? columns.inputs : 1;
   highway_.emplace(place("highway"),
@@ -232,6 +254,9 @@ Vars SeriesNetwork::outputs(const Prepared& prepared, const Tracing* tracing) co
   const int window = prepared.x.dim(0);
   if (recipe_.model.architecture == Architecture::encoder_decoder) {
     y = encode_and_decode(prepared.x, tracing);
+  } else if (segment_) {
+    y = decode_segments(encode((*segment_)(in_segments(prepared.x)), tracing).state, prepared.x.dim(1),
+                        prepared.target);
   } else if (linear()) {
     const Var x = last_values(prepared.x, 0, window);
     if (trend_head_) {
@@ -332,6 +357,29 @@ Vars SeriesNetwork::encode_and_decode(const Var& x, const Tracing* tracing) cons
   }
   Vars result;
   for (const Vars& part : parts) result.push_back(one ? part.back() : concat(part, 1));
+  return result;
+}
+
+// A step for each segment of the horizon, all from the state after the window: [segments * rows, …].
+Vars SeriesNetwork::decode_segments(const RecurrentVars& state, int rows, int target) const {
+  const int segment = recipe_.model.segment, segments = recipe_.horizon() / segment, all = segments * rows;
+  const int targets = channel_.dim(0);
+  std::vector<int32_t> positions, channels;
+  for (int k = 0; k < all; ++k) {
+    positions.push_back(k / rows);
+    channels.push_back(target >= 0 ? target : k % rows % targets);
+  }
+  const Var read = concat(Vars{embedding(position_, IdTensor::from(Shape{all}, positions)),
+                               embedding(channel_, IdTensor::from(Shape{all}, channels))},
+                          1);
+  const auto repeated = [&](const Var& of_layers) {  // [layers, rows, width]
+    return of_layers.value().defined() ? concat(Vars(static_cast<size_t>(segments), of_layers), 1) : Var();
+  };
+  const Var y = (*encoder_)(reshape(read, {1, all, read.dim(1)}), {repeated(state.h), repeated(state.c)}).y;
+  Vars result;
+  for (const Var& values : by_output((*head_)((*dropout_)(row(y, 0)))))
+    result.push_back(
+        reshape(transpose(reshape(values, {segments, rows, segment}), 0, 1), {rows, segments * segment}));
   return result;
 }
 

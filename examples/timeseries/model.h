@@ -74,6 +74,7 @@ class SeriesNetwork {
   struct Prepared {
     Var x;             // [window, rows, features]
     Var shift, scale;  // [rows, horizon * width]; undefined: nothing
+    int target = -1;   // the only one that is in x; -1: all are
   };
   static constexpr double least_deviation = 1e-5;  // of a window that is constant: it is not blown up
 
@@ -93,6 +94,8 @@ class SeriesNetwork {
   Var in_segments(const Var& x) const;
   RecurrentOutput encode(const Var& x, const Tracing* tracing) const;
   Vars encode_and_decode(const Var& x, const Tracing* tracing) const;
+  // `target`: the one whose rows they are; -1: all in turn.
+  Vars decode_segments(const RecurrentVars& state, int rows, int target) const;
   Var linear_path(const Var& x) const;     // as the head: [rows, outputs * horizon * width]
   Var moving_average(const Var& x) const;  // [rows, window]
   bool linear() const;
@@ -109,6 +112,10 @@ class SeriesNetwork {
   std::optional<Dropout> dropout_;
   std::optional<Dense> head_, trend_head_;
   std::optional<Highway> highway_;
+  // Of a segment RNN: a segment's values to what the layers read; and what they read of the horizon's segments
+  // [segments, hidden / 2] and of the targets [targets, hidden / 2].
+  std::optional<Dense> segment_;
+  Var position_, channel_;
 };
 
 // The network of a recipe; or those of an ensemble, which are trained side by side: on the same batches, each by its own loss.

@@ -13,7 +13,8 @@ SeriesNetwork::Prepared SeriesNetwork::prepare_in_operations(const Var& input, i
     x = slice(input, 2, column, column + 1);
     if (!linear() && calendar > 0) x = concat(Vars{x, slice(input, 2, inputs - calendar, inputs)}, 2);
   }
-  if (recipe_.model.normalization == Normalization::none) return {x, {}, {}};
+  const int only = by_channel() ? target : -1;
+  if (recipe_.model.normalization == Normalization::none) return {x, {}, {}, only};
   const int features = x.dim(2), values = linear() ? 1 : features - calendar;
   const bool by_mean = recipe_.model.normalization == Normalization::window;
   const Var part = slice(x, 2, 0, values);
@@ -21,7 +22,7 @@ SeriesNetwork::Prepared SeriesNetwork::prepare_in_operations(const Var& input, i
   const Var apart = part - level;
   const Var deviation = by_mean ? sqrt(mean(apart * apart, 0) + static_cast<real>(least_deviation))
                                 : Var(Tensor::full({rows, values}, 1));
-  Prepared prepared{by_mean ? apart / deviation : apart, {}, {}};
+  Prepared prepared{by_mean ? apart / deviation : apart, {}, {}, only};
   if (values < features) prepared.x = concat(Vars{prepared.x, slice(x, 2, values, features)}, 2);
   if (recipe_.detects()) return prepared;
   const auto of_targets = [&](const Var& by_feature) {

@@ -6,7 +6,6 @@
 #include "data/series/resample.h"
 #include "ensemble_keys.h"
 #include "framework/check.h"
-#include "framework/nearest.h"
 #include "framework/one_line.h"
 #include "training/recipe/recipe_form.h"
 
@@ -22,11 +21,14 @@ void declare_model(RecipeReader& reader, Recipe& r) {
           "architecture", r.model.architecture,
           {{"direct", Architecture::direct},
            {"encoder-decoder", Architecture::encoder_decoder},
+           {"segment-rnn", Architecture::segment_rnn},
            {"linear", Architecture::linear},
            {"dlinear", Architecture::dlinear}},
           "direct: recurrent layers over the window, and a dense layer from their last step to the whole "
           "horizon; encoder-decoder: further layers go on from their state a step at a time, reading what "
-          "was forecast for the step before; linear: the horizon as weighted sums of the window, with "
+          "was forecast for the step before; segment-rnn: each target alone, in segments; the same layers take one step "
+          "for each segment of the horizon, all from the last state, reading which segment and target it is (Lin et al. "
+          "2023); linear: the horizon as weighted sums of the window, with "
           "normalization \"last\" NLinear; dlinear: the same of its moving average and of the rest")
       .source(zeng)
       .fixed();
@@ -53,7 +55,9 @@ void declare_model(RecipeReader& reader, Recipe& r) {
           "window its mean, and divides by its standard deviation")
       .source(fmt::format("{}; {}", zeng, kim))
       .fixed();
-  reader.key("segment", r.model.segment, "direct: rows that one step of the recurrent layers reads")
+  reader
+      .key("segment", r.model.segment,
+           "direct, segment-rnn: rows that one step of the recurrent layers reads")
       .at_least(1)
       .at_most(1'000'000)
       .unit("rows")
@@ -320,16 +324,6 @@ void check_shares_beside_test_files(const RecipeReader& reader, const Recipe& r)
                               1 - d.train, d.valid));
 }
 
-// The nearest step, of one that is none.
-std::string meant_step(const std::string& text) {
-  const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  const std::string number = digits == 0 ? "1" : text.substr(0, digits);
-  std::vector<std::string> steps;
-  for (const char* unit : {"s", "min", "h", "d", "w", "month", "quarter", "year"})
-    steps.push_back(number + unit);
-  return which_was_meant(text, steps);
-}
-
 // Rules between keys.
 void check(const RecipeReader& reader, const Recipe& r) {
   const bool linear =
@@ -360,11 +354,7 @@ void check(const RecipeReader& reader, const Recipe& r) {
   refuse_repeated("data.targets", r.data.targets);
   refuse_repeated("data.test_files", r.data.test_files);
   if (!r.data.resample.empty() && !parse_resample(r.data.resample))
-    reader.refuse(
-        "data.resample",
-        fmt::format("= \"{}\" is no step: a whole number up to 10000 and one of s, min, h, d, w, month, "
-                    "quarter, year, as in \"15min\"{}",
-                    one_line(r.data.resample), meant_step(r.data.resample)));
+    reader.refuse("data.resample", "= " + why_no_step(r.data.resample));
   if (!r.data.resample.empty() && r.detects())
     reader.refuse("data.resample", "is for forecasts: labels cannot be put together (data.label)");
   const auto& bounds = r.data.bounds;
@@ -378,7 +368,14 @@ void check(const RecipeReader& reader, const Recipe& r) {
                   fmt::format("must be 1, not {}, with data.split = \"shuffled\": its parts are single rows",
                               r.horizon()));
   const bool direct = r.model.architecture == Architecture::direct;
-  if (r.model.segment > 1 && !direct) reader.refuse("model.segment", "is for the architecture \"direct\"");
+  const bool segments = r.model.architecture == Architecture::segment_rnn;
+  if (r.model.segment > 1 && !direct && !segments)
+    reader.refuse("model.segment", "is for the architectures \"direct\" and \"segment-rnn\"");
+  if (segments && r.data.horizon % r.model.segment != 0)
+    reader.refuse("model.segment", fmt::format("= {} does not divide the horizon's {} rows (data.horizon)",
+                                               r.model.segment, r.data.horizon));
+  if (segments && r.model.hidden % 2 != 0)
+    reader.refuse("model.hidden", "must be even: half of it says which segment, half which target");
   if (r.data.window % r.model.segment != 0)
     reader.refuse("model.segment", fmt::format("= {} does not divide the window's {} rows (data.window)",
                                                r.model.segment, r.data.window));
@@ -420,11 +417,15 @@ UnreadKeys unread_keys(const Recipe& r) {
   UnreadKeys unread = unread_training_keys(r.sections());
   const auto& m = r.model;
   const bool any = r.is_ensemble();  // some network may read it
-  const bool recurrent =
-      any || m.architecture == Architecture::direct || m.architecture == Architecture::encoder_decoder;
-  const char* of_recurrent = "model.architecture = \"direct\" or \"encoder-decoder\"";
+  const bool segments = m.architecture == Architecture::segment_rnn;
+  const bool recurrent = any || segments || m.architecture == Architecture::direct ||
+                         m.architecture == Architecture::encoder_decoder;
+  const char* of_recurrent = "model.architecture = \"direct\", \"encoder-decoder\" or \"segment-rnn\"";
   unread.add_unless(recurrent, of_recurrent,
                     {"model.cell", "model.hidden", "model.layers", "model.dropout", "model.shared_channels"});
+  if (recurrent)
+    unread.add_unless(any || !segments, "model.architecture = \"direct\" or \"encoder-decoder\"",
+                      {"model.shared_channels"});
   add_unread_recurrent_keys(unread, m, recurrent, of_recurrent);
   if (recurrent)
     unread.add_unless(any || m.cell == CellKind::lstm, "model.cell = \"lstm\"", {"model.forget_bias"});

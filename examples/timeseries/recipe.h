@@ -15,7 +15,7 @@ namespace timeseries {
 
 using namespace unroll;
 
-enum class Architecture : uint8_t { direct, encoder_decoder, linear, dlinear };
+enum class Architecture : uint8_t { direct, encoder_decoder, segment_rnn, linear, dlinear };
 // Of each window by itself; undone at the output.
 enum class Normalization : uint8_t { none, last, window };
 enum class SplitKind : uint8_t { fraction, rows, time, shuffled };

@@ -29,7 +29,10 @@ std::string torch_modules(const Recipe& recipe, const ParameterSet& params) {
   for (const auto& [name, tensor] : state_dict(params)) {
     const size_t dot = name.rfind('.');
     const std::string module = name.substr(0, dot), leaf = name.substr(dot + 1);
-    if (leaf == "weight")
+    if (leaf == "weight" && (module == "position" || module == "channel" || module.ends_with(".position") ||
+                             module.ends_with(".channel")))
+      modules.push_back(fmt::format("{} = nn.Embedding({}, {})", module, tensor.dim(0), tensor.dim(1)));
+    else if (leaf == "weight")
       modules.push_back(fmt::format("{} = nn.Linear({}, {})", module, tensor.dim(1), tensor.dim(0)));
     if (leaf != "weight_ih_l0") continue;
     const Recipe& network = recipe_of_module(module);

@@ -24,7 +24,7 @@ TEST_CASE("a key that nothing reads is refused where it was said, and only there
     return error_of([&] { load_recipe(name, overrides); });
   };
   const std::string in_vain =
-      "is for model.architecture = \"direct\" or \"encoder-decoder\": here nothing reads it";
+      "is for model.architecture = \"direct\", \"encoder-decoder\" or \"segment-rnn\": here nothing reads it";
   CHECK(error("[model]\narchitecture = \"linear\"\nhidden = 64\n") ==
         "mine.toml:3: 'model.hidden' " + in_vain);
   CHECK(error("", {"model.architecture=linear", "model.layers=2"}) ==

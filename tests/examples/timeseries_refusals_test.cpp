@@ -151,7 +151,7 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
       {{"backtest", "tiny.toml", "--csv", "wave.csv", "--test-rows", "7", "--set", "data.label=noise"},
        {"backtest: --test-rows is for forecasts", "--folds"}},
       {{"train", "etth1-nlinear", "--csv", "wave.csv", "--engine", "fused"},
-       {"--engine fused: 'model.engine' is for model.architecture = \"direct\" or \"encoder-decoder\""}},
+       {"--engine fused: 'model.engine' is for model.architecture = \"direct\", \"encoder-decoder\" or \"segment-rnn\""}},
       {{"forecast", "whole.safetensors", "--csv", "other.csv"},
        {"other.csv: its columns are a, b; the model of whole.safetensors was trained on load, noise"}},
       {{"evaluate", "whole.safetensors", "--csv", "other.csv"},
