@@ -62,7 +62,7 @@ TEST_CASE("a key that nothing reads is refused where it was said, and only there
       "mine.toml:3: 'schedule.factor' is for schedule.kind = \"step\" or \"plateau\": here nothing reads it");
   CHECK(error("[optimizer]\nkind = \"adam\"\nbeta1 = 0.8\n", {"optimizer.kind=sgd"}) == "");
   CHECK(error("[optimizer]\nkind = \"sgd\"\nmomentum = 0.8\n", {"optimizer.kind=adam"}) ==
-        "mine.toml:3: 'optimizer.momentum' is for optimizer.kind = \"sgd\": here nothing reads it");
+        "mine.toml:3: 'optimizer.momentum' is for optimizer.kind = \"sgd\" or \"rmsprop\": here nothing reads it");
   // A key that a recipe says for what it is by itself may be unread after --set, or read only then.
   CHECK(error("[model]\nhidden = 64\n", {"model.architecture=linear"}) == "");
   CHECK(error("[data]\ntrain_rows = 64\n", {"data.split=rows"}) == "");
