@@ -16,7 +16,7 @@ struct ScoreSum {
 
 struct SharedScore {
   int64_t parts = 0;
-  std::function<ScoreSum(int64_t part)> sum;          // part: 0 … parts-1
+  std::function<ScoreSum(int64_t part)> sum = {};     // part: 0 … parts-1
   std::function<double(const ScoreSum&)> score = {};  // of the sum over all parts
 };
 

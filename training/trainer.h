@@ -102,7 +102,7 @@ struct TrainingTask {
   // (stop_if_signalled), it is asked again after a resumption. Of several processes rank 0 is asked, unless they can share it.
   std::function<double()> validate = {};
   // If it has parts: what several processes share in place of `validate`. It must give the same bits.
-  SharedScore shared_validation = {};
+  SharedScore shared_validation = SharedScore();
   // Figures of your own after each epoch, with the weights that `validate` sees: they stand in the epoch's line, in log,
   // TensorBoard and report under their names, of which none comes twice. Of several processes rank 0 is asked.
   std::function<std::vector<Scalar>()> metrics = {};
