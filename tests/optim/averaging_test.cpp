@@ -148,7 +148,7 @@ TEST_CASE("from its state an optimizer goes on with the same bits") {
         Model m;
         const auto optimizer = make(m.params);
         train(m, *optimizer, 0, saved_after);
-        const OptimizerState state = optimizer->state();
+        const OptimizerState state = optimizer->whole_state();
         for (const auto& c : state.counters) counters[std::string(c.name)] = *c.value;
         for (const auto& s : state.slabs) slabs[std::string(s.name)] = s.values.to_host();
         slabs[""] = m.params.values().to_host();
@@ -156,8 +156,8 @@ TEST_CASE("from its state an optimizer goes on with the same bits") {
       }
       Model resumed;
       const auto optimizer = make(resumed.params);
-      for (const auto& c : optimizer->state().counters) *c.value = counters.at(std::string(c.name));
-      const OptimizerState state = optimizer->state();
+      for (const auto& c : optimizer->whole_state().counters) *c.value = counters.at(std::string(c.name));
+      const OptimizerState state = optimizer->whole_state();
       CHECK(state.slabs.size() + 1 == slabs.size());
       for (const auto& s : state.slabs)
         std::ranges::copy(slabs.at(std::string(s.name)), Tensor(s.values).data());
@@ -223,7 +223,7 @@ TEST_CASE("averaging that was started by hand goes on, begun or not") {
 TEST_CASE("the state says which slabs there are") {
   const auto names = [](Optimizer& optimizer) {
     std::vector<std::string> result;
-    for (const auto& s : optimizer.state().slabs) result.emplace_back(s.name);
+    for (const auto& s : optimizer.whole_state().slabs) result.emplace_back(s.name);
     return result;
   };
   using Names = std::vector<std::string>;
@@ -233,6 +233,10 @@ TEST_CASE("the state says which slabs there are") {
                                                  {"nesterov", {"momentum_buffer"}},
                                                  {"adam", {"exp_avg", "exp_avg_sq"}},
                                                  {"adamw", {"exp_avg", "exp_avg_sq"}},
+                                                 {"rmsprop", {"square_avg"}},
+                                                 {"rmsprop with momentum", {"square_avg", "momentum_buffer"}},
+                                                 {"lion", {"exp_avg"}},
+                                                 {"adam with an average", {"exp_avg", "exp_avg_sq", "moving_average"}},
                                                  {"asgd", {"average"}}};
   for (const auto& [name, make] : makers) {
     CAPTURE(name);

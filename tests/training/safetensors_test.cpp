@@ -213,7 +213,7 @@ TEST_CASE("safetensors: a header that contradicts itself or the file is refused"
         {"'a' has an impossible shape"});
   check(R"({"a":{"dtype":"F32","shape":[3000000000,0],"data_offsets":[0,0]}})", 0,
         {"'a' [3000000000, 0] is too large"});
-  check(R"({"a":{"dtype":"F32","shape":[1,1,1,1,1],"data_offsets":[0,4]}})", 4, {"'a' has 5 dimensions"});
+  check(R"({"a":{"dtype":"F32","shape":[1,1,1,1,1,1,1],"data_offsets":[0,4]}})", 4, {"'a' has 7 dimensions"});
   check(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4, {"a negative number"});
   check(R"({"a":{"dtype":"F32","shape":[1.0],"data_offsets":[0,4]}})", 4, {"a fraction"});
   check(R"({"a":{"dtype":"F32","shape":1,"data_offsets":[0,4]}})", 4, {"a number"});
