@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Computes every score of a model anew from the forecasts that `timeseries evaluate --out` writes and the series itself, in plain
-Python, and compares each number that the program prints, to its last digit.
+"""Computes every score of a model anew from the forecasts that `timeseries evaluate --out` writes and the series itself, and those
+of the baselines from the series alone (plain_baselines.py), in plain Python, and compares each number that the program prints, to
+its last digit: the tables of errors, of errors by step, and of intervals.
 
 Usage: scores_test.py PROGRAM"""
 import csv
@@ -8,11 +9,15 @@ import json
 import math
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
 
-ROWS, TRAIN, WINDOW, HORIZON, PERIOD = 300, 210, 8, 3, 6
+import plain_baselines
+
+ROWS, TRAIN, VALID, WINDOW, HORIZON, PERIOD, ORDER = 300, 210, 240, 8, 3, 6, 5
+ERRORS = ["scaled_mse", "scaled_mae", "rmse", "mae", "smape", "mase"]
 RECIPE = """[model]
 architecture = "linear"
 normalization = "last"
@@ -22,6 +27,8 @@ horizon = 3
 period = 6
 missing = "previous"
 ets = false
+autoregression = 5
+ridge = true
 MORE
 [training]
 epochs = 2
@@ -58,6 +65,17 @@ def scales(rows):
         steps = [abs(b - a) for a, b in zip(y, y[PERIOD:]) if a is not None and b is not None]
         result.append((deviation, math.fsum(steps) / len(steps)))
     return result
+
+
+def baselines_of(rows, test):
+    """By name, what `evaluate --out` would write of each baseline on the rows from `test` on."""
+    channels = [plain_baselines.Channel([row[k] for row in rows]) for k in range(2)]
+    found = plain_baselines.baselines(channels, TRAIN, WINDOW, HORIZON, PERIOD, ORDER)
+    deviations = [deviation for deviation, _ in scales(rows)]
+    return {
+        name: plain_baselines.scored_rows(channels, forecasts, TRAIN, test, ROWS, WINDOW, HORIZON, deviations)
+        for name, forecasts in found.items()
+    }
 
 
 def scores(forecasts, of, level):
@@ -153,7 +171,7 @@ def check(program, folder, name, level, loss="", more="", kept="best"):
     of_model = [line for line in lines if line.startswith("the model ") and line.split()[2][0].isdigit()]
     if len(of_model) != 2:
         sys.exit(f"{len(of_model)} lines of the model's scores, not two:\n{printed}")
-    check_line(of_model[0], "the model", [overall[k] for k in ["scaled_mse", "scaled_mae", "rmse", "mae", "smape", "mase"]], faults)
+    check_line(of_model[0], "the model", [overall[k] for k in ERRORS], faults)
     check_line(of_model[1], "the model", [overall[k] for k in of_intervals], faults)
     for k in range(HORIZON):
         line = next(line for line in lines if line.startswith(f"step {k + 1} "))
@@ -161,11 +179,34 @@ def check(program, folder, name, level, loss="", more="", kept="best"):
     for channel in "ab":
         line = next(line for line in lines if line.startswith(f"{channel} "))
         check_line(line, channel, [channels[channel][key] for key in of_intervals], faults)
-    # The errors by step have a table of their own, with the model in its first column.
-    begin = next(i for i, line in enumerate(lines) if line.startswith("MSE scaled by step"))
-    for k in range(HORIZON):
-        line = next(line for line in lines[begin:] if line.startswith(f"{k + 1} "))
-        check_line(" ".join(line.split()[:2]), str(k + 1), [steps[k]["scaled_mse"]], faults)
+    # The errors by step have a table of their own, the model in its first column, then the baselines.
+    has_folds = "members" in more  # whose errors begin the intervals of baselines; and no rows validate
+    found = baselines_of(rows, TRAIN if has_folds else VALID)
+    told = json.loads(run("evaluate", model, "--csv", "series.csv", "--json"))["scores"]["test"]
+    if {"the model", *found} != set(told):
+        faults.append(f"{sorted(told)} are in the table, and {sorted(found)} are computed here")
+    by_step = {"the model": [steps[k]["scaled_mse"] for k in range(HORIZON)]}
+    for baseline, own in found.items():
+        overall = scores(own, of, 0.8)
+        by_step[baseline] = [scores([r for r in own if r["step"] == k + 1], of, 0.8)["scaled_mse"] for k in range(HORIZON)]
+        for key in ERRORS + ([] if has_folds else of_intervals):
+            if not math.isclose(told[baseline][key], overall[key], rel_tol=1e-6):
+                faults.append(f"{baseline}: {key}: {told[baseline][key]} is {overall[key]} by its definition")
+        of_baseline = [line for line in lines if line.startswith(baseline + "  ")]
+        check_line(of_baseline[0], baseline, [overall[k] for k in ERRORS], faults)
+        if not has_folds:
+            check_line(of_baseline[1], baseline, [overall[k] for k in of_intervals], faults)
+    # A wide table goes on below itself, each time under names of its own.
+    shown = set()
+    begin = next(i for i, line in enumerate(lines) if line.startswith("MSE scaled by step")) + 1
+    while lines[begin].startswith("step "):
+        names = re.split(r"\s{2,}", lines[begin])[1:]
+        for k in range(HORIZON):
+            check_line(lines[begin + 1 + k], str(k + 1), [by_step[name][k] for name in names], faults)
+        shown.update(names)
+        begin += HORIZON + 2
+    if shown != set(by_step):
+        faults.append(f"the table by step has {sorted(shown)}, not {sorted(by_step)}")
     return faults
 
 

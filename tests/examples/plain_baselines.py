@@ -1,0 +1,256 @@
+"""The baselines of `timeseries` and their conformal intervals in plain Python, by what docs/series.md says of them. Nothing here
+comes from the program. ETS is not among them: its fits are held against statsmodels (tests/reference/make_baselines.py)."""
+import bisect
+import math
+
+
+class Channel:
+    """One channel of a file: its values with what is missing filled in by the value before, and which were observed."""
+
+    def __init__(self, values):
+        self.seen = [v is not None for v in values]
+        self.y = []
+        for v in values:
+            self.y.append(self.y[-1] if v is None else v)
+
+
+def least_squares(rows, ys):
+    """By Gram and Schmidt, twice: the coefficients of Σ w x = y."""
+    columns = [list(c) for c in zip(*rows)]
+    q, r = [], []
+    for column in columns:
+        v, coefficients = list(column), [0.0] * len(q)
+        for _ in range(2):
+            for k, base in enumerate(q):
+                share = math.fsum(a * b for a, b in zip(base, v))
+                coefficients[k] += share
+                v = [a - share * b for a, b in zip(v, base)]
+        norm = math.sqrt(math.fsum(a * a for a in v))
+        q.append([a / norm for a in v])
+        r.append(coefficients + [norm])
+    w = [math.fsum(a * b for a, b in zip(base, ys)) for base in q]
+    for i in reversed(range(len(w))):
+        w[i] = (w[i] - math.fsum(r[j][i] * w[j] for j in range(i + 1, len(w)))) / r[i][i]
+    return w
+
+
+def last_value(channel, origin, horizon):
+    return [channel.y[origin - 1]] * horizon
+
+
+def drift(channel, origin, horizon):
+    step = (channel.y[origin - 1] - channel.y[0]) / (origin - 1)
+    return [channel.y[origin - 1] + step * (h + 1) for h in range(horizon)]
+
+
+def seasonal(period):
+    return lambda channel, origin, horizon: [channel.y[origin - period + h % period] for h in range(horizon)]
+
+
+def growth(period):
+    def forecast(channel, origin, horizon):
+        g = min(horizon, period)
+        factor = math.fsum(channel.y[origin - g : origin]) / math.fsum(channel.y[origin - period - g : origin - period])
+        return [factor * v for v in seasonal(period)(channel, origin, horizon)]
+
+    return forecast
+
+
+def mean_of(channel, train):
+    seen = [v for v, s in zip(channel.y[:train], channel.seen) if s]
+    mean = math.fsum(seen) / len(seen)
+    return lambda _, origin, horizon: [mean] * horizon
+
+
+def autoregression(channel, train, order):
+    rows = [t for t in range(order, train) if channel.seen[t]]
+    level = channel.y[0]
+    a = least_squares(
+        [[1.0] + [channel.y[t - k] - level for k in range(1, order + 1)] for t in rows], [channel.y[t] - level for t in rows]
+    )
+
+    def forecast(now, origin, horizon):
+        past = [v - level for v in now.y[:origin]]
+        for _ in range(horizon):
+            past.append(a[0] + math.fsum(a[k] * past[-k] for k in range(1, order + 1)))
+        return [v + level for v in past[origin:]]
+
+    return forecast
+
+
+def ridge(channel, train, window, horizon, period):
+    """Of each step, by a penalty that adds rows to the least squares."""
+    waves = min(3, period // 2) if period > 1 else 0
+    mean = math.fsum(channel.y[:train]) / train
+    unit = math.sqrt(math.fsum((v - mean) ** 2 for v in channel.y[:train]) / train)
+
+    def features(origin):
+        x = [channel.y[origin - k] - channel.y[origin - 1] for k in range(2, window + 1)]
+        for wave in range(1, waves + 1):
+            angle = 2 * math.pi * (wave * (origin % period)) / period
+            x += [unit * math.cos(angle), unit * math.sin(angle)]
+        return x
+
+    origins = [o for o in range(window, train - horizon + 1) if all(channel.seen[o : o + horizon])]
+    xs = [features(o) for o in origins]
+    ys = [[channel.y[o + h] - channel.y[o - 1] for h in range(horizon)] for o in origins]
+
+    def fit(xs, ys, share):
+        n, columns = len(xs), len(xs[0])
+        x_mean = [math.fsum(c) / n for c in zip(*xs)]
+        centred = [[v - m for v, m in zip(x, x_mean)] for x in xs]
+        penalty = share * math.fsum(v * v for x in centred for v in x) / columns
+        rows = centred + [[math.sqrt(penalty) if i == j else 0.0 for j in range(columns)] for i in range(columns)]
+        model = []
+        for h in range(horizon):
+            y_mean = math.fsum(y[h] for y in ys) / n
+            w = least_squares(rows, [y[h] - y_mean for y in ys] + [0.0] * columns)
+            model.append((y_mean - math.fsum(a * b for a, b in zip(w, x_mean)), w))
+        return model
+
+    def steps(model, x):
+        return [constant + math.fsum(a * b for a, b in zip(w, x)) for constant, w in model]
+
+    first = len(xs) * 4 // 5
+
+    def late(share):
+        model = fit(xs[:first], ys[:first], share)
+        return math.fsum((f - y) ** 2 for x, ys_ in zip(xs[first:], ys[first:]) for f, y in zip(steps(model, x), ys_))
+
+    model = fit(xs, ys, min([1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0], key=late))
+    return lambda now, origin, _: [now.y[origin - 1] + f for f in steps(model, features(origin))]
+
+
+def theta(channel, train, period):
+    y, seen = channel.y[:train], channel.seen[:train]
+    mean = math.fsum(y) / train
+    apart = [v - mean for v in y]
+    r = [math.fsum(a * b for a, b in zip(apart[k:], apart)) for k in range(period + 1)]
+    r = [v / r[0] for v in r]
+    has_season = train * r[period] ** 2 / (1 + 2 * math.fsum(v * v for v in r[1:period])) > 1.645**2
+    multiplies, season = has_season and min(y) > 0, None
+    if has_season:
+        half, found = period // 2, [[] for _ in range(period)]
+        for t in range(half, train - half):
+            if not seen[t]:
+                continue
+            around = y[t - half : t + half + 1]
+            if period % 2 == 0:
+                around = [0.5 * around[0], *around[1:-1], 0.5 * around[-1]]
+            level = math.fsum(around) / period
+            found[t % period].append(y[t] / level if multiplies else y[t] - level)
+        season = [math.fsum(f) / len(f) for f in found]
+        centre = math.fsum(season) / period
+        season = [s / centre if multiplies else s - centre for s in season]
+
+    def without(v, t):
+        return v if season is None else v / season[t % period] if multiplies else v - season[t % period]
+
+    plain = [without(v, t) for t, v in enumerate(y)]
+    _, slope = least_squares([[1.0, float(t)] for t in range(train) if seen[t]], [p for p, s in zip(plain, seen) if s])
+
+    def squares(alpha):
+        level, total = plain[0], 0.0
+        for v, s in zip(plain, seen):
+            total += (v - level) ** 2 if s else 0.0
+            level += alpha * (v - level)
+        return total
+
+    best = min(range(1, 101), key=lambda k: squares(k / 100))
+    low, high = (best - 1) / 100, min(1.0, (best + 1) / 100)
+    while high - low > 1e-10:  # by thirds: the squares have one least place between them
+        a, b = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (low, b) if squares(a) < squares(b) else (a, high)
+    alpha = 1.0 if high == 1.0 and squares(1.0) <= squares((low + high) / 2) else max((low + high) / 2, 1e-6)
+
+    def forecast(now, origin, horizon):
+        level = plain[0]
+        for t in range(origin):
+            level += alpha * (without(now.y[t], t) - level)
+        ahead = (1 - (1 - alpha) ** origin) / alpha
+        values = []
+        for h in range(horizon):
+            value, t = level + slope / 2 * (h + ahead), origin + h
+            values.append(value if season is None else value * season[t % period] if multiplies else value + season[t % period])
+        return values
+
+    return forecast
+
+
+def baselines(channels, train, window, horizon, period, order):
+    """{name: [forecast by channel]}, each a function of a channel, an origin and a horizon."""
+    positive = all(v > 0 for channel in channels for v in channel.y)
+    found = {"last value": [last_value for _ in channels], "drift": [drift for _ in channels]}
+    found[f"seasonal naive ({period})"] = [seasonal(period) for _ in channels]
+    if positive:
+        found[f"seasonal naive ({period}) times growth"] = [growth(period) for _ in channels]
+    found["mean of training"] = [mean_of(c, train) for c in channels]
+    found[f"autoregression ({order})"] = [autoregression(c, train, order) for c in channels]
+    found[f"ridge regression ({window})"] = [ridge(c, train, window, horizon, period) for c in channels]
+    found["Theta"] = [theta(c, train, period) for c in channels]
+    return found
+
+
+class Interval:
+    """Of one channel: as wide as the errors before were, each step by itself (data/series/conformal.h)."""
+
+    def __init__(self, channel, window, horizon, deviation, least):
+        self.channel, self.window, self.deviation, self.least = channel, window, deviation, least
+        self.to_come = [[] for _ in range(horizon)]  # (row, error)
+        self.known = [[] for _ in range(horizon)]  # errors, as they became known
+
+    def unit(self, origin):
+        y = self.channel.y[origin - self.window : origin]
+        mean = math.fsum(y) / len(y)
+        spread = math.sqrt(math.fsum((v - mean) ** 2 for v in y) / len(y))
+        return self.deviation * max(spread / self.deviation, 0.1) ** (1 / 3)
+
+    def learn(self, origin, forecast):
+        for h, f in enumerate(forecast):
+            if self.channel.seen[origin + h]:
+                bisect.insort(self.to_come[h], (origin + h, abs(f - self.channel.y[origin + h]) / self.unit(origin)))
+
+    def quantile(self, h, level):
+        errors = sorted(self.known[h])
+        k = max(math.ceil(level * (len(errors) + 1) - 1e-9), 1)
+        return math.nan if len(errors) < 8 or k > len(errors) else errors[k - 1]
+
+    def put(self, origin, forecast):
+        """[(low, high, deciles)] of each step."""
+        result = []
+        for h, f in enumerate(forecast):
+            while self.to_come[h] and self.to_come[h][0][0] < origin:
+                self.known[h].append(self.to_come[h].pop(0)[1])
+                self.known[h] = self.known[h][-500:]
+            widths = {level: self.unit(origin) * self.quantile(h, level) for level in (0.2, 0.4, 0.6, 0.8)}
+            ends = [(max(self.least, f - widths[v]), f + widths[v]) for v in (0.8, 0.6, 0.4, 0.2)]
+            deciles = [low for low, _ in ends] + [max(self.least, f)] + [high for _, high in reversed(ends)]
+            result.append((*ends[0], deciles))
+        return result
+
+
+def scored_rows(channels, forecasts, train, valid, end, window, horizon, deviations):
+    """The test's forecasts of one baseline as rows of the file that `evaluate --out` writes."""
+    names = [chr(ord("a") + k) for k in range(len(channels))]
+    least = [0.0 if min(c.y[:train]) >= 0 else -math.inf for c in channels]
+    intervals = [Interval(c, window, horizon, d, low) for c, d, low in zip(channels, deviations, least)]
+
+    def origins(begin, end):
+        rows = range(begin, end - horizon + 1)
+        return [o for o in rows if any(c.seen[o + h] for c in channels for h in range(horizon))]
+
+    for origin in origins(train, valid):
+        for channel, forecast, interval in zip(channels, forecasts, intervals):
+            interval.learn(origin, forecast(channel, origin, horizon))
+    rows = []
+    for origin in origins(valid, end):
+        for name, channel, forecast, interval in zip(names, channels, forecasts, intervals):
+            values = forecast(channel, origin, horizon)
+            for h, (low, high, deciles) in enumerate(interval.put(origin, values)):
+                seen = channel.seen[origin + h]
+                row = {"channel": name, "step": h + 1, "truth": channel.y[origin + h] if seen else "", "forecast": values[h]}
+                row.update({"low": "" if math.isnan(low) else low, "high": high})
+                row.update({f"q{10 * (k + 1)}": d for k, d in enumerate(deciles)})
+                rows.append(row)
+            interval.learn(origin, values)
+    return rows
