@@ -88,9 +88,8 @@ def build(examples, options):
                 except Misfit as misfit:
                     yield f"{misfit}, beside the examples before it"
                     return
-        for command in (["meson", "setup", *options, "build"],
-                        ["ninja", "-C", "build", *(f"test_{suite}" for suite in suites)],
-                        ["meson", "test", "-C", "build", "--no-rebuild", "--print-errorlogs", *suites]):
+        for command in (["meson", "setup", "-Dtests=true", *options, "build"],
+                        ["meson", "test", "-C", "build", "--print-errorlogs", *suites]):
             done = subprocess.run(command, cwd=copy, capture_output=True, text=True)
             if done.returncode:
                 yield f"{' '.join(command[:2])} fails with {' '.join(example.name for example in examples)}"

@@ -10,7 +10,7 @@ temporary=$(mktemp -d)
 trap 'rm -rf "$temporary"' EXIT
 folder=$temporary/gpu-check
 mkdir -p "$folder"/{bin,lib,bench,data,reference}
-cp "$build"/tests/gpu_*_test "$build"/examples/{ptb/ptb,timeseries/timeseries} "$build"/bench/{bench_lm,bench_options,cudnn_claims} "$folder/bin/"
+cp "$build"/tests/gpu/gpu_*_test "$build"/examples/{ptb/ptb,timeseries/timeseries} "$build"/bench/{bench_lm,bench_options,cudnn_claims} "$folder/bin/"
 strip "$folder"/bin/*
 # Libraries that a bare system lacks. C's and C++'s own are those of the system, which PyTorch's and NVIDIA's want newer than ours.
 needed=$(for program in "$folder"/bin/*; do ldd "$program"; done | awk '/=> not found/ { print $1 } /=> \// { print $3 }' | sort -u)
