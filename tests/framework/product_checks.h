@@ -181,12 +181,19 @@ struct Product {
         if (c[at] != before.values[at]) return static_cast<double>(infinity);
         continue;
       }
+      if (!looks_at(i, j)) continue;
       const auto& [sum, size] = expected[static_cast<size_t>(i * p.n + j)];
       const double error = std::abs(static_cast<double>(c[at]) - sum) /
                            ((static_cast<double>(p.k + kind.more) * epsilon + kind.cut_off) * size);
       if (!(error <= worst)) worst = error;  // a NaN stays
     }
     return worst;
+  }
+
+  // Plain loops take seconds for a product larger than caches: of these, every eighth element of each row and of each column,
+  // and the last row and column. What a block gets wrong is a row or a column of it at least.
+  bool looks_at(int64_t i, int64_t j) const {
+    return p.m * p.n * p.k < 1 << 26 || (i + j) % 8 == 0 || i == p.m - 1 || j == p.n - 1;
   }
 
   // [m, n] in double, of operands that are rounded first; and with it the sum of the absolute values.
@@ -206,6 +213,10 @@ struct Product {
     const std::vector<double> a_rows = rows(a, p.m, a.row, a.col), b_columns = rows(b, p.n, b.col, b.row);
     for (int64_t i = 0; i < p.m; ++i)
       for (int64_t j = 0; j < p.n; ++j) {
+        if (!looks_at(i, j)) {
+          result.push_back({});
+          continue;
+        }
         double sum = p.add ? static_cast<double>(before.values[static_cast<size_t>(i * before.row + j)]) : 0;
         double size = std::abs(sum);
         const double *x = &a_rows[static_cast<size_t>(i * p.k)],

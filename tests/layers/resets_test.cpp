@@ -342,7 +342,7 @@ TEST_CASE("engines are differentiated with resets, plain and with each option") 
             if (zero.c.defined()) all.push_back(out.state.c);
             return all;
           },
-          {.seeds = 1, .dropout = dropout, .twice = !dropout}));
+          {.seeds = 1, .elements = 6, .dropout = dropout, .twice = !dropout}));
     }
 }
 

@@ -20,7 +20,7 @@ constexpr Engine engines[] = {Engine::fused, Engine::composed};
 
 std::vector<Var> all_of(const Lstm::Output& out) { return {out.y, out.state.h, out.state.c}; }
 
-void check_gradients(const LstmCase& c, bool dropout, int seeds) {
+void check_gradients(const LstmCase& c, bool dropout, int seeds, int elements = 0) {
   ParameterSet params(17);
   const Lstm lstm(params / "lstm", c.config);
   params.initialize(Init::uniform(-0.6f, 0.6f));  // gains and shifts too
@@ -29,7 +29,7 @@ void check_gradients(const LstmCase& c, bool dropout, int seeds) {
                   [&](auto& v) {
                     return all_of(lstm(v[0], {v[1], v[2]}, lengths));
                   },
-                  {.seeds = seeds, .dropout = dropout, .twice = !dropout}));
+                  {.seeds = seeds, .elements = elements, .dropout = dropout, .twice = !dropout}));
 }
 
 // y of layers with weights of one seed, in training or not.
@@ -81,7 +81,7 @@ TEST_CASE("each option alone is differentiated, with its masks and without") {
 TEST_CASE("options together are differentiated") {
   RandomStream random(3, "cases");
   for (int i = 0; i < 200; ++i)
-    check_gradients(random_lstm_case(random, 3).with(engines[i % 2]), random.below(4) > 0, 1);
+    check_gradients(random_lstm_case(random, 3).with(engines[i % 2]), random.below(4) > 0, 1, 6);
 }
 
 // --- lengths -----------------------------------------------------------------------------------------------
