@@ -28,6 +28,23 @@ Part from_row(const Part& part, int64_t row) {
   return result;
 }
 
+Part from_rows(const Part& part, const Series& series, std::span<const int64_t> rows) {
+  Part result;
+  for (Span span : part) {
+    span.begin = std::max(span.begin, rows[static_cast<std::size_t>(series.member_of(span.begin))]);
+    if (span.begin < span.end) result.push_back(span);
+  }
+  return result;
+}
+
+Part within(const Part& part, int64_t begin, int64_t end) {
+  Part result;
+  auto span = std::partition_point(part.begin(), part.end(), [&](const Span& s) { return s.end <= begin; });
+  for (; span != part.end() && span->begin < end; ++span)
+    result.push_back({std::max(span->begin, begin), std::min(span->end, end), span->history});
+  return result;
+}
+
 int64_t longest_span(const Part& part) {
   int64_t longest = 0;
   for (const Span& span : part) longest = std::max(longest, span.end - span.begin);
@@ -99,6 +116,28 @@ SeriesSplit split_shuffled(int64_t rows, double train, double valid, uint64_t se
   };
   const int64_t train_end = share_of(rows, train), valid_end = share_of(rows, train + valid);
   return {part(0, train_end), part(train_end, valid_end), part(valid_end, rows)};
+}
+
+SeriesSplit split_each(const Series& series, const std::function<SeriesSplit(int member)>& split_one,
+                       std::vector<int>& left_out) {
+  SeriesSplit all;
+  std::string why;
+  for (int member = 0; member < series.count(); ++member) {
+    try {
+      const SeriesSplit one = split_one(member);
+      const int64_t begin = series.begin_of(member);
+      const auto append = [&](Part& to, const Part& from) {
+        for (const Span& span : from)
+          to.push_back({begin + span.begin, begin + span.end, begin + span.history});
+      };
+      append(all.train, one.train), append(all.valid, one.valid), append(all.test, one.test);
+    } catch (const InputError& error) {
+      if (left_out.empty()) why = error.what();
+      left_out.push_back(member);
+    }
+  }
+  if (static_cast<int>(left_out.size()) == series.count()) throw InputError(why);
+  return all;
 }
 
 SeriesSplit without_history(SeriesSplit split) {

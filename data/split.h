@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -21,6 +23,10 @@ int64_t rows_of(const Part& part);
 int64_t share_of(int64_t rows, double share);
 // The rest of a part from `row` on, with the same history.
 Part from_row(const Part& part, int64_t row);
+// The same of several series in one file, each from a row of its own.
+Part from_rows(const Part& part, const Series& series, std::span<const int64_t> rows);
+// What of a part lies in rows [begin, end).
+Part within(const Part& part, int64_t begin, int64_t end);
 // Rows of the longest span; 0 if there is none.
 int64_t longest_span(const Part& part);
 
@@ -40,6 +46,11 @@ SeriesSplit split_by_time(const Series& series, std::string_view valid_from, std
 // Each row by lot, whatever its neighbours are. It leaks: a window's rows lie in the others' too. To show
 // that only.
 SeriesSplit split_shuffled(int64_t rows, double train, double valid, uint64_t seed);
+
+// Of several series that share a file: each is split by itself, as if it were alone, its rows numbered from 0. `left_out`:
+// series for which `split_one` throws InputError. InputError, the first of these, if they are all.
+SeriesSplit split_each(const Series& series, const std::function<SeriesSplit(int member)>& split_one,
+                       std::vector<int>& left_out);
 
 // These parts, with windows that look across no border, not even for history.
 SeriesSplit without_history(SeriesSplit split);

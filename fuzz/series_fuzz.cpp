@@ -1,5 +1,5 @@
-// A CSV file, packed or not: any bytes as a series. What is accepted has a finite value in every cell, ascending times, and
-// windows, also of transformed channels.
+// A CSV file, packed or not: any bytes as a series, or several. What is accepted has a finite value in every cell, ascending times
+// in each series, and windows, also of transformed channels.
 #include <cmath>
 
 #include "data/gzip.h"
@@ -16,8 +16,15 @@ void check(const Series& series) {
   fuzz::expect(static_cast<int64_t>(series.values.size()) == series.rows() * series.width(),
                "every cell is there");
   for (const double value : series.values) fuzz::expect(std::isfinite(value), "values are finite");
-  for (std::size_t i = 1; i < series.times.at.size(); ++i)
-    fuzz::expect(series.times.at[i - 1] < series.times.at[i], "times ascend");
+  int64_t end = 0;
+  for (int member = 0; member < series.count(); ++member) {
+    fuzz::expect(series.begin_of(member) == end && series.end_of(member) > end, "each series has rows of its own");
+    for (int64_t row = end + 1; row < series.end_of(member); ++row)
+      fuzz::expect(series.times.at[static_cast<std::size_t>(row - 1)] < series.times.at[static_cast<std::size_t>(row)],
+                   "times ascend");
+    end = series.end_of(member);
+  }
+  fuzz::expect(end == series.rows(), "every row is of a series");
   for (const std::string& note : series.notes) {
     for (const unsigned char c : note) fuzz::expect(c >= 32 && c != 127, "a note is one line of text");
   }
@@ -34,7 +41,7 @@ void check(const Series& series) {
                                         Transform::box_cox, 1 + series.rows() / 8);
     for (int channel = 0; channel < series.width(); ++channel) {
       if (!scaling.is_transformed(channel)) continue;
-      const double power = scaling.power[static_cast<std::size_t>(channel)];
+      const double power = scaling.power[static_cast<std::size_t>(channel)];  // of the first
       fuzz::expect(power >= 0 && power <= 1, "a power lies between 0 and 1");
       const double scaled = scaling.apply(series.at(0, channel), channel);
       fuzz::expect(std::isfinite(scaled), "a transformed value is finite");
@@ -51,9 +58,9 @@ void check(const Series& series) {
 
 }  // namespace
 
-// The input: a byte of options, then the file.
+// The input: two bytes of options, then the file.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
-  if (size == 0) return 0;
+  if (size < 2) return 0;
   SeriesOptions options;
   options.missing = data[0] % 3 == 0   ? Missing::error
                     : data[0] % 3 == 1 ? Missing::previous
@@ -65,7 +72,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
     options.resample = data[0] & 16 ? "1d" : "7min", options.together = static_cast<Together>(data[0] % 6);
   if (data[0] & 64) options.time = "t";
   if (data[0] & 128) options.label = "on";
-  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  if (data[1] & 1) options.id = "id";
+  const std::string_view text(reinterpret_cast<const char*>(data) + 2, size - 2);
   constexpr std::size_t most = 1 << 20;
   fuzz::accepts([&] {
     check(is_packed(text) ? parse_series(unpacked(text, "fuzzed.csv.gz", most), "fuzzed.csv.gz", options)

@@ -13,6 +13,7 @@ namespace unroll {
 ConformalInterval::ConformalInterval(const SeriesWindows& windows, Options options)
     : series_(&windows.series()),
       targets_(windows.options().targets),
+      scaling_(windows.scaling()),
       window_(windows.options().window),
       lead_(windows.options().lead),
       options_(std::move(options)) {
@@ -22,8 +23,6 @@ ConformalInterval::ConformalInterval(const SeriesWindows& windows, Options optio
               options_.least.size() == options_.most.size(),
           "interval: {} steps, {} and {} bounds of {} targets", options_.steps, options_.least.size(),
           options_.most.size(), targets_.size());
-  for (const int target : targets_)
-    scale_.push_back(windows.scaling().scale[static_cast<std::size_t>(target)]);
   errors_.resize(static_cast<std::size_t>(options_.steps) * targets_.size());
 }
 
@@ -31,7 +30,9 @@ ConformalInterval::ConformalInterval(const SeriesWindows& windows, Options optio
 // those that do not. One that hardly moves says little: a tenth of the training rows' spread is the least.
 double ConformalInterval::unit_of(int64_t origin, std::size_t target) const {
   const int channel = targets_[target];
-  const int64_t end = origin - lead_ + 1, begin = std::max<int64_t>(0, end - window_);
+  const int64_t end = origin - lead_ + 1;
+  const int member = series_->member_of(end - 1);
+  const int64_t begin = std::max(series_->begin_of(member), end - window_);
   double mean = 0, squares = 0;
   const double n = static_cast<double>(end - begin);
   for (int64_t row = begin; row < end; ++row) mean += series_->at(row, channel) / n;
@@ -39,7 +40,7 @@ double ConformalInterval::unit_of(int64_t origin, std::size_t target) const {
     const double off = series_->at(row, channel) - mean;
     squares += off * off / n;
   }
-  const double scale = scale_[target];
+  const double scale = scaling_.scale[static_cast<std::size_t>(scaling_.place(channel, member))];
   return scale * std::cbrt(std::max(std::sqrt(squares) / scale, 0.1));
 }
 
@@ -49,10 +50,10 @@ void ConformalInterval::Errors::leave(std::deque<Error>::iterator error) {
   known.erase(error);
 }
 
-void ConformalInterval::Errors::take(const Error& error) {
+void ConformalInterval::Errors::take(const Error& error, int64_t most) {
   if (!error.chose && chose > 0) {
     leave(std::find_if(known.begin(), known.end(), [](const Error& e) { return e.chose; }));
-  } else if (static_cast<int64_t>(known.size()) >= most_errors) {
+  } else if (static_cast<int64_t>(known.size()) >= most) {
     leave(known.begin());
   }
   known.push_back(error);
@@ -180,7 +181,8 @@ void ConformalInterval::know(std::span<const double> errors, bool chose) {
   require(errors.size() == errors_.size(), "interval: {} errors for {} steps and targets", errors.size(),
           errors_.size());
   for (std::size_t i = 0; i < errors.size(); ++i)
-    if (std::isfinite(errors[i])) errors_[i].take({-1, errors[i], chose});
+    if (std::isfinite(errors[i]))
+      errors_[i].take({-1, errors[i], chose}, is_pooled() ? most_errors_of_all : most_errors);
 }
 
 bool ConformalInterval::is_known() const {

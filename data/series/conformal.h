@@ -5,7 +5,8 @@
 // quantiles negative if it lies between them. A window's unit is the cube root of its standard deviation (at least a tenth of
 // the training rows'): so intervals grow with a series, but less. An error is known from the row after its own on. At each step
 // and target an interval is widened by the quantile ⌈(n + 1) level⌉ / n of the n errors known at its origin. These are the last
-// 500; the errors of rows that helped to choose the model leave first, one for each later error.
+// 500; the errors of rows that helped to choose the model leave first, one for each later error. Of several series in one file
+// the errors are put together: they are told by know(), and there may be 2,000.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,7 @@ class ConformalInterval {
     bool has_quantiles = false;                 // `low` and `high` are an interval already
     double lower = 0.1;                         // then: the quantile that `low` is
   };
-  static constexpr int64_t least_errors = 8, most_errors = 500;
+  static constexpr int64_t least_errors = 8, most_errors = 500, most_errors_of_all = 2000;
 
   // Of forecasts of the windows' targets, and of other windows over the same channels. InputError: a level not between 0 and 1.
   ConformalInterval(const SeriesWindows& windows, Options options);
@@ -55,6 +56,9 @@ class ConformalInterval {
   // Takes in such errors of forecasts of another file, or of an earlier day, as known from the first row on.
   void know(std::span<const double> errors, bool chose);
 
+  // Of several series: what becomes known in one says nothing of when it is known in another.
+  bool is_pooled() const { return !series_->members.empty(); }
+
   const Options& options() const& { return options_; }
   // Whether an interval at each step and target would be widened.
   bool is_known() const;
@@ -76,7 +80,7 @@ class ConformalInterval {
     std::deque<Error> known;     // as they became known
     std::vector<double> sorted;  // the values of those known
     int64_t chose = 0;           // how many of those known
-    void take(const Error& error);
+    void take(const Error& error, int64_t most = most_errors);
     void leave(std::deque<Error>::iterator error);
     double quantile(double level) const;  // NaN: too few
   };
@@ -88,7 +92,7 @@ class ConformalInterval {
   void for_each_value(int64_t origin, std::span<const double> low, std::span<const double> high, Use use);
   const Series* series_;
   std::vector<int> targets_;
-  std::vector<double> scale_;  // of the training rows, by target
+  Scaling scaling_;  // of the training rows
   int window_, lead_;
   Options options_;
   std::vector<Errors> errors_;  // [steps, targets]

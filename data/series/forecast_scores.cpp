@@ -13,8 +13,11 @@ namespace unroll {
 ForecastScores::ForecastScores(const SeriesWindows& windows, std::vector<double> mase_scale)
     : source_(&windows), mase_scale_(std::move(mase_scale)) {
   const std::size_t targets = windows.options().targets.size();
-  if (mase_scale_.empty()) mase_scale_.assign(targets, 0);
-  require(mase_scale_.size() == targets, "scores: {} scales for {} targets", mase_scale_.size(), targets);
+  const auto members = static_cast<std::size_t>(windows.series().count());
+  if (mase_scale_.empty()) mase_scale_.assign(targets * members, 0);
+  require(mase_scale_.size() == targets * members, "scores: {} scales for {} targets of {} series",
+          mase_scale_.size(), targets, members);
+  if (!windows.series().members.empty()) of_member_.resize(members);
   sums_.resize(static_cast<std::size_t>(windows.options().horizon) * targets);
 }
 
@@ -25,7 +28,7 @@ void ForecastScores::Sums::add(const Sums& other) {
   square += other.square;
   absolute += other.absolute;
   symmetric += other.symmetric;
-  mase += other.mase;
+  mase += other.mase, with_mase += other.with_mase;
   intervals += other.intervals;
   within += other.within;
   winkler += other.winkler;
@@ -62,7 +65,7 @@ ForecastErrors ForecastScores::Sums::errors() const {
           .mae = absolute / n,
           .rmse = std::sqrt(square / n),
           .smape = symmetric / n,
-          .mase = mase / n,
+          .mase = mase / static_cast<double>(with_mase),
           .intervals = intervals,
           .coverage = within / of_intervals,
           .scaled_winkler = winkler / of_intervals,
@@ -79,31 +82,38 @@ void ForecastScores::add_all(std::span<const int64_t> origins, Value value, cons
   std::size_t i = 0;
   for (int step = 0; step < horizon; ++step) {
     for (const int64_t origin : origins) {
+      const int member = series.member_of(origin), base = scaling.place(0, member);
       require(origin >= 0 && origin + step < series.rows(), "scores: no row {} to compare with",
               origin + step);
       for (std::size_t t = 0; t < targets.size(); ++t, ++i) {
         const int channel = targets[t];
         if (series.is_filled(origin + step, channel)) continue;
-        const double truth = series.at(origin + step, channel), forecast = value(i, channel);
+        const double truth = series.at(origin + step, channel), forecast = value(i, base + channel);
         const double error = forecast - truth;
-        const double scaled = error / scaling.scale[static_cast<std::size_t>(channel)];
+        const double scale = scaling.scale[static_cast<std::size_t>(base + channel)];
+        const double scaled = error / scale;
         const double size = std::abs(forecast) + std::abs(truth);
-        const double naive = mase_scale_[t];
-        Sums& sums = sums_[static_cast<std::size_t>(step) * targets.size() + t];
-        if (!ends.low.empty())
-          sums.add_interval(truth, forecast, ends, i, scaling.scale[static_cast<std::size_t>(channel)]);
-        sums.add({.count = 1,
+        const double naive = mase_scale_[static_cast<std::size_t>(member) * targets.size() + t];
+        const bool has_mase = naive > 0 || of_member_.empty();
+        Sums one;
+        if (!ends.low.empty()) one.add_interval(truth, forecast, ends, i, scale);
+        one.add({.count = 1,
                   .scaled_square = scaled * scaled,
                   .scaled_absolute = std::abs(scaled),
                   .square = error * error,
                   .absolute = std::abs(error),
                   .symmetric = size == 0 ? 0 : 200 * std::abs(error) / size,
-                  .mase = naive > 0 ? std::abs(error) / naive : std::numeric_limits<double>::quiet_NaN(),
+                  .mase = naive > 0   ? std::abs(error) / naive
+                          : !has_mase ? 0
+                                      : std::numeric_limits<double>::quiet_NaN(),
+                  .with_mase = has_mase,
                   .intervals = 0,
                   .within = 0,
                   .winkler = 0,
                   .pinball = 0,
                   .crps = 0});
+        sums_[static_cast<std::size_t>(step) * targets.size() + t].add(one);
+        if (!of_member_.empty()) of_member_[static_cast<std::size_t>(member)].add(one);
       }
     }
   }
@@ -113,8 +123,8 @@ void ForecastScores::add_all(std::span<const int64_t> origins, Value value, cons
 void ForecastScores::add_scaled(std::span<const int64_t> origins, std::span<const real> predictions) {
   require(predictions.size() == origins.size() * sums_.size(), "scores: {} predictions for {} windows of {}",
           predictions.size(), origins.size(), sums_.size());
-  add_all(origins, [&](std::size_t i, int channel) {
-    return source_->scaling().undo(static_cast<double>(predictions[i]), channel);
+  add_all(origins, [&](std::size_t i, int place) {
+    return source_->scaling().undo(static_cast<double>(predictions[i]), place);
   });
 }
 
@@ -140,6 +150,10 @@ ForecastErrors ForecastScores::sum(int step_begin, int step_end, int target_begi
   return sums.errors();
 }
 
+ForecastErrors ForecastScores::of_member(int member) const {
+  return of_member_.at(static_cast<std::size_t>(member)).errors();
+}
+
 ForecastErrors ForecastScores::overall() const { return sum(0, horizon(), 0, targets()); }
 ForecastErrors ForecastScores::at_step(int step) const { return sum(step, step + 1, 0, targets()); }
 ForecastErrors ForecastScores::of_target(int target) const { return sum(0, horizon(), target, target + 1); }
@@ -151,9 +165,9 @@ std::vector<double> mase_scale(const Series& series, const Part& train, int64_t 
                                std::span<const int> targets) {
   require_input(period >= 1, "mase: a period is at least 1, not {}", period);
   std::vector<double> result;
-  for (const int channel : targets) {
+  const auto add = [&](int channel, const Part& part) {
     double sum = 0, count = 0;
-    for (const Span& span : train) {
+    for (const Span& span : part) {
       for (int64_t row = span.begin + period; row < span.end; ++row) {
         if (series.is_filled(row, channel) || series.is_filled(row - period, channel)) continue;
         sum += std::abs(series.at(row, channel) - series.at(row - period, channel));
@@ -161,6 +175,11 @@ std::vector<double> mase_scale(const Series& series, const Part& train, int64_t 
       }
     }
     result.push_back(sum / count);
+  };
+  for (int member = 0; member < series.count(); ++member) {
+    const Part part =
+        series.members.empty() ? train : within(train, series.begin_of(member), series.end_of(member));
+    for (const int channel : targets) add(channel, part);
   }
   return result;
 }

@@ -1,7 +1,9 @@
 // How good forecasts are: errors of all windows, by step of the horizon, by channel, and overall.
 //
 // A window counts as often as it is added, each of its predictions once, but none of a value that was filled in. "Scaled"
-// errors are in units of the scaling, the others in those of the file. A score that is not defined is NaN.
+// errors are in units of the scaling, the others in those of the file. A score that is not defined is NaN. Of several series in one
+// file each counts in units of its own, and all forecasts alike; MASE leaves out series whose seasonal naive forecast made no
+// error in training, or that have none there.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +42,7 @@ struct ForecastEnds {
 
 class ForecastScores {
  public:
-  // `mase_scale`: by target, from mase_scale() below; empty: mase is NaN. The windows must outlive the
+  // `mase_scale`: [series, targets], from mase_scale() below; empty: mase is NaN. The windows must outlive the
   // scores.
   ForecastScores(const SeriesWindows& windows, std::vector<double> mase_scale = {});
 
@@ -55,6 +57,8 @@ class ForecastScores {
   ForecastErrors at_step(int step) const;  // 0 is the first row predicted
   ForecastErrors of_target(int target) const;
   ForecastErrors at(int step, int target) const;
+  // Of one of several series, all steps and targets.
+  ForecastErrors of_member(int member) const;
   int64_t windows() const { return windows_; }
   int horizon() const { return source_->options().horizon; }
   int targets() const { return static_cast<int>(source_->options().targets.size()); }
@@ -63,23 +67,25 @@ class ForecastScores {
   struct Sums {
     int64_t count = 0;
     double scaled_square = 0, scaled_absolute = 0, square = 0, absolute = 0, symmetric = 0, mase = 0;
+    int64_t with_mase = 0;  // predictions
     int64_t intervals = 0;
     double within = 0, winkler = 0, pinball = 0, crps = 0;
     void add_interval(double truth, double forecast, const ForecastEnds& ends, std::size_t i, double scale);
     void add(const Sums& other);
     ForecastErrors errors() const;
   };
-  template <class Value>  // value(i, channel) is prediction i in original units
+  template <class Value>  // value(i, place) is prediction i in original units; Scaling::place()
   void add_all(std::span<const int64_t> origins, Value value, const ForecastEnds& ends = {});
   ForecastErrors sum(int step_begin, int step_end, int target_begin, int target_end) const;
   const SeriesWindows* source_;
   std::vector<double> mase_scale_;
-  std::vector<Sums> sums_;  // [horizon, targets]
+  std::vector<Sums> sums_;       // [horizon, targets]
+  std::vector<Sums> of_member_;  // of several series
   int64_t windows_ = 0;
 };
 
-// Mean |y[t] - y[t - period]| over the rows of a part where both are observed, by target, in original units; 0 where it is
-// constant, NaN where it has no two such rows.
+// Mean |y[t] - y[t - period]| over the rows of a part where both are observed, [series, targets], in original units; 0 where it
+// is constant, NaN where it has no two such rows.
 std::vector<double> mase_scale(const Series& series, const Part& train, int64_t period,
                                std::span<const int> targets);
 

@@ -12,7 +12,12 @@
 
 namespace unroll {
 
-Part whole_series(const Series& series) { return {{0, series.rows(), 0}}; }
+Part whole_series(const Series& series) {
+  Part part;
+  for (int member = 0; member < series.count(); ++member)
+    part.push_back({series.begin_of(member), series.end_of(member), series.begin_of(member)});
+  return part;
+}
 
 double box_cox(double x, double lambda) {
   return lambda == 0 ? std::log(x) : std::expm1(lambda * std::log(x)) / lambda;
@@ -50,21 +55,47 @@ std::optional<double> guerrero_lambda(std::span<const double> y, int64_t period)
   return found;
 }
 
+Scaling Scaling::of(int member) const {
+  const auto part = [&](const std::vector<double>& all) {
+    if (all.empty()) return all;
+    return std::vector(all.begin() + place(0, member), all.begin() + place(0, member + 1));
+  };
+  return {.shift = part(shift),
+          .scale = part(scale),
+          .power = part(power),
+          .inner_shift = part(inner_shift),
+          .inner_scale = part(inner_scale)};
+}
+
 void require_positive(const Series& series, const Scaling& scaling) {
-  // Rows beyond the file's have no line, and no value.
-  const auto rows = std::min<int64_t>(series.rows(), static_cast<int64_t>(series.lines.size()));
-  for (int channel = 0; channel < series.width() - series.calendar; ++channel) {
-    if (!scaling.is_transformed(channel)) continue;
-    for (int64_t row = 0; row < rows; ++row)
-      require_input(series.at(row, channel) > 0,
-                    "{}:{}: channel '{}' is {}, and scaling.transform = \"{}\" takes values above 0",
-                    series.origin, series.lines[static_cast<std::size_t>(row)],
-                    one_line(series.channels[static_cast<std::size_t>(channel)]), series.at(row, channel),
-                    scaling.power[static_cast<std::size_t>(channel)] == 0 ? "log" : "box-cox");
-  }
+  if (scaling.power.empty()) return;
+  for (int member = 0; member < series.count(); ++member)
+    for (int channel = 0; channel < series.width() - series.calendar; ++channel) {
+      const int place = scaling.place(channel, member);
+      if (!scaling.is_transformed(place)) continue;
+      for (int64_t row = series.begin_of(member); row < series.end_of(member); ++row) {
+        // Rows beyond the file's have no line, and no value.
+        const auto at = static_cast<std::size_t>(row);
+        if (at >= series.lines.size() || series.lines[at] == 0) break;
+        require_input(series.at(row, channel) > 0,
+                      "{}:{}: channel '{}' is {}, and scaling.transform = \"{}\" takes values above 0",
+                      series.origin, series.lines[at],
+                      one_line(series.channels[static_cast<std::size_t>(channel)]), series.at(row, channel),
+                      scaling.power[static_cast<std::size_t>(place)] == 0 ? "log" : "box-cox");
+      }
+    }
 }
 
 namespace {
+
+// 'load', and of several series 'load' of 'north'.
+std::string name_of(const Series& series, int channel, const Part& part) {
+  const std::string name = "'" + one_line(series.channels[static_cast<std::size_t>(channel)]) + "'";
+  if (series.members.empty()) return name;
+  const int member = series.member_of(part.front().begin);
+  return fmt::format("{} of '{}'", name,
+                     one_line(series.members[static_cast<std::size_t>(member)].name));
+}
 
 // The observed values of the part's longest span are those of one season after another.
 std::vector<double> longest_span_of(const Series& series, const Part& part, int channel) {
@@ -76,22 +107,25 @@ std::vector<double> longest_span_of(const Series& series, const Part& part, int 
   return values;
 }
 
+// What notes say, of all series.
+struct Found {
+  std::vector<std::string> constant, powers;  // channels
+};
+
 void fit_transform(Scaling& scaling, const Series& series, const Part& part, ScalingKind kind,
-                   Transform transform, int64_t period, std::vector<std::string>& notes) {
+                   Transform transform, int64_t period, Found& found) {
   if (transform == Transform::none) return;
   const auto width = static_cast<std::size_t>(series.width());
   scaling.power.assign(width, std::nan("")), scaling.inner_shift.assign(width, 0),
       scaling.inner_scale.assign(width, 1);
-  std::vector<std::string> powers;
   for (int channel = 0; channel < series.width() - series.calendar; ++channel)
     if (channel != series.label) scaling.power[static_cast<std::size_t>(channel)] = 0;
-  require_positive(series, scaling);
   for (int channel = 0; channel < series.width() - series.calendar; ++channel) {
     const auto at = static_cast<std::size_t>(channel);
     if (std::isnan(scaling.power[at])) continue;  // a label
     if (transform == Transform::box_cox) {
       scaling.power[at] = guerrero_lambda(longest_span_of(series, part, channel), period).value_or(0);
-      powers.push_back(fmt::format("{:g} of '{}'", scaling.power[at], one_line(series.channels[at])));
+      found.powers.push_back(fmt::format("{:g} of {}", scaling.power[at], name_of(series, channel, part)));
     }
     double least = std::numeric_limits<double>::infinity(), most = -least, sum = 0, squares = 0, rows = 0;
     const auto each = [&](auto use) {
@@ -106,23 +140,23 @@ void fit_transform(Scaling& scaling, const Series& series, const Part& part, Sca
     if (most > least)
       scaling.inner_scale[at] = kind == ScalingKind::standard ? std::sqrt(squares / rows) : most - least;
   }
-  constexpr std::size_t shown = 8;
-  if (powers.size() > shown) powers.resize(shown), powers.emplace_back("…");
-  if (!powers.empty())
-    notes.push_back(fmt::format("Box-Cox: the power is {} (Guerrero 1993)", fmt::join(powers, ", ")));
 }
 
-}  // namespace
+// The first few of them.
+std::string list_of(const std::vector<std::string>& all, std::size_t shown) {
+  shown = std::min(all.size(), shown);
+  return fmt::format("{}{}", fmt::join(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+                     all.size() > shown ? fmt::format(" and {} more", all.size() - shown) : "");
+}
 
-Scaling fit_scaling(const Series& series, const Part& part, ScalingKind kind, std::vector<std::string>& notes,
-                    Transform transform, int64_t period) {
-  require(rows_of(part) > 0, "scaling: no rows to measure");
+// Of one series, whose rows the part has.
+Scaling fit_one(const Series& series, const Part& part, ScalingKind kind, Transform transform, int64_t period,
+                Found& found) {
   Scaling scaling;
-  fit_transform(scaling, series, part, kind, transform, period, notes);
+  fit_transform(scaling, series, part, kind, transform, period, found);
   scaling.shift.assign(static_cast<std::size_t>(series.width()), 0);
   scaling.scale.assign(static_cast<std::size_t>(series.width()), 1);
   if (kind == ScalingKind::none) return scaling;
-  std::vector<std::string> constant;
   for (int channel = 0; channel < series.width() - series.calendar; ++channel) {
     if (channel == series.label) continue;
     double least = std::numeric_limits<double>::infinity(), most = -least, sum = 0;
@@ -134,8 +168,8 @@ Scaling fit_scaling(const Series& series, const Part& part, ScalingKind kind, st
     };
     double rows = 0;
     each([&](double) { ++rows; });
-    require_input(rows > 0, "{}: channel '{}': all values to measure its scale on are missing", series.origin,
-                  one_line(series.channels[static_cast<std::size_t>(channel)]));
+    require_input(rows > 0, "{}: channel {}: all values to measure its scale on are missing", series.origin,
+                  name_of(series, channel, part));
     each([&](double x) { least = std::min(least, x), most = std::max(most, x), sum += x / rows; });
     double squares = 0;
     each([&](double x) { squares += (x - sum) * (x - sum) / rows; });
@@ -143,19 +177,49 @@ Scaling fit_scaling(const Series& series, const Part& part, ScalingKind kind, st
     const bool varies = most > least;  // rounding may leave a constant a deviation above 0
     scaling.shift[at] = kind == ScalingKind::standard && varies ? sum : least;
     if (varies) scaling.scale[at] = kind == ScalingKind::standard ? std::sqrt(squares) : most - least;
-    if (!varies) constant.push_back("'" + one_line(series.channels[at]) + "'");
+    if (!varies) found.constant.push_back(name_of(series, channel, part));
     require_input(std::isfinite(scaling.scale[at]) && scaling.scale[at] > 0,
-                  "{}: channel '{}' spreads from {} to {}, which cannot be scaled", series.origin,
-                  one_line(series.channels[at]), least, most);
-  }
-  if (!constant.empty()) {
-    const std::size_t shown = std::min<std::size_t>(constant.size(), 5);
-    notes.push_back(
-        fmt::format("constant in training, so not scaled: {}{}",
-                    fmt::join(constant.begin(), constant.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
-                    constant.size() > shown ? fmt::format(" and {} more", constant.size() - shown) : ""));
+                  "{}: channel {} spreads from {} to {}, which cannot be scaled", series.origin,
+                  name_of(series, channel, part), least, most);
   }
   return scaling;
+}
+
+}  // namespace
+
+Scaling fit_scaling(const Series& series, const Part& part, ScalingKind kind, std::vector<std::string>& notes,
+                    Transform transform, int64_t period) {
+  require(rows_of(part) > 0, "scaling: no rows to measure");
+  if (transform != Transform::none) {  // all values, also of rows that are not measured
+    Scaling any;
+    any.members = series.count();
+    const auto size = static_cast<std::size_t>(series.width()) * static_cast<std::size_t>(any.members);
+    any.scale.assign(size, 1), any.power.assign(size, transform == Transform::log ? 0 : 0.5);
+    for (int member = 0; member < any.members; ++member)
+      if (series.label >= 0) any.power[static_cast<std::size_t>(any.place(series.label, member))] = std::nan("");
+    require_positive(series, any);
+  }
+  Found found;
+  Scaling all;
+  all.members = series.count();
+  for (int member = 0; member < series.count(); ++member) {
+    Part own = within(part, series.begin_of(member), series.end_of(member));
+    if (own.empty()) own = {{series.begin_of(member), series.end_of(member), series.begin_of(member)}};
+    const Scaling one = fit_one(series, own, kind, transform, period, found);
+    const auto append = [](std::vector<double>& to, const std::vector<double>& from) {
+      to.insert(to.end(), from.begin(), from.end());
+    };
+    append(all.shift, one.shift), append(all.scale, one.scale), append(all.power, one.power);
+    append(all.inner_shift, one.inner_shift), append(all.inner_scale, one.inner_scale);
+  }
+  constexpr std::size_t shown_powers = 8, shown_constant = 5;
+  if (!found.powers.empty())
+    notes.push_back(
+        fmt::format("Box-Cox: the power is {} (Guerrero 1993)", list_of(found.powers, shown_powers)));
+  if (!found.constant.empty())
+    notes.push_back(
+        fmt::format("constant in training, so not scaled: {}", list_of(found.constant, shown_constant)));
+  return all;
 }
 
 }  // namespace unroll

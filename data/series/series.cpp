@@ -22,6 +22,32 @@ int Series::channel(std::string_view name) const {
   return static_cast<int>(found - channels.begin());
 }
 
+int Series::member_of(int64_t row) const {
+  if (members.empty()) return 0;
+  const auto after = std::partition_point(members.begin(), members.end(),
+                                          [&](const SeriesMember& member) { return member.end <= row; });
+  return static_cast<int>(std::min(after - members.begin(), std::ssize(members) - 1));
+}
+
+Series Series::alone(int member) const {
+  const auto begin = begin_of(member), end = end_of(member);
+  const auto rows_of = [&](const auto& all, int64_t each) {
+    using Values = std::remove_cvref_t<decltype(all)>;
+    return all.empty() ? Values() : Values(all.begin() + begin * each, all.begin() + end * each);
+  };
+  Series one;
+  one.origin = origin, one.time_name = time_name, one.date_order = date_order, one.channels = channels;
+  one.label = label, one.calendar = calendar;
+  one.times = {.form = times.form,
+               .compact = times.compact,
+               .utc = times.utc,
+               .at = rows_of(times.at, 1),
+               .step = times.step,
+               .offsets = rows_of(times.offsets, 1)};
+  one.values = rows_of(values, width()), one.filled = rows_of(filled, width()), one.lines = rows_of(lines, 1);
+  return one;
+}
+
 void Series::insert_channels(int at, const std::vector<std::string>& names,
                              const std::vector<std::vector<double>>& columns) {
   const int before = width(), more = static_cast<int>(names.size());

@@ -41,6 +41,8 @@ struct SeriesOptions {
   std::string label = {};
   // "column=word": the rows that have the word in that column; "": all.
   std::string only = {};
+  // The column that names the series of each row, where a file has several; "": its rows are one series.
+  std::string id = {};
   Missing missing = Missing::error;
   Gaps gaps = Gaps::error;
   // "1h": rows, in any order, are put together by steps of that length (resample.h); "": they stay, and must ascend.
@@ -51,6 +53,12 @@ struct SeriesOptions {
   std::optional<TimeStep> step = {};  // that the rows must be apart, where there are times
   // The file of a trained model, if the options are its own: messages name it, and advise none to be changed.
   std::string model = {};
+};
+
+// One of the series that share a file: rows [begin, end) of all.
+struct SeriesMember {
+  std::string name;
+  int64_t begin = 0, end = 0;
 };
 
 struct Series {
@@ -64,6 +72,10 @@ struct Series {
   // read, but nobody saw it: it is never a target, and no score, scale or baseline is measured on it.
   std::vector<uint8_t> filled;
   std::vector<int64_t> lines;      // of the file, by row; empty where there was no file
+  // Where the file has several series: the column that names them, and the rows of each, one series after the other, in the
+  // order in which the file names them first. Empty: all rows are one series. Times ascend within a series.
+  std::string id_name;
+  std::vector<SeriesMember> members;
   int label = -1;                  // the channel that is a label, -1: none. Never scaled.
   int calendar = 0;                // the last so many channels are calendar features. Never scaled.
   std::vector<std::string> notes;  // what a user should know: a column left out, values filled, gaps
@@ -76,6 +88,17 @@ struct Series {
   bool is_filled(int64_t row, int channel) const {
     return !filled.empty() && filled[static_cast<std::size_t>(row * width() + channel)] != 0;
   }
+  // How many series there are, the one that a row lies in, and its rows.
+  int count() const { return members.empty() ? 1 : static_cast<int>(members.size()); }
+  int member_of(int64_t row) const;
+  int64_t begin_of(int member) const {
+    return members.empty() ? 0 : members[static_cast<std::size_t>(member)].begin;
+  }
+  int64_t end_of(int member) const {
+    return members.empty() ? rows() : members[static_cast<std::size_t>(member)].end;
+  }
+  // A copy of the rows of one of them, which is then alone.
+  Series alone(int member) const;
   // Inserts channels before channel `at`: their names, and a column of rows() observed values for each.
   void insert_channels(int at, const std::vector<std::string>& names,
                        const std::vector<std::vector<double>>& columns);
@@ -101,7 +124,7 @@ Series make_series(std::vector<std::string> names, std::vector<double> values);
 // * a cell is no number, infinite or missing; a label is neither 0 nor 1;
 // * day and month of the times cannot be told apart, and the options do not say which comes first;
 // * times cannot be read, descend, repeat themselves, are not a step apart, or have another step than asked for;
-// * the rows are several series;
+// * the rows are several series, and no column is said to name them (SeriesOptions::id); a row does not name its series;
 // * a column may be the time and the options do not name it: years, months or moments since 1970 in whole numbers, and a
 //   first column of whole numbers that ascend or descend.
 Series load_series(const std::filesystem::path& path, const SeriesOptions& options = {});

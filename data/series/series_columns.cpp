@@ -68,7 +68,7 @@ void require_names(const CsvReader& csv, const Row& names, const Row& below, std
                    const SeriesOptions& options) {
   std::unordered_set<std::string> named(options.channels.begin(), options.channels.end());
   named.insert(options.known.begin(), options.known.end());
-  named.insert({options.time, options.label});
+  named.insert({options.time, options.label, options.id});
   const auto is_quoted_alone = [&](std::size_t i) {
     const std::size_t under = i + unnamed;
     return names.quoted[i] && !says_missing(names.cells[i]) && under < below.cells.size() &&
@@ -136,11 +136,12 @@ SeriesColumns read_header(const CsvReader& csv, Row header, const Row& first, co
 int find_column(const CsvReader& csv, const SeriesColumns& columns, const std::string& name,
                 const SeriesOptions& options) {
   if (const auto found = columns.places.find(name); found != columns.places.end()) return found->second;
-  if (!options.model.empty() && name != options.time)
+  if (!options.model.empty() && name != options.time && name != options.id)
     throw InputError(fmt::format("{}: its columns are {}; the model of {} was trained on {}", csv.origin(),
                                  one_line(fmt::format("{}", fmt::join(columns.names, ", "))), options.model,
                                  one_line(fmt::format("{}", fmt::join(options.channels, ", ")))));
-  throw InputError(fmt::format("{}: there is no column '{}'{}", csv.origin(), one_line(name),
+  throw InputError(fmt::format("{}: there is no column '{}'{}{}", csv.origin(), one_line(name),
+                               name == options.id ? " that names the series (data.id)" : "",
                                which_was_meant(name, columns.names)));
 }
 
@@ -151,9 +152,10 @@ void find_times(SeriesColumns& columns, const CsvReader& csv, const std::vector<
                 const SeriesOptions& options) {
   const auto skipped = static_cast<std::size_t>(columns.skipped);
   const std::size_t count = std::min(columns.names.size(), first.size() - std::min(skipped, first.size()));
+  const auto is_id = [&](std::size_t i) { return static_cast<int>(i) == columns.id; };
   const auto is_asked_for = [&](std::size_t i) {
     const std::string& name = columns.names[i];
-    return name == options.label ||
+    return name == options.label || is_id(i) ||
            std::find(options.channels.begin(), options.channels.end(), name) != options.channels.end();
   };
   const auto name = [&](int column) { return one_line(columns.names[static_cast<std::size_t>(column)]); };
@@ -172,7 +174,7 @@ void find_times(SeriesColumns& columns, const CsvReader& csv, const std::vector<
   };
   std::vector<int> dated;
   for (std::size_t i = 0; i < count; ++i)
-    if (reads_as_date(first[i + skipped]) && (i == 0 || !is_asked_for(i)))
+    if (reads_as_date(first[i + skipped]) && !is_id(i) && (i == 0 || !is_asked_for(i)))
       dated.push_back(static_cast<int>(i));
   if (!dated.empty()) return take(dated, TimeForm::number, dated[0] == 0);
 
@@ -240,6 +242,7 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
             const SeriesOptions& options) {
   require_separated(columns, csv, first, options);
   find_rows(columns, csv, options);
+  if (!options.id.empty()) columns.id = find_column(csv, columns, options.id, options);
   if (!options.time.empty()) {
     columns.time = find_column(csv, columns, options.time, options);
   } else if (const auto usual = columns.places.find(options.usual_time); usual != columns.places.end()) {
@@ -251,6 +254,9 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
     columns.form = form_of_column(csv, static_cast<std::size_t>(columns.time + columns.skipped),
                                   columns.names[static_cast<std::size_t>(columns.time)]);
   if (columns.time >= 0) columns.order = order_of_dates(csv, columns, options);
+  require_input(columns.id < 0 || columns.id != columns.time,
+                "{}: column '{}' cannot both name the series and hold the times", csv.origin(),
+                one_line(options.id));
   const int label = options.label.empty() ? -1 : find_column(csv, columns, options.label, options);
   require_input(label < 0 || label != columns.time, "{}: column '{}' cannot be both the times and the label",
                 csv.origin(), one_line(options.label));
@@ -259,6 +265,8 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
     const int column = find_column(csv, columns, name, options);
     require_input(column != columns.time, "{}: column '{}' holds the times, not a channel", csv.origin(),
                   one_line(name));
+    require_input(column != columns.id, "{}: column '{}' names the series (data.id), and is no channel",
+                  csv.origin(), one_line(name));
     require_input(!is_chosen[static_cast<std::size_t>(column)], "{}: channel '{}' is asked for twice",
                   csv.origin(), one_line(name));
     is_chosen[static_cast<std::size_t>(column)] = true;
@@ -266,7 +274,7 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
   }
   const bool every = options.channels.empty() && !options.times_alone;
   for (int i = 0; every && i < static_cast<int>(columns.names.size()); ++i) {
-    if (i != columns.time && i != columns.only) columns.chosen.push_back(i);
+    if (i != columns.time && i != columns.only && i != columns.id) columns.chosen.push_back(i);
   }
   if (label >= 0) {
     const auto found = std::find(columns.chosen.begin(), columns.chosen.end(), label);

@@ -13,6 +13,7 @@
 #include "data/series/series.h"
 #include "data/series/series_columns.h"
 #include "data/series/series_file.h"
+#include "data/series/series_members.h"
 #include "data/series/series_rows.h"
 #include "framework/check.h"
 #include "framework/nearest.h"
@@ -91,8 +92,9 @@ std::string or_a_channel(const SeriesColumns& columns, const SeriesOptions& opti
                      toml_list(names));
 }
 
+// `last`: the time of the row before in the same series; nullptr: there is none.
 void read_time(std::string_view text, Series& series, const CsvReader& csv, const SeriesColumns& columns,
-               const std::string& cell, const SeriesOptions& options) {
+               const std::string& cell, const SeriesOptions& options, const int64_t* last) {
   const auto time = time_in(cell, columns);
   const auto where = [&] { return columns.where(csv, columns.time); };
   if (!time) {
@@ -117,8 +119,7 @@ void read_time(std::string_view text, Series& series, const CsvReader& csv, cons
     times.utc = time->utc;
     times.compact = time->compact;
   } else {
-    const Time before{
-        .form = times.form, .count = times.at.back(), .compact = times.compact, .utc = times.utc};
+    Time before{.form = times.form, .count = times.at.back(), .compact = times.compact, .utc = times.utc};
     if (time->form != times.form || time->compact != times.compact) {
       throw InputError(fmt::format("{}: '{}' is another form of time than '{}' above it", where(),
                                    one_line(cell), to_text(before)));
@@ -127,7 +128,8 @@ void read_time(std::string_view text, Series& series, const CsvReader& csv, cons
         time->utc == times.utc,
         "{}: '{}' has {} offset from UTC, and the times above it have {}: which comes first cannot be told",
         where(), one_line(cell), time->utc ? "an" : "no", time->utc ? "none" : "one");
-    if (time->count <= before.count && options.resample.empty()) {
+    if (last) before.count = *last;
+    if (last && time->count <= before.count && options.resample.empty()) {
       if (const auto several = several_series(text, columns, csv, options)) throw InputError(*several);
       constexpr int64_t hour = 3'600'000'000;
       const bool clock =
@@ -136,10 +138,16 @@ void read_time(std::string_view text, Series& series, const CsvReader& csv, cons
                                    ? "; where clocks are set back, an hour comes twice: times with an offset "
                                      "(2021-10-31T02:00+01:00) tell which is which"
                                    : or_a_channel(columns, options);
+      const std::string of_series =
+          columns.id < 0
+              ? ""
+              : fmt::format(" of series '{}'",
+                            one_line(csv.cells()[static_cast<std::size_t>(columns.id + columns.skipped)]));
       if (time->count == before.count)
-        throw InputError(fmt::format("{}: {} stands there twice{}", where(), to_text(before), hint));
-      throw InputError(fmt::format("{}: {} comes after {}: rows must be in order of time{}", where(),
-                                   to_text(*time), to_text(before), hint));
+        throw InputError(
+            fmt::format("{}: {}{} stands there twice{}", where(), to_text(before), of_series, hint));
+      throw InputError(fmt::format("{}: {}{} comes after {}: rows must be in order of time{}", where(),
+                                   to_text(*time), of_series, to_text(before), hint));
     }
   }
   if (time->offset != 0 && times.offsets.empty()) times.offsets.resize(times.at.size());
@@ -247,7 +255,15 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
   if (columns.time >= 0) series.time_name = columns.names[static_cast<std::size_t>(columns.time)];
   for (const int column : columns.chosen)
     series.channels.push_back(columns.names[static_cast<std::size_t>(column)]);
+  if (columns.id >= 0) series.id_name = columns.names[static_cast<std::size_t>(columns.id)];
+  require_input(columns.id < 0 || options.resample.empty(),
+                "{}: rows of several series (data.id) cannot be put together by steps (data.resample)", origin);
   const std::size_t width = columns.names.size() + static_cast<std::size_t>(columns.skipped);
+  // Room for all rows at once: a vector that grows would need that twice.
+  const auto most_rows = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
+  series.values.reserve(most_rows * columns.chosen.size());
+  series.times.at.reserve(most_rows), series.lines.reserve(most_rows);
+  SeriesMembers members;
   std::optional<int64_t> row_number;
   FirstColumn first(columns);
   std::vector<std::string> words;  // in place of options.only's
@@ -267,11 +283,20 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
         words.push_back(cell(columns.only));
       continue;
     }
-    first.add(cells.front());
-    if (columns.time >= 0) {
-      read_time(text, series, csv, columns, cell(columns.time), options);
+    const int64_t* last = series.times.at.empty() ? nullptr : &series.times.at.back();
+    if (columns.id >= 0) {
+      require_input(!says_missing(cell(columns.id)), "{}: a row does not name its series (data.id)",
+                    columns.where(csv, columns.id));
+      members.next_row(cell(columns.id));
+      last = members.last_time();
     } else {
-      series.times.at.push_back(series.rows());
+      first.add(cells.front());
+    }
+    if (columns.time >= 0) {
+      read_time(text, series, csv, columns, cell(columns.time), options, last);
+      if (columns.id >= 0) members.set_time(series.times.at.back());
+    } else {
+      series.times.at.push_back(columns.id >= 0 ? members.rows_before() : series.rows());
     }
     series.lines.push_back(csv.line());
     for (int channel = 0; channel < series.width(); ++channel) {
@@ -283,12 +308,13 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
                 one_line(columns.only_word),
                 columns.only < 0 ? "" : one_line(columns.names[static_cast<std::size_t>(columns.only)]),
                 which_was_meant(columns.only_word, words));
-  if (columns.time < 0) require_no_times(series, columns, first, options);
+  if (columns.time < 0 && columns.id < 0) require_no_times(series, columns, first, options);
   if (!series.times.offsets.empty())
     series.notes.push_back("the times have offsets from UTC: they are read and written in UTC");
   if (!options.resample.empty() &&
       !std::is_sorted(series.times.at.begin(), series.times.at.end(), std::less_equal{}))
     if (const auto several = several_series(text, columns, csv, options)) throw InputError(*several);
+  if (columns.id >= 0) members.settle(series);
   resample(series, options);
   settle_step(series, options);
   fill_in(series, options.missing);

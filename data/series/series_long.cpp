@@ -25,7 +25,7 @@ struct Candidate {
 std::optional<std::string> several_series(std::string_view text, const SeriesColumns& columns,
                                           const CsvReader& read, const SeriesOptions& options) {
   constexpr std::size_t most_columns = 16, most_series = 100'000;
-  if (columns.time < 0) return std::nullopt;
+  if (columns.time < 0 || columns.id >= 0) return std::nullopt;
   const auto time_at = static_cast<std::size_t>(columns.time + columns.skipped);
   std::vector<Candidate> candidates;
   for (std::size_t i = static_cast<std::size_t>(columns.skipped);
@@ -65,7 +65,7 @@ std::optional<std::string> several_series(std::string_view text, const SeriesCol
     const std::string said = fmt::format("{}: {} series in one file, by column '{}' ({}{})", read.origin(),
                                          count, one_line(name), words, count > most ? ", ..." : "");
     if (!options.model.empty()) return fmt::format("{}; the model of {} reads one", said, options.model);
-    return fmt::format("{}: {} reads one of them", said,
+    return fmt::format("{}: {} reads them all, {} one of them", said, toml_line("data.id", name),
                        toml_line("data.only", name + "=" + candidate.words[0]));
   }
   return std::nullopt;

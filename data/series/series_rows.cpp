@@ -12,11 +12,28 @@
 namespace unroll {
 namespace {
 
+// Of the rows of the longest series, which are those of the file if it has one.
+struct LongestSeries {
+  std::vector<int64_t> at, offsets;
+  explicit LongestSeries(const Series& series) {
+    int longest = 0;
+    for (int k = 1; k < series.count(); ++k)
+      if (series.end_of(k) - series.begin_of(k) > series.end_of(longest) - series.begin_of(longest))
+        longest = k;
+    const auto rows = [&](const std::vector<int64_t>& all) {
+      return all.empty() ? all
+                         : std::vector(all.begin() + series.begin_of(longest),
+                                       all.begin() + series.end_of(longest));
+    };
+    at = rows(series.times.at), offsets = rows(series.times.offsets);
+  }
+};
+
 // A model's rows and those of a file are a step apart, the same one.
-void take_step_of_model(Series& series, const SeriesOptions& options) {
+void take_step_of_model(Series& series, const std::vector<int64_t>& at, const SeriesOptions& options) {
   Times& times = series.times;
   const TimeStep& model = *options.step;
-  const auto step = same_step(times.form, times.at, model, times.step);
+  const auto step = same_step(times.form, at, model, times.step);
   require_input(step.has_value(), "{}{} rows are {}, those of {} {}", options.model,
                 options.model.empty() ? "the first file's" : ": the model's", apart_text(model),
                 series.origin, apart_text(times.step));
@@ -28,10 +45,11 @@ void take_step_of_model(Series& series, const SeriesOptions& options) {
 void settle_step(Series& series, const SeriesOptions& options) {
   Times& times = series.times;
   if (series.time_name.empty()) return;
-  const FoundStep found = find_step(times.form, times.at, times.offsets);
+  const LongestSeries longest(series);
+  const FoundStep found = find_step(times.form, longest.at, longest.offsets);
   times.step = found.step;
   if (options.step && options.step->unit != TimeStep::Unit::unknown) {
-    take_step_of_model(series, options);
+    take_step_of_model(series, longest.at, options);
   } else if (!options.step && !options.model.empty() && times.step.unit != TimeStep::Unit::unknown) {
     series.notes.push_back(fmt::format("{} does not say how far apart its rows are: taken from {}, {}",
                                        options.model, series.origin, to_text(times.step)));
@@ -40,7 +58,12 @@ void settle_step(Series& series, const SeriesOptions& options) {
     series.notes.insert(series.notes.end(), found.notes.begin(), found.notes.end());
   int64_t uneven = 0;
   std::string first;
+  int member = 0;
   for (std::size_t i = 1; i < times.at.size(); ++i) {
+    if (static_cast<int64_t>(i) == series.end_of(member)) {
+      ++member;
+      continue;
+    }
     const int64_t before = times.at[i - 1], now = times.at[i];
     const double steps = steps_between(times.form, before, now, times.step);
     if ((3 * steps >= 2 && 2 * steps <= 3) || ++uneven > 1) continue;
@@ -62,25 +85,29 @@ void settle_step(Series& series, const SeriesOptions& options) {
 }
 
 void fill_in(Series& series, Missing missing) {
-  const int64_t rows = series.rows();
   const int width = series.width();
   const auto value = [&](int64_t row, int channel) -> double& {
     return series.values[static_cast<std::size_t>(row * width + channel)];
   };
-  int64_t filled = 0, first_row = rows;
-  for (int channel = 0; channel < width; ++channel) {
-    for (int64_t row = 0; row < rows; ++row) {
+  int64_t filled = 0, first_row = series.rows();
+  const auto fill = [&](int member, int channel) {
+    const int64_t begin = series.begin_of(member), end = series.end_of(member);
+    for (int64_t row = begin; row < end; ++row) {
       if (!std::isnan(value(row, channel))) continue;
       int64_t next = row;
-      while (next < rows && std::isnan(value(next, channel))) ++next;
+      while (next < end && std::isnan(value(next, channel))) ++next;
       const auto beside = [&](bool there, std::string_view which) {
         require_input(there,
-                      "{}:{}: channel '{}': a value is missing, and there is none {} it to fill it in from",
+                      "{}:{}: channel '{}': a value is missing, and there is none {} it{} to fill it in from",
                       series.origin, series.lines[static_cast<std::size_t>(row)],
-                      one_line(series.channels[static_cast<std::size_t>(channel)]), which);
+                      one_line(series.channels[static_cast<std::size_t>(channel)]), which,
+                      series.members.empty()
+                          ? ""
+                          : fmt::format(" in series '{}'",
+                                        one_line(series.members[static_cast<std::size_t>(member)].name)));
       };
-      beside(row > 0, "before");
-      if (missing == Missing::interpolate) beside(next < rows, "after");
+      beside(row > begin, "before");
+      if (missing == Missing::interpolate) beside(next < end, "after");
       const double before = value(row - 1, channel);
       for (int64_t i = row; i < next; ++i) {
         const double share = static_cast<double>(i - row + 1) / static_cast<double>(next - row + 1);
@@ -92,7 +119,9 @@ void fill_in(Series& series, Missing missing) {
       first_row = std::min(first_row, row);
       filled += next - row;
     }
-  }
+  };
+  for (int channel = 0; channel < width; ++channel)
+    for (int member = 0; member < series.count(); ++member) fill(member, channel);
   if (filled > 0) {
     series.notes.push_back(fmt::format("{} missing value{} filled in ({}); the first in line {}", filled,
                                        filled == 1 ? "" : "s",

@@ -48,8 +48,10 @@ SeriesWindows::SeriesWindows(const Series& series, const Scaling& scaling, const
   at_least("lead", options.lead, 0);
   at_least("drop_last", options.drop_last, 0);
   fill_in_channels(series, options_);
-  require(static_cast<int>(scaling.scale.size()) == series.width(),
-          "windows: a scaling of {} channels for {}", scaling.scale.size(), series.width());
+  require(scaling.members == series.count() &&
+              static_cast<int>(scaling.scale.size()) == series.width() * series.count(),
+          "windows: a scaling of {} channels of {} series for {} of {}", scaling.scale.size(), scaling.members,
+          series.width() * series.count(), series.count());
   std::vector<bool> is_read(static_cast<std::size_t>(series.width()));
   for (const int input : options_.inputs) is_read[static_cast<std::size_t>(input)] = true;
   for (const int target : options_.targets) {
@@ -61,6 +63,10 @@ SeriesWindows::SeriesWindows(const Series& series, const Scaling& scaling, const
     require(0 <= span.history && span.history <= span.begin && span.end <= series.rows(),
             "windows: rows {} to {} with history from {} do not lie in {} rows", span.begin, span.end,
             span.history, series.rows());
+    const int member = series.member_of(span.begin);
+    require(series.begin_of(member) <= span.history && span.end <= series.end_of(member),
+            "windows: rows {} to {} with history from {} are of two series", span.begin, span.end,
+            span.history);
     const std::size_t before = origins_.size();
     const int64_t first = std::max(span.begin, span.history + options_.window + options_.lead - 1);
     for (int64_t origin = first; origin + options_.horizon <= span.end; origin += options_.stride)
@@ -107,10 +113,11 @@ void SeriesWindows::shuffle(uint64_t seed, uint32_t epoch) {
 
 void SeriesWindows::read(int64_t origin, real* to, int64_t step) const {
   const int64_t first = origin - options_.lead - options_.window + 1;
+  const int base = scaling_.place(0, series_->member_of(first));
   for (int64_t row = first; row < first + options_.window; ++row, to += step) {
     for (std::size_t i = 0; i < options_.inputs.size(); ++i) {
       const int channel = options_.inputs[i];
-      to[i] = static_cast<real>(scaling_.apply(series_->at(row, channel), channel));
+      to[i] = static_cast<real>(scaling_.apply(series_->at(row, channel), base + channel));
     }
   }
 }
@@ -164,12 +171,13 @@ SeriesBatch SeriesWindows::batch(int64_t k, int size, int first, int end) {
   const auto input = batch.input.on_host(Access::overwrite), target = batch.target.on_host(Access::overwrite);
   for (int b = 0; b < rows; ++b) {
     const int64_t origin = batch.origins[static_cast<std::size_t>(b)];
+    const int base = scaling_.place(0, series_->member_of(origin));
     read(origin, input.data() + b * inputs, int64_t{rows} * inputs);
     for (int h = 0; h < options_.horizon; ++h) {
       for (int t = 0; t < targets; ++t) {
         const int channel = options_.targets[static_cast<std::size_t>(t)];
         target[(int64_t{h} * rows + b) * targets + t] =
-            static_cast<real>(scaling_.apply(series_->at(origin + h, channel), channel));
+            static_cast<real>(scaling_.apply(series_->at(origin + h, channel), base + channel));
       }
     }
   }
@@ -192,7 +200,7 @@ SeriesBatch SeriesWindows::batch(int64_t k, int size, int first, int end) {
 
 Tensor SeriesWindows::input_before(int64_t origin) const {
   const int64_t last = origin - options_.lead, first = last - options_.window + 1;
-  require_input(first >= 0 && last < series_->rows(),
+  require_input(first >= 0 && last < series_->rows() && series_->begin_of(series_->member_of(last)) <= first,
                 "{}: a window of {} rows before row {} does not lie in {} rows", series_->origin,
                 options_.window, origin, series_->rows());
   const int inputs = static_cast<int>(options_.inputs.size());

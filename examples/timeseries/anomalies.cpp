@@ -55,7 +55,7 @@ Watch watch(const SavedModel& saved, const SeriesData& data, SeriesWindows& wind
   ForecastInterval interval = make_interval(saved.recipe, trained, windows, saved.recipe.data.horizon, false);
   interval.errors_of = "the test's rows before";
   if (auto valid = windows_if_any(saved.recipe, data.series(), data.facts.scaling,
-                                  from_row(data.split.valid, data.first_untrained)))
+                                  from_rows(data.split.valid, data.series(), data.first_untrained)))
     if (learn_from(interval, forecasts, *valid, true)) interval.errors_of = "the validation split";
   if (know_folds(interval, data.facts.ensemble, "the model", true)) interval.errors_of = "the folds";
   Watch found{.values = {}, .known = 0, .errors_of = interval.errors_of};
@@ -231,7 +231,7 @@ SavedModel model_of_file(const std::filesystem::path& csv, const Wishes& wishes,
 }  // namespace
 
 void anomalies(Command& command) {
-  std::string csv, label, target, plot, out;
+  std::string csv, label, target, plot, out, only;
   Rule rule;
   bool ascii = false;
   Machine machine;
@@ -248,6 +248,7 @@ void anomalies(Command& command) {
   add_csv_option(command, csv);
   command.option("rate", rule.rate, "SHARE", "of ordinary rows that are called anomalies all the same");
   command.option("label", label, "NAME", "a column of 0 and 1: the rows that are anomalies, to be scored by");
+  command.option("series", only, "NAME", "the series that is watched, of a model of several (data.id)");
   command.option("target", target, "NAME", "the channel that is drawn").otherwise("the first one");
   command.option("plot", plot, "FILE", "draws the rows that were watched, and what was found, as SVG");
   command.option("out", out, "FILE", "writes every row that was watched as CSV, in place of printing it");
@@ -272,6 +273,7 @@ void anomalies(Command& command) {
     require_input(csv.empty(),
                   "anomalies: --csv {} beside {}: the series stands in the model's place already", csv, word);
     csv = word;
+    require_input(only.empty(), "anomalies: --series is for a model of several series, and {} is a series", word);
   } else {
     file.refuse(command, "a model has its own recipe");
     for (const char* option : {"set", "engine", "seed"})
@@ -286,7 +288,7 @@ void anomalies(Command& command) {
     wishes.label = label;
     saved = model_of_file(csv, wishes, file.seconds());
   } else {
-    saved = read_saved_model(word);
+    saved = one_series(read_saved_model(word), "anomalies", only);
   }
   require_input(!saved.recipe.detects(), "{}: a detector; 'timeseries detect' is the command for it",
                 saved.path.string());

@@ -32,7 +32,11 @@ void print(const Console& console, const Evaluation& evaluation, const SeriesDat
 // One forecast's rows of a CSV: a line for each step and channel. What was filled in has no truth.
 std::string csv_of(const WindowForecast& forecast, const Series& series, const std::vector<int>& targets) {
   const auto end = [](double value) { return std::isnan(value) ? std::string() : fmt::format("{}", value); };
-  const std::string origin = series.times.text(forecast.origin);
+  const std::string of_series =
+      series.members.empty()
+          ? ""
+          : csv_cell(series.members[static_cast<size_t>(series.member_of(forecast.origin))].name) + ",";
+  const std::string origin = of_series + series.times.text(forecast.origin);
   std::string text;
   for (size_t i = 0; i < forecast.values.size(); ++i) {
     const auto step = static_cast<int64_t>(i / targets.size());
@@ -73,7 +77,7 @@ void evaluate(Command& command) {
   machine.add_to(command);
   command.option(
       "out", out, "FILE",
-      "a CSV file of every forecast: origin (the time of its first step), step, time, channel, truth, "
+      "a CSV file of every forecast: of several series which one, origin (the time of its first step), step, time, channel, truth, "
       "forecast, low, high, and the deciles q10 to q90; it must not exist");
   add_json_option(command, json);
   command.example("evaluate runs/airline-1/best.safetensors", "the table that training ended with");
@@ -97,7 +101,8 @@ void evaluate(Command& command) {
   nlohmann::ordered_json scores = nlohmann::ordered_json::object();
   int64_t count = 0;
   std::vector<TestPart> parts = parts_of(saved.recipe, data, split);
-  std::string forecasts =
+  std::string forecasts = data.series().members.empty() ? "" : "series,";
+  forecasts +=
       "origin,step,time,channel,truth,forecast,low,high,q10,q20,q30,q40,q50,q60,q70,q80,q90\n";
   const auto write = [&](WindowForecast& forecast) {
     forecasts += csv_of(forecast, data.series(), data.targets());

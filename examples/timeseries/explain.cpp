@@ -29,8 +29,14 @@ RunDescription::Table table_of_parts(const SeriesData& data) {
       .title = "Parts", .note = {}, .columns = {"part", "first row", "last row", "rows", "windows"}};
   const auto add = [&](const std::string& name, const Series& series, const Part& part, int64_t windows) {
     if (part.empty()) return;
-    table.rows.push_back({name, series.times.text(part.front().begin), series.times.text(part.back().end - 1),
-                          with_commas(rows_of(part)), with_commas(windows)});
+    int64_t first = part.front().begin, last = part.back().end - 1;  // by time, of several series
+    const auto at = [&](int64_t row) { return series.times.at[static_cast<size_t>(row)]; };
+    for (const Span& span : part) {
+      if (at(span.begin) < at(first)) first = span.begin;
+      if (at(span.end - 1) > at(last)) last = span.end - 1;
+    }
+    table.rows.push_back({name, series.times.text(first), series.times.text(last), with_commas(rows_of(part)),
+                          with_commas(windows)});
   };
   add("train", data.series(), data.split.train, data.train->count());
   if (data.valid) add("valid", data.series(), data.split.valid, data.valid->count());

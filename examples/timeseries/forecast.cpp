@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "data/series/csv.h"
 #include "data/series/series_file.h"
+#include "framework/signals.h"
 #include "forecaster.h"
 #include "from_file.h"
 #include "options.h"
@@ -38,8 +39,10 @@ std::string number(double value, double scale) {
 
 // Columns: time, then for each target its value and, where it is known, its interval. No two have one name: targets keep
 // theirs, and any other column has the first name of its choice that is free.
+// Of several series the first column names them.
 std::string header_of(const Series& series, const std::vector<int>& targets, bool interval) {
   std::unordered_set<std::string> taken;
+  if (!series.members.empty()) taken.insert(series.id_name);
   for (const int target : targets) taken.insert(series.channels[static_cast<size_t>(target)]);
   const auto free_name = [&](std::initializer_list<std::string> choices) {
     for (const std::string& name : choices)
@@ -48,7 +51,8 @@ std::string header_of(const Series& series, const std::vector<int>& targets, boo
     while (!taken.insert(name).second) name += '_';
     return name;
   };
-  std::string text = csv_cell(free_name({"time", series.time_name, "row"}));
+  std::string text = series.members.empty() ? "" : csv_cell(series.id_name) + ",";
+  text += csv_cell(free_name({"time", series.time_name, "row"}));
   for (const int target : targets) {
     const std::string& name = series.channels[static_cast<size_t>(target)];
     text += "," + csv_cell(name);
@@ -58,23 +62,31 @@ std::string header_of(const Series& series, const std::vector<int>& targets, boo
   return text;
 }
 
-std::string csv_of(const Forecaster& forecaster, const Forecast& forecast, const Scaling& scaling) {
+std::string csv_of(const Forecaster& forecaster, const Forecast& forecast) {
   const Series& series = forecaster.series();
   const auto& targets = forecaster.targets();
   const bool interval = !forecast.low.empty();
-  std::string text = header_of(series, targets, interval);
-  text += '\n';
+  const int member = series.member_of(forecast.origin);
+  std::string text;
   for (int step = 0; step < forecaster.steps(); ++step) {
+    if (!series.members.empty()) text += csv_cell(series.members[static_cast<size_t>(member)].name) + ",";
     text += series.times.text(forecast.origin + step);
     for (size_t t = 0; t < targets.size(); ++t) {
       const size_t at = static_cast<size_t>(step) * targets.size() + t;
-      const double scale = scaling.scale[static_cast<size_t>(targets[t])];
+      const Scaling& scaling = forecaster.scaling();
+      const double scale = scaling.scale[static_cast<size_t>(scaling.place(targets[t], member))];
       text += "," + number(forecast.values[at], scale);
       if (interval) text += "," + number(forecast.low[at], scale) + "," + number(forecast.high[at], scale);
     }
     text += '\n';
   }
   return text;
+}
+
+// "series 'north': "; "": there is one.
+std::string name_of_series(const Series& series, int64_t row) {
+  return series.members.empty() ? ""
+                                : fmt::format("series '{}': ", one_line(series.members[static_cast<size_t>(series.member_of(row))].name));
 }
 
 SavedModel model_of_file(const fs::path& csv, const Wishes& wishes, double seconds) {
@@ -91,7 +103,7 @@ SavedModel model_of_file(const fs::path& csv, const Wishes& wishes, double secon
 }  // namespace
 
 void forecast(Command& command) {
-  std::string csv, plot, out, target;
+  std::string csv, plot, out, target, only;
   int steps = 0;
   Machine machine;
   bool ascii = false;
@@ -103,11 +115,13 @@ void forecast(Command& command) {
       "a model with quantiles it lies between these, widened or narrowed likewise. Beside it stands the share of "
       "the test's values within it. With a series alone, FILE.csv in the model's place, it guesses a recipe, says "
       "each guess, trains an ensemble on rolling folds and then on all rows, within a budget of time, and keeps "
-      "no model; the interval is as wide as the forecasts of the folds were wrong.");
+      "no model; the interval is as wide as the forecasts of the folds were wrong. A model of several series (data.id) "
+      "forecasts each of them, also those that it was not trained on, or the one that --series names.");
   add_checkpoint(command);
   command.also_takes_series();
   add_csv_option(command, csv);
   command.option("steps", steps, "N", "rows to forecast").otherwise("the model's horizon, or guessed");
+  command.option("series", only, "NAME", "the one of several series that is forecast").otherwise("all; the first is drawn");
   command.option("target", target, "NAME", "the channel that is drawn").otherwise("the first one");
   command.option("plot", plot, "FILE", "draws history, forecast and interval, as SVG");
   command.option("out", out, "FILE", "writes the forecast as CSV, in place of printing it");
@@ -141,12 +155,13 @@ void forecast(Command& command) {
       require_input(!command.given(option),
                     "forecast: --{} is for a series without a recipe, FILE.csv; a model has its own", option);
   }
-  const SavedModel saved =
+  SavedModel saved =
       is_file
           ? model_of_file(word, file.wishes(command, steps, 1, options.overrides(command)), file.seconds())
           : read_saved_model(word);
   if (!command.given("steps")) steps = saved.recipe.data.horizon;
 
+  if (!only.empty()) saved = one_series(saved, "forecast", only);
   Forecaster forecaster(saved, csv, steps);
   const Series& series = forecaster.series();
   int drawn = 0;
@@ -157,14 +172,25 @@ void forecast(Command& command) {
   }
   require_input(target.empty() || !plot.empty() || ascii,
                 "forecast: --target is for a picture: --plot or --ascii");
-  const Forecast found = forecaster.forecast(forecaster.rows());
-  const std::string text = csv_of(forecaster, found, saved.facts.scaling);
+  std::vector<Forecast> all;
+  for (const int member : forecaster.forecast_series()) {
+    stop_if_signalled();
+    all.push_back(forecaster.forecast(forecaster.known_end(member)));
+  }
+  const Forecast& found = all.front();
+  std::string text = header_of(series, forecaster.targets(), !found.low.empty()) + "\n";
+  for (const Forecast& forecast : all) text += csv_of(forecaster, forecast);
   if (out.empty())
     show_data(text);
   else
     write_new_file(out, text);
   for (const std::string& note : series.notes) show(stderr, "note: {}\n", note);
-  if (found.warning) show(stderr, "warning: {}\n", *found.warning);
+  constexpr int most_warnings = 5;
+  const auto warned = std::ranges::count_if(all, [](const Forecast& forecast) { return forecast.warning.has_value(); });
+  int shown = 0;
+  for (const Forecast& forecast : all)
+    if (forecast.warning && ++shown <= most_warnings) show(stderr, "warning: {}{}\n", name_of_series(series, forecast.origin), *forecast.warning);
+  if (warned > most_warnings) show(stderr, "warning: and so of {} further series\n", warned - most_warnings);
   show(stderr, "interval: {}\n", found.interval);
   const Chart chart = chart_of(forecaster, found, drawn);
   if (!plot.empty()) write_new_file(plot, chart_file(chart));

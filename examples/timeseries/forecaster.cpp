@@ -2,25 +2,44 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "framework/signals.h"
 
 namespace timeseries {
 
 Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv, int steps)
-    : saved_(saved), steps_(steps), rows_(0), untrained_(0) {
+    : saved_(saved), steps_(steps) {
   const Recipe& recipe = saved_.recipe;
   require_input(!recipe.detects(), "{}: a detector; 'timeseries detect' is the command for it",
                 saved.path.string());
   const int horizon = recipe.data.horizon, blocks = (steps + horizon - 1) / horizon;
-  const int64_t beyond = int64_t{blocks} * horizon;
-  series_ = load_series(saved_, csv, beyond);
-  rows_ = series_.rows() - beyond;
-  require_input(rows_ >= recipe.data.window,
-                "{}: it has {} row{}; the model of {} reads the last {} to forecast", series_.origin, rows_,
-                rows_ == 1 ? "" : "s", saved.path.string(), recipe.data.window);
+  beyond_ = int64_t{blocks} * horizon;
+  series_ = load_series(saved_, csv, beyond_);
+  Part last, known;
+  std::vector<std::string> too_short;
+  for (int member = 0; member < series_.count(); ++member) {
+    const int64_t begin = series_.begin_of(member), end = known_end(member), rows = end - begin;
+    require_input(rows >= recipe.data.window || !series_.members.empty(),
+                  "{}: it has {} row{}; the model of {} reads the last {} to forecast", series_.origin, rows,
+                  rows == 1 ? "" : "s", saved.path.string(), recipe.data.window);
+    known.push_back({begin, end, begin});
+    if (rows >= recipe.data.window)
+      last.push_back({end, end + beyond_, begin}), forecast_.push_back(member);
+    else
+      too_short.push_back(fmt::format(
+          "'{}' ({})", one_line(series_.members[static_cast<size_t>(member)].name), rows));
+  }
+  if (const size_t count = too_short.size()) {
+    constexpr size_t most = 5;
+    too_short.resize(std::min(count, most));
+    series_.notes.push_back(fmt::format("not forecast, for they have fewer than the {} rows that the model reads: {}{}",
+                                        recipe.data.window, fmt::join(too_short, ", "), count > most ? ", …" : ""));
+    require_input(!last.empty(), "{}: {}", series_.origin, series_.notes.back());
+  }
+  saved_.facts.scaling = scaling_for(series_, known, recipe, saved_.facts, series_.notes);
   windows_ = std::make_unique<SeriesWindows>(
-      make_windows(recipe, series_, saved_.facts.scaling, {{rows_, series_.rows(), 0}}, "forecast"));
+      make_windows(recipe, series_, saved_.facts.scaling, last, "forecast"));
   model_ = saved_.make_model(*windows_);
   const auto& inputs = windows_->options().inputs;
   for (const int input : inputs)
@@ -29,23 +48,33 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
                   "forecast: {} steps are more than the model's horizon of {}, and to go on it would have to "
                   "know '{}', which it does not forecast",
                   steps, horizon, series_.channels[static_cast<size_t>(input)]);
-  const auto after_training = saved_.facts.trained.first_after(series_);
-  const auto split = split_if_any(recipe, series_, rows_);
-  untrained_ = after_training.value_or(split ? split->train.back().end : rows_);
+  const auto split = split_if_any(recipe, series_, beyond_);
+  bool is_known = true;
+  for (int member = 0; member < series_.count(); ++member) {
+    const auto after_training = saved_.facts.trained.first_after(series_, member);
+    is_known = is_known && after_training;
+    const int64_t end = known_end(member);
+    int64_t first = split ? series_.begin_of(member) : end;
+    if (split)
+      for (const Span& span : within(split->train, series_.begin_of(member), end)) first = span.end;
+    untrained_.push_back(after_training.value_or(first));
+  }
   // Then its rows stand among those that trained.
   const bool by_lot =
       split && recipe.data.split == SplitKind::shuffled && saved_.facts.trained.is_of(series_, split->train);
   trained_ = with_range(saved_.facts.trained, series_, split ? split->train : Part());
-  if (split) valid_ = by_lot ? split->valid : from_row(split->valid, untrained_);
-  if (split) test_ = by_lot ? split->test : from_row(split->test, untrained_);
-  for (Span& span : test_) span.end = std::min(span.end, rows_);
+  if (split) valid_ = by_lot ? split->valid : from_rows(split->valid, series_, untrained_);
+  if (split) test_ = by_lot ? split->test : from_rows(split->test, series_, untrained_);
+  for (Span& span : test_) span.end = std::min(span.end, rows(span.begin));
+  for (int member = 0; member < series_.count(); ++member)
+    all_.push_back({untrained_[static_cast<size_t>(member)], known_end(member), series_.begin_of(member)});
   if (recipe.is_ensemble()) {
     const auto& facts = saved_.facts.ensemble;
-    ensemble_.emplace(recipe, *model_, facts, series_, Part{{0, rows_, 0}}, targets());
-    if (untrained_ < rows_)
-      before_.emplace(recipe, *model_, facts, series_, Part{{0, untrained_, 0}}, targets());
+    ensemble_.emplace(recipe, *model_, facts, series_, Part{{0, rows(), 0}}, targets());
+    if (untrained_[0] < rows())
+      before_.emplace(recipe, *model_, facts, series_, Part{{0, untrained_[0], 0}}, targets());
   }
-  if (!after_training && !saved_.facts.trained.to.empty())
+  if (!is_known && !saved_.facts.trained.to.empty())
     series_.notes.push_back(
         fmt::format("which rows validate is by the recipe's split: training ended with {}, and the rows "
                     "begin with {}",
@@ -54,7 +83,7 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
 
 std::vector<double> Forecaster::go_on(int64_t origin) {
   if (!ensemble_) return go_on(origin, 0);
-  const auto& ensemble = origin < rows_ ? before_ : ensemble_;
+  const auto& ensemble = origin < rows() ? before_ : ensemble_;
   return ensemble->forecast(series_, origin, steps_, [&](size_t network) { return go_on(origin, network); });
 }
 
@@ -63,7 +92,10 @@ std::vector<double> Forecaster::go_on(int64_t origin, size_t network) {
   const int horizon = recipe.data.horizon, outputs = recipe.outputs();
   const auto width = static_cast<size_t>(series_.width()), count = targets().size();
   const auto steps = static_cast<size_t>(steps_);
-  const std::vector<double> before = series_.values;
+  // What is forecast stands in the series meanwhile.
+  const auto changed = series_.values.begin() + origin * series_.width();
+  const std::vector<double> before(changed, changed + int64_t{steps_} * series_.width());
+  const int member = series_.member_of(origin);
   std::vector<double> result(static_cast<size_t>(outputs) * steps * count);
   for (int first = 0; first < steps_; first += horizon) {
     const std::vector<real> found =
@@ -72,7 +104,8 @@ std::vector<double> Forecaster::go_on(int64_t origin, size_t network) {
       for (int k = 0; k < std::min(horizon, steps_ - first); ++k)
         for (size_t t = 0; t < count; ++t) {
           const size_t at = static_cast<size_t>(q * horizon + k) * count + t;
-          const double value = saved_.facts.scaling.undo(static_cast<double>(found[at]), targets()[t]);
+          const double value = saved_.facts.scaling.undo(
+              static_cast<double>(found[at]), saved_.facts.scaling.place(targets()[t], member));
           require(std::isfinite(value),
                   "forecast: step {} is not finite: the model cannot go on from its own forecasts so far",
                   first + k + 1);
@@ -83,7 +116,7 @@ std::vector<double> Forecaster::go_on(int64_t origin, size_t network) {
                 value;
         }
   }
-  series_.values = before;
+  std::ranges::copy(before, changed);
   return result;
 }
 
@@ -127,9 +160,20 @@ void Forecaster::each_forecast(SeriesWindows& windows, const ForecastUse& use) {
   }
 }
 
-std::optional<ForecastInterval> Forecaster::interval() {
+void Forecaster::know_spread(ForecastInterval& interval, SeriesWindows& windows, bool chose) {
+  const int64_t most = steps_ <= saved_.recipe.data.horizon ? ConformalInterval::most_errors_of_all
+                                                            : std::numeric_limits<int64_t>::max(),
+                each = (windows.count() - 1) / most + 1;
+  int64_t k = 0;
+  each_forecast(windows, [&](WindowForecast& forecast) {
+    if (k++ % each == 0)
+      interval.widths.know(interval.widths.errors_of(forecast.origin, forecast.low, forecast.high), chose);
+  });
+}
+
+std::optional<ForecastInterval> Forecaster::make_interval() {
   const auto fresh = [&] {
-    return make_interval(saved_.recipe, trained_, *windows_, steps_,
+    return timeseries::make_interval(saved_.recipe, trained_, *windows_, steps_,
                          has_quantile_interval(saved_.recipe, steps_));
   };
   ForecastInterval interval = fresh();
@@ -139,9 +183,12 @@ std::optional<ForecastInterval> Forecaster::interval() {
   const bool is_clean = valid || !saved_.recipe.validates();
   if (valid) {
     errors_of = "the validation split";
-    each_forecast(*valid, [&](WindowForecast& forecast) {
-      interval.widths.learn(forecast.origin, forecast.low, forecast.high, true);
-    });
+    if (interval.widths.is_pooled())
+      know_spread(interval, *valid, true);
+    else
+      each_forecast(*valid, [&](WindowForecast& forecast) {
+        interval.widths.learn(forecast.origin, forecast.low, forecast.high, true);
+      });
   }
   const EnsembleFacts& folds = saved_.facts.ensemble;
   if (know_folds(interval, folds, "the model", true)) {
@@ -155,21 +202,25 @@ std::optional<ForecastInterval> Forecaster::interval() {
       interval.put_and_learn(forecast, false);
       interval.count(series_, forecast, targets());
     });
+    if (interval.widths.is_pooled()) know_spread(interval, *windows, false);
   }
   interval.errors_of = errors_of;
-  WindowForecast none{rows_, {}, {}, {}};
+  WindowForecast none{rows(), {}, {}, {}};
   none.low.resize(static_cast<size_t>(steps_) * targets().size()), none.high = none.low;
   interval.put(none);  // all that is known by now
   if (interval.widths.is_known() || (is_clean && interval.widths.options().has_quantiles)) return interval;
   // A longer forecast, or a short file: whatever did not train sets the width, and nothing is left to be counted.
-  auto windows = windows_of({{untrained_, rows_, 0}});
+  auto windows = windows_of(all_);
   interval = fresh();
   const bool quantiles = interval.widths.options().has_quantiles;
   if (!windows && !quantiles) return {};
   if (!windows) return interval;
-  each_forecast(*windows, [&](WindowForecast& forecast) {
-    interval.widths.learn(forecast.origin, forecast.low, forecast.high, false);
-  });
+  if (interval.widths.is_pooled())
+    know_spread(interval, *windows, false);
+  else
+    each_forecast(*windows, [&](WindowForecast& forecast) {
+      interval.widths.learn(forecast.origin, forecast.low, forecast.high, false);
+    });
   interval.put(none);
   interval.errors_of = "all rows that did not train";
   if (!interval.widths.is_known() && !quantiles) return {};
@@ -194,7 +245,8 @@ Forecast Forecaster::forecast(int64_t origin) {
   WindowForecast found = window_forecast(origin);
   Forecast forecast{origin, found.values, {}, {}, {}};
   forecast.warning = warning(origin, found);
-  auto interval = this->interval();
+  if (!interval_) interval_ = make_interval();
+  auto& interval = *interval_;
   if (!interval) {
     forecast.interval = fmt::format(
         "none: fewer than 8 forecasts of {} step{} lie in the rows that did not train, to measure its width by",
@@ -210,14 +262,18 @@ Forecast Forecaster::forecast(int64_t origin) {
 Chart chart_of(const Forecaster& forecaster, const Forecast& forecast, int target) {
   const Series& series = forecaster.series();
   const int channel = forecaster.targets()[static_cast<size_t>(target)];
-  const int64_t history = std::min<int64_t>(std::max(2 * forecaster.steps(), 48), forecast.origin),
-                first = forecast.origin - history;
+  const int member = series.member_of(forecast.origin);
+  const int64_t history = std::min<int64_t>(std::max(2 * forecaster.steps(), 48),
+                                            forecast.origin - series.begin_of(member)),
+                first = forecast.origin - history, end = forecaster.known_end(member);
   const auto count = forecaster.targets().size();
   // What was filled in is a gap in the line.
   const auto observed = [&](int64_t row) {
     return series.is_filled(row, channel) ? std::nan("") : series.at(row, channel);
   };
-  Chart chart{.title = "Forecast of " + series.channels[static_cast<size_t>(channel)],
+  const std::string of_series =
+      series.members.empty() ? "" : series.members[static_cast<size_t>(member)].name + ": ";
+  Chart chart{.title = "Forecast of " + of_series + series.channels[static_cast<size_t>(channel)],
               .description = forecast.interval,
               .x_name = "time",
               .y_name = series.channels[static_cast<size_t>(channel)],
@@ -225,7 +281,7 @@ Chart chart_of(const Forecaster& forecaster, const Forecast& forecast, int targe
               .series = {{.name = "history"}, {.name = "forecast"}}};
   for (int64_t row = first; row < forecast.origin + forecaster.steps(); ++row) {
     chart.x_texts.push_back(series.times.text(row));
-    if (row >= std::min(forecast.origin, forecaster.rows())) continue;
+    if (row >= std::min(forecast.origin, end)) continue;
     chart.series[0].x.push_back(static_cast<double>(row - first));
     chart.series[0].y.push_back(observed(row));
   }
@@ -240,11 +296,11 @@ Chart chart_of(const Forecaster& forecaster, const Forecast& forecast, int targe
     chart.band->low.push_back(forecast.low[at]);
     chart.band->high.push_back(forecast.high[at]);
   }
-  if (forecast.origin >= forecaster.rows()) return chart;
+  if (forecast.origin >= end) return chart;
   // Between history and forecast, so that the forecast lies above it.
   ChartSeries truth{.name = "truth"};
   for (int64_t row = forecast.origin;
-       row < std::min<int64_t>(forecast.origin + forecaster.steps(), forecaster.rows()); ++row) {
+       row < std::min<int64_t>(forecast.origin + forecaster.steps(), end); ++row) {
     truth.x.push_back(static_cast<double>(row - first));
     truth.y.push_back(observed(row));
   }

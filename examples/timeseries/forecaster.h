@@ -37,7 +37,12 @@ class Forecaster {
   Forecast forecast(int64_t origin);
 
   const Series& series() const { return series_; }
-  int64_t rows() const { return rows_; }  // that the file has
+  const Scaling& scaling() const { return windows_->scaling(); }
+  // The end of the rows that the file has of the series that a row lies in, or of the only one.
+  int64_t rows(int64_t of_row = 0) const { return known_end(series_.member_of(of_row)); }
+  int64_t known_end(int member) const { return series_.end_of(member) - beyond_; }
+  // The series that have rows enough to be forecast.
+  const std::vector<int>& forecast_series() const { return forecast_; }
   int steps() const { return steps_; }
   const std::vector<int>& targets() const { return windows_->options().targets; }
 
@@ -52,20 +57,24 @@ class Forecaster {
   WindowForecast window_forecast(int64_t origin);
   // Of so many steps, of windows in order of time: of a longer forecast than the model's own of 200 at most.
   void each_forecast(SeriesWindows& windows, const ForecastUse& use);
-  std::optional<ForecastInterval> interval();
+  std::optional<ForecastInterval> make_interval();
+  // Of several series in one file: errors of windows evenly spread over them.
+  void know_spread(ForecastInterval& interval, SeriesWindows& windows, bool chose);
   std::optional<std::string> warning(int64_t origin, const WindowForecast& found) const;
 
   SavedModel saved_;
   int steps_;
-  int64_t rows_;
-  int64_t untrained_;  // rows from here on did not train
+  int64_t beyond_ = 0;              // rows at the end of each series that the file does not have
+  std::vector<int> forecast_;
+  std::vector<int64_t> untrained_;  // by series: rows from here on did not train
   TrainedOn trained_;
-  Part valid_, test_;  // what did not, of these splits
+  Part valid_, test_, all_;  // what did not, of these splits, and of all rows
   Series series_;
   std::unique_ptr<SeriesWindows> windows_;
   std::unique_ptr<SeriesModel> model_;
   // Of an ensemble: its baselines are fitted to the rows that train, for errors of rows after them; and to all rows.
   std::optional<Ensemble> before_, ensemble_;
+  std::optional<std::optional<ForecastInterval>> interval_;  // once it is measured
 };
 
 // The rows before a forecast, it, its interval, and what came, if that is known. One target.

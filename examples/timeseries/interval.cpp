@@ -28,7 +28,8 @@ Forecasts forecasts_of(const Recipe& recipe, const SeriesModel& model, size_t ne
         std::vector<double> result(values);
         for (size_t i = 0; i < values; ++i)
           result[i] = windows.scaling().undo(
-              static_cast<double>(scaled[(i / width * count + b) * width + i % width]), targets[i % width]);
+              static_cast<double>(scaled[(i / width * count + b) * width + i % width]),
+              windows.scaling().place(targets[i % width], windows.series().member_of(batch.origins[b])));
         return result;
       };
       const std::vector<real> middle = found[recipe.middle_output()].to_host();
@@ -73,6 +74,7 @@ void ForecastInterval::count(const Series& series, const WindowForecast& forecas
 }
 
 void ForecastInterval::put_and_learn(WindowForecast& forecast, bool chose) {
+  if (widths.is_pooled()) return put_deciles(forecast), put(forecast);
   const std::vector<double> low = forecast.low, high = forecast.high;
   put_deciles(forecast), put(forecast);
   widths.learn(forecast.origin, low, high, chose);
@@ -120,16 +122,24 @@ TrainedOn with_range(TrainedOn trained, const Series& series, const Part& train)
 }
 
 bool learn_from(ForecastInterval& interval, const Forecasts& forecasts, SeriesWindows& valid, bool chose) {
+  if (interval.widths.is_pooled()) {
+    const int64_t each = (valid.count() - 1) / ConformalInterval::most_errors_of_all + 1;
+    int64_t k = 0;
+    return forecasts(valid, [&](WindowForecast& forecast) {
+      if (k++ % each == 0)
+        interval.widths.know(interval.widths.errors_of(forecast.origin, forecast.low, forecast.high), chose);
+    });
+  }
   return forecasts(valid, [&](WindowForecast& forecast) {
     interval.widths.learn(forecast.origin, forecast.low, forecast.high, chose);
   });
 }
 
-bool score_with(ForecastInterval& interval, const Forecasts& forecasts, SeriesWindows& windows, int64_t first,
-                bool counts, ForecastScores& scores, const ForecastUse& seen) {
+bool score_with(ForecastInterval& interval, const Forecasts& forecasts, SeriesWindows& windows,
+                std::span<const int64_t> first, bool counts, ForecastScores& scores, const ForecastUse& seen) {
   const double level = interval.widths.options().level;
   return forecasts(windows, [&](WindowForecast& forecast) {
-    if (forecast.origin < first) {
+    if (forecast.origin < first[static_cast<size_t>(windows.series().member_of(forecast.origin))]) {
       std::ranges::fill(forecast.low, std::nan("")), std::ranges::fill(forecast.high, std::nan(""));
       forecast.deciles.assign(forecast.low.size() * decile_count, std::nan(""));
     } else {
@@ -166,8 +176,9 @@ std::string describe(const ForecastInterval& interval, const Recipe& recipe) {
                         interval.errors_of.empty() ? "" : " of " + interval.errors_of);
   if (!interval.bound.empty()) text += ", " + interval.bound;
   if (const auto share = interval.coverage())
-    return text + fmt::format("; of the {} {} values {:.0f} % lie within, by the errors before each",
-                              interval.counted_on, with_commas(interval.counted), 100 * *share);
+    return text + fmt::format("; of the {} {} values {:.0f} % lie within, by the errors {}", interval.counted_on,
+                              with_commas(interval.counted), 100 * *share,
+                              interval.widths.is_pooled() ? "of the validation split" : "before each");
   return text +
          "; how many values lie within is not measured: all rows here trained the model, chose it, or set the width";
 }

@@ -25,7 +25,7 @@ static void require_alike(const LookedWindow& first, const LookedWindow& other, 
 }
 
 void look(Command& command) {
-  std::string csv, at, target;
+  std::string csv, at, target, only;
   LookCommand page;
   Machine machine;
   command.describe(
@@ -38,6 +38,7 @@ void look(Command& command) {
       .option("at", at, "TIME",
               "the first row to forecast, by its time; of a detector, the row to give a label")
       .otherwise("the last whose truth is known");
+  command.option("series", only, "NAME", "the series that is looked at, of a model of several (data.id)");
   command.option("target", target, "NAME", "the channel whose forecast is looked at")
       .otherwise("the first one");
   machine.add_to(command);
@@ -50,7 +51,7 @@ void look(Command& command) {
   const double begin = clock_seconds();
   const std::vector<LookCommand::Model> models = page.models(command);
   std::vector<SavedModel> saved;
-  for (const auto& model : models) saved.push_back(read_saved_model(model.path));
+  for (const auto& model : models) saved.push_back(one_series(read_saved_model(model.path), "look", only));
   std::vector<std::unique_ptr<LookedWindow>> windows;
   for (size_t i = 0; i < models.size(); ++i) {
     windows.push_back(std::make_unique<LookedWindow>(saved[i], csv, at, target));

@@ -42,7 +42,7 @@ struct Recipe {
   struct {
     std::string file;
     std::vector<std::string> test_files;
-    std::string time, only;
+    std::string time, only, id;
     DateOrder date_order = DateOrder::unknown;
     std::vector<std::string> channels, targets, calendar;
     std::string label;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "framework/nearest.h"
 #include "framework/one_line.h"
 #include "training/checkpoint.h"
 #include "training/files/json/read_json.h"
@@ -68,6 +69,7 @@ Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const Ser
                                                     : nlohmann::ordered_json(power));
     channels["inner_shift"] = facts.scaling.inner_shift, channels["inner_scale"] = facts.scaling.inner_scale;
   }
+  if (!facts.members.empty()) channels["series"] = facts.members;
   Metadata metadata{{"program", "unroll timeseries"},
                     {"recipe_name", recipe.name},
                     {"recipe", resolved(recipe)},
@@ -94,6 +96,7 @@ static ModelFacts facts_of(const SafetensorsFile& file) {
     facts.channels = channels.at("names");
     facts.scaling.shift = channels.at("shift").get<std::vector<double>>();
     facts.scaling.scale = channels.at("scale").get<std::vector<double>>();
+    if (channels.contains("series")) facts.members = channels.at("series").get<std::vector<std::string>>();
     if (channels.contains("power")) {
       for (const auto& power : channels.at("power"))
         facts.scaling.power.push_back(power.is_null() ? std::nan("") : power.get<double>());
@@ -104,10 +107,12 @@ static ModelFacts facts_of(const SafetensorsFile& file) {
     throw InputError(
         fmt::format("{}: the channels in its metadata are no JSON of names, shift and scale", file.path()));
   }
+  facts.scaling.members = static_cast<int>(std::max<size_t>(facts.members.size(), 1));
+  const size_t channels_of_all = facts.channels.size() * static_cast<size_t>(facts.scaling.members);
   const auto require_scaling = [&](const std::vector<double>& shift, const std::vector<double>& scale) {
-    require_input(shift.size() == facts.channels.size() && scale.size() == shift.size(),
-                  "{}: {} channels in its metadata, {} shifts and {} scales", file.path(),
-                  facts.channels.size(), shift.size(), scale.size());
+    require_input(shift.size() == channels_of_all && scale.size() == shift.size(),
+                  "{}: {} channels in its metadata, {} shifts and {} scales", file.path(), channels_of_all,
+                  shift.size(), scale.size());
     for (const double value : shift)
       require_input(std::isfinite(value), "{}: a shift in its metadata is {}", file.path(), value);
     for (const double value : scale)
@@ -117,8 +122,8 @@ static ModelFacts facts_of(const SafetensorsFile& file) {
   require_scaling(facts.scaling.shift, facts.scaling.scale);
   if (const auto& powers = facts.scaling.power; !powers.empty()) {
     require_scaling(facts.scaling.inner_shift, facts.scaling.inner_scale);
-    require_input(powers.size() == facts.channels.size(), "{}: {} channels in its metadata, and {} powers",
-                  file.path(), facts.channels.size(), powers.size());
+    require_input(powers.size() == channels_of_all, "{}: {} channels in its metadata, and {} powers",
+                  file.path(), channels_of_all, powers.size());
     for (const double value : powers)
       require_input(std::isnan(value) || (value >= 0 && value <= 1), "{}: a power in its metadata is {}",
                     file.path(), value);
@@ -179,12 +184,71 @@ SavedModel read_saved_model(const std::filesystem::path& path) {
   return saved;
 }
 
+SavedModel SavedModel::of_series(const std::string& name) const {
+  SavedModel one = *this;
+  const auto found = std::ranges::find(facts.members, name);
+  require_input(found != facts.members.end(), "{}: it was not trained on a series '{}'{}", path.string(),
+                one_line(name), which_was_meant(name, facts.members));
+  one.recipe.data.only = recipe.data.id + "=" + name, one.recipe.data.id.clear();
+  one.facts.scaling = facts.scaling.of(static_cast<int>(found - facts.members.begin()));
+  one.facts.members.clear(), one.facts.trained.ends.clear();
+  if (const auto end = facts.trained.ends.find(name); end != facts.trained.ends.end())
+    one.facts.trained.to = end->second;
+  return one;
+}
+
+SavedModel one_series(const SavedModel& saved, const std::string& command, const std::string& name) {
+  require_input(name.empty() || !saved.recipe.data.id.empty(),
+                "{}: --series {}: the model of {} is of one series (data.id names none)", command, one_line(name),
+                saved.path.string());
+  if (saved.recipe.data.id.empty()) return saved;
+  require_input(!name.empty(), "{}: the model of {} is of {} series: --series NAME says which, as in --series {}",
+                command, saved.path.string(), saved.facts.members.size(),
+                saved.facts.members.empty() ? "" : one_line(saved.facts.members.front()));
+  return saved.of_series(name);
+}
+
+Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe, const ModelFacts& facts,
+                    std::vector<std::string>& notes) {
+  if (series.members.empty()) return facts.scaling;
+  std::map<std::string, int> known;
+  for (const std::string& name : facts.members) known.emplace(name, static_cast<int>(known.size()));
+  std::vector<std::string> of_others, unused;
+  Scaling scaling = fit_scaling(series, part, recipe.scaling.kind, unused, recipe.scaling.transform,
+                                recipe.data.period);
+  for (int member = 0; member < series.count(); ++member) {
+    const std::string& name = series.members[static_cast<size_t>(member)].name;
+    const auto found = known.find(name);
+    if (found == known.end()) {
+      of_others.push_back("'" + one_line(name) + "'");
+      continue;
+    }
+    const auto take = [&](std::vector<double>& to, const std::vector<double>& from) {
+      if (!to.empty())
+        std::copy_n(from.begin() + facts.scaling.place(0, found->second), series.width(),
+                    to.begin() + scaling.place(0, member));
+    };
+    take(scaling.shift, facts.scaling.shift), take(scaling.scale, facts.scaling.scale);
+    take(scaling.power, facts.scaling.power);
+    take(scaling.inner_shift, facts.scaling.inner_shift);
+    take(scaling.inner_scale, facts.scaling.inner_scale);
+  }
+  if (const size_t others = of_others.size()) {
+    constexpr size_t most = 5;
+    of_others.resize(std::min(others, most));
+    notes.push_back(fmt::format("{} series that the model was not trained on {} scaled by {} own rows: {}{}",
+                                others, others == 1 ? "is" : "are", others == 1 ? "its" : "their",
+                                fmt::join(of_others, ", "), others > most ? ", …" : ""));
+  }
+  return scaling;
+}
+
 std::optional<SavedModel> first_model(const std::filesystem::path& path, const Recipe& recipe) {
   if (path.empty()) return {};
   SavedModel model = read_saved_model(path);
   constexpr std::array of_units = {"data.channels", "data.targets",      "data.calendar",
-                                   "data.label",    "scaling.kind",      "scaling.transform",
-                                   "training.loss", "training.quantiles"};
+                                   "data.label",    "data.id",           "scaling.kind",
+                                   "training.loss", "training.quantiles", "scaling.transform"};
   for (const DifferingKey& key : differing_keys(model.recipe, recipe))
     require_input(std::ranges::find(of_units, key.path) == of_units.end(),
                   "{}: '{}' is {} in it; its weights mean nothing with {}", path.string(), key.path,

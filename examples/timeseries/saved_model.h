@@ -23,7 +23,8 @@ namespace timeseries {
 struct ModelFacts {
   std::vector<std::string> channels =
       {};                       // that it reads and predicts, in their order; the calendar's stand last
-  Scaling scaling = {};         // by channel
+  Scaling scaling = {};         // [series, channels]
+  std::vector<std::string> members = {};  // names of the series that share a file; empty: it is one
   std::string time = {};        // the column of its times; empty: it had none, or is of an earlier version
   std::string date_order = {};  // "dmy", "mdy"; empty: its times need none, or an earlier version
   std::string trend_zero =
@@ -36,6 +37,11 @@ struct ModelFacts {
 // "dmy", "mdy" or "", and back.
 std::string code_of(DateOrder order);
 DateOrder date_order_of(std::string_view code);
+
+// Of the series of a file: those that the model knows are scaled as in training, others by their own rows of the part; a note names
+// these.
+Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe, const ModelFacts& facts,
+                    std::vector<std::string>& notes);
 
 // What a model's file says about it.
 Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const SeriesModel& model);
@@ -53,11 +59,18 @@ struct SavedModel {
   // By name, of a model that was trained just now; nullptr: they stand in the file.
   std::shared_ptr<const std::map<std::string, Tensor>> weights = nullptr;
 
+  // The model of one of its series, as if it were the only one in the file. InputError, with the nearest name: it was not trained
+  // on such a series.
+  SavedModel of_series(const std::string& name) const;
   // Its channels but for the calendar's.
   std::vector<std::string> columns() const;
   // With the weights of the file. Throws InputError as load_state_dict.
   std::unique_ptr<SeriesModel> make_model(const SeriesWindows& windows) const;
 };
+// The model of the series that --series names. InputError: it is of one series, or, without a name, of several, which the command
+// does not take.
+SavedModel one_series(const SavedModel& saved, const std::string& command, const std::string& name);
+
 // Throws InputError: no such file, cut off, of another program, or contradicting itself.
 SavedModel read_saved_model(const std::filesystem::path& path);
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "many_series.h"
 #include "scores.h"
 
 namespace timeseries {
@@ -44,7 +45,7 @@ Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); 
 
 }  // namespace
 
-const ForecastMeasure& summary_measure(size_t targets) {
+const ForecastMeasure& summary_measure(size_t targets) {  // or series
   const char* const key = targets > 1 ? "scaled_mse" : "rmse";
   return *std::ranges::find(forecast_measures, std::string_view(key), &ForecastMeasure::key);
 }
@@ -66,7 +67,12 @@ RunDescription::Table table_of(const Evaluation& evaluation) {
     }
     table.note = fmt::format("{} windows{}.", with_commas(evaluation.forecasts[0].scores.windows()),
                              evaluation.full && evaluation.targets_left_out == 0 ? ", none left out" : "");
-    if (evaluation.targets > 1)
+    if (!evaluation.members.empty())
+      table.note += fmt::format(
+          " Means over all forecasts of {} series, each in units of its own series where scaled; RMSE and MAE "
+          "add up what may have different units.",
+          with_commas(evaluation.members.size()));
+    else if (evaluation.targets > 1)
       table.note += fmt::format(
           " RMSE and MAE add up {} channels, each in its own unit; the scaled ones weigh them alike.",
           evaluation.targets);
@@ -110,7 +116,7 @@ std::vector<int> shown_steps(int horizon) {
 std::optional<RunDescription::Table> table_by_step(const Evaluation& evaluation) {
   const int horizon = evaluation.horizon;
   if (horizon == 1) return {};
-  const ForecastMeasure& measure = summary_measure(static_cast<size_t>(evaluation.targets));
+  const ForecastMeasure& measure = summary_measure(evaluation.summed());
   RunDescription::Table table{
       .title = fmt::format("{} by step: {}", measure.name, evaluation.part), .note = {}, .columns = {"step"}};
   for (const ForecastRow& row : evaluation.forecasts) table.columns.push_back(row.name);
@@ -189,6 +195,7 @@ std::vector<RunDescription::Table> further_tables(const Evaluation& evaluation, 
   add(table_by_step(evaluation));
   add(table_of_intervals(evaluation));
   if (with_model) add(table_of_coverage(evaluation, data));
+  add(table_by_series(evaluation, data));
   return tables;
 }
 
@@ -244,7 +251,7 @@ RunDescription::Figure tile_of(const Evaluation& evaluation) {
   const std::vector<JudgedRow> rows = judged_rows(evaluation);
   const bool detects = !evaluation.detections.empty();
   const Comparison comparison = compare(rows, detects);
-  std::string key = summary_measure(static_cast<size_t>(evaluation.targets)).key;
+  std::string key = summary_measure(evaluation.summed()).key;
   if (detects) key = only_label(evaluation.detections[0].scores) ? "accuracy" : "balanced_accuracy";
   const auto shown = std::ranges::find(comparison.measures, key, &Comparison::Measure::key);
   return {fmt::format("{}: {}", evaluation.part, shown->name), figure(shown->values[0]),
@@ -280,6 +287,7 @@ Json json_of(const Evaluation& evaluation) {
         json[row.name]["by_channel"][evaluation.channels[static_cast<size_t>(target)]] =
             json_of(row.scores.of_target(target));
     }
+    if (!evaluation.members.empty()) json[row.name]["by_series"] = json_by_series(evaluation, row, json_of);
     json[row.name]["windows"] = row.scores.windows();
     json[row.name]["targets_left_out"] = evaluation.targets_left_out;
   }

@@ -7,6 +7,7 @@
 
 #include "data/series/baselines.h"
 #include "framework/signals.h"
+#include "many_series.h"
 #include "recipe_baselines.h"
 
 namespace timeseries {
@@ -31,7 +32,7 @@ struct Scoring {
         trained(with_range(data.facts.trained, data.series(), data.split.train)) {
     if (is_test)
       valid = windows_if_any(recipe, data.series(), data.facts.scaling,
-                             from_row(data.split.valid, data.first_untrained));
+                             from_rows(data.split.valid, data.series(), data.first_untrained));
     is_clean = is_test && (valid || !recipe.validates());
   }
 
@@ -45,11 +46,12 @@ struct Scoring {
       interval->errors_of = "the validation split";
     if (is_test && know_folds(*interval, data.facts.ensemble, name, is_model))
       interval->errors_of = "the folds";
-    if (is_test)
+    if (is_test && !interval->widths.is_pooled())
       interval->errors_of += interval->errors_of.empty() ? "the test split" : " and the test split";
     if (part.name == "valid") interval->errors_of = "the validation split";
     ForecastScores scores(part.windows, data.mase_scale);
-    const int64_t first = part.name == "train" ? std::numeric_limits<int64_t>::max() : data.first_untrained;
+    std::vector<int64_t> first = data.first_untrained;
+    if (part.name == "train") std::ranges::fill(first, std::numeric_limits<int64_t>::max());
     if (!score_with(*interval, forecasts, part.windows, first, is_clean, scores, seen)) return {};
     if (!interval->coverage() && !interval->widths.is_known() && !quantiles) interval.reset();
     return scores;
@@ -109,6 +111,10 @@ void add_model(const SeriesModel& model, Scoring& scoring, const ForecastUse& ea
           far.look(forecast.values[i], targets[i % targets.size()],
                    forecast.origin + static_cast<int64_t>(i / targets.size()));
         if (each) each(forecast);
+        const Series& series = data.series();  // one of several is drawn
+        if (!evaluation.drawn.empty() &&
+            series.member_of(evaluation.drawn.back().origin) != series.member_of(forecast.origin))
+          evaluation.drawn.clear();
         if (evaluation.drawn.size() == drawn) evaluation.drawn.pop_front();
         evaluation.drawn.push_back(forecast);
       });
@@ -126,7 +132,10 @@ std::string protocol_of(const Recipe& recipe, const SeriesData& data, const Test
                                                                           : "";
   const int64_t left_out = part.windows.targets_left_out();
   std::string text =
-      fmt::format("{} windows, each {} row{} to {} of {} channel{}; ", with_commas(part.windows.count()),
+      fmt::format("{} windows{}, each {} row{} to {} of {} channel{}; ", with_commas(part.windows.count()),
+                  data.facts.members.empty()
+                      ? ""
+                      : fmt::format(" of {} series, scaled each by itself", with_commas(data.series().count())),
                   recipe.data.window, recipe.data.window == 1 ? "" : "s", recipe.horizon(),
                   data.targets().size(), data.targets().size() == 1 ? "" : "s");
   if (recipe.scaling.transform != Transform::none)
@@ -193,9 +202,13 @@ Evaluation evaluate(const Recipe& recipe, const SeriesData& data, TestPart& part
   } else {
     for (const int target : data.targets())
       evaluation.channels.push_back(data.series().channels[static_cast<size_t>(target)]);
+    evaluation.members = data.facts.members;
     Scoring scoring(recipe, data, part);
     if (model) add_model(*model, scoring, each, evaluation);
-    add_forecasts(recipe, data, scoring, evaluation);
+    if (evaluation.members.empty())
+      add_forecasts(recipe, data, scoring, evaluation);
+    else
+      add_forecasts_of_each(recipe, data, part, evaluation);
   }
   return evaluation;
 }

@@ -44,6 +44,9 @@ struct Evaluation {
   const Recipe* recipe;
   int horizon = 1, targets = 1;
   std::vector<std::string> channels = {};  // that are forecast
+  std::vector<std::string> members = {};   // the series of a file that has several
+  // Channels, or series, whose errors are summed up: more than one may have different units.
+  size_t summed() const { return std::max(static_cast<size_t>(targets), members.size()); }
   bool full = true;                        // all windows of the part are scored
   int64_t targets_left_out = 0;  // values of the part that were filled in, which nothing is scored on
   std::vector<ForecastRow> forecasts = {};
@@ -68,7 +71,7 @@ struct ForecastMeasure {
   const char *name, *key;  // "RMSE", "rmse"
   double ForecastErrors::*value;
 };
-// The one that stands for all: RMSE; of several channels, whose units may differ, a scaled one.
+// The one that stands for all: RMSE; of several channels or series, whose units may differ, a scaled one.
 const ForecastMeasure& summary_measure(size_t targets);
 // The label that all rows have that were scored; none: they differ.
 std::optional<int> only_label(const DetectionScores& scores);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -27,6 +28,7 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved) {
                         .known = d.targets,
                         .label = d.label,
                         .only = d.only,
+                        .id = d.id,
                         .missing = d.missing,
                         .gaps = d.gaps,
                         .resample = d.resample,
@@ -90,14 +92,41 @@ Series read(const Recipe& recipe, const fs::path& csv, const SavedModel* saved) 
 }
 
 void add_rows(Series& series, int64_t rows) {
+  if (rows == 0) return;
+  const auto with_rows = [&](auto& all, int64_t each, auto more) {  // more(member, k): a value of its row k
+    std::remove_cvref_t<decltype(all)> result;
+    result.reserve(all.size() + static_cast<size_t>(rows * each * series.count()));
+    for (int member = 0; member < series.count(); ++member) {
+      result.insert(result.end(), all.begin() + series.begin_of(member) * each,
+                    all.begin() + series.end_of(member) * each);
+      for (int64_t k = 0; k < rows * each; ++k) result.push_back(more(member, k / each));
+    }
+    return result;
+  };
+  std::vector<int64_t> at;
   try {
-    if (rows > 0) (void)series.times.time(series.rows() - 1 + rows);
+    at = with_rows(series.times.at, 1, [&, times = Times()](int member, int64_t k) mutable {
+      if (k == 0) {
+        times = {.form = series.times.form,
+                 .compact = series.times.compact,
+                 .utc = series.times.utc,
+                 .at = {series.times.at[static_cast<size_t>(series.end_of(member) - 1)]},
+                 .step = series.times.step};
+        (void)times.time(rows);
+      }
+      return times.time(k + 1).count;
+    });
   } catch (const InputError& error) { throw InputError(fmt::format("{}: {}", series.origin, error.what())); }
-  for (int64_t k = 0; k < rows; ++k) {
-    series.times.at.push_back(series.times.time(series.rows()).count);
-    series.values.insert(series.values.end(), static_cast<size_t>(series.width()), 0.0);
-  }
-  if (!series.filled.empty()) series.filled.resize(series.values.size());
+  series.values = with_rows(series.values, series.width(), [](int, int64_t) { return 0.0; });
+  if (!series.filled.empty())
+    series.filled = with_rows(series.filled, series.width(), [](int, int64_t) { return uint8_t{0}; });
+  if (!series.members.empty())
+    series.lines = with_rows(series.lines, 1, [](int, int64_t) { return int64_t{0}; });
+  series.times.at = std::move(at);
+  if (!series.members.empty()) series.times.offsets.clear();  // only reading needs them
+  int64_t moved = 0;
+  for (SeriesMember& member : series.members)
+    member.begin += moved, moved += rows, member.end += moved;
 }
 
 bool has_trend(const Recipe& recipe) {
@@ -130,11 +159,13 @@ SeriesSplit split_by_keys(const Recipe& recipe, const Series& series, int64_t ro
     case SplitKind::fraction:
       return split_by_fraction(rows, d.train, d.valid);
     case SplitKind::rows: {
-      const int64_t valid_end = d.train_rows + d.valid_rows, test_rows = std::max<int64_t>(d.test_rows, 1);
+      const int64_t train_rows =
+          d.train_rows > 0 ? d.train_rows : std::max<int64_t>(1, rows - d.valid_rows - d.test_rows);
+      const int64_t valid_end = train_rows + d.valid_rows, test_rows = std::max<int64_t>(d.test_rows, 1);
       require_input(valid_end + test_rows <= rows,
-                    "{} rows to train on, {} to validate and {} to test are asked for of {}", d.train_rows,
+                    "{} rows to train on, {} to validate and {} to test are asked for of {}", train_rows,
                     d.valid_rows, d.test_rows > 0 ? fmt::format("{}", test_rows) : "at least 1", rows);
-      return split_at_rows(rows, d.train_rows, valid_end, d.test_rows > 0 ? valid_end + d.test_rows : 0);
+      return split_at_rows(rows, train_rows, valid_end, d.test_rows > 0 ? valid_end + d.test_rows : 0);
     }
     case SplitKind::time:
       return split_by_time(series, d.valid_from, d.test_from);
@@ -156,8 +187,14 @@ std::string split_keys(const Recipe& recipe) {
   return fmt::format("data.train = {}, data.valid = {}", d.train, d.valid);
 }
 
-SeriesSplit make_split(const Recipe& recipe, const Series& series, int64_t rows) {
+// `not_split`: those of several series that have too few rows for it, or none of a part's times.
+SeriesSplit make_split(const Recipe& recipe, const Series& series, int64_t rows_beyond,
+                       std::vector<int>& not_split) {
   const auto& d = recipe.data;
+  const auto known = [&](int member) {
+    return series.end_of(member) - series.begin_of(member) - rows_beyond;
+  };
+  const int64_t rows = known(0);
   if (!d.test_files.empty()) {
     const int64_t border = unroll::share_of(rows, d.train);
     require_input(border > 0, "{}: data.train = {} leaves no rows to train on of {}", series.origin, d.train,
@@ -167,7 +204,14 @@ SeriesSplit make_split(const Recipe& recipe, const Series& series, int64_t rows)
   if (recipe.is_ensemble() && d.split == SplitKind::fraction && d.train == 1)
     return {rows_between(0, rows), {}, {}};
   try {
-    return split_by_keys(recipe, series, rows);
+    if (series.members.empty()) return split_by_keys(recipe, series, rows);
+    const bool by_time = d.split == SplitKind::time;
+    return split_each(
+        series,
+        [&](int member) {
+          return split_by_keys(recipe, by_time ? series.alone(member) : series, known(member));
+        },
+        not_split);
   } catch (const InputError& error) {
     throw InputError(fmt::format("{}: {}: {}", series.origin, split_keys(recipe), error.what()));
   }
@@ -209,6 +253,12 @@ std::vector<std::string> warnings_of(const Recipe& recipe, bool fold) {
   return warnings;
 }
 
+std::vector<std::string> names_of_members(const Series& series) {
+  std::vector<std::string> names;
+  for (const SeriesMember& member : series.members) names.push_back(member.name);
+  return names;
+}
+
 // Those of a model that is trained on these rows.
 ModelFacts measured_facts(const Recipe& recipe, const Series& series, const Part& train,
                           std::vector<std::string>& notes) {
@@ -216,6 +266,7 @@ ModelFacts measured_facts(const Recipe& recipe, const Series& series, const Part
   return {.channels = series.channels,
           .scaling = fit_scaling(series, measured, recipe.scaling.kind, notes, recipe.scaling.transform,
                                  recipe.data.period),
+          .members = names_of_members(series),
           .time = series.time_name,
           .date_order = code_of(series.date_order),
           .trend_zero = {},
@@ -299,9 +350,10 @@ std::optional<SeriesWindows> windows_if_any(const Recipe& recipe, const Series& 
   return {};
 }
 
-std::optional<SeriesSplit> split_if_any(const Recipe& recipe, const Series& series, int64_t rows) {
+std::optional<SeriesSplit> split_if_any(const Recipe& recipe, const Series& series, int64_t rows_beyond) {
   try {
-    return make_split(recipe, series, rows);
+    std::vector<int> not_split;
+    return make_split(recipe, series, rows_beyond, not_split);
   } catch (const InputError&) { return {}; }
 }
 
@@ -329,18 +381,22 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
   if (!csv.empty() || !is_name(recipe.data.file)) file = csv.empty() ? fs::path(recipe.data.file) : csv;
   all.push_back(saved ? load_series(*saved, csv) : load_series(recipe, csv));
   notes = series().notes;
-  split = fold ? *fold : make_split(recipe, series(), series().rows());
+  std::vector<int> not_split;
+  split = fold ? *fold : make_split(recipe, series(), 0, not_split);
   if (trains) require_valid_rows(recipe, series(), split);
   if (recipe.detects() && trains) warn_of_one_class(series(), split.train, warnings);
   if (recipe.data.drop_last_pairs > 0) split = without_history(split);
   facts = saved ? saved->facts : measured_facts(recipe, series(), split.train, notes);
+  if (saved) facts.scaling = scaling_for(series(), split.train, recipe, facts, notes);
+  facts.members = names_of_members(series());
   if (ensemble) facts.ensemble = *ensemble;
   if (facts.trend_zero.empty() && has_trend(recipe)) facts.trend_zero = series().times.text(0);
   if (facts.step.empty())
     facts.step = step_code(series().time_name.empty() ? TimeStep{} : series().times.step);
   const Scaling& scaling = facts.scaling;
   train.emplace(make_windows(recipe, series(), scaling, split.train, "train", recipe.data.stride));
-  if (const int order = recipe.data.autoregression; !recipe.detects() && trains)
+  if (const int order = recipe.data.autoregression;
+      !recipe.detects() && trains && series().members.empty())
     require_input(order == 0 || can_fit_autoregression(series(), split.train, order, targets()),
                   "{}: data.autoregression = {} needs {} rows side by side that train, and there are {}{}",
                   series().origin, order, 2 * order + 1, longest_span(split.train),
@@ -372,13 +428,50 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
       std::ranges::copy(warnings_of_training(recipe, *this, part), std::back_inserter(warnings));
   if (saved && trains) facts.trained.add(series(), split.train);
   set_trained_on(recipe, TrainedOn(facts.trained));
+  note_short_series(not_split);
   note_targets_left_out();
 }
 
 void SeriesData::set_trained_on(const Recipe& recipe, const TrainedOn& trained) {
   facts.trained = trained;
   const bool by_lot = recipe.data.split == SplitKind::shuffled && trained.is_of(series(), split.train);
-  first_untrained = by_lot ? 0 : trained.first_after(series()).value_or(0);
+  first_untrained.clear();
+  for (int member = 0; member < series().count(); ++member)
+    first_untrained.push_back(
+        by_lot ? 0 : trained.first_after(series(), member).value_or(series().begin_of(member)));
+}
+
+// Of several series those that lack rows for a window in some part.
+void SeriesData::note_short_series(const std::vector<int>& not_split) {
+  if (series().members.empty()) return;
+  const auto say = [&](const std::vector<int>& members, const std::string& what) {
+    if (members.empty()) return;
+    constexpr size_t most = 5;
+    std::vector<std::string> names;
+    for (size_t k = 0; k < std::min(most, members.size()); ++k)
+      names.push_back("'" + one_line(facts.members[static_cast<size_t>(members[k])]) + "'");
+    notes.push_back(fmt::format("{} of {} series {}: {}{}", with_commas(members.size()),
+                                with_commas(series().count()), what, fmt::join(names, ", "),
+                                members.size() > most ? ", …" : ""));
+  };
+  say(not_split, "cannot be split, and are left out");
+  const auto& options = train->options();
+  const auto without = [&](const SeriesWindows& windows) {
+    std::vector<bool> has(facts.members.size());
+    for (const int member : not_split) has[static_cast<size_t>(member)] = true;
+    for (const int64_t origin : windows.origins()) has[static_cast<size_t>(series().member_of(origin))] = true;
+    std::vector<int> members;
+    for (size_t k = 0; k < has.size(); ++k)
+      if (!has[k]) members.push_back(static_cast<int>(k));
+    return members;
+  };
+  const auto too_short = [&](const char* where) {
+    return fmt::format("have no window of {} row{} and {} to forecast {}", options.window,
+                       options.window == 1 ? "" : "s", options.horizon, where);
+  };
+  say(without(*train), too_short("among the rows that train, and train nothing"));
+  if (valid) say(without(*valid), too_short("that validates"));
+  if (!tests.empty()) say(without(tests.front().windows), too_short("in the test, and are not scored"));
 }
 
 void SeriesData::note_targets_left_out() {

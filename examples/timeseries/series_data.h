@@ -16,7 +16,7 @@
 namespace timeseries {
 
 // The series of a recipe with its calendar: from `csv`, or where that is empty from data.file. `rows_beyond`
-// more rows stand at its end with values 0, only their times being known. Throws InputError.
+// more rows stand at its end, or at that of each series in it, with values 0, only their times being known. Throws InputError.
 Series load_series(const Recipe& recipe, const std::filesystem::path& csv, int64_t rows_beyond = 0);
 // The same for a saved model: what it reads and predicts alone, whatever else the file has. Throws InputError,
 // naming both, if the file lacks a column of it.
@@ -38,8 +38,8 @@ SeriesWindows make_windows(const Recipe& recipe, const Series& series, const Sca
 // The same, or none if the part has no window.
 std::optional<SeriesWindows> windows_if_any(const Recipe& recipe, const Series& series,
                                             const Scaling& scaling, const Part& part);
-// As the recipe says, of the first so many rows of a series; none if they are too few for it.
-std::optional<SeriesSplit> split_if_any(const Recipe& recipe, const Series& series, int64_t rows);
+// As the recipe says, without the last `rows_beyond` rows of each series; none if they are too few for it.
+std::optional<SeriesSplit> split_if_any(const Recipe& recipe, const Series& series, int64_t rows_beyond);
 
 // What is scored by itself: the test split, or one of the files of data.test_files.
 struct TestPart {
@@ -72,15 +72,16 @@ struct SeriesData {
   ModelFacts facts;  // of a saved model its own; else of the model that is to be trained
   std::optional<SeriesWindows> train, valid;
   std::vector<TestPart> tests;
-  std::vector<double> mase_scale;  // by target; empty to detect
-  // Rows before it may have trained: they are in no interval. Of rows by lot 0, if this is the lot that trained.
-  int64_t first_untrained = 0;
+  std::vector<double> mase_scale;  // [series, targets]; empty to detect
+  // By series: rows before it may have trained, and are in no interval. Of rows by lot 0, if this is the lot that trained.
+  std::vector<int64_t> first_untrained;
 
   // From here on the weights are those that were trained on these rows.
   void set_trained_on(const Recipe& recipe, const TrainedOn& trained);
 
  private:
   void note_targets_left_out();
+  void note_short_series(const std::vector<int>& not_split);
 };
 // Warnings that rows of the part "valid" or "test" trained the model, whose facts the data have: in a file that is shorter
 // than the one of training the split is another, and data.test_files may name rows that trained. Rows by lot have a warning

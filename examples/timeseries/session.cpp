@@ -33,6 +33,11 @@ static std::string describe_engine(const SeriesModel& model) {
   return model.recurrent() ? model.recurrent()->choice().text : "none: no recurrent layers";
 }
 
+static std::pair<int64_t, int64_t> rows_of_first_and_last_time(const Series& series) {
+  const auto [first, last] = std::ranges::minmax_element(series.times.at);
+  return {first - series.times.at.begin(), last - series.times.at.begin()};
+}
+
 static const char* plural(auto count) { return count == 1 ? "" : "s"; }
 
 std::vector<RunDescription::Figure> SeriesTraining::facts() const {
@@ -43,13 +48,15 @@ std::vector<RunDescription::Figure> SeriesTraining::facts() const {
   int64_t test_rows = rows_of(split.test), test = 0;
   for (const TestPart& part : data_.tests) test += part.windows.count();
   for (size_t k = 1; k < data_.all.size(); ++k) test_rows += data_.all[k].rows();
+  const auto [first, last] = rows_of_first_and_last_time(series);
   std::vector<RunDescription::Figure> facts = {
       {"recipe", fmt::format("{}: {}", recipe_.name, describe(recipe_, options_.data))},
       {"series",
        fmt::format("{} / {} / {} rows", with_commas(rows_of(split.train)), with_commas(rows_of(split.valid)),
                    with_commas(test_rows)),
-       fmt::format("to train on, to validate, to test; {} rows, {} to {}{}", with_commas(series.rows()),
-                   series.times.text(0), series.times.text(series.rows() - 1),
+       fmt::format("to train on, to validate, to test; {}{} rows, {} to {}{}",
+                   series.members.empty() ? "" : fmt::format("{} series of ", with_commas(series.count())),
+                   with_commas(series.rows()), series.times.text(first), series.times.text(last),
                    series.time_name.empty() ? "" : ", " + apart_text(series.times.step))},
       {"windows",
        fmt::format("{} / {} / {}", with_commas(data_.train->count()), with_commas(valid), with_commas(test)),

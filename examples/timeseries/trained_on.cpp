@@ -18,7 +18,7 @@ namespace timeseries {
 namespace {
 
 constexpr const char *from_key = "trained_from", *to_key = "trained_to", *first_key = "trained_first",
-                     *range_key = "trained_range";
+                     *range_key = "trained_range", *ends_key = "trained_ends";
 
 int measured_channels(const Series& series) { return series.width() - series.calendar; }
 
@@ -28,8 +28,9 @@ std::string fingerprint_of_row(const Series& series, int64_t row) {
       std::as_bytes(std::span(series.values).subspan(first, static_cast<size_t>(measured_channels(series)))));
 }
 
-// The first row whose time is not before `text`; or with `after`, after it.
-std::optional<int64_t> first_row_from(const Series& series, const std::string& text, bool after) {
+// The first row of one of the series whose time is not before `text`; or with `after`, after it.
+std::optional<int64_t> first_row_from(const Series& series, const std::string& text, bool after,
+                                      int member = 0) {
   const Times& times = series.times;
   const Time border = *parse_time(text, times.form);
   if ((times.form == TimeForm::number) != (border.form == TimeForm::number)) return {};
@@ -41,7 +42,12 @@ std::optional<int64_t> first_row_from(const Series& series, const std::string& t
     const int64_t row = same ? count : in_form({times.form, count}, coarser).count;
     return after ? row <= at : row < at;
   };
-  return std::ranges::partition_point(times.at, before) - times.at.begin();
+  const auto begin = times.at.begin();
+  return std::partition_point(begin + series.begin_of(member), begin + series.end_of(member), before) - begin;
+}
+
+const std::string& name_of(const Series& series, int member) {
+  return series.members[static_cast<size_t>(member)].name;
 }
 
 }  // namespace
@@ -51,9 +57,12 @@ std::string fingerprint(std::span<const std::byte> bytes) {
 }
 
 TrainedOn trained_on(const Series& series, const Part& train) {
-  TrainedOn trained{.from = series.times.text(train.front().begin),
-                    .to = series.times.text(train.back().end - 1),
-                    .first_row = fingerprint_of_row(series, train.front().begin)};
+  TrainedOn trained;
+  if (series.members.empty()) {
+    trained.from = series.times.text(train.front().begin);
+    trained.to = series.times.text(train.back().end - 1);
+    trained.first_row = fingerprint_of_row(series, train.front().begin);
+  }
   const auto channels = static_cast<size_t>(measured_channels(series));
   trained.least.assign(channels, std::numeric_limits<double>::max());
   trained.most.assign(channels, std::numeric_limits<double>::lowest());
@@ -63,10 +72,18 @@ TrainedOn trained_on(const Series& series, const Part& train) {
 
 void TrainedOn::add(const Series& series, const Part& train) {
   const int64_t begin = train.front().begin, end = train.back().end;
-  if (first_after(series).value_or(0) < end) to = series.times.text(end - 1);
-  if (!from.empty() && first_row_from(series, from, false).value_or(series.rows()) > begin) {
-    from = series.times.text(begin);
-    first_row = fingerprint_of_row(series, begin);
+  if (!series.members.empty()) {
+    for (const Span& span : train) {
+      const int member = series.member_of(span.begin);
+      if (first_after(series, member).value_or(0) < span.end)
+        ends[name_of(series, member)] = series.times.text(span.end - 1);
+    }
+  } else {
+    if (first_after(series).value_or(0) < end) to = series.times.text(end - 1);
+    if (!from.empty() && first_row_from(series, from, false).value_or(series.rows()) > begin) {
+      from = series.times.text(begin);
+      first_row = fingerprint_of_row(series, begin);
+    }
   }
   for (size_t channel = 0; channel < least.size(); ++channel)
     for (const Span& span : train)
@@ -83,12 +100,31 @@ bool TrainedOn::is_of(const Series& series, const Part& train) const {
          agrees(least, other.least) && agrees(most, other.most);
 }
 
-std::optional<int64_t> TrainedOn::first_after(const Series& series) const {
+std::optional<int64_t> TrainedOn::first_after(const Series& series, int member) const {
+  if (!series.members.empty()) {
+    if (ends.empty()) return {};
+    const auto end = ends.find(name_of(series, member));
+    return end == ends.end() ? series.begin_of(member) : first_row_from(series, end->second, true, member);
+  }
   return to.empty() ? std::nullopt : first_row_from(series, to, true);
 }
 
 std::optional<std::string> TrainedOn::warning_of(const Series& series, const Part& part,
                                                  const std::string& name) const {
+  if (!series.members.empty()) {
+    int64_t trained = 0;
+    std::set<int> members;
+    for (const Span& span : part) {
+      const int member = series.member_of(span.begin);
+      const int64_t rows = first_after(series, member).value_or(span.begin) - span.begin;
+      if (rows > 0) trained += std::min(rows, span.end - span.begin), members.insert(member);
+    }
+    if (members.empty()) return {};
+    return fmt::format(
+        "{} of the {} rows of {}, of {} series from '{}' on, lie where the model trained: if the series are the "
+        "same, it has trained on them",
+        trained, rows_of(part), name, members.size(), one_line(name_of(series, *members.begin())));
+  }
   if (to.empty() || part.empty()) return {};
   const auto end = first_after(series);
   if (!end)
@@ -111,13 +147,14 @@ std::optional<std::string> TrainedOn::warning_of(const Series& series, const Par
 
 // --- in a model's file -------------------------------------------------------------------------------------
 
-std::vector<std::string> trained_on_keys() { return {from_key, to_key, first_key, range_key}; }
+std::vector<std::string> trained_on_keys() { return {from_key, to_key, first_key, range_key, ends_key}; }
 
 Metadata metadata_of(const TrainedOn& trained) {
   Metadata metadata;
   for (const auto& [key, text] :
        {std::pair{from_key, trained.from}, {to_key, trained.to}, {first_key, trained.first_row}})
     if (!text.empty()) metadata[key] = text;
+  if (!trained.ends.empty()) metadata[ends_key] = json_text(nlohmann::ordered_json(trained.ends));
   if (!trained.least.empty())
     metadata[range_key] = json_text(nlohmann::ordered_json{{"least", trained.least}, {"most", trained.most}});
   return metadata;
@@ -131,6 +168,17 @@ TrainedOn trained_on(const Metadata& metadata, size_t channels, const std::strin
   for (const auto& [what, text] : {std::pair{"began", &trained.from}, {"ended", &trained.to}})
     require_input(text->empty() || parse_time(*text),
                   "{}: training {} with '{}' in its metadata, which is no time", path, what, one_line(*text));
+  if (const auto ends = metadata.find(ends_key); ends != metadata.end()) {
+    try {
+      trained.ends = parse_json(ends->second).get<std::map<std::string, std::string>>();
+    } catch (const nlohmann::json::exception&) {
+      throw InputError(fmt::format("{}: '{}' in its metadata is no JSON of a time by series", path, ends_key));
+    }
+    for (const auto& [series, end] : trained.ends)
+      require_input(parse_time(end).has_value(),
+                    "{}: training ended with '{}' of series '{}' in its metadata, which is no time", path,
+                    one_line(end), one_line(series));
+  }
   const auto found = metadata.find(range_key);
   if (found == metadata.end()) return trained;
   const auto refuse_unless = [&](bool good) {

@@ -2,6 +2,7 @@
 // goes with the weights. From it come two warnings: of rows that trained, and of values far outside of those that did.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -24,14 +25,17 @@ struct TrainedOn {
   std::string first_row =
       {};  // fingerprint of the values of `from`: numbered rows of another series have others
   std::vector<double> least = {}, most = {};  // by channel, but for the calendar's; empty: not known
+  // Of several series in one file: the last row of each that trained, by the series' name.
+  std::map<std::string, std::string> ends = {};
 
   // Adds rows that train, too. What is not known stays so.
   void add(const Series& series, const Part& train);
   // Whether these rows are what trained, as far as is known: by the first, the last, and the range of all. Rows drawn by lot are
   // others if the series has grown.
   bool is_of(const Series& series, const Part& train) const;
-  // The first row of a series that is after `to`. None: not known, or one has dates and the other none.
-  std::optional<int64_t> first_after(const Series& series) const;
+  // The first row of a series that is after its last one that trained. None: not known, or one has dates and the other none. Of
+  // several series in one file, the row of the one that is asked for; of one that did not train, its first.
+  std::optional<int64_t> first_after(const Series& series, int member = 0) const;
   // A warning that rows of a part lie where the model trained; none: they do not, or nothing is known.
   std::optional<std::string> warning_of(const Series& series, const Part& part,
                                         const std::string& name) const;

@@ -219,12 +219,13 @@ TEST_CASE("several series in one file are told from one, and one of them can be 
   for (int day = 1; day <= 5; ++day)
     for (int store : {7, 9}) turns += fmt::format("2020-01-{:02},{},{}\n", day, store * day, store);
   const std::string said =
-      "x.csv: 4 series in one file, by column 'symbol' (AAPL, AMZN, GOOG, ...): data.only = \"symbol=AAPL\" reads one "
-      "of them";
+      "x.csv: 4 series in one file, by column 'symbol' (AAPL, AMZN, GOOG, ...): data.id = \"symbol\" reads them all, "
+      "data.only = \"symbol=AAPL\" one of them";
   CHECK(refusal(below) == said);
   CHECK(refusal(below, {.channels = {"close"}}) == said);  // whoever leaves the text out
   CHECK(refusal(turns) ==
-        "x.csv: 2 series in one file, by column 'store' (7, 9): data.only = \"store=7\" reads one of them");
+        "x.csv: 2 series in one file, by column 'store' (7, 9): data.id = \"store\" reads them all, data.only = "
+        "\"store=7\" one of them");
   const Series one = parse(below, {.only = "symbol=GOOG"});
   CHECK(one.channels == Names{"close"});
   CHECK(one.values == Values{'O' + 1, 'O' + 2, 'O' + 3, 'O' + 4, 'O' + 5});
@@ -245,7 +246,8 @@ TEST_CASE("several series in one file are told from one, and one of them can be 
     for (const std::string& panel : {numbered, before})
       CHECK(
           refusal(panel, options) ==
-          "x.csv: 4 series in one file, by column 'id' (1, 2, 3, ...): data.only = \"id=1\" reads one of them");
+          "x.csv: 4 series in one file, by column 'id' (1, 2, 3, ...): data.id = \"id\" reads them all, data.only = "
+          "\"id=1\" one of them");
   CHECK(parse(numbered, {.only = "id=2"}).values == Values{2, 1, 0, 2, 1});
   CHECK(parse(before, {.only = "id=2"}).times.text(5) == "20200106");
   CHECK(parse("date,a=b,y\n2020-01-01,x=1,5\n2020-01-01,z,6\n", {.only = "a=b=x=1"}).values == Values{5});

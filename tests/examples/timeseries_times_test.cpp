@@ -224,12 +224,12 @@ TEST_CASE("what a message advises about a file's columns works as it stands") {
   std::ranges::replace(semicolons, ',', ';');
   for (const auto& [name, csv, advice] : {std::tuple{"ordinals.csv", ordinals, "data.time = \"id\""},
                                           {"text.csv", text, "data.channels = [\"y\"]"},
-                                          {"stocks.csv", stocks, "data.only = \"symbol=AAPL\""},
+                                          {"stocks.csv", stocks, "data.id = \"symbol\""},
                                           {"hole.csv", hole, "data.missing = \"previous\""},
                                           {"gap.csv", gap, "data.gaps = \"allow\""},
                                           {"semicolons.csv", semicolons, "data.separator = \";\""},
                                           {"years.csv", years, "data.time = \"year\""},
-                                          {"panel.csv", panel, "data.only = \"id=1\""},
+                                          {"panel.csv", panel, "data.id = \"id\""},
                                           {"moments.csv", moments, "data.time = \"at\""}}) {
     folder.write(name, csv);
     CAPTURE(name);
@@ -244,7 +244,7 @@ TEST_CASE("what a message advises about a file's columns works as it stands") {
       found.out.starts_with("note    column 2 ('time') holds dates, and is taken as the time (data.time)\n"),
       found.out);
   // Whoever follows the advice about text does not lose the order, or read two series as one.
-  CHECK(advised("stocks.csv", {"data.channels=close"}) == "data.only = \"symbol=AAPL\"");
+  CHECK(advised("stocks.csv", {"data.channels=close"}) == "data.id = \"symbol\"");
   // ISO times with an offset are times: an hour apart, with a calendar.
   std::string utc = "at,y\n";
   for (int i = 0; i < 100; ++i)
