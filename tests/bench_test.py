@@ -230,6 +230,12 @@ class Peers(unittest.TestCase):
         self.assertFalse([t for t in on_cpu if "compile" in t])
 
 
+class SeriesM4(unittest.TestCase):
+    def test_measures_and_naive_2_are_those_that_are_recorded(self):
+        done = subprocess.run([sys.executable, str(BENCH / "series_m4.py"), "check"], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, "the formulas give the recorded values\n"))
+
+
 class Processes(unittest.TestCase):
     """The table by formula."""
 
