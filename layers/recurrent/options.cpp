@@ -130,6 +130,11 @@ std::optional<OptionFault> fault_in(const CellFacts& cell, const RecurrentConfig
         fmt::format(
             "is about the dropout between layers, and there is none with {}dropout {} and {}layers {}",
             prefix, c.dropout, prefix, c.layers)};
+  if (c.zoneout_c != 0 && cell.c_parts > 1)
+    return OptionFault{
+        "zoneout_c",
+        fmt::format("keeps a unit's c as it was, and the {} has {} numbers there that go together",
+                    cell.title, cell.c_parts)};
   if (c.mogrifier_rank && !c.mogrifier)
     return OptionFault{"mogrifier_rank",
                        fmt::format("is about the rounds of a mogrifier, and {}mogrifier is 0", prefix)};

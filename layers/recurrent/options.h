@@ -25,6 +25,7 @@ struct CellFacts {
   CellKind kind = CellKind::other;
   int gates = 0;       // rows of weight_hh by unit
   bool has_c = false;  // the state is h and c; else h alone
+  int c_parts = 1;     // numbers of a unit in c
   bool fused = false;  // it brings an engine `fused`, and cuDNN knows it
   bool in_cudnn() const { return fused && kind != CellKind::other; }
 };

@@ -13,6 +13,7 @@
 //   auto [y, next] = mgu(x, state);
 //   state = next;
 //
+// (With has_c the state has a c, of one number for each unit, or of several: static constexpr int c_parts = 3.)
 // That is enough for layers, directions, dropout and masks, residual connections, rows of different lengths and resets, by the
 // engine `composed`. A cell may bring an engine `fused` besides; options.h says which cells cuDNN computes.
 // tests/layers/outside_test.cpp has the cell above whole, and an option for any cell. A cell that is to show its gates has a
@@ -29,8 +30,8 @@
 
 namespace unroll {
 
-// One layer's parameters and a step of time: x [batch, input], the state before it and the one it gives h and
-// c [batch, hidden]. h_in is h as it enters the recurrent product, with recurrent dropout and, as x, after the rounds of a
+// One layer's parameters and a step of time: x [batch, input], the state before it and the one it gives h [batch, width] and
+// c [batch, c_parts*hidden]. h_in is h as it enters the recurrent product, with recurrent dropout and, as x, after the rounds of a
 // mogrifier; weight drop acts on weight_hh. A cell without a product of h (an SRU) has no weight_hh, and looks at no h_in.
 template <class C>
 concept RecurrentCell = requires(const C& cell, const Var& v, const RecurrentVars& state) {
@@ -72,7 +73,9 @@ constexpr CellFacts facts_of() {
     facts.fused = HasFused<Cell>;
     return facts;
   } else {
-    return {.name = Cell::name, .title = Cell::name, .has_c = Cell::has_c, .fused = HasFused<Cell>};
+    CellFacts facts{.name = Cell::name, .title = Cell::name, .has_c = Cell::has_c, .fused = HasFused<Cell>};
+    if constexpr (requires { Cell::c_parts; }) facts.c_parts = Cell::c_parts;
+    return facts;
   }
 }
 

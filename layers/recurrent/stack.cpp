@@ -130,7 +130,7 @@ void RecurrentStack::require_input(const Var& x) const {
 
 void RecurrentStack::require_state(const Var& x, const RecurrentVars& state) const {
   require_input(x);
-  const Shape of_h{count(), x.dim(1), config_.width()}, of_c = of_h.with(2, config_.hidden);
+  const Shape of_h{count(), x.dim(1), config_.width()}, of_c = of_h.with(2, cell_.c_parts * config_.hidden);
   require(has(state.h) && (!cell_.has_c || has(state.c)),
           "{}: the state has no {}; zero_state(batch) is the first one", cell_.name,
           has(state.h) ? "c" : "h");
@@ -143,7 +143,7 @@ void RecurrentStack::require_state(const Var& x, const RecurrentVars& state) con
 
 RecurrentState RecurrentStack::zero_state(int batch) const {
   return {Tensor::zeros({count(), batch, config_.width()}),
-          cell_.has_c ? Tensor::zeros({count(), batch, config_.hidden}) : Tensor()};
+          cell_.has_c ? Tensor::zeros({count(), batch, cell_.c_parts * config_.hidden}) : Tensor()};
 }
 
 RecurrentVars RecurrentStack::state_of(int layer, const RecurrentVars& state) const {
@@ -232,9 +232,9 @@ RecurrentMasks RecurrentStack::masks(int layer, int steps, int batch, const Tens
   if (dropout_is_on() && config_.weight_drop > 0)
     result.weight_hh = {config_.weight_drop, places_.weight_drop.next_key()};
   result.new_h = new_share({steps, batch, width}, config_.zoneout_h, places_.zoneout_h, real_steps);
+  const int of_c = cell_.c_parts * hidden_of(layer);
   if (cell_.has_c)
-    result.new_c =
-        new_share({steps, batch, hidden_of(layer)}, config_.zoneout_c, places_.zoneout_c, real_steps);
+    result.new_c = new_share({steps, batch, of_c}, config_.zoneout_c, places_.zoneout_c, real_steps);
   return result;
 }
 

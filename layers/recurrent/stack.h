@@ -66,7 +66,7 @@ struct RecurrentMasks {
   Resets resets = {};
 };
 
-// A state on the tape: h [layers, batch, width] and c [layers, batch, hidden], with two directions twice as many layers, each
+// A state on the tape: h [layers, batch, width] and c [layers, batch, c_parts*hidden], with two directions twice as many layers, each
 // forwards and then backwards. c is empty where the cell has none. Passing it on keeps the gradient.
 struct RecurrentVars {
   Var h = {}, c = {};

@@ -49,7 +49,8 @@ TEST_CASE("the encoder and decoder with attention learn to write backwards, and 
 }
 
 TEST_CASE("the models of one screen learn what they set out to") {
-  for (const char* name : {"anomalies", "crf", "ctc", "gpt", "own_optimizer", "seq2seq", "sru", "tagger"}) {
+  for (const char* name :
+       {"anomalies", "crf", "ctc", "gpt", "min_gru", "own_optimizer", "seq2seq", "slstm", "sru", "tagger"}) {
     INFO(name);
     const Folder folder;
     const ProgramRun run = run_program(program_named(name), {}, folder.path());
