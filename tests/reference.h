@@ -5,12 +5,14 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <string>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "framework/ops.h"
 #include "framework/parameters.h"
 #include "tests/support.h"
 
@@ -85,5 +87,24 @@ struct Worst {
   void operator()(const Worst& other) { (*this)(other.error, other.where); }
   std::string text() const { return fmt::format("worst relative error {:.2g}, {}", error, where); }
 };
+
+// --- functions whose values and gradients are recorded -------------------------------------------------
+
+using RecordedInputs = std::map<std::string, Var>;
+using RecordedFunction = std::function<Var(const Json& c, const RecordedInputs& in)>;
+
+// Compares y and, of every input that has a gradient recorded ("dx" of "x"), that of sum(y · dy).
+inline void compare(const Json& c, const std::string& name, const RecordedFunction& f, Worst& worst) {
+  INFO(name);
+  Tape tape;
+  RecordedInputs in;
+  for (const auto& [key, value] : c.items())
+    if (value.is_object() && value.contains("shape") && key != "y" && c.contains("d" + key))
+      in[key] = tape.watch(tensor_of(value));
+  const Var y = f(c, in);
+  worst(relative(y.value(), c.at("y"), 1e-3), name);
+  tape.backward(sum(y * tensor_of(c.at("dy"))));
+  for (const auto& [key, x] : in) worst(relative(x.grad(), c.at("d" + key), 1e-3), "d" + key + " of " + name);
+}
 
 }  // namespace unroll

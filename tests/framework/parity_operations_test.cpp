@@ -18,24 +18,12 @@ using namespace unroll;
 
 namespace {
 
-using Inputs = std::map<std::string, Var>;
-using Function = std::function<Var(const Json& c, const Inputs& in)>;
+using Inputs = RecordedInputs;
+using Function = RecordedFunction;
 
 Worst worst;
 
-// Compares y and the gradient of every input that has one recorded.
-void check(const Json& c, const std::string& name, const Function& f) {
-  INFO(name);
-  Tape tape;
-  Inputs in;
-  for (const auto& [key, value] : c.items())
-    if (value.is_object() && value.contains("shape") && key != "y" && c.contains("d" + key))
-      in[key] = tape.watch(tensor_of(value));
-  const Var y = f(c, in);
-  worst(relative(y.value(), c.at("y"), 1e-3), name);
-  tape.backward(sum(y * tensor_of(c.at("dy"))));
-  for (const auto& [key, x] : in) worst(relative(x.grad(), c.at("d" + key), 1e-3), "d" + key + " of " + name);
-}
+void check(const Json& c, const std::string& name, const Function& f) { compare(c, name, f, worst); }
 
 void check_all(const Json& cases, const std::map<std::string, Function>& functions) {
   for (const auto& [name, f] : functions) check(cases.at(name), name, f);

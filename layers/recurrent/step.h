@@ -1,0 +1,83 @@
+// One step of time as a layer by itself, for loops of your own that a window does not fit: a decoder that is fed what it wrote, a
+// tree, an agent in its environment.
+//
+//   LstmStep cell(params / "cell", {.input = 20, .hidden = 50});
+//   RecurrentVars state = cell.zero_state(batch);
+//   for (…) {
+//     state = cell(x, state);                              // x [batch, 20]; state.h and state.c [batch, 50]
+//     x = embed(argmax(out(state.h)));
+//   }
+//
+// Its parameters have the names and shapes of those of a Recurrent<Cell> with one layer, and many steps give what that gives for
+// a window. Gradients go back through all steps of a tape. For inference there is Stepper.
+#pragma once
+
+#include "layers/recurrent/gru.h"
+#include "layers/recurrent/lstm.h"
+#include "layers/recurrent/rnn.h"
+
+namespace unroll {
+
+template <RecurrentCell Cell>
+class RecurrentStep {
+ public:
+  // Takes what acts within a step of one layer: a cell's own options, zoneout, the mogrifier, the engine. Throws Error for what
+  // acts between layers, between directions or on a whole window.
+  RecurrentStep(const Scope& scope, const RecurrentConfig& config) : layer_(scope, checked(config)) {}
+
+  // x [batch, input], state h [batch, width] and, where the cell has one, c [batch, hidden] -> the state after the step.
+  RecurrentVars operator()(const Var& x, const RecurrentVars& state) const {
+    const RecurrentConfig& c = layer_.config();
+    require(x.shape().rank() == 2 && x.dim(1) == c.input, "{}: x {} of a step must be [batch, {}]",
+            Cell::name, x.shape(), c.input);
+    const int batch = x.dim(0);
+    const auto as_layer = [&](const Var& v, const char* which, int width) {
+      require(v.shape() == Shape({batch, width}), "{}: {} {} must be [{}, {}] for x {}", Cell::name, which,
+              v.shape(), batch, width, x.shape());
+      return reshape(v, {1, batch, width});
+    };
+    RecurrentVars before{.h = as_layer(state.h, "h", c.width())};
+    if (Cell::has_c) before.c = as_layer(state.c, "c", Recurrent<Cell>::facts.c_parts * c.hidden);
+    const RecurrentVars after = layer_(reshape(x, {1, batch, c.input}), before).state;
+    return {row(after.h, 0), Cell::has_c ? row(after.c, 0) : Var()};
+  }
+
+  // Constants.
+  RecurrentVars zero_state(int batch) const {
+    const RecurrentConfig& c = layer_.config();
+    const int of_c = Recurrent<Cell>::facts.c_parts * c.hidden;
+    return {Tensor::zeros({batch, c.width()}), Cell::has_c ? Var(Tensor::zeros({batch, of_c})) : Var()};
+  }
+  const RecurrentConfig& config() const& { return layer_.config(); }
+  RecurrentConfig config() const&& { return layer_.config(); }
+  const EngineChoice& choice() const& { return layer_.choice(); }
+  EngineChoice choice() const&& { return layer_.choice(); }
+  // The same weights over windows: to read a sequence whole, and go on by steps.
+  const Recurrent<Cell>& layer() const& { return layer_; }
+  const Recurrent<Cell>& layer() const&& = delete;
+
+ private:
+  static const RecurrentConfig& checked(const RecurrentConfig& c) {
+    require(c.layers == 1 && !c.bidirectional,
+            "{}: a step is of one layer in one direction, not of {} layers{}", Cell::name, c.layers,
+            c.bidirectional ? " in two directions" : "");
+    const char* between = c.dropout != 0             ? "dropout"
+                          : c.recurrent_dropout != 0 ? "recurrent_dropout"
+                          : c.weight_drop != 0       ? "weight_drop"
+                          : c.residual               ? "residual"
+                          : c.last_hidden != 0       ? "last_hidden"
+                          : c.resets                 ? "resets"
+                                                     : nullptr;
+    require(!between, "{}: {} acts between layers or on the steps of a window; a step has neither",
+            Cell::name, between ? between : "");
+    return c;
+  }
+
+  Recurrent<Cell> layer_;
+};
+
+using LstmStep = RecurrentStep<LstmCell>;
+using GruStep = RecurrentStep<GruCell>;
+using RnnStep = RecurrentStep<RnnCell>;
+
+}  // namespace unroll

@@ -1,0 +1,36 @@
+// Root mean square normalisation (Zhang and Sennrich 2019): layer normalisation that neither takes the mean away nor adds a bias.
+#pragma once
+
+#include "framework/ops.h"
+#include "framework/parameters.h"
+
+namespace unroll {
+
+struct RmsNormConfig {
+  int dim = 0;  // of the last dimension
+  float eps = 1e-5f;
+};
+
+// y = x / √(mean(x²) + eps) · weight, the mean over the last dimension; weight (gain, first 1) [dim].  x [..., dim] -> [..., dim]
+struct RmsNorm {
+  RmsNorm(Scope scope, const RmsNormConfig& c) : config(c) {
+    require(c.dim > 0, "rms_norm: dim {} must be positive", c.dim);
+    require(c.eps >= 0, "rms_norm: eps {} is negative", c.eps);
+    Parameter& gain = scope.add("weight", {c.dim}, Init::centered_at(1, c.dim));
+    gain.decay = 0;
+    weight = gain.var();
+  }
+  Var operator()(const Var& x) const {
+    const Shape shape = x.shape();
+    require(shape.rank() > 0 && shape[-1] == config.dim,
+            "rms_norm: the last dimension of x {} must be {}, that of weight [{}]", shape, config.dim,
+            config.dim);
+    const Var squares = reshape(mean(x * x, -1), shape.with(-1, 1));
+    return x * pow(squares + real{config.eps}, real(-0.5)) * weight;
+  }
+
+  RmsNormConfig config;
+  Var weight;
+};
+
+}  // namespace unroll
