@@ -1,0 +1,144 @@
+"""The table of parts of a model: attention, a Transformer's block, a cell from outside, a step of inference, an optimizer's update.
+
+Ours (build/bench/bench_parts) and the others take turns, round by round, and each ratio is of one round: what slows the machine
+down slows both. Above 1 we are faster; of an optimizer the ratio is its rate of bytes to that of a copy.
+
+Usage: python3 bench/run_parts.py PART… [--torch PYTHON] [--onnxruntime PYTHON] [--rounds 5] [--seconds 2]
+Parts: attention block own_cell step optimizer. Writes parts-DATE.json and .md into bench/results (--out, --name).
+`ninja -C build bench/bench_parts` builds what it needs. With --tiny all is small: to see that it runs.
+"""
+
+import argparse
+import os
+import pathlib
+import statistics
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from entrants import say
+from pytorch_best import run_json, threads_environment
+from tables import ROOT, machine, publish
+
+WIDTHS = {"attention": [128, 256, 512], "block": [128, 256, 512], "own_cell": [200, 650], "step": [8, 16, 32, 64]}
+HOWS = {"attention": ["eager", "compile"], "block": ["eager", "compile"], "own_cell": ["script"]}
+KINDS = ["sgd", "adam", "adamw", "rmsprop", "lion"]
+TARGETS = {"attention": 1.0, "block": 1.0, "own_cell": 1 / 1.3, "step": 2.0, "optimizer": 0.8}
+
+
+class Runner:
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args, self.versions = args, {}
+
+    def run(self, who: str, command: list[str], *words: str, threads: int) -> dict[str, Any]:
+        command = [*command, *words, "--threads", str(threads), "--seconds", str(self.args.seconds)]
+        result = run_json(command, dict(os.environ) | threads_environment(threads), timeout=900)
+        if "error" in result:
+            sys.exit(f"run_parts: {who}, {' '.join(words)}: {result['error']}")
+        if "version" in result:
+            self.versions[who] = result["version"]
+        return result
+
+    def ours(self, *words: str, threads: int) -> dict[str, Any]:
+        return self.run("ours", [self.args.ours], *words, threads=threads)
+
+
+def in_turns(first: Any, second: Any, number: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Of two that take turns, each begins every other round."""
+    if number % 2 == 0:
+        a = first()
+        return a, second()
+    b = second()
+    return first(), b
+
+
+def rows_of(part: str, run: Runner) -> Iterator[dict[str, Any]]:
+    """A row: what was measured, ours and theirs in milliseconds by round, and the ratios."""
+    args = run.args
+    if part == "optimizer":
+        numbers = ["--numbers", "100000" if args.tiny else str(args.numbers)]
+        for kind in KINDS:
+            row: dict[str, Any] = {"part": part, "what": f"{kind}, beside a copy", "ours": [], "theirs": [], "ratios": []}
+            for number in range(args.rounds):
+                say(f"round {number + 1}  {part}  {kind}")
+                result = run.ours(part, "--kind", kind, *numbers, threads=args.threads)
+                row["ours"].append(statistics.median(result["ms"]))
+                row["theirs"].append(statistics.median(result["copy_ms"]))
+                row["ratios"].append(statistics.median(c / u for u, c in zip(result["ms"], result["copy_ms"])))
+            yield row | {"megabytes": result["megabytes"]}
+        return
+    for width in [16] if args.tiny else WIDTHS[part]:
+        if part == "step":
+            row = {"part": part, "what": f"{width} units, the call from Python left out", "ours": [], "theirs": [], "ratios": []}
+            whole = {"part": part, "what": f"{width} units, as called from Python", "ours": [], "theirs": [], "ratios": []}
+            for number in range(args.rounds):
+                say(f"round {number + 1}  {part}  {width}")
+                a, b = in_turns(lambda: run.ours(part, "--width", str(width), threads=1),
+                                lambda: run.run("ONNX Runtime", [args.onnxruntime, str(ROOT / "bench" / "onnxruntime_step.py")],
+                                                part, "--width", str(width), threads=1), number)
+                ours, theirs, call = (statistics.median(t) for t in (a["ms"], b["ms"], b["call_ms"]))
+                for to, ms in ((row, theirs - call), (whole, theirs)):
+                    to["ours"].append(ours), to["theirs"].append(ms), to["ratios"].append(ms / ours)
+            yield row
+            yield whole
+            continue
+        for precision in args.precision:
+            torch = [args.torch, str(ROOT / "bench" / "pytorch_parts.py")]
+            words = [part, "--width", str(width), "--precision", precision]
+            theirs_by = {how: run.run("PyTorch", torch, *words, "--how", how, threads=args.threads) for how in HOWS[part]}
+            how = min(theirs_by, key=lambda name: statistics.median(theirs_by[name]["ms"]))
+            row = {"part": part, "what": f"{width} wide, {precision}, beside {how}", "ours": [], "theirs": [], "ratios": []}
+            for number in range(args.rounds):
+                say(f"round {number + 1}  {part}  {width}  {precision}  {how}")
+                a, b = in_turns(lambda: run.ours(*words, threads=args.threads),
+                                lambda: run.run("PyTorch", torch, *words, "--how", how, threads=args.threads), number)
+                ours, theirs = statistics.median(a["ms"]), statistics.median(b["ms"])
+                row["ours"].append(ours), row["theirs"].append(theirs), row["ratios"].append(theirs / ours)
+            yield row
+
+
+def table(result: dict[str, Any]) -> str:
+    m = result["machine"]
+    of_others = ", ".join(f"{who} {version}" for who, version in result["versions"].items())
+    lines = ["# Parts of a model", "",
+             f"{result['threads']} threads (a step of inference: one), medians of {result['rounds']} rounds of {result['seconds']} s in turns; a "
+             "ratio is theirs / ours of a round, with its range.", f"{m['cpu']}, {m['cores']} cores, Linux {m['kernel']}; commit {m['commit']}, "
+             f"{m['date']}, load {m['load_at_start']} before." + (f" Beside {of_others}." if of_others else ""), "",
+             "| part | what | ours, ms | theirs, ms | ratio | range | wanted |", "| --- | --- | ---: | ---: | ---: | ---: | ---: |"]
+    for row in result["rows"]:
+        ours, theirs = statistics.median(row["ours"]), statistics.median(row["theirs"])
+        low, high = min(row["ratios"]), max(row["ratios"])
+        lines.append(f"| {row['part']} | {row['what']} | {ours:.4g} | {theirs:.4g} | {statistics.median(row['ratios']):.2f} | "
+                     f"{low:.2f}–{high:.2f} | {TARGETS[row['part']]:.2f} |")
+    return "\n".join([*lines, "", f"Command: `python3 bench/run_parts.py {' '.join(result['parts'])} --rounds {result['rounds']} "
+                      f"--seconds {result['seconds']}`"]) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="+", choices=TARGETS, metavar="PART")
+    parser.add_argument("--ours", default=str(ROOT / "build" / "bench" / "bench_parts"), metavar="PROGRAM")
+    parser.add_argument("--torch", metavar="PYTHON")
+    parser.add_argument("--onnxruntime", metavar="PYTHON")
+    parser.add_argument("--precision", nargs="+", choices=["fp32", "bf16"], default=["fp32", "bf16"])
+    parser.add_argument("--numbers", type=int, default=20_000_000, help="weights that an optimizer updates")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=2.0, help="of each in a round")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--tiny", action="store_true")
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench" / "results")
+    parser.add_argument("--name", help="of the result files")
+    args = parser.parse_args()
+    if set(args.parts) & set(HOWS) and not args.torch:
+        sys.exit(f"run_parts: {' '.join(p for p in args.parts if p in HOWS)}: --torch PYTHON names an interpreter that has torch")
+    if "step" in args.parts and not args.onnxruntime:
+        sys.exit("run_parts: step: --onnxruntime PYTHON names an interpreter that has onnxruntime and onnx")
+    about, run = machine(), Runner(args)
+    rows = [row for part in args.parts for row in rows_of(part, run)]
+    result = {"machine": about, "parts": args.parts, "threads": args.threads, "rounds": args.rounds, "seconds": args.seconds,
+              "versions": run.versions, "rows": rows}
+    publish(args.out, args.name or f"parts-{about['date'][:10]}", result, table(result))
+
+
+if __name__ == "__main__":
+    main()
