@@ -34,7 +34,7 @@ int main() {
   Adam adam(params, {.learning_rate = 1e-2});
   RandomStream random(1, "sums");
   double error = 1;  // of late batches, each scored before it is learned from
-  for (int step = 1; step <= 600; ++step) {
+  for (int step = 1; step <= 400; ++step) {
     const Tensor x({steps, batch, 2}), target({batch, 1});
     {
       const auto numbers = x.on_host(Access::overwrite), sums = target.on_host(Access::overwrite);

@@ -40,7 +40,7 @@ int main() {
   Adam adam(params, {.learning_rate = 1e-2});
   RandomStream random(1, "letters");
   double right = 0;  // of late batches, each scored before it is learned from
-  for (int step = 1; step <= 300; ++step) {
+  for (int step = 1; step <= 200; ++step) {
     IdTensor x({steps, batch}), last({batch});
     for (int t = 0; t < steps; ++t)
       for (int b = 0; b < batch; ++b) {
