@@ -11,6 +11,8 @@
 namespace unroll {
 
 bool says_missing(std::string_view cell) {
+  constexpr std::size_t longest = 4;
+  if (cell.size() > longest || (!cell.empty() && cell[0] >= '0' && cell[0] <= '9')) return false;
   constexpr std::array<std::string_view, 6> words = {"", "na", "n/a", "nan", "null", "?"};
   const auto same = [](char a, char b) { return a == b || (a >= 'A' && a <= 'Z' && a + ('a' - 'A') == b); };
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) {

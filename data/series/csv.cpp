@@ -2,7 +2,10 @@
 #include "data/series/csv.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "data/text_file.h"
 #include "framework/check.h"
@@ -22,11 +25,19 @@ CsvReader::CsvReader(std::string_view text, std::string origin, char separator)
   }
   text_ = text_.substr(0, text_.find_last_not_of(blanks) + 1);
   require_input(!text_.empty(), "{}: the file is empty", origin_);
-  int64_t line = 1;
   for (std::size_t i = 0; i < text_.size();) {
+    uint64_t eight = 0;  // most bytes are ASCII
+    if (text_.size() - i >= sizeof eight) {
+      std::memcpy(&eight, text_.data() + i, sizeof eight);
+      if ((eight & 0x8080808080808080u) == 0) {
+        i += sizeof eight;
+        continue;
+      }
+    }
     const std::size_t size = code_point_size(text_.substr(i));
-    if (size == 0) throw_no_text(origin_, line, text_[i]);
-    line += text_[i] == '\n';
+    if (size == 0)
+      throw_no_text(origin_, 1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(i), '\n'),
+                    text_[i]);
     i += size;
   }
 }
@@ -55,14 +66,15 @@ void CsvReader::read_quoted(std::string& cell, std::size_t column) {
 }
 
 void CsvReader::read_plain(std::string& cell, std::size_t column) {
-  const char ends[] = {separator_, '\n'};
-  const std::size_t end = std::min(text_.find_first_of({ends, 2}, at_), text_.size());
-  cell = text_.substr(at_, end - at_);
-  at_ = end;
-  cell.resize(cell.find_last_not_of(" \t\r") + 1);
-  require_input(cell.find('"') == cell.npos,
-                "{}:{}: column {}: a quote inside '{}', which does not begin with one", origin_, next_line_,
-                column, one_line(cell));
+  const char *const begin = text_.data() + at_, *const last = text_.data() + text_.size(), *end = begin;
+  bool quote = false;
+  for (; end != last && *end != separator_ && *end != '\n'; ++end) quote = quote || *end == '"';
+  at_ += static_cast<std::size_t>(end - begin);
+  while (end != begin && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r')) --end;
+  cell.assign(begin, end);
+  if (quote)  // what a message says is made for none of the other cells
+    throw InputError(fmt::format("{}:{}: column {}: a quote inside '{}', which does not begin with one", origin_,
+                                 next_line_, column, one_line(cell)));
 }
 
 std::string csv_cell(std::string text) {

@@ -274,9 +274,29 @@ int64_t read_time_of_day(Scanner& scan, bool basic) {
   return hour * one_hour + moment;
 }
 
+// 2017-03-31, 2017-03-31 14:05, 2017-03-31 14:05:59, also with a T: what most files have, read at once. None: it is something else,
+// or no time.
+std::optional<Time> iso_time(std::string_view text) {
+  constexpr std::string_view form = "0000-00-00 00:00:00";
+  if (text.size() != 10 && text.size() != 16 && text.size() != 19) return std::nullopt;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool fits = form[i] == '0' ? is_digit(text[i]) : text[i] == form[i] || (i == 10 && text[i] == 'T');
+    if (!fits) return std::nullopt;
+  }
+  const auto two = [&](std::size_t i) { return 10 * (text[i] - '0') + (text[i + 1] - '0'); };
+  const int year = 100 * two(0) + two(2), month = two(5), day = two(8);
+  if (year < 1 || month < 1 || month > 12 || day < 1 || day > days_in_month(year, month)) return std::nullopt;
+  const int64_t days = days_of(year, month, day);
+  if (text.size() == 10) return Time{TimeForm::date, days};
+  const int hour = two(11), minute = two(14), second = text.size() == 19 ? two(17) : 0;
+  if (hour > 23 || minute > 59 || second > 59) return std::nullopt;
+  return Time{TimeForm::date_time, days * one_day + hour * one_hour + (60 * minute + second) * one_second};
+}
+
 }  // namespace
 
 std::optional<Time> parse_time(std::string_view text, DateOrder order) {
+  if (const auto time = iso_time(text)) return time;
   if (const auto count = number(text)) return count;
   Scanner scan{text};
   const auto date = read_date(scan, order);
