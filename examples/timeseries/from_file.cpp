@@ -92,7 +92,10 @@ GuessedRecipe recipe_for(const RunOptions& run, const std::filesystem::path& csv
   GuessedRecipe guessed = guess_recipe(csv, wishes);
   for (const Guess& guess : guessed.guesses)
     console.print("{:<8}{}: {} ({})\n", guess.name, guess.what, guess.why, guess.option);
-  if (!guessed.recipe.is_ensemble()) return guessed;
+  if (!guessed.recipe.is_ensemble()) {
+    console.print("budget  not looked at: it is for ensembles (--set training.epochs=N)\n");
+    return guessed;
+  }
   RunOptions quiet = run;
   quiet.quiet = true, quiet.dry_run = true;
   const SeriesData data(guessed.recipe, csv);

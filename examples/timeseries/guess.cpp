@@ -87,7 +87,7 @@ std::vector<Column> columns_of_file(const std::string& text, const std::string& 
   std::vector<Column> columns;
   std::vector<size_t> places;
   for (size_t i = 0; i < found.names.size(); ++i) {
-    if (static_cast<int>(i) == found.time) continue;
+    if (static_cast<int>(i) == found.time || static_cast<int>(i) == found.id) continue;
     columns.push_back({.name = found.names[i]});
     places.push_back(i + static_cast<size_t>(found.skipped));
   }
@@ -115,6 +115,16 @@ int64_t numbers_in(const std::vector<Column>& columns) {
   int64_t numbers = 0;
   for (const Column& column : columns) numbers += column.numbers;
   return numbers;
+}
+
+// The one of median length; of one series that one.
+int typical_series(const Series& series) {
+  std::vector<std::pair<int64_t, int>> lengths;
+  for (int member = 0; member < series.count(); ++member)
+    lengths.emplace_back(series.end_of(member) - series.begin_of(member), member);
+  const auto middle = lengths.begin() + std::ssize(lengths) / 2;
+  std::ranges::nth_element(lengths, middle);
+  return middle->second;
 }
 
 // --- choices -----------------------------------------------------------------------------------------------
@@ -205,6 +215,7 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
   std::erase_if(early.overrides, [](const Override& o) {
     constexpr std::array keys = {"data.file",       "data.separator",     "data.decimal",  "data.time",
                                  "data.date_order", "data.only",          "data.missing",  "data.gaps",
+                                 "data.id",
                                  "data.resample",   "data.together",      "data.channels", "data.targets",
                                  "data.period",     "data.second_period", "data.window",   "data.horizon"};
     return std::ranges::none_of(
@@ -270,8 +281,17 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
     load();
 
     const Series series = load_series(guessed.recipe, csv);
-    const auto rows =
-        static_cast<int64_t>(std::floor(static_cast<double>(series.rows()) * wishes.train + 1e-9));
+    const bool several = !series.members.empty();
+    const int typical = typical_series(series);
+    const int64_t first_row = series.begin_of(typical);
+    const auto rows = static_cast<int64_t>(
+        std::floor(static_cast<double>(series.end_of(typical) - first_row) * wishes.train + 1e-9));
+    if (several)
+      guessed.guesses.push_back(
+          {"series", fmt::format("{} by column '{}'", series.count(), one_line(series.id_name)),
+           fmt::format("guesses are by '{}', of median length",
+                       one_line(series.members[static_cast<size_t>(typical)].name)),
+           "--set data.id=NAME"});
     say("time", series.time_name.empty() ? "none" : fmt::format("column '{}'", one_line(series.time_name)),
         series.time_name.empty() ? "no column of dates: rows are numbered"
                                  : "rows are " + apart_text(series.times.step),
@@ -286,7 +306,7 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
     } else {
       std::vector<double> y;
       const int channel = series.channel(guessed.recipe.data.targets.front());
-      for (int64_t row = 0; row < rows; ++row) y.push_back(series.at(row, channel));
+      for (int64_t row = 0; row < rows; ++row) y.push_back(series.at(first_row + row, channel));
       season = find_season(y, series.times.step);
       say("season",
           season.period == 1          ? "none"
@@ -318,8 +338,10 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
     text.set("data", "window", window);
     load();
     text.set("data", "batch", 32);
-    text.set("data", "train", fmt::format("{:.6g}{}", wishes.train, wishes.train == 1 ? ".0" : ""));
-    text.set("data", "valid", "0.0");
+    if (!several) {
+      text.set("data", "train", fmt::format("{:.6g}{}", wishes.train, wishes.train == 1 ? ".0" : ""));
+      text.set("data", "valid", "0.0");
+    }
     text.set("data", "autoregression",
              clamped(season.period > 1 && season.period <= 60 ? season.period + 1 : 10, 1,
                      std::max<int64_t>(rows / 8, 1)));
@@ -335,21 +357,42 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
         !calendar.empty() && !is_said(wishes, "data.calendar"))
       text.set("data", "calendar", list_of(calendar));
     const int64_t windows = std::max<int64_t>(rows - window - horizon + 1, 1), steps = (windows + 31) / 32;
+    if (several) {
+      constexpr int64_t batch = 128, all_steps = 2000, most_for_ets = 50;
+      const int64_t of_all = (windows * series.count() + batch - 1) / batch;
+      text.set("data", "batch", batch);
+      text.set("data", "split", toml_string("rows"));
+      text.set("data", "valid_rows", guessed.recipe.data.horizon);
+      text.set("data", "test_rows", guessed.recipe.data.horizon);
+      say("parts", fmt::format("{} rows each to validate and to test", guessed.recipe.data.horizon),
+          "the last ones of every series", "--set data.test_rows=N");
+      if (ets && series.count() > most_for_ets) {
+        text.set("data", "ets", "false");
+        say("ETS", "left out", fmt::format("it is slow on more than {} series", most_for_ets),
+            "--set data.ets=true");
+      }
+      text.set("training", "epochs", clamped(all_steps / of_all, 2, 100));
+      text.set("model", "hidden", 64);
+      say("model", "one GRU over segments, for all series", "ensembles are of one series",
+          "--set model.architecture=linear");
+    }
     text.set("model", "cell", toml_string("gru"));
-    text.set("model", "hidden", 32);
+    if (!several) text.set("model", "hidden", 32);
     text.set("model", "shared_channels", "true");
     text.set("model", "normalization", toml_string("last"));
     text.set("model", "segment", segment_of(guessed.recipe.data.window));
-    text.set("model", "moving_average", clamped(window / 2 * 2 - 1, 1, 25));
+    if (!several) text.set("model", "moving_average", clamped(window / 2 * 2 - 1, 1, 25));
     const Size size{.networks = {"gru", "linear", "dlinear", "gru", "linear", "dlinear"},
                     .folds = most_folds,
                     .epochs = static_cast<int>(clamped((1500 + steps - 1) / steps, 4, 150)),
                     .ets = ets};
-    text.set("ensemble", "members", list_of(members_of(size, season.period, season.second_period)));
-    text.set("ensemble", "folds", size.folds);
-    text.set("training", "epochs", size.epochs);
-    text.set("training", "keep", toml_string("last"));
-    text.set("training", "clip", "0.0");  // of one network's gradients the norm of all would be cut
+    if (!several) {
+      text.set("ensemble", "members", list_of(members_of(size, season.period, season.second_period)));
+      text.set("ensemble", "folds", size.folds);
+      text.set("training", "epochs", size.epochs);
+      text.set("training", "keep", toml_string("last"));
+      text.set("training", "clip", "0.0");  // of one network's gradients the norm of all would be cut
+    }
     text.set("optimizer", "kind", toml_string("adamw"));
     text.set("optimizer", "learning_rate", "0.003");
     text.set("optimizer", "weight_decay", "0.01");
