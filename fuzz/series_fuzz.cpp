@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "data/gzip.h"
+#include "data/series/holidays.h"
 #include "data/series/series.h"
 #include "data/series/series_windows.h"
 #include "fuzz/target.h"
@@ -48,8 +49,14 @@ void check(const Series& series) {
       fuzz::expect(scaling.undo(scaled, channel) >= 0, "what comes back is no number below 0");
     }
   });
+  fuzz::accepts([&] {
+    Series marked = series;
+    add_indicators(marked);
+    fuzz::expect(marked.width() == 2 * series.width() - (series.label >= 0), "each channel has a mark beside it");
+  });
   if (series.times.form != TimeForm::number) {
     Series dated = series;
+    fuzz::accepts([&] { add_holidays(dated, "GB"); });
     add_calendar(dated, {"minute", "hour", "weekday", "day", "day_of_year", "month", "trend"});
     for (const double value : dated.values) fuzz::expect(std::isfinite(value), "features are finite");
     fuzz::expect(parse_time(series.times.text(0)).has_value(), "a time can be written out and read again");
@@ -73,6 +80,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   if (data[0] & 64) options.time = "t";
   if (data[0] & 128) options.label = "on";
   if (data[1] & 1) options.id = "id";
+  if (data[1] & 2) options.missing = Missing::mask;
   const std::string_view text(reinterpret_cast<const char*>(data) + 2, size - 2);
   constexpr std::size_t most = 1 << 20;
   fuzz::accepts([&] {

@@ -119,7 +119,7 @@ void resample(Series& series, const SeriesOptions& options) {
           !observed.empty() || options.missing != Missing::error, "{}:{}: channel '{}' has no value in {}{}",
           series.origin, lines.back(), one_line(series.channels[channel]),
           to_text({.form = step->form, .count = at.back()}),
-          options.model.empty() ? "; data.missing = \"previous\" or \"interpolate\" fills it in" : "");
+          options.model.empty() ? "; data.missing = \"previous\", \"mask\" or \"interpolate\" fills it in" : "");
     }
     empty += is_empty;
     begin = end;

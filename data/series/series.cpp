@@ -116,6 +116,22 @@ double years_since(const CalendarTime& zero, const CalendarTime& now) {
 
 }  // namespace
 
+void add_indicators(Series& series) {
+  require(series.calendar == 0, "series: what is missing is marked before the calendar is added");
+  std::vector<std::string> names;
+  std::vector<std::vector<double>> columns;
+  for (int channel = 0; channel < series.width(); ++channel) {
+    if (channel == series.label) continue;
+    names.push_back(series.channels[static_cast<std::size_t>(channel)] + " missing");
+    require_input(std::ranges::find(series.channels, names.back()) == series.channels.end(),
+                  "{}: there is a channel '{}' already", series.origin, one_line(names.back()));
+    columns.emplace_back();
+    for (int64_t row = 0; row < series.rows(); ++row) columns.back().push_back(series.is_filled(row, channel));
+  }
+  series.insert_channels(series.width(), names, columns);
+  series.calendar += static_cast<int>(names.size());
+}
+
 void add_calendar(Series& series, const std::vector<std::string>& features) {
   if (!features.empty()) add_calendar(series, features, series.times.time(0));
 }

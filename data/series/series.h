@@ -15,7 +15,8 @@ namespace unroll {
 // The answer to a cell without a value (empty, NA, N/A, NaN, null, ?). Never zero.
 enum class Missing : uint8_t {
   error,
-  previous,    // the last value before it
+  previous,     // the last value before it
+  mask,         // that too, and before the first value nothing that a network reads; add_indicators() says which they are
   interpolate  // on the line between its neighbours: looks ahead, so a forecast from there knows too much
 };
 // The answer to times that are not a step apart: further than one and a half, or nearer than two thirds.
@@ -69,7 +70,8 @@ struct Series {
   std::vector<std::string> channels;          // names; calendar features stand last
   std::vector<double> values;                 // [rows, channels], in original units, finite
   // [rows, channels]: 1 where the file had no value and one was filled in; empty: there is none. A filled value may be
-  // read, but nobody saw it: it is never a target, and no score, scale or baseline is measured on it.
+  // read, but nobody saw it: it is never a target, and no score, scale or baseline is measured on it. 2: with none before it in
+  // its series, it is the first one after it, and a window has the mean of training in its place.
   std::vector<uint8_t> filled;
   std::vector<int64_t> lines;      // of the file, by row; empty where there was no file
   // Where the file has several series: the column that names them, and the rows of each, one series after the other, in the
@@ -99,6 +101,10 @@ struct Series {
   }
   // A copy of the rows of one of them, which is then alone.
   Series alone(int member) const;
+  // Filled in, with no value before it.
+  bool is_unknown(int64_t row, int channel) const {
+    return !filled.empty() && filled[static_cast<std::size_t>(row * width() + channel)] == 2;
+  }
   // Inserts channels before channel `at`: their names, and a column of rows() observed values for each.
   void insert_channels(int at, const std::vector<std::string>& names,
                        const std::vector<std::vector<double>>& columns);
@@ -129,6 +135,10 @@ Series make_series(std::vector<std::string> names, std::vector<double> values);
 //   first column of whole numbers that ascend or descend.
 Series load_series(const std::filesystem::path& path, const SeriesOptions& options = {});
 Series parse_series(std::string_view text, const std::string& origin, const SeriesOptions& options = {});
+
+// Appends a channel for each that is no label nor feature of the calendar, before these are: "load missing", 1 where the value of
+// "load" was filled in, else 0. It counts among the features of the calendar. InputError: there is a channel of that name.
+void add_indicators(Series& series);
 
 // Appends channels that tell the time: "minute" (of the hour), "hour" (of the day), "weekday", "day" (of the
 // month), "day_of_year", "month"; each a sine and a cosine, so that the end of a day lies beside its

@@ -62,7 +62,7 @@ double read_value(std::string_view text, const CsvReader& csv, const SeriesColum
     if (options.missing == Missing::error && options.resample.empty()) {
       throw InputError(fmt::format(
           "{}: a value is missing{}{}", where(), cell.empty() ? "" : fmt::format(" ('{}')", one_line(cell)),
-          options.model.empty() ? "; data.missing = \"previous\" or \"interpolate\" fills it in" : ""));
+          options.model.empty() ? "; data.missing = \"previous\", \"mask\" or \"interpolate\" fills it in" : ""));
     }
     return missing_value;
   }
@@ -285,8 +285,9 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
     }
     const int64_t* last = series.times.at.empty() ? nullptr : &series.times.at.back();
     if (columns.id >= 0) {
-      require_input(!says_missing(cell(columns.id)), "{}: a row does not name its series (data.id)",
-                    columns.where(csv, columns.id));
+      if (says_missing(cell(columns.id)))
+        throw InputError(
+            fmt::format("{}: a row does not name its series (data.id)", columns.where(csv, columns.id)));
       members.next_row(cell(columns.id));
       last = members.last_time();
     } else {

@@ -90,6 +90,10 @@ void fill_in(Series& series, Missing missing) {
     return series.values[static_cast<std::size_t>(row * width + channel)];
   };
   int64_t filled = 0, first_row = series.rows();
+  const auto mark = [&](int64_t row, int channel, uint8_t how) {
+    series.filled.resize(series.values.size());
+    series.filled[static_cast<std::size_t>(row * width + channel)] = how;
+  };
   const auto fill = [&](int member, int channel) {
     const int64_t begin = series.begin_of(member), end = series.end_of(member);
     for (int64_t row = begin; row < end; ++row) {
@@ -106,15 +110,23 @@ void fill_in(Series& series, Missing missing) {
                           : fmt::format(" in series '{}'",
                                         one_line(series.members[static_cast<std::size_t>(member)].name)));
       };
+      if (missing == Missing::mask && row == begin) {
+        beside(next < end, "after");
+        for (int64_t i = row; i < next; ++i) {
+          value(i, channel) = value(next, channel);
+          mark(i, channel, 2);
+        }
+        first_row = std::min(first_row, row), filled += next - row;
+        continue;
+      }
       beside(row > begin, "before");
       if (missing == Missing::interpolate) beside(next < end, "after");
       const double before = value(row - 1, channel);
       for (int64_t i = row; i < next; ++i) {
         const double share = static_cast<double>(i - row + 1) / static_cast<double>(next - row + 1);
         value(i, channel) =
-            missing == Missing::previous ? before : (1 - share) * before + share * value(next, channel);
-        series.filled.resize(series.values.size());
-        series.filled[static_cast<std::size_t>(i * width + channel)] = 1;
+            missing == Missing::interpolate ? (1 - share) * before + share * value(next, channel) : before;
+        mark(i, channel, 1);
       }
       first_row = std::min(first_row, row);
       filled += next - row;
@@ -125,7 +137,9 @@ void fill_in(Series& series, Missing missing) {
   if (filled > 0) {
     series.notes.push_back(fmt::format("{} missing value{} filled in ({}); the first in line {}", filled,
                                        filled == 1 ? "" : "s",
-                                       missing == Missing::previous ? "the previous value" : "interpolated",
+                                       missing == Missing::previous ? "the previous value"
+                                       : missing == Missing::mask   ? "the previous value, and marked"
+                                                                    : "interpolated",
                                        series.lines[static_cast<std::size_t>(first_row)]));
   }
 }

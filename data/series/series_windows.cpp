@@ -59,6 +59,12 @@ SeriesWindows::SeriesWindows(const Series& series, const Scaling& scaling, const
       throw Error(fmt::format("windows: with a lead of 0, channel '{}' would be read and predicted at once",
                               one_line(series.channels[static_cast<std::size_t>(target)])));
   }
+  for (const int input : options_.inputs)
+    is_known_.push_back(std::ranges::find(options_.known, input) != options_.known.end());
+  require(options_.known.empty() ||
+              (options_.lead == 1 &&
+               std::ranges::count(is_known_, uint8_t{1}) == std::ssize(options_.known)),
+          "windows: what is known ahead must be among the inputs, with a lead of 1");
   for (const Span& span : part) {
     require(0 <= span.history && span.history <= span.begin && span.end <= series.rows(),
             "windows: rows {} to {} with history from {} do not lie in {} rows", span.begin, span.end,
@@ -117,7 +123,15 @@ void SeriesWindows::read(int64_t origin, real* to, int64_t step) const {
   for (int64_t row = first; row < first + options_.window; ++row, to += step) {
     for (std::size_t i = 0; i < options_.inputs.size(); ++i) {
       const int channel = options_.inputs[i];
-      to[i] = static_cast<real>(scaling_.apply(series_->at(row, channel), base + channel));
+      to[i] = series_->is_unknown(row, channel)
+                  ? 0
+                  : static_cast<real>(scaling_.apply(series_->at(row, channel), base + channel));
+    }
+  }
+  for (int64_t row = origin; row < origin + read_rows() - options_.window; ++row, to += step) {
+    for (std::size_t i = 0; i < options_.inputs.size(); ++i) {
+      const int channel = options_.inputs[i];
+      to[i] = is_known_[i] ? static_cast<real>(scaling_.apply(series_->at(row, channel), base + channel)) : 0;
     }
   }
 }
@@ -153,7 +167,7 @@ SeriesBatch SeriesWindows::batch(int64_t k, int size, int first, int end) {
                     steps, channels);
       return Tensor({static_cast<int>(elements)});
     };
-    input_ = flat(options_.window, inputs), target_ = flat(options_.horizon, targets);
+    input_ = flat(read_rows(), inputs), target_ = flat(options_.horizon, targets);
     if (targets_left_out_ > 0) weights_ = flat(options_.horizon, targets);
     size_ = size;
   }
@@ -163,7 +177,7 @@ SeriesBatch SeriesWindows::batch(int64_t k, int size, int first, int end) {
     return all.slice(0, options_.horizon * rows * targets).reshape({options_.horizon, rows, targets});
   };
   SeriesBatch batch{
-      .input = input_.slice(0, options_.window * rows * inputs).reshape({options_.window, rows, inputs}),
+      .input = input_.slice(0, read_rows() * rows * inputs).reshape({read_rows(), rows, inputs}),
       .target = of_targets(target_),
       .weights = {},
       .observed = int64_t{options_.horizon} * rows * targets,
@@ -203,8 +217,11 @@ Tensor SeriesWindows::input_before(int64_t origin) const {
   require_input(first >= 0 && last < series_->rows() && series_->begin_of(series_->member_of(last)) <= first,
                 "{}: a window of {} rows before row {} does not lie in {} rows", series_->origin,
                 options_.window, origin, series_->rows());
+  require_input(options_.known.empty() || origin + options_.horizon <= series_->end_of(series_->member_of(last)),
+                "{}: what is known ahead of {} rows from row {} on does not lie in it", series_->origin,
+                options_.horizon, origin);
   const int inputs = static_cast<int>(options_.inputs.size());
-  Tensor input({options_.window, 1, inputs});
+  Tensor input({read_rows(), 1, inputs});
   const auto on_host = input.on_host(Access::overwrite);
   read(origin, on_host.data(), inputs);
   return input;

@@ -30,10 +30,13 @@ struct SeriesWindowOptions {
   // Channels. None named: all of them are inputs but a label; and targets are the label, where there is one,
   // else all but calendar features.
   std::vector<int> inputs = {}, targets = {};
+  // Inputs that are known of the rows to predict, too: to forecast, with a lead of 1.
+  std::vector<int> known = {};
 };
 
 struct SeriesBatch {
-  Tensor input;          // [window, batch, inputs], scaled
+  // [window, batch, inputs], scaled; where inputs are known ahead, [window + horizon, …], of whose last rows the others are 0.
+  Tensor input;
   Tensor target;         // [horizon, batch, targets], scaled
   Tensor weights;        // of the target's shape: 0 where it was filled in, else 1; undefined: all are 1
   int64_t observed = 0;  // targets of weight 1
@@ -71,17 +74,20 @@ class SeriesWindows {
   int windows_in(int64_t k, int size) const;
   int64_t observed_in(int64_t k, int size) const;
 
-  // The input of any window, [window, 1, inputs], its origin given: to forecast beyond the last row, where
-  // there is no target. InputError if it does not lie in the series.
+  // The input of any window, as in a batch of one, its origin given: to forecast beyond the last row, where
+  // there is no target. InputError if it does not lie in the series, with the rows whose inputs are known ahead.
   Tensor input_before(int64_t origin) const;
 
  private:
+  // Rows that an input has.
+  int read_rows() const { return options_.window + (options_.known.empty() ? 0 : options_.horizon); }
   void read(int64_t origin, real* to, int64_t step) const;
   int filled_targets(int64_t origin) const;
   const Series* series_;
   Scaling scaling_;
   SeriesWindowOptions options_;
   std::vector<int64_t> origins_, order_;
+  std::vector<uint8_t> is_known_;  // by input
   int64_t targets_left_out_ = 0;
   Tensor input_, target_, weights_;  // for batches of size_
   int size_ = 0;

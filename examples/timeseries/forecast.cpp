@@ -103,7 +103,7 @@ SavedModel model_of_file(const fs::path& csv, const Wishes& wishes, double secon
 }  // namespace
 
 void forecast(Command& command) {
-  std::string csv, plot, out, target, only;
+  std::string csv, plot, out, target, only, future;
   int steps = 0;
   Machine machine;
   bool ascii = false;
@@ -121,6 +121,7 @@ void forecast(Command& command) {
   command.also_takes_series();
   add_csv_option(command, csv);
   command.option("steps", steps, "N", "rows to forecast").otherwise("the model's horizon, or guessed");
+  command.option("future", future, "FILE", "a CSV file of what is known of the rows to forecast: times, and the columns of data.known");
   command.option("series", only, "NAME", "the one of several series that is forecast").otherwise("all; the first is drawn");
   command.option("target", target, "NAME", "the channel that is drawn").otherwise("the first one");
   command.option("plot", plot, "FILE", "draws history, forecast and interval, as SVG");
@@ -133,6 +134,8 @@ void forecast(Command& command) {
                   "without a recipe or a model: an ensemble within a minute");
   command.example("forecast runs/airline-1/best.safetensors --steps 24 --ascii",
                   "two years ahead, drawn here");
+  command.example("forecast model.safetensors --csv sales.csv --future plan.csv --steps 14",
+                  "with the prices of the days to come");
   command.example("forecast model.safetensors --csv sales.csv --out next.csv --plot next.svg",
                   "from a newer file of the same channels");
   if (!command.parse()) return;
@@ -162,7 +165,10 @@ void forecast(Command& command) {
   if (!command.given("steps")) steps = saved.recipe.data.horizon;
 
   if (!only.empty()) saved = one_series(saved, "forecast", only);
-  Forecaster forecaster(saved, csv, steps);
+  require_input(future.empty() || needs_future(saved.recipe),
+                "forecast: --future {}: the model of {} reads no column of the rows to forecast (data.known)", future,
+                saved.path.string());
+  Forecaster forecaster(saved, csv, steps, future);
   const Series& series = forecaster.series();
   int drawn = 0;
   if (!target.empty()) {

@@ -8,14 +8,15 @@
 
 namespace timeseries {
 
-Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv, int steps)
+Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv, int steps,
+                       const std::filesystem::path& future)
     : saved_(saved), steps_(steps) {
   const Recipe& recipe = saved_.recipe;
   require_input(!recipe.detects(), "{}: a detector; 'timeseries detect' is the command for it",
                 saved.path.string());
   const int horizon = recipe.data.horizon, blocks = (steps + horizon - 1) / horizon;
   beyond_ = int64_t{blocks} * horizon;
-  series_ = load_series(saved_, csv, beyond_);
+  series_ = load_series(saved_, csv, beyond_, {future, steps});
   Part last, known;
   std::vector<std::string> too_short;
   for (int member = 0; member < series_.count(); ++member) {
@@ -42,8 +43,10 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
       make_windows(recipe, series_, saved_.facts.scaling, last, "forecast"));
   model_ = saved_.make_model(*windows_);
   const auto& inputs = windows_->options().inputs;
+  const auto& ahead = windows_->options().known;
   for (const int input : inputs)
     require_input(blocks == 1 || input >= series_.width() - series_.calendar ||
+                      std::ranges::find(ahead, input) != ahead.end() ||
                       std::ranges::find(targets(), input) != targets().end(),
                   "forecast: {} steps are more than the model's horizon of {}, and to go on it would have to "
                   "know '{}', which it does not forecast",

@@ -28,8 +28,10 @@ class Forecaster {
  public:
   // Reads the series as the model's recipe says, and can forecast `steps` rows beyond its end. Throws
   // InputError: other channels, too few rows, or steps beyond the horizon of a model that reads what it does
-  // not forecast.
-  Forecaster(const SavedModel& saved, const std::filesystem::path& csv, int steps);
+  // not forecast. `future`: a file of what is known of the rows to forecast; empty: nothing is, which is an InputError where the
+  // model reads it.
+  Forecaster(const SavedModel& saved, const std::filesystem::path& csv, int steps,
+             const std::filesystem::path& future = {});
   Forecaster(const Forecaster&) = delete;  // windows refer to the series
   Forecaster& operator=(const Forecaster&) = delete;
 

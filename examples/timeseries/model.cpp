@@ -8,7 +8,6 @@
 #include <fmt/ranges.h>
 
 #include "ensemble.h"
-#include "framework/kernels/kernels.h"
 
 namespace timeseries {
 
@@ -25,11 +24,14 @@ bool is_by_channel(const Recipe& recipe) {
 }
 
 RecurrentConfig encoder_config(const Recipe& recipe, const Columns& columns) {
-  const int features = is_by_channel(recipe) ? 1 + columns.calendar : columns.inputs;
+  const int features = is_by_channel(recipe)
+                           ? 1 + static_cast<int>(columns.known_channels().size()) + columns.calendar
+                           : columns.inputs;
   return layers_of(recipe, has_segments(recipe) ? recipe.model.hidden : recipe.model.segment * features);
 }
 RecurrentConfig decoder_config(const Recipe& recipe, const Columns& columns) {
-  return layers_of(recipe, is_by_channel(recipe) ? 1 : static_cast<int>(columns.targets.size()));
+  return layers_of(recipe,
+                   (is_by_channel(recipe) ? 1 : static_cast<int>(columns.targets.size())) + columns.ahead());
 }
 
 }  // namespace
@@ -44,6 +46,7 @@ Columns columns_of(const SeriesWindows& windows) {
   for (int k = columns.inputs; k-- > 0;)
     place[static_cast<size_t>(options.inputs[static_cast<size_t>(k)])] = k;
   for (const int target : options.targets) columns.targets.push_back(place[static_cast<size_t>(target)]);
+  for (const int channel : options.known) columns.known.push_back(place[static_cast<size_t>(channel)]);
   return columns;
 }
 
@@ -103,6 +106,8 @@ std::string describe_layers(const Recipe& recipe) {
   std::string layers = unroll::describe_layers(cell_of(recipe), m);
   if (m.segment > 1) layers += fmt::format(" over segments of {} rows", m.segment);
   if (m.highway > 0) layers += fmt::format(" beside a highway of {} rows", m.highway);
+  if (!recipe.data.known.empty())
+    layers += fmt::format(" and {} of the rows to forecast", fmt::join(recipe.data.known, ", "));
   return m.architecture == Architecture::encoder_decoder
              ? fmt::format("{} to encode, as many to decode", layers)
              : layers;
@@ -123,6 +128,7 @@ SeriesNetwork::SeriesNetwork(const Recipe& recipe, const Columns& columns,
     head_.emplace(place("linear"), DenseConfig{.in = recipe.data.window, .out = horizon * out});
     if (m.architecture == Architecture::dlinear)
       trend_head_.emplace(place("trend"), DenseConfig{.in = recipe.data.window, .out = horizon * out});
+    make_ahead(place);
     return;
   }
   encoder_.emplace(place(cell_of(recipe).name), m.cell, encoder_config(recipe, columns));
@@ -143,6 +149,7 @@ SeriesNetwork::SeriesNetwork(const Recipe& recipe, const Columns& columns,
                                            .out = segment_  ? m.segment * out
                                                   : decodes ? out
                                                             : horizon * out});
+  make_ahead(place);
   if (m.highway == 0) return;
   const int channels = recipe.detects() ? columns.inputs : 1;
   highway_.emplace(place("highway"),
@@ -157,6 +164,13 @@ const RecurrentLayer* SeriesNetwork::recurrent() const { return encoder_ ? &*enc
 // --- in and out of rows -----------------------------------------------------------------------------------
 
 SeriesNetwork::Prepared SeriesNetwork::prepare(const Tensor& input) const {
+  if (columns_.known.empty()) return prepare_window(input);
+  Prepared prepared = prepare_window(input.slice(0, recipe_.data.window));
+  prepared.ahead = ahead_of(input);
+  return prepared;
+}
+
+SeriesNetwork::Prepared SeriesNetwork::prepare_window(const Tensor& input) const {
   const int window = input.dim(0), batch = input.dim(1), targets = static_cast<int>(columns_.targets.size());
   if (!by_channel()) {
     if (recipe_.model.normalization == Normalization::none) return {input, {}, {}};
@@ -164,8 +178,10 @@ SeriesNetwork::Prepared SeriesNetwork::prepare(const Tensor& input) const {
     normalize(prepared);
     return prepared;
   }
-  // Each target is a row of its own, the calendar beside it.
-  const int features = linear() ? 1 : 1 + columns_.calendar, rows = batch * targets;
+  // Each target is a row of its own, beside it the calendar and what is known ahead.
+  const std::vector<int> known = linear() ? std::vector<int>() : columns_.known_channels();
+  const int calendar = linear() ? 0 : columns_.calendar, rows = batch * targets,
+            features = 1 + static_cast<int>(known.size()) + calendar;
   const Tensor by_row({window, rows, features});
   {
     const auto all = input.on_host();
@@ -174,8 +190,9 @@ SeriesNetwork::Prepared SeriesNetwork::prepare(const Tensor& input) const {
       const int64_t t = place / rows, row = place % rows;
       const real* from = all.data() + (t * batch + row / targets) * columns_.inputs;
       real* to = x.data() + place * features;
-      to[0] = from[columns_.targets[static_cast<size_t>(row % targets)]];
-      std::copy_n(from + columns_.inputs - columns_.calendar, features - 1, to + 1);
+      *to++ = from[columns_.targets[static_cast<size_t>(row % targets)]];
+      for (const int column : known) *to++ = from[column];
+      std::copy_n(from + columns_.inputs - columns_.calendar, calendar, to);
     }
   }
   Prepared prepared{by_row, {}, {}};
@@ -253,7 +270,7 @@ Vars SeriesNetwork::outputs(const Prepared& prepared, const Tracing* tracing) co
   Vars y;
   const int window = prepared.x.dim(0);
   if (recipe_.model.architecture == Architecture::encoder_decoder) {
-    y = encode_and_decode(prepared.x, tracing);
+    y = encode_and_decode(prepared, tracing);
   } else if (segment_) {
     y = decode_segments(encode((*segment_)(in_segments(prepared.x)), tracing).state, prepared.x.dim(1),
                         prepared.target);
@@ -265,10 +282,12 @@ Vars SeriesNetwork::outputs(const Prepared& prepared, const Tracing* tracing) co
     } else {
       y = by_output((*head_)(x));
     }
+    if (ahead_) add_ahead(y, prepared.ahead, {});
   } else {
     const Var steps = encode(in_segments(prepared.x), tracing).y;
-    const Var read = (*head_)((*dropout_)(row(steps, steps.dim(0) - 1)));
+    const Var state = (*dropout_)(row(steps, steps.dim(0) - 1)), read = (*head_)(state);
     y = by_output(highway_ ? read + linear_path(prepared.x) : read);
+    if (ahead_) add_ahead(y, prepared.ahead, state);
   }
   if (prepared.shift.value().defined())
     for (Var& values : y) values = values * prepared.scale + prepared.shift;
@@ -333,7 +352,8 @@ Var SeriesNetwork::linear_path(const Var& x) const {
 }
 
 // The decoder begins with the last row read, and goes on with what it forecast (of the middle quantile).
-Vars SeriesNetwork::encode_and_decode(const Var& x, const Tracing* tracing) const {
+Vars SeriesNetwork::encode_and_decode(const Prepared& prepared, const Tracing* tracing) const {
+  const Var& x = prepared.x;
   const int rows = x.dim(1);
   RecurrentVars state = encode(x, tracing).state;
   Var read;
@@ -348,7 +368,9 @@ Vars SeriesNetwork::encode_and_decode(const Var& x, const Tracing* tracing) cons
   for (int step = 0; step < (one ? tracing->step + 1 : recipe_.horizon()); ++step) {
     std::optional<NoTape> constant;
     if (one && step < tracing->step) constant.emplace();
-    const auto [y, next] = run(*decoder_, reshape(read, {1, rows, width()}), state,
+    if (columns_.ahead() > 0)  // of that step
+      read = concat(Vars{read, slice(prepared.ahead, 0, step * rows, (step + 1) * rows)}, 1);
+    const auto [y, next] = run(*decoder_, reshape(read, {1, rows, read.dim(1)}), state,
                                tracing && !constant ? &tracing->trace : nullptr);
     const Vars values = by_output((*head_)((*dropout_)(row(y, 0))));
     for (size_t k = 0; k < parts.size(); ++k) parts[k].push_back(values[k]);
@@ -447,44 +469,6 @@ Tensor SeriesNetwork::predict(const Tensor& input) const {
   if (recipe_.detects())
     for (real& v : all) v = static_cast<real>(1 / (1 + std::exp(-static_cast<double>(v))));
   return result;
-}
-
-// --- the networks of a model -------------------------------------------------------------------------------
-
-SeriesModel::SeriesModel(const Recipe& recipe, const Columns& columns) : params(recipe.training.seed) {
-  if (!recipe.is_ensemble()) {
-    networks_.emplace_back(recipe, columns, [&](const char* name) { return params / name; });
-    return;
-  }
-  for (const EnsembleWord& member : ensemble_words(recipe)) {
-    if (!member.network) continue;
-    networks_.emplace_back(*member.network, columns,
-                           [&](const char* name) { return params / member.scope / name; });
-    for (Parameter* parameter : params.under(member.scope)) parameter->rate = static_cast<float>(member.rate);
-  }
-}
-
-Var SeriesModel::loss(const SeriesBatch& batch) const {
-  Var sum = networks_.front().loss(batch);
-  for (size_t k = 1; k < networks_.size(); ++k) sum = sum + networks_[k].loss(batch);
-  return networks_.size() == 1 ? sum : sum * (1 / static_cast<real>(networks_.size()));
-}
-
-Tensor SeriesModel::predict(const Tensor& input, size_t network) const {
-  return networks_.at(network).predict(input);
-}
-
-const RecurrentLayer* SeriesModel::recurrent() const {
-  for (const SeriesNetwork& network : networks_)
-    if (network.recurrent()) return network.recurrent();
-  return nullptr;
-}
-
-void require_finite(const Tensor& found, const SeriesWindows& windows, int64_t origin) {
-  require_input(
-      std::isfinite(kernels().sum_of_squares(found.data(), found.size())),
-      "{}: the model's values from {} on are not finite: these rows, or its weights, are too large to compute with",
-      windows.series().origin, windows.series().times.text(origin));
 }
 
 }  // namespace timeseries

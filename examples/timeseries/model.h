@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,7 +25,15 @@ namespace timeseries {
 // The columns of a window's input: which of them the targets are, and how many at the end tell the time.
 struct Columns {
   int inputs = 0, calendar = 0;
-  std::vector<int> targets;  // their columns among the inputs; -1: it is not read
+  std::vector<int> targets;     // their columns among the inputs; -1: it is not read
+  std::vector<int> known = {};  // those of the inputs that are known of the rows to forecast, too
+  int ahead() const { return static_cast<int>(known.size()); }
+  // Of these the ones that are no features of the calendar.
+  std::vector<int> known_channels() const {
+    std::vector<int> channels;
+    std::ranges::copy_if(known, std::back_inserter(channels), [&](int c) { return c < inputs - calendar; });
+    return channels;
+  }
 };
 Columns columns_of(const SeriesWindows& windows);
 
@@ -75,6 +84,7 @@ class SeriesNetwork {
     Var x;             // [window, rows, features]
     Var shift, scale;  // [rows, horizon * width]; undefined: nothing
     int target = -1;   // the only one that is in x; -1: all are
+    Var ahead = {};    // [horizon * rows, ahead], what is known of the rows to forecast; undefined: nothing
   };
   static constexpr double least_deviation = 1e-5;  // of a window that is constant: it is not blown up
 
@@ -84,6 +94,12 @@ class SeriesNetwork {
     int step = -1;
   };
   Prepared prepare(const Tensor& input) const;
+  Prepared prepare_window(const Tensor& input) const;
+  // Of a network that reads what is known ahead (model_ahead.cpp): its layers; what it reads [horizon * rows, ahead]; and what that
+  // adds to the outputs, beside the state after the window [rows, width of the layers].
+  void make_ahead(const std::function<Scope(const char*)>& place);
+  Tensor ahead_of(const Tensor& input) const;
+  void add_ahead(Vars& y, const Var& ahead, const Var& state) const;
   Prepared prepare_in_operations(const Var& input, int target) const;
   void normalize(Prepared& prepared) const;
   Tensor in_rows(const Tensor& target) const;  // [horizon, batch, targets] -> [rows, horizon * width]
@@ -93,7 +109,7 @@ class SeriesNetwork {
   Vars by_output(const Var& y) const;
   Var in_segments(const Var& x) const;
   RecurrentOutput encode(const Var& x, const Tracing* tracing) const;
-  Vars encode_and_decode(const Var& x, const Tracing* tracing) const;
+  Vars encode_and_decode(const Prepared& prepared, const Tracing* tracing) const;
   // `target`: the one whose rows they are; -1: all in turn.
   Vars decode_segments(const RecurrentVars& state, int rows, int target) const;
   Var linear_path(const Var& x) const;     // as the head: [rows, outputs * horizon * width]
@@ -111,6 +127,7 @@ class SeriesNetwork {
   std::optional<RecurrentLayer> encoder_, decoder_;
   std::optional<Dropout> dropout_;
   std::optional<Dense> head_, trend_head_;
+  std::optional<Dense> ahead_, ahead_state_, ahead_head_;
   std::optional<Highway> highway_;
   // Of a segment RNN: a segment's values to what the layers read; and what they read of the horizon's segments
   // [segments, hidden / 2] and of the targets [targets, hidden / 2].

@@ -119,6 +119,16 @@ void declare_data(RecipeReader& reader, Recipe& r) {
            "file that it was trained on")
       .one_of({"minute", "hour", "weekday", "day", "day_of_year", "month", "trend"})
       .fixed();
+  reader
+      .key("known", d.known,
+           "columns that are known of the rows to forecast, too, as prices and plans are: they are read there, and forecast "
+           "takes them from --future; \"calendar\": what is read of the time, and holidays")
+      .fixed();
+  reader
+      .key("holidays", d.holidays,
+           "the public holidays of a country, as in \"DE\", or of a file of dates, read as a feature of the calendar; \"\": "
+           "none")
+      .fixed();
   reader.key("label", d.label, "a column of 0 and 1 that is to be detected; \"\": the task is to forecast")
       .fixed();
   reader.key("separator", d.separator, "between the cells of a row").one_of({",", ";", "\t"}).harmless();
@@ -126,9 +136,12 @@ void declare_data(RecipeReader& reader, Recipe& r) {
   reader
       .choice(
           "missing", d.missing,
-          {{"error", Missing::error}, {"previous", Missing::previous}, {"interpolate", Missing::interpolate}},
-          "a cell without a value: an error; the value before it; the line between its neighbours, which looks "
-          "ahead")
+          {{"error", Missing::error},
+           {"previous", Missing::previous},
+           {"mask", Missing::mask},
+           {"interpolate", Missing::interpolate}},
+          "a cell without a value: an error; the value before it; that, and a further input for each column that says where "
+          "it had none; the line between its neighbours, which looks ahead")
       .harmless();
   reader
       .choice("gaps", d.gaps, {{"error", Gaps::error}, {"allow", Gaps::allow}},

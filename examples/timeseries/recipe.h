@@ -44,7 +44,8 @@ struct Recipe {
     std::vector<std::string> test_files;
     std::string time, only, id;
     DateOrder date_order = DateOrder::unknown;
-    std::vector<std::string> channels, targets, calendar;
+    std::vector<std::string> channels, targets, calendar, known;
+    std::string holidays;
     std::string label;
     std::string separator = ",", decimal = ".";
     Missing missing = Missing::error;

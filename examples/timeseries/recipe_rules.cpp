@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
+#include "data/series/holidays.h"
 #include "data/series/resample.h"
 #include "ensemble_keys.h"
 #include "framework/check.h"
+#include "framework/nearest.h"
 #include "framework/one_line.h"
 
 namespace timeseries {
@@ -23,6 +27,29 @@ void check_shares_beside_test_files(const RecipeReader& reader, const Recipe& r)
                   fmt::format("must be 1 - data.train ({:.10g}), not {:.10g}: the test is files of its own "
                               "(data.test_files)",
                               1 - d.train, d.valid));
+}
+
+// What is known of the rows to forecast.
+void check_known(const RecipeReader& reader, const Recipe& r) {
+  const auto& d = r.data;
+  const auto& countries = holiday_countries();
+  if (!d.holidays.empty() && d.holidays.find_first_of("./") == std::string::npos &&
+      std::ranges::find(countries, d.holidays) == countries.end())
+    reader.refuse("data.holidays", fmt::format("= {}: there is no such country{}; there are {}, or a file of dates",
+                                               toml_string(d.holidays), did_you_mean(nearest(d.holidays, countries)),
+                                               fmt::join(countries, ", ")));
+  if (d.known.empty()) return;
+  if (r.detects()) reader.refuse("data.known", "is for forecasts; there is a label (data.label)");
+  if (r.model.architecture == Architecture::segment_rnn)
+    reader.refuse("data.known", "is not read by model.architecture = \"segment-rnn\"");
+  for (auto name = d.known.begin(); name != d.known.end(); ++name) {
+    if (std::find(d.known.begin(), name, *name) != name)
+      reader.refuse("data.known", fmt::format("has '{}' in it twice", one_line(*name)));
+    if (std::ranges::find(d.targets, *name) != d.targets.end())
+      reader.refuse("data.known", fmt::format("has '{}' in it, which is to be forecast (data.targets)", one_line(*name)));
+    if (*name == "calendar" && d.calendar.empty() && d.holidays.empty())
+      reader.refuse("data.known", "has \"calendar\" in it, and nothing is read of it (data.calendar, data.holidays)");
+  }
 }
 
 // What is for one series alone.
@@ -99,8 +126,12 @@ void check_rules(const RecipeReader& reader, const Recipe& r) {
   if (r.model.highway > r.data.window)
     reader.refuse("model.highway",
                   fmt::format("reads more than the window's {} rows (data.window)", r.data.window));
-  if (linear && !r.data.calendar.empty())
-    reader.refuse("data.calendar", "is not read by a linear architecture");
+  check_known(reader, r);
+  for (const auto& [key, read] :
+       {std::pair{"data.calendar", !r.data.calendar.empty()}, {"data.holidays", !r.data.holidays.empty()}})
+    if (linear && read && !has(r.data.known, "calendar"))
+      reader.refuse(key,
+                    "is not read by a linear architecture, but of the rows to forecast: data.known = [\"calendar\"]");
   const auto& q = r.training.quantiles;
   if (r.has_quantiles() &&
       (!std::ranges::is_sorted(q, std::less_equal{}) || std::ranges::find(q, 0.5) == q.end()))

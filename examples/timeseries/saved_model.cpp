@@ -27,14 +27,19 @@ std::string torch_modules(const Recipe& recipe, const ParameterSet& params) {
       if (word.network && module.starts_with(word.scope + ".")) return *word.network;
     return recipe;
   };
-  for (const auto& [name, tensor] : state_dict(params)) {
+  const auto all = state_dict(params);
+  const auto has = [&](const std::string& wanted) {
+    return std::ranges::any_of(all, [&](const NamedTensor& entry) { return entry.name == wanted; });
+  };
+  for (const auto& [name, tensor] : all) {
     const size_t dot = name.rfind('.');
     const std::string module = name.substr(0, dot), leaf = name.substr(dot + 1);
     if (leaf == "weight" && (module == "position" || module == "channel" || module.ends_with(".position") ||
                              module.ends_with(".channel")))
       modules.push_back(fmt::format("{} = nn.Embedding({}, {})", module, tensor.dim(0), tensor.dim(1)));
     else if (leaf == "weight")
-      modules.push_back(fmt::format("{} = nn.Linear({}, {})", module, tensor.dim(1), tensor.dim(0)));
+      modules.push_back(fmt::format("{} = nn.Linear({}, {}{})", module, tensor.dim(1), tensor.dim(0),
+                                    has(module + ".bias") ? "" : ", bias=False"));
     if (leaf != "weight_ih_l0") continue;
     const Recipe& network = recipe_of_module(module);
     const std::string recurrent = torch_module(cell_of(network), layers_of(network, tensor.dim(1)));
@@ -247,7 +252,7 @@ std::optional<SavedModel> first_model(const std::filesystem::path& path, const R
   if (path.empty()) return {};
   SavedModel model = read_saved_model(path);
   constexpr std::array of_units = {"data.channels", "data.targets",      "data.calendar",
-                                   "data.label",    "data.id",           "scaling.kind",
+                                   "data.label",    "data.id",           "data.known",         "data.holidays", "scaling.kind",
                                    "training.loss", "training.quantiles", "scaling.transform"};
   for (const DifferingKey& key : differing_keys(model.recipe, recipe))
     require_input(std::ranges::find(of_units, key.path) == of_units.end(),
@@ -261,10 +266,19 @@ std::vector<std::string> SavedModel::columns() const {
   // A sine and a cosine for each feature, but for the trend.
   size_t calendar = 0;
   for (const std::string& feature : recipe.data.calendar) calendar += feature == "trend" ? 1 : 2;
+  calendar += !recipe.data.holidays.empty();
   const auto& all = facts.channels;
   require_input(calendar <= all.size(), "{}: {} channels in its metadata, {} of the calendar", path.string(),
                 all.size(), calendar);
-  return {all.begin(), all.end() - static_cast<std::ptrdiff_t>(calendar)};
+  // Each but a label may have one beside it that says where its value was missing.
+  const size_t both = all.size() - calendar, label = recipe.detects(), half = (both + label) / 2;
+  const std::string first = both == 0 ? "" : label && all[0] == recipe.data.label && both > 1 ? all[1] : all[0];
+  const bool is_masked = half < both && all[half] == first + " missing",
+             masks = recipe.data.missing == Missing::mask;
+  require_input(is_masked == masks,
+                "{}: it was trained {} data.missing = \"mask\", and that cannot change: its networks read what is missing",
+                path.string(), is_masked ? "with" : "without");
+  return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(is_masked ? half : both)};
 }
 
 std::unique_ptr<SeriesModel> SavedModel::make_model(const SeriesWindows& windows) const {

@@ -2,16 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
-#include <type_traits>
 
 #include <fmt/format.h>
 
-#include "bundled_series.h"
 #include "data/series/baselines.h"
-#include "data/series/csv.h"
 #include "data/series/forecast_scores.h"
-#include "data/series/series_file.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 #include "training/report/run_description.h"
@@ -20,136 +15,7 @@ namespace timeseries {
 
 namespace fs = std::filesystem;
 
-SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved) {
-  const auto& d = recipe.data;
-  SeriesOptions options{.time = d.time,
-                        .date_order = d.date_order,
-                        .channels = d.channels,
-                        .known = d.targets,
-                        .label = d.label,
-                        .only = d.only,
-                        .id = d.id,
-                        .missing = d.missing,
-                        .gaps = d.gaps,
-                        .resample = d.resample,
-                        .together = d.together,
-                        .separator = d.separator[0],
-                        .decimal = d.decimal[0]};
-  if (saved) {
-    options.channels = saved->columns();
-    options.usual_time = saved->facts.time;
-    options.usual_order = date_order_of(saved->facts.date_order);
-    options.model = saved->path.string();
-    options.step = parse_step(saved->facts.step);
-    return options;
-  }
-  if (!options.channels.empty())
-    for (const std::string& target : d.targets)
-      if (std::ranges::find(d.channels, target) == d.channels.end()) options.channels.push_back(target);
-  return options;
-}
-
-// A command may look at its file twice, but a pipe has its text once: that is kept.
-std::string csv_text(const fs::path& csv) {
-  static std::map<fs::path, std::string> of_pipes;
-  std::error_code error;  // which reading says
-  if (csv != standard_input && fs::is_regular_file(csv, error)) return read_series_file(csv);
-  const auto known = of_pipes.find(csv);
-  return known != of_pipes.end() ? known->second : of_pipes.emplace(csv, read_series_file(csv)).first->second;
-}
-
 namespace {
-
-// The name of a bundled series, as opposed to a path.
-bool is_name(const std::string& file) { return file.find_first_of("./") == std::string::npos; }
-
-Series load_csv(const fs::path& csv, const SeriesOptions& options) {
-  return parse_series(csv_text(csv), name_of_series_file(csv), options);
-}
-
-Series read(const Recipe& recipe, const fs::path& csv, const SavedModel* saved) {
-  const SeriesOptions options = series_options(recipe, saved);
-  if (!csv.empty()) return load_csv(csv, options);
-  const std::string& file = recipe.data.file;
-  require_input(!file.empty(), "{}: the recipe wants a series of yours; name its file with --csv",
-                recipe.name);
-  if (!is_name(file)) {
-    require_input(fs::exists(file),
-                  "{}: there is no such file; data/get-series.sh fetches what the bundled recipes "
-                  "need, --csv names it elsewhere",
-                  file);
-    return unroll::load_series(file, options);
-  }
-  std::vector<std::string> names;
-  for (const BundledSeries& series : bundled_series()) {
-    if (series.name == file) return parse_series(series.text, file, options);
-    names.emplace_back(series.name);
-  }
-  throw InputError(
-      fmt::format("there is no bundled series '{}'; there are {}; a file of yours has a '.' or '/' in its "
-                  "name",
-                  file, fmt::join(names, ", ")));
-}
-
-void add_rows(Series& series, int64_t rows) {
-  if (rows == 0) return;
-  const auto with_rows = [&](auto& all, int64_t each, auto more) {  // more(member, k): a value of its row k
-    std::remove_cvref_t<decltype(all)> result;
-    result.reserve(all.size() + static_cast<size_t>(rows * each * series.count()));
-    for (int member = 0; member < series.count(); ++member) {
-      result.insert(result.end(), all.begin() + series.begin_of(member) * each,
-                    all.begin() + series.end_of(member) * each);
-      for (int64_t k = 0; k < rows * each; ++k) result.push_back(more(member, k / each));
-    }
-    return result;
-  };
-  std::vector<int64_t> at;
-  try {
-    at = with_rows(series.times.at, 1, [&, times = Times()](int member, int64_t k) mutable {
-      if (k == 0) {
-        times = {.form = series.times.form,
-                 .compact = series.times.compact,
-                 .utc = series.times.utc,
-                 .at = {series.times.at[static_cast<size_t>(series.end_of(member) - 1)]},
-                 .step = series.times.step};
-        (void)times.time(rows);
-      }
-      return times.time(k + 1).count;
-    });
-  } catch (const InputError& error) { throw InputError(fmt::format("{}: {}", series.origin, error.what())); }
-  series.values = with_rows(series.values, series.width(), [](int, int64_t) { return 0.0; });
-  if (!series.filled.empty())
-    series.filled = with_rows(series.filled, series.width(), [](int, int64_t) { return uint8_t{0}; });
-  if (!series.members.empty())
-    series.lines = with_rows(series.lines, 1, [](int, int64_t) { return int64_t{0}; });
-  series.times.at = std::move(at);
-  if (!series.members.empty()) series.times.offsets.clear();  // only reading needs them
-  int64_t moved = 0;
-  for (SeriesMember& member : series.members)
-    member.begin += moved, moved += rows, member.end += moved;
-}
-
-bool has_trend(const Recipe& recipe) {
-  return std::ranges::find(recipe.data.calendar, "trend") != recipe.data.calendar.end();
-}
-
-// The trend counts from `trend_zero`; empty: from the first row.
-Series with_calendar(const Recipe& recipe, Series series, const std::string& trend_zero = {}) {
-  if (const auto zero = parse_time(trend_zero, series.times.form))
-    add_calendar(series, recipe.data.calendar, *zero);
-  else
-    add_calendar(series, recipe.data.calendar);
-  return series;
-}
-
-// Of a saved model's series. A model of an earlier version does not know its zero.
-Series with_calendar(const SavedModel& saved, Series series) {
-  if (has_trend(saved.recipe) && saved.facts.trend_zero.empty())
-    series.notes.push_back(
-        fmt::format("{} does not say from when its trend counts: taken from the first row of {}, {}",
-                    saved.path.string(), series.origin, series.times.text(0)));
-  return with_calendar(saved.recipe, std::move(series), saved.facts.trend_zero);
-}
 
 Part rows_between(int64_t begin, int64_t end) { return {{begin, end, 0}}; }
 
@@ -286,43 +152,6 @@ void warn_of_one_class(const Series& series, const Part& train, std::vector<std:
 
 }  // namespace
 
-Series load_series(const Recipe& recipe, const fs::path& csv, int64_t rows_beyond) {
-  Series series = read(recipe, csv, nullptr);
-  add_rows(series, rows_beyond);
-  return with_calendar(recipe, std::move(series));
-}
-
-Series load_series(const SavedModel& saved, const fs::path& csv, int64_t rows_beyond) {
-  Series series = read(saved.recipe, csv, &saved);
-  add_rows(series, rows_beyond);
-  return with_calendar(saved, std::move(series));
-}
-
-bool has_column(const fs::path& csv, char separator, const std::string& name) {
-  const std::string text = csv_text(csv);
-  CsvReader reader(text, name_of_series_file(csv), separator);
-  return reader.next() && std::ranges::find(reader.cells(), name) != reader.cells().end();
-}
-
-Series load_unlabelled(const SavedModel& saved, const fs::path& csv) {
-  const Recipe& recipe = saved.recipe;
-  SeriesOptions options = series_options(recipe, &saved);
-  const auto label = std::ranges::find(options.channels, recipe.data.label) - options.channels.begin();
-  std::erase(options.channels, recipe.data.label);
-  options.times_alone = options.channels.empty();  // it reads the calendar
-  options.label.clear();
-  Series series = load_csv(csv, options);
-  series.insert_channels(static_cast<int>(label), {recipe.data.label},
-                         {std::vector<double>(static_cast<size_t>(series.rows()))});
-  series.label = static_cast<int>(label);
-  return with_calendar(saved, std::move(series));
-}
-
-std::string describe(const Recipe& recipe, const fs::path& csv) {
-  if (!csv.empty()) return csv.string();
-  return is_name(recipe.data.file) ? recipe.data.file + " (bundled)" : recipe.data.file;
-}
-
 SeriesWindows make_windows(const Recipe& recipe, const Series& series, const Scaling& scaling,
                            const Part& part, const std::string& part_name, int stride) {
   SeriesWindowOptions options{.window = recipe.data.window,
@@ -335,10 +164,25 @@ SeriesWindows make_windows(const Recipe& recipe, const Series& series, const Sca
   require_input(series.width() > 1 || !recipe.detects(), "{}: there is no column to detect '{}' from",
                 series.origin, one_line(recipe.data.label));
   require_positive(series, scaling);
+  const int columns = series.width() - series.calendar;
   for (const std::string& name : recipe.data.channels) options.inputs.push_back(series.channel(name));
+  for (const std::string& name : recipe.data.known) {
+    if (name == known_calendar) continue;
+    options.known.push_back(series.channel(name));
+    if (!options.inputs.empty() && std::ranges::find(options.inputs, options.known.back()) == options.inputs.end())
+      options.inputs.push_back(options.known.back());
+  }
   if (!options.inputs.empty())
-    for (int k = series.width() - series.calendar; k < series.width(); ++k) options.inputs.push_back(k);
+    for (int k = columns; k < series.width(); ++k) options.inputs.push_back(k);
   for (const std::string& name : recipe.data.targets) options.targets.push_back(series.channel(name));
+  if (options.targets.empty() && !options.known.empty())
+    for (int k = 0; k < columns; ++k)
+      if (std::ranges::find(options.known, k) == options.known.end()) options.targets.push_back(k);
+  require_input(options.known.empty() || !options.targets.empty(),
+                "{}: all of its columns are known ahead (data.known), and none is left to forecast", series.origin);
+  if (std::ranges::find(recipe.data.known, known_calendar) != recipe.data.known.end())
+    for (int k = columns; k < series.width(); ++k)
+      if (!series.channels[static_cast<size_t>(k)].ends_with(" missing")) options.known.push_back(k);
   return SeriesWindows(series, scaling, part, part_name, options);
 }
 

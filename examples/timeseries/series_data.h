@@ -11,26 +11,11 @@
 #include "data/split.h"
 #include "recipe.h"
 #include "saved_model.h"
+#include "series_read.h"
 #include "training/program/cli/console.h"
 
 namespace timeseries {
 
-// The series of a recipe with its calendar: from `csv`, or where that is empty from data.file. `rows_beyond`
-// more rows stand at its end, or at that of each series in it, with values 0, only their times being known. Throws InputError.
-Series load_series(const Recipe& recipe, const std::filesystem::path& csv, int64_t rows_beyond = 0);
-// The same for a saved model: what it reads and predicts alone, whatever else the file has. Throws InputError,
-// naming both, if the file lacks a column of it.
-Series load_series(const SavedModel& saved, const std::filesystem::path& csv, int64_t rows_beyond = 0);
-// The text of a file; of a pipe, which has it once, what it had.
-std::string csv_text(const std::filesystem::path& csv);
-// How a recipe reads its file; or a saved model's, if there is one.
-SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved = nullptr);
-// Whether the header of a CSV file names a column.
-bool has_column(const std::filesystem::path& csv, char separator, const std::string& name);
-// A detector's series from a file that has no labels: they are 0.
-Series load_unlabelled(const SavedModel& saved, const std::filesystem::path& csv);
-// "airline (bundled)", "data/ETTh1.csv"
-std::string describe(const Recipe& recipe, const std::filesystem::path& csv);
 // The windows that a recipe cuts a part into, every one of them if `stride` is 1.
 SeriesWindows make_windows(const Recipe& recipe, const Series& series, const Scaling& scaling,
                            const Part& part, const std::string& part_name, int stride = 1);

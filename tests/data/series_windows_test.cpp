@@ -327,3 +327,47 @@ TEST_CASE("a transform is scaled in turn, and errors keep the unit of the values
           fit_scaling(zero, {{0, 2, 0}}, ScalingKind::standard, notes, Transform::log);
         }) == "x.csv:3: channel 'b' is 0, and scaling.transform = \"log\" takes values above 0");
 }
+
+TEST_CASE("of a value that is missing from the beginning on a window has the mean, and a mark") {
+  const std::string csv = "a,b\n,1\nNA,2\n4,3\n,4\n8,5\n6,6\n";
+  CHECK(lacks(input_error_of([&] { parse_series(csv, "x.csv", {.missing = Missing::previous}); }),
+              {"x.csv:2: channel 'a'", "none before it"}) == "");
+  Series series = parse_series(csv, "x.csv", {.missing = Missing::mask});
+  CHECK(series.filled == std::vector<uint8_t>{2, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0, 0});
+  CHECK(series.at(0, 0) == 4);
+  CHECK(series.at(3, 0) == 4);
+  add_indicators(series);
+  CHECK(series.channels == std::vector<std::string>{"a", "b", "a missing", "b missing"});
+  CHECK(series.calendar == 2);
+  std::vector<std::string> notes;
+  const Scaling scaling = fit_scaling(series, whole_series(series), ScalingKind::standard, notes);
+  CHECK(scaling.shift == std::vector<double>{6, 3.5, 0, 0});
+  SeriesWindows windows(series, scaling, whole_series(series), "train",
+                        {.window = 2, .horizon = 1, .inputs = {0, 2}, .targets = {0}});
+  const std::vector<real> input = windows.input_before(4).to_host(), early = windows.input_before(3).to_host();
+  const real off = input[0];
+  CHECK(input == std::vector<real>{off, 0, off, 1});  // both are 4, and one was filled in
+  CHECK(off < 0);
+  CHECK(early == std::vector<real>{0, 1, off, 0});
+  CHECK(lacks(input_error_of([&] { parse_series("a,b\n,1\n,2\n", "x.csv", {.missing = Missing::mask}); }),
+              {"x.csv:2: channel 'a'", "none after it"}) == "");
+}
+
+TEST_CASE("what is known ahead stands behind a window, and nothing else of these rows does") {
+  Series series = counting(8, 3);
+  SeriesWindows windows(series, unscaled(series), {{3, 8, 0}}, "test",
+                        {.window = 2, .horizon = 2, .inputs = {0, 2}, .targets = {0}, .known = {2}});
+  const SeriesBatch batch = windows.batch(0, 4);
+  CHECK(batch.input.shape() == Shape{4, 4, 2});
+  const std::vector<real> input = batch.input.to_host();
+  for (int b = 0; b < 4; ++b)
+    for (int row = 0; row < 4; ++row) {
+      const real first = static_cast<real>(100 * (1 + b + row));
+      CHECK(input[static_cast<std::size_t>((row * 4 + b) * 2)] == (row < 2 ? first : 0));
+      CHECK(input[static_cast<std::size_t>((row * 4 + b) * 2 + 1)] == first + 2);
+    }
+  CHECK(windows.input_before(6).shape() == Shape{4, 1, 2});
+  CHECK(lacks(input_error_of([&] { windows.input_before(7); }), {"known ahead of 2 rows from row 7"}) == "");
+  CHECK_THROWS(SeriesWindows(series, unscaled(series), {{3, 8, 0}}, "test",
+                             {.window = 2, .horizon = 2, .inputs = {0}, .targets = {0}, .known = {2}}));
+}

@@ -281,3 +281,40 @@ TEST_CASE("a file that lacks a value of before is another series, though the sam
   const std::string said = resumed();
   CHECK_MESSAGE(said.find("the series is another") != std::string::npos, said);
 }
+
+TEST_CASE("masked values are inputs of a network that reads them, and change nothing for one that does not") {
+  const Folder folder;
+  folder.write("linear.toml", linear_recipe);
+  const Holed series(160, 31, [](double drawn, int) { return drawn < 0.2; });
+  folder.write("holes.csv", series.csv);
+  const Words csv{"--csv", "holes.csv"}, mask = set({"data.missing=mask"});
+  nlohmann::json scores[2];
+  for (const bool masked : {false, true}) {
+    const std::string out = masked ? "masked" : "previous";
+    timeseries_out(Words{"train", "linear.toml", "--out", out} + csv + (masked ? mask : Words{}), folder.path());
+    scores[masked] = timeseries_json({"evaluate", out + "/best.safetensors", "--csv", "holes.csv"}, folder.path());
+  }
+  CHECK(scores[0]["scores"]["test"]["the model"]["rmse"] == scores[1]["scores"]["test"]["the model"]["rmse"]);
+  CHECK(scores[1]["scores"]["test"]["the model"]["targets_left_out"].get<int>() > 0);
+
+  // A net that reads them tells a value that is known from the same one filled in.
+  folder.write("gru.toml", "[model]\ncell = \"gru\"\nhidden = 8\n[data]\nwindow = 4\nhorizon = 2\nmissing = \"mask\"\n"
+                           "[training]\nepochs = 2\n");
+  const std::string said = timeseries_out(Words{"explain", "gru.toml"} + csv, folder.path());
+  CHECK_MESSAGE(said.find("reads 4 rows of value, value missing") != std::string::npos, said);
+  CHECK_MESSAGE(said.find("forecasts 2 rows of value\n") != std::string::npos, said);
+  timeseries_out(Words{"train", "gru.toml", "--out", "gru"} + csv, folder.path());
+  const auto forecast = [&](const std::string& more) {
+    folder.write("now.csv", series.csv + "5\n" + more + "\n");
+    return timeseries_out({"forecast", "gru/best.safetensors", "--csv", "now.csv"}, folder.path());
+  };
+  CHECK(forecast("5") != forecast("NA"));
+
+  // What a model's networks read cannot change.
+  const ProgramRun other = started(Words{"resume", "gru"} + csv + set({"data.missing=previous"}), folder.path());
+  CHECK(other.code == 2);
+  CHECK_MESSAGE(other.err.find("it was trained with data.missing = \"mask\"") != std::string::npos, other.err);
+  const ProgramRun masked = started(Words{"resume", "previous"} + csv + mask, folder.path());
+  CHECK(masked.code == 2);
+  CHECK_MESSAGE(masked.err.find("without data.missing = \"mask\"") != std::string::npos, masked.err);
+}

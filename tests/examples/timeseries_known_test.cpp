@@ -1,0 +1,214 @@
+// Columns that are known of the rows to forecast, and holidays, as a user of the program meets them.
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "data/series/calendar.h"
+#include "data/series/holidays.h"
+#include "data/series/times.h"
+#include "tests/examples/timeseries.h"
+
+using namespace unroll;
+using Json = nlohmann::json;
+
+namespace {
+
+// Days of sales, three more where there is an offer, which comes by lot; and a little noise.
+struct Shop {
+  std::string csv = "day,sales,offer\n";
+  explicit Shop(int rows, const std::string& name = "", double each = 3) {
+    RandomStream random(7, "offers" + name);
+    for (int i = 0; i < rows; ++i) {
+      const int offer = random.uniform() < 0.3;
+      csv += fmt::format("{},{:.3f},{}\n", day(i), 10 + each * offer + 0.2 * random.uniform(), offer);
+    }
+  }
+  static std::string day(int i) {
+    return to_text({.form = TimeForm::date, .count = days_of(2021, 1, 1) + i});
+  }
+};
+// What is planned for the days after.
+std::string plan(int rows, const std::vector<int>& offers) {
+  std::string csv = "offer,day\n";
+  for (int k = 0; k < static_cast<int>(offers.size()); ++k)
+    csv += fmt::format("{},{}\n", offers[static_cast<size_t>(k)], Shop::day(rows + k));
+  return csv;
+}
+constexpr int rows = 280;
+
+const std::string recipe = R"([model]
+architecture = "linear"
+normalization = "last"
+[data]
+known = ["offer"]
+window = 4
+horizon = 3
+period = 7
+ets = false
+[training]
+epochs = 12
+[optimizer]
+learning_rate = 0.02
+)";
+
+const Folder& shop() {
+  static const Folder folder;
+  static const bool done = [] {
+    folder.write("mine.toml", recipe);
+    folder.write("shop.csv", Shop(rows).csv);
+    folder.write("plan.csv", plan(rows, {0, 0, 0, 0}));
+    const ProgramRun run = started({"train", "mine.toml", "--csv", "shop.csv", "--out", "run"}, folder.path());
+    REQUIRE_MESSAGE(run.code == 0, run.err);
+    return true;
+  }();
+  (void)done;
+  return folder;
+}
+const std::string best = "run/best.safetensors";
+
+std::vector<double> forecast(const Folder& folder, const std::string& model, const std::string& future,
+                             int steps = 3) {
+  const auto lines = lines_of(timeseries_out({"forecast", model, "--csv", "shop.csv", "--future", future, "--steps",
+                                              std::to_string(steps)},
+                                             folder.path()));
+  std::vector<double> values;
+  for (size_t k = 1; k < lines.size(); ++k) {
+    const size_t comma = lines[k].find(',');
+    values.push_back(std::stod(lines[k].substr(comma + 1)));
+  }
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("what is known ahead makes forecasts better, and is no target") {
+  const Folder& folder = shop();
+  const Json with = timeseries_json({"evaluate", best, "--csv", "shop.csv"}, folder.path())["scores"]["test"];
+  CHECK(with["the model"]["by_channel"].size() == 1);
+  CHECK(with["the model"]["by_channel"].contains("sales"));
+  const double error = with["the model"]["rmse"], baseline = with["mean of training"]["rmse"];
+  CHECK(error < 0.5 * baseline);
+  const std::string said = timeseries_out({"explain", "mine.toml", "--csv", "shop.csv"}, folder.path());
+  CHECK_MESSAGE(said.find("ahead.weight") != std::string::npos, said);
+}
+
+TEST_CASE("forecast reads the rows to come: each step its own, and none a later one") {
+  const Folder& folder = shop();
+  for (const Words& more : {Words{}, Words{"model.architecture=dlinear"},
+                            Words{"model.architecture=direct", "model.hidden=8"},
+                            Words{"model.architecture=direct", "model.hidden=8", "model.shared_channels=true"},
+                            Words{"model.architecture=encoder-decoder", "model.hidden=8"},
+                            Words{"model.architecture=direct", "model.hidden=8", "training.loss=quantile"},
+                            Words{"model.architecture=direct", "model.hidden=8", "model.normalization=window"}}) {
+    CAPTURE(fmt::format("{}", fmt::join(more, " ")));
+    static int number = 0;
+    const std::string out = fmt::format("of{}", ++number), model = out + "/best.safetensors";
+    timeseries_out(Words{"train", "mine.toml", "--csv", "shop.csv", "--out", out} + set(more), folder.path());
+    const std::vector<double> none = forecast(folder, model, "plan.csv");
+    for (int step = 0; step < 3; ++step) {
+      std::vector<int> offers(3);
+      offers[static_cast<size_t>(step)] = 1;
+      const std::string file = fmt::format("plan{}-{}.csv", number, step);
+      folder.write(file, plan(rows, offers));
+      const std::vector<double> one = forecast(folder, model, file);
+      for (int k = 0; k < step; ++k) CHECK(one[static_cast<size_t>(k)] == none[static_cast<size_t>(k)]);
+      const auto at = static_cast<size_t>(step);
+      CHECK(one[at] - none[at] > 1);
+      CHECK(one[at] - none[at] < 5);
+    }
+  }
+  // Beyond the horizon it goes on, if the file does. A day that is not asked for need not be there.
+  const std::vector<double> four = forecast(folder, best, "plan.csv", 4), two = forecast(folder, best, "plan.csv", 2);
+  CHECK(four.size() == 4);
+  CHECK(std::vector(four.begin(), four.begin() + 2) == two);
+  folder.write("two.csv", plan(rows, {0, 0}));
+  CHECK(forecast(folder, best, "two.csv", 2) == two);
+}
+
+TEST_CASE("each of several series has rows to come of its own") {
+  const Folder folder;
+  folder.write("mine.toml", recipe);
+  std::string both = "store,day,sales,offer\n";
+  const auto add = [&](const std::string& store, const std::string& csv) {
+    const auto lines = lines_of(csv);
+    for (size_t k = 1; k < lines.size(); ++k) both += store + "," + lines[k] + "\n";
+  };
+  add("a", Shop(rows).csv), add("b", Shop(rows, "b", 30).csv);
+  folder.write("shop.csv", both);
+  folder.write("plan.csv", "day,store,offer\n" + Shop::day(rows) + ",b,0\n" + Shop::day(rows) + ",a,1\n");
+  folder.write("other.csv", "day,store,offer\n" + Shop::day(rows) + ",b,1\n" + Shop::day(rows) + ",a,1\n");
+  timeseries_out(Words{"train", "mine.toml", "--csv", "shop.csv", "--out", "run"} +
+                     set({"data.id=store", "data.horizon=1"}),
+                 folder.path());
+  std::vector<double> found;
+  for (const char* future : {"plan.csv", "other.csv"})
+    for (const std::string& line :
+         lines_of(timeseries_out({"forecast", best, "--csv", "shop.csv", "--future", future}, folder.path())))
+      if (!line.starts_with("store")) found.push_back(std::stod(line.substr(line.find(',', 2) + 1)));
+  REQUIRE(found.size() == 4);
+  CHECK(found[0] == found[2]);
+  CHECK(found[3] - found[1] > 10);
+  folder.write("one.csv", "day,store,offer\n" + Shop::day(rows) + ",b,0\n");
+  const ProgramRun run = started({"forecast", best, "--csv", "shop.csv", "--future", "one.csv"}, folder.path());
+  CHECK(run.code == 2);
+  CHECK_MESSAGE(run.err.find("one.csv: it has no row for " + Shop::day(rows) + " of series 'a', step 1 of 1") !=
+                    std::string::npos,
+                run.err);
+}
+
+TEST_CASE("holidays are known ahead: a forecast of them is another") {
+  const Folder folder;
+  std::string csv = "day,sales\n";  // of two years; closed on holidays
+  RandomStream random(3, "closed");
+  std::set<int64_t> closed;
+  for (const int year : {2020, 2021})
+    for (const int64_t day : holidays_of("AT", year)) closed.insert(day);
+  for (int64_t day = days_of(2020, 1, 1); day <= days_of(2021, 12, 23); ++day) {
+    const std::string text = to_text({.form = TimeForm::date, .count = day});
+    csv += fmt::format("{},{:.3f}\n", text, closed.contains(day) ? 2.0 : 10 + 0.5 * random.uniform());
+  }
+  folder.write("shop.csv", csv);
+  folder.write("mine.toml", linear_model("window = 7\nhorizon = 4\nperiod = 7\nets = false\nholidays = \"AT\"\n"
+                                         "known = [\"calendar\"]\n",
+                                         "epochs = 10\n", "learning_rate = 0.02\n"));
+  timeseries_out({"train", "mine.toml", "--csv", "shop.csv", "--out", "run"}, folder.path());
+  const auto lines = lines_of(timeseries_out({"forecast", best, "--csv", "shop.csv"}, folder.path()));
+  REQUIRE(lines.size() == 5);
+  std::map<std::string, double> at;
+  for (size_t k = 1; k < 5; ++k) at[lines[k].substr(5, 5)] = std::stod(lines[k].substr(11));
+  CHECK(at["12-25"] < at["12-24"] - 1.5);
+  CHECK(at["12-26"] < at["12-27"] - 1.5);
+}
+
+TEST_CASE("what is known ahead is refused by name where it is not there, or not read") {
+  const Folder& folder = shop();
+  folder.write("short.csv", plan(rows, {0, 1}));
+  folder.write("other.csv", "day,price\n" + Shop::day(rows) + ",1\n");
+  folder.write("bad.csv", "day,offer\n" + Shop::day(rows) + ",yes\n");
+  timeseries_out(Words{"train", "mine.toml", "--csv", "shop.csv", "--out", "plain"} +
+                     set({"data.known=[]", "training.epochs=1"}),
+                 folder.path());
+  const Words train = {"train", "mine.toml", "--csv", "shop.csv"}, ahead = {"forecast", best, "--csv", "shop.csv"};
+  for (const auto& [words, parts] : std::vector<std::pair<Words, std::vector<std::string>>>{
+           {ahead, {"reads offer of the rows that it forecasts (data.known)", "--future FILE has it"}},
+           {ahead + Words{"--future", "short.csv"}, {"short.csv: it has no row for 2021-10-10, step 3 of 3"}},
+           {ahead + Words{"--future", "other.csv"}, {"other.csv", "offer"}},
+           {ahead + Words{"--future", "bad.csv"}, {"bad.csv:2", "'yes' is not a number"}},
+           {ahead + Words{"--future", "nowhere.csv"}, {"nowhere.csv"}},
+           {{"forecast", "plain/best.safetensors", "--csv", "shop.csv", "--future", "plan.csv"},
+            {"--future plan.csv", "reads no column of the rows to forecast (data.known)"}},
+           {{"look", best, "--csv", "shop.csv"}, {"data.known"}},
+           {train + set({"data.targets=[\"offer\"]"}), {"data.known", "'offer'", "data.targets"}},
+           {train + set({"data.known=[\"offr\"]"}), {"'offr'", "did you mean 'offer'?"}},
+           {train + set({"data.known=[\"offer\", \"sales\"]"}), {"known ahead", "none is left to forecast"}},
+           {train + set({"data.known=[\"calendar\"]"}), {"data.known", "calendar", "data.holidays"}},
+           {train + set({"data.known=[\"offer\", \"offer\"]"}), {"data.known", "twice"}},
+           {train + set({"data.label=offer", "model.architecture=direct", "model.normalization=none"}), {"data.known"}},
+           {train + set({"model.architecture=segment-rnn", "data.horizon=4"}), {"data.known", "segment-rnn"}},
+           {train + set({"data.holidays=DEU"}), {"data.holidays", "DEU", "did you mean", "AT, BE"}},
+           {train + set({"data.holidays=AT"}), {"data.holidays", "linear", "data.known"}}}) {
+    const ProgramRun run = started(words, folder.path());
+    CHECK(run.code == 2);
+    CHECK_MESSAGE(lacks(std::string(run.err, 0, run.err.find('\n')), parts) == "", run.err);
+  }
+}
