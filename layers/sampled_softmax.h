@@ -34,7 +34,8 @@ class ClassSampler {
 
   int classes() const { return static_cast<int>(probability_.size()); }
   double probability(int32_t id) const;
-  // The same key draws the same classes. Throws Error unless `count` is positive.
+  // The same key draws the same classes. They are drawn on the host: no part of a window that is a CUDA graph. Throws Error
+  // unless `count` is positive.
   SampledClasses draw(int count, const RandomKey& key) const;
 
  private:
