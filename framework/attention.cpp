@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "framework/gemm.h"
 #include "framework/hash.h"
@@ -31,7 +32,7 @@ struct Block {
   int b, h;
   int64_t begin, rows;      // of the queries
   int64_t first_key, keys;  // that any of them sees
-  int64_t seen, more;       // by the first query, and by each one more than by that before it
+  SeenColumns seen;         // in rows of scores
   int64_t scores() const { return rows * keys; }
 };
 
@@ -40,24 +41,37 @@ class Plan {
   Plan(const Shape& q, const Shape& k, const AttentionOptions& o)
       : options_(o), steps_(q[0]), past_(k[0]), batch_(q[1]) {
     const int64_t at_once = on_gpu() ? int64_t{1} << 24 : int64_t{1} << 16;  // numbers
-    rows_ = o.block_rows > 0 ? o.block_rows : std::max<int64_t>(16, at_once / std::max<int64_t>(past_, 1));
+    // With a window the most keys of a block are rows and window together: twice the window at most.
+    const int64_t of_row = o.window > 0 ? std::min(past_, 2 * int64_t{o.window}) : past_;
+    rows_ = o.block_rows > 0 ? o.block_rows : std::max<int64_t>(16, at_once / std::max<int64_t>(of_row, 1));
+    if (o.block_rows == 0 && of_row < past_) rows_ = std::min<int64_t>(rows_, std::max(16, o.window));
     rows_ = std::clamp<int64_t>(rows_, 1, std::max<int64_t>(steps_, 1));
   }
   int units() const { return batch_ * options_.heads; }
-  int64_t largest_block() const { return rows_ * past_; }
+  int64_t largest_block() const {
+    return rows_ * (options_.window > 0 ? std::min(past_, rows_ + options_.window) : past_);
+  }
 
   // use(block) for all blocks of unit 0 … units()-1 that see any key.
   template <class Use>
   void each_block(int unit, Use use) const {
     const int b = unit / options_.heads;
-    const int64_t begin = options_.begins.defined() ? options_.begins.data()[b] : 0,
-                  end = options_.ends.defined() ? options_.ends.data()[b] : past_;
+    const auto& o = options_;
+    const int64_t from = o.begins.defined() ? o.begins.data()[b] : 0,
+                  end = o.ends.defined() ? o.ends.data()[b] : past_;
     for (int64_t r = 0; r < steps_; r += rows_) {
       const int64_t rows = std::min(rows_, steps_ - r), before = past_ - steps_ + r;  // keys, causally
-      const int64_t keys = (options_.causal ? std::min(end, before + rows) : end) - begin;
+      const int64_t begin = o.window > 0 ? std::max(from, before - o.window) : from;
+      const int64_t keys = (o.causal ? std::min(end, before + rows) : end) - begin;
       if (keys <= 0) continue;
-      use(Block{b, unit % options_.heads, r, rows, begin, keys, options_.causal ? before + 1 - begin : keys,
-                options_.causal ? 1 : 0});
+      SeenColumns seen{.end = keys};
+      if (o.causal) seen.end = before + 1 - begin, seen.step = 1;
+      if (o.window > 0) seen.begin = before - o.window - begin;
+      if (o.firsts.defined()) {
+        seen.apart = o.firsts.rank() == 2 ? batch_ : 0, seen.origin = begin;
+        seen.firsts = std::as_const(o.firsts).data() + r * seen.apart + b;
+      }
+      use(Block{b, unit % o.heads, r, rows, begin, keys, seen});
     }
   }
   // work(unit) for all units: on a CPU each by a thread, if that pays.
@@ -89,12 +103,17 @@ class Plan {
   int64_t rows_;
 };
 
-// p = softmax(scale · q kᵀ) of a block, in `scores`
+// What each key's score gains over that of the key before it.
+real slope_of(const AttentionOptions& o, int head) {
+  return o.linear_biases ? std::exp2(real(-8) * static_cast<real>(head + 1) / static_cast<real>(o.heads)) : 0;
+}
+
+// p = softmax(scale · q kᵀ + biases) of a block, in `scores`
 void put_weights(const Block& block, const Part& of_q, const Part& of_k, const real* q, const real* k,
-                 real scale, real* scores) {
+                 const AttentionOptions& o, real* scores) {
   gemm(of_q.rows(q, block.begin), of_k.turned(k, block.first_key), block.rows, block.keys, of_q.width, scores,
        block.keys, false);
-  kernels().softmax_within(scores, block.rows, block.keys, block.seen, block.more, scale);
+  kernels().softmax_within(scores, block.rows, block.keys, block.seen, o.scale, slope_of(o, block.h));
 }
 
 RandomKey key_of(const AttentionOptions& o, const Block& block) {
@@ -123,6 +142,12 @@ AttentionOptions checked(const char* name, const Shape& q, const Shape& k, Atten
   require(o.dropout >= 0 && o.dropout < 1, "{}: dropout {} is not in [0, 1); queries are {}", name, o.dropout,
           q);
   require(std::isfinite(o.scale), "{}: scale {} is not a number; queries are {}", name, o.scale, q);
+  require(o.window >= 0, "{}: window {} is negative; queries are {}", name, o.window, q);
+  require(o.causal || (o.window == 0 && !o.linear_biases),
+          "{}: a window and linear biases are for causal attention; queries are {}", name, q);
+  require(!o.firsts.defined() || o.firsts.shape() == Shape{q[1]} || o.firsts.shape() == Shape({q[0], q[1]}),
+          "{}: firsts {} must be [batch], [{}], or [steps, batch], [{}, {}]", name, o.firsts.shape(), q[1],
+          q[0], q[1]);
   require_ends(name, "begins", o.begins, q[1], k[0]);
   require_ends(name, "ends", o.ends, q[1], k[0]);
   if (o.scale == 0) o.scale = 1 / std::sqrt(static_cast<real>(std::max(1, q[2] / o.heads)));
@@ -163,7 +188,7 @@ Var scaled_dot_product_attention(const Var& queries, const Var& keys, const Var&
       const Memory scores(static_cast<size_t>(plan.largest_block()) * sizeof(real));
       real* const p = static_cast<real*>(scores.data());
       plan.each_block(unit, [&](const Block& at) {
-        put_weights(at, part_of(q, at), part_of(k, at), of_q, of_k, o.scale, p);
+        put_weights(at, part_of(q, at), part_of(k, at), of_q, of_k, o, p);
         if (drops) kernels().dropout(p, o.dropout, key_of(o, at), at.scores(), p, at.scores(), false);
         const Part in_v = part_of(v, at), in_y = part_of(y, at);
         gemm({p, at.keys, 1}, in_v.rows(of_v, at.first_key), at.rows, in_v.width, at.keys,
@@ -189,7 +214,7 @@ Var scaled_dot_product_attention(const Var& queries, const Var& keys, const Var&
         const Part in_q = part_of(q, at), in_k = part_of(k, at), in_v = part_of(v, at), in_y = part_of(y, at);
         const RandomKey key = key_of(o, at);
         const int64_t n = at.scores();
-        put_weights(at, in_q, in_k, of_q, of_k, o.scale, p);
+        put_weights(at, in_q, in_k, of_q, of_k, o, p);
         if (dv) {
           if (drops) kernels().dropout(p, o.dropout, key, n, dropped, n, false);
           gemm({drops ? dropped : p, 1, at.keys}, in_y.rows(dy, at.begin), at.keys, in_v.width, at.rows,
@@ -226,7 +251,7 @@ Tensor attention_weights(const Var& queries, const Var& keys, const AttentionOpt
   for (int unit = 0; unit < plan.units(); ++unit)
     plan.each_block(unit, [&](const Block& at) {
       const Part of_q(q.shape(), o.heads, at.b, at.h), of_k(k.shape(), o.heads, at.b, at.h);
-      put_weights(at, of_q, of_k, q.data(), k.data(), o.scale, p);
+      put_weights(at, of_q, of_k, q.data(), k.data(), o, p);
       real* const to = all + (int64_t{unit} * steps + at.begin) * past + at.first_key;
       kernels().copy_blocks(p, at.keys, to, past, at.rows, at.keys, false);
     });

@@ -12,6 +12,14 @@ struct AttentionOptions {
   // [batch]: each row's keys that are seen, begins … ends-1; undefined: from the first on, to the last. What lies outside may
   // hold anything.
   IdTensor begins = {}, ends = {};
+  // causal: beside the key at its own place, a query sees as many before it at most; 0: all
+  int window = 0;
+  // [steps, batch] or [batch]: the first key that a query sees, a whole number; undefined: as above. Values that depend on what
+  // a device computes.
+  Tensor firsts = {};
+  // causal: scores fall with the distance d between query and key by d·2^(-8h/heads) in head h = 1 … heads, in place of
+  // positions (Press, Smith and Lewis 2022)
+  bool linear_biases = false;
   real scale = 0;    // of the scores; 0: 1 / √(width of a head)
   real dropout = 0;  // of the weights, in [0, 1), where a tape records with dropout on; draws from `key`
   RandomKey key = {};

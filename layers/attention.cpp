@@ -67,22 +67,42 @@ Var MultiHeadAttention::projected(const Var& x, int which) const {
 
 Var MultiHeadAttention::attend(const Var& queries, const Var& keys, const Var& values,
                                const Call& call) const {
-  AttentionOptions options{.heads = config.heads, .causal = call.causal, .dropout = config.dropout};
+  AttentionOptions options{.heads = config.heads,
+                           .causal = call.causal,
+                           .window = call.window,
+                           .firsts = call.firsts,
+                           .linear_biases = call.linear_biases,
+                           .dropout = config.dropout};
   if (config.dropout > 0) options.key = place_.next_key();
   return out(scaled_dot_product_attention(queries, keys, values,
                                           within(options, call.lengths, keys.dim(0), keys.dim(1))));
 }
 
-Var MultiHeadAttention::operator()(const Var& x, const Call& call) const {
+Vars MultiHeadAttention::all_projected(const Var& x, const Lengths& lengths) const {
   require(key_dim() == config.dim,
           "multi_head_attention: key_dim {} is not dim {}: give it a memory beside x {}", key_dim(),
           config.dim, x.shape());
   require(x.shape().rank() == 3 && x.dim(2) == config.dim,
           "multi_head_attention: x {} must be [steps, batch, {}]", x.shape(), config.dim);
-  const Var seen = without_padding(x, call.lengths);
-  const Var all = config.bias ? linear(seen, in_weight, in_bias) : linear(seen, in_weight);
-  const Vars parts = chunk(all, 3, 2);
+  const Var seen = without_padding(x, lengths);
+  return chunk(config.bias ? linear(seen, in_weight, in_bias) : linear(seen, in_weight), 3, 2);
+}
+
+Var MultiHeadAttention::operator()(const Var& x, const Call& call) const {
+  const Vars parts = all_projected(x, call.lengths);
   return attend(parts[0], parts[1], parts[2], call);
+}
+
+Var MultiHeadAttention::operator()(const Var& x, AttentionPast& past, const Call& call) const {
+  require(!call.lengths.steps.defined(), "multi_head_attention: lengths beside a past of x {}", x.shape());
+  const Vars parts = all_projected(x, {});
+  const Shape& of_past = past.keys.shape();
+  require(of_past == past.values.shape() && of_past.rank() == 3 && of_past.with(0, x.dim(0)) == x.shape(),
+          "multi_head_attention: keys {} and values {} of the past must be [past, {}, {}] for x {}", of_past,
+          past.values.shape(), x.dim(1), config.dim, x.shape());
+  const Var keys = concat({past.keys, parts[1]}, 0), values = concat({past.values, parts[2]}, 0);
+  past = {keys.value(), values.value()};
+  return attend(parts[0], keys, values, call);
 }
 
 Var MultiHeadAttention::operator()(const Var& queries, const Var& memory, const Call& call) const {

@@ -34,6 +34,11 @@ struct AttentionCache {
   int count = 0;
 };
 
+// The keys and values of steps that were read before, [past, batch, dim] each: constants, which gradients do not reach.
+struct AttentionPast {
+  Tensor keys, values;
+};
+
 // Attention of several heads between four products (Vaswani et al. 2017), with the weights of torch.nn.MultiheadAttention:
 // in_proj_weight [3·dim, dim], in_proj_bias [3·dim], of queries, keys and values in this order, out_proj.weight [dim, dim],
 // out_proj.bias [dim]; with a key_dim of its own q_proj_weight [dim, dim], k_proj_weight and v_proj_weight [dim, key_dim].
@@ -42,9 +47,15 @@ struct MultiHeadAttention {
   struct Call {
     bool causal = false;   // a step sees itself and the steps before it
     Lengths lengths = {};  // of what is looked at
+    // As AttentionOptions have them.
+    int window = 0;
+    Tensor firsts = {};
+    bool linear_biases = false;
   };
   Var operator()(const Var& x, const Call& call) const;  // [steps, batch, dim] -> the same, of its own steps
   Var operator()(const Var& x) const { return (*this)(x, Call{}); }
+  // x goes on from a past, which it sees as well, and `past` becomes that and the steps of x. No lengths.
+  Var operator()(const Var& x, AttentionPast& past, const Call& call) const;
   // queries [steps, batch, dim] or [batch, dim], memory [past, batch, key_dim] -> as queries
   Var operator()(const Var& queries, const Var& memory, const Call& call) const;
   Var operator()(const Var& queries, const Var& memory) const { return (*this)(queries, memory, Call{}); }
@@ -61,7 +72,8 @@ struct MultiHeadAttention {
 
  private:
   int key_dim() const { return config.key_dim > 0 ? config.key_dim : config.dim; }
-  Var projected(const Var& x, int which) const;  // 0 queries, 1 keys, 2 values
+  Vars all_projected(const Var& x, const Lengths& lengths) const;  // of one input: queries, keys, values
+  Var projected(const Var& x, int which) const;                    // 0 queries, 1 keys, 2 values
   Var attend(const Var& queries, const Var& keys, const Var& values, const Call& call) const;
   Scope place_;  // of the random numbers
 };

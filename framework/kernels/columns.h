@@ -1,6 +1,7 @@
 // The work on one column of [n, inner], its elements `inner` apart, written once for both back ends.
 #pragma once
 
+#include "framework/kernels/kernels.h"
 #include "framework/kernels/pointwise.h"
 
 namespace unroll::pointwise::inline UNROLL_ISA {
@@ -58,10 +59,18 @@ UNROLL_FORMULA void largest_of_row(const real* x, int64_t cols, int64_t count, i
   }
 }
 
-// How many elements of row r take part in a softmax of first + r·step.
-UNROLL_FORMULA int64_t within(int64_t r, int64_t cols, int64_t first, int64_t step) {
-  const int64_t count = first + r * step;
-  return count < 0 ? 0 : count > cols ? cols : count;
+// Of the columns of row r those that it sees: begin … end-1, none if they are equal.
+struct SeenSpan {
+  int64_t begin, end;
+};
+UNROLL_FORMULA SeenSpan seen_in_row(const SeenColumns& s, int64_t r, int64_t cols) {
+  int64_t begin = s.begin + r * s.step, end = s.end + r * s.step;
+  if (s.firsts) {
+    const int64_t first = static_cast<int64_t>(s.firsts[r * s.apart]) - s.origin;
+    begin = first > begin ? first : begin;
+  }
+  end = end < 0 ? 0 : end > cols ? cols : end;
+  return {begin < 0 ? 0 : begin > end ? end : begin, end};
 }
 
 }  // namespace unroll::pointwise::inline UNROLL_ISA

@@ -104,6 +104,15 @@ struct LstmStep {
   } norm_c = {};
 };
 
+// The columns of a matrix that each of its rows sees: in row r those from begin + r·step up to, but without, end + r·step, and
+// none before firsts[r·apart] - origin, if that is given.
+struct SeenColumns {
+  int64_t end = 0, step = 0;
+  int64_t begin = INT64_MIN / 2;
+  const real* firsts = nullptr;  // whole numbers, where the matrix is
+  int64_t apart = 0, origin = 0;
+};
+
 // A factor of a product: element (i, j) at data[i·row + j·col]; row or col is 1.
 struct Operand {
   const real* data;
@@ -222,9 +231,8 @@ struct Kernels {
   // where [rows, count]: the places of the largest of each row, largest first, the first of equals first. NaN is
   // larger than any number.
   void (*largest)(const real* x, int64_t rows, int64_t cols, int64_t count, int32_t* where);
-  // x becomes the softmax of scale·x over the first so many of each row, and zeros behind them: first + r·step in row r,
-  // but not below 0 and not above cols
-  void (*softmax_within)(real* x, int64_t rows, int64_t cols, int64_t first, int64_t step, real scale);
+  // x becomes the softmax of scale·x + slope·column over what each row sees, and zeros elsewhere
+  void (*softmax_within)(real* x, int64_t rows, int64_t cols, const SeenColumns& seen, real scale, real slope);
 
   // --- indices ------------------------------------------------------------------------------------------------
   // y [n, cols] = rows ids of table

@@ -125,30 +125,48 @@ TEST_CASE("the places of the largest of each row, in order") {
   }
 }
 
-TEST_CASE("a softmax over the first so many of each row, as many more in each as are asked for") {
+TEST_CASE("a softmax over what each row sees, with as much more for each column as is asked for") {
   Numbers numbers("softmax_within");
+  struct Case {
+    int64_t end, step, begin;
+    double slope;
+    bool firsts;
+  };
   for (const auto& [rows, cols] : matrices) {
-    for (const auto& [first, step] :
-         {std::pair<int64_t, int64_t>{cols, 0}, {1, 1}, {-2, 1}, {cols - 1, 1}, {0, 0}}) {
+    for (const Case& c :
+         {Case{cols, 0, -cols, 0, false}, Case{1, 1, -cols, 0, false}, Case{-2, 1, -rows - 5, 0.5, false},
+          Case{cols - 1, 1, cols - 4, 0.25, false}, Case{0, 0, -cols, 0, false},
+          Case{cols - 1, 1, -cols, 0, true}, Case{1, 1, -2, 0.125, true}}) {
       Reals x = numbers.reals(rows * cols, -30, 30);
-      const auto within = [&, cols = cols, first = first, step = step](int64_t r) {
-        return std::clamp<int64_t>(first + r * step, 0, cols);
+      const int64_t origin = 3, apart = 2;
+      Reals firsts(static_cast<size_t>(rows * apart));
+      for (int64_t r = 0; r < rows; ++r)
+        firsts[static_cast<size_t>(r * apart)] = static_cast<real>(r % 3 + 2);
+      const auto sees = [&, cols = cols](int64_t r, int64_t at) {
+        return at >= c.begin + r * c.step && at < std::min(cols, c.end + r * c.step) &&
+               (!c.firsts || at >= r % 3 + 2 - origin);
       };
       std::vector<double> expected(x.size());
       for (int64_t r = 0; r < rows; ++r) {
+        const auto weight = [&, cols = cols](int64_t at) {
+          return std::exp(number(x, r * cols + at) / 4 + c.slope * static_cast<double>(at));
+        };
         double sum = 0;
-        for (int64_t c = 0; c < within(r); ++c) sum += std::exp(number(x, r * cols + c) / 4);
-        for (int64_t c = 0; c < cols; ++c) {
-          const int64_t at = r * cols + c;
-          if (c < within(r))
-            expected[static_cast<size_t>(at)] = std::exp(number(x, at) / 4) / sum;
+        for (int64_t at = 0; at < cols; ++at)
+          if (sees(r, at)) sum += weight(at);
+        for (int64_t at = 0; at < cols; ++at) {
+          const auto place = static_cast<size_t>(r * cols + at);
+          if (sees(r, at))
+            expected[place] = weight(at) / sum;
           else
-            x[static_cast<size_t>(at)] = not_a_number;  // takes no part
+            x[place] = not_a_number;  // takes no part
         }
       }
-      each_variant([&, rows = rows, cols = cols, first = first, step = step](const Kernels& kernels) {
+      each_variant([&, rows = rows, cols = cols](const Kernels& kernels) {
         Reals y(x);
-        kernels.softmax_within(y.data(), rows, cols, first, step, real(0.25));
+        const Reals on_device(firsts);
+        const SeenColumns seen{c.end, c.step, c.begin, c.firsts ? on_device.data() : nullptr, apart, origin};
+        kernels.softmax_within(y.data(), rows, cols, seen, real(0.25), static_cast<real>(c.slope));
         check_close(y, [&](int64_t i) { return expected[static_cast<size_t>(i)]; });
       });
     }

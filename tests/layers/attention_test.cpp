@@ -17,11 +17,23 @@ constexpr double near = sizeof(real) == 8 ? 1e-13 : 3e-6;
 const real no_number = std::numeric_limits<real>::quiet_NaN();
 
 // The same with all weights at once, by operations whose gradients are known.
-Var spelled_out(const Var& q, const Var& k, const Var& v, int heads, const Tensor& seen, real scale) {
+Var spelled_out(const Var& q, const Var& k, const Var& v, int heads, const Tensor& seen, real scale,
+                bool biases) {
   const auto apart = [=](const Var& x) {
     return permute(reshape(x, {x.dim(0), x.dim(1), heads, -1}), {1, 2, 0, 3});
   };
   Var scores = matmul(apart(q), transpose(apart(k), 2, 3)) * scale;  // [batch, heads, steps, past]
+  if (biases) {
+    const int steps = q.dim(0), past = k.dim(0);
+    Tensor bias({heads, steps, past});
+    const auto b = bias.on_host(Access::overwrite);
+    for (int h = 0; h < heads; ++h)
+      for (int i = 0; i < steps; ++i)
+        for (int j = 0; j < past; ++j)
+          b[(int64_t{h} * steps + i) * past + j] =
+              static_cast<real>(-std::exp2(-8.0 * (h + 1) / heads) * (past - steps + i - j));
+    scores += Var(bias);
+  }
   if (seen.defined()) scores = where(seen, scores, real(-1e30));
   Var weights = softmax(scores);
   if (seen.defined()) weights = weights * seen;
@@ -36,9 +48,10 @@ Tensor sight(const AttentionOptions& o, int batch, int steps, int past) {
   for (int b = 0; b < batch; ++b)
     for (int i = 0; i < steps; ++i)
       for (int j = 0; j < past; ++j)
-        s[(int64_t{b} * steps + i) * past + j] = j >= (o.begins.defined() ? o.begins(b) : 0) &&
-                                                 j < (o.ends.defined() ? o.ends(b) : past) &&
-                                                 (!o.causal || j <= past - steps + i);
+        s[(int64_t{b} * steps + i) * past + j] =
+            j >= (o.begins.defined() ? o.begins(b) : 0) && j < (o.ends.defined() ? o.ends(b) : past) &&
+            (!o.causal || j <= past - steps + i) && (o.window == 0 || j >= past - steps + i - o.window) &&
+            (!o.firsts.defined() || j >= (o.firsts.rank() == 2 ? o.firsts(i, b) : o.firsts(b)));
   return seen;
 }
 
@@ -59,6 +72,21 @@ std::vector<AttentionOptions> all_options(const Sizes& s) {
       if (ragged) o.begins = begins, o.ends = ends;
       all.push_back(o);
     }
+  // A window and biases of distances, by themselves and with first keys of each row, or of each query too.
+  Tensor of_row({s.batch}), of_query({s.steps, s.batch});
+  {
+    const auto row = of_row.on_host(Access::overwrite), query = of_query.on_host(Access::overwrite);
+    for (int b = 0; b < s.batch; ++b) row[b] = static_cast<real>(b + 1);
+    for (int i = 0; i < s.steps * s.batch; ++i) query[i] = static_cast<real>(i * 5 % 3);
+  }
+  for (const Tensor& firsts : {Tensor(), of_row, of_query})
+    for (const int rows : {0, 2})
+      all.push_back({.heads = s.heads,
+                     .causal = true,
+                     .window = 2,
+                     .firsts = firsts,
+                     .linear_biases = true,
+                     .block_rows = rows});
   return all;
 }
 
@@ -86,7 +114,8 @@ TEST_CASE("blocks of queries give what all weights at once give, and so do their
       const auto ours =
           run([&](const Vars& in) { return scaled_dot_product_attention(in[0], in[1], in[2], o); });
       const auto theirs = run([&](const Vars& in) {
-        return spelled_out(in[0], in[1], in[2], s.heads, sight(o, s.batch, s.steps, s.past), scale);
+        return spelled_out(in[0], in[1], in[2], s.heads, sight(o, s.batch, s.steps, s.past), scale,
+                           o.linear_biases);
       });
       for (size_t i = 0; i < ours.size(); ++i) CHECK(distance(ours[i], theirs[i]) < 10 * near);
       // The weights by themselves: those that a value of ones would sum to 1 or 0 with.
@@ -242,6 +271,9 @@ TEST_CASE("what does not fit is told with both shapes") {
   CHECK(lacks(error(q, k, v, {.ends = ids({3}, {1, 1, 1})}), {"ends", "[3]", "[2]"}) == "");
   CHECK(lacks(error(q, k, v, {.ends = ids({2}, {1, 6})}), {"ends 6", "0 … 5"}) == "");
   CHECK(lacks(error(q, k, v, {.dropout = 1}), {"dropout 1", "[3, 2, 4]"}) == "");
+  CHECK(lacks(error(q, k, v, {.window = 2}), {"window", "causal", "[3, 2, 4]"}) == "");
+  CHECK(lacks(error(q, k, v, {.causal = true, .window = -1}), {"window -1"}) == "");
+  CHECK(lacks(error(q, k, v, {.firsts = Tensor({3})}), {"firsts [3]", "[2]", "[3, 2]"}) == "");
   ParameterSet params;
   CHECK(lacks(error_of([&] { MultiHeadAttention(params / "a", {.dim = 5, .heads = 2}); }),
               {"dim 5", "2 heads"}) == "");
@@ -257,4 +289,7 @@ TEST_CASE("what does not fit is told with both shapes") {
   CHECK(lacks(error_of([&] { add.remember(Tensor({5, 4})); }), {"additive_attention", "[5, 4]"}) == "");
   CHECK(lacks(error_of([&] { add(Tensor({3, 4}), add.remember(k)); }), {"[3, 4]", "[5, 2, 4]"}) == "");
   CHECK(lacks(error_of([&] { add.remember(k, {ids({3}, {1, 1, 1})}); }), {"lengths [3]"}) == "");
+  AttentionPast past{Tensor({2, 3, 4}), Tensor({2, 3, 4})};
+  CHECK(lacks(error_of([&] { many(q, past, {.causal = true}); }),
+              {"[2, 3, 4]", "[past, 2, 4]", "[3, 2, 4]"}) == "");
 }

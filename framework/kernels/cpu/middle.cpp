@@ -87,25 +87,30 @@ void largest(const real* x, int64_t rows, int64_t cols, int64_t count, int32_t* 
   each_row(rows, cols, 4, [=](int64_t r) { largest_of_row(x + r * cols, cols, count, where + r * count); });
 }
 
-void softmax_within(real* x, int64_t rows, int64_t cols, int64_t first, int64_t step, real scale) {
+void softmax_within(real* x, int64_t rows, int64_t cols, const SeenColumns& seen, real scale, real slope) {
   each_row(rows, cols, 6, [=](int64_t r) {
-    real* row = x + r * cols;
-    const int64_t n = within(r, cols, first, step);
+    real* const all = x + r * cols;
+    const auto [begin, end] = seen_in_row(seen, r, cols);
+    real* const row = all + begin;
+    const int n = static_cast<int>(end - begin);
     if (n > 0) {
-      real largest = scale * row[0], sum = 0;
+      // Columns count from the row's first: the same added to all of a row changes nothing.
+      const auto score = [=](int c) { return scale * row[c] + slope * static_cast<real>(c); };
+      real largest = score(0), sum = 0;
 #pragma omp simd reduction(max : largest)
-      for (int64_t c = 0; c < n; ++c) largest = scale * row[c] > largest ? scale * row[c] : largest;
+      for (int c = 0; c < n; ++c) largest = score(c) > largest ? score(c) : largest;
 #pragma omp simd reduction(+ : sum)
-      for (int64_t c = 0; c < n; ++c) {
-        const real e = exp_of_negative(scale * row[c] - largest);
+      for (int c = 0; c < n; ++c) {
+        const real e = exp_of_negative(score(c) - largest);
         row[c] = e;
         sum += e;
       }
       const real factor = 1 / sum;
 #pragma omp simd
-      for (int64_t c = 0; c < n; ++c) row[c] *= factor;
+      for (int c = 0; c < n; ++c) row[c] *= factor;
     }
-    for (int64_t c = n; c < cols; ++c) row[c] = 0;
+    for (int64_t c = 0; c < begin; ++c) all[c] = 0;
+    for (int64_t c = end; c < cols; ++c) all[c] = 0;
   });
 }
 

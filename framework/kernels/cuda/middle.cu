@@ -121,24 +121,31 @@ void largest(const real* x, int64_t rows, int64_t cols, int64_t count, int32_t* 
 
 struct SoftmaxWithin {
   real* x;
-  int64_t cols, first, step;
-  real scale;
+  int64_t cols;
+  SeenColumns seen;
+  real scale, slope;
   UNROLL_KERNEL void operator()(const Team& team, int64_t r) const {
-    real* row = x + r * cols;
-    const int64_t n = within(r, cols, first, step);
-    const real factor = scale;
+    real* const all = x + r * cols;
+    const SeenSpan span = seen_in_row(seen, r, cols);
+    real* const row = all + span.begin;
+    const int64_t n = span.end - span.begin, behind = span.end;
+    const real factor = scale, more = slope;
     if (n > 0) {
-      const real largest = team.max(n, [=](int64_t c) { return factor * row[c]; });
-      const real sum =
-          team.sum(n, [=](int64_t c) { return row[c] = exp_of_negative(factor * row[c] - largest); });
+      const real largest =
+          team.max(n, [=](int64_t c) { return factor * row[c] + more * static_cast<real>(c); });
+      const real sum = team.sum(n, [=](int64_t c) {
+        return row[c] = exp_of_negative(factor * row[c] + more * static_cast<real>(c) - largest);
+      });
       const real share = 1 / sum;
       team.each(n, [=](int64_t c) { row[c] *= share; });
     }
-    team.each(cols - n, [=](int64_t c) { row[n + c] = 0; });
+    team.each(span.begin, [=](int64_t c) { all[c] = 0; });
+    team.each(cols - behind, [=](int64_t c) { all[behind + c] = 0; });
   }
 };
-void softmax_within(real* x, int64_t rows, int64_t cols, int64_t first, int64_t step, real scale) {
-  each_row(rows, SoftmaxWithin{given(x, rows * cols), cols, first, step, scale});
+void softmax_within(real* x, int64_t rows, int64_t cols, const SeenColumns& seen, real scale, real slope) {
+  if (seen.firsts) given(seen.firsts, (rows - 1) * seen.apart + 1);
+  each_row(rows, SoftmaxWithin{given(x, rows * cols), cols, seen, scale, slope});
 }
 
 }  // namespace
