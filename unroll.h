@@ -34,6 +34,7 @@
 #include "layers/rms_norm.h"
 #include "layers/sampled_softmax.h"
 #include "layers/stepper.h"
+#include "layers/transformer.h"
 #include "optim/dynamic_evaluation.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"

@@ -1,0 +1,79 @@
+// A causal Transformer that reads a sequence window by window, as recurrent layers do: what crosses is a state.
+//
+//   const Transformer net(params / "transformer", {.dim = 384, .heads = 6, .layers = 4, .memory = 64});
+//   RecurrentState state = net.zero_state(20);
+//   const auto [y, next] = net(x, state);  // x [steps, 20, 384] -> y of its shape
+//   state = next;                          // without its gradient
+//
+// A step sees itself and the `memory` steps before it, in each layer, whichever windows they were in. So windows of any size
+// give the same y, and a window of one step is the one-step form.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "layers/attention.h"
+#include "layers/dropout.h"
+#include "layers/layer_norm.h"
+#include "layers/recurrent/stack.h"
+
+namespace unroll {
+
+struct TransformerConfig {
+  int dim = 0;    // of what is read and given
+  int heads = 1;  // which divide it
+  int layers = 1;
+  int feed_forward = 0;  // units between the two products of a layer; 0: 4·dim
+  int memory = 64;       // steps before its own that a step sees
+  // Of what attention and feed-forward add to the sum, and of the feed-forward's units; and of the attention's weights.
+  float dropout = 0, attention_dropout = 0;
+  bool locked_dropout = false;  // one mask for all steps of a window; not of the attention's weights
+
+  int units() const { return feed_forward > 0 ? feed_forward : 4 * dim; }
+};
+
+// Layers whose norms stand before attention and feed-forward (Xiong et al. 2020), and one more at the end:
+//
+//   x += attend(norm1(x))
+//   x += W2 gelu(W1 norm2(x) + b1) + b2
+//   y = norm(x)
+//
+// Order is told by biases of the attention that fall with the distance (Press, Smith and Lewis 2022), so there is no table of
+// positions. The state is what Transformer-XL (Dai et al. 2019) calls its memory, here keys and values of the last steps.
+//
+// Weights under the names of torch.nn.TransformerEncoder: layers.0.self_attn.in_proj_weight [3·dim, dim], in_proj_bias,
+// out_proj.weight, out_proj.bias, layers.0.linear1.weight [units, dim], linear2.weight [dim, units], norm1.weight, norm2.weight
+// and their biases, norm.weight, norm.bias.
+class Transformer {
+ public:
+  // Throws Error where a size or a rate makes no sense.
+  Transformer(Scope scope, const TransformerConfig& config);
+
+  // x [steps, batch, dim] -> y of its shape, and the state after the last step. Where resets [steps, batch] are not 0 a row
+  // begins anew: nothing from there on sees what is before. Throws Error naming both shapes where they do not fit.
+  RecurrentOutput operator()(const Var& x, const RecurrentVars& state, const IdTensor& resets = {}) const;
+  // Of rows that have read nothing: h [2·layers·memory, batch, dim], keys and then values of each layer, and c [1, batch, 1], how
+  // many of them are real.
+  RecurrentState zero_state(int batch) const;
+  const TransformerConfig& config() const& { return config_; }
+  TransformerConfig config() const&& { return config_; }
+
+ private:
+  struct Layer {
+    Layer(const Scope& scope, const TransformerConfig& config);
+    // `past` becomes that of the steps after x.
+    Var operator()(Var x, AttentionPast& past, const MultiHeadAttention::Call& call) const;
+    LayerNorm norm1, norm2;
+    MultiHeadAttention self_attn;
+    Dense linear1, linear2;
+    Dropout after_attention, of_units, after_feed_forward;
+  };
+  TransformerConfig config_;
+  std::vector<Layer> layers_;
+  LayerNorm norm_;
+};
+
+// "Transformer, 4 layers of 384, 6 heads, 1344 units, memory 64"
+std::string describe_transformer(const TransformerConfig& config);
+
+}  // namespace unroll
