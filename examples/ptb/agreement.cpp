@@ -16,7 +16,8 @@ static constexpr int most_attractors = 3;
 static constexpr int most_sentences = 200'000;  // three attractors stand in one sentence of a few hundred
 
 TokenModel parts_of(LanguageModel& model) {
-  return {model.params, model.embedding, model.recurrent, model.decoder};
+  require(!model.transformer, "parts_of: a model with a transformer");
+  return {model.params, model.embedding, *model.recurrent, model.decoder};
 }
 
 std::vector<AgreementCase> draw_agreement_cases(const Vocabulary& vocabulary, int of_each, uint64_t seed) {

@@ -37,7 +37,7 @@ std::vector<AgreementCase> draw_agreement_cases(const Vocabulary& vocabulary, in
 
 AgreementTable evaluate_agreement(const TokenModel& model, const Vocabulary& vocabulary, int of_each);
 
-// A model by its parts.
+// A model by its parts, the middle one of which is recurrent alone: else throws Error.
 TokenModel parts_of(LanguageModel& model);
 
 // A line for each row, and for each unit.

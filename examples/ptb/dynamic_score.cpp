@@ -65,14 +65,14 @@ std::unique_ptr<Optimizer> make_dynamic(LanguageModel& model, const DynamicSetti
 void score_dynamically(const LanguageModel& model, std::span<const int32_t> text, int32_t eos,
                        std::span<const int64_t> documents, const DynamicSettings& settings,
                        Optimizer& optimizer, const std::function<void(const ScoredSegment&)>& scored) {
-  RecurrentState state = model.recurrent.zero_state(1);
+  ModelState state = model.zero_state(1);
   BpttWindows windows =
       evaluation_windows(text, eos, {.batch = 1, .steps = settings.segment, .documents = documents});
   const auto loss = [&](int64_t k) {
     stop_if_signalled();
     const auto [input, target] = windows.at(k);
     const int steps = input.dim(0);
-    const auto [y, next] = model.recurrent(model.embedding(input), state, {}, windows.resets());
+    const auto [y, next] = model.read(input, state, windows.resets());
     const Var logits = model.decoder(y);
     const IdTensor words = target.reshape({steps});
     const Var of_segment = softmax_cross_entropy(logits, target);

@@ -27,7 +27,7 @@ MadeStatistics make_statistics(LanguageModel& model, std::span<const int32_t> to
                  {.stream = stderr,
                   .mode = progress ? ProgressOptions::Mode::automatic : ProgressOptions::Mode::silent});
   GradientStatistics statistics(model.params);
-  RecurrentState state = model.recurrent.zero_state(statistics_streams);
+  ModelState state = model.zero_state(statistics_streams);
   for (int64_t k = 0; k < windows.count(); ++k) {
     stop_if_signalled();
     const auto [input, target] = windows.at(k);

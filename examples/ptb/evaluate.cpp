@@ -261,6 +261,10 @@ void evaluate(Command& command) {
       !agreement || saved.recipe.data.corpus == CorpusKind::grammar,
       "evaluate: --agreement is for models of the built-in grammar, which knows the subject of each verb; this one "
       "is of another text");
+  require_input(!agreement || !saved.model->transformer,
+                "{}: --agreement asks units of recurrent layers, and this model has a transformer's "
+                "(model.architecture)",
+                command.positional());
   saved.recipe.data.eval_batch = batch;
   const SplitText text = load_split(saved.recipe, wanted.data, split, saved.vocabulary);
 

@@ -1,11 +1,13 @@
 // ptb explain: what a recipe makes, before anything is trained.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
 
 #include <fmt/format.h>
 
 #include "commands.h"
+#include "explain_parts.h"
 #include "framework/loss.h"
 #include "framework/threads.h"
 #include "layer_costs.h"
@@ -25,25 +27,13 @@ namespace ptb {
 
 namespace {
 
-struct Line {
-  std::string what, how;
-  double amount;
-};
-
-void print_table(const std::vector<Line>& lines, const std::string& unit, const std::string& total_name) {
-  double total = 0;
-  for (const Line& line : lines) {
-    show("  {:<28}{:>9}{}   {}\n", line.what, format_number(line.amount), unit, line.how);
-    total += line.amount;
-  }
-  show("  {:<28}{:>9}{}\n\n", total_name, format_number(total), unit);
-}
-
 void print_parameters(const LanguageModel& model) {
+  size_t width = 28;
+  for (const auto& p : model.params.all()) width = std::max(width, p->name.size());
   show("Parameters\n");
   for (const auto& p : model.params.all())
-    show("  {:<28}{:>14}{:>12}\n", p->name, p->shape.text(), p->size());
-  show("  {:<28}{:>26}   ({}B in float32)\n\n", "together", model.params.count(),
+    show("  {:<{}}{:>14}{:>12}\n", p->name, width, p->shape.text(), p->size());
+  show("  {:<{}}{:>26}   ({}B in float32)\n\n", "together", width, model.params.count(),
        format_number(4.0 * static_cast<double>(model.params.count())));
 }
 
@@ -51,8 +41,9 @@ void print_parameters(const LanguageModel& model) {
 struct LayerSizes {
   double inputs = 0, recurrent = 0, projection = 0, mogrifier = 0, units = 0, packed = 0;
   explicit LayerSizes(const LanguageModel& model) {
-    const RecurrentConfig& config = model.recurrent.config();
-    const int gates = config.gates(model.recurrent.cell());
+    if (!model.recurrent) return;
+    const RecurrentConfig& config = model.recurrent->config();
+    const int gates = config.gates(model.recurrent->cell());
     std::map<std::string, double> packed_of;  // by the end of a layer's names
     for (const auto& p : model.params.all()) {
       const auto is = [&](const char* kind) { return p->name.find(kind) != std::string::npos; };
@@ -71,16 +62,19 @@ struct LayerSizes {
 };
 
 // Products only: what the rest computes is small beside them, and is bound by memory.
-void print_work(const LanguageModel& model, double vocab) {
+void print_work(const Recipe& r, const LanguageModel& model, double vocab) {
   const LayerSizes layers(model);
   show("Products, FLOP per token (forward; training does three times as many)\n");
   const char *at_once = "one product over all steps", *in_steps = "a product for each step";
-  std::vector<Line> lines = {
-      {"inputs of the layers", layers.mogrifier > 0 ? in_steps : at_once, 2 * layers.inputs},
-      {"recurrent", in_steps, 2 * layers.recurrent}};
+  std::vector<ExplainedLine> lines;
+  if (model.recurrent)
+    lines = {{"inputs of the layers", layers.mogrifier > 0 ? in_steps : at_once, 2 * layers.inputs},
+             {"recurrent", in_steps, 2 * layers.recurrent}};
   if (layers.projection > 0) lines.push_back({"projection", in_steps, 2 * layers.projection});
   if (layers.mogrifier > 0)
     lines.push_back({"mogrifier", "one or two products in each round of each step", 2 * layers.mogrifier});
+  if (model.transformer)
+    std::ranges::copy(transformer_products(transformer_of(r)), std::back_inserter(lines));
   lines.push_back({"decoder", "one product over all steps, in chunks", 2 * model.decoder.config.in * vocab});
   print_table(lines, "", "together");
 }
@@ -94,27 +88,36 @@ void print_traffic(const Recipe& r, const LanguageModel& model, double vocab) {
   const double looked_up =
       r.model.tied ? 0 : vocab * r.model.embedding;  // a few rows; tied, the decoder reads all
   const double others = static_cast<double>(model.params.count()) - recurrent - looked_up;
-  const double kept = r.model.embedding + 7 * layers.units;
+  double kept = r.model.embedding + 7 * layers.units;
+  std::vector<ExplainedLine> lines;
+  if (model.recurrent)
+    lines = {{layers.mogrifier > 0 ? "weights of the layers" : "recurrent weights",
+              "forward and back, for each step of the batch", 2 * recurrent * real_size / batch}};
+  lines.push_back({model.recurrent ? "other weights" : "weights", "forward and back, once a window",
+                   2 * others * real_size / window});
+  if (model.transformer) {
+    const TransformerConfig c = transformer_of(r);
+    kept += transformer_values(c, r.data.bptt);
+    lines.push_back({"memory", "copied with each window, and looked at",
+                     4 * transformer_memory(c, r.data.batch) / window});
+  }
+  lines.push_back({"values kept for the gradient", "written and read", 2 * kept * real_size});
+  lines.push_back({"gradients and update", "weights and gradients once a window",
+                   4 * static_cast<double>(model.params.count()) * real_size / window});
   show("Traffic, bytes per token in training (at least)\n");
-  print_table({{layers.mogrifier > 0 ? "weights of the layers" : "recurrent weights",
-                "forward and back, for each step of the batch", 2 * recurrent * real_size / batch},
-               {"other weights", "forward and back, once a window", 2 * others * real_size / window},
-               {"values kept for the gradient", "written and read", 2 * kept * real_size},
-               {"gradients and update", "weights and gradients once a window",
-                4 * static_cast<double>(model.params.count()) * real_size / window}},
-              "B", "together");
+  print_table(lines, "B", "together");
 }
 
 // In the order and the numbers that the engine's products read. cuDNN reads tensors where they are, but for a cell
 // with a bias that ours has not, and in a precision of 16 bits, where what enters and leaves is copied too.
-Line copies(const LanguageModel& model, Engine engine, double rows) {
+ExplainedLine copies(const LanguageModel& model, Engine engine, double rows) {
   const bool rounded = precision() == Precision::bf16 || precision() == Precision::fp16;
   const LayerSizes layers(model);
   if (engine == Engine::fused)
     return {"packed weights",
             layers.mogrifier > 0 ? "those of a layer at a time" : "the recurrent ones, of a layer at a time",
             layers.packed};
-  if (engine == Engine::cudnn && (rounded || model.recurrent.cell().kind == CellKind::gru)) {
+  if (engine == Engine::cudnn && (rounded || model.recurrent->cell().kind == CellKind::gru)) {
     const double ends = rounded ? rows * (model.embedding.config.dim + model.decoder.config.in) : 0;
     return {"copies for cuDNN",
             rounded ? "in 16 bits: weights, what enters and leaves, and gradients of both"
@@ -126,41 +129,56 @@ Line copies(const LanguageModel& model, Engine engine, double rows) {
 
 // Numbers of a unit and step that go from forward to backward: gates, c or sums, and h.
 double kept_of_cell(const LanguageModel& model) {
-  const CellFacts& cell = model.recurrent.cell();
-  const int gates = model.recurrent.config().gates(cell);
+  const CellFacts& cell = model.recurrent->cell();
+  const int gates = model.recurrent->config().gates(cell);
   return cell.kind == CellKind::gru ? 2 * gates + 1 : gates + (cell.has_c ? 2 : 1);
 }
 
-// Numbers that the optimizer keeps for each weight.
-int moments_of(const Recipe& r) {
-  if (r.optimizer.kind == OptimizerKind::adam || r.optimizer.kind == OptimizerKind::adamw) return 2;
-  return r.optimizer.kind == OptimizerKind::asgd || r.optimizer.momentum > 0 ? 1 : 0;
+// Numbers of a token that go from forward to backward in all layers, but for those of the options.
+double kept_of_layers(const Recipe& r, const LanguageModel& model) {
+  double kept = 0;
+  if (model.recurrent) kept += kept_of_cell(model) * LayerSizes(model).units;
+  if (model.transformer) kept += transformer_values(transformer_of(r), r.data.bptt);
+  return kept;
 }
 
+// `costs` and `engine`: of recurrent layers, where there are any.
 void print_memory(const Recipe& r, const LanguageModel& model, double vocab, const LayerCosts& costs,
                   Engine engine) {
   const double weights = static_cast<double>(model.params.count()) * sizeof(real);
-  const double rows = static_cast<double>(r.data.batch) * r.data.bptt, hidden = r.model.hidden,
-               units = LayerSizes(model).units, out = model.decoder.config.in;
-  const int slabs = moments_of(r);
-  const char* kept[] = {"nothing is kept", "one number a weight", "two moments"};
+  const double rows = static_cast<double>(r.data.batch) * r.data.bptt, out = model.decoder.config.in;
   const auto [input_rate, hidden_rate, output_rate] = dropout_rates(r);
   // What is dropped between the layers is among the options' costs.
   const double masked = (input_rate > 0 ? r.model.embedding : 0) + (output_rate > 0 ? out : 0);
-  const double of_options = costs.options.empty() ? 0 : costs.options.back().held;
   const double chunk = std::min(rows * vocab, static_cast<double>(logits_at_once) / sizeof(real));
+  std::vector<ExplainedLine> lines = {
+      {"weights", "", weights},
+      {"gradients", "", weights},
+      {"optimizer", describe_moments(r), weights * moments_of(r)},
+      {"a window's values",
+       model.recurrent ? "embedding, gates, c or sums, and h of each layer, dropout"
+                       : "embedding, what each layer keeps, dropout",
+       (r.model.embedding + kept_of_layers(r, model) + masked) * rows * sizeof(real)}};
+  double in_gradients = 0;
+  if (model.recurrent) {
+    lines.push_back({"options of the layers", "what they keep of a window",
+                     costs.options.empty() ? 0 : costs.options.back().held});
+    lines.push_back(copies(model, engine, rows));
+    in_gradients = 6.0 * r.model.hidden;
+  }
+  if (model.transformer) {
+    const TransformerConfig c = transformer_of(r);
+    lines.push_back({"memory of the attention", "keys and values: of this window, the next, and a copy",
+                     3 * transformer_memory(c, r.data.batch)});
+    in_gradients = std::max(in_gradients, 6.0 * c.dim + 2.0 * c.units());
+  }
+  lines.push_back({"a window's gradients",
+                   model.recurrent ? "of two layers at a time" : "of a layer at a time",
+                   in_gradients * rows * sizeof(real)});
+  lines.push_back({"logits", "a chunk of rows, and the decoder's gradient",
+                   (chunk + vocab * (out + 1) + rows * out) * sizeof(real)});
   show("Memory, estimated (ptb train --dry-run measures it)\n");
-  print_table({{"weights", "", weights},
-               {"gradients", "", weights},
-               {"optimizer", kept[slabs], weights * slabs},
-               {"a window's values", "embedding, gates, c or sums, and h of each layer, dropout",
-                (r.model.embedding + kept_of_cell(model) * units + masked) * rows * sizeof(real)},
-               {"options of the layers", "what they keep of a window", of_options},
-               copies(model, engine, rows),
-               {"a window's gradients", "of two layers at a time", 6 * hidden * rows * sizeof(real)},
-               {"logits", "a chunk of rows, and the decoder's gradient",
-                (chunk + vocab * (out + 1) + rows * out) * sizeof(real)}},
-              "B", "together");
+  print_table(lines, "B", "together");
 }
 
 void print_options(const Recipe& r, const LayerCosts& costs) {
@@ -207,7 +225,7 @@ std::string set_up_to_explain(const Machine& machine, const Command& command, co
 void print_gpu(const Recipe& r, const LanguageModel& model, int vocab, const GpuRates& gpu,
                Precision numbers) {
   const StepAssumptions assumed;
-  StepSizes sizes{.cell = model.recurrent.cell(),
+  StepSizes sizes{.cell = model.recurrent->cell(),
                   .layers = layers_of(r),
                   .steps = r.data.bptt,
                   .batch = r.data.batch,
@@ -312,6 +330,10 @@ void explain(Command& command) {
   if (!command.parse()) return;
   require_new("explain", plot);
   const Recipe recipe = load_recipe(command.positional(), options.overrides(command));
+  require_input(
+      !has_transformer(recipe) || !command.given("gpu"),
+      "explain: --gpu estimates the engines of recurrent layers, and of model.architecture = \"{}\" these are not all",
+      has_recurrent(recipe) ? "recurrent-attention" : "transformer");
   std::optional<GpuRates> rates;
   if (command.given("gpu")) rates = known_gpu(gpu);
   const std::string lacking =
@@ -333,17 +355,19 @@ void explain(Command& command) {
   if (!lacking.empty()) show("note: {}\n", lacking);
   show("\n");
   print_parameters(model);
-  print_work(model, sizes.vocab);
+  print_work(recipe, model, sizes.vocab);
   print_traffic(recipe, model, sizes.vocab);
-  const LayerCosts costs = measure_layer_costs(recipe);
+  const bool recurrent = model.recurrent.has_value();
+  const LayerCosts costs = recurrent ? measure_layer_costs(recipe) : LayerCosts();
   const EngineChoice choice =
-      model.recurrent.choice_for({.steps = recipe.data.bptt, .batch = recipe.data.batch});
+      recurrent ? model.recurrent->choice_for({.steps = recipe.data.bptt, .batch = recipe.data.batch})
+                : EngineChoice();
   print_memory(recipe, model, sizes.vocab, costs, choice.engine);
-  print_options(recipe, costs);
+  if (recurrent) print_options(recipe, costs);
   print_products();
   print_processes(recipe.training, model.params, operations_of_step(recipe, model.params));
-  print_engine(choice);
-  if (rates) print_gpu(recipe, model, sizes.vocab, *rates, on_that);
+  if (recurrent) print_engine(choice);
+  if (rates && !model.transformer) print_gpu(recipe, model, sizes.vocab, *rates, on_that);
   print_course(recipe, sizes.tokens);
 }
 

@@ -23,7 +23,8 @@ Recipe load_recipe_for(const TorchModel& model, const fs::path& file, const Impo
   const RecurrentSizes& layers = model.layers;
   const Recipe recipe =
       load_recipe(options.recipe(file, "ptb"),
-                  options.overrides(file, {{"model.embedding", std::to_string(layers.input)},
+                  options.overrides(file, {{"model.architecture", "recurrent"},
+                                           {"model.embedding", std::to_string(layers.input)},
                                            {"model.hidden", std::to_string(layers.hidden)},
                                            {"model.layers", std::to_string(layers.layers)},
                                            {"model.projection", std::to_string(layers.projection)},

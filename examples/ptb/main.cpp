@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
       .name = "ptb",
       .purpose = "trains recurrent language models",
       .description = fmt::format(
-          "Trains recurrent language models (LSTM, GRU) of the Penn Treebank and other text, scores them, "
+          "Trains language models (LSTM, GRU, Transformer) of the Penn Treebank and other text, scores them, "
           "and lets them "
           "write. A recipe says everything about a run: model, data, training; it is a TOML file or the "
           "name of a bundled one ({}). A run leaves a folder of its own, and a model's file in it can be "

@@ -17,17 +17,26 @@ DropoutConfig dropout_config(const Recipe& recipe, float rate) {
 }
 
 Dense make_decoder(const Scope& scope, const Recipe& recipe, int vocab, const Var& embedding) {
-  const DenseConfig config{.in = recipe.model.output(), .out = vocab};
+  const DenseConfig config{.in = width_of(recipe), .out = vocab};
   return recipe.model.tied ? Dense(scope, config, embedding) : Dense(scope, config);
 }
 
 void choose_first_values(ParameterSet& params, const Recipe& recipe) {
   const Init within = Init::uniform(-recipe.model.init, recipe.model.init);
   if (recipe.model.init_scheme == InitScheme::uniform) return params.initialize(within);
-  // Recurrent layers begin like those of PyTorch of themselves.
+  // Layers begin like those of PyTorch of themselves.
   for (const char* name : {"embedding.weight", "decoder.weight"})
     if (Parameter* weight = params.find(name)) weight->init = within;
   params.find("decoder.bias")->init = Init::constant(0);
+}
+
+std::optional<RecurrentLayer> make_recurrent(ParameterSet& params, const Recipe& recipe) {
+  if (!has_recurrent(recipe)) return std::nullopt;
+  return make_layers(params, recipe);
+}
+std::optional<Transformer> make_transformer(ParameterSet& params, const Recipe& recipe) {
+  if (!has_transformer(recipe)) return std::nullopt;
+  return Transformer(params / "transformer", transformer_of(recipe));
 }
 
 }  // namespace
@@ -36,13 +45,17 @@ RecurrentLayer make_layers(ParameterSet& params, const Recipe& recipe) {
   return {params / cell_of(recipe).name, recipe.model.cell, layers_of(recipe)};
 }
 
+double attention_operations(const TransformerConfig& c) { return 4.0 * c.layers * c.dim * (c.memory + 1); }
+
 double operations_of_step(const Recipe& recipe, const ParameterSet& params) {
   const int64_t looked_up = recipe.model.tied ? 0 : params.at("embedding.weight").size();
-  return 6.0 * static_cast<double>(params.count() - looked_up) * recipe.data.batch * recipe.data.bptt *
-         recipe.training.accumulate;
+  const double attention = has_transformer(recipe) ? 3 * attention_operations(transformer_of(recipe)) : 0;
+  return (6.0 * static_cast<double>(params.count() - looked_up) + attention) * recipe.data.batch *
+         recipe.data.bptt * recipe.training.accumulate;
 }
 
 std::vector<LayerUse> recurrent_layers(const Recipe& recipe, bool profiled) {
+  if (!has_recurrent(recipe)) return {};
   return {{.cell = recipe.model.cell,
            .config = layers_of(recipe),
            .steps = recipe.data.bptt,
@@ -55,18 +68,82 @@ LanguageModel::LanguageModel(const Recipe& recipe, int vocab)
       embedding(params / "embedding",
                 {.vocab = vocab, .dim = recipe.model.embedding, .dropout = recipe.model.embedding_dropout}),
       input_dropout(params / "input_dropout", dropout_config(recipe, dropout_rates(recipe).input)),
-      recurrent(make_layers(params, recipe)),
+      recurrent(make_recurrent(params, recipe)),
+      transformer(make_transformer(params, recipe)),
       output_dropout(params / "output_dropout", dropout_config(recipe, dropout_rates(recipe).output)),
       decoder(make_decoder(params / "decoder", recipe, vocab, embedding.weight)) {
   choose_first_values(params, recipe);
 }
 
+// --- the state -----------------------------------------------------------------------------------------
+
+ModelState& ModelState::operator=(const ModelVars& next) {
+  recurrent = next.recurrent, transformer = next.transformer;
+  return *this;
+}
+
+ModelState::operator ModelVars() const {
+  const auto of = [](const RecurrentState& s) { return s.h.defined() ? RecurrentVars(s) : RecurrentVars(); };
+  return {of(recurrent), of(transformer)};
+}
+
+void ModelState::reset() { recurrent.reset(), transformer.reset(); }
+
+ModelVars ModelState::rows(int begin, int end) const {
+  const auto of = [&](const RecurrentState& s) {
+    return s.h.defined() ? s.rows(begin, end) : RecurrentVars();
+  };
+  return {of(recurrent), of(transformer)};
+}
+
+void ModelState::set_rows(int begin, const ModelVars& rows) {
+  if (recurrent.h.defined()) recurrent.set_rows(begin, rows.recurrent);
+  if (transformer.h.defined()) transformer.set_rows(begin, rows.transformer);
+}
+
+ModelState LanguageModel::zero_state(int batch) const {
+  ModelState state;
+  if (recurrent) state.recurrent = recurrent->zero_state(batch);
+  if (transformer) state.transformer = transformer->zero_state(batch);
+  return state;
+}
+
+// --- the model -----------------------------------------------------------------------------------------
+
+LanguageModel::Read LanguageModel::read(const IdTensor& input, const ModelVars& state,
+                                        const IdTensor& resets) const {
+  Var y = embedding(input);
+  // Rows of a matrix that is the decoder's as well are short beside what a transformer's layers add (Vaswani et al. 2017).
+  if (!recurrent) y *= std::sqrt(static_cast<real>(embedding.config.dim));
+  y = input_dropout(y);
+  ModelVars next;
+  if (recurrent) {
+    const RecurrentOutput out = (*recurrent)(y, state.recurrent, {}, resets);
+    y = out.y, next.recurrent = out.state;
+  }
+  if (transformer) {
+    const RecurrentOutput out = (*transformer)(y, state.transformer, resets);
+    y = out.y, next.transformer = out.state;
+  }
+  return {y, next};
+}
+
 LanguageModel::Output LanguageModel::operator()(const IdTensor& input, const IdTensor& target,
-                                                const RecurrentVars& state, const IdTensor& resets) const {
-  auto [y, next] = recurrent(input_dropout(embedding(input)), state, {}, resets);
+                                                const ModelVars& state, const IdTensor& resets) const {
+  const auto [y, next] = read(input, state, resets);
   const Var dropped = output_dropout(y);
   return {softmax_cross_entropy(decoder, dropped, target), next, y, dropped};
 }
+
+std::string LanguageModel::engine() const {
+  return std::string(recurrent ? name_of(recurrent->choice().engine) : "none");
+}
+
+std::string LanguageModel::engine_text() const {
+  return recurrent ? recurrent->choice().text : "none: no recurrent layers";
+}
+
+// --- scores --------------------------------------------------------------------------------------------
 
 double Score::perplexity() const { return std::exp(nats / static_cast<double>(tokens)); }
 
@@ -78,7 +155,7 @@ static ScoreSum score_shard(const LanguageModel& model, std::span<const int32_t>
   const int begin = shard.begin(batch), end = shard.end(batch);
   if (begin == end) return {};
   const NoTape guard;
-  RecurrentState state = model.recurrent.zero_state(end - begin);
+  ModelState state = model.zero_state(end - begin);
   ScoreSum result;
   BpttWindows windows = evaluation_windows(
       text, eos, {.batch = batch, .steps = std::max(1, rows / (end - begin)), .documents = documents});

@@ -1,8 +1,11 @@
 // The language model: embedding, recurrent layers, softmax over the vocabulary, dropout between them
-// (Zaremba, Sutskever, Vinyals 2014; with the options of Merity, Keskar, Socher 2018).
+// (Zaremba, Sutskever, Vinyals 2014; with the options of Merity, Keskar, Socher 2018). Or a causal Transformer in the middle, or
+// both, one behind the other.
 #pragma once
 
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "recipe.h"
@@ -15,28 +18,55 @@ namespace ptb {
 // The layers of a recipe, under "lstm" or "gru".
 RecurrentLayer make_layers(ParameterSet& params, const Recipe& recipe);
 
+// Numbers of products of queries with keys and of weights with values, for a token: what a step of a transformer sees is full.
+double attention_operations(const TransformerConfig& config);
 // Of a step of training, forward and back: its products, whose weights are all but those of an embedding of its own.
 double operations_of_step(const Recipe& recipe, const ParameterSet& params);
 
-// The same as training calls them.
+// The same as training calls them; none of a transformer.
 std::vector<LayerUse> recurrent_layers(const Recipe& recipe, bool profiled);
+
+// What crosses windows: of recurrent layers, of a transformer, or of both; the other has no size.
+struct ModelVars {
+  RecurrentVars recurrent, transformer;
+};
+// The same in buffers of its own, as RecurrentState has them.
+struct ModelState {
+  RecurrentState recurrent, transformer;
+  ModelState& operator=(const ModelVars& next);
+  operator ModelVars() const;
+  void reset();
+  ModelVars rows(int begin, int end) const;
+  void set_rows(int begin, const ModelVars& rows);
+};
 
 struct LanguageModel {
   LanguageModel(const Recipe& recipe, int vocab);
 
-  struct Output {
-    Var loss;             // mean nats per scored token
-    RecurrentVars state;  // after the last step
-    Var y, dropped;       // of the last layer [steps, batch, width], before and after dropout
+  struct Read {
+    Var y;            // of the last layer [steps, batch, width]
+    ModelVars state;  // after the last step
   };
-  // input, target and resets [steps, batch]; targets of -1 are not scored; resets as BpttWindows has them
-  Output operator()(const IdTensor& input, const IdTensor& target, const RecurrentVars& state,
+  // Without the decoder and the dropout before it. input and resets [steps, batch], the latter as BpttWindows has them.
+  Read read(const IdTensor& input, const ModelVars& state, const IdTensor& resets = {}) const;
+
+  struct Output {
+    Var loss;         // mean nats per scored token
+    ModelVars state;  // after the last step
+    Var y, dropped;   // of the last layer [steps, batch, width], before and after dropout
+  };
+  // target [steps, batch]; targets of -1 are not scored
+  Output operator()(const IdTensor& input, const IdTensor& target, const ModelVars& state,
                     const IdTensor& resets = {}) const;
+  ModelState zero_state(int batch) const;
+  std::string engine() const;       // "fused"; without recurrent layers "none"
+  std::string engine_text() const;  // and why
 
   ParameterSet params;
   Embedding embedding;
   Dropout input_dropout;
-  RecurrentLayer recurrent;
+  std::optional<RecurrentLayer> recurrent;  // one of them at least, …
+  std::optional<Transformer> transformer;   // … and this one last
   Dropout output_dropout;
   Dense decoder;
 };

@@ -6,21 +6,82 @@
 
 namespace ptb {
 
+static void declare_transformer_keys(RecipeReader& reader, Recipe& r) {
+  reader
+      .key("heads", r.model.heads,
+           "transformer, recurrent-attention: heads of the attention, which divide its width")
+      .at_least(1)
+      .at_most(10'000)
+      .source("Vaswani et al. 2017")
+      .fixed();
+  reader
+      .key(
+          "feed_forward", r.model.feed_forward,
+          "transformer, recurrent-attention: units between the two products of a layer's feed-forward part; 0: four times "
+          "the width")
+      .at_least(0)
+      .at_most(1'000'000)
+      .fixed();
+  reader
+      .key(
+          "memory", r.model.memory,
+          "transformer, recurrent-attention: so many steps before its own a step of each layer sees, across windows, whose "
+          "gradients stay within")
+      .at_least(1)
+      .at_most(1'000'000)
+      .unit("steps")
+      .source("Dai et al. 2019")
+      .fixed();
+  reader
+      .key("attention_dropout", r.model.attention_dropout,
+           "transformer, recurrent-attention: probability that a weight of the attention is dropped")
+      .at_least(0)
+      .below(1)
+      .may_change();
+  reader
+      .key("attention_layers", r.model.attention_layers,
+           "recurrent-attention: layers of a Transformer behind the recurrent ones")
+      .at_least(1)
+      .at_most(100)
+      .source("Merity 2019")
+      .fixed();
+}
+
 void declare_keys(RecipeReader& reader, Recipe& r) {
   const char* zaremba = "Zaremba, Sutskever, Vinyals 2014";
 
-  reader.section("model", "The network: embedding, recurrent layers, softmax over the vocabulary.");
+  reader.section("model",
+                 "The network: embedding, recurrent layers or a transformer's, softmax over the vocabulary.");
+  reader
+      .choice(
+          "architecture", r.model.architecture,
+          {{"recurrent", Architecture::recurrent},
+           {"transformer", Architecture::transformer},
+           {"recurrent-attention", Architecture::recurrent_attention}},
+          "what stands between embedding and softmax: recurrent layers; a causal Transformer as wide as the "
+          "embedding; or recurrent layers and behind them attention_layers of a Transformer as wide as their output")
+      .source("Vaswani et al. 2017; Merity 2019")
+      .fixed();
   // Upper bounds far above what anyone trains: what a damaged file asks for is then refused before it is
   // made.
-  reader.key("embedding", r.model.embedding, "width of a word's vector").at_least(1).at_most(100'000).fixed();
+  reader.key("embedding", r.model.embedding, "width of a word's vector; of a transformer's layers too")
+      .at_least(1)
+      .at_most(100'000)
+      .fixed();
   reader.key("hidden", r.model.hidden, "width of every recurrent layer").at_least(1).at_most(100'000).fixed();
   const char* merity = "Merity, Keskar, Socher 2018";
-  reader.key("layers", r.model.layers, "recurrent layers").at_least(1).at_most(100).fixed();
+  reader.key("layers", r.model.layers, "recurrent layers, or a transformer's")
+      .at_least(1)
+      .at_most(100)
+      .fixed();
+  declare_transformer_keys(reader, r);
   declare_cell_key(reader, r.model.cell);
   reader
-      .key("dropout", r.model.dropout,
-           "probability that an element is dropped: of the embedding's output, between layers, and of the "
-           "last layer's output; a new mask at each step of time, none on recurrent connections")
+      .key(
+          "dropout", r.model.dropout,
+          "probability that an element is dropped: of the embedding's output, between layers, and of the "
+          "last layer's output; a new mask at each step of time, none on recurrent connections; in a transformer, of what "
+          "each layer adds instead of between layers")
       .at_least(0)
       .below(1)
       .source(zaremba)
@@ -33,7 +94,9 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
         .may_change();
   };
   own_rate("input_dropout", r.model.input_dropout, "of the embedding's output");
-  own_rate("hidden_dropout", r.model.hidden_dropout, "between layers");
+  own_rate(
+      "hidden_dropout", r.model.hidden_dropout,
+      "between layers; in a transformer, of what attention and feed-forward add, and of the latter's units");
   own_rate("output_dropout", r.model.output_dropout, "of the last layer's output");
   reader
       .key("embedding_dropout", r.model.embedding_dropout,
@@ -46,7 +109,8 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
   reader
       .key(
           "tied", r.model.tied,
-          "the decoder's weights are the embedding's; needs hidden, or last_hidden or projection, = embedding")
+          "the decoder's weights are the embedding's; recurrent layers need hidden, or last_hidden or projection, = "
+          "embedding")
       .source("Press and Wolf 2017; Inan, Khosravi, Socher 2017")
       .fixed();
   reader
@@ -59,7 +123,7 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
       .choice("init_scheme", r.model.init_scheme,
               {{"uniform", InitScheme::uniform}, {"pytorch", InitScheme::pytorch}},
               "uniform: all parameters in ±init, biases too; pytorch: embedding and decoder in ±init, the "
-              "decoder's bias 0, a recurrent layer in ±1/√hidden")
+              "decoder's bias 0, a recurrent layer in ±1/√hidden, a transformer's as PyTorch's")
       .source("PyTorch's word_language_model, awd-lstm-lm")
       .fixed();
 
@@ -165,9 +229,10 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
       .unit("words")
       .harmless();
   reader
-      .key("surprising_words", r.training.surprising_words,
-           "so many words that the model expected least stand in the report, of the text to validate on; 0: none, and that "
-           "text is not read once more")
+      .key(
+          "surprising_words", r.training.surprising_words,
+          "so many words that the model expected least stand in the report, of the text to validate on; 0: none, and that "
+          "text is not read once more")
       .at_least(0)
       .at_most(1000)
       .unit("words")
@@ -180,9 +245,14 @@ namespace {
 
 // Rules between keys.
 void check(const RecipeReader& reader, const Recipe& r) {
-  check_recurrent_keys(reader, r.model.cell, layers_of(r));
   const auto& m = r.model;
-  if (m.tied && m.output() != m.embedding)
+  if (has_recurrent(r)) check_recurrent_keys(reader, m.cell, layers_of(r));
+  if (has_transformer(r) && width_of(r) % m.heads != 0)
+    reader.refuse("model.heads", fmt::format("({}) must divide {} ({})", m.heads,
+                                             has_recurrent(r) ? "the width of the recurrent layers' output"
+                                                              : "model.embedding",
+                                             width_of(r)));
+  if (has_recurrent(r) && m.tied && m.output() != m.embedding)
     reader.refuse("model.tied", fmt::format("needs model.{} ({}) to equal model.embedding ({})",
                                             m.last_hidden  ? "last_hidden"
                                             : m.projection ? "projection"
@@ -217,8 +287,18 @@ UnreadKeys unread_keys(const Recipe& r) {
   unread.add_unless(r.training.sample_every_epochs > 0, "training.sample_every_epochs above 0",
                     {"training.sample_words"});
   const auto& m = r.model;
-  add_unread_recurrent_keys(unread, m);
-  const bool has_hidden = m.layers > 1, as_dropout = m.hidden_dropout == -1;  // which asks for nothing
+  const bool transformer = has_transformer(r), recurrent = has_recurrent(r);
+  const char* const of_recurrent = "model.architecture = \"recurrent\" or \"recurrent-attention\"";
+  add_unread_recurrent_keys(unread, m, recurrent, of_recurrent);
+  if (transformer)  // which has it too
+    std::erase_if(unread.keys, [](const UnreadKey& key) { return key.path == "model.locked_dropout"; });
+  unread.add_unless(recurrent, of_recurrent, {"model.hidden", "model.cell"});
+  unread.add_unless(transformer, "model.architecture = \"transformer\" or \"recurrent-attention\"",
+                    {"model.heads", "model.feed_forward", "model.memory", "model.attention_dropout"});
+  unread.add_unless(transformer && recurrent, "model.architecture = \"recurrent-attention\"",
+                    {"model.attention_layers"});
+  const bool has_hidden = transformer || m.layers > 1,
+             as_dropout = m.hidden_dropout == -1;  // which asks for nothing
   unread.add_unless(has_hidden || as_dropout, "model.layers above 1", {"model.hidden_dropout"});
   unread.add_unless(m.input_dropout == -1 || m.output_dropout == -1 || (has_hidden && as_dropout),
                     "model.input_dropout, model.hidden_dropout or model.output_dropout = -1",
@@ -247,6 +327,37 @@ RecurrentConfig layers_of(const Recipe& recipe) {
   layers.resets = recipe.data.reset == Reset::document;
   layers.locked_dropout &= layers.layers > 1 && layers.dropout > 0;  // else it is that of other places alone
   return layers;
+}
+
+int width_of(const Recipe& recipe) {
+  return has_recurrent(recipe) ? recipe.model.output() : recipe.model.embedding;
+}
+
+TransformerConfig transformer_of(const Recipe& recipe) {
+  const auto& m = recipe.model;
+  return {.dim = width_of(recipe),
+          .heads = m.heads,
+          .layers = has_recurrent(recipe) ? m.attention_layers : m.layers,
+          .feed_forward = m.feed_forward,
+          .memory = m.memory,
+          .dropout = dropout_rates(recipe).hidden,
+          .attention_dropout = m.attention_dropout,
+          .locked_dropout = m.locked_dropout};
+}
+
+std::string title_of(const Recipe& recipe) {
+  if (!has_recurrent(recipe)) return "Transformer";
+  return std::string(cell_of(recipe).title) + (has_transformer(recipe) ? " with attention" : "");
+}
+
+std::string describe_layers(const Recipe& recipe) {
+  std::string text;
+  if (has_recurrent(recipe)) text = unroll::describe_layers(cell_of(recipe), layers_of(recipe));
+  if (has_transformer(recipe)) {
+    if (!text.empty()) text += ", then ";
+    text += describe_transformer(transformer_of(recipe));
+  }
+  return text;
 }
 
 static constexpr RecipeForm<Recipe> form{declare_keys, check, unread_keys};

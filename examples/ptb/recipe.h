@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/text/corpus.h"
+#include "layers/transformer.h"
 #include "training/recipe/recipe_sections.h"
 #include "training/recipe/recurrent_keys.h"
 
@@ -14,6 +15,7 @@ namespace ptb {
 
 using namespace unroll;
 
+enum class Architecture : uint8_t { recurrent, transformer, recurrent_attention };
 enum class CorpusKind : uint8_t { ptb, grammar, text };
 enum class Reduction : uint8_t { mean, sum_over_steps };
 enum class Reset : uint8_t { none, document };
@@ -25,6 +27,9 @@ struct Recipe {
 
   // The options of the recurrent layers with dropout as the key means it: everywhere, unless a rate of its own is given.
   struct Model : RecurrentConfig {
+    Architecture architecture = Architecture::recurrent;
+    int heads = 4, feed_forward = 0, memory = 64, attention_layers = 1;  // of a transformer
+    float attention_dropout = 0;
     int embedding = 200;
     CellKind cell = CellKind::lstm;
     float input_dropout = -1, hidden_dropout = -1, output_dropout = -1;  // -1: dropout
@@ -58,14 +63,23 @@ struct Recipe {
 
 // The rates of dropout where they act.
 struct DropoutRates {
-  float input, hidden, output;  // of the embedding's output, between layers, of the last layer's output
+  // Of the embedding's output; between recurrent layers, or of what a transformer's layers add; of the last layer's output.
+  float input, hidden, output;
 };
 DropoutRates dropout_rates(const Recipe& recipe);
 // Whether windows are played as CUDA graphs. By themselves they are where all have one size and there is nothing that a
 // graph rules out: each size's graph keeps memory of its own.
 bool plays_graphs(const Recipe& recipe, bool profiled);
-// The recurrent layers of the model.
+inline bool has_recurrent(const Recipe& r) { return r.model.architecture != Architecture::transformer; }
+inline bool has_transformer(const Recipe& r) { return r.model.architecture != Architecture::recurrent; }
+// The layers of the model: recurrent ones, and a transformer's, of those that it has.
 RecurrentConfig layers_of(const Recipe& recipe);
+TransformerConfig transformer_of(const Recipe& recipe);
+int width_of(const Recipe& recipe);  // of what the decoder reads
+// "LSTM", "Transformer", "LSTM with attention"
+std::string title_of(const Recipe& recipe);
+// "2 LSTM layers of 200", "Transformer, 4 layers of …"
+std::string describe_layers(const Recipe& recipe);
 inline const CellFacts& cell_of(const Recipe& recipe) { return facts_of(recipe.model.cell); }
 // How its text becomes tokens.
 inline TextForm form_of(const Recipe& recipe) {

@@ -8,7 +8,7 @@ namespace ptb {
 
 Result::Result(const Recipe& r, const LanguageModel& model)
     : run{.recipe = r.name,
-          .engine = std::string(name_of(model.recurrent.choice().engine)),
+          .engine = model.engine(),
           .precision = name_of(unroll::precision()),
           .seed = r.training.seed,
           .parameters = model.params.count(),

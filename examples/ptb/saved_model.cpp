@@ -16,6 +16,9 @@ namespace ptb {
 
 // PyTorch's modules that the weights are of, or "none: …" with the options that they lack.
 static std::string torch_modules(const Recipe& recipe, int vocab) {
+  if (has_transformer(recipe))
+    return "none: nn.TransformerEncoder with norms first has these weights, but neither its memory nor its biases of "
+           "distances (docs/transformer.md)";
   const RecurrentConfig layers = layers_of(recipe);
   const std::string module = torch_module(cell_of(recipe), layers);
   if (module.starts_with("none")) return module;
@@ -48,9 +51,13 @@ void check_tied(const SafetensorsFile& file, const Recipe& recipe) {
                 file.path(), repeated, ours);
 }
 
-std::vector<NamedTensor> carried(const RecurrentState& state) {
-  std::vector<NamedTensor> tensors = {{"h", state.h}};
-  if (state.c.defined()) tensors.push_back({"c", state.c});
+std::vector<NamedTensor> carried(const ModelState& state) {
+  std::vector<NamedTensor> tensors;
+  for (const auto& [name, tensor] : {std::pair{"h", state.recurrent.h},
+                                     {"c", state.recurrent.c},
+                                     {"past", state.transformer.h},
+                                     {"past_steps", state.transformer.c}})
+    if (tensor.defined()) tensors.push_back({name, tensor});
   return tensors;
 }
 

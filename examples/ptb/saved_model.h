@@ -18,7 +18,7 @@ std::vector<NamedTensor> tied_weights(const LanguageModel& model);
 // embedding's, with false they are the same.
 void check_tied(const SafetensorsFile& file, const Recipe& recipe);
 // What a checkpoint keeps of the state between two windows, sharing its memory.
-std::vector<NamedTensor> carried(const RecurrentState& state);
+std::vector<NamedTensor> carried(const ModelState& state);
 
 // Writes the file whole or not at all. The biases become PyTorch's two (training/files/state_dict.h).
 void save_model(const std::filesystem::path& path, const Recipe& recipe, const Vocabulary& vocabulary,

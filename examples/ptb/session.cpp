@@ -23,7 +23,7 @@ TextTraining::TextTraining(RunOptions options, Recipe recipe)
       text_(load_text(recipe_, options_.data)),
       model_(recipe_, text_.corpus.vocabulary.size()),
       windows_(text_.corpus.train, window_options(recipe_, text_)),
-      state_(model_.recurrent.zero_state(recipe_.data.batch)),
+      state_(model_.zero_state(recipe_.data.batch)),
       result_(recipe_, model_),
       session_(options_, training_run()) {
   result_.source_valid_perplexity = text_.source_valid;
@@ -46,9 +46,8 @@ std::vector<RunDescription::Figure> TextTraining::facts() const {
        fmt::format("to train on, to validate, to test; {} {}", with_commas(corpus.vocabulary.size()),
                    recipe_.data.level == Level::word ? "words" : "characters")},
       {"model", fmt::format("embedding {}, {}, dropout {}: {} parameters", recipe_.model.embedding,
-                            describe_layers(cell_of(recipe_), layers_of(recipe_)), rates,
-                            with_commas(model_.params.count()))},
-      {"engine", model_.recurrent.choice().text},
+                            describe_layers(recipe_), rates, with_commas(model_.params.count()))},
+      {"engine", model_.engine_text()},
       {"", describe_computing(recipe_.training)}};
   if (recipe_.data.reset == Reset::document) {
     const auto count = [&](Split split) { return with_commas(std::ssize(text_.documents(split))); };
@@ -73,14 +72,15 @@ std::vector<RunDescription::Figure> TextTraining::facts() const {
 RunDescription TextTraining::description() const {
   RunDescription run{
       .title = {},
-      .summary = fmt::format("{} language model of {} parameters: {}", cell_of(recipe_).title,
+      .summary = fmt::format("{} language model of {} parameters: {}", title_of(recipe_),
                              format_number(static_cast<double>(model_.params.count())),
                              describe(recipe_, options_.data)),
       .names = {.unit = recipe_.data.level == Level::word ? "words" : "characters", .perplexity = true},
       .facts = facts(),
       .results = {},
       .levels = {},
-      .tables = {engine_table(model_.recurrent.choice())}};
+      .tables = {}};
+  if (model_.recurrent) run.tables = {engine_table(model_.recurrent->choice())};
   if (text_.source_valid) run.levels.push_back({"the best possible", *text_.source_valid});
   return run;
 }
@@ -117,7 +117,7 @@ TrainingTask TextTraining::task() {
   return task;
 }
 
-WindowLoss TextTraining::loss(const RecurrentVars& state) {
+WindowLoss TextTraining::loss(const ModelVars& state) {
   const auto& t = recipe_.training;
   const int steps = window_.target.dim(0);
   const LanguageModel::Output out = model_(window_.input, window_.target, state, windows_.resets());
@@ -174,16 +174,19 @@ TrainingRun TextTraining::training_run() {
                 result_.print_json();
               },
           .next = "generate",
-          .look_words =
-              [this] {
-                return std::vector<std::string>{"--text", shell_word(text_to_look_at_)};
-              }};
+          .look_words = look_words()};
+}
+
+// None where there is a transformer, which the page does not show.
+std::function<std::vector<std::string>()> TextTraining::look_words() const {
+  if (model_.transformer) return {};
+  return [this] { return std::vector<std::string>{"--text", shell_word(text_to_look_at_)}; };
 }
 
 // Of a checkpoint: what resuming it compares.
 Metadata TextTraining::metadata() const {
   Metadata metadata = model_metadata(recipe_, text_.corpus.vocabulary);
-  metadata["engine"] = name_of(model_.recurrent.choice().engine);
+  metadata["engine"] = model_.engine();
   metadata["text"] = fingerprint_of(text_.corpus.train, text_.documents(Split::train));
   metadata["valid_text"] = fingerprint_of(text_.corpus.valid, text_.documents(Split::valid));
   return metadata;

@@ -2,6 +2,7 @@
 // them.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "data/windows.h"
@@ -28,11 +29,12 @@ class TextTraining {
   std::vector<RunDescription::Figure> facts() const;
   RunDescription description() const;
   TrainingTask task();
-  WindowLoss loss(const RecurrentVars& state);
+  WindowLoss loss(const ModelVars& state);
   WindowLoss shard_loss(int64_t window, const Shard& shard);
   Metadata metadata() const;
   DataDifferences differences(const Metadata& then, const std::string& path) const;
   TrainingRun training_run();
+  std::function<std::vector<std::string>()> look_words() const;
   Score score_split(Split split) const;
   void score_a_little() const;
   std::string sample(int epoch) const;
@@ -50,8 +52,8 @@ class TextTraining {
   BpttWindows windows_;
   Window window_;         // the present one, …
   int first_stream_ = 0;  // … with several shards of the streams from here on
-  RecurrentState state_;
-  RecurrentVars next_;
+  ModelState state_;
+  ModelVars next_;
   Result result_;
   std::string text_to_look_at_;  // that the report proposes
   Session session_;

@@ -60,12 +60,12 @@ void read_windows(const LanguageModel& model, std::span<const int32_t> text, int
   constexpr int rows = 1000;  // as in score()
   batch = static_cast<int>(std::min<int64_t>(batch, std::ssize(text)));
   const NoTape guard;
-  RecurrentState state = model.recurrent.zero_state(batch);
+  ModelState state = model.zero_state(batch);
   BpttWindows windows = evaluation_windows(
       text, eos, {.batch = batch, .steps = std::max(1, rows / batch), .documents = documents});
   for (const auto& [input, target] : windows) {
     stop_if_signalled();
-    const auto [y, next] = model.recurrent(model.embedding(input), state, {}, windows.resets());
+    const auto [y, next] = model.read(input, state, windows.resets());
     f(input, target, y.value().reshape({static_cast<int>(target.size()), y.dim(2)}), windows.resets());
     state = next;
   }

@@ -22,7 +22,18 @@ const std::vector<KnownModule>& known_modules() {
 
 }  // namespace
 
+// Its weights would fit ours, but it tells positions in a way that no shape says.
+static void refuse_transformer(const SafetensorsFile& file) {
+  for (const auto& entry : file.entries())
+    require_input(
+        !entry.name.ends_with("self_attn.in_proj_weight"),
+        "{}: '{}' is a transformer's; import takes recurrent models: nothing in such a file says how "
+        "it tells positions, and ours has biases of distances",
+        file.path(), entry.name);
+}
+
 TorchModel read_torch_model(const SafetensorsFile& file, const std::vector<std::string>& renames) {
+  refuse_transformer(file);
   const TorchTensors tensors(file, known_modules(), renames);
   TorchModel model;
   const auto [vocab, width] = tensors.matrix("embedding.weight");

@@ -67,7 +67,7 @@ void train(Command& command) {
   if (request.overfit_one_batch) {    // what is to be learnt by heart must not be hidden
     auto& model = request.recipe.model;
     static_cast<RecurrentConfig&>(model) = without_dropping(model);
-    model.embedding_dropout = 0;
+    model.embedding_dropout = model.attention_dropout = 0;
     model.input_dropout = model.hidden_dropout = model.output_dropout = -1;  // as dropout
     request.recipe.training.activation_regularization = 0;
     request.recipe.training.temporal_activation_regularization = 0;

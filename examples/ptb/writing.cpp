@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
+#include <vector>
 
 #include "framework/signals.h"
 #include "layers/stepper.h"
@@ -48,6 +50,33 @@ class Sampler {
   RandomStream random_;
 };
 
+// A word at a time. The state of a transformer is the keys and values of the words so far.
+class Reader {
+ public:
+  explicit Reader(const LanguageModel& model) : model_(model) {
+    if (model.transformer)
+      state_ = model.zero_state(1);
+    else
+      stepper_.emplace(model.embedding, *model.recurrent, model.decoder);
+  }
+  void reset() { stepper_ ? stepper_->layers.reset() : state_.reset(); }
+  // Scores of the word after this one, valid until the next is read.
+  std::span<const real> operator()(int32_t word) {
+    if (stepper_) return (*stepper_)(word);
+    const NoTape guard;
+    const auto [y, next] = model_.read(IdTensor::full({1, 1}, word), state_);
+    state_ = next;
+    logits_ = model_.decoder(y).value().to_host();
+    return logits_;
+  }
+
+ private:
+  const LanguageModel& model_;
+  std::optional<TokenStepper> stepper_;
+  ModelState state_;
+  std::vector<real> logits_;
+};
+
 }  // namespace
 
 std::string write_text(const LanguageModel& model, const Vocabulary& vocabulary, TextForm form,
@@ -56,9 +85,9 @@ std::string write_text(const LanguageModel& model, const Vocabulary& vocabulary,
   Reading reading;
   std::vector<int32_t> text = encode(options.prompt, vocabulary, form, "--prompt", &reading);
   if (unknown) *unknown = std::ssize(reading.unknown);
-  TokenStepper step(model.embedding, model.recurrent, model.decoder);
+  Reader step(model);
   const auto begin_document = [&] {
-    step.layers.reset();
+    step.reset();
     return step(eos);
   };
   std::span<const real> logits = begin_document();
