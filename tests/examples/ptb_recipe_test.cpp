@@ -59,6 +59,40 @@ TEST_CASE("recipe: the bundled recipes of ptb, the classical ones with Zaremba's
   }
 }
 
+// Weights of a model of 10,000 words, embedding and decoder being one.
+static int64_t parameters_of(const ptb::Recipe& r) {
+  const auto& m = r.model;
+  int64_t count = 10'000 * (int64_t{m.embedding} + 1), width = m.embedding;
+  if (ptb::has_recurrent(r))
+    for (int k = 0; k < m.layers; ++k) {
+      const int64_t hidden = k + 1 == m.layers && m.last_hidden ? m.last_hidden : m.hidden;
+      count += 4 * hidden * (width + hidden + 1), width = hidden;
+    }
+  if (ptb::has_transformer(r)) {
+    const TransformerConfig c = ptb::transformer_of(r);
+    const int64_t dim = c.dim, units = c.units();
+    count += c.layers * (4 * dim * (dim + 1) + 2 * dim * units + units + dim + 4 * dim) + 2 * dim;
+  }
+  return count;
+}
+
+TEST_CASE("recipe: what is held against an LSTM has as many parameters and reads as many tokens") {
+  CHECK(parameters_of(ptb::load_recipe("ptb-6m", {})) == 10'304'600);
+  for (const auto& [name, other] : {std::pair{"ptb-6m-transformer", "ptb-6m"},
+                                    {"ptb-6m-attention", "ptb-6m"},
+                                    {"ptb-19m-transformer", "ptb-19m"}}) {
+    CAPTURE(name);
+    const ptb::Recipe r = ptb::load_recipe(name, {}), lstm = ptb::load_recipe(other, {});
+    CHECK(static_cast<double>(parameters_of(r)) ==
+          doctest::Approx(static_cast<double>(parameters_of(lstm))).epsilon(0.001));
+    CHECK(r.training.epochs == lstm.training.epochs);
+    CHECK(r.data.batch == lstm.data.batch);
+    CHECK(r.data.bptt == lstm.data.bptt);
+    CHECK(r.data.variable_bptt == lstm.data.variable_bptt);
+    CHECK(r.model.tied);
+  }
+}
+
 TEST_CASE("recipe: the tied recipes have the hyperparameters of PyTorch's word_language_model") {
   for (const auto& [name, width, dropout] :
        {std::tuple{"ptb-medium-tied", 650, 0.5f}, std::tuple{"ptb-large-tied", 1500, 0.65f}}) {
