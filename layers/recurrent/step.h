@@ -1,7 +1,7 @@
 // One step of time as a layer by itself, for loops of your own that a window does not fit: a decoder that is fed what it wrote, a
 // tree, an agent in its environment.
 //
-//   LstmStep cell(params / "cell", {.input = 20, .hidden = 50});
+//   LstmStepLayer cell(params / "cell", {.input = 20, .hidden = 50});
 //   RecurrentVars state = cell.zero_state(batch);
 //   for (…) {
 //     state = cell(x, state);                              // x [batch, 20]; state.h and state.c [batch, 50]
@@ -76,8 +76,8 @@ class RecurrentStep {
   Recurrent<Cell> layer_;
 };
 
-using LstmStep = RecurrentStep<LstmCell>;
-using GruStep = RecurrentStep<GruCell>;
-using RnnStep = RecurrentStep<RnnCell>;
+using LstmStepLayer = RecurrentStep<LstmCell>;
+using GruStepLayer = RecurrentStep<GruCell>;
+using RnnStepLayer = RecurrentStep<RnnCell>;
 
 }  // namespace unroll

@@ -75,24 +75,24 @@ void check_against_layer(const RecurrentConfig& config) {
 TEST_CASE("steps of the cells are PyTorch's LSTMCell, GRUCell and RNNCell, values and gradients") {
   Worst worst;
   for (const Engine engine : {Engine::fused, Engine::composed}) {
-    check_recorded<LstmStep>("lstm", engine, worst);
-    check_recorded<GruStep>("gru", engine, worst);
-    check_recorded<RnnStep>("rnn", engine, worst);
+    check_recorded<LstmStepLayer>("lstm", engine, worst);
+    check_recorded<GruStepLayer>("gru", engine, worst);
+    check_recorded<RnnStepLayer>("rnn", engine, worst);
   }
   CHECK_MESSAGE(worst.error < 1e-11, worst.text());
 }
 
 TEST_CASE("steps are the layer's over a window, and differentiated through several steps") {
-  check_against_layer<LstmStep>({.input = 3, .hidden = 3});
-  check_against_layer<LstmStep>(
+  check_against_layer<LstmStepLayer>({.input = 3, .hidden = 3});
+  check_against_layer<LstmStepLayer>(
       {.input = 3, .hidden = 4, .projection = 2, .layer_norm = true, .peepholes = true, .mogrifier = 2});
-  check_against_layer<GruStep>({.input = 3, .hidden = 3});
-  check_against_layer<RnnStep>({.input = 3, .hidden = 3});
+  check_against_layer<GruStepLayer>({.input = 3, .hidden = 3});
+  check_against_layer<RnnStepLayer>({.input = 3, .hidden = 3});
 }
 
 TEST_CASE("zoneout draws a mask of its own in each step, on a tape alone") {
   ParameterSet params(3);
-  const GruStep cell(params / "cell", {.input = 2, .hidden = 40, .zoneout_h = 0.5f});
+  const GruStepLayer cell(params / "cell", {.input = 2, .hidden = 40, .zoneout_h = 0.5f});
   const Var x = Tensor::full({1, 2}, 1);
   Tape tape;
   const RecurrentVars zero = cell.zero_state(1);
@@ -108,7 +108,7 @@ TEST_CASE("zoneout draws a mask of its own in each step, on a tape alone") {
 TEST_CASE("a step refuses what it has not, and shapes that do not fit") {
   ParameterSet params;
   const auto refused = [&](const RecurrentConfig& c) {
-    return error_of([&] { LstmStep(params / "cell", c); });
+    return error_of([&] { LstmStepLayer(params / "cell", c); });
   };
   CHECK(lacks(refused({.input = 2, .hidden = 3, .layers = 2}), {"lstm", "one layer", "2 layers"}) == "");
   CHECK(lacks(refused({.input = 2, .hidden = 3, .bidirectional = true}), {"lstm", "two directions"}) == "");
@@ -116,7 +116,7 @@ TEST_CASE("a step refuses what it has not, and shapes that do not fit") {
         "");
   CHECK(lacks(refused({.input = 2, .hidden = 3, .weight_drop = 0.5f}), {"lstm", "weight_drop"}) == "");
   CHECK(lacks(refused({.input = 2, .hidden = 3, .residual = true}), {"lstm", "residual"}) == "");
-  const LstmStep cell(params / "lstm", {.input = 2, .hidden = 3});
+  const LstmStepLayer cell(params / "lstm", {.input = 2, .hidden = 3});
   const auto called = [&](const Shape& x, const Shape& h, const Shape& c) {
     return error_of([&] { cell(Var(Tensor::zeros(x)), {Tensor::zeros(h), Tensor::zeros(c)}); });
   };

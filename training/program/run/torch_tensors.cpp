@@ -16,7 +16,6 @@ namespace unroll {
 
 namespace {
 
-using Entry = SafetensorsFile::Entry;
 
 // What a tensor is called after the renames; empty: it is left out.
 std::string renamed(std::string name, const std::vector<std::string>& renames) {
@@ -38,7 +37,7 @@ void check_renames(const SafetensorsFile& file, const std::vector<std::string>& 
     require_input(equals != std::string::npos && equals > 0, "--rename {}: must be THEIRS=OURS", rename);
     const std::string theirs = rename.substr(0, equals);
     std::vector<std::string> names;
-    for (const Entry& entry : file.entries()) {
+    for (const SafetensorsFile::Entry& entry : file.entries()) {
       names.push_back(entry.name);
       if (const size_t dot = entry.name.rfind('.'); dot != std::string::npos)
         names.push_back(entry.name.substr(0, dot));
@@ -74,7 +73,7 @@ const KnownModule* module_of(const std::vector<KnownModule>& modules, std::strin
 }
 
 // Throws InputError: why a tensor cannot be used.
-[[noreturn]] void refuse(const SafetensorsFile& file, const Entry& entry,
+[[noreturn]] void refuse(const SafetensorsFile& file, const SafetensorsFile::Entry& entry,
                          const std::vector<KnownModule>& modules) {
   const std::string name = one_line(entry.name);
   require_input(
@@ -101,7 +100,7 @@ TorchTensors::TorchTensors(const SafetensorsFile& file, const std::vector<KnownM
     : file_(file) {
   check_renames(file, renames);
   std::map<std::string, std::string> recurrent;  // ours -> the module that was met first
-  for (const Entry& entry : file.entries()) {
+  for (const SafetensorsFile::Entry& entry : file.entries()) {
     if (entry.name.starts_with("training/"))
       continue;  // of our own checkpoints: an optimizer's state and the like
     const std::string name = renamed(entry.name, renames);
@@ -124,21 +123,21 @@ TorchTensors::TorchTensors(const SafetensorsFile& file, const std::vector<KnownM
   }
 }
 
-const Entry* TorchTensors::find(const std::string& ours) const {
+const SafetensorsFile::Entry* TorchTensors::find(const std::string& ours) const {
   const auto found = names.find(ours);
   return found == names.end() ? nullptr : file_.find(found->second);
 }
 
 std::string TorchTensors::text(const std::string& ours) const {
-  const Entry* entry = find(ours);
+  const SafetensorsFile::Entry* entry = find(ours);
   return fmt::format("'{}' {}", one_line(entry->name), entry->shape_text());
 }
 
 std::array<int, 2> TorchTensors::matrix(const std::string& ours) const {
-  const Entry* entry = find(ours);
+  const SafetensorsFile::Entry* entry = find(ours);
   if (entry == nullptr) {
     std::vector<std::string> all;
-    for (const Entry& e : file_.entries()) all.push_back(one_line(e.name));
+    for (const SafetensorsFile::Entry& e : file_.entries()) all.push_back(one_line(e.name));
     throw InputError(
         fmt::format("{}: nothing in it is known as '{}'; --rename THEIRS={} says what is. There are: {}",
                     file_.path(), ours, ours, one_line(fmt::format("{}", fmt::join(all, ", ")), 400)));
@@ -152,7 +151,7 @@ std::array<int, 2> TorchTensors::matrix(const std::string& ours) const {
 
 void TorchTensors::check(const std::string& ours, const std::vector<int64_t>& shape,
                          const std::string& why) const {
-  const Entry* entry = find(ours);
+  const SafetensorsFile::Entry* entry = find(ours);
   require_input(entry == nullptr || entry->shape == shape, "{}: {} does not fit {}, it must be [{}]",
                 file_.path(), entry ? text(ours) : "", why, fmt::join(shape, ", "));
 }
@@ -245,7 +244,7 @@ void fill_from_torch(ParameterSet& params, const SafetensorsFile& file,
                     file.path(), ours, tensor.shape(), ours);
       continue;
     }
-    const Entry& entry = file.entry(theirs->second);
+    const SafetensorsFile::Entry& entry = file.entry(theirs->second);
     require_input(entry.shape_text() == tensor.shape().text(),
                   "{}: '{}' {} is taken for '{}', which is {} in the model", file.path(),
                   one_line(entry.name), entry.shape_text(), ours, tensor.shape());

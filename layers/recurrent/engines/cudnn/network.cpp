@@ -14,7 +14,6 @@
 
 namespace unroll {
 
-using gpu::check;
 using gpu::cudnn;
 using gpu::cudnn_handle;
 
@@ -59,7 +58,7 @@ struct CudnnSizes {
     }
     real zero = 0;  // y in padding; its first bytes are the 0 of a smaller type
     const auto describe = [&](cudnnRNNDataDescriptor_t d, int width) {
-      check(cudnn().set_data(d, type, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, steps, batch, width,
+      gpu::check(cudnn().set_data(d, type, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, steps, batch, width,
                              all.data(), &zero),
             "cudnnSetRNNDataDescriptor");
     };
@@ -68,12 +67,12 @@ struct CudnnSizes {
     const auto describe_state = [&](cudnnTensorDescriptor_t d, int width) {
       const int dims[] = {config.layers * config.directions, batch, width},
                 strides[] = {batch * width, width, 1};
-      check(cudnn().set_tensor(d, type, 3, dims, strides), "cudnnSetTensorNdDescriptor");
+      gpu::check(cudnn().set_tensor(d, type, 3, dims, strides), "cudnnSetTensorNdDescriptor");
     };
     describe_state(h, config.width);
     describe_state(c, config.hidden);
     for (const cudnnForwardMode_t mode : {CUDNN_FWD_MODE_INFERENCE, CUDNN_FWD_MODE_TRAINING})
-      check(
+      gpu::check(
           cudnn().temp_space_sizes(cudnn_handle(), rnn, mode, x, &of_mode[mode].work, &of_mode[mode].reserve),
           "cudnnGetRNNTempSpaceSizes");
   }
@@ -142,7 +141,7 @@ struct CudnnNetwork::Parts {
   }
   void describe(const gpu::RnnDescriptor& network) const {
     const CudnnConfig& c = config;
-    check(cudnn().set_rnn(network, algorithm_of(c.algorithm), mode_of(c),
+    gpu::check(cudnn().set_rnn(network, algorithm_of(c.algorithm), mode_of(c),
                           c.has_one_bias() ? CUDNN_RNN_SINGLE_INP_BIAS : CUDNN_RNN_DOUBLE_BIAS,
                           c.directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
                           numbers.type, numbers.sums, numbers.mathematics, c.input, c.hidden, c.width,
@@ -154,7 +153,7 @@ struct CudnnNetwork::Parts {
     if (const auto found = dynamic.find(batch); found != dynamic.end()) return *found->second;
     auto made = std::make_unique<const gpu::RnnDescriptor>();
     describe(*made);
-    check(cudnn().build_dynamic(cudnn_handle(), *made, batch), "cudnnBuildRNNDynamic");
+    gpu::check(cudnn().build_dynamic(cudnn_handle(), *made, batch), "cudnnBuildRNNDynamic");
     return *(dynamic[batch] = std::move(made));
   }
   const CudnnWeightSpace& weight_space() {
@@ -199,7 +198,7 @@ RecurrentOutput CudnnNetwork::operator()(const Var& x, const RecurrentVars& stat
   const Memory reserve = reserved ? Memory(reserved) : Memory();
   const void* const weights = space.renewed();
   const cudnnRNNDescriptor_t rnn = parts->rnn_for(x.dim(1));
-  check(
+  gpu::check(
       cudnn().forward(cudnn_handle(), rnn, mode, static_cast<const int32_t*>(sizes->lengths.data()), sizes->x,
                       x_in.data(), sizes->y, y.data(), sizes->h, h_in.data(), h.data(), sizes->c, c_in.data(),
                       c.data(), space.bytes(), weights, work, gpu::workspace(work), reserved, reserve.data()),
@@ -218,7 +217,7 @@ RecurrentOutput CudnnNetwork::operator()(const Var& x, const RecurrentVars& stat
     Written dx(numbers, x), dh(numbers, h0), dc(numbers, c_last ? c0 : Var());
     CudnnTensor unwanted =
         dx.data() ? CudnnTensor() : numbers.write(Tensor(x.shape()));  // cuDNN writes it in any case
-    check(cudnn().backward_data(cudnn_handle(), rnn, static_cast<const int32_t*>(sizes->lengths.data()),
+    gpu::check(cudnn().backward_data(cudnn_handle(), rnn, static_cast<const int32_t*>(sizes->lengths.data()),
                                 sizes->y, y_out.data(), dy.data(), sizes->x,
                                 dx.data() ? dx.data() : unwanted.data(), sizes->h, h_in.data(),
                                 dh_last.data(), dh.data(), sizes->c, c_in.data(), dc_last.data(), dc.data(),
@@ -226,7 +225,7 @@ RecurrentOutput CudnnNetwork::operator()(const Var& x, const RecurrentVars& stat
           "cudnnRNNBackwardData");
     // By name: clang before 16 captures no structured binding.
     space.gather([&, work = work, reserved = reserved](void* gradients) {
-      check(cudnn().backward_weights(
+      gpu::check(cudnn().backward_weights(
                 cudnn_handle(), rnn, CUDNN_WGRAD_MODE_ADD, static_cast<const int32_t*>(sizes->lengths.data()),
                 sizes->x, x_in.data(), sizes->h, h_in.data(), sizes->y, y_out.data(), space.bytes(),
                 gradients, work, gpu::workspace(work), reserved, reserve.data()),

@@ -8,7 +8,6 @@
 
 namespace unroll {
 
-using gpu::check;
 using gpu::cudnn;
 
 namespace {
@@ -17,7 +16,7 @@ namespace {
 int elements_of(cudnnTensorDescriptor_t descriptor, const CudnnNumbers& numbers) {
   cudnnDataType_t type;
   int rank = 0, dims[3] = {}, strides[3];
-  check(cudnn().get_tensor(descriptor, 3, &type, &rank, dims, strides), "cudnnGetTensorNdDescriptor");
+  gpu::check(cudnn().get_tensor(descriptor, 3, &type, &rank, dims, strides), "cudnnGetTensorNdDescriptor");
   require(rank == 3 && strides[2] == 1 && strides[1] == dims[2] && dims[0] == 1,
           "cudnn: a matrix of the weight space is not [1, rows, columns], row by row");
   require(type == numbers.type,
@@ -32,7 +31,7 @@ int elements_of(cudnnTensorDescriptor_t descriptor, const CudnnNumbers& numbers)
 CudnnWeightSpace::CudnnWeightSpace(const CudnnConfig& config, const CudnnNumbers& numbers,
                                    cudnnRNNDescriptor_t rnn, const ListedWeights& weights)
     : numbers_(numbers) {
-  check(cudnn().weight_space_size(gpu::cudnn_handle(), rnn, &bytes_), "cudnnGetRNNWeightSpaceSize");
+  gpu::check(cudnn().weight_space_size(gpu::cudnn_handle(), rnn, &bytes_), "cudnnGetRNNWeightSpaceSize");
   require(bytes_ / numbers.bytes <= INT_MAX,
           "cudnn: a weight space of {} bytes is more than a tensor can index", bytes_);
   const gpu::TensorDescriptor of_matrix, of_bias;
@@ -49,7 +48,7 @@ CudnnWeightSpace::CudnnWeightSpace(const CudnnConfig& config, const CudnnNumbers
     const bool projects = w.find("weight_hr");
     for (int linear = 0; linear < 2 * gates + (projects ? 1 : 0); ++linear) {
       void *matrix = nullptr, *vector = nullptr;
-      check(cudnn().weight_params(gpu::cudnn_handle(), rnn, static_cast<int>(k), bytes_, start, linear,
+      gpu::check(cudnn().weight_params(gpu::cudnn_handle(), rnn, static_cast<int>(k), bytes_, start, linear,
                                   of_matrix, &matrix, of_bias, &vector),
             "cudnnGetRNNWeightParams");
       require(matrix, "cudnn: the weight space has no matrix for the linear layer {}", linear);
