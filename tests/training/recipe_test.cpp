@@ -6,6 +6,8 @@
 #include <sstream>
 #include <tuple>
 
+#include <fmt/format.h>
+
 #include "framework/nearest.h"
 #include "framework/random.h"
 #include "tests/folder.h"
