@@ -15,8 +15,8 @@ namespace {
 struct Training {
   explicit Training(const ptb::SavedModel& saved)
       : optimizer(make_optimizer(saved.recipe.sections(), saved.model->params, 4)),
-        recurrent(saved.model->recurrent.zero_state(std::min(saved.recipe.data.batch, 4))),
-        carried(ptb::carried(recurrent)),
+        streams(saved.model->zero_state(std::min(saved.recipe.data.batch, 4))),
+        carried(ptb::carried(streams)),
         options{.metadata = ptb::model_metadata(saved.recipe, saved.vocabulary),
                 .also = ptb::tied_weights(*saved.model)} {
     state.schedule = make_schedule(saved.recipe.sections(), 4);
@@ -30,7 +30,7 @@ struct Training {
   }
 
   std::unique_ptr<Optimizer> optimizer;
-  RecurrentState recurrent;
+  ptb::ModelState streams;
   std::vector<NamedTensor> carried;
   CheckpointOptions options;
   TrainerState state;
