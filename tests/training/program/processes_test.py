@@ -30,7 +30,7 @@ layers = 2
 dropout = 0.2
 [data]
 corpus = "grammar"
-train_tokens = 2_500
+train_tokens = 5_000
 valid_tokens = 60
 test_tokens = 60
 batch = 10
@@ -60,7 +60,7 @@ tied = true
 init_scheme = "pytorch"
 [data]
 corpus = "grammar"
-train_tokens = 2_500
+train_tokens = 5_000
 valid_tokens = 60
 test_tokens = 60
 batch = 6
@@ -226,7 +226,7 @@ def test_bytes():
 
 def test_killed_and_resumed():
     """SIGKILL of a rank, SIGTERM of a rank and of mpirun; each time resumed with another number of processes."""
-    words = sets("data.train_tokens=5000", "training.epochs=6", "training.save_every_steps=3", "data.bptt=10")
+    words = sets("training.epochs=6", "training.save_every_steps=3", "data.bptt=10")
     folder = new_folder(recipe=TEXT)
     assert run(1, "ptb", ["train", "recipe.toml", "--out", "whole", *words], folder).code == 0
     for kill in ("kill rank 1", "terminate rank 1", "terminate mpirun", "kill mpirun"):
