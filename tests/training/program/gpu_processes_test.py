@@ -22,7 +22,7 @@ dropout = 0.2
 engine = "cudnn"
 [data]
 corpus = "grammar"
-train_tokens = 2_000
+train_tokens = 5_000
 valid_tokens = 60
 test_tokens = 60
 batch = 10
