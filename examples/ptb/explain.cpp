@@ -151,10 +151,11 @@ void print_memory(const Recipe& r, const LanguageModel& model, double vocab, con
   // What is dropped between the layers is among the options' costs.
   const double masked = (input_rate > 0 ? r.model.embedding : 0) + (output_rate > 0 ? out : 0);
   const double chunk = std::min(rows * vocab, static_cast<double>(logits_at_once) / sizeof(real));
+  const int moments = moments_of(r.sections());
   std::vector<ExplainedLine> lines = {
       {"weights", "", weights},
       {"gradients", "", weights},
-      {"optimizer", describe_moments(r), weights * moments_of(r)},
+      {"optimizer", fmt::format("{} number{} a weight", moments, moments == 1 ? "" : "s"), weights * moments},
       {"a window's values",
        model.recurrent ? "embedding, gates, c or sums, and h of each layer, dropout"
                        : "embedding, what each layer keeps, dropout",
@@ -233,7 +234,7 @@ void print_gpu(const Recipe& r, const LanguageModel& model, int vocab, const Gpu
                   .input_dropout = dropout_rates(r).input,
                   .output_dropout = dropout_rates(r).output,
                   .parameters = model.params.count(),
-                  .moments = moments_of(r),
+                  .moments = moments_of(r.sections()),
                   .precision = numbers};
   sizes.layers.engine = Engine::automatic;
   // As if the rest of that machine were new.
@@ -367,7 +368,7 @@ void explain(Command& command) {
   print_products();
   print_processes(recipe.training, model.params, operations_of_step(recipe, model.params));
   if (recurrent) print_engine(choice);
-  if (rates && !model.transformer) print_gpu(recipe, model, sizes.vocab, *rates, on_that);
+  if (rates) print_gpu(recipe, model, sizes.vocab, *rates, on_that);
   print_course(recipe, sizes.tokens);
 }
 

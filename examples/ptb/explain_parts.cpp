@@ -17,16 +17,6 @@ void print_table(const std::vector<ExplainedLine>& lines, const std::string& uni
   show("  {:<28}{:>9}{}\n\n", total_name, format_number(total), unit);
 }
 
-int moments_of(const Recipe& r) {
-  if (r.optimizer.kind == OptimizerKind::adam || r.optimizer.kind == OptimizerKind::adamw) return 2;
-  return r.optimizer.kind == OptimizerKind::asgd || r.optimizer.momentum > 0 ? 1 : 0;
-}
-
-const char* describe_moments(const Recipe& recipe) {
-  constexpr const char* kept[] = {"nothing is kept", "one number a weight", "two moments"};
-  return kept[moments_of(recipe)];
-}
-
 std::vector<ExplainedLine> transformer_products(const TransformerConfig& c) {
   const double layers = c.layers, dim = c.dim, units = c.units();
   const char* const at_once = "one product over all steps";
@@ -38,8 +28,8 @@ std::vector<ExplainedLine> transformer_products(const TransformerConfig& c) {
 }
 
 double transformer_values(const TransformerConfig& c, int steps) {
-  // Norms, queries, keys and values twice, what attention gives, both sums; the units before and after gelu; what is dropped; keys
-  // and values with those of the memory.
+  // Norms, queries, keys and values twice, what attention gives, both sums; the units before and after gelu; what is dropped;
+  // keys and values with those of the memory.
   const double dim = c.dim, units = c.units(), dropped = c.dropout > 0 ? 2 * dim + units : 0;
   return c.layers * (13 * dim + 2 * units + dropped + 2 * dim * (c.memory + steps) / steps);
 }

@@ -16,10 +16,6 @@ struct ExplainedLine {
 void print_table(const std::vector<ExplainedLine>& lines, const std::string& unit,
                  const std::string& total_name);
 
-// Numbers that the optimizer keeps for each weight; and that in words.
-int moments_of(const Recipe& recipe);
-const char* describe_moments(const Recipe& recipe);
-
 // Of a transformer: its products, in operations for a token; the numbers that each token keeps for the gradient, in windows of so
 // many steps; and the bytes of what crosses windows.
 std::vector<ExplainedLine> transformer_products(const TransformerConfig& config);

@@ -230,3 +230,25 @@ TEST_CASE("the seed decides where windows begin if it draws their lengths") {
     CHECK(seed->cuts_windows == drawn);
   }
 }
+
+TEST_CASE("an optimizer keeps as many numbers of each weight as is said of it") {
+  for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::adamw,
+                                   OptimizerKind::asgd, OptimizerKind::rmsprop, OptimizerKind::lion})
+    for (const double momentum : {0.0, 0.9})
+      for (const double average_decay : {0.0, 0.5}) {
+        const TrainingSection training;
+        const ScheduleSection schedule;
+        OptimizerSection section{.kind = kind, .learning_rate = 0.1, .momentum = momentum};
+        section.average_decay = average_decay, section.average_from = 1;
+        ParameterSet params;
+        const Var weight = params.add("weight", {3}, Init::constant(1)).var();
+        const auto optimizer = make_optimizer({training, section, schedule}, params, 1);
+        Tape tape;
+        tape.backward(sum(weight));
+        optimizer->step();
+        CAPTURE(optimizer->name());
+        CAPTURE(momentum);
+        CAPTURE(average_decay);
+        CHECK(std::ssize(optimizer->whole_state().slabs) == moments_of({training, section, schedule}));
+      }
+}

@@ -361,6 +361,26 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainingSections& sections, Para
   return optimizer;
 }
 
+int moments_of(const TrainingSections& sections) {
+  const auto& o = sections.optimizer;
+  const int average = o.average_decay > 0 && o.kind != OptimizerKind::asgd,
+            velocity = momentum_of(sections, o.momentum) > 0;
+  switch (o.kind) {
+    case OptimizerKind::sgd:
+      return velocity + average;
+    case OptimizerKind::adam:
+    case OptimizerKind::adamw:
+      return 2 + average;
+    case OptimizerKind::rmsprop:
+      return 1 + velocity + average;
+    case OptimizerKind::lion:
+      return 1 + average;
+    case OptimizerKind::asgd:
+      break;
+  }
+  return 1;  // the average
+}
+
 Schedule make_schedule(const TrainingSections& sections, const EpochWindows& windows) {
   const auto& s = sections.schedule;
   const int64_t total = std::max<int64_t>(steps_of_epochs(sections, windows, sections.training.epochs), 1);

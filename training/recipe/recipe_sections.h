@@ -99,6 +99,8 @@ int64_t steps_of_epoch(const TrainingSections& sections, const EpochWindows& win
 
 std::unique_ptr<Optimizer> make_optimizer(const TrainingSections& sections, ParameterSet& params,
                                           const EpochWindows& windows);
+// Numbers that it keeps for each weight, from its first step or its first average on.
+int moments_of(const TrainingSections& sections);
 Schedule make_schedule(const TrainingSections& sections, const EpochWindows& windows);
 
 }  // namespace unroll
