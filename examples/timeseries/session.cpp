@@ -158,11 +158,29 @@ TrainingRun SeriesTraining::training_run() {
           .print_json = [this](const RunResult& run) { print_json(run); },
           .next = recipe_.detects() ? "detect" : "forecast",
           .next_words = next_words(),
-          .look_words = [this] { return next_words(); }};
+          .look_words = look_words()};
+}
+
+// Of the rows to forecast there is no file yet.
+std::vector<std::string> SeriesTraining::next_words() const {
+  std::vector<std::string> words = csv_words();
+  if (needs_future(recipe_)) words.insert(words.end(), {"--future", "FILE"});
+  return words;
+}
+
+// None where rows that are forecast are read, for which the page has no place. It shows one series.
+std::function<std::vector<std::string>()> SeriesTraining::look_words() const {
+  if (!recipe_.data.known.empty()) return {};
+  return [this] {
+    std::vector<std::string> words = csv_words();
+    if (!data_.facts.members.empty())
+      words.insert(words.end(), {"--series", shell_word(data_.facts.members.front())});
+    return words;
+  };
 }
 
 // A forecast finds the recipe's own series by itself; to detect, there is none to begin with.
-std::vector<std::string> SeriesTraining::next_words() const {
+std::vector<std::string> SeriesTraining::csv_words() const {
   const std::string csv =
       options_.data.empty() && recipe_.detects() ? recipe_.data.file : options_.data.string();
   return csv.empty() ? std::vector<std::string>{} : std::vector<std::string>{"--csv", shell_path(csv)};

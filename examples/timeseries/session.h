@@ -2,7 +2,10 @@
 // needs of them.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "model.h"
 #include "scores.h"
@@ -37,7 +40,9 @@ class SeriesTraining {
   Metadata metadata() const;
   DataDifferences differences(const Metadata& then) const;
   TrainingRun training_run();
+  std::vector<std::string> csv_words() const;
   std::vector<std::string> next_words() const;
+  std::function<std::vector<std::string>()> look_words() const;
   void score_a_little();
   void report(std::optional<double> valid, RunDescription& description);
   void print_json(const RunResult& run) const;

@@ -57,8 +57,10 @@ const Folder& shop() {
     folder.write("mine.toml", recipe);
     folder.write("shop.csv", Shop(rows).csv);
     folder.write("plan.csv", plan(rows, {0, 0, 0, 0}));
-    const ProgramRun run = started({"train", "mine.toml", "--csv", "shop.csv", "--out", "run"}, folder.path());
+    const ProgramRun run =
+        started({"train", "mine.toml", "--csv", "shop.csv", "--out", "run"}, folder.path());
     REQUIRE_MESSAGE(run.code == 0, run.err);
+    folder.write("said.txt", run.out);
     return true;
   }();
   (void)done;
@@ -68,9 +70,9 @@ const std::string best = "run/best.safetensors";
 
 std::vector<double> forecast(const Folder& folder, const std::string& model, const std::string& future,
                              int steps = 3) {
-  const auto lines = lines_of(timeseries_out({"forecast", model, "--csv", "shop.csv", "--future", future, "--steps",
-                                              std::to_string(steps)},
-                                             folder.path()));
+  const auto lines = lines_of(timeseries_out(
+      {"forecast", model, "--csv", "shop.csv", "--future", future, "--steps", std::to_string(steps)},
+      folder.path()));
   std::vector<double> values;
   for (size_t k = 1; k < lines.size(); ++k) {
     const size_t comma = lines[k].find(',');
@@ -90,16 +92,20 @@ TEST_CASE("what is known ahead makes forecasts better, and is no target") {
   CHECK(error < 0.5 * baseline);
   const std::string said = timeseries_out({"explain", "mine.toml", "--csv", "shop.csv"}, folder.path());
   CHECK_MESSAGE(said.find("ahead.weight") != std::string::npos, said);
+  // What is said to come next is possible.
+  const std::string trained = read_text(folder / "said.txt");
+  CHECK_MESSAGE(trained.find("--csv shop.csv --future FILE\n") != std::string::npos, trained);
+  CHECK(read_text(folder / "run/report.html").find("timeseries look") == std::string::npos);
 }
 
 TEST_CASE("forecast reads the rows to come: each step its own, and none a later one") {
   const Folder& folder = shop();
-  for (const Words& more : {Words{}, Words{"model.architecture=dlinear"},
-                            Words{"model.architecture=direct", "model.hidden=8"},
-                            Words{"model.architecture=direct", "model.hidden=8", "model.shared_channels=true"},
-                            Words{"model.architecture=encoder-decoder", "model.hidden=8"},
-                            Words{"model.architecture=direct", "model.hidden=8", "training.loss=quantile"},
-                            Words{"model.architecture=direct", "model.hidden=8", "model.normalization=window"}}) {
+  for (const Words& more :
+       {Words{}, Words{"model.architecture=dlinear"}, Words{"model.architecture=direct", "model.hidden=8"},
+        Words{"model.architecture=direct", "model.hidden=8", "model.shared_channels=true"},
+        Words{"model.architecture=encoder-decoder", "model.hidden=8"},
+        Words{"model.architecture=direct", "model.hidden=8", "training.loss=quantile"},
+        Words{"model.architecture=direct", "model.hidden=8", "model.normalization=window"}}) {
     CAPTURE(fmt::format("{}", fmt::join(more, " ")));
     static int number = 0;
     const std::string out = fmt::format("of{}", ++number), model = out + "/best.safetensors";
@@ -118,7 +124,8 @@ TEST_CASE("forecast reads the rows to come: each step its own, and none a later 
     }
   }
   // Beyond the horizon it goes on, if the file does. A day that is not asked for need not be there.
-  const std::vector<double> four = forecast(folder, best, "plan.csv", 4), two = forecast(folder, best, "plan.csv", 2);
+  const std::vector<double> four = forecast(folder, best, "plan.csv", 4),
+                            two = forecast(folder, best, "plan.csv", 2);
   CHECK(four.size() == 4);
   CHECK(std::vector(four.begin(), four.begin() + 2) == two);
   folder.write("two.csv", plan(rows, {0, 0}));
@@ -149,10 +156,11 @@ TEST_CASE("each of several series has rows to come of its own") {
   CHECK(found[0] == found[2]);
   CHECK(found[3] - found[1] > 10);
   folder.write("one.csv", "day,store,offer\n" + Shop::day(rows) + ",b,0\n");
-  const ProgramRun run = started({"forecast", best, "--csv", "shop.csv", "--future", "one.csv"}, folder.path());
+  const ProgramRun run =
+      started({"forecast", best, "--csv", "shop.csv", "--future", "one.csv"}, folder.path());
   CHECK(run.code == 2);
-  CHECK_MESSAGE(run.err.find("one.csv: it has no row for " + Shop::day(rows) + " of series 'a', step 1 of 1") !=
-                    std::string::npos,
+  CHECK_MESSAGE(run.err.find("one.csv: it has no row for " + Shop::day(rows) +
+                             " of series 'a', step 1 of 1") != std::string::npos,
                 run.err);
 }
 
@@ -168,9 +176,10 @@ TEST_CASE("holidays are known ahead: a forecast of them is another") {
     csv += fmt::format("{},{:.3f}\n", text, closed.contains(day) ? 2.0 : 10 + 0.5 * random.uniform());
   }
   folder.write("shop.csv", csv);
-  folder.write("mine.toml", linear_model("window = 7\nhorizon = 4\nperiod = 7\nets = false\nholidays = \"AT\"\n"
-                                         "known = [\"calendar\"]\n",
-                                         "epochs = 10\n", "learning_rate = 0.02\n"));
+  folder.write("mine.toml",
+               linear_model("window = 7\nhorizon = 4\nperiod = 7\nets = false\nholidays = \"AT\"\n"
+                            "known = [\"calendar\"]\n",
+                            "epochs = 10\n", "learning_rate = 0.02\n"));
   timeseries_out({"train", "mine.toml", "--csv", "shop.csv", "--out", "run"}, folder.path());
   const auto lines = lines_of(timeseries_out({"forecast", best, "--csv", "shop.csv"}, folder.path()));
   REQUIRE(lines.size() == 5);
@@ -188,7 +197,8 @@ TEST_CASE("what is known ahead is refused by name where it is not there, or not 
   timeseries_out(Words{"train", "mine.toml", "--csv", "shop.csv", "--out", "plain"} +
                      set({"data.known=[]", "training.epochs=1"}),
                  folder.path());
-  const Words train = {"train", "mine.toml", "--csv", "shop.csv"}, ahead = {"forecast", best, "--csv", "shop.csv"};
+  const Words train = {"train", "mine.toml", "--csv", "shop.csv"},
+              ahead = {"forecast", best, "--csv", "shop.csv"};
   for (const auto& [words, parts] : std::vector<std::pair<Words, std::vector<std::string>>>{
            {ahead, {"reads offer of the rows that it forecasts (data.known)", "--future FILE has it"}},
            {ahead + Words{"--future", "short.csv"}, {"short.csv: it has no row for 2021-10-10, step 3 of 3"}},
@@ -203,7 +213,8 @@ TEST_CASE("what is known ahead is refused by name where it is not there, or not 
            {train + set({"data.known=[\"offer\", \"sales\"]"}), {"known ahead", "none is left to forecast"}},
            {train + set({"data.known=[\"calendar\"]"}), {"data.known", "calendar", "data.holidays"}},
            {train + set({"data.known=[\"offer\", \"offer\"]"}), {"data.known", "twice"}},
-           {train + set({"data.label=offer", "model.architecture=direct", "model.normalization=none"}), {"data.known"}},
+           {train + set({"data.label=offer", "model.architecture=direct", "model.normalization=none"}),
+            {"data.known"}},
            {train + set({"model.architecture=segment-rnn", "data.horizon=4"}), {"data.known", "segment-rnn"}},
            {train + set({"data.holidays=DEU"}), {"data.holidays", "DEU", "did you mean", "AT, BE"}},
            {train + set({"data.holidays=AT"}), {"data.holidays", "linear", "data.known"}}}) {

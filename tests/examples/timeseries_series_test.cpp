@@ -9,7 +9,9 @@ using Json = nlohmann::json;
 
 namespace {
 
-double load(int i, int k) { return 20 + 5 * std::sin(i * 2 * 3.14159265 / 12) + std::fmod(i * 7.3 + 3 * k, 4); }
+double load(int i, int k) {
+  return 20 + 5 * std::sin(i * 2 * 3.14159265 / 12) + std::fmod(i * 7.3 + 3 * k, 4);
+}
 
 // Months of two stores in turns, the second's sales the first's times 1000; and one that opened late.
 std::string panel(bool with_third = true) {
@@ -27,8 +29,9 @@ std::string one(int k) {
     csv += fmt::format("{}-{:02},a,{:.4f}\n", 2000 + i / 12, 1 + i % 12, load(i, k));
   return csv;
 }
-const std::string recipe = linear_model("id = \"store\"\nwindow = 12\nhorizon = 3\nperiod = 12\nets = false\n",
-                                        "epochs = 3\n", "learning_rate = 0.01\n");
+const std::string recipe =
+    linear_model("id = \"store\"\nwindow = 12\nhorizon = 3\nperiod = 12\nets = false\n", "epochs = 3\n",
+                 "learning_rate = 0.01\n");
 
 // A folder with a model of the panel.
 const Folder& stores() {
@@ -36,7 +39,8 @@ const Folder& stores() {
   static const bool done = [] {
     folder.write("mine.toml", recipe);
     folder.write("panel.csv", panel());
-    const ProgramRun run = started({"train", "mine.toml", "--csv", "panel.csv", "--out", "run"}, folder.path());
+    const ProgramRun run =
+        started({"train", "mine.toml", "--csv", "panel.csv", "--out", "run"}, folder.path());
     REQUIRE_MESSAGE(run.code == 0, run.err);
     folder.write("said.txt", run.out);
     return true;
@@ -49,8 +53,10 @@ const std::string best = "run/best.safetensors";
 std::vector<std::string> cells(const std::string& line) {
   std::vector<std::string> result(1);
   for (const char c : line) {
-    if (c == ',') result.emplace_back();
-    else result.back() += c;
+    if (c == ',')
+      result.emplace_back();
+    else
+      result.back() += c;
   }
   return result;
 }
@@ -68,7 +74,8 @@ TEST_CASE("a file of one series with a name trains the same weights, and the sam
     const Words more = named ? Words{} : set({"data.id=\"\"", "data.only=store=a"});
     const std::string out = named ? "named" : "plain";
     timeseries_out(Words{"train", out + ".toml", "--csv", "named.csv", "--out", out} + more, folder.path());
-    scores[named] = timeseries_json({"evaluate", out + "/best.safetensors", "--csv", "named.csv"}, folder.path());
+    scores[named] =
+        timeseries_json({"evaluate", out + "/best.safetensors", "--csv", "named.csv"}, folder.path());
     const SafetensorsFile file(folder.path() / out / "best.safetensors");
     for (const auto& entry : file.entries()) weights[named][entry.name] = file.load(entry.name).to_host();
   }
@@ -88,12 +95,15 @@ TEST_CASE("a file of one series with a name trains the same weights, and the sam
 TEST_CASE("each series is scored by itself and all together; one that is too short is named") {
   const Folder& folder = stores();
   const std::string said = read_text(folder / "said.txt");
-  for (const char* part : {"3 series of 198 rows, 2000-01 to 2007-12, a month apart",
-                           "1 of 3 series have no window of 12 rows and 3 to forecast among the rows that train, and "
-                           "train nothing: 'new'",
-                           "in the test, and are not scored: 'new'", "of 3 series, scaled each by itself"})
+  CHECK(read_text(folder / "run/report.html").find("--csv panel.csv --series north") != std::string::npos);
+  for (const char* part :
+       {"3 series of 198 rows, 2000-01 to 2007-12, a month apart",
+        "1 of 3 series have no window of 12 rows and 3 to forecast among the rows that train, and "
+        "train nothing: 'new'",
+        "in the test, and are not scored: 'new'", "of 3 series, scaled each by itself"})
     CHECK_MESSAGE(said.find(part) != std::string::npos, said);
-  const Json scores = timeseries_json({"evaluate", best, "--csv", "panel.csv"}, folder.path())["scores"]["test"];
+  const Json scores =
+      timeseries_json({"evaluate", best, "--csv", "panel.csv"}, folder.path())["scores"]["test"];
   for (const char* method : {"the model", "drift", "seasonal naive (12)", "Theta"}) {
     const Json& all = scores[method];
     REQUIRE(all["by_series"].size() == 2);
@@ -101,7 +111,8 @@ TEST_CASE("each series is scored by itself and all together; one that is too sho
     for (const char* key : {"scaled_mse", "scaled_mae", "mase", "smape"}) {
       CAPTURE(method);
       CAPTURE(key);
-      const double north = all["by_series"]["north"][key], south = all["by_series"]["south"][key], both = all[key];
+      const double north = all["by_series"]["north"][key], south = all["by_series"]["south"][key],
+                   both = all[key];
       CHECK(south == doctest::Approx(north).epsilon(1e-4));
       CHECK(both == doctest::Approx((north + south) / 2).epsilon(1e-9));  // as many windows of each
     }
@@ -111,7 +122,8 @@ TEST_CASE("each series is scored by itself and all together; one that is too sho
   CHECK(scores["the model"]["interval_coverage"].get<double>() > 0.3);
   // A baseline of one of several is that of the series alone.
   const Json alone = timeseries_json(
-      Words{"baselines", "mine.toml", "--csv", "panel.csv"} + set({"data.id=\"\"", "data.only=store=south"}), folder.path());
+      Words{"baselines", "mine.toml", "--csv", "panel.csv"} + set({"data.id=\"\"", "data.only=store=south"}),
+      folder.path());
   for (const char* method : {"drift", "Theta", "mean of training"})
     CHECK(alone["test"][method]["rmse"].get<double>() ==
           doctest::Approx(scores[method]["by_series"]["south"]["rmse"].get<double>()).epsilon(1e-12));
@@ -124,11 +136,13 @@ TEST_CASE("each series is scored by itself and all together; one that is too sho
 
 TEST_CASE("forecast has rows of each series, also of one that did not train; --series names one") {
   const Folder& folder = stores();
-  folder.write("today.csv", panel() + [] {
-    std::string late;
-    for (int i = 0; i < 14; ++i) late += fmt::format("{}-{:02},east,{:.4f}\n", 2001 + i / 12, 1 + i % 12, load(i, 2));
-    return late;
-  }());
+  folder.write(
+      "today.csv", panel() + [] {
+        std::string late;
+        for (int i = 0; i < 14; ++i)
+          late += fmt::format("{}-{:02},east,{:.4f}\n", 2001 + i / 12, 1 + i % 12, load(i, 2));
+        return late;
+      }());
   std::string without_new;
   for (const std::string& line : lines_of(read_text(folder / "today.csv")))
     if (line.find(",new,") == std::string::npos) without_new += line + "\n";
@@ -143,21 +157,26 @@ TEST_CASE("forecast has rows of each series, also of one that did not train; --s
   CHECK(lines[9].starts_with("east,2002-03,"));
   for (int step = 1; step <= 4; ++step)  // the forecast too is a thousand times as much
     for (int column = 2; column <= 4; ++column) {
-      const auto at = [&](int line) { return std::stod(cells(lines[static_cast<size_t>(line)])[static_cast<size_t>(column)]); };
+      const auto at = [&](int line) {
+        return std::stod(cells(lines[static_cast<size_t>(line)])[static_cast<size_t>(column)]);
+      };
       CHECK(at(4 + step) == doctest::Approx(1000 * at(step)).epsilon(1e-4));
     }
-  CHECK_MESSAGE(run.err.find("1 series that the model was not trained on is scaled by its own rows: 'east'") !=
-                    std::string::npos,
-                run.err);
-  const auto south = lines_of(
-      timeseries_out({"forecast", best, "--csv", "today.csv", "--steps", "4", "--series", "south"}, folder.path()));
+  CHECK_MESSAGE(
+      run.err.find("1 series that the model was not trained on is scaled by its own rows: 'east'") !=
+          std::string::npos,
+      run.err);
+  const auto south = lines_of(timeseries_out(
+      {"forecast", best, "--csv", "today.csv", "--steps", "4", "--series", "south"}, folder.path()));
   REQUIRE(south.size() == 5);
   for (size_t step = 1; step <= 4; ++step) CHECK(cells(south[step])[1] == cells(lines[4 + step])[2]);
   const ProgramRun all = started({"forecast", best, "--csv", "panel.csv"}, folder.path());
   CHECK(lines_of(all.out).size() == 7);
   CHECK_MESSAGE(all.err.find("reads: 'new' (6)") != std::string::npos, all.err);
-  timeseries_out({"look", best, "--csv", "panel.csv", "--series", "north", "--out", "north.html"}, folder.path());
-  timeseries_out({"forecast", best, "--csv", "today.csv", "--plot", "all.svg", "--out", "next.csv"}, folder.path());
+  timeseries_out({"look", best, "--csv", "panel.csv", "--series", "north", "--out", "north.html"},
+                 folder.path());
+  timeseries_out({"forecast", best, "--csv", "today.csv", "--plot", "all.svg", "--out", "next.csv"},
+                 folder.path());
   CHECK(read_text(folder / "all.svg").find("Forecast of north: sales") != std::string::npos);
 }
 
@@ -166,8 +185,9 @@ TEST_CASE("a run of several series is resumed, and its model goes on") {
   folder.write("mine.toml", recipe);
   folder.write("panel.csv", panel(false));
   timeseries_out({"train", "mine.toml", "--csv", "panel.csv", "--out", "whole"}, folder.path());
-  timeseries_out(Words{"train", "mine.toml", "--csv", "panel.csv", "--out", "run"} + set({"training.epochs=1"}),
-                 folder.path());
+  timeseries_out(
+      Words{"train", "mine.toml", "--csv", "panel.csv", "--out", "run"} + set({"training.epochs=1"}),
+      folder.path());
   timeseries_out(Words{"resume", "run"} + set({"training.epochs=3"}), folder.path());
   for (const char* name : {"linear.weight", "linear.bias"})
     CHECK(SafetensorsFile(folder / "run/last.safetensors").load(name).to_host() ==
@@ -183,7 +203,8 @@ TEST_CASE("what is for one series is refused by name") {
            {train + set({"data.only=store=north"}), {"data.only", "data.id reads all"}},
            {train + set({"data.resample=1year"}), {"data.resample", "data.id"}},
            {train + set({"data.split=shuffled", "data.horizon=1"}), {"data.split", "data.id"}},
-           {train + set({"ensemble.members=[\"architecture=linear\"]", "data.valid=0.0", "training.keep=last"}),
+           {train +
+                set({"ensemble.members=[\"architecture=linear\"]", "data.valid=0.0", "training.keep=last"}),
             {"ensemble.members", "data.id reads several"}},
            {train + set({"data.id=stroe"}), {"no column 'stroe'", "data.id", "did you mean 'store'?"}},
            {train + set({"data.window=200"}), {"rows", "200"}},
@@ -191,7 +212,8 @@ TEST_CASE("what is for one series is refused by name") {
            {{"backtest", "mine.toml", "--csv", "panel.csv"}, {"data.id", "store"}},
            {{"look", best, "--csv", "panel.csv"}, {"is of 3 series", "--series north"}},
            {{"anomalies", best, "--csv", "panel.csv"}, {"is of 3 series", "--series north"}},
-           {{"forecast", best, "--csv", "panel.csv", "--series", "nrth"}, {"'nrth'", "did you mean 'north'?"}},
+           {{"forecast", best, "--csv", "panel.csv", "--series", "nrth"},
+            {"'nrth'", "did you mean 'north'?"}},
            {{"forecast", best, "--csv", "short.csv"},
             {"short.csv: not forecast", "fewer than the 12 rows that the model reads", "'a' (1)"}}}) {
     const ProgramRun run = started(words, folder.path());
@@ -199,7 +221,8 @@ TEST_CASE("what is for one series is refused by name") {
     CHECK_MESSAGE(lacks(std::string(run.err, 0, run.err.find('\n')), parts) == "", run.err);
   }
   // All rows but the last six of each train.
-  const ProgramRun rows = started(
-      train + Words{"--dry-run"} + set({"data.split=rows", "data.valid_rows=3", "data.test_rows=3"}), folder.path());
+  const ProgramRun rows =
+      started(train + Words{"--dry-run"} + set({"data.split=rows", "data.valid_rows=3", "data.test_rows=3"}),
+              folder.path());
   CHECK_MESSAGE(rows.out.find("180 / 6 / 6 rows") != std::string::npos, rows.out);
 }
