@@ -20,7 +20,6 @@ class SeriesMembers {
   // The time of the row before in the series of this row, and that of this one; nullptr: it is the first.
   const int64_t* last_time() const { return has_time_[now_] ? &times_[now_] : nullptr; }
   void set_time(int64_t time) { times_[now_] = time, has_time_[now_] = 1; }
-  const std::string& name() const { return names_[now_]; }
   // Names the series' members, and puts the rows of each together, in place: they keep their order.
   void settle(Series& series) const;
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -12,25 +13,23 @@
 namespace unroll {
 namespace {
 
-// Of the rows of the longest series, which are those of the file if it has one.
+// The times and offsets of the longest series, which are those of the file if it has one.
 struct LongestSeries {
-  std::vector<int64_t> at, offsets;
+  std::span<const int64_t> at, offsets;
   explicit LongestSeries(const Series& series) {
     int longest = 0;
     for (int k = 1; k < series.count(); ++k)
       if (series.end_of(k) - series.begin_of(k) > series.end_of(longest) - series.begin_of(longest))
         longest = k;
-    const auto rows = [&](const std::vector<int64_t>& all) {
-      return all.empty() ? all
-                         : std::vector(all.begin() + series.begin_of(longest),
-                                       all.begin() + series.end_of(longest));
-    };
-    at = rows(series.times.at), offsets = rows(series.times.offsets);
+    const auto begin = static_cast<std::size_t>(series.begin_of(longest)),
+               rows = static_cast<std::size_t>(series.end_of(longest)) - begin;
+    at = std::span(series.times.at).subspan(begin, rows);
+    if (!series.times.offsets.empty()) offsets = std::span(series.times.offsets).subspan(begin, rows);
   }
 };
 
 // A model's rows and those of a file are a step apart, the same one.
-void take_step_of_model(Series& series, const std::vector<int64_t>& at, const SeriesOptions& options) {
+void take_step_of_model(Series& series, std::span<const int64_t> at, const SeriesOptions& options) {
   Times& times = series.times;
   const TimeStep& model = *options.step;
   const auto step = same_step(times.form, at, model, times.step);

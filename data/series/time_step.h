@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,12 +66,12 @@ struct FoundStep {
   TimeStep step;
   std::vector<std::string> notes = {};
 };
-FoundStep find_step(TimeForm form, const std::vector<int64_t>& at, const std::vector<int64_t>& offsets = {});
+FoundStep find_step(TimeForm form, std::span<const int64_t> at, std::span<const int64_t> offsets = {});
 
 // How the rows of a file go on, of which a model knows the step and the file has another: as the model's do, if that
 // explains as many of the file's differences; as the file's do, if both are equally long (the 1st and the last of each
 // month). None: they are different steps.
-std::optional<TimeStep> same_step(TimeForm form, const std::vector<int64_t>& at, const TimeStep& model,
+std::optional<TimeStep> same_step(TimeForm form, std::span<const int64_t> at, const TimeStep& model,
                                   const TimeStep& file);
 
 }  // namespace unroll

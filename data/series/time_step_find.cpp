@@ -17,7 +17,7 @@ using Unit = TimeStep::Unit;
 using Day = TimeStep::Day;
 using Counts = std::vector<int64_t>;
 
-Counts differences_of(const Counts& at) {
+Counts differences_of(std::span<const int64_t> at) {
   Counts differences;
   for (std::size_t i = 1; i < at.size(); ++i) differences.push_back(at[i] - at[i - 1]);
   return differences;
@@ -64,7 +64,7 @@ Spacing spacing_of(Counts differences, int64_t grain) {
 
 // Times of day that are two, an hour apart, and change a few times only: those of a zone's midnight, say, in UTC. The
 // earlier one; -1 if that is not so.
-int64_t summer_time(const Counts& at) {
+int64_t summer_time(std::span<const int64_t> at) {
   if (at.size() < 3) return -1;
   const int64_t first = time_of_day(at[0]);
   int64_t other = -1, changes = 0;
@@ -81,12 +81,12 @@ int64_t summer_time(const Counts& at) {
 }
 
 // Whether each lies on that day of its month.
-bool keep_to(TimeForm form, const Counts& at, const TimeStep& step) {
+bool keep_to(TimeForm form, std::span<const int64_t> at, const TimeStep& step) {
   return std::all_of(at.begin(), at.end(), [&](int64_t t) { return time_after(form, t, step, 0) == t; });
 }
 
 // Times that keep to a day of the month, all at one time of day.
-std::optional<FoundStep> find_months(TimeForm form, const Counts& at) {
+std::optional<FoundStep> find_months(TimeForm form, std::span<const int64_t> at) {
   const int64_t unit = form == TimeForm::date ? 1 : one_day;
   Counts months;
   int largest = 0;
@@ -123,7 +123,7 @@ std::optional<FoundStep> find_months(TimeForm form, const Counts& at) {
 }
 
 // From Monday to Friday alone, one after the other but for gaps, and over a weekend at least once.
-bool are_business_days(TimeForm form, const Counts& at) {
+bool are_business_days(TimeForm form, std::span<const int64_t> at) {
   const int64_t unit = form == TimeForm::date ? 1 : one_day;
   const TimeStep business{.unit = Unit::business_day, .count = 1};
   bool over = false;
@@ -138,7 +138,7 @@ bool are_business_days(TimeForm form, const Counts& at) {
 }
 
 // Days or months of a calendar that all times keep to.
-std::optional<FoundStep> find_calendar_step(TimeForm form, const Counts& times) {
+std::optional<FoundStep> find_calendar_step(TimeForm form, std::span<const int64_t> times) {
   if (const auto months = find_months(form, times)) return months;
   if (are_business_days(form, times)) return FoundStep{{.unit = Unit::business_day, .count = 1}};
   return std::nullopt;
@@ -151,20 +151,20 @@ struct ByClock {
   bool whole_days = false;        // all are at one time of day
 };
 
-bool are_whole_days(const Counts& times) {
+bool are_whole_days(std::span<const int64_t> times) {
   return std::all_of(times.begin(), times.end(), [&](int64_t t) { return (t - times[0]) % one_day == 0; });
 }
-bool all_ascend(const Counts& times) {
+bool all_ascend(std::span<const int64_t> times) {
   return std::adjacent_find(times.begin(), times.end(), std::greater_equal<>()) == times.end();
 }
 
 // Of date-times in UTC that were written with their offsets: they keep to the clock that was written, if that shows one time of
 // day, with one offset or two that are an hour apart.
-std::optional<ByClock> by_written_clock(const Counts& at, const Counts& offsets) {
+std::optional<ByClock> by_written_clock(std::span<const int64_t> at, std::span<const int64_t> offsets) {
   if (offsets.empty()) return std::nullopt;
   const auto [least, most] = std::minmax_element(offsets.begin(), offsets.end());
   if (*most != *least && *most != *least + one_hour) return std::nullopt;
-  ByClock found{.times = at, .zone = *least, .whole_days = true};
+  ByClock found{.times = {at.begin(), at.end()}, .zone = *least, .whole_days = true};
   for (std::size_t i = 0; i < at.size(); ++i) found.times[i] += offsets[i];
   if (!are_whole_days(found.times) || !all_ascend(found.times)) return std::nullopt;
   if (*most != *least) found.summer = time_of_day(at[static_cast<std::size_t>(most - offsets.begin())]);
@@ -172,11 +172,11 @@ std::optional<ByClock> by_written_clock(const Counts& at, const Counts& offsets)
 }
 
 // Of date-times without an offset, or in UTC.
-ByClock by_seasons(const Counts& at) {
-  ByClock found{.times = at, .summer = summer_time(at)};
+ByClock by_seasons(std::span<const int64_t> at) {
+  ByClock found{.times = {at.begin(), at.end()}, .summer = summer_time(at)};
   for (int64_t& t : found.times)
     if (found.summer >= 0 && time_of_day(t) == found.summer) t += one_hour;
-  if (!all_ascend(found.times)) found = {.times = at};
+  if (!all_ascend(found.times)) found = {.times = {at.begin(), at.end()}};
   found.whole_days = are_whole_days(found.times);
   return found;
 }
@@ -187,10 +187,10 @@ std::string clock_text(int64_t t) {
 
 }  // namespace
 
-FoundStep find_step(TimeForm form, const Counts& at, const Counts& offsets) {
+FoundStep find_step(TimeForm form, std::span<const int64_t> at, std::span<const int64_t> offsets) {
   if (at.size() < 2) return {};
   if (has_months_alone(form)) return {{.unit = Unit::month, .count = spacing_of(differences_of(at), 1).step}};
-  const auto spaced = [&](Unit unit, const Counts& times, int64_t grain) {
+  const auto spaced = [&](Unit unit, std::span<const int64_t> times, int64_t grain) {
     const Spacing spacing = spacing_of(differences_of(times), grain);
     const int64_t factor = form == TimeForm::date ? one_day : 1;
     FoundStep found{{.unit = unit, .count = spacing.step * factor, .jitter = spacing.jitter * factor}};
@@ -243,7 +243,7 @@ FoundStep find_step(TimeForm form, const Counts& at, const Counts& offsets) {
   return *found;
 }
 
-std::optional<TimeStep> same_step(TimeForm form, const Counts& at, const TimeStep& model,
+std::optional<TimeStep> same_step(TimeForm form, std::span<const int64_t> at, const TimeStep& model,
                                   const TimeStep& file) {
   const auto explained = [&](const TimeStep& step) {
     const bool number = form == TimeForm::number, months = has_months_alone(form);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "framework/signals.h"
 
@@ -28,19 +27,20 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
     if (rows >= recipe.data.window)
       last.push_back({end, end + beyond_, begin}), forecast_.push_back(member);
     else
-      too_short.push_back(fmt::format(
-          "'{}' ({})", one_line(series_.members[static_cast<size_t>(member)].name), rows));
+      too_short.push_back(
+          fmt::format("'{}' ({})", one_line(series_.members[static_cast<size_t>(member)].name), rows));
   }
   if (const size_t count = too_short.size()) {
     constexpr size_t most = 5;
     too_short.resize(std::min(count, most));
-    series_.notes.push_back(fmt::format("not forecast, for they have fewer than the {} rows that the model reads: {}{}",
-                                        recipe.data.window, fmt::join(too_short, ", "), count > most ? ", …" : ""));
+    series_.notes.push_back(
+        fmt::format("not forecast, for they have fewer than the {} rows that the model reads: {}{}",
+                    recipe.data.window, fmt::join(too_short, ", "), count > most ? ", …" : ""));
     require_input(!last.empty(), "{}: {}", series_.origin, series_.notes.back());
   }
   saved_.facts.scaling = scaling_for(series_, known, recipe, saved_.facts, series_.notes);
-  windows_ = std::make_unique<SeriesWindows>(
-      make_windows(recipe, series_, saved_.facts.scaling, last, "forecast"));
+  windows_ =
+      std::make_unique<SeriesWindows>(make_windows(recipe, series_, saved_.facts.scaling, last, "forecast"));
   model_ = saved_.make_model(*windows_);
   const auto& inputs = windows_->options().inputs;
   const auto& ahead = windows_->options().known;
@@ -107,8 +107,8 @@ std::vector<double> Forecaster::go_on(int64_t origin, size_t network) {
       for (int k = 0; k < std::min(horizon, steps_ - first); ++k)
         for (size_t t = 0; t < count; ++t) {
           const size_t at = static_cast<size_t>(q * horizon + k) * count + t;
-          const double value = saved_.facts.scaling.undo(
-              static_cast<double>(found[at]), saved_.facts.scaling.place(targets()[t], member));
+          const double value = saved_.facts.scaling.undo(static_cast<double>(found[at]),
+                                                         saved_.facts.scaling.place(targets()[t], member));
           require(std::isfinite(value),
                   "forecast: step {} is not finite: the model cannot go on from its own forecasts so far",
                   first + k + 1);
@@ -153,8 +153,7 @@ void Forecaster::each_forecast(SeriesWindows& windows, const ForecastUse& use) {
         });
     return;
   }
-  constexpr int64_t most = 200;  // they are made one by one
-  const int64_t count = std::min(most, windows.count());
+  const int64_t count = forecasts_in(windows);
   for (int64_t k = 0; k < count; ++k) {
     stop_if_signalled();
     WindowForecast forecast =
@@ -163,21 +162,23 @@ void Forecaster::each_forecast(SeriesWindows& windows, const ForecastUse& use) {
   }
 }
 
-void Forecaster::know_spread(ForecastInterval& interval, SeriesWindows& windows, bool chose) {
-  const int64_t most = steps_ <= saved_.recipe.data.horizon ? ConformalInterval::most_errors_of_all
-                                                            : std::numeric_limits<int64_t>::max(),
-                each = (windows.count() - 1) / most + 1;
-  int64_t k = 0;
-  each_forecast(windows, [&](WindowForecast& forecast) {
-    if (k++ % each == 0)
-      interval.widths.know(interval.widths.errors_of(forecast.origin, forecast.low, forecast.high), chose);
-  });
+int64_t Forecaster::forecasts_in(const SeriesWindows& windows) const {
+  constexpr int64_t most = 200;  // they are made one by one
+  return steps_ <= saved_.recipe.data.horizon ? windows.count() : std::min(most, windows.count());
+}
+
+void Forecaster::learn(ForecastInterval& interval, SeriesWindows& windows, bool chose) {
+  const Forecasts forecasts = [this](SeriesWindows& of, const ForecastUse& use) {
+    each_forecast(of, use);
+    return true;
+  };
+  learn_from(interval, forecasts, windows, chose, forecasts_in(windows));
 }
 
 std::optional<ForecastInterval> Forecaster::make_interval() {
   const auto fresh = [&] {
     return timeseries::make_interval(saved_.recipe, trained_, *windows_, steps_,
-                         has_quantile_interval(saved_.recipe, steps_));
+                                     has_quantile_interval(saved_.recipe, steps_));
   };
   ForecastInterval interval = fresh();
   std::string errors_of;
@@ -186,12 +187,7 @@ std::optional<ForecastInterval> Forecaster::make_interval() {
   const bool is_clean = valid || !saved_.recipe.validates();
   if (valid) {
     errors_of = "the validation split";
-    if (interval.widths.is_pooled())
-      know_spread(interval, *valid, true);
-    else
-      each_forecast(*valid, [&](WindowForecast& forecast) {
-        interval.widths.learn(forecast.origin, forecast.low, forecast.high, true);
-      });
+    learn(interval, *valid, true);
   }
   const EnsembleFacts& folds = saved_.facts.ensemble;
   if (know_folds(interval, folds, "the model", true)) {
@@ -205,7 +201,7 @@ std::optional<ForecastInterval> Forecaster::make_interval() {
       interval.put_and_learn(forecast, false);
       interval.count(series_, forecast, targets());
     });
-    if (interval.widths.is_pooled()) know_spread(interval, *windows, false);
+    if (interval.widths.is_pooled()) learn(interval, *windows, false);
   }
   interval.errors_of = errors_of;
   WindowForecast none{rows(), {}, {}, {}};
@@ -218,12 +214,7 @@ std::optional<ForecastInterval> Forecaster::make_interval() {
   const bool quantiles = interval.widths.options().has_quantiles;
   if (!windows && !quantiles) return {};
   if (!windows) return interval;
-  if (interval.widths.is_pooled())
-    know_spread(interval, *windows, false);
-  else
-    each_forecast(*windows, [&](WindowForecast& forecast) {
-      interval.widths.learn(forecast.origin, forecast.low, forecast.high, false);
-    });
+  learn(interval, *windows, false);
   interval.put(none);
   interval.errors_of = "all rows that did not train";
   if (!interval.widths.is_known() && !quantiles) return {};
@@ -302,8 +293,8 @@ Chart chart_of(const Forecaster& forecaster, const Forecast& forecast, int targe
   if (forecast.origin >= end) return chart;
   // Between history and forecast, so that the forecast lies above it.
   ChartSeries truth{.name = "truth"};
-  for (int64_t row = forecast.origin;
-       row < std::min<int64_t>(forecast.origin + forecaster.steps(), end); ++row) {
+  for (int64_t row = forecast.origin; row < std::min<int64_t>(forecast.origin + forecaster.steps(), end);
+       ++row) {
     truth.x.push_back(static_cast<double>(row - first));
     truth.y.push_back(observed(row));
   }

@@ -60,13 +60,13 @@ class Forecaster {
   // Of so many steps, of windows in order of time: of a longer forecast than the model's own of 200 at most.
   void each_forecast(SeriesWindows& windows, const ForecastUse& use);
   std::optional<ForecastInterval> make_interval();
-  // Of several series in one file: errors of windows evenly spread over them.
-  void know_spread(ForecastInterval& interval, SeriesWindows& windows, bool chose);
+  int64_t forecasts_in(const SeriesWindows& windows) const;  // by each_forecast
+  void learn(ForecastInterval& interval, SeriesWindows& windows, bool chose);
   std::optional<std::string> warning(int64_t origin, const WindowForecast& found) const;
 
   SavedModel saved_;
   int steps_;
-  int64_t beyond_ = 0;              // rows at the end of each series that the file does not have
+  int64_t beyond_ = 0;  // rows at the end of each series that the file does not have
   std::vector<int> forecast_;
   std::vector<int64_t> untrained_;  // by series: rows from here on did not train
   TrainedOn trained_;

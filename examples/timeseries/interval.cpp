@@ -121,9 +121,11 @@ TrainedOn with_range(TrainedOn trained, const Series& series, const Part& train)
   return trained;
 }
 
-bool learn_from(ForecastInterval& interval, const Forecasts& forecasts, SeriesWindows& valid, bool chose) {
+bool learn_from(ForecastInterval& interval, const Forecasts& forecasts, SeriesWindows& valid, bool chose,
+                int64_t count) {
   if (interval.widths.is_pooled()) {
-    const int64_t each = (valid.count() - 1) / ConformalInterval::most_errors_of_all + 1;
+    if (count == 0) count = valid.count();
+    const int64_t each = (count - 1) / ConformalInterval::most_errors_of_all + 1;
     int64_t k = 0;
     return forecasts(valid, [&](WindowForecast& forecast) {
       if (k++ % each == 0)
@@ -136,7 +138,8 @@ bool learn_from(ForecastInterval& interval, const Forecasts& forecasts, SeriesWi
 }
 
 bool score_with(ForecastInterval& interval, const Forecasts& forecasts, SeriesWindows& windows,
-                std::span<const int64_t> first, bool counts, ForecastScores& scores, const ForecastUse& seen) {
+                std::span<const int64_t> first, bool counts, ForecastScores& scores,
+                const ForecastUse& seen) {
   const double level = interval.widths.options().level;
   return forecasts(windows, [&](WindowForecast& forecast) {
     if (forecast.origin < first[static_cast<size_t>(windows.series().member_of(forecast.origin))]) {
@@ -176,8 +179,8 @@ std::string describe(const ForecastInterval& interval, const Recipe& recipe) {
                         interval.errors_of.empty() ? "" : " of " + interval.errors_of);
   if (!interval.bound.empty()) text += ", " + interval.bound;
   if (const auto share = interval.coverage())
-    return text + fmt::format("; of the {} {} values {:.0f} % lie within, by the errors {}", interval.counted_on,
-                              with_commas(interval.counted), 100 * *share,
+    return text + fmt::format("; of the {} {} values {:.0f} % lie within, by the errors {}",
+                              interval.counted_on, with_commas(interval.counted), 100 * *share,
                               interval.widths.is_pooled() ? "of the validation split" : "before each");
   return text +
          "; how many values lie within is not measured: all rows here trained the model, chose it, or set the width";

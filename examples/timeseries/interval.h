@@ -72,13 +72,15 @@ std::string describe(const ForecastInterval& interval, const Recipe& recipe);
 // Without the numbers, for a picture: "80 % interval"
 std::string name_of(const ForecastInterval& interval, const Recipe& recipe);
 
-// Tells the interval the errors of forecasts of rows that validate. `chose`: these rows helped to choose what forecasts. Of several
-// series in one file these are known at once, whenever they were, from windows evenly spread over all.
-bool learn_from(ForecastInterval& interval, const Forecasts& forecasts, SeriesWindows& valid, bool chose);
+// Tells the interval the errors of forecasts of rows that validate. `chose`: these rows helped to choose what forecasts. Of
+// several series in one file these are known at once, whenever they were, from forecasts evenly spread over all. `count`: how
+// many forecasts there are; 0: one of each window.
+bool learn_from(ForecastInterval& interval, const Forecasts& forecasts, SeriesWindows& valid, bool chose,
+                int64_t count = 0);
 // Scores the forecasts of windows with their intervals, which learn from each as its rows become known. Those whose origin is
-// before the row `first` of its series have none, and tell nothing. `counts`: the values that lie within are counted, since the rows did not
-// choose what forecasts. Each forecast goes to `seen`, with its interval; NaN: it has none. False: a window has too little
-// history.
+// before the row `first` of its series have none, and tell nothing. `counts`: the values that lie within are counted, since
+// the rows did not choose what forecasts. Each forecast goes to `seen`, with its interval; NaN: it has none. False: a window
+// has too little history.
 bool score_with(ForecastInterval& interval, const Forecasts& forecasts, SeriesWindows& windows,
                 std::span<const int64_t> first, bool counts, ForecastScores& scores, const ForecastUse& seen);
 

@@ -107,9 +107,10 @@ void declare_data(RecipeReader& reader, Recipe& r) {
            "of a file of several series: the rows of one of them, as in \"symbol=AAPL\"; \"\": all rows")
       .fixed();
   reader
-      .key("id", d.id,
-           "of a file of several series: the column that names the series of each row; one model is trained on all; "
-           "\"\": one series")
+      .key(
+          "id", d.id,
+          "of a file of several series: the column that names the series of each row; one model is trained on all; "
+          "\"\": one series")
       .fixed();
   reader.key("channels", d.channels, "the columns that are read; none named: all but time and label").fixed();
   reader.key("targets", d.targets, "the channels that are forecast; none named: all").fixed();
@@ -120,14 +121,16 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       .one_of({"minute", "hour", "weekday", "day", "day_of_year", "month", "trend"})
       .fixed();
   reader
-      .key("known", d.known,
-           "columns that are known of the rows to forecast, too, as prices and plans are: they are read there, and forecast "
-           "takes them from --future; \"calendar\": what is read of the time, and holidays")
+      .key(
+          "known", d.known,
+          "columns that are known of the rows to forecast, too, as prices and plans are: they are read there, and forecast "
+          "takes them from --future; \"calendar\": what is read of the time, and holidays")
       .fixed();
   reader
-      .key("holidays", d.holidays,
-           "the public holidays of a country, as in \"DE\", or of a file of dates, read as a feature of the calendar; \"\": "
-           "none")
+      .key(
+          "holidays", d.holidays,
+          "the public holidays of a country, as in \"DE\", or of a file of dates, read as a feature of the calendar; \"\": "
+          "none")
       .fixed();
   reader.key("label", d.label, "a column of 0 and 1 that is to be detected; \"\": the task is to forecast")
       .fixed();

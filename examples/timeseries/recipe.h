@@ -25,6 +25,9 @@ enum class Scored : uint8_t { test, valid };
 // How the errors of an ensemble's members on the folds become their weights (ensemble.h).
 enum class Weighting : uint8_t { better_half, inverse_square, selection, equal };
 
+// The word that stands for all features of the calendar in data.known.
+inline const std::string known_calendar = "calendar";
+
 struct Recipe {
   std::string name;  // of the recipe, for the run's folder; not a key
 

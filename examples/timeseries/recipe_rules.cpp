@@ -35,20 +35,21 @@ void check_known(const RecipeReader& reader, const Recipe& r) {
   const auto& countries = holiday_countries();
   if (!d.holidays.empty() && d.holidays.find_first_of("./") == std::string::npos &&
       std::ranges::find(countries, d.holidays) == countries.end())
-    reader.refuse("data.holidays", fmt::format("= {}: there is no such country{}; there are {}, or a file of dates",
-                                               toml_string(d.holidays), did_you_mean(nearest(d.holidays, countries)),
-                                               fmt::join(countries, ", ")));
+    reader.refuse("data.holidays",
+                  fmt::format("= {}: there is no such country{}; there are {}, or a file of dates",
+                              toml_string(d.holidays), did_you_mean(nearest(d.holidays, countries)),
+                              fmt::join(countries, ", ")));
   if (d.known.empty()) return;
   if (r.detects()) reader.refuse("data.known", "is for forecasts; there is a label (data.label)");
   if (r.model.architecture == Architecture::segment_rnn)
     reader.refuse("data.known", "is not read by model.architecture = \"segment-rnn\"");
-  for (auto name = d.known.begin(); name != d.known.end(); ++name) {
-    if (std::find(d.known.begin(), name, *name) != name)
-      reader.refuse("data.known", fmt::format("has '{}' in it twice", one_line(*name)));
-    if (std::ranges::find(d.targets, *name) != d.targets.end())
-      reader.refuse("data.known", fmt::format("has '{}' in it, which is to be forecast (data.targets)", one_line(*name)));
-    if (*name == "calendar" && d.calendar.empty() && d.holidays.empty())
-      reader.refuse("data.known", "has \"calendar\" in it, and nothing is read of it (data.calendar, data.holidays)");
+  for (const std::string& name : d.known) {
+    if (std::ranges::find(d.targets, name) != d.targets.end())
+      reader.refuse("data.known",
+                    fmt::format("has '{}' in it, which is to be forecast (data.targets)", one_line(name)));
+    if (name == known_calendar && d.calendar.empty() && d.holidays.empty())
+      reader.refuse("data.known",
+                    "has \"calendar\" in it, and nothing is read of it (data.calendar, data.holidays)");
   }
 }
 
@@ -60,8 +61,10 @@ void check_series(const RecipeReader& reader, const Recipe& r) {
   };
   refuse_if(r.detects(), "data.id", "is for forecasts; there is a label (data.label)");
   refuse_if(!r.data.only.empty(), "data.only", "reads one series, and data.id reads all");
-  refuse_if(r.is_ensemble(), "ensemble.members", "are of one series, and data.id reads several: name a network");
-  refuse_if(!r.data.resample.empty(), "data.resample", "puts rows of one series together, and data.id reads several");
+  refuse_if(r.is_ensemble(), "ensemble.members",
+            "are of one series, and data.id reads several: name a network");
+  refuse_if(!r.data.resample.empty(), "data.resample",
+            "puts rows of one series together, and data.id reads several");
   refuse_if(r.data.split == SplitKind::shuffled, "data.split", "= \"shuffled\" is for one series (data.id)");
   refuse_if(r.data.drop_last_pairs > 0, "data.drop_last_pairs", "is for one series (data.id)");
 }
@@ -95,6 +98,7 @@ void check_rules(const RecipeReader& reader, const Recipe& r) {
         reader.refuse(key, fmt::format("has '{}' in it twice", one_line(*name)));
   };
   refuse_repeated("data.targets", r.data.targets);
+  refuse_repeated("data.known", r.data.known);
   refuse_repeated("data.test_files", r.data.test_files);
   if (!r.data.resample.empty() && !parse_resample(r.data.resample))
     reader.refuse("data.resample", "= " + why_no_step(r.data.resample));
@@ -129,9 +133,10 @@ void check_rules(const RecipeReader& reader, const Recipe& r) {
   check_known(reader, r);
   for (const auto& [key, read] :
        {std::pair{"data.calendar", !r.data.calendar.empty()}, {"data.holidays", !r.data.holidays.empty()}})
-    if (linear && read && !has(r.data.known, "calendar"))
-      reader.refuse(key,
-                    "is not read by a linear architecture, but of the rows to forecast: data.known = [\"calendar\"]");
+    if (linear && read && !has(r.data.known, known_calendar))
+      reader.refuse(
+          key,
+          "is not read by a linear architecture, but of the rows to forecast: data.known = [\"calendar\"]");
   const auto& q = r.training.quantiles;
   if (r.has_quantiles() &&
       (!std::ranges::is_sorted(q, std::less_equal{}) || std::ranges::find(q, 0.5) == q.end()))

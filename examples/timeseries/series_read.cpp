@@ -144,8 +144,7 @@ void add_rows(Series& series, int64_t rows) {
   series.times.at = std::move(at);
   if (!series.members.empty()) series.times.offsets.clear();  // only reading needs them
   int64_t moved = 0;
-  for (SeriesMember& member : series.members)
-    member.begin += moved, moved += rows, member.end += moved;
+  for (SeriesMember& member : series.members) member.begin += moved, moved += rows, member.end += moved;
 }
 
 // Of a saved model's series. A model of an earlier version does not know its zero.
@@ -165,22 +164,25 @@ void add_future(const SavedModel& saved, Series& series, int64_t rows_beyond, co
   std::vector<std::string> names;
   for (const std::string& name : recipe.data.known)
     if (name != known_calendar) names.push_back(name);
-  require_input(!future.file.empty(),
-                "{}: the model of {} reads {} of the rows that it forecasts (data.known): --future FILE has {}",
-                series.origin, saved.path.string(), fmt::join(names, ", "), names.size() == 1 ? "it" : "them");
+  require_input(
+      !future.file.empty(),
+      "{}: the model of {} reads {} of the rows that it forecasts (data.known): --future FILE has {}",
+      series.origin, saved.path.string(), fmt::join(names, ", "), names.size() == 1 ? "it" : "them");
   SeriesOptions options = series_options(recipe, &saved);
   options.channels = names, options.gaps = Gaps::allow, options.resample.clear();
   options.step.reset();
   if (series.time_name.empty()) options.times_alone = false;
   const Series ahead = load_csv(future.file, options);
   require_input(ahead.time_name.empty() == series.time_name.empty(),
-                "{}: it has {} column of times, and {} has {}", ahead.origin, ahead.time_name.empty() ? "no" : "a",
-                series.origin, series.time_name.empty() ? "none" : "one");
+                "{}: it has {} column of times, and {} has {}", ahead.origin,
+                ahead.time_name.empty() ? "no" : "a", series.origin,
+                series.time_name.empty() ? "none" : "one");
   for (int member = 0; member < series.count(); ++member) {
     const std::string name = series.members.empty() ? "" : series.members[static_cast<size_t>(member)].name;
     const auto of_series = [&] { return name.empty() ? "" : fmt::format(" of series '{}'", one_line(name)); };
     int other = 0;
-    while (!name.empty() && other < ahead.count() && ahead.members[static_cast<size_t>(other)].name != name) ++other;
+    while (!name.empty() && other < ahead.count() && ahead.members[static_cast<size_t>(other)].name != name)
+      ++other;
     const int64_t first = series.end_of(member) - rows_beyond;
     for (int64_t k = 0; k < rows_beyond; ++k) {
       const int64_t row = first + k;
@@ -192,9 +194,10 @@ void add_future(const SavedModel& saved, Series& series, int64_t rows_beyond, co
         const auto found = std::lower_bound(begin, end, time);
         if (found != end && *found == time) from = found - ahead.times.at.begin();
       }
-      require_input(from >= 0 || k >= future.steps, "{}: it has no row for {}{}, step {} of {} to forecast", ahead.origin,
-                    series.time_name.empty() ? fmt::format("row {}", k + 1) : series.times.text(row), of_series(),
-                    k + 1, future.steps);
+      require_input(from >= 0 || k >= future.steps, "{}: it has no row for {}{}, step {} of {} to forecast",
+                    ahead.origin,
+                    series.time_name.empty() ? fmt::format("row {}", k + 1) : series.times.text(row),
+                    of_series(), k + 1, future.steps);
       for (const std::string& channel : names) {
         const int to = series.channel(channel);
         series.values[static_cast<size_t>(row * series.width() + to)] =
@@ -221,7 +224,8 @@ Series load_series(const SavedModel& saved, const fs::path& csv, int64_t rows_be
 }
 
 bool needs_future(const Recipe& recipe) {
-  return std::ranges::any_of(recipe.data.known, [](const std::string& name) { return name != known_calendar; });
+  return std::ranges::any_of(recipe.data.known,
+                             [](const std::string& name) { return name != known_calendar; });
 }
 
 bool has_column(const fs::path& csv, char separator, const std::string& name) {

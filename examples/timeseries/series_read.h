@@ -10,9 +10,6 @@
 
 namespace timeseries {
 
-// The word that stands for all features of the calendar in data.known.
-inline const std::string known_calendar = "calendar";
-
 // The series of a recipe with its calendar: from `csv`, or where that is empty from data.file. `rows_beyond`
 // more rows stand at its end, or at that of each series in it, with values 0, only their times being known. Throws InputError.
 Series load_series(const Recipe& recipe, const std::filesystem::path& csv, int64_t rows_beyond = 0);
