@@ -1,7 +1,7 @@
 // The minimal gated recurrent unit (minGRU: Feng, Tung, Ahmed, Bengio and Hajimirsadeghi 2024): a cell of your own in five lines.
-// It teaches that gates which see x alone make a recurrent net of one product for all steps and sums, which still counts and keeps.
+// It teaches that gates of x alone make a recurrent net of one product for all steps and sums, which still counts and keeps.
 //   z = σ(W_z x + b_z)    h̃ = W_h x + b_h    h = (1 - z) ⊙ h_prev + z ⊙ h̃
-// The task: of numbers in [-1, 1] and a mark at two of them, the sum of the two that are marked (Hochreiter and Schmidhuber 1997).
+// The task: of numbers in [-1, 1] and a mark at two of them, the sum of these two (Hochreiter and Schmidhuber 1997).
 #include <cstdio>
 
 #include "layers/recurrent/recurrent.h"

@@ -1,5 +1,5 @@
 // The sLSTM (Beck et al. 2024), its gates of x alone: exponential gates, a memory c that is divided by a normaliser n, and a
-// stabiliser m that keeps both in range. It teaches a cell whose state is more than h and c: c_parts numbers of a unit side by side.
+// stabiliser m that keeps both in range. It teaches a cell whose state is more than h and c: c_parts numbers of a unit.
 //   i = exp ĩ, f = σ(f̃), o = σ(õ), z = tanh z̃ of x    c = f ⊙ c + i ⊙ z    n = f ⊙ n + i    h = o ⊙ c / n; i, f are divided by e^m
 // The task: of marked and unmarked letters, the last that was marked. An exponential gate can outweigh all that was before.
 #include <cstdio>

@@ -1,5 +1,5 @@
-// A CSV file, packed or not: any bytes as a series, or several. What is accepted has a finite value in every cell, ascending times
-// in each series, and windows, also of transformed channels.
+// A CSV file, packed or not: any bytes as a series, or several. What is accepted has a finite value in every cell, ascending
+// times in each series, and windows, also of transformed channels.
 #include <cmath>
 
 #include "data/gzip.h"
@@ -19,10 +19,12 @@ void check(const Series& series) {
   for (const double value : series.values) fuzz::expect(std::isfinite(value), "values are finite");
   int64_t end = 0;
   for (int member = 0; member < series.count(); ++member) {
-    fuzz::expect(series.begin_of(member) == end && series.end_of(member) > end, "each series has rows of its own");
+    fuzz::expect(series.begin_of(member) == end && series.end_of(member) > end,
+                 "each series has rows of its own");
     for (int64_t row = end + 1; row < series.end_of(member); ++row)
-      fuzz::expect(series.times.at[static_cast<std::size_t>(row - 1)] < series.times.at[static_cast<std::size_t>(row)],
-                   "times ascend");
+      fuzz::expect(
+          series.times.at[static_cast<std::size_t>(row - 1)] < series.times.at[static_cast<std::size_t>(row)],
+          "times ascend");
     end = series.end_of(member);
   }
   fuzz::expect(end == series.rows(), "every row is of a series");
@@ -52,7 +54,8 @@ void check(const Series& series) {
   fuzz::accepts([&] {
     Series marked = series;
     add_indicators(marked);
-    fuzz::expect(marked.width() == 2 * series.width() - (series.label >= 0), "each channel has a mark beside it");
+    fuzz::expect(marked.width() == 2 * series.width() - (series.label >= 0),
+                 "each channel has a mark beside it");
   });
   if (series.times.form != TimeForm::number) {
     Series dated = series;

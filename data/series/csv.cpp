@@ -36,7 +36,8 @@ CsvReader::CsvReader(std::string_view text, std::string origin, char separator)
     }
     const std::size_t size = code_point_size(text_.substr(i));
     if (size == 0)
-      throw_no_text(origin_, 1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(i), '\n'),
+      throw_no_text(origin_,
+                    1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(i), '\n'),
                     text_[i]);
     i += size;
   }
@@ -73,8 +74,8 @@ void CsvReader::read_plain(std::string& cell, std::size_t column) {
   while (end != begin && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r')) --end;
   cell.assign(begin, end);
   if (quote)  // what a message says is made for none of the other cells
-    throw InputError(fmt::format("{}:{}: column {}: a quote inside '{}', which does not begin with one", origin_,
-                                 next_line_, column, one_line(cell)));
+    throw InputError(fmt::format("{}:{}: column {}: a quote inside '{}', which does not begin with one",
+                                 origin_, next_line_, column, one_line(cell)));
 }
 
 std::string csv_cell(std::string text) {

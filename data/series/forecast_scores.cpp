@@ -98,20 +98,20 @@ void ForecastScores::add_all(std::span<const int64_t> origins, Value value, cons
         Sums one;
         if (!ends.low.empty()) one.add_interval(truth, forecast, ends, i, scale);
         one.add({.count = 1,
-                  .scaled_square = scaled * scaled,
-                  .scaled_absolute = std::abs(scaled),
-                  .square = error * error,
-                  .absolute = std::abs(error),
-                  .symmetric = size == 0 ? 0 : 200 * std::abs(error) / size,
-                  .mase = naive > 0   ? std::abs(error) / naive
-                          : !has_mase ? 0
-                                      : std::numeric_limits<double>::quiet_NaN(),
-                  .with_mase = has_mase,
-                  .intervals = 0,
-                  .within = 0,
-                  .winkler = 0,
-                  .pinball = 0,
-                  .crps = 0});
+                 .scaled_square = scaled * scaled,
+                 .scaled_absolute = std::abs(scaled),
+                 .square = error * error,
+                 .absolute = std::abs(error),
+                 .symmetric = size == 0 ? 0 : 200 * std::abs(error) / size,
+                 .mase = naive > 0   ? std::abs(error) / naive
+                         : !has_mase ? 0
+                                     : std::numeric_limits<double>::quiet_NaN(),
+                 .with_mase = has_mase,
+                 .intervals = 0,
+                 .within = 0,
+                 .winkler = 0,
+                 .pinball = 0,
+                 .crps = 0});
         sums_[static_cast<std::size_t>(step) * targets.size() + t].add(one);
         if (!of_member_.empty()) of_member_[static_cast<std::size_t>(member)].add(one);
       }

@@ -1,9 +1,9 @@
 // How good forecasts are: errors of all windows, by step of the horizon, by channel, and overall.
 //
 // A window counts as often as it is added, each of its predictions once, but none of a value that was filled in. "Scaled"
-// errors are in units of the scaling, the others in those of the file. A score that is not defined is NaN. Of several series in one
-// file each counts in units of its own, and all forecasts alike; MASE leaves out series whose seasonal naive forecast made no
-// error in training, or that have none there.
+// errors are in units of the scaling, the others in those of the file. A score that is not defined is NaN. Of several series
+// in one file each counts in units of its own, and all forecasts alike; MASE leaves out series whose seasonal naive forecast
+// made no error in training, or that have none there.
 #pragma once
 
 #include <cstdint>

@@ -24,9 +24,9 @@ constexpr int ever = std::numeric_limits<int>::max();
 // What happens to a holiday on a weekend.
 enum class Weekend : uint8_t {
   stays,
-  nearest,       // of a Saturday the Friday before, of a Sunday the Monday after is free too
-  next_free,     // the next day from Monday to Friday that is no holiday is free too
-  day_before,    // of a Sunday the day before is the holiday
+  nearest,     // of a Saturday the Friday before, of a Sunday the Monday after is free too
+  next_free,   // the next day from Monday to Friday that is no holiday is free too
+  day_before,  // of a Sunday the day before is the holiday
 };
 
 struct Rule {
@@ -80,70 +80,121 @@ struct Country {
 const std::vector<Country>& countries() {
   static const std::vector<Country> all = {
       // Feiertagsruhegesetz 1957
-      {"AT", {date(1, 1), date(1, 6), easter(easter_monday), date(5, 1), easter(ascension), easter(whit_monday),
-              easter(corpus_christi), date(8, 15), date(10, 26), date(11, 1), date(12, 8), date(12, 25), date(12, 26)}},
+      {"AT",
+       {date(1, 1), date(1, 6), easter(easter_monday), date(5, 1), easter(ascension), easter(whit_monday),
+        easter(corpus_christi), date(8, 15), date(10, 26), date(11, 1), date(12, 8), date(12, 25),
+        date(12, 26)}},
       // Loi du 4 janvier 1974; the two Sundays by custom
-      {"BE", {date(1, 1), easter(easter_sunday), easter(easter_monday), date(5, 1), easter(ascension), easter(pentecost),
-              easter(whit_monday), date(7, 21), date(8, 15), date(11, 1), date(11, 11), date(12, 25)}},
+      {"BE",
+       {date(1, 1), easter(easter_sunday), easter(easter_monday), date(5, 1), easter(ascension),
+        easter(pentecost), easter(whit_monday), date(7, 21), date(8, 15), date(11, 1), date(11, 11),
+        date(12, 25)}},
       // Lei 662 of 1949, 6.802 of 1980, 14.759 of 2023; Lei 9.093 of 1995 (Good Friday)
-      {"BR", {date(1, 1), easter(good_friday), date(4, 21), date(5, 1), date(9, 7), date(10, 12), date(11, 2),
-              date(11, 15), date(11, 20, 2024), date(12, 25)}},
+      {"BR",
+       {date(1, 1), easter(good_friday), date(4, 21), date(5, 1), date(9, 7), date(10, 12), date(11, 2),
+        date(11, 15), date(11, 20, 2024), date(12, 25)}},
       // Zákon 245/2000 Sb.; Good Friday by 359/2015
-      {"CZ", {date(1, 1), easter(good_friday, 2016), easter(easter_monday), date(5, 1), date(5, 8), date(7, 5),
-              date(7, 6), date(9, 28), date(10, 28), date(11, 17), date(12, 24), date(12, 25), date(12, 26)}},
+      {"CZ",
+       {date(1, 1), easter(good_friday, 2016), easter(easter_monday), date(5, 1), date(5, 8), date(7, 5),
+        date(7, 6), date(9, 28), date(10, 28), date(11, 17), date(12, 24), date(12, 25), date(12, 26)}},
       // Einigungsvertrag, article 2, and what all the states' laws share; 500 years of Reformation
-      {"DE", {date(1, 1), easter(good_friday), easter(easter_monday), date(5, 1), easter(ascension),
-              easter(whit_monday), date(10, 3), once(2017, 10, 31), date(12, 25), date(12, 26)}},
+      {"DE",
+       {date(1, 1), easter(good_friday), easter(easter_monday), date(5, 1), easter(ascension),
+        easter(whit_monday), date(10, 3), once(2017, 10, 31), date(12, 25), date(12, 26)}},
       // Great Prayer Day, the fourth Friday after Easter, was abolished by Lov 214 of 2023
-      {"DK", {date(1, 1), easter(-3), easter(good_friday), easter(easter_sunday), easter(easter_monday),
-              easter(26, 0, 2023), easter(ascension), easter(pentecost), easter(whit_monday), date(12, 25),
-              date(12, 26)}},
+      {"DK",
+       {date(1, 1), easter(-3), easter(good_friday), easter(easter_sunday), easter(easter_monday),
+        easter(26, 0, 2023), easter(ascension), easter(pentecost), easter(whit_monday), date(12, 25),
+        date(12, 26)}},
       // The evenings before Midsummer and Christmas are free by agreement
-      {"FI", {date(1, 1), date(1, 6), easter(good_friday), easter(easter_sunday), easter(easter_monday), date(5, 1),
-              easter(ascension), easter(pentecost), from_day(friday, 6, 19), from_day(saturday, 6, 20),
-              from_day(saturday, 10, 31), date(12, 6), date(12, 24), date(12, 25), date(12, 26)}},
+      {"FI",
+       {date(1, 1), date(1, 6), easter(good_friday), easter(easter_sunday), easter(easter_monday), date(5, 1),
+        easter(ascension), easter(pentecost), from_day(friday, 6, 19), from_day(saturday, 6, 20),
+        from_day(saturday, 10, 31), date(12, 6), date(12, 24), date(12, 25), date(12, 26)}},
       // Code du travail, L3133-1; the Monday of Pentecost was none from 2005 to 2007 (Loi 2004-626, 2008-351)
-      {"FR", {date(1, 1), easter(easter_monday), date(5, 1), date(5, 8), easter(ascension),
-              easter(whit_monday, 0, 2004), easter(whit_monday, 2008), date(7, 14), date(8, 15), date(11, 1),
-              date(11, 11), date(12, 25)}},
+      {"FR",
+       {date(1, 1), easter(easter_monday), date(5, 1), date(5, 8), easter(ascension),
+        easter(whit_monday, 0, 2004), easter(whit_monday, 2008), date(7, 14), date(8, 15), date(11, 1),
+        date(11, 11), date(12, 25)}},
       // Banking and Financial Dealings Act 1971, and royal proclamations
-      {"GB", {with(Weekend::next_free, date(1, 1)), easter(good_friday), easter(easter_monday),
-              nth(1, monday, 5, 0, 2019), once(2020, 5, 8), nth(1, monday, 5, 2021), nth(-1, monday, 5, 0, 2001),
-              nth(-1, monday, 5, 2003, 2011), nth(-1, monday, 5, 2013, 2021), nth(-1, monday, 5, 2023),
-              once(2002, 6, 3), once(2002, 6, 4), once(2011, 4, 29), once(2012, 6, 4), once(2012, 6, 5),
-              once(2022, 6, 2), once(2022, 6, 3), once(2022, 9, 19), once(2023, 5, 8), nth(-1, monday, 8),
-              with(Weekend::next_free, date(12, 25)), with(Weekend::next_free, date(12, 26))}},
+      {"GB",
+       {with(Weekend::next_free, date(1, 1)),
+        easter(good_friday),
+        easter(easter_monday),
+        nth(1, monday, 5, 0, 2019),
+        once(2020, 5, 8),
+        nth(1, monday, 5, 2021),
+        nth(-1, monday, 5, 0, 2001),
+        nth(-1, monday, 5, 2003, 2011),
+        nth(-1, monday, 5, 2013, 2021),
+        nth(-1, monday, 5, 2023),
+        once(2002, 6, 3),
+        once(2002, 6, 4),
+        once(2011, 4, 29),
+        once(2012, 6, 4),
+        once(2012, 6, 5),
+        once(2022, 6, 2),
+        once(2022, 6, 3),
+        once(2022, 9, 19),
+        once(2023, 5, 8),
+        nth(-1, monday, 8),
+        with(Weekend::next_free, date(12, 25)),
+        with(Weekend::next_free, date(12, 26))}},
       // Legge 260 of 1949; the Republic's day by 336 of 2000; 2011 by Decreto-legge 5; Saint Francis by 151 of 2025
-      {"IT", {date(1, 1), date(1, 6), easter(easter_sunday), easter(easter_monday), date(4, 25), date(5, 1),
-              nth(1, sunday, 6, 0, 2000), date(6, 2, 2001), once(2011, 3, 17), date(8, 15), date(10, 4, 2026),
-              date(11, 1), date(12, 8), date(12, 25), date(12, 26)}},
+      {"IT",
+       {date(1, 1), date(1, 6), easter(easter_sunday), easter(easter_monday), date(4, 25), date(5, 1),
+        nth(1, sunday, 6, 0, 2000), date(6, 2, 2001), once(2011, 3, 17), date(8, 15), date(10, 4, 2026),
+        date(11, 1), date(12, 8), date(12, 25), date(12, 26)}},
       // Algemene termijnenwet; the fifth of May is free every fifth year
-      {"NL", {date(1, 1), easter(good_friday), easter(easter_sunday), easter(easter_monday),
-              with(Weekend::day_before, date(4, 30, 0, 2013)), with(Weekend::day_before, date(4, 27, 2014)),
-              once(2000, 5, 5), once(2005, 5, 5), once(2010, 5, 5), once(2015, 5, 5), once(2020, 5, 5), once(2025, 5, 5),
-              once(2030, 5, 5), once(2035, 5, 5), once(2040, 5, 5), once(2045, 5, 5), once(2050, 5, 5),
-              easter(ascension), easter(pentecost), easter(whit_monday), date(12, 25), date(12, 26)}},
+      {"NL",
+       {date(1, 1),
+        easter(good_friday),
+        easter(easter_sunday),
+        easter(easter_monday),
+        with(Weekend::day_before, date(4, 30, 0, 2013)),
+        with(Weekend::day_before, date(4, 27, 2014)),
+        once(2000, 5, 5),
+        once(2005, 5, 5),
+        once(2010, 5, 5),
+        once(2015, 5, 5),
+        once(2020, 5, 5),
+        once(2025, 5, 5),
+        once(2030, 5, 5),
+        once(2035, 5, 5),
+        once(2040, 5, 5),
+        once(2045, 5, 5),
+        once(2050, 5, 5),
+        easter(ascension),
+        easter(pentecost),
+        easter(whit_monday),
+        date(12, 25),
+        date(12, 26)}},
       // Lov om helligdager 1995, Lov om 1 og 17 mai 1947
-      {"NO", {date(1, 1), easter(-3), easter(good_friday), easter(easter_sunday), easter(easter_monday), date(5, 1),
-              date(5, 17), easter(ascension), easter(pentecost), easter(whit_monday), date(12, 25), date(12, 26)}},
+      {"NO",
+       {date(1, 1), easter(-3), easter(good_friday), easter(easter_sunday), easter(easter_monday), date(5, 1),
+        date(5, 17), easter(ascension), easter(pentecost), easter(whit_monday), date(12, 25), date(12, 26)}},
       // Ustawa of 18 January 1951; Epiphany from 2011, Christmas Eve from 2025
-      {"PL", {date(1, 1), date(1, 6, 2011), easter(easter_sunday), easter(easter_monday), date(5, 1), date(5, 3),
-              easter(pentecost), easter(corpus_christi), date(8, 15), date(11, 1), date(11, 11), once(2018, 11, 12),
-              date(12, 24, 2025), date(12, 25), date(12, 26)}},
+      {"PL",
+       {date(1, 1), date(1, 6, 2011), easter(easter_sunday), easter(easter_monday), date(5, 1), date(5, 3),
+        easter(pentecost), easter(corpus_christi), date(8, 15), date(11, 1), date(11, 11), once(2018, 11, 12),
+        date(12, 24, 2025), date(12, 25), date(12, 26)}},
       // Código do Trabalho, article 234; four were suspended from 2013 to 2015 (Lei 23/2012, 8/2016)
-      {"PT", {date(1, 1), easter(good_friday), easter(easter_sunday), date(4, 25), date(5, 1),
-              easter(corpus_christi, 0, 2012), easter(corpus_christi, 2016), date(6, 10), date(8, 15),
-              date(10, 5, 0, 2012), date(10, 5, 2016), date(11, 1, 0, 2012), date(11, 1, 2016), date(12, 1, 0, 2012),
-              date(12, 1, 2016), date(12, 8), date(12, 25)}},
+      {"PT",
+       {date(1, 1), easter(good_friday), easter(easter_sunday), date(4, 25), date(5, 1),
+        easter(corpus_christi, 0, 2012), easter(corpus_christi, 2016), date(6, 10), date(8, 15),
+        date(10, 5, 0, 2012), date(10, 5, 2016), date(11, 1, 0, 2012), date(11, 1, 2016),
+        date(12, 1, 0, 2012), date(12, 1, 2016), date(12, 8), date(12, 25)}},
       // Lag (1989:253); the National Day replaced the Monday of Pentecost in 2005
-      {"SE", {date(1, 1), date(1, 6), easter(good_friday), easter(easter_sunday), easter(easter_monday), date(5, 1),
-              easter(ascension), easter(pentecost), easter(whit_monday, 0, 2004), date(6, 6, 2005),
-              from_day(saturday, 6, 20), from_day(saturday, 10, 31), date(12, 25), date(12, 26)}},
+      {"SE",
+       {date(1, 1), date(1, 6), easter(good_friday), easter(easter_sunday), easter(easter_monday), date(5, 1),
+        easter(ascension), easter(pentecost), easter(whit_monday, 0, 2004), date(6, 6, 2005),
+        from_day(saturday, 6, 20), from_day(saturday, 10, 31), date(12, 25), date(12, 26)}},
       // 5 U.S.C. 6103; Executive Order 11582 (weekends)
-      {"US", {with(Weekend::nearest, date(1, 1)), nth(3, monday, 1), nth(3, monday, 2), nth(-1, monday, 5),
-              with(Weekend::nearest, date(6, 19, 2021)), with(Weekend::nearest, date(7, 4)), nth(1, monday, 9),
-              nth(2, monday, 10), with(Weekend::nearest, date(11, 11)), nth(4, thursday, 11),
-              with(Weekend::nearest, date(12, 25))}},
+      {"US",
+       {with(Weekend::nearest, date(1, 1)), nth(3, monday, 1), nth(3, monday, 2), nth(-1, monday, 5),
+        with(Weekend::nearest, date(6, 19, 2021)), with(Weekend::nearest, date(7, 4)), nth(1, monday, 9),
+        nth(2, monday, 10), with(Weekend::nearest, date(11, 11)), nth(4, thursday, 11),
+        with(Weekend::nearest, date(12, 25))}},
   };
   return all;
 }
@@ -163,7 +214,8 @@ void add_days(const Country& country, int year, std::set<int64_t>& days) {
     const int weekday = weekday_of(day);
     if (rule.weekend == Weekend::day_before && weekday == sunday) --day;
     days.insert(day);
-    if (rule.weekend == Weekend::nearest && weekday >= saturday) days.insert(weekday == saturday ? day - 1 : day + 1);
+    if (rule.weekend == Weekend::nearest && weekday >= saturday)
+      days.insert(weekday == saturday ? day - 1 : day + 1);
     if (rule.weekend == Weekend::next_free && weekday >= saturday) to_move.push_back(day);
   }
   for (int64_t day : to_move) {
@@ -181,13 +233,14 @@ std::set<int64_t> days_of_file(const std::string& file) {
     std::string_view cell = std::string_view(text).substr(at, end - at);
     at = end + 1, ++line;
     cell = cell.substr(0, cell.find_first_of(",;\t"));  // a name may stand behind it
-    while (!cell.empty() && (cell.back() == ' ' || cell.back() == '\r' || cell.back() == '"')) cell.remove_suffix(1);
+    while (!cell.empty() && (cell.back() == ' ' || cell.back() == '\r' || cell.back() == '"'))
+      cell.remove_suffix(1);
     while (!cell.empty() && (cell.front() == ' ' || cell.front() == '"')) cell.remove_prefix(1);
     if (cell.empty()) continue;
     const auto time = parse_time(cell);
     if (line == 1 && !time) continue;  // a header
-    require_input(time && time->form == TimeForm::date, "{}:{}: '{}' is not a date, as 2024-12-24 is", file, line,
-                  one_line(cell));
+    require_input(time && time->form == TimeForm::date, "{}:{}: '{}' is not a date, as 2024-12-24 is", file,
+                  line, one_line(cell));
     days.insert(time->count);
   }
   require_input(!days.empty(), "{}: there is no date in it", file);
@@ -224,9 +277,10 @@ Holidays::Holidays(const std::string& country_or_file) {
     return;
   }
   const auto& codes = holiday_countries();
-  require_input(std::ranges::find(codes, country_or_file) != codes.end(),
-                "data.holidays = {}: there is no such country{}; a file of dates has a '.' or '/' in its name",
-                toml_string(country_or_file), which_was_meant(country_or_file, codes));
+  require_input(
+      std::ranges::find(codes, country_or_file) != codes.end(),
+      "data.holidays = {}: there is no such country{}; a file of dates has a '.' or '/' in its name",
+      toml_string(country_or_file), which_was_meant(country_or_file, codes));
   country_ = country_or_file;
 }
 
@@ -252,7 +306,9 @@ void add_holidays(Series& series, const std::string& country_or_file) {
   require_input(std::ranges::find(series.channels, "holiday") == series.channels.end(),
                 "{}: there is a channel 'holiday' already (data.holidays)", series.origin);
   const Holidays holidays(country_or_file);
-  const auto day_of = [](TimeForm form, int64_t count) { return in_form({form, count}, TimeForm::date).count; };
+  const auto day_of = [](TimeForm form, int64_t count) {
+    return in_form({form, count}, TimeForm::date).count;
+  };
   std::vector<double> values;
   values.reserve(static_cast<std::size_t>(series.rows()));
   const bool knows_step = times.step.unit != TimeStep::Unit::unknown;

@@ -14,8 +14,8 @@ namespace unroll {
 // ISO 3166 codes: "AT", "BE", …; "GB" is England and Wales, "US" the federal holidays. Holidays of single regions are in none.
 const std::vector<std::string>& holiday_countries();
 
-// The holidays of a year, as days since 1970, ascending: with those that stand in for one on a weekend, where the country has such.
-// The rules hold from 2000 on; of later years what the law of 2026 says. Error: no such country.
+// The holidays of a year, as days since 1970, ascending: with those that stand in for one on a weekend, where the country has
+// such. The rules hold from 2000 on; of later years what the law of 2026 says. Error: no such country.
 std::vector<int64_t> holidays_of(std::string_view country, int year);
 
 // Sunday of Easter in the Gregorian calendar, as days since 1970 (Meeus 1991, after an anonymous correspondent of Nature 1876).
@@ -37,8 +37,9 @@ class Holidays {
   mutable std::set<int> years_;  // of a country, whose holidays are in days_
 };
 
-// Appends the channel "holiday", a feature of the calendar: 1 where the row's day is one, else 0; of rows further apart than a day
-// how many days of the step are holidays from Monday to Friday. InputError: the series has no dates, or a channel of that name.
+// Appends the channel "holiday", a feature of the calendar: 1 where the row's day is one, else 0; of rows further apart than a
+// day how many days of the step are holidays from Monday to Friday. InputError: the series has no dates, or a channel of that
+// name.
 void add_holidays(Series& series, const std::string& country_or_file);
 
 }  // namespace unroll

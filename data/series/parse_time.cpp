@@ -274,8 +274,8 @@ int64_t read_time_of_day(Scanner& scan, bool basic) {
   return hour * one_hour + moment;
 }
 
-// 2017-03-31, 2017-03-31 14:05, 2017-03-31 14:05:59, also with a T: what most files have, read at once. None: it is something else,
-// or no time.
+// 2017-03-31, 2017-03-31 14:05, 2017-03-31 14:05:59, also with a T: what most files have, read at once. None: it is something
+// else, or no time.
 std::optional<Time> iso_time(std::string_view text) {
   constexpr std::string_view form = "0000-00-00 00:00:00";
   if (text.size() != 10 && text.size() != 16 && text.size() != 19) return std::nullopt;

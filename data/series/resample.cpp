@@ -115,11 +115,12 @@ void resample(Series& series, const SeriesOptions& options) {
       if (!observed.empty())
         values[static_cast<std::size_t>(k) * width + channel] = together(options.together, observed);
       is_empty = is_empty || observed.empty();
-      require_input(
-          !observed.empty() || options.missing != Missing::error, "{}:{}: channel '{}' has no value in {}{}",
-          series.origin, lines.back(), one_line(series.channels[channel]),
-          to_text({.form = step->form, .count = at.back()}),
-          options.model.empty() ? "; data.missing = \"previous\", \"mask\" or \"interpolate\" fills it in" : "");
+      require_input(!observed.empty() || options.missing != Missing::error,
+                    "{}:{}: channel '{}' has no value in {}{}", series.origin, lines.back(),
+                    one_line(series.channels[channel]), to_text({.form = step->form, .count = at.back()}),
+                    options.model.empty()
+                        ? "; data.missing = \"previous\", \"mask\" or \"interpolate\" fills it in"
+                        : "");
     }
     empty += is_empty;
     begin = end;

@@ -93,8 +93,7 @@ std::string name_of(const Series& series, int channel, const Part& part) {
   const std::string name = "'" + one_line(series.channels[static_cast<std::size_t>(channel)]) + "'";
   if (series.members.empty()) return name;
   const int member = series.member_of(part.front().begin);
-  return fmt::format("{} of '{}'", name,
-                     one_line(series.members[static_cast<std::size_t>(member)].name));
+  return fmt::format("{} of '{}'", name, one_line(series.members[static_cast<std::size_t>(member)].name));
 }
 
 // The observed values of the part's longest span are those of one season after another.
@@ -196,7 +195,8 @@ Scaling fit_scaling(const Series& series, const Part& part, ScalingKind kind, st
     const auto size = static_cast<std::size_t>(series.width()) * static_cast<std::size_t>(any.members);
     any.scale.assign(size, 1), any.power.assign(size, transform == Transform::log ? 0 : 0.5);
     for (int member = 0; member < any.members; ++member)
-      if (series.label >= 0) any.power[static_cast<std::size_t>(any.place(series.label, member))] = std::nan("");
+      if (series.label >= 0)
+        any.power[static_cast<std::size_t>(any.place(series.label, member))] = std::nan("");
     require_positive(series, any);
   }
   Found found;

@@ -126,7 +126,8 @@ void add_indicators(Series& series) {
     require_input(std::ranges::find(series.channels, names.back()) == series.channels.end(),
                   "{}: there is a channel '{}' already", series.origin, one_line(names.back()));
     columns.emplace_back();
-    for (int64_t row = 0; row < series.rows(); ++row) columns.back().push_back(series.is_filled(row, channel));
+    for (int64_t row = 0; row < series.rows(); ++row)
+      columns.back().push_back(series.is_filled(row, channel));
   }
   series.insert_channels(series.width(), names, columns);
   series.calendar += static_cast<int>(names.size());

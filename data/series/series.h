@@ -15,8 +15,8 @@ namespace unroll {
 // The answer to a cell without a value (empty, NA, N/A, NaN, null, ?). Never zero.
 enum class Missing : uint8_t {
   error,
-  previous,     // the last value before it
-  mask,         // that too, and before the first value nothing that a network reads; add_indicators() says which they are
+  previous,  // the last value before it
+  mask,  // that too, and before the first value nothing that a network reads; add_indicators() says which they are
   interpolate  // on the line between its neighbours: looks ahead, so a forecast from there knows too much
 };
 // The answer to times that are not a step apart: further than one and a half, or nearer than two thirds.

@@ -62,7 +62,8 @@ double read_value(std::string_view text, const CsvReader& csv, const SeriesColum
     if (options.missing == Missing::error && options.resample.empty()) {
       throw InputError(fmt::format(
           "{}: a value is missing{}{}", where(), cell.empty() ? "" : fmt::format(" ('{}')", one_line(cell)),
-          options.model.empty() ? "; data.missing = \"previous\", \"mask\" or \"interpolate\" fills it in" : ""));
+          options.model.empty() ? "; data.missing = \"previous\", \"mask\" or \"interpolate\" fills it in"
+                                : ""));
     }
     return missing_value;
   }
@@ -257,7 +258,8 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
     series.channels.push_back(columns.names[static_cast<std::size_t>(column)]);
   if (columns.id >= 0) series.id_name = columns.names[static_cast<std::size_t>(columns.id)];
   require_input(columns.id < 0 || options.resample.empty(),
-                "{}: rows of several series (data.id) cannot be put together by steps (data.resample)", origin);
+                "{}: rows of several series (data.id) cannot be put together by steps (data.resample)",
+                origin);
   const std::size_t width = columns.names.size() + static_cast<std::size_t>(columns.skipped);
   // Room for all rows at once: a vector that grows would need that twice.
   const auto most_rows = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1;

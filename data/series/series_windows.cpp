@@ -50,8 +50,8 @@ SeriesWindows::SeriesWindows(const Series& series, const Scaling& scaling, const
   fill_in_channels(series, options_);
   require(scaling.members == series.count() &&
               static_cast<int>(scaling.scale.size()) == series.width() * series.count(),
-          "windows: a scaling of {} channels of {} series for {} of {}", scaling.scale.size(), scaling.members,
-          series.width() * series.count(), series.count());
+          "windows: a scaling of {} channels of {} series for {} of {}", scaling.scale.size(),
+          scaling.members, series.width() * series.count(), series.count());
   std::vector<bool> is_read(static_cast<std::size_t>(series.width()));
   for (const int input : options_.inputs) is_read[static_cast<std::size_t>(input)] = true;
   for (const int target : options_.targets) {
@@ -62,8 +62,7 @@ SeriesWindows::SeriesWindows(const Series& series, const Scaling& scaling, const
   for (const int input : options_.inputs)
     is_known_.push_back(std::ranges::find(options_.known, input) != options_.known.end());
   require(options_.known.empty() ||
-              (options_.lead == 1 &&
-               std::ranges::count(is_known_, uint8_t{1}) == std::ssize(options_.known)),
+              (options_.lead == 1 && std::ranges::count(is_known_, uint8_t{1}) == std::ssize(options_.known)),
           "windows: what is known ahead must be among the inputs, with a lead of 1");
   for (const Span& span : part) {
     require(0 <= span.history && span.history <= span.begin && span.end <= series.rows(),
@@ -217,9 +216,10 @@ Tensor SeriesWindows::input_before(int64_t origin) const {
   require_input(first >= 0 && last < series_->rows() && series_->begin_of(series_->member_of(last)) <= first,
                 "{}: a window of {} rows before row {} does not lie in {} rows", series_->origin,
                 options_.window, origin, series_->rows());
-  require_input(options_.known.empty() || origin + options_.horizon <= series_->end_of(series_->member_of(last)),
-                "{}: what is known ahead of {} rows from row {} on does not lie in it", series_->origin,
-                options_.horizon, origin);
+  require_input(
+      options_.known.empty() || origin + options_.horizon <= series_->end_of(series_->member_of(last)),
+      "{}: what is known ahead of {} rows from row {} on does not lie in it", series_->origin,
+      options_.horizon, origin);
   const int inputs = static_cast<int>(options_.inputs.size());
   Tensor input({read_rows(), 1, inputs});
   const auto on_host = input.on_host(Access::overwrite);

@@ -5,8 +5,9 @@
 //
 // A window's origin is its first predicted row. All it predicts lies in one span of the part, all it reads is
 // not before the span's `history`; so nothing of another part is ever a target, and every row of the part
-// that has enough history is predicted. Of several series in one file, each span is one of a single series. A value that was filled in (Series::filled) is no target: its weight is 0, and a
-// window all of whose targets were filled in is left out. To detect, `lead` is 0: the label is that of the last row read.
+// that has enough history is predicted. Of several series in one file, each span is one of a single series. A value that was
+// filled in (Series::filled) is no target: its weight is 0, and a window all of whose targets were filled in is left out. To
+// detect, `lead` is 0: the label is that of the last row read.
 #pragma once
 
 #include <cstdint>

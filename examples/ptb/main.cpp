@@ -1,4 +1,4 @@
-// ptb: trains recurrent language models, of the Penn Treebank and other text.
+// ptb: trains language models, of the Penn Treebank and other text.
 #include <fmt/format.h>
 
 #include "commands.h"
@@ -20,7 +20,7 @@ std::vector<unroll::Entry> recipe_keys() {
 int main(int argc, char** argv) {
   const unroll::Program program = {
       .name = "ptb",
-      .purpose = "trains recurrent language models",
+      .purpose = "trains language models",
       .description = fmt::format(
           "Trains language models (LSTM, GRU, Transformer) of the Penn Treebank and other text, scores them, "
           "and lets them "

@@ -273,7 +273,8 @@ void anomalies(Command& command) {
     require_input(csv.empty(),
                   "anomalies: --csv {} beside {}: the series stands in the model's place already", csv, word);
     csv = word;
-    require_input(only.empty(), "anomalies: --series is for a model of several series, and {} is a series", word);
+    require_input(only.empty(), "anomalies: --series is for a model of several series, and {} is a series",
+                  word);
   } else {
     file.refuse(command, "a model has its own recipe");
     for (const char* option : {"set", "engine", "seed"})

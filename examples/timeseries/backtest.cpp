@@ -158,7 +158,8 @@ void backtest(Command& command) {
       recipe.training.on_divergence != OnDivergence::rollback,
       "backtest: training.on_divergence = \"rollback\" goes back to checkpoints, and the folds write "
       "none; \"skip\" or \"stop\" is possible");
-  require_input(recipe.data.id.empty(), "backtest: data.id = {}: the folds are of one series; data.only reads one of several",
+  require_input(recipe.data.id.empty(),
+                "backtest: data.id = {}: the folds are of one series; data.only reads one of several",
                 toml_string(recipe.data.id));
   require_input(
       recipe.training.init_from.empty(),

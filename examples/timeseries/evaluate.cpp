@@ -77,7 +77,7 @@ void evaluate(Command& command) {
   machine.add_to(command);
   command.option(
       "out", out, "FILE",
-      "a CSV file of every forecast: of several series which one, origin (the time of its first step), step, time, channel, truth, "
+      "a CSV file of every forecast: the series where there are several, origin (the time of its first step), step, time, channel, truth, "
       "forecast, low, high, and the deciles q10 to q90; it must not exist");
   add_json_option(command, json);
   command.example("evaluate runs/airline-1/best.safetensors", "the table that training ended with");
@@ -102,8 +102,7 @@ void evaluate(Command& command) {
   int64_t count = 0;
   std::vector<TestPart> parts = parts_of(saved.recipe, data, split);
   std::string forecasts = data.series().members.empty() ? "" : "series,";
-  forecasts +=
-      "origin,step,time,channel,truth,forecast,low,high,q10,q20,q30,q40,q50,q60,q70,q80,q90\n";
+  forecasts += "origin,step,time,channel,truth,forecast,low,high,q10,q20,q30,q40,q50,q60,q70,q80,q90\n";
   const auto write = [&](WindowForecast& forecast) {
     forecasts += csv_of(forecast, data.series(), data.targets());
   };

@@ -8,8 +8,8 @@
 #include "commands.h"
 #include "data/series/csv.h"
 #include "data/series/series_file.h"
-#include "framework/signals.h"
 #include "forecaster.h"
+#include "framework/signals.h"
 #include "from_file.h"
 #include "options.h"
 #include "training/files/atomic_file.h"
@@ -85,8 +85,10 @@ std::string csv_of(const Forecaster& forecaster, const Forecast& forecast) {
 
 // "series 'north': "; "": there is one.
 std::string name_of_series(const Series& series, int64_t row) {
-  return series.members.empty() ? ""
-                                : fmt::format("series '{}': ", one_line(series.members[static_cast<size_t>(series.member_of(row))].name));
+  return series.members.empty()
+             ? ""
+             : fmt::format("series '{}': ",
+                           one_line(series.members[static_cast<size_t>(series.member_of(row))].name));
 }
 
 SavedModel model_of_file(const fs::path& csv, const Wishes& wishes, double seconds) {
@@ -121,8 +123,10 @@ void forecast(Command& command) {
   command.also_takes_series();
   add_csv_option(command, csv);
   command.option("steps", steps, "N", "rows to forecast").otherwise("the model's horizon, or guessed");
-  command.option("future", future, "FILE", "a CSV file of what is known of the rows to forecast: times, and the columns of data.known");
-  command.option("series", only, "NAME", "the one of several series that is forecast").otherwise("all; the first is drawn");
+  command.option("future", future, "FILE",
+                 "a CSV file of what is known of the rows to forecast: times, and the columns of data.known");
+  command.option("series", only, "NAME", "the one of several series that is forecast")
+      .otherwise("all; the first is drawn");
   command.option("target", target, "NAME", "the channel that is drawn").otherwise("the first one");
   command.option("plot", plot, "FILE", "draws history, forecast and interval, as SVG");
   command.option("out", out, "FILE", "writes the forecast as CSV, in place of printing it");
@@ -158,16 +162,15 @@ void forecast(Command& command) {
       require_input(!command.given(option),
                     "forecast: --{} is for a series without a recipe, FILE.csv; a model has its own", option);
   }
-  SavedModel saved =
-      is_file
-          ? model_of_file(word, file.wishes(command, steps, 1, options.overrides(command)), file.seconds())
-          : read_saved_model(word);
+  SavedModel saved = is_file ? model_of_file(word, file.wishes(command, steps, 1, options.overrides(command)),
+                                             file.seconds())
+                             : read_saved_model(word);
   if (!command.given("steps")) steps = saved.recipe.data.horizon;
 
   if (!only.empty()) saved = one_series(saved, "forecast", only);
   require_input(future.empty() || needs_future(saved.recipe),
-                "forecast: --future {}: the model of {} reads no column of the rows to forecast (data.known)", future,
-                saved.path.string());
+                "forecast: --future {}: the model of {} reads no column of the rows to forecast (data.known)",
+                future, saved.path.string());
   Forecaster forecaster(saved, csv, steps, future);
   const Series& series = forecaster.series();
   int drawn = 0;
@@ -192,10 +195,12 @@ void forecast(Command& command) {
     write_new_file(out, text);
   for (const std::string& note : series.notes) show(stderr, "note: {}\n", note);
   constexpr int most_warnings = 5;
-  const auto warned = std::ranges::count_if(all, [](const Forecast& forecast) { return forecast.warning.has_value(); });
+  const auto warned =
+      std::ranges::count_if(all, [](const Forecast& forecast) { return forecast.warning.has_value(); });
   int shown = 0;
   for (const Forecast& forecast : all)
-    if (forecast.warning && ++shown <= most_warnings) show(stderr, "warning: {}{}\n", name_of_series(series, forecast.origin), *forecast.warning);
+    if (forecast.warning && ++shown <= most_warnings)
+      show(stderr, "warning: {}{}\n", name_of_series(series, forecast.origin), *forecast.warning);
   if (warned > most_warnings) show(stderr, "warning: and so of {} further series\n", warned - most_warnings);
   show(stderr, "interval: {}\n", found.interval);
   const Chart chart = chart_of(forecaster, found, drawn);

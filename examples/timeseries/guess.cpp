@@ -213,11 +213,11 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
   // While keys are missing, with those overrides alone that say how the file is read and cut.
   Wishes early = wishes;
   std::erase_if(early.overrides, [](const Override& o) {
-    constexpr std::array keys = {"data.file",       "data.separator",     "data.decimal",  "data.time",
-                                 "data.date_order", "data.only",          "data.missing",  "data.gaps",
-                                 "data.id",
-                                 "data.resample",   "data.together",      "data.channels", "data.targets",
-                                 "data.period",     "data.second_period", "data.window",   "data.horizon"};
+    constexpr std::array keys = {"data.file",       "data.separator", "data.decimal",       "data.time",
+                                 "data.date_order", "data.only",      "data.missing",       "data.gaps",
+                                 "data.id",         "data.resample",  "data.together",      "data.channels",
+                                 "data.targets",    "data.period",    "data.second_period", "data.window",
+                                 "data.horizon"};
     return std::ranges::none_of(
         keys, [&](const char* key) { return o.assignment.starts_with(std::string(key) + "="); });
   });
@@ -287,11 +287,11 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
     const auto rows = static_cast<int64_t>(
         std::floor(static_cast<double>(series.end_of(typical) - first_row) * wishes.train + 1e-9));
     if (several)
-      guessed.guesses.push_back(
-          {"series", fmt::format("{} by column '{}'", series.count(), one_line(series.id_name)),
-           fmt::format("guesses are by '{}', of median length",
-                       one_line(series.members[static_cast<size_t>(typical)].name)),
-           "--set data.id=NAME"});
+      guessed.guesses.push_back({"series",
+                                 fmt::format("{} by column '{}'", series.count(), one_line(series.id_name)),
+                                 fmt::format("guesses are by '{}', of median length",
+                                             one_line(series.members[static_cast<size_t>(typical)].name)),
+                                 "--set data.id=NAME"});
     say("time", series.time_name.empty() ? "none" : fmt::format("column '{}'", one_line(series.time_name)),
         series.time_name.empty() ? "no column of dates: rows are numbered"
                                  : "rows are " + apart_text(series.times.step),

@@ -98,14 +98,13 @@ std::optional<RunDescription::Table> table_by_series(const Evaluation& evaluatio
       if (!(is_model && &row == &model) && (!best || mse(row, member) < mse(*best, member))) best = &row;
     const auto per_window = int64_t{evaluation.horizon} * evaluation.targets;
     table.rows.push_back({one_line(series.members[static_cast<size_t>(member)].name, 20),
-                          with_commas((errors.count + per_window - 1) / per_window), figure(errors.scaled_mse),
-                          figure(errors.scaled_mae), figure(errors.mase), best ? best->name : "",
-                          best ? figure(mse(*best, member)) : ""});
+                          with_commas((errors.count + per_window - 1) / per_window),
+                          figure(errors.scaled_mse), figure(errors.scaled_mae), figure(errors.mase),
+                          best ? best->name : "", best ? figure(mse(*best, member)) : ""});
   }
-  table.note = members.size() > most
-                   ? fmt::format("The {} of {} series on which {} errs most.", most, with_commas(members.size()),
-                                 model.name)
-                   : std::string();
+  table.note = members.size() > most ? fmt::format("The {} of {} series on which {} errs most.", most,
+                                                   with_commas(members.size()), model.name)
+                                     : std::string();
   if (!is_model) return table;
   for (size_t k = 1; k < evaluation.forecasts.size(); ++k) {
     const ForecastRow& row = evaluation.forecasts[k];

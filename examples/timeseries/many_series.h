@@ -8,8 +8,8 @@
 
 namespace timeseries {
 
-// Each baseline is fitted to a series' own rows that train, and forecasts the windows of that series. One that does not suit every
-// series that has windows is left out, and named. They have no intervals.
+// Each baseline is fitted to a series' own rows that train, and forecasts the windows of that series. One that does not suit
+// every series that has windows is left out, and named. They have no intervals.
 void add_forecasts_of_each(const Recipe& recipe, const SeriesData& data, const TestPart& part,
                            Evaluation& evaluation);
 

@@ -95,8 +95,8 @@ class SeriesNetwork {
   };
   Prepared prepare(const Tensor& input) const;
   Prepared prepare_window(const Tensor& input) const;
-  // Of a network that reads what is known ahead (model_ahead.cpp): its layers; what it reads [horizon * rows, ahead]; and what that
-  // adds to the outputs, beside the state after the window [rows, width of the layers].
+  // Of a network that reads what is known ahead (model_ahead.cpp): its layers; what it reads [horizon * rows, ahead]; and what
+  // that adds to the outputs, beside the state after the window [rows, width of the layers].
   void make_ahead(const std::function<Scope(const char*)>& place);
   Tensor ahead_of(const Tensor& input) const;
   void add_ahead(Vars& y, const Var& ahead, const Var& state) const;

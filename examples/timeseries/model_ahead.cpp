@@ -6,8 +6,8 @@
 
 namespace timeseries {
 
-// As the window's columns are normalized, these are too; a feature of the calendar alone where the last row's is subtracted from a
-// linear network's window, whose last value it goes with.
+// As the window's columns are normalized, these are too; a feature of the calendar alone where the last row's is subtracted
+// from a linear network's window, whose last value it goes with.
 Tensor SeriesNetwork::ahead_of(const Tensor& input) const {
   const int window = recipe_.data.window, horizon = recipe_.horizon(), batch = input.dim(1),
             each = by_channel() ? static_cast<int>(columns_.targets.size()) : 1, known = columns_.ahead();
@@ -18,7 +18,9 @@ Tensor SeriesNetwork::ahead_of(const Tensor& input) const {
   for (int b = 0; b < batch; ++b)
     for (int k = 0; k < known; ++k) {
       const int column = columns_.known[static_cast<size_t>(k)];
-      const auto at = [&](int row) { return double{all[(int64_t{row} * batch + b) * columns_.inputs + column]}; };
+      const auto at = [&](int row) {
+        return double{all[(int64_t{row} * batch + b) * columns_.inputs + column]};
+      };
       const bool is_calendar = column >= columns_.inputs - columns_.calendar;
       double shift = 0, scale = 1;
       if (normalization == Normalization::last && (!is_calendar || linear())) shift = at(window - 1);

@@ -19,19 +19,17 @@ Chart forecast_chart(const Recipe& recipe, const SeriesData& data, const TestPar
   const std::string& name = series.channels[static_cast<size_t>(channel)];
   const size_t shown = evaluation.drawn.size();
   const int64_t origin = evaluation.drawn.front().origin;
-  const int64_t history =
-      horizon == 1 ? 0
-                   : std::min<int64_t>(origin - series.begin_of(series.member_of(origin)),
-                                       std::max(recipe.data.window, 2 * horizon));
+  const int64_t history = horizon == 1 ? 0
+                                       : std::min<int64_t>(origin - series.begin_of(series.member_of(origin)),
+                                                           std::max(recipe.data.window, 2 * horizon));
   const int64_t first = origin - history;
 
   Chart chart{
-      .title = fmt::format(
-          "Forecasts of {}{}: {}",
-          series.members.empty()
-              ? ""
-              : series.members[static_cast<size_t>(series.member_of(origin))].name + ": ",
-          name, part.name),
+      .title = fmt::format("Forecasts of {}{}: {}",
+                           series.members.empty()
+                               ? ""
+                               : series.members[static_cast<size_t>(series.member_of(origin))].name + ": ",
+                           name, part.name),
       .description =
           horizon == 1
               ? fmt::format("The last {} forecasts of the part, each of a row from the rows before it.",
@@ -72,7 +70,7 @@ Chart error_chart(const Evaluation& evaluation) {
       .title = "Error by step: " + evaluation.part,
       .description = fmt::format("{}; the model and the baselines.",
                                  evaluation.summed() > 1 ? "Mean square, in scaled units"
-                                                        : "Root of the mean square, in the file's unit"),
+                                                         : "Root of the mean square, in the file's unit"),
       .x_name = "step",
       .y_name = measure.name};
   for (const ForecastRow& row : evaluation.forecasts) {

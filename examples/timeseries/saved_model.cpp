@@ -204,11 +204,12 @@ SavedModel SavedModel::of_series(const std::string& name) const {
 
 SavedModel one_series(const SavedModel& saved, const std::string& command, const std::string& name) {
   require_input(name.empty() || !saved.recipe.data.id.empty(),
-                "{}: --series {}: the model of {} is of one series (data.id names none)", command, one_line(name),
-                saved.path.string());
+                "{}: --series {}: the model of {} is of one series (data.id names none)", command,
+                one_line(name), saved.path.string());
   if (saved.recipe.data.id.empty()) return saved;
-  require_input(!name.empty(), "{}: the model of {} is of {} series: --series NAME says which, as in --series {}",
-                command, saved.path.string(), saved.facts.members.size(),
+  require_input(!name.empty(),
+                "{}: the model of {} is of {} series: --series NAME says which, as in --series {}", command,
+                saved.path.string(), saved.facts.members.size(),
                 saved.facts.members.empty() ? "" : one_line(saved.facts.members.front()));
   return saved.of_series(name);
 }
@@ -219,8 +220,8 @@ Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe
   std::map<std::string, int> known;
   for (const std::string& name : facts.members) known.emplace(name, static_cast<int>(known.size()));
   std::vector<std::string> of_others, unused;
-  Scaling scaling = fit_scaling(series, part, recipe.scaling.kind, unused, recipe.scaling.transform,
-                                recipe.data.period);
+  Scaling scaling =
+      fit_scaling(series, part, recipe.scaling.kind, unused, recipe.scaling.transform, recipe.data.period);
   for (int member = 0; member < series.count(); ++member) {
     const std::string& name = series.members[static_cast<size_t>(member)].name;
     const auto found = known.find(name);
@@ -251,8 +252,8 @@ Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe
 std::optional<SavedModel> first_model(const std::filesystem::path& path, const Recipe& recipe) {
   if (path.empty()) return {};
   SavedModel model = read_saved_model(path);
-  constexpr std::array of_units = {"data.channels", "data.targets",      "data.calendar",
-                                   "data.label",    "data.id",           "data.known",         "data.holidays", "scaling.kind",
+  constexpr std::array of_units = {"data.channels", "data.targets",       "data.calendar",    "data.label",
+                                   "data.id",       "data.known",         "data.holidays",    "scaling.kind",
                                    "training.loss", "training.quantiles", "scaling.transform"};
   for (const DifferingKey& key : differing_keys(model.recipe, recipe))
     require_input(std::ranges::find(of_units, key.path) == of_units.end(),
@@ -272,12 +273,15 @@ std::vector<std::string> SavedModel::columns() const {
                 all.size(), calendar);
   // Each but a label may have one beside it that says where its value was missing.
   const size_t both = all.size() - calendar, label = recipe.detects(), half = (both + label) / 2;
-  const std::string first = both == 0 ? "" : label && all[0] == recipe.data.label && both > 1 ? all[1] : all[0];
+  const std::string first = both == 0                                          ? ""
+                            : label && all[0] == recipe.data.label && both > 1 ? all[1]
+                                                                               : all[0];
   const bool is_masked = half < both && all[half] == first + " missing",
              masks = recipe.data.missing == Missing::mask;
-  require_input(is_masked == masks,
-                "{}: it was trained {} data.missing = \"mask\", and that cannot change: its networks read what is missing",
-                path.string(), is_masked ? "with" : "without");
+  require_input(
+      is_masked == masks,
+      "{}: it was trained {} data.missing = \"mask\", and that cannot change: its networks read what is missing",
+      path.string(), is_masked ? "with" : "without");
   return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(is_masked ? half : both)};
 }
 

@@ -38,8 +38,8 @@ struct ModelFacts {
 std::string code_of(DateOrder order);
 DateOrder date_order_of(std::string_view code);
 
-// Of the series of a file: those that the model knows are scaled as in training, others by their own rows of the part; a note names
-// these.
+// Of the series of a file: those that the model knows are scaled as in training, others by their own rows of the part; a note
+// names these.
 Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe, const ModelFacts& facts,
                     std::vector<std::string>& notes);
 

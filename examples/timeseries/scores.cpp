@@ -131,13 +131,13 @@ std::string protocol_of(const Recipe& recipe, const SeriesData& data, const Test
                              : recipe.scaling.kind == ScalingKind::minmax ? "least and most"
                                                                           : "";
   const int64_t left_out = part.windows.targets_left_out();
-  std::string text =
-      fmt::format("{} windows{}, each {} row{} to {} of {} channel{}; ", with_commas(part.windows.count()),
-                  data.facts.members.empty()
-                      ? ""
-                      : fmt::format(" of {} series, scaled each by itself", with_commas(data.series().count())),
-                  recipe.data.window, recipe.data.window == 1 ? "" : "s", recipe.horizon(),
-                  data.targets().size(), data.targets().size() == 1 ? "" : "s");
+  std::string text = fmt::format(
+      "{} windows{}, each {} row{} to {} of {} channel{}; ", with_commas(part.windows.count()),
+      data.facts.members.empty()
+          ? ""
+          : fmt::format(" of {} series, scaled each by itself", with_commas(data.series().count())),
+      recipe.data.window, recipe.data.window == 1 ? "" : "s", recipe.horizon(), data.targets().size(),
+      data.targets().size() == 1 ? "" : "s");
   if (recipe.scaling.transform != Transform::none)
     text += recipe.scaling.transform == Transform::log ? "logarithms; " : "powers by Box and Cox; ";
   text += *scaled ? fmt::format("scaled by {} of {}; ", scaled,

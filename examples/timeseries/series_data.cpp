@@ -169,7 +169,8 @@ SeriesWindows make_windows(const Recipe& recipe, const Series& series, const Sca
   for (const std::string& name : recipe.data.known) {
     if (name == known_calendar) continue;
     options.known.push_back(series.channel(name));
-    if (!options.inputs.empty() && std::ranges::find(options.inputs, options.known.back()) == options.inputs.end())
+    if (!options.inputs.empty() &&
+        std::ranges::find(options.inputs, options.known.back()) == options.inputs.end())
       options.inputs.push_back(options.known.back());
   }
   if (!options.inputs.empty())
@@ -179,7 +180,8 @@ SeriesWindows make_windows(const Recipe& recipe, const Series& series, const Sca
     for (int k = 0; k < columns; ++k)
       if (std::ranges::find(options.known, k) == options.known.end()) options.targets.push_back(k);
   require_input(options.known.empty() || !options.targets.empty(),
-                "{}: all of its columns are known ahead (data.known), and none is left to forecast", series.origin);
+                "{}: all of its columns are known ahead (data.known), and none is left to forecast",
+                series.origin);
   if (std::ranges::find(recipe.data.known, known_calendar) != recipe.data.known.end())
     for (int k = columns; k < series.width(); ++k)
       if (!series.channels[static_cast<size_t>(k)].ends_with(" missing")) options.known.push_back(k);
@@ -239,8 +241,7 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
     facts.step = step_code(series().time_name.empty() ? TimeStep{} : series().times.step);
   const Scaling& scaling = facts.scaling;
   train.emplace(make_windows(recipe, series(), scaling, split.train, "train", recipe.data.stride));
-  if (const int order = recipe.data.autoregression;
-      !recipe.detects() && trains && series().members.empty())
+  if (const int order = recipe.data.autoregression; !recipe.detects() && trains && series().members.empty())
     require_input(order == 0 || can_fit_autoregression(series(), split.train, order, targets()),
                   "{}: data.autoregression = {} needs {} rows side by side that train, and there are {}{}",
                   series().origin, order, 2 * order + 1, longest_span(split.train),
@@ -303,7 +304,8 @@ void SeriesData::note_short_series(const std::vector<int>& not_split) {
   const auto without = [&](const SeriesWindows& windows) {
     std::vector<bool> has(facts.members.size());
     for (const int member : not_split) has[static_cast<size_t>(member)] = true;
-    for (const int64_t origin : windows.origins()) has[static_cast<size_t>(series().member_of(origin))] = true;
+    for (const int64_t origin : windows.origins())
+      has[static_cast<size_t>(series().member_of(origin))] = true;
     std::vector<int> members;
     for (size_t k = 0; k < has.size(); ++k)
       if (!has[k]) members.push_back(static_cast<int>(k));

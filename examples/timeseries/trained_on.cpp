@@ -172,7 +172,8 @@ TrainedOn trained_on(const Metadata& metadata, size_t channels, const std::strin
     try {
       trained.ends = parse_json(ends->second).get<std::map<std::string, std::string>>();
     } catch (const nlohmann::json::exception&) {
-      throw InputError(fmt::format("{}: '{}' in its metadata is no JSON of a time by series", path, ends_key));
+      throw InputError(
+          fmt::format("{}: '{}' in its metadata is no JSON of a time by series", path, ends_key));
     }
     for (const auto& [series, end] : trained.ends)
       require_input(parse_time(end).has_value(),

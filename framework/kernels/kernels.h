@@ -232,7 +232,8 @@ struct Kernels {
   // larger than any number.
   void (*largest)(const real* x, int64_t rows, int64_t cols, int64_t count, int32_t* where);
   // x becomes the softmax of scale·x + slope·column over what each row sees, and zeros elsewhere
-  void (*softmax_within)(real* x, int64_t rows, int64_t cols, const SeenColumns& seen, real scale, real slope);
+  void (*softmax_within)(real* x, int64_t rows, int64_t cols, const SeenColumns& seen, real scale,
+                         real slope);
 
   // --- indices ------------------------------------------------------------------------------------------------
   // y [n, cols] = rows ids of table

@@ -31,8 +31,9 @@
 namespace unroll {
 
 // One layer's parameters and a step of time: x [batch, input], the state before it and the one it gives h [batch, width] and
-// c [batch, c_parts*hidden]. h_in is h as it enters the recurrent product, with recurrent dropout and, as x, after the rounds of a
-// mogrifier; weight drop acts on weight_hh. A cell without a product of h (an SRU) has no weight_hh, and looks at no h_in.
+// c [batch, c_parts*hidden]. h_in is h as it enters the recurrent product, with recurrent dropout and, as x, after the rounds
+// of a mogrifier; weight drop acts on weight_hh. A cell without a product of h (an SRU) has no weight_hh, and looks at no
+// h_in.
 template <class C>
 concept RecurrentCell = requires(const C& cell, const Var& v, const RecurrentVars& state) {
   { C::name } -> std::convertible_to<const char*>;

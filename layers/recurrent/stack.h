@@ -66,8 +66,8 @@ struct RecurrentMasks {
   Resets resets = {};
 };
 
-// A state on the tape: h [layers, batch, width] and c [layers, batch, c_parts*hidden], with two directions twice as many layers, each
-// forwards and then backwards. c is empty where the cell has none. Passing it on keeps the gradient.
+// A state on the tape: h [layers, batch, width] and c [layers, batch, c_parts*hidden], with two directions twice as many
+// layers, each forwards and then backwards. c is empty where the cell has none. Passing it on keeps the gradient.
 struct RecurrentVars {
   Var h = {}, c = {};
 };

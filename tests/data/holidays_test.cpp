@@ -52,10 +52,12 @@ TEST_CASE("Easter lies between the 22nd of March and the 25th of April") {
 }
 
 TEST_CASE("rows are marked by their day, longer steps by how many working days they lose") {
-  CHECK(marked({"2023-12-24", "2023-12-25", "2023-12-26", "2023-12-27"}, "DE") == std::vector<double>{0, 1, 1, 0});
+  CHECK(marked({"2023-12-24", "2023-12-25", "2023-12-26", "2023-12-27"}, "DE") ==
+        std::vector<double>{0, 1, 1, 0});
   CHECK(marked({"2023-12-31 22:00", "2023-12-31 23:00", "2024-01-01 00:00", "2024-01-01 01:00"}, "US") ==
         std::vector<double>{0, 0, 1, 1});
-  CHECK(marked({"2023-12-22", "2023-12-25", "2023-12-26", "2023-12-27"}, "GB") == std::vector<double>{0, 1, 1, 0});
+  CHECK(marked({"2023-12-22", "2023-12-25", "2023-12-26", "2023-12-27"}, "GB") ==
+        std::vector<double>{0, 1, 1, 0});
   // Of weeks from Monday: in that of Christmas 2022 the Monday alone, the Sunday before was none.
   CHECK(marked({"2022-12-12", "2022-12-19", "2022-12-26"}, "AT") == std::vector<double>{0, 0, 1});
   CHECK(marked({"2023-04", "2023-05", "2023-06"}, "DE") == std::vector<double>{2, 3, 0});
@@ -67,13 +69,16 @@ TEST_CASE("rows are marked by their day, longer steps by how many working days t
 
 TEST_CASE("a file lists days; what is no date, and what is no country, is said") {
   const Folder folder;
-  const std::string file = folder.write("closed.csv", "day,why\n2024-02-29,stocktaking\n\n\"2024-03-01\"\r\n");
-  CHECK(marked({"2024-02-28", "2024-02-29", "2024-03-01", "2024-03-02"}, file) == std::vector<double>{0, 1, 1, 0});
+  const std::string file =
+      folder.write("closed.csv", "day,why\n2024-02-29,stocktaking\n\n\"2024-03-01\"\r\n");
+  CHECK(marked({"2024-02-28", "2024-02-29", "2024-03-01", "2024-03-02"}, file) ==
+        std::vector<double>{0, 1, 1, 0});
   const auto error = [&](const std::string& holidays) {
     return input_error_of([&] { marked({"2024-02-28", "2024-02-29"}, holidays); });
   };
   CHECK(lacks(error("DEE"), {"data.holidays = \"DEE\"", "no such country", "did you mean"}) == "");
-  CHECK(lacks(error(folder.write("bad.csv", "2024-02-29\nsoon\n")), {"bad.csv:2: 'soon' is not a date"}) == "");
+  CHECK(lacks(error(folder.write("bad.csv", "2024-02-29\nsoon\n")), {"bad.csv:2: 'soon' is not a date"}) ==
+        "");
   CHECK(lacks(error(folder.write("month.csv", "2024-02\n")), {"month.csv:1: '2024-02' is not a date"}) == "");
   CHECK(lacks(error(folder.write("none.csv", "day\n")), {"none.csv: there is no date in it"}) == "");
   CHECK(lacks(error((folder / "nowhere.csv").string()), {"nowhere.csv"}) == "");

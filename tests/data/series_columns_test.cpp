@@ -223,9 +223,10 @@ TEST_CASE("several series in one file are told from one, and one of them can be 
       "data.only = \"symbol=AAPL\" one of them";
   CHECK(refusal(below) == said);
   CHECK(refusal(below, {.channels = {"close"}}) == said);  // whoever leaves the text out
-  CHECK(refusal(turns) ==
-        "x.csv: 2 series in one file, by column 'store' (7, 9): data.id = \"store\" reads them all, data.only = "
-        "\"store=7\" one of them");
+  CHECK(
+      refusal(turns) ==
+      "x.csv: 2 series in one file, by column 'store' (7, 9): data.id = \"store\" reads them all, data.only = "
+      "\"store=7\" one of them");
   const Series one = parse(below, {.only = "symbol=GOOG"});
   CHECK(one.channels == Names{"close"});
   CHECK(one.values == Values{'O' + 1, 'O' + 2, 'O' + 3, 'O' + 4, 'O' + 5});

@@ -104,7 +104,8 @@ TEST_CASE("rows are put together by steps, whatever their order, and steps witho
   CHECK(first_of(Together::least) == 1), CHECK(first_of(Together::most) == 3);
   CHECK(
       input_error_of([&] { parse_series(text, "x.csv", {.resample = "1h"}); }) ==
-      "x.csv:4: channel 'a' has no value in 2020-01-01 01:00:00; data.missing = \"previous\", \"mask\" or \"interpolate\" fills it in");
+      "x.csv:4: channel 'a' has no value in 2020-01-01 01:00:00; data.missing = \"previous\", "
+      "\"mask\" or \"interpolate\" fills it in");
 }
 
 TEST_CASE("steps of days, weeks from Monday, months, quarters and years") {

@@ -50,10 +50,12 @@ TEST_CASE("the rows of each series are put together, in whatever order the file 
   CHECK(turns.id_name == "store");
   CHECK(turns.values == Values{1, 2, 5, 6, 11, 12, 3, 4, 9, 10, 7, 8});
   CHECK(turns.lines == std::vector<int64_t>{2, 4, 7, 3, 6, 5});
-  for (const auto& [row, time] : {std::pair{0, "2020-01-01"}, {2, "2020-01-03"}, {3, "2020-01-01"}, {5, "2020-01-03"}})
+  for (const auto& [row, time] :
+       {std::pair{0, "2020-01-01"}, {2, "2020-01-03"}, {3, "2020-01-01"}, {5, "2020-01-03"}})
     CHECK(turns.times.text(row) == time);
   CHECK(to_text(turns.times.step) == "a day");
-  for (const auto& [row, member] : {std::pair{0, 0}, {2, 0}, {3, 1}, {4, 1}, {5, 2}}) CHECK(turns.member_of(row) == member);
+  for (const auto& [row, member] : {std::pair{0, 0}, {2, 0}, {3, 1}, {4, 1}, {5, 2}})
+    CHECK(turns.member_of(row) == member);
   const Series alone = turns.alone(1);
   CHECK(alone.values == Values{3, 4, 9, 10});
   CHECK(alone.members.empty());
@@ -66,24 +68,30 @@ TEST_CASE("the rows of each series are put together, in whatever order the file 
 }
 
 TEST_CASE("what is wrong in a file of several series names line, column and series") {
-  CHECK(refusal("t,store,y\n2020-01-02,a,1\n2020-01-02,b,1\n2020-01-01,a,1\n") ==
-        "x.csv:4: column 1 ('t'): 2020-01-01 of series 'a' comes after 2020-01-02: rows must be in order of time");
+  CHECK(
+      refusal("t,store,y\n2020-01-02,a,1\n2020-01-02,b,1\n2020-01-01,a,1\n") ==
+      "x.csv:4: column 1 ('t'): 2020-01-01 of series 'a' comes after 2020-01-02: rows must be in order of time");
   CHECK(refusal("t,store,y\n2020-01-02,a,1\n2020-01-02,a,1\n") ==
         "x.csv:3: column 1 ('t'): 2020-01-02 of series 'a' stands there twice");
   CHECK(refusal("t,store,y\n2020-01-02,a,1\n2020-01-03,,1\n") ==
         "x.csv:3: column 2 ('store'): a row does not name its series (data.id)");
   CHECK(lacks(refusal("t,stores,y\n2020-01-02,a,1\n"),
-              {"there is no column 'store' that names the series (data.id)", "did you mean 'stores'?"}) == "");
+              {"there is no column 'store' that names the series (data.id)", "did you mean 'stores'?"}) ==
+        "");
   CHECK(lacks(refusal("t,store,y\n2020-01-02,a,1\n", {.channels = {"y", "store"}}),
               {"column 'store' names the series (data.id), and is no channel"}) == "");
-  CHECK(lacks(refusal("t,store,y\n2020-01-02,a,1\n", {.time = "store"}), {"both name the series and hold the times"}) ==
-        "");
+  CHECK(lacks(refusal("t,store,y\n2020-01-02,a,1\n", {.time = "store"}),
+              {"both name the series and hold the times"}) == "");
   CHECK(lacks(refusal("t,store,y\n2020-01-01,a,1\n2020-01-02,a,1\n2020-01-01,b,1\n2020-01-02,b,\n"),
               {"x.csv:5: column 3 ('y')", "a value is missing"}) == "");
-  CHECK(lacks(refusal("t,store,y\n2020-01-01,a,1\n2020-01-01,b,\n2020-01-02,b,1\n", {.missing = Missing::previous}),
+  CHECK(lacks(refusal("t,store,y\n2020-01-01,a,1\n2020-01-01,b,\n2020-01-02,b,1\n",
+                      {.missing = Missing::previous}),
               {"x.csv:3: channel 'y'", "there is none before it in series 'b'"}) == "");
-  CHECK(lacks(refusal("t,store,y\n2020-01-01,a,1\n2020-01-02,a,1\n2020-01-03,a,1\n2020-01-01,b,1\n2020-01-05,b,1\n"),
-              {"x.csv:6: a gap of 4 days"}) == "");
+  CHECK(
+      lacks(
+          refusal(
+              "t,store,y\n2020-01-01,a,1\n2020-01-02,a,1\n2020-01-03,a,1\n2020-01-01,b,1\n2020-01-05,b,1\n"),
+          {"x.csv:6: a gap of 4 days"}) == "");
 }
 
 TEST_CASE("each series is split by itself, and no window lies in two") {
@@ -91,7 +99,9 @@ TEST_CASE("each series is split by itself, and no window lies in two") {
   std::vector<int> left_out;
   const SeriesSplit split = split_each(
       series,
-      [&](int member) { return split_by_fraction(series.end_of(member) - series.begin_of(member), 0.5, 0.2); },
+      [&](int member) {
+        return split_by_fraction(series.end_of(member) - series.begin_of(member), 0.5, 0.2);
+      },
       left_out);
   CHECK(left_out.empty());
   std::string text;
@@ -108,7 +118,8 @@ TEST_CASE("each series is split by itself, and no window lies in two") {
   const SeriesBatch batch = windows.batch(0, 7);
   for (int b = 0; b < 7; ++b)  // all that a window holds is of one thousand
     for (int row = 0; row < 3; ++row)
-      CHECK(std::floor(batch.input.to_host()[static_cast<std::size_t>(row * 7 + b)] / 1000) == (b < 2 ? 0 : 2));
+      CHECK(std::floor(batch.input.to_host()[static_cast<std::size_t>(row * 7 + b)] / 1000) ==
+            (b < 2 ? 0 : 2));
   CHECK(lacks(input_error_of([&] { windows.input_before(16); }), {"does not lie in"}) == "");
   CHECK(windows.input_before(17).to_host() == std::vector<real>{2000, 2001, 2002});
   CHECK_THROWS(SeriesWindows(series, none, {{5, 12, 0}}, "of two", {.window = 1, .horizon = 1}));
@@ -116,7 +127,9 @@ TEST_CASE("each series is split by itself, and no window lies in two") {
   const auto rows = [&](int64_t least) {
     return split_each(
         series,
-        [&](int member) { return split_at_rows(series.end_of(member) - series.begin_of(member), least, least); },
+        [&](int member) {
+          return split_at_rows(series.end_of(member) - series.begin_of(member), least, least);
+        },
         left_out);
   };
   CHECK(rows_of(rows(4).test) == 6 + 16);
@@ -138,7 +151,8 @@ TEST_CASE("each series is scaled by its own rows, and errors count in these unit
   SeriesWindows windows(series, scaling, {{4, 6, 0}, {10, 12, 6}}, "test", {.window = 2, .horizon = 1});
   const SeriesBatch batch = windows.batch(0, 4);
   const std::vector<real> target = batch.target.to_host();
-  for (int b = 0; b < 2; ++b) CHECK(target[static_cast<std::size_t>(b)] == target[static_cast<std::size_t>(b + 2)]);
+  for (int b = 0; b < 2; ++b)
+    CHECK(target[static_cast<std::size_t>(b)] == target[static_cast<std::size_t>(b + 2)]);
   const std::vector<double> naive = mase_scale(series, train, 2, std::vector<int>{0});
   CHECK(naive == Values{2, 2});
   ForecastScores scores(windows, naive);

@@ -344,7 +344,8 @@ TEST_CASE("of a value that is missing from the beginning on a window has the mea
   CHECK(scaling.shift == std::vector<double>{6, 3.5, 0, 0});
   SeriesWindows windows(series, scaling, whole_series(series), "train",
                         {.window = 2, .horizon = 1, .inputs = {0, 2}, .targets = {0}});
-  const std::vector<real> input = windows.input_before(4).to_host(), early = windows.input_before(3).to_host();
+  const std::vector<real> input = windows.input_before(4).to_host(),
+                          early = windows.input_before(3).to_host();
   const real off = input[0];
   CHECK(input == std::vector<real>{off, 0, off, 1});  // both are 4, and one was filled in
   CHECK(off < 0);

@@ -161,15 +161,17 @@ TEST_CASE("a bare file of several series: the error says how, and one network fo
   for (const char* shop : {"north", "south"})
     for (const std::string& line : lines_of(monthly(120)))
       if (!line.starts_with("month"))
-        both += std::string(shop) + "," + line.substr(0, 7) + "," + line.substr(14, line.rfind(',') - 14) + "\n";
+        both +=
+            std::string(shop) + "," + line.substr(0, 7) + "," + line.substr(14, line.rfind(',') - 14) + "\n";
   folder.write("shops.csv", both);
   const std::string error = error_of({"forecast", "shops.csv"}, folder.path());
   CHECK_MESSAGE(error.find("as an option: --set data.id=shop") != std::string::npos, error);
   const Words words = set({"data.id=shop", "training.epochs=2", "model.hidden=4"});
   const ProgramRun run = started(Words{"forecast", "shops.csv", "--steps", "3"} + words, folder.path());
   REQUIRE_MESSAGE(run.code == 0, run.err);
-  for (const std::string part : {"series  2 by column 'shop': guesses are by '", "parts   3 rows each to validate and to test",
-                                 "model   one GRU over segments", "season  12 rows: ", "interval: 80 %, by the errors of"})
+  for (const std::string part :
+       {"series  2 by column 'shop': guesses are by '", "parts   3 rows each to validate and to test",
+        "model   one GRU over segments", "season  12 rows: ", "interval: 80 %, by the errors of"})
     CHECK_MESSAGE(run.err.find(part) != std::string::npos, part, "\n", run.err);
   const auto lines = lines_of(run.out);
   REQUIRE(lines.size() == 7);

@@ -291,15 +291,18 @@ TEST_CASE("masked values are inputs of a network that reads them, and change not
   nlohmann::json scores[2];
   for (const bool masked : {false, true}) {
     const std::string out = masked ? "masked" : "previous";
-    timeseries_out(Words{"train", "linear.toml", "--out", out} + csv + (masked ? mask : Words{}), folder.path());
-    scores[masked] = timeseries_json({"evaluate", out + "/best.safetensors", "--csv", "holes.csv"}, folder.path());
+    timeseries_out(Words{"train", "linear.toml", "--out", out} + csv + (masked ? mask : Words{}),
+                   folder.path());
+    scores[masked] =
+        timeseries_json({"evaluate", out + "/best.safetensors", "--csv", "holes.csv"}, folder.path());
   }
   CHECK(scores[0]["scores"]["test"]["the model"]["rmse"] == scores[1]["scores"]["test"]["the model"]["rmse"]);
   CHECK(scores[1]["scores"]["test"]["the model"]["targets_left_out"].get<int>() > 0);
 
   // A net that reads them tells a value that is known from the same one filled in.
-  folder.write("gru.toml", "[model]\ncell = \"gru\"\nhidden = 8\n[data]\nwindow = 4\nhorizon = 2\nmissing = \"mask\"\n"
-                           "[training]\nepochs = 2\n");
+  folder.write("gru.toml",
+               "[model]\ncell = \"gru\"\nhidden = 8\n[data]\nwindow = 4\nhorizon = 2\nmissing = \"mask\"\n"
+               "[training]\nepochs = 2\n");
   const std::string said = timeseries_out(Words{"explain", "gru.toml"} + csv, folder.path());
   CHECK_MESSAGE(said.find("reads 4 rows of value, value missing") != std::string::npos, said);
   CHECK_MESSAGE(said.find("forecasts 2 rows of value\n") != std::string::npos, said);
@@ -311,9 +314,11 @@ TEST_CASE("masked values are inputs of a network that reads them, and change not
   CHECK(forecast("5") != forecast("NA"));
 
   // What a model's networks read cannot change.
-  const ProgramRun other = started(Words{"resume", "gru"} + csv + set({"data.missing=previous"}), folder.path());
+  const ProgramRun other =
+      started(Words{"resume", "gru"} + csv + set({"data.missing=previous"}), folder.path());
   CHECK(other.code == 2);
-  CHECK_MESSAGE(other.err.find("it was trained with data.missing = \"mask\"") != std::string::npos, other.err);
+  CHECK_MESSAGE(other.err.find("it was trained with data.missing = \"mask\"") != std::string::npos,
+                other.err);
   const ProgramRun masked = started(Words{"resume", "previous"} + csv + mask, folder.path());
   CHECK(masked.code == 2);
   CHECK_MESSAGE(masked.err.find("without data.missing = \"mask\"") != std::string::npos, masked.err);

@@ -95,11 +95,14 @@ struct LinearModel {
 };
 
 // The half width of a conformal interval around f(origin, step), by hand: errors in cube roots of their window's standard
-// deviation, which is a tenth of the training rows' at least. Those of validation windows leave one by one as errors of test windows become known.
+// deviation, which is a tenth of the training rows' at least. Those of validation windows leave one by one as errors of test
+// windows become known.
 template <class Forecast>
 double half_width(const Values& y, int step, int steps, int origin, Forecast f) {
   const double least = 0.1 * moments(y, 0, train_end).deviation;
-  const auto scale = [&](int at) { return std::cbrt(std::max(moments(y, at - window, at).deviation, least)); };
+  const auto scale = [&](int at) {
+    return std::cbrt(std::max(moments(y, at - window, at).deviation, least));
+  };
   Values of_valid, of_test;
   const auto add = [&](Values& all, int begin, int end) {
     for (int at = begin; at + steps <= end; ++at)

@@ -227,17 +227,18 @@ TEST_CASE("the state says which slabs there are") {
     return result;
   };
   using Names = std::vector<std::string>;
-  const std::map<std::string, Names> expected = {{"sgd", {}},
-                                                 {"sgd with decay", {}},
-                                                 {"momentum", {"momentum_buffer"}},
-                                                 {"nesterov", {"momentum_buffer"}},
-                                                 {"adam", {"exp_avg", "exp_avg_sq"}},
-                                                 {"adamw", {"exp_avg", "exp_avg_sq"}},
-                                                 {"rmsprop", {"square_avg"}},
-                                                 {"rmsprop with momentum", {"square_avg", "momentum_buffer"}},
-                                                 {"lion", {"exp_avg"}},
-                                                 {"adam with an average", {"exp_avg", "exp_avg_sq", "moving_average"}},
-                                                 {"asgd", {"average"}}};
+  const std::map<std::string, Names> expected = {
+      {"sgd", {}},
+      {"sgd with decay", {}},
+      {"momentum", {"momentum_buffer"}},
+      {"nesterov", {"momentum_buffer"}},
+      {"adam", {"exp_avg", "exp_avg_sq"}},
+      {"adamw", {"exp_avg", "exp_avg_sq"}},
+      {"rmsprop", {"square_avg"}},
+      {"rmsprop with momentum", {"square_avg", "momentum_buffer"}},
+      {"lion", {"exp_avg"}},
+      {"adam with an average", {"exp_avg", "exp_avg_sq", "moving_average"}},
+      {"asgd", {"average"}}};
   for (const auto& [name, make] : makers) {
     CAPTURE(name);
     Pair m;

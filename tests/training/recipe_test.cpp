@@ -452,9 +452,9 @@ TEST_CASE(
 TEST_CASE("recipe: found by name or by path") {
   CHECK(bundled_recipes("ptb") ==
         std::vector<std::string>{"awd-lstm", "awd-lstm-finetune", "awd-lstm-onecycle", "demo", "ptb-19m",
-                                 "ptb-19m-transformer", "ptb-6m", "ptb-6m-attention",
-                                 "ptb-6m-transformer", "ptb-afternoon", "ptb-large", "ptb-large-tied",
-                                 "ptb-medium", "ptb-medium-tied", "ptb-small", "ptb-variational-medium"});
+                                 "ptb-19m-transformer", "ptb-6m", "ptb-6m-attention", "ptb-6m-transformer",
+                                 "ptb-afternoon", "ptb-large", "ptb-large-tied", "ptb-medium",
+                                 "ptb-medium-tied", "ptb-small", "ptb-variational-medium"});
   CHECK(bundled_recipes("timeseries").size() + bundled_recipes("ptb").size() == bundled_recipes().size());
   for (const std::string& name : bundled_recipes()) {
     const RecipeFile recipe = find_recipe(name);
@@ -465,9 +465,11 @@ TEST_CASE("recipe: found by name or by path") {
     CHECK(same.name == name);
     CHECK(same.text == recipe.text);
   }
-  CHECK(error_of([] { find_recipe("ptb-smal", "ptb"); }) ==
-        fmt::format("there is no recipe 'ptb-smal'; bundled are {}; a file of yours ends in .toml; did you mean 'ptb-small'?",
-                    fmt::join(bundled_recipes("ptb"), ", ")));
+  CHECK(
+      error_of([] { find_recipe("ptb-smal", "ptb"); }) ==
+      fmt::format(
+          "there is no recipe 'ptb-smal'; bundled are {}; a file of yours ends in .toml; did you mean 'ptb-small'?",
+          fmt::join(bundled_recipes("ptb"), ", ")));
   CHECK(error_of([] { find_recipe("none/x.toml"); }) == "none/x.toml: there is no such recipe");
   CHECK(error_of([] { find_recipe("x.toml"); }) == "x.toml: there is no such recipe");
   CHECK(error_of([] { find_recipe("./"); }) == "./: a folder, not a recipe");

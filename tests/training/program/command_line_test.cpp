@@ -170,7 +170,8 @@ TEST_CASE("completion: recipes and models") {
 }
 
 TEST_CASE("completion: keys of recipes and their words") {
-  CHECK(completed("ptb train demo --set model.h") == Offered{"model.heads=", "model.hidden=", "model.hidden_dropout="});
+  CHECK(completed("ptb train demo --set model.h") ==
+        Offered{"model.heads=", "model.hidden=", "model.hidden_dropout="});
   CHECK(completed("ptb explain --set schedule.mi") == Offered{"schedule.minimum="});
   CHECK(completed("ptb train demo --set optimizer.kind =") == Offered{"adam", "adamw", "asgd", "lion", "rmsprop", "sgd"});
   CHECK(completed("ptb train demo --set optimizer.kind = ada") == Offered{"adam", "adamw"});

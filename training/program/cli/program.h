@@ -19,7 +19,7 @@ struct Program {
     bool shared = false;
   };
   std::string name;
-  std::string purpose;      // "trains recurrent language models"
+  std::string purpose;      // "trains language models"
   std::string description;  // a paragraph or two; paragraphs are separated by an empty line
   std::vector<Listed> commands;
   std::vector<std::string> without_arguments;  // what it does then: {"train", "demo"}

@@ -16,7 +16,6 @@ namespace unroll {
 
 namespace {
 
-
 // What a tensor is called after the renames; empty: it is left out.
 std::string renamed(std::string name, const std::vector<std::string>& renames) {
   for (const std::string& rename : renames) {

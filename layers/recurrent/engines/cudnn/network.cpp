@@ -59,8 +59,8 @@ struct CudnnSizes {
     real zero = 0;  // y in padding; its first bytes are the 0 of a smaller type
     const auto describe = [&](cudnnRNNDataDescriptor_t d, int width) {
       gpu::check(cudnn().set_data(d, type, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, steps, batch, width,
-                             all.data(), &zero),
-            "cudnnSetRNNDataDescriptor");
+                                  all.data(), &zero),
+                 "cudnnSetRNNDataDescriptor");
     };
     describe(x, config.input);
     describe(y, config.directions * config.width);
@@ -142,11 +142,11 @@ struct CudnnNetwork::Parts {
   void describe(const gpu::RnnDescriptor& network) const {
     const CudnnConfig& c = config;
     gpu::check(cudnn().set_rnn(network, algorithm_of(c.algorithm), mode_of(c),
-                          c.has_one_bias() ? CUDNN_RNN_SINGLE_INP_BIAS : CUDNN_RNN_DOUBLE_BIAS,
-                          c.directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
-                          numbers.type, numbers.sums, numbers.mathematics, c.input, c.hidden, c.width,
-                          c.layers, nullptr, CUDNN_RNN_PADDED_IO_ENABLED),
-          "cudnnSetRNNDescriptor");
+                               c.has_one_bias() ? CUDNN_RNN_SINGLE_INP_BIAS : CUDNN_RNN_DOUBLE_BIAS,
+                               c.directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL,
+                               CUDNN_LINEAR_INPUT, numbers.type, numbers.sums, numbers.mathematics, c.input,
+                               c.hidden, c.width, c.layers, nullptr, CUDNN_RNN_PADDED_IO_ENABLED),
+               "cudnnSetRNNDescriptor");
   }
   cudnnRNNDescriptor_t rnn_for(int batch) {
     if (config.algorithm != CudnnAlgorithm::persistent_dynamic) return rnn;
@@ -217,19 +217,20 @@ RecurrentOutput CudnnNetwork::operator()(const Var& x, const RecurrentVars& stat
     Written dx(numbers, x), dh(numbers, h0), dc(numbers, c_last ? c0 : Var());
     CudnnTensor unwanted =
         dx.data() ? CudnnTensor() : numbers.write(Tensor(x.shape()));  // cuDNN writes it in any case
-    gpu::check(cudnn().backward_data(cudnn_handle(), rnn, static_cast<const int32_t*>(sizes->lengths.data()),
-                                sizes->y, y_out.data(), dy.data(), sizes->x,
-                                dx.data() ? dx.data() : unwanted.data(), sizes->h, h_in.data(),
-                                dh_last.data(), dh.data(), sizes->c, c_in.data(), dc_last.data(), dc.data(),
-                                space.bytes(), weights, work, gpu::workspace(work), reserved, reserve.data()),
-          "cudnnRNNBackwardData");
+    gpu::check(cudnn().backward_data(
+                   cudnn_handle(), rnn, static_cast<const int32_t*>(sizes->lengths.data()), sizes->y,
+                   y_out.data(), dy.data(), sizes->x, dx.data() ? dx.data() : unwanted.data(), sizes->h,
+                   h_in.data(), dh_last.data(), dh.data(), sizes->c, c_in.data(), dc_last.data(), dc.data(),
+                   space.bytes(), weights, work, gpu::workspace(work), reserved, reserve.data()),
+               "cudnnRNNBackwardData");
     // By name: clang before 16 captures no structured binding.
     space.gather([&, work = work, reserved = reserved](void* gradients) {
-      gpu::check(cudnn().backward_weights(
-                cudnn_handle(), rnn, CUDNN_WGRAD_MODE_ADD, static_cast<const int32_t*>(sizes->lengths.data()),
-                sizes->x, x_in.data(), sizes->h, h_in.data(), sizes->y, y_out.data(), space.bytes(),
-                gradients, work, gpu::workspace(work), reserved, reserve.data()),
-            "cudnnRNNBackwardWeights");
+      gpu::check(
+          cudnn().backward_weights(cudnn_handle(), rnn, CUDNN_WGRAD_MODE_ADD,
+                                   static_cast<const int32_t*>(sizes->lengths.data()), sizes->x, x_in.data(),
+                                   sizes->h, h_in.data(), sizes->y, y_out.data(), space.bytes(), gradients,
+                                   work, gpu::workspace(work), reserved, reserve.data()),
+          "cudnnRNNBackwardWeights");
     });
     products_done.flops += 2 * parts->flops(x.dim(0), x.dim(1));
     Tensor& written = dx.arrived();

@@ -49,8 +49,8 @@ CudnnWeightSpace::CudnnWeightSpace(const CudnnConfig& config, const CudnnNumbers
     for (int linear = 0; linear < 2 * gates + (projects ? 1 : 0); ++linear) {
       void *matrix = nullptr, *vector = nullptr;
       gpu::check(cudnn().weight_params(gpu::cudnn_handle(), rnn, static_cast<int>(k), bytes_, start, linear,
-                                  of_matrix, &matrix, of_bias, &vector),
-            "cudnnGetRNNWeightParams");
+                                       of_matrix, &matrix, of_bias, &vector),
+                 "cudnnGetRNNWeightParams");
       require(matrix, "cudnn: the weight space has no matrix for the linear layer {}", linear);
       const auto offset_of = [=](const void* place) {
         return static_cast<int>((static_cast<const char*>(place) - start) /
