@@ -190,7 +190,7 @@ void evaluate(Command& command) {
   command
       .option(
           "tune", tune_mode, "full|quick",
-          "choose rate, decay, temperature and cache on the first 30,000 tokens of the validation split, and print the "
+          "choose rate, decay, temperature and cache on the first 20,000 tokens of the validation split, and print the "
           "command that scores the test split with them; quick: a tenth of the time. Each trial is kept in "
           "NAME.tune.json beside the model, from which an interrupted search goes on")
       .one_of({"full", "quick"})

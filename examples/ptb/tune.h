@@ -18,7 +18,7 @@ namespace ptb {
 // best stands at the border of its grid, the grid is extended.
 struct TunePlan {
   std::string mode = "full";
-  int64_t tokens = 30'000;  // of the validation text, its first
+  int64_t tokens = 20'000;  // of the validation text, its first
   std::vector<double> rates = {3e-5, 4e-5, 5e-5, 6e-5, 7e-5, 1e-4}, decays = {1e-3, 2e-3, 3e-3, 5e-3};
   int most_extensions = 4;  // of a grid
   std::vector<int> windows = {500, 2000};
