@@ -1,36 +1,17 @@
 // The stand-in's threads of kernels: that each runs once, in another order each time, with barriers and shared memory as on a GPU,
 // and that it finds the mistakes that a GPU would make something of. Each case is a process of its own. Under ThreadSanitizer
 // races are found in whichever order the threads ran.
+#include "tests/framework/fibres.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <numeric>
 
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include "framework/kernels/cuda/language.h"
-#include "tests/framework/in_child.h"
-#include "tests/support.h"
-#include "unroll.h"
-
-#ifdef __SANITIZE_THREAD__
-constexpr bool races_are_watched = true;
-#else
-constexpr bool races_are_watched = false;
-#endif
-
 namespace unroll::cuda {
 namespace {
 
 constexpr int size = 256;  // of a block
-
-// Counts, for each thread of the grid, how often it ran.
-__global__ void count_threads(real* count) {
-  const unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
-  const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-  ++count[block * (blockDim.x * blockDim.y * blockDim.z) + thread];
-}
 
 // Writes down who comes: at first, and after a barrier.
 __global__ void note_order(real* count, real* order) {
@@ -39,8 +20,6 @@ __global__ void note_order(real* count, real* order) {
   __syncthreads();
   order[static_cast<int>((*count)++)] = self;
 }
-
-enum class Fault { none, no_barrier, never_written };
 
 // y[t] = Σ over the block of t, as Team does it.
 template <Fault fault>
@@ -75,16 +54,6 @@ __global__ void vote(real* y, unsigned who, unsigned when) {
     y[3 * threadIdx.x + i] = static_cast<real>(__syncthreads_or(threadIdx.x == who && i == when ? 2 : 0));
 }
 
-__global__ void leave_early(unsigned how_many) {
-  if (threadIdx.x < how_many) return;
-  __syncthreads();
-}
-__global__ void go_separate_ways(unsigned how_many) {
-  if (threadIdx.x < how_many)
-    __syncthreads();
-  else
-    __syncthreads();
-}
 template <std::size_t bytes>
 __global__ void take_shared_memory() {
   UNROLL_SHARED(first, char[bytes]);
@@ -120,13 +89,6 @@ std::vector<real> order(unsigned blocks, unsigned threads) {
   return result.to_host();
 }
 std::string text_of(const std::vector<real>& numbers) { return fmt::format("{}", fmt::join(numbers, " ")); }
-
-// A launch that ends the process, and what it says.
-template <class... Parameters>
-std::string refusal(void (*kernel)(Parameters...), dim3 grid, dim3 block,
-                    const std::type_identity_t<Parameters>&... arguments) {
-  return on_gpu_in_child([&] { return launch(kernel, grid, block, arguments...), std::string("launched"); });
-}
 
 }  // namespace
 }  // namespace unroll::cuda
@@ -212,11 +174,11 @@ TEST_CASE("shared memory that nobody wrote is NaN, in every block") {
 TEST_CASE("barriers that not all threads of a block come to are found") {
   CHECK(lacks(refusal(leave_early, 1, 64, 7u),
               {"signal 6", "a kernel, void (unsigned int): 7 of a block's 64 threads have ended",
-               "the barrier ", "fibres_test.cpp:"}) == "");
+               "the barrier ", "fibres.h:"}) == "");
   CHECK(refusal(leave_early, 1, 64, 64u) == "launched");
   CHECK(lacks(refusal(go_separate_ways, 1, 64, 7u),
               {"signal 6", "a kernel, void (unsigned int): threads of a block wait at different barriers",
-               "fibres_test.cpp:"}) == "");
+               "fibres.h:"}) == "");
   CHECK(refusal(go_separate_ways, 1, 64, 0u) == "launched");
 }
 

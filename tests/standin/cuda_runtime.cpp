@@ -134,8 +134,10 @@ void check_device_memory(const void* memory, std::size_t bytes) { require_device
 
 extern "C" {
 
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, const void*) {
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
   if (const cudaError_t status = reach()) return status;
+  *attributes = {};
+  attributes->ptxVersion = attributes->binaryVersion = control().capability;
   return result(control().code);
 }
 
@@ -174,7 +176,10 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   if (device < 0 || device >= control().devices) return result(cudaErrorInvalidDevice);
   switch (attribute) {
     case cudaDevAttrMultiProcessorCount:
-      *value = 132;
+      *value = control().processors;
+      return cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      *value = static_cast<int>(control().shared_memory);
       return cudaSuccess;
     case cudaDevAttrClockRate:
       *value = 1'980'000;

@@ -1,5 +1,6 @@
 #include "tests/standin/kernel_threads.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 
 #include "tests/standin/fibre.h"
 #include "tests/standin/standin.h"
+#include "tests/standin/threads_together.h"
 
 namespace unroll::cuda {
 uint3 threadIdx, blockIdx;
@@ -36,6 +38,8 @@ uint64_t seed() {
   return given ? std::strtoull(given, nullptr, 10) : 1;
 }
 
+}  // namespace
+
 // SplitMix64 (Steele, Lea and Flood 2014).
 uint64_t random_bits() {
   static uint64_t state = seed();
@@ -44,6 +48,8 @@ uint64_t random_bits() {
   z = (z ^ z >> 27) * 0x94d049bb133111eb;
   return z ^ z >> 31;
 }
+
+namespace {
 
 // The numbers below `count`, each once: a linear congruential generator runs through all numbers of so many bits (Hull and Dobell
 // 1962), whose low bits, which alternate, are mixed with the high ones.
@@ -75,11 +81,16 @@ class RandomOrder {
 const Launch* launched = nullptr;
 const void* given = nullptr;  // the kernel's arguments
 
-[[noreturn]] void stop_kernel(const Launch& launch, const std::string& what) {
+}  // namespace
+
+void stop_kernel(const Launch& launch, const std::string& what) {
   const std::unique_ptr<char, void (*)(void*)> name(
       abi::__cxa_demangle(launch.type->name(), nullptr, nullptr, nullptr), std::free);
   stop("a kernel, " + std::string(name ? name.get() : launch.type->name()) + ": " + what);
 }
+std::string place(const char* file, int line) { return std::string(file) + ":" + std::to_string(line); }
+
+namespace {
 
 // --- Shared memory: of each block, a place for each place of the text. Watched for races, blocks have memory of their own, or
 // what one did to its memory would be a race with the next.
@@ -130,7 +141,6 @@ Fibre* fibre_for_beginning() {
 void make_all_fibres() {
   for (unsigned i = 0; i < thread_count; ++i) made(fibres[i]), made(fibres[i + most_threads]);
 }
-std::string place(const char* file, int line) { return std::string(file) + ":" + std::to_string(line); }
 
 // Whose turn it is when the one that runs is at a barrier or its end: a thread that has not come so far, or, when all have come
 // to the barrier, one of them. Null: a thread that begins.
@@ -219,9 +229,24 @@ void require_launchable(const Launch& launch) {
   };
   require("grid", launch.grid, most_blocks, UINT64_MAX);
   require("block", launch.block, most_threads_of_block, most_threads);
+  if (!launch.together) return;
+  // All at once: a processor has 2048 threads, and for each block a KiB of shared memory more than that may ask for.
+  const Control& gpu = control();
+  if (launch.shared_bytes > gpu.shared_memory)
+    stop_kernel(launch, std::to_string(launch.shared_bytes) + " bytes of shared memory, where " +
+                            std::to_string(gpu.shared_memory) + " are the most");
+  const std::size_t of_processor =
+      std::min<std::size_t>(2048 / (launch.block.x * launch.block.y * launch.block.z),
+                            (gpu.shared_memory + 1024) / (launch.shared_bytes + 1024));
+  const std::size_t most = of_processor * static_cast<std::size_t>(gpu.processors),
+                    blocks = std::size_t{launch.grid.x} * launch.grid.y * launch.grid.z;
+  if (blocks > most)
+    stop_kernel(launch, std::to_string(blocks) + " blocks that wait for each other, where " +
+                            std::to_string(most) + " fit the GPU at once");
 }
 
 void run_threads(const Launch& launch, const void* arguments) {
+  if (launch.together) return run_together(launch, arguments);
   launched = &launch, given = arguments;
   const dim3 grid = launch.grid, block = launch.block;
   unroll::cuda::gridDim = grid, unroll::cuda::blockDim = block;
@@ -251,13 +276,15 @@ void run_threads(const Launch& launch, const void* arguments) {
 
 namespace unroll::cuda {
 
-void __syncthreads(const char* file, int line) { standin::wait_at_barrier(0, file, line); }
+void __syncthreads(const char* file, int line) { __syncthreads_or(0, file, line); }
 int __syncthreads_or(int mine, const char* file, int line) {
-  return standin::wait_at_barrier(mine != 0, file, line);
+  return standin::together() ? standin::wait_together(mine != 0, file, line)
+                             : standin::wait_at_barrier(mine != 0, file, line);
 }
 
 void* shared_memory(const void* place, std::size_t bytes) {
   using namespace standin;
+  if (together()) return shared_together(place, bytes);
   for (std::size_t i = 0; i < place_count; ++i)
     if (places[i].text == place) return places[i].memory;
   const std::size_t aligned = (bytes + 15) / 16 * 16;

@@ -48,6 +48,8 @@ struct Control {
       cudaSuccess;  // what looking for a kernel reports; cudaErrorNoKernelImageForDevice: there is none
   int taken = -1;   // this device is another process's
   std::size_t memory = std::size_t{4} << 30;  // bytes of the device
+  int processors = 132;                       // those of an H100 SXM
+  std::size_t shared_memory = 227 << 10;      // of a block that asks for it
   // That of a kernel is reported by all calls from then on, another by one.
   cudaError_t failure = cudaErrorIllegalAddress;
   int64_t calls_until_failure = -1;  // that many calls succeed; negative: all do

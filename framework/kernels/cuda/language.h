@@ -12,6 +12,9 @@
 #define UNROLL_KERNEL __device__
 // A block's shared memory: UNROLL_SHARED(sums, double[256]);
 #define UNROLL_SHARED(name, ...) __shared__ std::type_identity_t<__VA_ARGS__> name
+#define UNROLL_UNROLLED _Pragma("unroll")
+// What launch_together() gives each block, in pieces of 16 bytes.
+#define UNROLL_DYNAMIC_SHARED(name) extern __shared__ uint4 name[]
 
 namespace unroll::cuda {
 
@@ -24,6 +27,34 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block,
   kernel<<<grid, block, 0, gpu::stream()>>>(arguments...);
   gpu::check(cudaGetLastError(), "a kernel");
 }
+
+// The same with all blocks on the GPU at once, so that they may wait for each other (barrier.h), and shared_bytes of dynamic shared
+// memory for each. An error if so many blocks do not fit.
+template <class... Parameters>
+void launch_together(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
+                     const std::type_identity_t<Parameters>&... arguments) {
+  const void* const code = reinterpret_cast<const void*>(kernel);
+  gpu::check(
+      cudaFuncSetAttribute(code, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)),
+      "a kernel's shared memory");
+  const void* given[] = {&arguments...};
+  gpu::check(
+      cudaLaunchCooperativeKernel(code, grid, block, const_cast<void**>(given), shared_bytes, gpu::stream()),
+      "a kernel");
+}
+
+// What all threads of the GPU see: n added, after all that this thread has done or seen done; and the number, before all that it
+// does from then on.
+UNROLL_KERNEL inline void add_release(unsigned* number, unsigned n) {
+  asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(number), "r"(n) : "memory");
+}
+UNROLL_KERNEL inline unsigned load_acquire(const unsigned* number) {
+  unsigned result;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(result) : "l"(number) : "memory");
+  return result;
+}
+// 16 aligned bytes that another block has written: past the processor's own cache.
+UNROLL_KERNEL inline uint4 load_16_bytes(const void* from) { return __ldcg(static_cast<const uint4*>(from)); }
 
 // For what kernels are given: nothing to check here.
 template <class T>
@@ -43,6 +74,9 @@ T* given(T* memory, int64_t) {
   auto& name =                               \
       *static_cast<std::type_identity_t<__VA_ARGS__>*>(shared_memory(&place_of_##name, sizeof(__VA_ARGS__)))
 
+#define UNROLL_UNROLLED
+#define UNROLL_DYNAMIC_SHARED(name) uint4* const name = static_cast<uint4*>(dynamic_shared_memory())
+
 namespace unroll::cuda {
 
 inline constexpr int team_size = 64;  // less than nvcc's, since a barrier costs the host a switch for each
@@ -54,25 +88,57 @@ void __syncthreads(const char* file = __builtin_FILE(), int line = __builtin_LIN
 int __syncthreads_or(int mine, const char* file = __builtin_FILE(), int line = __builtin_LINE());
 // The block's memory for this place of a kernel's text.
 void* shared_memory(const void* place, std::size_t bytes);
+void* dynamic_shared_memory();
+// Of kernels that are launched together alone: all lanes of the warp give `bytes`, and each gets those of all 32. Orders nothing.
+const void* exchange_in_warp(const void* mine, std::size_t bytes, const char* file = __builtin_FILE(),
+                             int line = __builtin_LINE());
+void __syncwarp(const char* file = __builtin_FILE(), int line = __builtin_LINE());
+// Lets other threads run, of all blocks; and says that this one has done what they may wait for.
+void let_others_run();
+void has_changed();
+inline void add_release(unsigned* number, unsigned n) {
+  __atomic_fetch_add(number, n, __ATOMIC_RELEASE);
+  has_changed();
+}
+inline unsigned load_acquire(const unsigned* number) {
+  let_others_run();
+  return __atomic_load_n(number, __ATOMIC_ACQUIRE);
+}
+inline uint4 load_16_bytes(const void* from) { return *static_cast<const uint4*>(from); }
+
 // Runs thread(arguments) for every thread of the grid, on a copy of the arguments' bytes if that is later. `type` names the kernel.
 struct Launch {
-  const std::type_info* type;
+  const std::type_info* type = nullptr;
   dim3 grid, block;
-  void (*thread)(const void* arguments);
+  void (*thread)(const void* arguments) = nullptr;
+  bool together = false;         // all blocks at once
+  std::size_t shared_bytes = 0;  // dynamic, for each
 };
 void launch(const Launch& what, const void* arguments, std::size_t bytes, cudaStream_t stream);
 // Fails the test if these bytes are not of one block of device memory.
 void check_device_memory(const void* memory, std::size_t bytes);
 
 template <class... Parameters>
-void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block,
+void launch(Launch what, void (*kernel)(Parameters...),
             const std::type_identity_t<Parameters>&... arguments) {
   const auto thread = [=] { kernel(arguments...); };
   using Thread = decltype(thread);
   static_assert(std::is_trivially_copyable_v<Thread>);  // a graph copies it byte by byte, as CUDA does
-  const auto run = [](const void* context) { (*static_cast<Thread*>(context))(); };
-  launch({&typeid(void(Parameters...)), grid, block, run}, &thread, sizeof thread, gpu::stream());
+  what.type = &typeid(void(Parameters...));
+  what.thread = [](const void* context) { (*static_cast<Thread*>(context))(); };
+  launch(what, &thread, sizeof thread, gpu::stream());
   gpu::check(cudaGetLastError(), "a kernel");
+}
+template <class... Parameters>
+void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block,
+            const std::type_identity_t<Parameters>&... arguments) {
+  launch({.grid = grid, .block = block}, kernel, arguments...);
+}
+template <class... Parameters>
+void launch_together(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
+                     const std::type_identity_t<Parameters>&... arguments) {
+  launch({.grid = grid, .block = block, .together = true, .shared_bytes = shared_bytes}, kernel,
+         arguments...);
 }
 
 template <class T>

@@ -1,0 +1,30 @@
+// A barrier for all threads of a grid that was launched together.
+//
+// Each block adds one to a number and waits until all have. What any thread wrote before is there for all others after it: the
+// block's own barrier hands it to the thread that adds, which releases it, and what that one acquires goes the same way back.
+#pragma once
+
+#include "framework/kernels/cuda/language.h"
+
+namespace unroll::cuda {
+
+class GridBarrier {
+ public:
+  // `come` is 0 when the kernel begins, and counts blocks.
+  UNROLL_KERNEL explicit GridBarrier(unsigned* come) : come_(come) {}
+  UNROLL_KERNEL void wait() {
+    goal_ += gridDim.x;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      add_release(come_, 1);
+      while (load_acquire(come_) < goal_) {}
+    }
+    __syncthreads();
+  }
+
+ private:
+  unsigned* come_;
+  unsigned goal_ = 0;
+};
+
+}  // namespace unroll::cuda
