@@ -1,0 +1,25 @@
+#!/usr/bin/env python3
+"""Writes one file of several suites, whose headers the compiler then reads once.
+
+  suites_together.py SUITE_test.cpp… >TOGETHER.cpp
+
+Each suite stands in a namespace of its own, so that two may use a name for two things. Messages, and doctest's filter by
+file, name the suites' own files and lines."""
+import pathlib
+import re
+import sys
+
+includes, spaces = [], []
+for name in sys.argv[1:]:
+    path = pathlib.Path(name)
+    lines = path.read_text().splitlines()
+    last = max(n for n, line in enumerate(lines) if line.startswith("#include"))
+    for line in lines[:last + 1]:
+        if line.startswith("#include"):
+            includes += [line] if line not in includes else []
+        elif line and not line.startswith("//"):
+            sys.exit(f"{name}: '{line}' stands before an #include")
+    space = "suite_" + re.sub(r"\W", "_", path.stem)
+    spaces.append(f'namespace {space} {{\n#line {last + 2} "{path}"\n' + "\n".join(lines[last + 1:]) +
+                  f"\n}}  // namespace {space}\n")
+print("\n".join(includes + spaces))
