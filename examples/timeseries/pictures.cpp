@@ -64,16 +64,39 @@ Chart forecast_chart(const Recipe& recipe, const SeriesData& data, const TestPar
   return chart;
 }
 
+// The model and the baselines that err least: as many as lines can be told apart, in the table's order. The names of the others.
+std::pair<std::vector<const ForecastRow*>, std::vector<std::string>> drawn_rows(
+    const Evaluation& evaluation, const ForecastMeasure& measure) {
+  std::vector<const ForecastRow*> order;
+  for (const ForecastRow& row : evaluation.forecasts) order.push_back(&row);
+  const auto error = [&](const ForecastRow* row) {
+    const double value = row->scores.overall().*measure.value;
+    return std::isnan(value) ? HUGE_VAL : value;
+  };
+  if (order.size() > series_styles)
+    std::stable_sort(order.begin() + 1, order.end(), [&](auto* a, auto* b) { return error(a) < error(b); });
+  std::vector<std::string> others;
+  for (size_t k = series_styles; k < order.size(); ++k) others.push_back(order[k]->name);
+  order.resize(std::min(order.size(), series_styles));
+  std::sort(order.begin(), order.end());
+  return {order, others};
+}
+
 Chart error_chart(const Evaluation& evaluation) {
   const ForecastMeasure& measure = summary_measure(evaluation.summed());
+  const auto [drawn, others] = drawn_rows(evaluation, measure);
   Chart chart{
       .title = "Error by step: " + evaluation.part,
-      .description = fmt::format("{}; the model and the baselines.",
-                                 evaluation.summed() > 1 ? "Mean square, in scaled units"
-                                                         : "Root of the mean square, in the file's unit"),
+      .description = fmt::format(
+          "{}; the model and the baselines{}.",
+          evaluation.summed() > 1 ? "Mean square, in scaled units"
+                                  : "Root of the mean square, in the file's unit",
+          others.empty() ? "" : fmt::format(" that err least; not drawn: {}", fmt::join(others, ", "))),
       .x_name = "step",
-      .y_name = measure.name};
-  for (const ForecastRow& row : evaluation.forecasts) {
+      .y_name = measure.name,
+      .x_from = 1};
+  for (const ForecastRow* drawn_row : drawn) {
+    const ForecastRow& row = *drawn_row;
     ChartSeries series{.name = row.name};
     for (int step = 0; step < evaluation.horizon; ++step) {
       series.x.push_back(step + 1);

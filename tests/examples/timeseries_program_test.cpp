@@ -30,6 +30,12 @@ TEST_CASE("a run writes its model, log and report, and prints the baselines besi
   for (const char* part :
        {"Scores: test", "Forecasts of load: test", "Error by step: test", "class=\"band s1\""})
     CHECK_MESSAGE(page.find(part) != std::string::npos, part);
+  // As many lines as can be told apart, from the first step on; what is not drawn is named.
+  const size_t errors = page.find("Error by step: test");
+  const std::string chart = page.substr(errors, page.find("</figure>", errors) - errors);
+  CHECK(chart.find("class=\"series s5\"") != std::string::npos);
+  CHECK(chart.find("that err least; not drawn: ") != std::string::npos);
+  CHECK(chart.find("data-range=\"1,3,") != std::string::npos);
 }
 
 // What follows "next" in the last line.

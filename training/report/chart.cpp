@@ -71,10 +71,10 @@ Axis y_axis(const Chart& chart, double bottom, double top) {
 
 Axis x_axis(const Chart& chart, double left, double right) {
   Range range;
-  range.add(0);
+  range.add(chart.x_from + 1);
   for (const ChartSeries& series : chart.series)
     for (const double x : series.x) range.add(x);
-  return {.low = 0, .high = std::max(range.high, 1.0), .from = left, .to = right};
+  return {.low = chart.x_from, .high = range.high, .from = left, .to = right};
 }
 
 // What font there is, is not known: a digit of the widest usual ones, DejaVu Sans and Verdana, is 0.636 of 12 units.

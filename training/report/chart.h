@@ -26,6 +26,7 @@ struct Chart {
   std::string right_name = {};          // of an axis on the right with the logarithm of y; "": none
   double top = std::numeric_limits<double>::infinity();  // y beyond it is cut off
   bool logarithmic = false;                              // y, where all of it is above zero
+  double x_from = 0;                                     // where the axis of x begins
   bool from_zero = true;  // else y begins at zero, or below; or near the least value
   std::vector<std::string> x_texts =
       {};  // what x = 0, 1, 2, … are called, where they have names of their own

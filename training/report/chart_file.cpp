@@ -69,7 +69,7 @@ std::string chart_file(std::span<const Chart> charts, int width, int height) {
 
 std::string chart_text(const Chart& chart, int columns, int lines) {
   constexpr std::string_view marks = "o*x+#%";
-  double low = std::numeric_limits<double>::infinity(), high = -low, last = 0;
+  double low = std::numeric_limits<double>::infinity(), high = -low, last = chart.x_from;
   const auto add = [&](double x, double y) {
     if (std::isfinite(y)) low = std::min(low, y), high = std::max(high, y);
     last = std::max(last, x);
@@ -93,7 +93,8 @@ std::string chart_text(const Chart& chart, int columns, int lines) {
     left = std::max(left, static_cast<int>(y_text(k).size()) + 2);
   const int width = std::max(columns - left, 10);
   const auto column = [&](double x) {
-    return static_cast<std::size_t>(std::lround(x / std::max(last, 1e-12) * (width - 1)));
+    return static_cast<std::size_t>(
+        std::lround((x - chart.x_from) / std::max(last - chart.x_from, 1e-12) * (width - 1)));
   };
   const auto line = [&](double y) {
     return static_cast<std::size_t>(std::lround((high - y) / (high - low) * (lines - 1)));
@@ -120,7 +121,7 @@ std::string chart_text(const Chart& chart, int columns, int lines) {
     return k < x_texts.size() ? x_texts[k] : fmt::format("{:.4g}", x);
   };
   // Where there is no room for both, the end stands in a line of its own.
-  const std::string first = name_of(0), end = name_of(last);
+  const std::string first = name_of(chart.x_from), end = name_of(last);
   const bool in_one_line = static_cast<int>(first.size() + end.size()) < width;
   const int between = in_one_line ? width - static_cast<int>(first.size()) : width;
   text += fmt::format("{:>{}}{}", "", left, first);
