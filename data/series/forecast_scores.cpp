@@ -165,21 +165,20 @@ std::vector<double> mase_scale(const Series& series, const Part& train, int64_t 
                                std::span<const int> targets) {
   require_input(period >= 1, "mase: a period is at least 1, not {}", period);
   std::vector<double> result;
-  const auto add = [&](int channel, const Part& part) {
-    double sum = 0, count = 0;
-    for (const Span& span : part) {
-      for (int64_t row = span.begin + period; row < span.end; ++row) {
-        if (series.is_filled(row, channel) || series.is_filled(row - period, channel)) continue;
-        sum += std::abs(series.at(row, channel) - series.at(row - period, channel));
-        ++count;
-      }
-    }
-    result.push_back(sum / count);
-  };
+  std::vector<double> sums(targets.size()), counts(targets.size());
   for (int member = 0; member < series.count(); ++member) {
     const Part part =
         series.members.empty() ? train : within(train, series.begin_of(member), series.end_of(member));
-    for (const int channel : targets) add(channel, part);
+    std::ranges::fill(sums, 0), std::ranges::fill(counts, 0);
+    for (const Span& span : part)  // row by row: in a long file one is far from the next
+      for (int64_t row = span.begin + period; row < span.end; ++row)
+        for (std::size_t t = 0; t < targets.size(); ++t) {
+          const int channel = targets[t];
+          if (series.is_filled(row, channel) || series.is_filled(row - period, channel)) continue;
+          sums[t] += std::abs(series.at(row, channel) - series.at(row - period, channel));
+          ++counts[t];
+        }
+    for (std::size_t t = 0; t < targets.size(); ++t) result.push_back(sums[t] / counts[t]);
   }
   return result;
 }

@@ -148,6 +148,38 @@ std::string list_of(const std::vector<std::string>& all, std::size_t shown) {
                      all.size() > shown ? fmt::format(" and {} more", all.size() - shown) : "");
 }
 
+// What the observed values of each channel amount to, all channels in one go: a row of a long file is far from the next one.
+struct Measured {
+  struct Channel {
+    double rows = 0, least = std::numeric_limits<double>::infinity(), most = -least;
+    double mean = 0, squares = 0;  // squares: mean square distance from the mean
+  };
+  std::vector<Channel> channels;  // but for the calendar's
+
+  Measured(const Series& series, const Part& part)
+      : channels(static_cast<std::size_t>(series.width() - series.calendar)) {
+    for (Channel& c : channels) c.rows = series.filled.empty() ? static_cast<double>(rows_of(part)) : 0;
+    if (!series.filled.empty()) each(series, part, [](Channel& c, double) { ++c.rows; });
+    each(series, part, [](Channel& c, double x) {
+      c.least = std::min(c.least, x), c.most = std::max(c.most, x), c.mean += x / c.rows;
+    });
+    each(series, part, [](Channel& c, double x) { c.squares += (x - c.mean) * (x - c.mean) / c.rows; });
+  }
+
+ private:
+  template <class Use>
+  void each(const Series& series, const Part& part, const Use& use) {
+    const std::size_t width = static_cast<std::size_t>(series.width()), count = channels.size();
+    for (const Span& span : part)
+      for (auto row = static_cast<std::size_t>(span.begin); row < static_cast<std::size_t>(span.end); ++row) {
+        const double* const values = series.values.data() + row * width;
+        const uint8_t* const filled = series.filled.empty() ? nullptr : series.filled.data() + row * width;
+        for (std::size_t c = 0; c < count; ++c)
+          if (!filled || filled[c] == 0) use(channels[c], values[c]);
+      }
+  }
+};
+
 // Of one series, whose rows the part has.
 Scaling fit_one(const Series& series, const Part& part, ScalingKind kind, Transform transform, int64_t period,
                 Found& found) {
@@ -156,22 +188,12 @@ Scaling fit_one(const Series& series, const Part& part, ScalingKind kind, Transf
   scaling.shift.assign(static_cast<std::size_t>(series.width()), 0);
   scaling.scale.assign(static_cast<std::size_t>(series.width()), 1);
   if (kind == ScalingKind::none) return scaling;
+  const Measured measured(series, part);
   for (int channel = 0; channel < series.width() - series.calendar; ++channel) {
     if (channel == series.label) continue;
-    double least = std::numeric_limits<double>::infinity(), most = -least, sum = 0;
-    const auto each = [&](auto use) {
-      for (const Span& span : part) {
-        for (int64_t row = span.begin; row < span.end; ++row)
-          if (!series.is_filled(row, channel)) use(series.at(row, channel));
-      }
-    };
-    double rows = 0;
-    each([&](double) { ++rows; });
+    const auto& [rows, least, most, sum, squares] = measured.channels[static_cast<std::size_t>(channel)];
     require_input(rows > 0, "{}: channel {}: all values to measure its scale on are missing", series.origin,
                   name_of(series, channel, part));
-    each([&](double x) { least = std::min(least, x), most = std::max(most, x), sum += x / rows; });
-    double squares = 0;
-    each([&](double x) { squares += (x - sum) * (x - sum) / rows; });
     const std::size_t at = static_cast<std::size_t>(channel);
     const bool varies = most > least;  // rounding may leave a constant a deviation above 0
     scaling.shift[at] = kind == ScalingKind::standard && varies ? sum : least;

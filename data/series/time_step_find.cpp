@@ -29,6 +29,11 @@ bool is_near(int64_t difference, int64_t step) {
   return 3 * d >= 2 * s && 2 * d <= 3 * s;
 }
 
+// Mostly all are the same.
+void sort_if_needed(Counts& counts) {
+  if (!std::is_sorted(counts.begin(), counts.end())) std::sort(counts.begin(), counts.end());
+}
+
 struct Spacing {
   int64_t step = 0, jitter = 0;
   int64_t largest = 0;  // of what those near it are off by
@@ -37,7 +42,7 @@ struct Spacing {
 // The mean of the differences near their median; or the one that at least half of them have, if so many of it last as
 // long, give or take one. A multiple of `grain`.
 Spacing spacing_of(Counts differences, int64_t grain) {
-  std::sort(differences.begin(), differences.end());
+  sort_if_needed(differences);
   const int64_t median = differences[(differences.size() - 1) / 2];
   double sum = 0, count = 0;
   std::size_t run = 0, longest = 0;
@@ -56,7 +61,7 @@ Spacing spacing_of(Counts differences, int64_t grain) {
   for (const int64_t d : differences)
     if (is_near(d, found.step)) off.push_back(std::abs(d - found.step));
   if (off.empty()) return found;
-  std::sort(off.begin(), off.end());
+  sort_if_needed(off);
   found.jitter = off[(9 * off.size() + 9) / 10 - 1];
   found.largest = off.back();
   return found;

@@ -85,9 +85,9 @@ void TrainedOn::add(const Series& series, const Part& train) {
       first_row = fingerprint_of_row(series, begin);
     }
   }
-  for (size_t channel = 0; channel < least.size(); ++channel)
-    for (const Span& span : train)
-      for (int64_t row = span.begin; row < span.end; ++row) {
+  for (const Span& span : train)  // row by row: in a long file one is far from the next
+    for (int64_t row = span.begin; row < span.end; ++row)
+      for (size_t channel = 0; channel < least.size(); ++channel) {
         const double value = series.at(row, static_cast<int>(channel));
         least[channel] = std::min(least[channel], value), most[channel] = std::max(most[channel], value);
       }
