@@ -13,6 +13,16 @@
 
 namespace unroll {
 
+namespace {
+
+// The first `c` from `begin` on, or `end`.
+const char* find_byte(const char* begin, const char* end, char c) {
+  const void* const found = std::memchr(begin, c, static_cast<std::size_t>(end - begin));
+  return found ? static_cast<const char*>(found) : end;
+}
+
+}  // namespace
+
 CsvReader::CsvReader(std::string_view text, std::string origin, char separator)
     : text_(without_byte_order_mark(text)), origin_(std::move(origin)), separator_(separator) {
   require_input(separator != '"' && separator != '\n' && separator != '\r',
@@ -25,6 +35,9 @@ CsvReader::CsvReader(std::string_view text, std::string origin, char separator)
   }
   text_ = text_.substr(0, text_.find_last_not_of(blanks) + 1);
   require_input(!text_.empty(), "{}: the file is empty", origin_);
+  const char *const begin = text_.data(), *const end = begin + text_.size();
+  has_quotes_ = find_byte(begin, end, '"') != end;
+  for (const char* at = begin; (at = find_byte(at, end, '\n')) != end; ++at) ++lines_;
   for (std::size_t i = 0; i < text_.size();) {
     uint64_t eight = 0;  // most bytes are ASCII
     if (text_.size() - i >= sizeof eight) {
@@ -48,34 +61,47 @@ void CsvReader::skip_blanks() {
   while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
 }
 
-void CsvReader::read_quoted(std::string& cell, std::size_t column) {
+std::string_view CsvReader::read_quoted(std::size_t column) {
   const int64_t opened = next_line_;
-  for (++at_;; ++at_) {
+  const std::size_t first = ++at_;
+  std::string inside;
+  bool doubled = false;
+  for (;; ++at_) {
     require_input(at_ < text_.size(), "{}:{}: column {}: the quote that begins here is not closed", origin_,
                   opened, column);
     if (text_[at_] == '"') {
       if (!text_.substr(at_ + 1).starts_with('"')) break;
-      ++at_;
+      if (!doubled) inside = text_.substr(first, at_ - first);
+      doubled = true, ++at_;
     }
     next_line_ += text_[at_] == '\n';
-    cell += text_[at_];
+    if (doubled) inside += text_[at_];
   }
+  std::string_view cell = text_.substr(first, at_ - first);
+  if (doubled) cell = *inside_.emplace_back(std::make_shared<const std::string>(std::move(inside)));
   ++at_;
   skip_blanks();
   require_input(at_ == text_.size() || text_[at_] == separator_ || text_[at_] == '\n',
                 "{}:{}: column {}: text after a closing quote", origin_, next_line_, column);
+  return cell;
 }
 
-void CsvReader::read_plain(std::string& cell, std::size_t column) {
-  const char *const begin = text_.data() + at_, *const last = text_.data() + text_.size(), *end = begin;
-  bool quote = false;
-  for (; end != last && *end != separator_ && *end != '\n'; ++end) quote = quote || *end == '"';
+std::string_view CsvReader::read_plain(const char* end_of_line, std::size_t column) {
+  const char *const begin = text_.data() + at_, *end = find_byte(begin, end_of_line, separator_);
   at_ += static_cast<std::size_t>(end - begin);
+  const bool quote = has_quotes_ && find_byte(begin, end, '"') != end;
   while (end != begin && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r')) --end;
-  cell.assign(begin, end);
+  const std::string_view cell(begin, static_cast<std::size_t>(end - begin));
   if (quote)  // what a message says is made for none of the other cells
     throw InputError(fmt::format("{}:{}: column {}: a quote inside '{}', which does not begin with one",
                                  origin_, next_line_, column, one_line(cell)));
+  return cell;
+}
+
+std::vector<bool> CsvReader::quoted() const {
+  std::vector<bool> all(cells_.size());
+  for (const std::size_t cell : quoted_) all[cell] = true;
+  return all;
 }
 
 std::string csv_cell(std::string text) {
@@ -87,22 +113,23 @@ std::string csv_cell(std::string text) {
 bool CsvReader::next() {
   if (at_ >= text_.size()) return false;
   line_ = next_line_;
-  quoted_.clear();
+  quoted_.clear(), inside_.clear(), cells_.clear();
+  const char* const last = text_.data() + text_.size();
+  const char* end_of_line = find_byte(text_.data() + at_, last, '\n');
   std::size_t column = 0;
   for (bool goes_on = true; goes_on; ++column) {
     const bool kept = column < kept_;
-    if (kept && column == cells_.size()) cells_.emplace_back();
-    std::string& cell = kept ? cells_[column] : beyond_;
-    cell.clear();
     skip_blanks();
-    const bool quoted = at_ < text_.size() && text_[at_] == '"';
-    if (kept) quoted_.push_back(quoted);
-    quoted ? read_quoted(cell, column + 1) : read_plain(cell, column + 1);
+    const bool quoted = has_quotes_ && at_ < text_.size() && text_[at_] == '"';
+    const std::string_view cell = quoted ? read_quoted(column + 1) : read_plain(end_of_line, column + 1);
+    if (kept) cells_.push_back(cell);
+    if (kept && quoted) quoted_.push_back(column);
     goes_on = at_ < text_.size() && text_[at_] == separator_;
+    // A line's end may stand in quotes.
+    if (goes_on && text_.data() + at_ > end_of_line) end_of_line = find_byte(text_.data() + at_, last, '\n');
     next_line_ += at_ < text_.size() && text_[at_] == '\n';
     ++at_;
   }
-  cells_.resize(std::min(column, kept_));
   count_ = static_cast<int64_t>(column);
   return true;
 }

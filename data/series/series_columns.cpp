@@ -22,9 +22,10 @@ std::string SeriesColumns::where(const CsvReader& csv, int column) const {
 namespace {
 
 struct Row {
-  std::vector<std::string> cells;
-  std::vector<bool> quoted;
+  std::vector<std::string> cells = {};
+  std::vector<bool> quoted = {};
 };
+Row row_of(const CsvReader& csv) { return {{csv.cells().begin(), csv.cells().end()}, csv.quoted()}; }
 
 // What the whole numbers of the column at that cell stand for, judged by all rows from the reader's on: the file is read ahead,
 // if the first of them may be a year or more.
@@ -307,7 +308,7 @@ std::string toml_line(std::string_view key, std::string_view value) {
   return fmt::format("{} = {}", key, toml_string(value));
 }
 
-std::optional<Time> time_in(const std::string& cell, const SeriesColumns& columns) {
+std::optional<Time> time_in(std::string_view cell, const SeriesColumns& columns) {
   return parse_time(cell, columns.form, columns.order);
 }
 
@@ -320,10 +321,10 @@ SeriesColumns read_columns(CsvReader& csv, const SeriesOptions& options) {
   csv.next();
   require_input(csv.count() <= static_cast<int64_t>(CsvReader::most_columns),
                 "{}:1: {} columns; at most {} are read", csv.origin(), csv.count(), CsvReader::most_columns);
-  const Row header{csv.cells(), csv.quoted()};
+  const Row header = row_of(csv);
   csv.keep(header.cells.size() + 1);  // one more than the header has may be one without a name
   const bool has_rows = csv.next();
-  const Row first = has_rows ? Row{csv.cells(), csv.quoted()} : Row{};
+  const Row first = has_rows ? row_of(csv) : Row{};
   SeriesColumns columns = read_header(csv, header, first, options);
   choose(columns, csv, first.cells, options);
   require_input(has_rows, "{}: there are no rows below the header", csv.origin());

@@ -36,7 +36,7 @@ struct SeriesColumns {
 SeriesColumns read_columns(CsvReader& csv, const SeriesOptions& options);
 
 // The time in a cell of the column of times; none if it says none.
-std::optional<Time> time_in(const std::string& cell, const SeriesColumns& columns);
+std::optional<Time> time_in(std::string_view cell, const SeriesColumns& columns);
 // "dates": of a form, for messages.
 const char* times_called(TimeForm form);
 

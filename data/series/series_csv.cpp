@@ -25,7 +25,7 @@ namespace {
 constexpr double missing_value = std::numeric_limits<double>::quiet_NaN();
 
 // What the program can do about a column of which this cell is no number. Of a model's file it can do nothing.
-std::string advice(const CsvReader& csv, const SeriesColumns& columns, int column, const std::string& cell,
+std::string advice(const CsvReader& csv, const SeriesColumns& columns, int column, std::string_view cell,
                    const SeriesOptions& options) {
   const char other_mark = options.decimal == '.' ? ',' : '.';
   if (parse_number(cell, other_mark))
@@ -54,7 +54,7 @@ std::string advice(const CsvReader& csv, const SeriesColumns& columns, int colum
 }
 
 double read_value(std::string_view text, const CsvReader& csv, const SeriesColumns& columns, int channel,
-                  const std::string& cell, const SeriesOptions& options) {
+                  std::string_view cell, const SeriesOptions& options) {
   const int column = columns.chosen[static_cast<std::size_t>(channel)];
   const auto where = [&] { return columns.where(csv, column); };
   if (says_missing(cell)) {
@@ -95,7 +95,7 @@ std::string or_a_channel(const SeriesColumns& columns, const SeriesOptions& opti
 
 // `last`: the time of the row before in the same series; nullptr: there is none.
 void read_time(std::string_view text, Series& series, const CsvReader& csv, const SeriesColumns& columns,
-               const std::string& cell, const SeriesOptions& options, const int64_t* last) {
+               std::string_view cell, const SeriesOptions& options, const int64_t* last) {
   const auto time = time_in(cell, columns);
   const auto where = [&] { return columns.where(csv, columns.time); };
   if (!time) {
@@ -125,10 +125,10 @@ void read_time(std::string_view text, Series& series, const CsvReader& csv, cons
       throw InputError(fmt::format("{}: '{}' is another form of time than '{}' above it", where(),
                                    one_line(cell), to_text(before)));
     }
-    require_input(
-        time->utc == times.utc,
-        "{}: '{}' has {} offset from UTC, and the times above it have {}: which comes first cannot be told",
-        where(), one_line(cell), time->utc ? "an" : "no", time->utc ? "none" : "one");
+    if (time->utc != times.utc)  // what a message says is made for none of the other rows
+      throw InputError(fmt::format(
+          "{}: '{}' has {} offset from UTC, and the times above it have {}: which comes first cannot be told",
+          where(), one_line(cell), time->utc ? "an" : "no", time->utc ? "none" : "one"));
     if (last) before.count = *last;
     if (last && time->count <= before.count && options.resample.empty()) {
       if (const auto several = several_series(text, columns, csv, options)) throw InputError(*several);
@@ -158,7 +158,7 @@ void read_time(std::string_view text, Series& series, const CsvReader& csv, cons
 
 // Of a first column without a name: they ascend, like times. A column of values is none: it would be lost.
 void check_row_number(const CsvReader& csv, std::optional<int64_t>& before) {
-  const std::string& cell = csv.cells().front();
+  const std::string_view cell = csv.cells().front();
   const auto number = parse_time(cell);
   const bool is_whole = number && number->form == TimeForm::number;
   if (!is_whole || (before && number->count <= *before)) {
@@ -176,7 +176,7 @@ void check_row_number(const CsvReader& csv, std::optional<int64_t>& before) {
 class FirstColumn {
  public:
   explicit FirstColumn(const SeriesColumns& columns) : ascends_(columns.time < 0), descends_(ascends_) {}
-  void add(const std::string& cell) {
+  void add(std::string_view cell) {
     if (!ascends_ && !descends_) return;
     const auto number = parse_time(cell);
     const bool is_whole = number && number->form == TimeForm::number;
@@ -262,27 +262,27 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
                 origin);
   const std::size_t width = columns.names.size() + static_cast<std::size_t>(columns.skipped);
   // Room for all rows at once: a vector that grows would need that twice.
-  const auto most_rows = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
+  const auto most_rows = static_cast<std::size_t>(csv.lines());
   series.values.reserve(most_rows * columns.chosen.size());
   series.times.at.reserve(most_rows), series.lines.reserve(most_rows);
   SeriesMembers members;
   std::optional<int64_t> row_number;
   FirstColumn first(columns);
   std::vector<std::string> words;  // in place of options.only's
+  const int width_read = series.width();
+  bool is_missing = false;
   do {
-    const std::vector<std::string>& cells = csv.cells();
+    const std::vector<std::string_view>& cells = csv.cells();
     const auto count = static_cast<std::size_t>(csv.count());
     require_input(count >= width, "{}:{}: column {} is missing; the row has {} cell{}, the header {}", origin,
                   csv.line(), count + 1, count, count == 1 ? "" : "s", width);
     require_input(count <= width, "{}:{}: column {} is one too many; the row has {} cells, the header {}",
                   origin, csv.line(), width + 1, count, width);
-    const auto cell = [&](int column) -> const std::string& {
-      return cells[static_cast<std::size_t>(column + columns.skipped)];
-    };
+    const auto cell = [&](int column) { return cells[static_cast<std::size_t>(column + columns.skipped)]; };
     if (columns.skipped > 0) check_row_number(csv, row_number);
     if (columns.only >= 0 && cell(columns.only) != columns.only_word) {
       if (words.size() < 100 && std::find(words.begin(), words.end(), cell(columns.only)) == words.end())
-        words.push_back(cell(columns.only));
+        words.emplace_back(cell(columns.only));
       continue;
     }
     const int64_t* last = series.times.at.empty() ? nullptr : &series.times.at.back();
@@ -302,9 +302,12 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
       series.times.at.push_back(columns.id >= 0 ? members.rows_before() : series.rows());
     }
     series.lines.push_back(csv.line());
-    for (int channel = 0; channel < series.width(); ++channel) {
-      series.values.push_back(read_value(text, csv, columns, channel,
-                                         cell(columns.chosen[static_cast<std::size_t>(channel)]), options));
+    for (int channel = 0; channel < width_read; ++channel) {
+      const std::string_view text_of = cell(columns.chosen[static_cast<std::size_t>(channel)]);
+      const auto plain = channel == columns.label ? std::nullopt : plain_decimal(text_of, options.decimal);
+      const double value = plain ? *plain : read_value(text, csv, columns, channel, text_of, options);
+      is_missing = is_missing || std::isnan(value);
+      series.values.push_back(value);
     }
   } while (csv.next());
   require_input(series.rows() > 0, "{}: no row has '{}' in column '{}' (data.only){}", origin,
@@ -320,7 +323,7 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
   if (columns.id >= 0) members.settle(series);
   resample(series, options);
   settle_step(series, options);
-  fill_in(series, options.missing);
+  if (is_missing || !options.resample.empty()) fill_in(series, options.missing);
   return series;
 }
 

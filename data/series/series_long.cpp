@@ -46,7 +46,8 @@ std::optional<std::string> several_series(std::string_view text, const SeriesCol
       before = time->count;
       for (Candidate& candidate : candidates) {
         if (!candidate.holds || candidate.column >= csv.cells().size()) continue;
-        const auto [last, is_new] = candidate.last.emplace(csv.cells()[candidate.column], time->count);
+        const auto [last, is_new] =
+            candidate.last.emplace(std::string(csv.cells()[candidate.column]), time->count);
         if (is_new) candidate.words.push_back(last->first);
         candidate.holds = (is_new || time->count > last->second) && candidate.words.size() < most_series;
         last->second = time->count;

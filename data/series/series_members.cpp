@@ -8,13 +8,13 @@
 
 namespace unroll {
 
-void SeriesMembers::next_row(const std::string& name) {
+void SeriesMembers::next_row(std::string_view name) {
   if (names_.empty() || names_[now_] != name) {
-    const auto [place, is_new] = places_.emplace(name, names_.size());
+    const auto [place, is_new] = places_.emplace(std::string(name), names_.size());
     now_ = place->second;
     if (is_new) {
       require_input(names_.size() < std::numeric_limits<uint32_t>::max(), "too many series in one file");
-      names_.push_back(name), counts_.push_back(0), times_.push_back(0), has_time_.push_back(0);
+      names_.emplace_back(name), counts_.push_back(0), times_.push_back(0), has_time_.push_back(0);
     }
   }
   ++counts_[now_];

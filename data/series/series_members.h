@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -14,7 +15,7 @@ namespace unroll {
 class SeriesMembers {
  public:
   // The series that the next row belongs to. Rows of one series mostly stand together: then nothing is looked up.
-  void next_row(const std::string& name);
+  void next_row(std::string_view name);
   // How many rows it had before this one.
   int64_t rows_before() const { return counts_[now_] - 1; }
   // The time of the row before in the series of this row, and that of this one; nullptr: it is the first.

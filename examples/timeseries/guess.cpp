@@ -95,7 +95,7 @@ std::vector<Column> columns_of_file(const std::string& text, const std::string& 
     for (size_t c = 0; c < columns.size(); ++c) {
       if (places[c] >= csv.cells().size()) continue;
       Column& column = columns[c];
-      const std::string& cell = csv.cells()[places[c]];
+      const std::string_view cell = csv.cells()[places[c]];
       const auto number = parse_number(cell, options.decimal);
       if (number) {
         column.counts_up = column.counts_up &&

@@ -1,9 +1,11 @@
 // CSV files as series: what is read, and what is refused, with line and column.
 #include "data/series/csv.h"
 
+#include <bit>
 #include <cmath>
 #include <fstream>
 
+#include "data/series/cells.h"
 #include "data/series/series.h"
 #include "tests/data_files.h"
 #include "tests/support.h"
@@ -13,6 +15,7 @@ using namespace unroll;
 namespace {
 
 using Names = std::vector<std::string>;
+using Views = std::vector<std::string_view>;
 using Values = std::vector<double>;
 
 // Cells with a bar after each, rows with a slash.
@@ -20,7 +23,7 @@ std::string cells_of(std::string_view text, char separator = ',') {
   CsvReader csv(text, "x.csv", separator);
   std::string all;
   while (csv.next()) {
-    for (const std::string& cell : csv.cells()) all += cell + "|";
+    for (const std::string_view cell : csv.cells()) (all += cell) += "|";
     all += "/";
   }
   return all;
@@ -58,6 +61,68 @@ TEST_CASE("a row knows its line, also below a cell of several lines") {
   std::vector<int64_t> lines;
   while (csv.next()) lines.push_back(csv.line());
   CHECK(lines == std::vector<int64_t>{1, 2, 4});
+}
+
+TEST_CASE("a copy of a reader keeps its row, also the cells with quotes in them, when the first reads on") {
+  CsvReader csv("\"say \"\"hi\"\"\",b\n\"\"\"\",c\n", "x.csv");
+  csv.next();
+  const CsvReader copy = csv;
+  csv.next();
+  CHECK(copy.cells() == Views{"say \"hi\"", "b"});
+  CHECK(csv.cells() == Views{"\"", "c"});
+  CHECK(csv.lines() == 2);
+}
+
+TEST_CASE("numbers as most are written are the same double as any reading of them gives") {
+  for (const char* text : {"0",
+                           "-0",
+                           "7",
+                           "-7",
+                           "007",
+                           "1.5",
+                           "-1.5",
+                           ".5",
+                           "5.",
+                           "100.1234",
+                           "0.1",
+                           "0.3",
+                           "123456789012345",
+                           "12345678901234.5",
+                           "0.00000000000001",
+                           "99999999999.9999",
+                           "-273.15",
+                           "1e5",
+                           "1234567890123456",
+                           "0.1234567890123456",
+                           "",
+                           "-",
+                           ".",
+                           "-.",
+                           "1.2.3",
+                           "1-2",
+                           "+1",
+                           " 1",
+                           "nan",
+                           "inf",
+                           "0x1"}) {
+    const auto plain = plain_decimal(text, '.'), any = parse_number(text);
+    CAPTURE(text);
+    if (plain) {
+      REQUIRE(any);
+      CHECK(std::bit_cast<uint64_t>(*plain) == std::bit_cast<uint64_t>(*any));
+    }
+  }
+  CHECK(plain_decimal("100.1234", '.') == 100.1234);
+  CHECK(plain_decimal("100,1234", ',') == 100.1234);
+  CHECK_FALSE(plain_decimal("100.1234", ','));
+  CHECK_FALSE(plain_decimal("1234567890123456", '.'));
+  RandomStream random(5, "numbers");
+  for (int i = 0; i < 2000; ++i) {
+    const std::string text = fmt::format("{:.{}f}", (random.uniform() - 0.5) * std::pow(10, i % 9), i % 6);
+    const auto plain = plain_decimal(text, '.');
+    REQUIRE_MESSAGE(plain, text);
+    CHECK(*plain == std::strtod(text.c_str(), nullptr));
+  }
 }
 
 TEST_CASE("a row knows which of its cells stand in quotes") {
@@ -388,11 +453,11 @@ TEST_CASE(
   csv.next();
   csv.keep(3);
   csv.next();
-  CHECK(csv.cells() == Names{"1", "2", "3"});
+  CHECK(csv.cells() == Views{"1", "2", "3"});
   CHECK(csv.quoted().size() == 3);
   CHECK(csv.count() == 5);
   csv.next();
-  CHECK(csv.cells() == Names{"7", "8"});
+  CHECK(csv.cells() == Views{"7", "8"});
   CHECK(csv.count() == 2);
   CHECK(csv.line() == 4);
   CHECK(refusal("a,b\n1,2\n" + std::string(999, ',') + "\n") ==
