@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "data/gzip.h"
+#include "data/series/categories.h"
 #include "data/series/holidays.h"
 #include "data/series/series.h"
 #include "data/series/series_windows.h"
@@ -13,7 +14,7 @@ namespace {
 using namespace unroll;
 
 void check(const Series& series) {
-  fuzz::expect(series.rows() > 0 && series.width() > 0, "a series has a value");
+  fuzz::expect(series.rows() > 0, "a series has a row");
   fuzz::expect(static_cast<int64_t>(series.values.size()) == series.rows() * series.width(),
                "every cell is there");
   for (const double value : series.values) fuzz::expect(std::isfinite(value), "values are finite");
@@ -32,6 +33,7 @@ void check(const Series& series) {
     for (const unsigned char c : note) fuzz::expect(c >= 32 && c != 127, "a note is one line of text");
   }
   fuzz::accepts([&] {
+    if (series.width() == 0) return;  // times alone
     std::vector<std::string> notes;
     const Scaling scaling = fit_scaling(series, whole_series(series), ScalingKind::standard, notes);
     SeriesWindows windows(series, scaling, whole_series(series), "train",
@@ -57,6 +59,24 @@ void check(const Series& series) {
     fuzz::expect(marked.width() == 2 * series.width() - (series.label >= 0),
                  "each channel has a mark beside it");
   });
+  if (!series.categories.empty()) {
+    Series coded = series;
+    const int before = series.width();
+    fuzz::accepts([&] {
+      add_categories(coded);
+      encode_categories(coded, words_of_categories(coded, whole_series(coded)), "it is not known");
+    });
+    for (std::size_t k = 0; k < series.categories.size(); ++k)
+      for (int64_t row = 0; row < coded.rows() && coded.width() > before; ++row) {
+        const auto code = coded.at(row, before + static_cast<int>(k));
+        fuzz::expect(code >= 0 && code < static_cast<double>(coded.categories[k].words.size()),
+                     "a code has a word");
+        const auto read = static_cast<std::size_t>(series.categories[k].codes[static_cast<std::size_t>(row)]);
+        fuzz::expect(
+            series.categories[k].words[read] == coded.categories[k].words[static_cast<std::size_t>(code)],
+            "a row keeps its word");
+      }
+  }
   if (series.times.form != TimeForm::number) {
     Series dated = series;
     fuzz::accepts([&] { add_holidays(dated, "GB"); });
@@ -84,7 +104,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   if (data[0] & 128) options.label = "on";
   if (data[1] & 1) options.id = "id";
   if (data[1] & 2) options.missing = Missing::mask;
+  if (data[1] & 4) options.categories = {"kind"}, options.resample.clear();
+  if (data[1] & 8) {  // what is known of the rows to forecast: times and single columns alone
+    options.channels = {"y"}, options.gaps = Gaps::allow;
+    if (options.label.empty() && data[1] & 16) options.channels.clear(), options.times_alone = true;
+  }
+  if (data[1] & 32) options.only = "id=a";
   const std::string_view text(reinterpret_cast<const char*>(data) + 2, size - 2);
+  if (data[1] & 64) {
+    fuzz::accepts(
+        [&] { fuzz::expect(!holidays_in(text, "fuzzed.txt").empty(), "a file of holidays has a day"); });
+    return 0;
+  }
   constexpr std::size_t most = 1 << 20;
   fuzz::accepts([&] {
     check(is_packed(text) ? parse_series(unpacked(text, "fuzzed.csv.gz", most), "fuzzed.csv.gz", options)

@@ -224,13 +224,14 @@ void add_days(const Country& country, int year, std::set<int64_t>& days) {
   }
 }
 
-std::set<int64_t> days_of_file(const std::string& file) {
-  const std::string text = read_file(file);
+}  // namespace
+
+std::set<int64_t> holidays_in(std::string_view text, const std::string& origin) {
   std::set<int64_t> days;
   int64_t line = 0;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::string_view cell = std::string_view(text).substr(at, end - at);
+    std::string_view cell = text.substr(at, end - at);
     at = end + 1, ++line;
     cell = cell.substr(0, cell.find_first_of(",;\t"));  // a name may stand behind it
     while (!cell.empty() && (cell.back() == ' ' || cell.back() == '\r' || cell.back() == '"'))
@@ -239,15 +240,13 @@ std::set<int64_t> days_of_file(const std::string& file) {
     if (cell.empty()) continue;
     const auto time = parse_time(cell);
     if (line == 1 && !time) continue;  // a header
-    require_input(time && time->form == TimeForm::date, "{}:{}: '{}' is not a date, as 2024-12-24 is", file,
+    require_input(time && time->form == TimeForm::date, "{}:{}: '{}' is not a date, as 2024-12-24 is", origin,
                   line, one_line(cell));
     days.insert(time->count);
   }
-  require_input(!days.empty(), "{}: there is no date in it", file);
+  require_input(!days.empty(), "{}: there is no date in it", origin);
   return days;
 }
-
-}  // namespace
 
 int64_t easter_of(int year) {
   const int a = year % 19, b = year / 100, c = year % 100, d = b / 4, e = b % 4, f = (b + 8) / 25,
@@ -273,7 +272,7 @@ std::vector<int64_t> holidays_of(std::string_view country, int year) {
 
 Holidays::Holidays(const std::string& country_or_file) {
   if (country_or_file.find_first_of("./") != std::string::npos) {
-    days_ = days_of_file(country_or_file);
+    days_ = holidays_in(read_file(country_or_file), country_or_file);
     return;
   }
   const auto& codes = holiday_countries();

@@ -21,6 +21,10 @@ std::vector<int64_t> holidays_of(std::string_view country, int year);
 // Sunday of Easter in the Gregorian calendar, as days since 1970 (Meeus 1991, after an anonymous correspondent of Nature 1876).
 int64_t easter_of(int year);
 
+// The days of a text with a date in each line, below a header or without one; behind it may stand a name. InputError with the
+// origin and the line: a line that is no date; there is none.
+std::set<int64_t> holidays_in(std::string_view text, const std::string& origin);
+
 // The days of a country, or of a file with a date in each line, below a header or without one. InputError: no such country (with
 // the nearest code) or file; a line, with its number, that is no date.
 class Holidays {

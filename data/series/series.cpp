@@ -45,6 +45,8 @@ Series Series::alone(int member) const {
                .step = times.step,
                .offsets = rows_of(times.offsets, 1)};
   one.values = rows_of(values, width()), one.filled = rows_of(filled, width()), one.lines = rows_of(lines, 1);
+  one.categories = categories, one.coded = coded;
+  for (SeriesCategory& category : one.categories) category.codes = rows_of(category.codes, 1);
   return one;
 }
 

@@ -40,6 +40,8 @@ struct SeriesOptions {
   std::vector<std::string> known = {};
   // A column of 0 and 1 to be detected, taken in addition to `channels`.
   std::string label = {};
+  // Columns of words, or of whole numbers that stand for words, taken in addition to `channels`: Series::categories.
+  std::vector<std::string> categories = {};
   // "column=word": the rows that have the word in that column; "": all.
   std::string only = {};
   // The column that names the series of each row, where a file has several; "": its rows are one series.
@@ -62,6 +64,15 @@ struct SeriesMember {
   int64_t begin = 0, end = 0;
 };
 
+// A column of words.
+struct SeriesCategory {
+  std::string name;
+  int column = 0;                  // of the file, from 1, for messages
+  std::vector<std::string> words;  // by code, in order: whole numbers by their value, else by their bytes
+  std::vector<int32_t> codes;      // by row
+  bool is_static = false;          // each series has one word; encode_categories() says so
+};
+
 struct Series {
   std::string origin;  // the file, for messages
   Times times;
@@ -78,8 +89,11 @@ struct Series {
   // order in which the file names them first. Empty: all rows are one series. Times ascend within a series.
   std::string id_name;
   std::vector<SeriesMember> members;
-  int label = -1;                  // the channel that is a label, -1: none. Never scaled.
-  int calendar = 0;                // the last so many channels are calendar features. Never scaled.
+  int label = -1;  // the channel that is a label, -1: none. Never scaled.
+  int calendar =
+      0;  // the last so many channels are calendar features, and behind them categories. Never scaled.
+  std::vector<SeriesCategory> categories;
+  int coded = 0;  // the last so many channels are the codes of the categories: 0, or all (add_categories)
   std::vector<std::string> notes;  // what a user should know: a column left out, values filled, gaps
 
   int width() const { return static_cast<int>(channels.size()); }
@@ -101,6 +115,8 @@ struct Series {
   }
   // A copy of the rows of one of them, which is then alone.
   Series alone(int member) const;
+  // The channel holds the codes of a category.
+  bool is_category(int channel) const { return channel >= width() - coded; }
   // Filled in, with no value before it.
   bool is_unknown(int64_t row, int channel) const {
     return !filled.empty() && filled[static_cast<std::size_t>(row * width() + channel)] == 2;
@@ -127,7 +143,8 @@ Series make_series(std::vector<std::string> names, std::vector<double> values);
 //   1,048,576 columns;
 // * numbers of rows are not whole or do not ascend;
 // * a name is empty, repeated, or has a control character; a channel is unknown (with the nearest);
-// * a cell is no number, infinite or missing; a label is neither 0 nor 1;
+// * a cell is no number, infinite or missing; a label is neither 0 nor 1; a category holds numbers with decimals, or more than
+//   65,536 words;
 // * day and month of the times cannot be told apart, and the options do not say which comes first;
 // * times cannot be read, descend, repeat themselves, are not a step apart, or have another step than asked for;
 // * the rows are several series, and no column is said to name them (SeriesOptions::id); a row does not name its series;
@@ -139,6 +156,9 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
 // Appends a channel for each that is no label nor feature of the calendar, before these are: "load missing", 1 where the value of
 // "load" was filled in, else 0. It counts among the features of the calendar. InputError: there is a channel of that name.
 void add_indicators(Series& series);
+
+// Appends a channel for each category: its codes. Nothing is appended behind them. InputError: there is a channel of that name.
+void add_categories(Series& series);
 
 // Appends channels that tell the time: "minute" (of the hour), "hour" (of the day), "weekday", "day" (of the
 // month), "day_of_year", "month"; each a sine and a cosine, so that the end of a day lies beside its

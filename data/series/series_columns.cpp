@@ -69,6 +69,7 @@ void require_names(const CsvReader& csv, const Row& names, const Row& below, std
                    const SeriesOptions& options) {
   std::unordered_set<std::string> named(options.channels.begin(), options.channels.end());
   named.insert(options.known.begin(), options.known.end());
+  named.insert(options.categories.begin(), options.categories.end());
   named.insert({options.time, options.label, options.id});
   const auto is_quoted_alone = [&](std::size_t i) {
     const std::size_t under = i + unnamed;
@@ -134,13 +135,19 @@ SeriesColumns read_header(const CsvReader& csv, Row header, const Row& first, co
   return columns;
 }
 
+std::vector<std::string> all_of(const SeriesOptions& options) {
+  std::vector<std::string> names = options.channels;
+  names.insert(names.end(), options.categories.begin(), options.categories.end());
+  return names;
+}
+
 int find_column(const CsvReader& csv, const SeriesColumns& columns, const std::string& name,
                 const SeriesOptions& options) {
   if (const auto found = columns.places.find(name); found != columns.places.end()) return found->second;
   if (!options.model.empty() && name != options.time && name != options.id)
     throw InputError(fmt::format("{}: its columns are {}; the model of {} was trained on {}", csv.origin(),
                                  one_line(fmt::format("{}", fmt::join(columns.names, ", "))), options.model,
-                                 one_line(fmt::format("{}", fmt::join(options.channels, ", ")))));
+                                 one_line(fmt::format("{}", fmt::join(all_of(options), ", ")))));
   throw InputError(fmt::format("{}: there is no column '{}'{}{}", csv.origin(), one_line(name),
                                name == options.id ? " that names the series (data.id)" : "",
                                which_was_meant(name, columns.names)));
@@ -156,8 +163,10 @@ void find_times(SeriesColumns& columns, const CsvReader& csv, const std::vector<
   const auto is_id = [&](std::size_t i) { return static_cast<int>(i) == columns.id; };
   const auto is_asked_for = [&](std::size_t i) {
     const std::string& name = columns.names[i];
-    return name == options.label || is_id(i) ||
-           std::find(options.channels.begin(), options.channels.end(), name) != options.channels.end();
+    const auto has = [&](const std::vector<std::string>& names) {
+      return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    return name == options.label || is_id(i) || has(options.channels) || has(options.categories);
   };
   const auto name = [&](int column) { return one_line(columns.names[static_cast<std::size_t>(column)]); };
   const auto take = [&](const std::vector<int>& dated, TimeForm form, bool is_sure) {
@@ -262,6 +271,13 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
   require_input(label < 0 || label != columns.time, "{}: column '{}' cannot be both the times and the label",
                 csv.origin(), one_line(options.label));
   std::vector<bool> is_chosen(columns.names.size());
+  for (const std::string& name : options.categories) {
+    const int column = find_column(csv, columns, name, options);
+    require_input(column != columns.time, "{}: column '{}' holds the times, and is no category", csv.origin(),
+                  one_line(name));
+    columns.categories.push_back(column);
+    is_chosen[static_cast<std::size_t>(column)] = true;
+  }
   for (const std::string& name : options.channels) {
     const int column = find_column(csv, columns, name, options);
     require_input(column != columns.time, "{}: column '{}' holds the times, not a channel", csv.origin(),
@@ -275,7 +291,8 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
   }
   const bool every = options.channels.empty() && !options.times_alone;
   for (int i = 0; every && i < static_cast<int>(columns.names.size()); ++i) {
-    if (i != columns.time && i != columns.only && i != columns.id) columns.chosen.push_back(i);
+    if (i != columns.time && i != columns.only && i != columns.id && !is_chosen[static_cast<std::size_t>(i)])
+      columns.chosen.push_back(i);
   }
   if (label >= 0) {
     const auto found = std::find(columns.chosen.begin(), columns.chosen.end(), label);
@@ -284,7 +301,9 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
   }
   require_input(!columns.chosen.empty() || options.times_alone, "{}: there is no column of values",
                 csv.origin());
-  for (const int column : columns.chosen) {  // a name goes into tables, files and pictures
+  std::vector<int> read = columns.chosen;
+  read.insert(read.end(), columns.categories.begin(), columns.categories.end());
+  for (const int column : read) {  // a name goes into tables, files and pictures
     const std::string& name = columns.names[static_cast<std::size_t>(column)];
     const bool prints =
         std::none_of(name.begin(), name.end(), [](unsigned char c) { return c < 32 || c == 127; });

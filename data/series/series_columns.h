@@ -22,6 +22,7 @@ struct SeriesColumns {
   std::vector<int> chosen;                      // by channel of the series
   int label = -1;                               // the channel that is the label; -1: none
   int id = -1;                                  // the column that names the series of a row; -1: there is one
+  std::vector<int> categories;                  // by category of the series
   int only = -1;                                // the column that says which rows are read; -1: all are
   std::string only_word;                        // which it must hold
   std::unordered_map<std::string, int> places;  // of `names`

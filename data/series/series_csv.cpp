@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "data/series/categories.h"
 #include "data/series/cells.h"
 #include "data/series/csv.h"
 #include "data/series/resample.h"
@@ -49,8 +50,12 @@ std::string advice(const CsvReader& csv, const SeriesColumns& columns, int colum
       others.push_back(columns.names[static_cast<std::size_t>(other)]);
   }
   if (!options.channels.empty() || others.empty()) return "";
-  return fmt::format("; a column of {} is left out by naming the channels: data.channels = {}",
-                     is_date ? "dates" : "text", toml_list(others));
+  const std::string as_words =
+      is_date ? ""
+              : fmt::format(" (data.categories = {} reads its words)",
+                            toml_list({columns.names[static_cast<std::size_t>(column)]}));
+  return fmt::format("; a column of {} is left out by naming the channels{}: data.channels = {}",
+                     is_date ? "dates" : "text", as_words, toml_list(others));
 }
 
 double read_value(std::string_view text, const CsvReader& csv, const SeriesColumns& columns, int channel,
@@ -261,6 +266,14 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
                 "{}: rows of several series (data.id) cannot be put together by steps (data.resample)",
                 origin);
   const std::size_t width = columns.names.size() + static_cast<std::size_t>(columns.skipped);
+  std::vector<CategoryColumn> words_of(columns.categories.size(), CategoryColumn(options.decimal));
+  for (const int column : columns.categories)
+    series.categories.push_back({.name = columns.names[static_cast<std::size_t>(column)],
+                                 .column = column + columns.skipped + 1,
+                                 .words = {},
+                                 .codes = {}});
+  require_input(series.categories.empty() || options.resample.empty(),
+                "{}: words (data.categories) cannot be put together by steps (data.resample)", origin);
   // Room for all rows at once: a vector that grows would need that twice.
   const auto most_rows = static_cast<std::size_t>(csv.lines());
   series.values.reserve(most_rows * columns.chosen.size());
@@ -309,6 +322,16 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
       is_missing = is_missing || std::isnan(value);
       series.values.push_back(value);
     }
+    for (std::size_t k = 0; k < words_of.size(); ++k) {
+      const int column = columns.categories[k];
+      const auto where = [&] { return columns.where(csv, column); };
+      const int32_t code = words_of[k].code(cell(column), where);
+      if (code == CategoryColumn::missing && options.missing == Missing::error)
+        throw InputError(fmt::format(
+            "{}: a word is missing{}", where(),
+            options.model.empty() ? "; data.missing = \"previous\" takes the one before it" : ""));
+      series.categories[k].codes.push_back(code);
+    }
   } while (csv.next());
   require_input(series.rows() > 0, "{}: no row has '{}' in column '{}' (data.only){}", origin,
                 one_line(columns.only_word),
@@ -322,6 +345,7 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
     if (const auto several = several_series(text, columns, csv, options)) throw InputError(*several);
   if (columns.id >= 0) members.settle(series);
   resample(series, options);
+  for (std::size_t k = 0; k < words_of.size(); ++k) words_of[k].settle(series, series.categories[k]);
   settle_step(series, options);
   if (is_missing || !options.resample.empty()) fill_in(series, options.missing);
   return series;

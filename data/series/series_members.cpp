@@ -46,6 +46,7 @@ void SeriesMembers::settle(Series& series) const {
       const std::ptrdiff_t other = to[static_cast<std::size_t>(row)];
       swap_rows(series.values, row, other, width), swap_rows(series.times.at, row, other, 1);
       swap_rows(series.times.offsets, row, other, 1), swap_rows(series.lines, row, other, 1);
+      for (SeriesCategory& category : series.categories) swap_rows(category.codes, row, other, 1);
       std::swap(to[static_cast<std::size_t>(row)], to[static_cast<std::size_t>(other)]);
     }
   }

@@ -168,7 +168,7 @@ void forecast(Command& command) {
   if (!command.given("steps")) steps = saved.recipe.data.horizon;
 
   if (!only.empty()) saved = one_series(saved, "forecast", only);
-  require_input(future.empty() || needs_future(saved.recipe),
+  require_input(future.empty() || !columns_of_future(saved.recipe, saved.facts).empty(),
                 "forecast: --future {}: the model of {} reads no column of the rows to forecast (data.known)",
                 future, saved.path.string());
   Forecaster forecaster(saved, csv, steps, future);

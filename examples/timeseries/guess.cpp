@@ -213,11 +213,11 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
   // While keys are missing, with those overrides alone that say how the file is read and cut.
   Wishes early = wishes;
   std::erase_if(early.overrides, [](const Override& o) {
-    constexpr std::array keys = {"data.file",       "data.separator", "data.decimal",       "data.time",
-                                 "data.date_order", "data.only",      "data.missing",       "data.gaps",
-                                 "data.id",         "data.resample",  "data.together",      "data.channels",
-                                 "data.targets",    "data.period",    "data.second_period", "data.window",
-                                 "data.horizon"};
+    constexpr std::array keys = {"data.file",       "data.separator",  "data.decimal",  "data.time",
+                                 "data.date_order", "data.only",       "data.missing",  "data.gaps",
+                                 "data.id",         "data.resample",   "data.together", "data.channels",
+                                 "data.targets",    "data.categories", "data.period",   "data.second_period",
+                                 "data.window",     "data.horizon"};
     return std::ranges::none_of(
         keys, [&](const char* key) { return o.assignment.starts_with(std::string(key) + "="); });
   });
@@ -249,6 +249,10 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
         say("numbers", "with decimal commas", "more cells are numbers so", "--set data.decimal=.");
       }
     }
+    const std::vector<std::string> categories = guessed.recipe.data.categories;
+    std::erase_if(columns, [&](const Column& column) {
+      return std::ranges::find(categories, column.name) != categories.end();
+    });
     std::vector<std::string> targets = wishes.columns, left_out, names;
     bool missing = !guessed.recipe.data.resample.empty();  // a step may have no row
     for (const Column& column : columns) names.push_back(column.name);
@@ -281,7 +285,7 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
     load();
 
     const Series series = load_series(guessed.recipe, csv);
-    const bool several = !series.members.empty();
+    const bool several = !series.members.empty(), one_network = several || !categories.empty();
     const int typical = typical_series(series);
     const int64_t first_row = series.begin_of(typical);
     const auto rows = static_cast<int64_t>(
@@ -338,9 +342,13 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
     text.set("data", "window", window);
     load();
     text.set("data", "batch", 32);
-    if (!several) {
+    if (!one_network) {
       text.set("data", "train", fmt::format("{:.6g}{}", wishes.train, wishes.train == 1 ? ".0" : ""));
       text.set("data", "valid", "0.0");
+    } else if (!several) {  // there are no folds to set the interval
+      constexpr double valid = 0.1;
+      text.set("data", "train", fmt::format("{:.6g}", std::min(wishes.train, 0.9) - valid));
+      text.set("data", "valid", fmt::format("{:.6g}", valid));
     }
     text.set("data", "autoregression",
              clamped(season.period > 1 && season.period <= 60 ? season.period + 1 : 10, 1,
@@ -381,16 +389,19 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
     text.set("model", "shared_channels", "true");
     text.set("model", "normalization", toml_string("last"));
     text.set("model", "segment", segment_of(guessed.recipe.data.window));
-    if (!several) text.set("model", "moving_average", clamped(window / 2 * 2 - 1, 1, 25));
+    if (!one_network) text.set("model", "moving_average", clamped(window / 2 * 2 - 1, 1, 25));
     const Size size{.networks = {"gru", "linear", "dlinear", "gru", "linear", "dlinear"},
                     .folds = most_folds,
                     .epochs = static_cast<int>(clamped((1500 + steps - 1) / steps, 4, 150)),
                     .ets = ets};
-    if (!several) {
+    if (!several) text.set("training", "epochs", size.epochs);
+    if (one_network && !several)
+      say("model", "one GRU over segments", "ensembles do not read words (data.categories)",
+          "--set data.categories=[]");
+    if (!one_network) {
+      text.set("training", "keep", toml_string("last"));
       text.set("ensemble", "members", list_of(members_of(size, season.period, season.second_period)));
       text.set("ensemble", "folds", size.folds);
-      text.set("training", "epochs", size.epochs);
-      text.set("training", "keep", toml_string("last"));
       text.set("training", "clip", "0.0");  // of one network's gradients the norm of all would be cut
     }
     text.set("optimizer", "kind", toml_string("adamw"));

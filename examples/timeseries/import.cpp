@@ -21,13 +21,21 @@ std::vector<KnownModule> known_modules(const Recipe& recipe) {
   const std::vector<std::string> dense = {"weight", "bias"};
   std::vector<std::string> outputs = {"head", "fc",     "linear",     "out",       "output",
                                       "proj", "Linear", "projection", "regressor", "classifier"};
-  std::vector<KnownModule> modules = {{"highway", {"highway", "autoregressive"}, dense}};
+  std::vector<KnownModule> modules;
+  for (size_t k = 1; k <= recipe.data.categories.size(); ++k)
+    modules.push_back({fmt::format("category{}", k), {fmt::format("category{}", k)}, {"weight"}});
+  if (!recipe.data.known.empty())
+    modules.insert(modules.end(), {{"ahead_state", {"ahead_state"}, dense},
+                                   {"ahead_head", {"ahead_head"}, {"weight"}},
+                                   {"ahead", {"ahead"}, {"weight"}}});
   switch (recipe.model.architecture) {
     case Architecture::linear:
-      return {{"linear", outputs, dense}};
+      modules.push_back({"linear", outputs, dense});
+      return modules;
     case Architecture::dlinear:  // with the names that DLinear's authors gave them too
-      return {{"trend", {"trend", "Linear_Trend"}, dense},
-              {"linear", {"linear", "seasonal", "Linear_Seasonal"}, dense}};
+      modules.insert(modules.end(), {{"trend", {"trend", "Linear_Trend"}, dense},
+                                     {"linear", {"linear", "seasonal", "Linear_Seasonal"}, dense}});
+      return modules;
     case Architecture::encoder_decoder:
       modules.push_back({"decoder", {"decoder"}, {}});
       break;
@@ -41,6 +49,7 @@ std::vector<KnownModule> known_modules(const Recipe& recipe) {
       outputs.emplace_back("decoder");
       break;
   }
+  modules.push_back({"highway", {"highway", "autoregressive"}, dense});
   modules.push_back({"head", outputs, dense});
   modules.push_back({"lstm", {}, {}});
   return modules;

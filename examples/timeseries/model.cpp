@@ -27,7 +27,8 @@ RecurrentConfig encoder_config(const Recipe& recipe, const Columns& columns) {
   const int features = is_by_channel(recipe)
                            ? 1 + static_cast<int>(columns.known_channels().size()) + columns.calendar
                            : columns.inputs;
-  return layers_of(recipe, has_segments(recipe) ? recipe.model.hidden : recipe.model.segment * features);
+  return layers_of(recipe, has_segments(recipe) ? recipe.model.hidden
+                                                : recipe.model.segment * (features + columns.embedded()));
 }
 RecurrentConfig decoder_config(const Recipe& recipe, const Columns& columns) {
   return layers_of(recipe,
@@ -38,15 +39,24 @@ RecurrentConfig decoder_config(const Recipe& recipe, const Columns& columns) {
 
 Columns columns_of(const SeriesWindows& windows) {
   const SeriesWindowOptions& options = windows.options();
-  Columns columns{.inputs = static_cast<int>(options.inputs.size()), .calendar = 0, .targets = {}};
-  const int first_of_calendar = windows.series().width() - windows.series().calendar;
-  for (const int channel : options.inputs) columns.calendar += channel >= first_of_calendar;
-  std::vector<int> place(static_cast<size_t>(windows.series().width()),
-                         -1);  // of each channel among the inputs
+  const Series& series = windows.series();
+  Columns columns{
+      .inputs = static_cast<int>(options.inputs.size()) - series.coded, .calendar = 0, .targets = {}};
+  const int first_of_calendar = series.width() - series.calendar;
+  for (const int channel : options.inputs)
+    columns.calendar += channel >= first_of_calendar && !series.is_category(channel);
+  std::vector<int> place(static_cast<size_t>(series.width()), -1);  // of each channel among the inputs
   for (int k = columns.inputs; k-- > 0;)
     place[static_cast<size_t>(options.inputs[static_cast<size_t>(k)])] = k;
   for (const int target : options.targets) columns.targets.push_back(place[static_cast<size_t>(target)]);
-  for (const int channel : options.known) columns.known.push_back(place[static_cast<size_t>(channel)]);
+  for (const SeriesCategory& category : series.categories)
+    columns.categories.push_back({.words = static_cast<int>(category.words.size())});
+  for (const int channel : options.known) {
+    if (series.is_category(channel))
+      columns.categories[static_cast<size_t>(channel - (series.width() - series.coded))].is_known = true;
+    else
+      columns.known.push_back(place[static_cast<size_t>(channel)]);
+  }
   return columns;
 }
 
@@ -106,6 +116,8 @@ std::string describe_layers(const Recipe& recipe) {
   std::string layers = unroll::describe_layers(cell_of(recipe), m);
   if (m.segment > 1) layers += fmt::format(" over segments of {} rows", m.segment);
   if (m.highway > 0) layers += fmt::format(" beside a highway of {} rows", m.highway);
+  if (!recipe.data.categories.empty())
+    layers += fmt::format(" with embeddings of {}", fmt::join(recipe.data.categories, ", "));
   if (!recipe.data.known.empty())
     layers += fmt::format(" and {} of the rows to forecast", fmt::join(recipe.data.known, ", "));
   return m.architecture == Architecture::encoder_decoder
@@ -124,6 +136,7 @@ SeriesNetwork::SeriesNetwork(const Recipe& recipe, const Columns& columns,
                 "{}: data.targets must be among data.channels: the model goes on from their values",
                 recipe.name);
   const int horizon = recipe.horizon(), out = recipe.outputs() * width();
+  make_categories(place);
   if (linear()) {
     head_.emplace(place("linear"), DenseConfig{.in = recipe.data.window, .out = horizon * out});
     if (m.architecture == Architecture::dlinear)
@@ -135,9 +148,10 @@ SeriesNetwork::SeriesNetwork(const Recipe& recipe, const Columns& columns,
   const bool decodes = m.architecture == Architecture::encoder_decoder;
   if (has_segments(recipe)) {
     const int half = m.hidden / 2;
-    segment_.emplace(place("segment"), DenseConfig{.in = m.segment * (1 + columns.calendar),
-                                                   .out = m.hidden,
-                                                   .activation = Activation::relu});
+    segment_.emplace(place("segment"),
+                     DenseConfig{.in = m.segment * (1 + columns.calendar + columns.embedded()),
+                                 .out = m.hidden,
+                                 .activation = Activation::relu});
     position_ = place("position").add("weight", {horizon / m.segment, half}, Init::normal(0, 1)).var();
     channel_ = place("channel")
                    .add("weight", {static_cast<int>(columns.targets.size()), half}, Init::normal(0, 1))
@@ -164,9 +178,14 @@ const RecurrentLayer* SeriesNetwork::recurrent() const { return encoder_ ? &*enc
 // --- in and out of rows -----------------------------------------------------------------------------------
 
 SeriesNetwork::Prepared SeriesNetwork::prepare(const Tensor& input) const {
-  if (columns_.known.empty()) return prepare_window(input);
-  Prepared prepared = prepare_window(input.slice(0, recipe_.data.window));
-  prepared.ahead = ahead_of(input);
+  const int window = recipe_.data.window, each = by_channel() ? static_cast<int>(columns_.targets.size()) : 1;
+  const Tensor values = without_codes(input);
+  Prepared prepared = prepare_window(columns_.ahead() == 0 ? values : values.slice(0, window));
+  if (!categories_.empty() && !linear())
+    prepared.x = concat(Vars{prepared.x, reshape(embedded(input, 0, window, each, false),
+                                                 {window, prepared.x.dim(1), columns_.embedded()})},
+                        2);
+  if (columns_.ahead() > 0) prepared.ahead = read_ahead(input);
   return prepared;
 }
 
@@ -346,7 +365,7 @@ Var SeriesNetwork::linear_path(const Var& x) const {
     return reshape((*highway_)(x, channels), {rows, highway_->config.out * width()});
   }
   Vars inputs;
-  for (int c = 0; c < x.dim(2); ++c) inputs.push_back(last_values(x, c, recipe_.model.highway));
+  for (int c = 0; c < columns_.inputs; ++c) inputs.push_back(last_values(x, c, recipe_.model.highway));
   const Var all = transpose(concat(inputs, 1));
   return reshape((*highway_)(reshape(all, {all.dim(0), rows, 1}), std::array{0}), {rows, 1});
 }

@@ -22,12 +22,30 @@
 
 namespace timeseries {
 
-// The columns of a window's input: which of them the targets are, and how many at the end tell the time.
+// The columns of a window's input: which of them the targets are, and how many at the end tell the time. Behind them stand the
+// codes of categories, which a network reads through embeddings.
 struct Columns {
+  struct Category {
+    int words = 0;
+    bool is_known = false;  // of the rows to forecast, too
+    // Numbers that a word becomes: half as many as there are words, at most 50.
+    int width() const { return std::min((words + 1) / 2, 50); }
+  };
   int inputs = 0, calendar = 0;
   std::vector<int> targets;     // their columns among the inputs; -1: it is not read
   std::vector<int> known = {};  // those of the inputs that are known of the rows to forecast, too
-  int ahead() const { return static_cast<int>(known.size()); }
+  std::vector<Category> categories = {};
+  // How many numbers are read of each row of the window's categories; and of each row to forecast, of all columns.
+  int embedded() const {
+    int sum = 0;
+    for (const Category& category : categories) sum += category.width();
+    return sum;
+  }
+  int ahead() const {
+    int sum = static_cast<int>(known.size());
+    for (const Category& category : categories) sum += category.is_known ? category.width() : 0;
+    return sum;
+  }
   // Of these the ones that are no features of the calendar.
   std::vector<int> known_channels() const {
     std::vector<int> channels;
@@ -95,6 +113,13 @@ class SeriesNetwork {
   };
   Prepared prepare(const Tensor& input) const;
   Prepared prepare_window(const Tensor& input) const;
+  // Of a network that reads categories (model_categories.cpp): its embeddings; an input [rows, batch, …] without the codes; and
+  // what the codes of some of its rows stand for, [rows · batch · each, widths], each row `each` times.
+  void make_categories(const std::function<Scope(const char*)>& place);
+  Tensor without_codes(const Tensor& input) const;
+  Var embedded(const Tensor& input, int first, int end, int each, bool known_alone) const;
+  // What is known ahead, [horizon * rows, ahead].
+  Var read_ahead(const Tensor& input) const;
   // Of a network that reads what is known ahead (model_ahead.cpp): its layers; what it reads [horizon * rows, ahead]; and what
   // that adds to the outputs, beside the state after the window [rows, width of the layers].
   void make_ahead(const std::function<Scope(const char*)>& place);
@@ -128,6 +153,7 @@ class SeriesNetwork {
   std::optional<Dropout> dropout_;
   std::optional<Dense> head_, trend_head_;
   std::optional<Dense> ahead_, ahead_state_, ahead_head_;
+  Vars categories_;  // by category: [words, width]
   std::optional<Highway> highway_;
   // Of a segment RNN: a segment's values to what the layers read; and what they read of the horizon's segments
   // [segments, hidden / 2] and of the targets [targets, hidden / 2].

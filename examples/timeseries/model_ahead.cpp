@@ -10,7 +10,8 @@ namespace timeseries {
 // from a linear network's window, whose last value it goes with.
 Tensor SeriesNetwork::ahead_of(const Tensor& input) const {
   const int window = recipe_.data.window, horizon = recipe_.horizon(), batch = input.dim(1),
-            each = by_channel() ? static_cast<int>(columns_.targets.size()) : 1, known = columns_.ahead();
+            each = by_channel() ? static_cast<int>(columns_.targets.size()) : 1,
+            known = static_cast<int>(columns_.known.size());
   const auto normalization = recipe_.model.normalization;
   const Tensor ahead({horizon * batch * each, known});
   const auto all = input.on_host();

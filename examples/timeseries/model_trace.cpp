@@ -5,6 +5,7 @@
 namespace timeseries {
 
 SeriesNetwork::Prepared SeriesNetwork::prepare_in_operations(const Var& input, int target) const {
+  require(categories_.empty(), "look: a network that reads categories is not traced");
   const int window = input.dim(0), rows = input.dim(1), inputs = columns_.inputs,
             calendar = columns_.calendar;
   Var x = input;

@@ -128,6 +128,13 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       .fixed();
   reader
       .key(
+          "categories", d.categories,
+          "columns of words, or of whole numbers that stand for words: each word becomes numbers that are trained, an "
+          "embedding, and networks read them in every row; data.known may name them, too")
+      .source("Guo and Berkhahn 2016")
+      .fixed();
+  reader
+      .key(
           "holidays", d.holidays,
           "the public holidays of a country, as in \"DE\", or of a file of dates, read as a feature of the calendar; \"\": "
           "none")

@@ -47,7 +47,7 @@ struct Recipe {
     std::vector<std::string> test_files;
     std::string time, only, id;
     DateOrder date_order = DateOrder::unknown;
-    std::vector<std::string> channels, targets, calendar, known;
+    std::vector<std::string> channels, targets, calendar, known, categories;
     std::string holidays;
     std::string label;
     std::string separator = ",", decimal = ".";

@@ -53,6 +53,41 @@ void check_known(const RecipeReader& reader, const Recipe& r) {
   }
 }
 
+// Columns of words.
+void check_categories(const RecipeReader& reader, const Recipe& r) {
+  const auto& d = r.data;
+  if (d.categories.empty()) return;
+  const bool linear =
+      r.model.architecture == Architecture::linear || r.model.architecture == Architecture::dlinear;
+  const auto has = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  for (const std::string& name : d.categories) {
+    for (const auto& [key, names] : {std::pair{"data.channels", &d.channels}, {"data.targets", &d.targets}})
+      if (has(*names, name))
+        reader.refuse(key,
+                      fmt::format("has '{}' in it, a column of words (data.categories)", one_line(name)));
+    if (r.detects() && name == d.label)
+      reader.refuse(
+          "data.categories",
+          fmt::format("has '{}' in it, the label that is to be detected (data.label)", one_line(name)));
+    if (name == known_calendar)
+      reader.refuse("data.categories",
+                    "has \"calendar\" in it, which stands for what is read of the time (data.known)");
+    if (linear && !r.is_ensemble() && !has(d.known, name))
+      reader.refuse(
+          "data.categories",
+          fmt::format("has '{}' in it, which is not read by a linear architecture, but of the rows to "
+                      "forecast: data.known = [{}]",
+                      one_line(name), toml_string(name)));
+  }
+  if (r.is_ensemble())
+    reader.refuse("ensemble.members",
+                  "do not read words (data.categories): name a network (model.architecture)");
+  if (!d.resample.empty())
+    reader.refuse("data.resample", "puts rows together, which words cannot be (data.categories)");
+}
+
 // What is for one series alone.
 void check_series(const RecipeReader& reader, const Recipe& r) {
   if (r.data.id.empty()) return;
@@ -99,6 +134,7 @@ void check_rules(const RecipeReader& reader, const Recipe& r) {
   };
   refuse_repeated("data.targets", r.data.targets);
   refuse_repeated("data.known", r.data.known);
+  refuse_repeated("data.categories", r.data.categories);
   refuse_repeated("data.test_files", r.data.test_files);
   if (!r.data.resample.empty() && !parse_resample(r.data.resample))
     reader.refuse("data.resample", "= " + why_no_step(r.data.resample));
@@ -131,6 +167,7 @@ void check_rules(const RecipeReader& reader, const Recipe& r) {
     reader.refuse("model.highway",
                   fmt::format("reads more than the window's {} rows (data.window)", r.data.window));
   check_known(reader, r);
+  check_categories(reader, r);
   for (const auto& [key, read] :
        {std::pair{"data.calendar", !r.data.calendar.empty()}, {"data.holidays", !r.data.holidays.empty()}})
     if (linear && read && !has(r.data.known, known_calendar))

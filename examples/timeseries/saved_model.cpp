@@ -34,8 +34,8 @@ std::string torch_modules(const Recipe& recipe, const ParameterSet& params) {
   for (const auto& [name, tensor] : all) {
     const size_t dot = name.rfind('.');
     const std::string module = name.substr(0, dot), leaf = name.substr(dot + 1);
-    if (leaf == "weight" && (module == "position" || module == "channel" || module.ends_with(".position") ||
-                             module.ends_with(".channel")))
+    const std::string last = module.substr(module.rfind('.') + 1);
+    if (leaf == "weight" && (last == "position" || last == "channel" || last.starts_with("category")))
       modules.push_back(fmt::format("{} = nn.Embedding({}, {})", module, tensor.dim(0), tensor.dim(1)));
     else if (leaf == "weight")
       modules.push_back(fmt::format("{} = nn.Linear({}, {}{})", module, tensor.dim(1), tensor.dim(0),
@@ -75,6 +75,9 @@ Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const Ser
     channels["inner_shift"] = facts.scaling.inner_shift, channels["inner_scale"] = facts.scaling.inner_scale;
   }
   if (!facts.members.empty()) channels["series"] = facts.members;
+  for (const CategoryWords& category : facts.categories)
+    channels["categories"].push_back(
+        {{"name", category.name}, {"words", category.words}, {"static", category.is_static}});
   Metadata metadata{{"program", "unroll timeseries"},
                     {"recipe_name", recipe.name},
                     {"recipe", resolved(recipe)},
@@ -102,6 +105,11 @@ static ModelFacts facts_of(const SafetensorsFile& file) {
     facts.scaling.shift = channels.at("shift").get<std::vector<double>>();
     facts.scaling.scale = channels.at("scale").get<std::vector<double>>();
     if (channels.contains("series")) facts.members = channels.at("series").get<std::vector<std::string>>();
+    if (channels.contains("categories"))
+      for (const auto& category : channels.at("categories"))
+        facts.categories.push_back({.name = category.at("name"),
+                                    .words = category.at("words").get<std::vector<std::string>>(),
+                                    .is_static = category.at("static")});
     if (channels.contains("power")) {
       for (const auto& power : channels.at("power"))
         facts.scaling.power.push_back(power.is_null() ? std::nan("") : power.get<double>());
@@ -111,6 +119,14 @@ static ModelFacts facts_of(const SafetensorsFile& file) {
   } catch (const nlohmann::json::exception&) {
     throw InputError(
         fmt::format("{}: the channels in its metadata are no JSON of names, shift and scale", file.path()));
+  }
+  for (const CategoryWords& category : facts.categories) {
+    std::vector<std::string> words = category.words;
+    std::ranges::sort(words);
+    require_input(!words.empty() && words.size() <= CategoryColumn::most_words &&
+                      std::ranges::adjacent_find(words) == words.end(),
+                  "{}: the words of '{}' in its metadata are none, too many, or the same one twice",
+                  file.path(), one_line(category.name));
   }
   facts.scaling.members = static_cast<int>(std::max<size_t>(facts.members.size(), 1));
   const size_t channels_of_all = facts.channels.size() * static_cast<size_t>(facts.scaling.members);
@@ -184,6 +200,10 @@ SavedModel read_saved_model(const std::filesystem::path& path) {
   SavedModel saved{.path = path,
                    .recipe = load_recipe(recipe_of(file, "timeseries"), for_this_machine()),
                    .facts = facts_of(file)};
+  const auto& categories = saved.recipe.data.categories;
+  require_input(std::ranges::equal(categories, saved.facts.categories, {}, {}, &CategoryWords::name),
+                "{}: the categories in its metadata are not those of its recipe ({})", path.string(),
+                fmt::join(categories, ", "));
   if (saved.recipe.is_ensemble())
     saved.facts.ensemble = ensemble_of(file, saved.recipe, saved.facts.channels.size());
   return saved;
@@ -252,9 +272,10 @@ Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe
 std::optional<SavedModel> first_model(const std::filesystem::path& path, const Recipe& recipe) {
   if (path.empty()) return {};
   SavedModel model = read_saved_model(path);
-  constexpr std::array of_units = {"data.channels", "data.targets",       "data.calendar",    "data.label",
-                                   "data.id",       "data.known",         "data.holidays",    "scaling.kind",
-                                   "training.loss", "training.quantiles", "scaling.transform"};
+  constexpr std::array of_units = {"data.channels",      "data.targets",      "data.calendar",
+                                   "data.label",         "data.id",           "data.known",
+                                   "data.holidays",      "scaling.kind",      "training.loss",
+                                   "training.quantiles", "scaling.transform", "data.categories"};
   for (const DifferingKey& key : differing_keys(model.recipe, recipe))
     require_input(std::ranges::find(of_units, key.path) == of_units.end(),
                   "{}: '{}' is {} in it; its weights mean nothing with {}", path.string(), key.path,
@@ -268,6 +289,7 @@ std::vector<std::string> SavedModel::columns() const {
   size_t calendar = 0;
   for (const std::string& feature : recipe.data.calendar) calendar += feature == "trend" ? 1 : 2;
   calendar += !recipe.data.holidays.empty();
+  calendar += recipe.data.categories.size();
   const auto& all = facts.channels;
   require_input(calendar <= all.size(), "{}: {} channels in its metadata, {} of the calendar", path.string(),
                 all.size(), calendar);

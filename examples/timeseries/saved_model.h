@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/series/categories.h"
 #include "data/series/scaling.h"
 #include "ensemble.h"
 #include "model.h"
@@ -31,6 +32,7 @@ struct ModelFacts {
       {};                 // the time from which its trend counts; empty: no trend, or an earlier version
   std::string step = {};  // from row to row (step_code); empty: an earlier version
   TrainedOn trained = {};
+  std::vector<CategoryWords> categories = {};  // in the recipe's order
   EnsembleFacts ensemble = {};  // empty: it is none
 };
 

@@ -137,7 +137,8 @@ ModelFacts measured_facts(const Recipe& recipe, const Series& series, const Part
           .date_order = code_of(series.date_order),
           .trend_zero = {},
           .step = {},
-          .trained = trained_on(series, train)};
+          .trained = trained_on(series, train),
+          .categories = words_of_categories(series, train)};
 }
 
 void warn_of_one_class(const Series& series, const Part& train, std::vector<std::string>& warnings) {
@@ -169,7 +170,7 @@ SeriesWindows make_windows(const Recipe& recipe, const Series& series, const Sca
   for (const std::string& name : recipe.data.known) {
     if (name == known_calendar) continue;
     options.known.push_back(series.channel(name));
-    if (!options.inputs.empty() &&
+    if (!options.inputs.empty() && options.known.back() < columns &&
         std::ranges::find(options.inputs, options.known.back()) == options.inputs.end())
       options.inputs.push_back(options.known.back());
   }
@@ -183,7 +184,7 @@ SeriesWindows make_windows(const Recipe& recipe, const Series& series, const Sca
                 "{}: all of its columns are known ahead (data.known), and none is left to forecast",
                 series.origin);
   if (std::ranges::find(recipe.data.known, known_calendar) != recipe.data.known.end())
-    for (int k = columns; k < series.width(); ++k)
+    for (int k = columns; k < series.width() - series.coded; ++k)
       if (!series.channels[static_cast<size_t>(k)].ends_with(" missing")) options.known.push_back(k);
   return SeriesWindows(series, scaling, part, part_name, options);
 }
@@ -233,6 +234,10 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
   if (recipe.detects() && trains) warn_of_one_class(series(), split.train, warnings);
   if (recipe.data.drop_last_pairs > 0) split = without_history(split);
   facts = saved ? saved->facts : measured_facts(recipe, series(), split.train, notes);
+  if (!saved)
+    encode_categories(all.front(), facts.categories,
+                      "it stands in no row that trains, so its embedding would mean nothing");
+  note_categories();
   if (saved) facts.scaling = scaling_for(series(), split.train, recipe, facts, notes);
   facts.members = names_of_members(series());
   if (ensemble) facts.ensemble = *ensemble;
@@ -260,6 +265,7 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
     const auto same_stem = [&](const std::string& other) { return fs::path(other).stem() == path.stem(); };
     const bool alone = std::ranges::count_if(recipe.data.test_files, same_stem) == 1;
     all.push_back(with_calendar(recipe, load_csv(path, of_test), facts.trend_zero));
+    encode_categories(all.back(), facts.categories, "it stands in no row that trains");
     for (const std::string& note : all.back().notes)
       notes.push_back(fmt::format("{}: {}", path.filename().string(), note));
     tests.push_back(
@@ -318,6 +324,23 @@ void SeriesData::note_short_series(const std::vector<int>& not_split) {
   say(without(*train), too_short("among the rows that train, and train nothing"));
   if (valid) say(without(*valid), too_short("that validates"));
   if (!tests.empty()) say(without(tests.front().windows), too_short("in the test, and are not scored"));
+}
+
+void SeriesData::note_categories() {
+  for (const CategoryWords& category : facts.categories) {
+    const auto count = static_cast<int64_t>(category.words.size());
+    const Columns::Category read{.words = static_cast<int>(count)};
+    std::string text =
+        fmt::format("category '{}': {} word{}, each {} number{} that {} trained", one_line(category.name),
+                    with_commas(count), count == 1 ? "" : "s", read.width(), read.width() == 1 ? "" : "s",
+                    read.width() == 1 ? "is" : "are");
+    if (category.is_static) text += "; each series has one";
+    if (count == 1) text += "; it is the same in all rows that train, and tells nothing";
+    if (count > 1 && 2 * count > rows_of(split.train))
+      text += fmt::format("; of a word that stands in one or two of {} rows, little is learnt",
+                          with_commas(rows_of(split.train)));
+    notes.push_back(text);
+  }
 }
 
 void SeriesData::note_targets_left_out() {

@@ -66,6 +66,7 @@ struct SeriesData {
 
  private:
   void note_targets_left_out();
+  void note_categories();
   void note_short_series(const std::vector<int>& not_split);
 };
 // Warnings that rows of the part "valid" or "test" trained the model, whose facts the data have: in a file that is shorter

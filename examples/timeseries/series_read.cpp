@@ -31,6 +31,7 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved) {
                         .channels = d.channels,
                         .known = names_of_header(d),
                         .label = d.label,
+                        .categories = d.categories,
                         .only = d.only,
                         .id = d.id,
                         .missing = d.missing,
@@ -50,7 +51,8 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved) {
   if (options.channels.empty()) return options;
   for (const auto* more : {&d.targets, &d.known})
     for (const std::string& name : *more)
-      if (name != known_calendar && std::ranges::find(options.channels, name) == options.channels.end())
+      if (name != known_calendar && std::ranges::find(options.channels, name) == options.channels.end() &&
+          std::ranges::find(d.categories, name) == d.categories.end())
         options.channels.push_back(name);
   return options;
 }
@@ -81,6 +83,7 @@ Series with_calendar(const Recipe& recipe, Series series, const std::string& tre
   else
     add_calendar(series, recipe.data.calendar);
   add_holidays(series, recipe.data.holidays);
+  add_categories(series);
   return series;
 }
 
@@ -108,6 +111,10 @@ Series read(const Recipe& recipe, const fs::path& csv, const SavedModel* saved) 
       fmt::format("there is no bundled series '{}'; there are {}; a file of yours has a '.' or '/' in its "
                   "name",
                   file, fmt::join(names, ", ")));
+}
+
+std::string unknown_word(const SavedModel& saved) {
+  return fmt::format("the model of {} was not trained on this word", saved.path.string());
 }
 
 void add_rows(Series& series, int64_t rows) {
@@ -141,6 +148,10 @@ void add_rows(Series& series, int64_t rows) {
     series.filled = with_rows(series.filled, series.width(), [](int, int64_t) { return uint8_t{0}; });
   if (!series.members.empty())
     series.lines = with_rows(series.lines, 1, [](int, int64_t) { return int64_t{0}; });
+  for (SeriesCategory& category : series.categories)  // the last word, until it is known
+    category.codes = with_rows(category.codes, 1, [&, codes = category.codes](int member, int64_t) {
+      return codes[static_cast<size_t>(series.end_of(member) - 1)];
+    });
   series.times.at = std::move(at);
   if (!series.members.empty()) series.times.offsets.clear();  // only reading needs them
   int64_t moved = 0;
@@ -160,19 +171,24 @@ Series with_calendar(const SavedModel& saved, Series series) {
 // last value, which no step that is asked for reads.
 void add_future(const SavedModel& saved, Series& series, int64_t rows_beyond, const FutureRows& future) {
   const Recipe& recipe = saved.recipe;
-  if (!future.steps || !needs_future(recipe)) return;
-  std::vector<std::string> names;
-  for (const std::string& name : recipe.data.known)
-    if (name != known_calendar) names.push_back(name);
+  const std::vector<std::string> names = columns_of_future(recipe, saved.facts);
+  if (!future.steps || names.empty()) return;
   require_input(
       !future.file.empty(),
       "{}: the model of {} reads {} of the rows that it forecasts (data.known): --future FILE has {}",
       series.origin, saved.path.string(), fmt::join(names, ", "), names.size() == 1 ? "it" : "them");
   SeriesOptions options = series_options(recipe, &saved);
-  options.channels = names, options.gaps = Gaps::allow, options.resample.clear();
+  options.channels.clear(), options.categories.clear(), options.gaps = Gaps::allow, options.resample.clear();
   options.step.reset();
-  if (series.time_name.empty()) options.times_alone = false;
-  const Series ahead = load_csv(future.file, options);
+  std::vector<CategoryWords> words;
+  for (const std::string& name : names) {
+    const auto category = std::ranges::find(saved.facts.categories, name, &CategoryWords::name);
+    if (category != saved.facts.categories.end()) words.push_back(*category);
+    (category != saved.facts.categories.end() ? options.categories : options.channels).push_back(name);
+  }
+  options.times_alone = options.channels.empty();
+  Series ahead = load_csv(future.file, options);
+  encode_categories(ahead, words, unknown_word(saved));
   require_input(ahead.time_name.empty() == series.time_name.empty(),
                 "{}: it has {} column of times, and {} has {}", ahead.origin,
                 ahead.time_name.empty() ? "no" : "a", series.origin,
@@ -198,7 +214,12 @@ void add_future(const SavedModel& saved, Series& series, int64_t rows_beyond, co
                     ahead.origin,
                     series.time_name.empty() ? fmt::format("row {}", k + 1) : series.times.text(row),
                     of_series(), k + 1, future.steps);
-      for (const std::string& channel : names) {
+      for (size_t k = 0; k < words.size(); ++k) {
+        const auto to = std::ranges::find(series.categories, words[k].name, &SeriesCategory::name);
+        to->codes[static_cast<size_t>(row)] = from >= 0 ? ahead.categories[k].codes[static_cast<size_t>(from)]
+                                                        : to->codes[static_cast<size_t>(row - 1)];
+      }
+      for (const std::string& channel : options.channels) {
         const int to = series.channel(channel);
         series.values[static_cast<size_t>(row * series.width() + to)] =
             from >= 0 ? ahead.at(from, ahead.channel(channel)) : series.at(row - 1, to);
@@ -218,14 +239,20 @@ Series load_series(const Recipe& recipe, const fs::path& csv, int64_t rows_beyon
 Series load_series(const SavedModel& saved, const fs::path& csv, int64_t rows_beyond,
                    const FutureRows& future) {
   Series series = read(saved.recipe, csv, &saved);
+  encode_categories(series, saved.facts.categories, unknown_word(saved));
   add_rows(series, rows_beyond);
   add_future(saved, series, rows_beyond, future);
   return with_calendar(saved, std::move(series));
 }
 
-bool needs_future(const Recipe& recipe) {
-  return std::ranges::any_of(recipe.data.known,
-                             [](const std::string& name) { return name != known_calendar; });
+std::vector<std::string> columns_of_future(const Recipe& recipe, const ModelFacts& facts) {
+  std::vector<std::string> names;
+  for (const std::string& name : recipe.data.known) {
+    const auto category = std::ranges::find(facts.categories, name, &CategoryWords::name);
+    if (name != known_calendar && (category == facts.categories.end() || !category->is_static))
+      names.push_back(name);
+  }
+  return names;
 }
 
 bool has_column(const fs::path& csv, char separator, const std::string& name) {
@@ -242,6 +269,7 @@ Series load_unlabelled(const SavedModel& saved, const fs::path& csv) {
   options.times_alone = options.channels.empty();  // it reads the calendar
   options.label.clear();
   Series series = load_csv(csv, options);
+  encode_categories(series, saved.facts.categories, unknown_word(saved));
   series.insert_channels(static_cast<int>(label), {recipe.data.label},
                          {std::vector<double>(static_cast<size_t>(series.rows()))});
   series.label = static_cast<int>(label);

@@ -22,8 +22,9 @@ struct FutureRows {
 // naming both, if the file lacks a column of it.
 Series load_series(const SavedModel& saved, const std::filesystem::path& csv, int64_t rows_beyond = 0,
                    const FutureRows& future = {});
-// Whether it reads columns of the file of the rows to forecast (data.known).
-bool needs_future(const Recipe& recipe);
+// The columns of the file of the rows to forecast that a model reads (data.known), without those of which each series has one
+// word.
+std::vector<std::string> columns_of_future(const Recipe& recipe, const ModelFacts& facts);
 // The text of a file; of a pipe, which has it once, what it had.
 std::string csv_text(const std::filesystem::path& csv);
 // How a recipe reads its file; or a saved model's, if there is one.

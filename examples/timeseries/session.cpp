@@ -164,13 +164,13 @@ TrainingRun SeriesTraining::training_run() {
 // Of the rows to forecast there is no file yet.
 std::vector<std::string> SeriesTraining::next_words() const {
   std::vector<std::string> words = csv_words();
-  if (needs_future(recipe_)) words.insert(words.end(), {"--future", "FILE"});
+  if (!columns_of_future(recipe_, data_.facts).empty()) words.insert(words.end(), {"--future", "FILE"});
   return words;
 }
 
-// None where rows that are forecast are read, for which the page has no place. It shows one series.
+// None where rows that are forecast are read, or words, for which the page has no place. It shows one series.
 std::function<std::vector<std::string>()> SeriesTraining::look_words() const {
-  if (!recipe_.data.known.empty()) return {};
+  if (!recipe_.data.known.empty() || !recipe_.data.categories.empty()) return {};
   return [this] {
     std::vector<std::string> words = csv_words();
     if (!data_.facts.members.empty())

@@ -165,7 +165,8 @@ TEST_CASE("channels are chosen by name, in the order named") {
   const std::string text = "date,a,note,b\n2020-01-01,1,fine,2\n2020-01-02,3,\"so, so\",4\n";
   CHECK(parse(text, {.channels = {"b", "a"}}).values == Values{2, 1, 4, 3});
   CHECK(lacks(refusal(text), {"x.csv:2: column 3 ('note')", "'fine' is not a number",
-                              "naming the channels: data.channels = [\"a\", \"b\"]"}) == "");
+                              "naming the channels (data.categories = [\"note\"] reads its words): "
+                              "data.channels = [\"a\", \"b\"]"}) == "");
   CHECK(lacks(refusal(text, {.channels = {"aa"}}), {"no column 'aa'", "did you mean 'a'?"}) == "");
   CHECK(lacks(refusal(text, {.time = "dat", .channels = {"a"}}), {"no column 'dat'", "'date'"}) == "");
   CHECK(lacks(refusal(text, {.channels = {"a", "a"}}), {"'a' is asked for twice"}) == "");
