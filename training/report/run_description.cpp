@@ -65,6 +65,7 @@ static void to_json(Json& json, const Chart& c) {
           {"right_name", c.right_name},
           {"top", c.top},
           {"logarithmic", c.logarithmic},
+          {"x_from", c.x_from},
           {"from_zero", c.from_zero},
           {"x_texts", c.x_texts},
           {"series", c.series},
@@ -84,6 +85,7 @@ static void from_json(const Json& json, Chart& c) {
        .right_name = json.value("right_name", ""),  // older files lack it, and the others with a default
        .top = number(json.value("top", Json()), std::numeric_limits<double>::infinity()),
        .logarithmic = json.value("logarithmic", false),
+       .x_from = number(json.value("x_from", Json(0.0)), 0),
        .from_zero = json.at("from_zero"),
        .x_texts = json.at("x_texts"),
        .series = json.at("series")};
