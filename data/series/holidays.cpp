@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <iterator>
 #include <limits>
 
 #include <fmt/format.h>
@@ -273,6 +274,8 @@ std::vector<int64_t> holidays_of(std::string_view country, int year) {
 Holidays::Holidays(const std::string& country_or_file) {
   if (country_or_file.find_first_of("./") != std::string::npos) {
     days_ = holidays_in(read_file(country_or_file), country_or_file);
+    std::ranges::copy_if(days_, std::back_inserter(working_),
+                         [](int64_t day) { return weekday_of(day) < saturday; });
     return;
   }
   const auto& codes = holiday_countries();
@@ -292,9 +295,25 @@ bool Holidays::has(int64_t day) const {
 }
 
 int64_t Holidays::working_days_in(int64_t begin, int64_t end) const {
-  int64_t count = 0;
-  for (int64_t day = begin; day < end; ++day) count += weekday_of(day) < saturday && has(day);
-  return count;
+  if (end <= begin) return 0;
+  const auto year_of = [](int64_t day) { return static_cast<int>(floor_div(month_day(day).month, 12)); };
+  if (!country_.empty()) count_years(year_of(begin), year_of(end - 1));
+  return std::ranges::lower_bound(working_, end) - std::ranges::lower_bound(working_, begin);
+}
+
+// A step may be a thousand years: its days are not looked at one by one.
+void Holidays::count_years(int first, int last) const {
+  const auto add = [&](int year, std::vector<int64_t>& to) {
+    std::ranges::copy_if(holidays_of(country_, year), std::back_inserter(to),
+                         [](int64_t day) { return weekday_of(day) < saturday; });
+  };
+  if (last_counted_ < first_counted_) first_counted_ = first, last_counted_ = first - 1;
+  while (last_counted_ < last) add(++last_counted_, working_);
+  if (first >= first_counted_) return;
+  std::vector<int64_t> earlier;
+  for (int year = first; year < first_counted_; ++year) add(year, earlier);
+  working_.insert(working_.begin(), earlier.begin(), earlier.end());
+  first_counted_ = first;
 }
 
 void add_holidays(Series& series, const std::string& country_or_file) {

@@ -37,8 +37,12 @@ class Holidays {
 
  private:
   std::string country_;  // empty: they are of a file
+  // Has the holidays from Monday to Friday of these years in working_.
+  void count_years(int first, int last) const;
   mutable std::set<int64_t> days_;
   mutable std::set<int> years_;  // of a country, whose holidays are in days_
+  mutable std::vector<int64_t> working_;               // ascending; of a file all
+  mutable int first_counted_ = 0, last_counted_ = -1;  // years of a country
 };
 
 // Appends the channel "holiday", a feature of the calendar: 1 where the row's day is one, else 0; of rows further apart than a

@@ -67,6 +67,22 @@ TEST_CASE("rows are marked by their day, longer steps by how many working days t
   CHECK(series.calendar == 1);
 }
 
+TEST_CASE("holidays of any number of days are as many as day by day, whatever was counted before") {
+  const Folder folder;
+  const std::string file = folder.write("closed.csv", "2021-12-31\n2022-01-01\n2022-01-03\n");
+  for (const std::string& which : {std::string("US"), std::string("GB"), file}) {
+    const Holidays holidays(which), alone(which);
+    for (const auto& [from, to] : std::vector<std::pair<int, int>>{
+             {2021, 2023}, {2022, 2022}, {2023, 2026}, {2019, 2020}, {1999, 2024}, {2030, 2031}}) {
+      const int64_t begin = days_of(from, 6, 1), end = days_of(to, 7, 5);
+      int64_t count = 0;
+      for (int64_t day = begin; day < end; ++day) count += weekday_of(day) < 5 && alone.has(day);
+      CHECK(holidays.working_days_in(begin, end) == count);
+    }
+    CHECK(holidays.working_days_in(days_of(2022, 1, 3), days_of(2022, 1, 3)) == 0);
+  }
+}
+
 TEST_CASE("a file lists days; what is no date, and what is no country, is said") {
   const Folder folder;
   const std::string file =
