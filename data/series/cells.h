@@ -19,22 +19,23 @@ std::optional<double> parse_number(std::string_view cell, char decimal = '.');
 inline std::optional<double> plain_decimal(std::string_view cell, char decimal) {
   constexpr double powers[] = {1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-  constexpr int most = 15;
+  constexpr std::ptrdiff_t most = 15;
   const char *at = cell.data(), *const end = at + cell.size();
   const bool minus = at != end && *at == '-';
   at += minus;
+  if (end - at > most + 1) return std::nullopt;  // a sum of so many digits does not overflow
+  const char* const first = at;
   int64_t value = 0;
-  int digits = 0, before = -1;
-  for (; at != end; ++at) {
-    if (*at >= '0' && *at <= '9' && digits < most)
-      value = 10 * value + (*at - '0'), ++digits;
-    else if (*at == decimal && before < 0)
-      before = digits;
-    else
-      return std::nullopt;
+  for (; at != end && *at >= '0' && *at <= '9'; ++at) value = 10 * value + (*at - '0');
+  std::ptrdiff_t digits = end - first, decimals = 0;
+  if (at != end) {
+    if (*at++ != decimal) return std::nullopt;
+    decimals = end - at, --digits;
+    for (; at != end && *at >= '0' && *at <= '9'; ++at) value = 10 * value + (*at - '0');
+    if (at != end) return std::nullopt;
   }
-  if (digits == 0) return std::nullopt;
-  const double number = static_cast<double>(value) / powers[before < 0 ? 0 : digits - before];
+  if (digits == 0 || digits > most) return std::nullopt;
+  const double number = static_cast<double>(value) / powers[decimals];
   return minus ? -number : number;
 }
 

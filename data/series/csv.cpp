@@ -16,7 +16,7 @@ namespace unroll {
 namespace {
 
 // The first `c` from `begin` on, or `end`.
-const char* find_byte(const char* begin, const char* end, char c) {
+inline const char* find_byte(const char* begin, const char* end, char c) {
   const void* const found = std::memchr(begin, c, static_cast<std::size_t>(end - begin));
   return found ? static_cast<const char*>(found) : end;
 }
@@ -56,7 +56,7 @@ CsvReader::CsvReader(std::string_view text, std::string origin, char separator)
   }
 }
 
-void CsvReader::skip_blanks() {
+inline void CsvReader::skip_blanks() {
   const auto is_blank = [&](char c) { return (c == ' ' || c == '\t' || c == '\r') && c != separator_; };
   while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
 }
@@ -86,7 +86,7 @@ std::string_view CsvReader::read_quoted(std::size_t column) {
   return cell;
 }
 
-std::string_view CsvReader::read_plain(const char* end_of_line, std::size_t column) {
+inline std::string_view CsvReader::read_plain(const char* end_of_line, std::size_t column) {
   const char *const begin = text_.data() + at_, *end = find_byte(begin, end_of_line, separator_);
   at_ += static_cast<std::size_t>(end - begin);
   const bool quote = has_quotes_ && find_byte(begin, end, '"') != end;

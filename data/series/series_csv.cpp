@@ -315,12 +315,20 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
       series.times.at.push_back(columns.id >= 0 ? members.rows_before() : series.rows());
     }
     series.lines.push_back(csv.line());
+    const std::size_t before = series.values.size();
+    series.values.resize(before + columns.chosen.size());
+    double* to = series.values.data() + before;
     for (int channel = 0; channel < width_read; ++channel) {
-      const std::string_view text_of = cell(columns.chosen[static_cast<std::size_t>(channel)]);
-      const auto plain = channel == columns.label ? std::nullopt : plain_decimal(text_of, options.decimal);
-      const double value = plain ? *plain : read_value(text, csv, columns, channel, text_of, options);
+      const std::string_view text_of = cells[static_cast<std::size_t>(
+          columns.chosen[static_cast<std::size_t>(channel)] + columns.skipped)];
+      if (channel != columns.label)
+        if (const auto plain = plain_decimal(text_of, options.decimal)) {
+          *to++ = *plain;
+          continue;
+        }
+      const double value = read_value(text, csv, columns, channel, text_of, options);
       is_missing = is_missing || std::isnan(value);
-      series.values.push_back(value);
+      *to++ = value;
     }
     for (std::size_t k = 0; k < words_of.size(); ++k) {
       const int column = columns.categories[k];
