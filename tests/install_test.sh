@@ -28,6 +28,10 @@ meson setup --buildtype=release -Dcuda=disabled "$folder/plain" "$source" >"$fol
 needless=$(ninja -C "$folder/plain" -t commands all | grep -oE -- '-c [^ ]*(tests|fuzz|bench|lessons)/[^ ]*|-c [^ ]*examples/[a-z_0-9]+\.(cpp|p/)[^ ]*' || true)
 [ -z "$needless" ] || fail "compiled for installing, and not installed: $needless"
 [ -s "$(find "$prefix" -path '*/doc/unroll/docs/library.md')" ] || fail "no documents"
+documents=$(find "$prefix" -type d -path '*/doc/unroll')
+while IFS=: read -r page link; do
+  [ -e "$(dirname "$page")/$link" ] || fail "${page#"$documents"/} links to $link, which is not installed (meson.build)"
+done < <(grep -roE '\]\([^()# ]+[)#]' "$documents/docs" --include='*.md' | sed 's/](//; s/[)#]$//' | grep -v ':http')
 for example in "$source"/examples/*.cpp; do
   [ -s "$(find "$prefix" -path "*/doc/unroll/examples/${example##*/}")" ] || fail "no ${example##*/} among the documents"
 done

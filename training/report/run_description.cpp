@@ -122,7 +122,7 @@ RunDescription read_run_description(const std::filesystem::path& folder) {
   std::error_code error;
   require_input(std::filesystem::is_directory(folder, error), "{}: there is no such folder", folder.string());
   const std::string path = (folder / "report.json").string();
-  require_input(has_own_file(path), "{}: is missing; it is written as a run begins", path);
+  require_input(has_own_file(path), "{}: is missing; ptb and timeseries write it as a run begins, a program of your own calls write_run_description", path);
   const Json json = parse_json(read_own_file(path, most_bytes_of_description));
   require_input(!json.is_discarded(), "{}: no description of a run: the file is damaged", path);
   try {
