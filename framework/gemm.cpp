@@ -60,7 +60,7 @@ static const Products& available(Precision precision) {
 
 static Operand operand(const Matrix& matrix) {
   const int64_t row = matrix.tensor.cols();
-  return {matrix.tensor.data(), matrix.transposed ? 1 : row, matrix.transposed ? row : 1};
+  return {matrix.tensor.data(), matrix.transposed ? 1 : row, matrix.transposed ? row : 1, matrix.rounded};
 }
 
 // Kept by each thread that multiplies: a step of inference takes nothing even from the pool.
@@ -78,10 +78,14 @@ static void* scratch_for(int threads, int64_t bytes) {
 // Checks the sizes, and calls product(scratch, threads) unless c is all there is to look after.
 template <class B, class Product>
 static void checked(const Matrix& a, const B& b, const Into& c, const Products& products, Product product) {
+  bool is_rounded = a.rounded;
+  if constexpr (std::is_same_v<B, Matrix>) is_rounded = is_rounded || b.rounded;
   const int64_t m = a.rows(), k = a.cols(), n = b.cols();
   require(b.rows() == k && c.tensor.rows() == m && c.tensor.cols() == n,
           "gemm: [{}, {}] times [{}, {}] does not give [{}, {}]", m, k, b.rows(), n, c.tensor.rows(),
           c.tensor.cols());
+  require(products.round || !is_rounded,
+          "gemm: an operand was rounded for a precision that is no more the process's");
   if (m == 0 || n == 0) return;
   if (k == 0) {
     if (!c.add) c.tensor.fill(0);
@@ -150,6 +154,24 @@ void gemm(const Matrix& a, const PackedMatrix& b, const Tensor& bias, Tensor c) 
   });
   if (a.cols() == 0) bias_alone(bias, c);
 }
+
+bool RoundedTensor::is_of_use() { return available(current_precision).round; }
+RoundedTensor::RoundedTensor(const Shape& shape) {
+  if (!is_of_use()) return;
+  memory_ = Memory(static_cast<std::size_t>(2 * shape.size()));
+  row_ = shape.rank() > 0 ? 2 * shape.row().size() : 0;
+  half_ = current_precision == Precision::fp16;
+}
+RoundedTensor::RoundedTensor(const Tensor& x) : RoundedTensor(x.shape()) {
+  if (memory_.data()) available(current_precision).round(x.data(), memory_.data(), x.size());
+}
+RoundedCopy RoundedTensor::copy() const { return {memory_.data(), half_}; }
+RoundedCopy RoundedTensor::copy(int i) const {
+  auto* first = static_cast<char*>(memory_.data());
+  return {first ? first + i * row_ : nullptr, half_};
+}
+Matrix RoundedTensor::operand(const Tensor& floats) const { return {floats, false, copy().data}; }
+Matrix RoundedTensor::operand(const Tensor& floats, int i) const { return {floats[i], false, copy(i).data}; }
 
 PackedMatrix::PackedMatrix(const Matrix& b)
     : rows_(b.rows()),

@@ -8,6 +8,7 @@
 namespace unroll {
 
 struct Operand;
+struct RoundedCopy;
 
 // Numbers of the operands of products: tf32 and bf16 have float's range, and 11 and 8 bits of precision in place of 24.
 // fp16 has 11 bits and a range of its own, from 6e-8 to 65504, so gradients need a scale to fit in (training/loss_scale.h).
@@ -28,13 +29,38 @@ Precision precision();
 // An operand: a tensor taken as [rows, cols], or its transpose.
 struct Matrix {
   Matrix(const Tensor& t) : tensor(t) {}
-  Matrix(const Tensor& t, bool transpose) : tensor(t), transposed(transpose) {}
+  Matrix(const Tensor& t, bool transpose, const void* as_rounded = nullptr)
+      : tensor(t), transposed(transpose), rounded(as_rounded) {}
   int64_t rows() const { return transposed ? tensor.cols() : tensor.rows(); }
   int64_t cols() const { return transposed ? tensor.rows() : tensor.cols(); }
   const Tensor tensor;
   bool transposed = false;
+  const void* rounded =
+      nullptr;  // the tensor's numbers, of which only the shape counts then: see RoundedTensor
 };
-inline Matrix transposed(const Tensor& t) { return {t, true}; }
+inline Matrix transposed(const Matrix& m) { return {m.tensor, !m.transposed, m.rounded}; }
+
+// An operand in the 16 bits in which products of the process's precision take it on a GPU. They round what they are given as
+// floats, which is a pass of its own; so a kernel that writes numbers may write them here, too (RoundedCopy). Where products
+// round nothing, or a CPU's round on their way, there is no such tensor: it is empty, and an operand is the floats.
+class RoundedTensor {
+ public:
+  static bool is_of_use();
+  RoundedTensor() = default;
+  explicit RoundedTensor(const Shape& shape);  // contents undefined
+  explicit RoundedTensor(const Tensor& x);     // its numbers
+  // Where a kernel writes all of it, or row i of its first dimension.
+  RoundedCopy copy() const;
+  RoundedCopy copy(int i) const;
+  // `floats`, or its row i, as an operand whose numbers are here, if there are any; it has the shape that this was made with.
+  Matrix operand(const Tensor& floats) const;
+  Matrix operand(const Tensor& floats, int i) const;
+
+ private:
+  Memory memory_;
+  int64_t row_ = 0;  // bytes
+  bool half_ = false;
+};
 
 // A copy of a matrix in the order in which the kernels read a right operand. Packing pays from the second
 // product on where few rows meet large weights: in a recurrence, once for all steps. Later changes of the

@@ -38,12 +38,13 @@ bool has_16_bits(const StepSizes& s) {
   return s.precision == Precision::bf16 || s.precision == Precision::fp16;
 }
 
-OptionCost::Launches launches_of_options(const StepSizes& s) {
-  OptionCost::Launches sum;
+OptionCost cost_of_options(const StepSizes& s) {
+  OptionCost sum;
   for (const RecurrentOption* option : options_set(s.layers)) {
     const OptionCost cost = option->cost(option_sizes(s.cell, s.layers, s.batch, s.steps));
-    sum.fused += cost.launches.fused, sum.composed += cost.launches.composed;
-    sum.window += cost.launches.window, sum.window_16 += cost.launches.window_16;
+    sum.held += cost.held;
+    sum.launches.fused += cost.launches.fused, sum.launches.composed += cost.launches.composed;
+    sum.launches.window += cost.launches.window, sum.launches.window_16 += cost.launches.window_16;
   }
   return sum;
 }
@@ -57,11 +58,11 @@ struct CellLaunches {
 CellLaunches launches_of(const CellFacts& cell) {
   switch (cell.kind) {
     case CellKind::gru:
-      return {6, 59, 11, 8, 4, 2, 6};
+      return {4, 59, 10, 9, 4, 2, 6};
     case CellKind::rnn:
-      return {5, 15, 8, 7, 3, 2, 6};
+      return {4, 15, 8, 7, 3, 2, 6};
     default:
-      return {5, 46, 9, 7, 3, 4, 8};
+      return {4, 46, 10, 7, 3, 4, 8};
   }
 }
 
@@ -73,7 +74,7 @@ constexpr int around = 21, around_16 = 6, of_dropout = 2;
 StepLaunches launches_of_step(Engine engine, const StepSizes& s) {
   const RecurrentConfig& c = s.layers;
   const CellLaunches cell = launches_of(s.cell);
-  const OptionCost::Launches options = launches_of_options(s);
+  const OptionCost::Launches options = cost_of_options(s).launches;
   const bool rounds = has_16_bits(s), between = acts_between_layers(c);
   const int64_t stacked = c.layers * c.directions(), step_layers = int64_t{s.steps} * stacked,
                 gaps = c.layers - 1;
@@ -96,8 +97,13 @@ StepLaunches launches_of_step(Engine engine, const StepSizes& s) {
   }
   const int of_window = cell.window + options.window + (rounds ? cell.window_16 + options.window_16 : 0);
   once += of_window * stacked + (c.bidirectional ? 8 * c.layers : 0);
-  const int rounded = (c.projection ? 4 : 2) + (c.mogrifier ? 2 + 2 * of_mogrifier : 0);
-  return {.ours = once + step_layers * (cell.fused + options.fused + (rounds ? rounded : 0))};
+  // What enters a product is rounded by the kernel that makes it, but where a mogrifier scales it on its way.
+  const int rounded = c.mogrifier ? 2 + 2 * of_mogrifier + (s.cell.kind == CellKind::gru ? 1 : 0) : 0;
+  // h is a product where it is projected: what options do to it, and rounding it, is a pass then.
+  const bool passes =
+      c.projection && (c.recurrent_dropout > 0 || c.zoneout_h > 0 || (rounds && !c.mogrifier));
+  return {.ours =
+              once + step_layers * (cell.fused + options.fused + (passes ? 1 : 0) + (rounds ? rounded : 0))};
 }
 
 StepEstimate estimate_step(Engine engine, const StepSizes& s, const GpuRates& gpu,
@@ -154,14 +160,26 @@ StepEstimate estimate_step(Engine engine, const StepSizes& s, const GpuRates& gp
     }
   }
   result.kernels += assumed.kernel * static_cast<double>(result.launches.ours - recurrent_products);
+  // Layer norm in one kernel a step, each way: h's product, gates, gains and c go through the block that has the row, 5 and 10
+  // times the gates, 8 and 12 times c.
+  if (engine == Engine::fused && s.layers.layer_norm)
+    for (const LayerSizes& l : layers)
+      result.kernels += s.steps * 4 * (15 * l.gates + 20) * l.hidden / assumed.row;
 
   // The norm reads gradients, the update reads and writes. The loss writes and reads logits, its gradients wait for a factor.
   const double update = 1.0 * static_cast<double>(s.parameters) * (4 + 2 * s.moments);
   const double loss = 4 * rows * s.vocab + 3 * out * s.vocab + 3 * rows * s.layers.input;
-  // In 16 bits weights and what enters products are read as float and written, forward and back.
+  // In 16 bits weights and what enters products are read as float and written, forward and back; with the engine `fused` but for what
+  // its kernels write in 16 bits themselves.
   double rounding = rounds ? 1.5 * 2 * weights : 0;
-  for (const LayerSizes& l : layers) rounding += rounds ? 1.5 * 2 * rows * l.gates * l.hidden : 0;
-  result.passes = 4 * (update + loss + rounding) / memory;
+  for (const LayerSizes& l : layers)
+    rounding += !rounds ? 0
+                : engine == Engine::fused
+                    ? rows * (0.5 * l.gates * l.hidden + 1.5 * 2 * l.input + 2 * l.width)
+                    : 1.5 * 2 * rows * l.gates * l.hidden;
+  // What options keep is written, and read on the way back.
+  const double kept = 2 * cost_of_options(s).held;
+  result.passes = 4 * (update + loss + rounding + kept) / memory;
   return result;
 }
 

@@ -25,11 +25,14 @@ struct StepSizes {
 };
 
 // What an estimate takes for granted: seconds of the shortest kernel, between two that wait for each other, and of a launch
-// on the host with all that this library does for it (as a small model took beside an H100); the share of the published rates that is reached; how many times as fast as memory its cache is. A product of
-// few rows waits for its sums, one piece after the other: seconds for each of a sum's elements, on tensor cores and without
-// them, as layers of 200, 650 and 1500 units took on an H100 (without tensor cores 650 alone; bench/results/gpu.md).
+// on the host with all that this library does for it (as a small model took beside an H100); the share of the published rates that is
+// reached; how many times as fast as memory its cache is. A product of few rows waits for its sums, one piece after the other:
+// seconds for each of a sum's elements, on tensor cores and without them, as layers of 200, 650 and 1500 units took on an H100
+// (without tensor cores 650 alone; bench/results/gpu.md). Where rows are normalised each has one block of threads: bytes in a second
+// that it moves to and from the cache.
 struct StepAssumptions {
-  double kernel = 2e-6, launch = 10e-6, share = 0.8, cache = 2, element = 17.5e-9, element_fp32 = 45e-9;
+  double kernel = 2e-6, launch = 10e-6, share = 0.8, cache = 2, element = 17.5e-9, element_fp32 = 45e-9,
+         row = 100e9;
 };
 
 // Launches of a step, as the stand-in for CUDA counts them: kernels and products of this library. What cuDNN launches

@@ -73,6 +73,34 @@ struct StepValues {
   StepOutcome outcome;
 };
 
+// What a kernel writes, once more in the 16 bits in which products take operands on a GPU (Products::round): bfloat16, or half
+// precision. Without data there is no such copy. The CPU's kernels make none.
+struct RoundedCopy {
+  void* data = nullptr;
+  bool half = false;
+};
+
+// What options do with a state [batch, width] between the step that computes it and the next one, which meets it and
+// multiplies it. A cell's kernels do it in the pass that they make anyway. Null: that option does not act.
+//   forward   state = share·computed + (1 - share)·before;    met = state, but 0 in rows that begin anew;    entering = met·mask
+//   back      d = d of entering·mask + direct + rest, but 0 in rows that begin anew, + dy;
+//             rest_of_before = d - share·d;    d of computed = share·d
+struct HandOn {
+  const real* share = nullptr;  // [batch, width]: zoneout and lengths
+  const real* kept = nullptr;   // [batch]: resets, 0 in rows that begin anew with the next step
+  const real* mask = nullptr;   // [batch, width]: recurrent dropout
+  // Forward. before: the state that this step met, given with share. The others are null where nobody reads them; met may be
+  // before.
+  const real* before = nullptr;
+  real *met = nullptr, *entering = nullptr;
+  // Back. dy: of y, which the state is, too. direct and rest: what the state gained besides the product, and as rest_of_before of
+  // the step after. rest_of_before: given with share, may be rest. room: for d of computed, where anything acts; may be d of
+  // entering. The CPU's.
+  const real *dy = nullptr, *direct = nullptr, *rest = nullptr;
+  real *rest_of_before = nullptr, *room = nullptr;
+  RoundedCopy rounded = {};  // of entering; back: of d of computed
+};
+
 // One step of an LSTM cell for `batch` rows: gates [batch, 4·hidden] in order i f g o, the rest [batch, hidden].
 struct LstmStep {
   int64_t batch, hidden;
@@ -88,20 +116,43 @@ struct LstmStep {
   const real* peepholes = nullptr;  // [3, hidden]: i and f see c_prev, o sees c
   real* dpeepholes = nullptr;       // [batch, 3, hidden]: the gradient adds each row's own
   real norm_eps = 0;
-  // Layer norm of the products [batch, 4·hidden] of x and h on their way into the gates, which then hold nothing
-  // before.
+  // Layer norm of the product [batch, 4·hidden] of h on its way into the gates.
   struct Norm {
-    const real* gain = nullptr;             // null: the gates are given
-    const real* bias = nullptr;             // of x's: that of the gates
+    const real* gain = nullptr;             // null: none
     real* product = nullptr;                // by the gradient overwritten with its own
     real *mean = nullptr, *rstd = nullptr;  // [batch]
     real* dgain = nullptr;                  // [batch, 4·hidden]: the gradient adds each row's own
-  } norm_x = {}, norm_h = {};
+  } norm_h = {};
   struct StateNorm {                              // of c on its way to h
     const real *gain = nullptr, *bias = nullptr;  // [hidden]; null: none
     real *y = nullptr, *mean = nullptr, *rstd = nullptr;
     real *dgain = nullptr, *dbias = nullptr;  // [batch, hidden], as above
   } norm_c = {};
+  HandOn h_on = {}, c_on = {};
+  real* c_after = nullptr;  // c as share leaves it; null: c stays
+  // Of the gates' gradients, or of that of h's product where it is normalised.
+  RoundedCopy rounded_gates = {};
+};
+
+// One step of a GRU cell: gates and sums [batch, 3·hidden] in order r z n, the first of x, the second of h; the rest
+// [batch, hidden].
+struct GruStep {
+  int64_t batch, hidden;
+  real *gates, *sums;
+  const real *bias_hn, *h_prev;  // bias_hn [hidden]
+  real* h;
+  HandOn h_on = {};
+  RoundedCopy rounded_sums = {};  // of their gradients
+};
+
+// One step of a plain cell [batch, hidden].
+struct RnnStep {
+  int64_t batch, hidden;
+  Unary f;     // tanh or relu
+  real* sums;  // then f of them
+  real* h;
+  HandOn h_on = {};
+  RoundedCopy rounded_sums = {};  // of their gradients
 };
 
 // The columns of a matrix that each of its rows sees: in row r those from begin + r·step up to, but without, end + r·step, and
@@ -117,6 +168,8 @@ struct SeenColumns {
 struct Operand {
   const real* data;
   int64_t row, col;
+  const void* rounded =
+      nullptr;  // the same elements, of which data are not read: as RoundedCopy, in the product's own 16 bits
 };
 
 // Added to a product: c itself, or one row for all of c's, at a distance of 0. Without data nothing.
@@ -182,8 +235,6 @@ struct Kernels {
   // y[i] = x[i] · keep(i mod period) / (1 - rate), keep drawn from key; period < n locks the mask over time
   void (*dropout)(const real* x, real rate, const RandomKey& key, int64_t period, real* y, int64_t n,
                   bool add);
-  // y = u·a + (1 - u)·b
-  void (*blend)(const real* u, const real* a, const real* b, real* y, int64_t n);
   // dst[b·dst_stride + i] = src[b·src_stride + i] for `blocks` blocks of `length`
   void (*copy_blocks)(const real* src, int64_t src_stride, real* dst, int64_t dst_stride, int64_t blocks,
                       int64_t length, bool add);
@@ -241,22 +292,28 @@ struct Kernels {
   // table[ids[k]] += dy[k], k in order
   void (*add_to_rows)(const real* dy, const int32_t* ids, int64_t n, int64_t cols, real* table);
 
-  // --- the LSTM cell ---------------------------------------------------------------------------------------------
+  // --- cells -------------------------------------------------------------------------------------------------------
+  // What HandOn says, by itself: computed -> state, which may be computed; d of entering -> d of computed, which may be
+  // that. [batch, width]
+  void (*hand_on)(const HandOn& on, const real* computed, int64_t batch, int64_t width, real* state);
+  void (*hand_on_gradient)(const HandOn& on, const real* d, int64_t batch, int64_t width, real* d_computed);
+
   // i f o = σ, g = tanh of the gates, written over them;  c = f·c_prev + i·g;  h = o·tanh(c)
   void (*lstm_cell)(const LstmStep& step);
-  // Overwrites the activated gates with the gradients of what they were before activation, and products that were
-  // normalised, with theirs; norm_c.y is lost. dh and dc: gradients of h and c; dc_prev (may be dc) receives that of
+  // Overwrites the activated gates with the gradients of what they were before activation, and a product that was
+  // normalised, with its own; norm_c.y is lost. dh and dc: gradients of h and c; dc_prev (may be dc) receives that of
   // c_prev.
   void (*lstm_cell_gradient)(const LstmStep& step, const real* dh, const real* dc, real* dc_prev);
 
-  // --- the GRU cell: gates and sums [batch, 3·hidden] in order r z n, the first of x, the second of h ----------------
   // r z = σ(gates + sums), n = tanh(gates + r·(sums + bias_hn)), written over the gates; sums of n keep bias_hn;
   //   h = (1-z)·n + z·h_prev
-  void (*gru_cell)(real* gates, real* sums, const real* bias_hn, const real* h_prev, int64_t batch,
-                   int64_t hidden, real* h);
+  void (*gru_cell)(const GruStep& step);
   // Overwrites gates and sums with their gradients; kept = z·dh, what h_prev gains beside the product.
-  void (*gru_cell_gradient)(real* gates, real* sums, const real* h_prev, const real* dh, int64_t batch,
-                            int64_t hidden, real* kept);
+  void (*gru_cell_gradient)(const GruStep& step, const real* dh, real* kept);
+
+  // h = f(sums), also written over them; and sums with their gradients
+  void (*rnn_cell)(const RnnStep& step);
+  void (*rnn_cell_gradient)(const RnnStep& step, const real* dh);
 
   // --- losses ---------------------------------------------------------------------------------------------------
   // loss[r] = weight_r · (log Σ_k exp x[r,k] - Σ_k t_k x[r,k]), t = (1 - smoothing)·onehot(target) + smoothing / cols. If

@@ -163,7 +163,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .how = "h times a mask in each step, one mask for a window",
      .cost =
          [](const OptionSizes& s) {
-           return OptionCost{s.outputs, s.batch * s.outputs, {2, 2, 3}};
+           return OptionCost{s.outputs, s.batch * s.outputs, {0, 2, 3}};
          }},
     {.name = "weight_drop",
      .member = &RecurrentConfig::weight_drop,
@@ -185,7 +185,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .how = "h mixed with the h before by a mask for each step",
      .cost =
          [](const OptionSizes& s) {
-           return OptionCost{3 * s.outputs, s.tokens * s.outputs, {4, 9, 3}};
+           return OptionCost{3 * s.outputs, s.tokens * s.outputs, {0, 9, 3}};
          }},
     {.name = "zoneout_c",
      .member = &RecurrentConfig::zoneout_c,
@@ -197,7 +197,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .how = "c mixed with the c before by a mask for each step; both are kept",
      .cost =
          [](const OptionSizes& s) {
-           return OptionCost{3 * s.units, s.tokens * 2 * s.units, {4, 9, 3}};
+           return OptionCost{3 * s.units, s.tokens * 2 * s.units, {0, 9, 3}};
          }},
     {.name = "projection",
      .member = &RecurrentConfig::projection,
@@ -210,7 +210,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .how = "a product more in each step, smaller ones for what reads h",
      .cost =
          [](const OptionSizes& s) {  // what the cell gives is kept, less what h is narrower
-           return OptionCost{2 * s.units * s.projection, s.tokens * s.outputs, {2, 3, 3, 2}};
+           return OptionCost{2 * s.units * s.projection, s.tokens * s.outputs, {3, 3, 3, 2}};
          }},
     {.name = "layer_norm",
      .member = &RecurrentConfig::layer_norm,
@@ -222,7 +222,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .cost =
          [](const OptionSizes& s) {  // mean, variance, normalised, gain and shift: eight for a number
            // gradients of gains are gathered by row
-           return OptionCost{8 * 9 * s.units, (s.tokens * 9 + s.batch * 10) * s.units, {8, 12, 7}};
+           return OptionCost{8 * 9 * s.units, (s.tokens * 9 + s.batch * 6) * s.units, {0, 12, 10, 2}};
          }},
     {.name = "peepholes",
      .member = &RecurrentConfig::peepholes,
@@ -288,7 +288,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
            return OptionCost{2 * elements + 3 * scaled,
                              s.tokens * (2 * scaled + 1. * s.rounds * s.rank * s.layers),
                              {4 + s.rounds * (2 + 2 * products), s.rounds * (7 + 3 * products),
-                              3 * s.rounds * products + 1, 2 * s.rounds * products - 3}};
+                              s.rounds * products - 2, 4 * s.rounds * products - 1}};
          }},
     {.name = "mogrifier_rank",
      .member = &RecurrentConfig::mogrifier_rank,

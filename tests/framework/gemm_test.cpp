@@ -7,6 +7,7 @@
 
 #include "framework/kernels/kernels.h"
 #include "tests/support.h"
+#include "tests/with_precision.h"
 
 using namespace unroll;
 
@@ -64,6 +65,35 @@ TEST_CASE("precision is the process's, and what was packed keeps its own") {
   CHECK(c.item() == 3);
   gemm(a, b, overwrite(c));
   CHECK(c.item() == 1.001f * 3);
+}
+
+TEST_CASE("an operand that was rounded beforehand gives the same bits, transposed or not, and by rows") {
+  RandomStream random(5, "rounded");
+  for (const Precision p : all_precisions) {
+    if (!on_gpu() && p != Precision::fp32) continue;  // there is none
+    const WithPrecision in(p);
+    CHECK(RoundedTensor::is_of_use() == (p == Precision::bf16 || p == Precision::fp16));
+    const Tensor x = random_tensor({3, 5, 8}, random), w = random_tensor({7, 8}, random),
+                 dy = random_tensor({15, 7}, random);
+    const RoundedTensor of_x(x), of_w(w), of_dy(dy), empty;
+    const Tensor y({15, 7}), same({15, 7}), row({5, 7}), same_row({5, 7}), dw({7, 8}), same_dw({7, 8});
+    gemm(x, transposed(w), overwrite(y));
+    gemm(of_x.operand(x), transposed(of_w.operand(w)), overwrite(same));
+    CHECK(same_bits(y, same));
+    gemm(empty.operand(x), PackedMatrix(transposed(w)), overwrite(y));
+    gemm(of_x.operand(x), PackedMatrix(transposed(w)), overwrite(same));
+    CHECK(same_bits(y, same));
+    gemm(x[1], transposed(w), overwrite(row));
+    gemm(of_x.operand(x, 1), transposed(w), overwrite(same_row));
+    CHECK(same_bits(row, same_row));
+    gemm(transposed(dy), x, overwrite(dw));
+    gemm(transposed(of_dy.operand(dy)), of_x.operand(x), overwrite(same_dw));
+    CHECK(same_bits(dw, same_dw));
+    if (!RoundedTensor::is_of_use()) continue;
+    const WithPrecision other(Precision::fp32);
+    CHECK(lacks(error_of([&] { gemm(of_x.operand(x), transposed(w), overwrite(y)); }),
+                {"rounded", "precision"}) == "");
+  }
 }
 
 TEST_CASE("sizes that do not fit are named") {

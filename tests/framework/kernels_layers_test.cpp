@@ -74,6 +74,67 @@ TEST_CASE("the LSTM cell and its gradient") {
   }
 }
 
+#ifdef UNROLL_TEST_DEVICE
+TEST_CASE("what enters products is written in 16 bits, too, rounded as products round it") {
+  Numbers numbers("rounded");
+  const int64_t batch = 3, hidden = 11, n = batch * hidden;
+  const Kernels& k = kernels();
+  const Reals one = numbers.reals(n), two = numbers.reals(n), gain = numbers.reals(4 * hidden);
+  for (const bool half : {false, true}) {
+    const Products& products = half ? k.fp16 : k.bf16;
+    KernelVector<uint16_t> copy(static_cast<size_t>(4 * n)), want(copy);
+    const RoundedCopy rounded{copy.data(), half};
+    const auto check = [&](const char* what, const Reals& written) {
+      INFO(std::string(what));
+      products.round(written.data(), want.data(), static_cast<int64_t>(written.size()));
+      CHECK(std::memcmp(copy.data(), want.data(), 2 * written.size()) == 0);
+      std::ranges::fill(copy, uint16_t{0x7fff});
+    };
+    Reals state(one), entering(one);
+    k.hand_on({.mask = two.data(), .entering = entering.data(), .rounded = rounded}, one.data(), batch,
+              hidden, state.data());
+    check("h times its mask", entering);
+    k.hand_on_gradient({.mask = two.data(), .rounded = rounded}, one.data(), batch, hidden, state.data());
+    check("d of h", state);
+    const auto gates = [&](int64_t count) { return numbers.reals(count * n, 0, 1); };
+    for (const int kind : {0, 1, 2}) {  // all gates, three, and h's product normalised
+      Reals a = gates(kind == 1 ? 3 : 4), c(one), product = gates(4), mean = numbers.reals(batch), rstd(mean),
+            dgain = gates(4);
+      LstmStep step{.batch = batch,
+                    .hidden = hidden,
+                    .gates = a.data(),
+                    .c_prev = two.data(),
+                    .c = c.data(),
+                    .h = state.data(),
+                    .coupled = kind == 1};
+      if (kind == 2) step.norm_h = {gain.data(), product.data(), mean.data(), rstd.data(), dgain.data()};
+      step.rounded_gates = rounded;
+      k.lstm_cell_gradient(step, two.data(), one.data(), entering.data());
+      check("an LSTM's gates", kind == 2 ? product : a);
+    }
+    Reals a = gates(3), q = gates(3), sums(one);
+    k.gru_cell_gradient({.batch = batch,
+                         .hidden = hidden,
+                         .gates = a.data(),
+                         .sums = q.data(),
+                         .bias_hn = nullptr,
+                         .h_prev = two.data(),
+                         .h = nullptr,
+                         .rounded_sums = rounded},
+                        one.data(), entering.data());
+    check("a GRU's sums", q);
+    k.rnn_cell_gradient({.batch = batch,
+                         .hidden = hidden,
+                         .f = Unary::tanh,
+                         .sums = sums.data(),
+                         .h = nullptr,
+                         .rounded_sums = rounded},
+                        two.data());
+    check("a plain network's sums", sums);
+  }
+}
+#endif
+
 // --- losses --------------------------------------------------------------------------------------
 
 TEST_CASE("cross-entropy, its gradient, weights, ignored and extreme rows") {

@@ -95,26 +95,85 @@ TEST_CASE("dropout keeps what RandomKey says, in place, added and locked over ti
   }
 }
 
-TEST_CASE("blend is exact where a share is 0 or 1") {
-  Numbers numbers("blend");
-  for (int64_t n : {int64_t{1}, int64_t{33}, parallel_size}) {
-    const Reals a = numbers.reals(n), b = numbers.reals(n);
+TEST_CASE(
+    "a state is handed on: exactly where a share is 0 or 1, and as 0 where a row begins anew, whatever it holds") {
+  Numbers numbers("hand_on");
+  for (const auto& [rows, cols] : matrices) {
+    const int64_t n = rows * cols;
+    Reals computed = numbers.reals(n), mask = numbers.reals(n), kept(static_cast<size_t>(rows), 1);
+    const Reals before = numbers.reals(n);
     Reals u = numbers.reals(n, 0, 1);
     for (int64_t i = 0; i < n; ++i)
       if (i % 3 > 0) u[static_cast<size_t>(i)] = static_cast<real>(i % 3 - 1);
-    each_variant([&](const Kernels& k) {
-      Reals y(a);
-      k.blend(u.data(), y.data(), b.data(), y.data(), n);  // in place
+    kept[static_cast<size_t>(rows - 1)] = 0;
+    computed[static_cast<size_t>(n - 1)] = not_a_number;
+    const auto share = [&](int64_t i) { return double{u[static_cast<size_t>(i)]}; };
+    const auto state_of = [&](int64_t i) {
+      const size_t j = static_cast<size_t>(i);
+      return share(i) * double{computed[j]} + (1 - share(i)) * double{before[j]};
+    };
+    each_variant([&, rows = rows, cols = cols](const Kernels& k) {
+      Reals state(computed), met(before), entering(before);
+      k.hand_on({.share = u.data(),
+                 .kept = kept.data(),
+                 .mask = mask.data(),
+                 .before = met.data(),
+                 .met = met.data(),
+                 .entering = entering.data()},
+                state.data(), rows, cols, state.data());  // all in place
       int64_t wrong = 0;
-      for (int64_t i = 0; i < n; ++i) {
+      for (int64_t i = 0; i < n - 1; ++i) {
         const size_t j = static_cast<size_t>(i);
-        if (i % 3 > 0)
-          wrong += y[j] != (i % 3 == 1 ? b[j] : a[j]);
-        else
-          wrong += std::abs(y[j] - (double{u[j]} * a[j] + (1 - double{u[j]}) * b[j])) > rounding;
+        const bool anew = i / cols == rows - 1;
+        wrong += i % 3 == 1   ? state[j] != before[j]
+                 : i % 3 == 2 ? state[j] != computed[j]
+                              : std::abs(double{state[j]} - state_of(i)) > rounding;
+        wrong += met[j] != (anew ? 0 : state[j]);
+        wrong += std::abs(double{entering[j]} - double{met[j]} * double{mask[j]}) > rounding;
       }
       CHECK(wrong == 0);
+      CHECK(met.back() == 0);
+      CHECK(entering.back() == 0);
     });
+  }
+}
+
+TEST_CASE("a state's gradient goes back through what handed it on, each option alone and all together") {
+  Numbers numbers("hand_on_gradient");
+  for (const auto& [rows, cols] : matrices) {
+    const int64_t n = rows * cols;
+    const Reals d = numbers.reals(n), mask = numbers.reals(n), dy = numbers.reals(n),
+                direct = numbers.reals(n), u = numbers.reals(n, 0, 1), rest = numbers.reals(n);
+    Reals kept(static_cast<size_t>(rows), 1);
+    kept[0] = 0;
+    for (int options = 0; options < 64;
+         options = options < 32 ? std::max(1, 2 * options) : options + 31) {  // 1, 2, 4, …, 63
+      each_variant([&, rows = rows, cols = cols](const Kernels& k) {
+        CAPTURE(options);
+        Reals of_computed(d), waits(rest);
+        HandOn on;
+        if (options & 1) on.share = u.data(), on.rest_of_before = waits.data();
+        if (options & 2) on.kept = kept.data();
+        if (options & 4) on.mask = mask.data();
+        if (options & 8) on.dy = dy.data();
+        if (options & 16) on.direct = direct.data();
+        if (options & 32) on.rest = waits.data();
+        k.hand_on_gradient(on, of_computed.data(), rows, cols, of_computed.data());
+        const auto of_state = [&, cols = cols](int64_t i) {
+          const size_t j = static_cast<size_t>(i);
+          double sum = double{d[j]} * (options & 4 ? double{mask[j]} : 1) +
+                       (options & 16 ? double{direct[j]} : 0) + (options & 32 ? double{rest[j]} : 0);
+          if (options & 2 && i / cols == 0) sum = 0;
+          return sum + (options & 8 ? double{dy[j]} : 0);
+        };
+        const auto share = [&](int64_t i) { return options & 1 ? double{u[static_cast<size_t>(i)]} : 1.0; };
+        check_close(
+            of_computed, [&](int64_t i) { return share(i) * of_state(i); }, 4);
+        if (options & 1)
+          check_close(
+              waits, [&](int64_t i) { return (1 - share(i)) * of_state(i); }, 4);
+      });
+    }
   }
 }
 

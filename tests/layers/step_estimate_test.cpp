@@ -63,6 +63,10 @@ void check(Engine engine, CellKind cell, RecurrentConfig layers, float dropout =
     const int64_t of_few = counted(few), of_more = counted(more);
     // What each step launches is a fact of the loops; what a window launches once may be a few off.
     CHECK(of_more - of_few == launches_of_step(engine, more).ours - launches_of_step(engine, few).ours);
+    // A product and a kernel, each way, whatever the options. A projection is a product more each way, and a kernel for h on
+    // either side of it; a mogrifier's rounds are products and kernels of their own.
+    const int64_t of_step = (of_more - of_few) / (5 * layers.layers * layers.directions());
+    if (engine == Engine::fused && !layers.mogrifier) CHECK(of_step <= (layers.projection ? 4 + 2 + 2 : 4));
     CHECK(std::abs(of_few - launches_of_step(engine, few).ours) <= std::max<int64_t>(4, of_few / 20));
   }
 }
@@ -73,6 +77,12 @@ const StepSizes large{.cell = facts_of(CellKind::lstm),
                       .batch = 20,
                       .vocab = 10'000,
                       .parameters = 66'034'000};
+const StepSizes small{.cell = facts_of(CellKind::lstm),
+                      .layers = {.input = 200, .hidden = 200, .layers = 2},
+                      .steps = 20,
+                      .batch = 20,
+                      .vocab = 10'000,
+                      .parameters = 4'653'200};
 
 }  // namespace
 
@@ -85,6 +95,25 @@ TEST_CASE(
       check(engine, cell, {.input = 8, .hidden = 8, .layers = 2, .residual = true});
       check(engine, cell, {.input = 8, .hidden = 8, .layers = 2, .bidirectional = true});
     }
+}
+
+TEST_CASE("options together launch no more, with a projection and without") {
+  for (const CellKind cell : {CellKind::lstm, CellKind::gru, CellKind::rnn}) {
+    const bool lstm = cell == CellKind::lstm;
+    RecurrentConfig layers{.input = 8,
+                           .hidden = 8,
+                           .recurrent_dropout = 0.5f,
+                           .zoneout_h = 0.5f,
+                           .layer_norm = lstm,
+                           .peepholes = lstm};
+    if (lstm) layers.zoneout_c = 0.5f;
+    check(Engine::fused, cell, layers);
+    if (!lstm) continue;
+    layers.projection = 4;
+    check(Engine::fused, cell, layers);
+    layers.layer_norm = false;
+    check(Engine::fused, cell, layers);
+  }
 }
 
 TEST_CASE("each option's launches are those of its row in the table") {
@@ -117,9 +146,29 @@ TEST_CASE("of ptb-large on an H100 the parts are the arithmetic, and the bytes, 
   CHECK(in_bf16.passes > fused.passes);
 }
 
+TEST_CASE(
+    "by the estimate, what cuDNN does not know costs large little more than cuDNN's own step, and small its overlapping layers") {
+  const GpuRates gpu = known_gpu("h100");
+  for (const Precision p : {Precision::fp32, Precision::tf32, Precision::bf16})
+    for (const StepSizes& recipe : {large, small}) {
+      StepSizes plain = recipe;
+      plain.precision = p;
+      const double of_cudnn = estimate_step(Engine::cudnn, plain, gpu).seconds(true);
+      // In large layers do not overlap with cuDNN either, as dropout acts between them.
+      const double most = recipe.layers.dropout > 0 ? 1.1 : 1.9;
+      for (const RecurrentConfig& layers : options_alone(plain.cell, plain.layers)) {
+        const auto set = options_set(layers);
+        if (set.empty() || set[0]->cudnn != RecurrentOption::Cudnn::no || layers.mogrifier) continue;
+        CAPTURE(describe_layers(plain.cell, layers));
+        CAPTURE(std::string(name_of(p)));
+        StepSizes sizes = plain;
+        sizes.layers = layers;
+        CHECK(estimate_step(Engine::fused, sizes, gpu).seconds(true) <= most * of_cudnn);
+      }
+    }
+}
+
 TEST_CASE("a small model is limited by the host's launches, unless it is a graph") {
-  StepSizes small = large;
-  small.layers = {.input = 200, .hidden = 200, .layers = 2}, small.steps = 20, small.parameters = 4'653'200;
   const StepEstimate fused = estimate_step(Engine::fused, small, known_gpu("h100"));
   CHECK(fused.limit(false) == "launches by the host");
   CHECK(fused.seconds(false) == fused.host);

@@ -10,6 +10,7 @@ void fill_rows(Kernels& k) noexcept;
 void fill_middle(Kernels& k) noexcept;
 void fill_lstm_cell(Kernels& k) noexcept;
 void fill_gru_cell(Kernels& k) noexcept;
+void fill_rnn_cell(Kernels& k) noexcept;
 void fill_masks(Kernels& k) noexcept;
 void fill_losses(Kernels& k) noexcept;
 void fill_gemm(Kernels& k) noexcept;

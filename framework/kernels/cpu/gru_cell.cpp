@@ -1,17 +1,17 @@
 // One step of a GRU: everything but the products, row by row.
 #include "framework/kernels/cpu/fill.h"
-#include "framework/kernels/cpu/launch.h"
+#include "framework/kernels/cpu/hand_on.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {
 namespace {
 
-void gru_cell(real* gates, real* sums, const real* bias_hn, const real* h_prev, int64_t batch, int64_t hidden,
-              real* h) {
-  each_row(batch, hidden, 14, [=](int64_t row) {
-    real *r = gates + row * 3 * hidden, *z = r + hidden, *n = z + hidden;
-    real *from_h = sums + row * 3 * hidden, *reset = from_h + 2 * hidden;
-    const real* before = h_prev + row * hidden;
-    real* out = h + row * hidden;
+void gru_cell(const GruStep& s) {
+  each_row(s.batch, s.hidden, 14, [=](int64_t row) {
+    const int64_t hidden = s.hidden;
+    real *r = s.gates + row * 3 * hidden, *z = r + hidden, *n = z + hidden;
+    real *from_h = s.sums + row * 3 * hidden, *reset = from_h + 2 * hidden;
+    const real *before = s.h_prev + row * hidden, *bias_hn = s.bias_hn;
+    real* out = s.h + row * hidden;
 #pragma omp simd
     for (int64_t j = 0; j < 2 * hidden; ++j) r[j] = sigmoid(r[j] + from_h[j]);  // and z
 #pragma omp simd
@@ -21,18 +21,19 @@ void gru_cell(real* gates, real* sums, const real* bias_hn, const real* h_prev, 
     }
 #pragma omp simd
     for (int64_t j = 0; j < hidden; ++j) out[j] = (1 - z[j]) * n[j] + z[j] * before[j];
+    hand_on_row(s.h_on, row, hidden, out, out);
   });
 }
 
-void gru_cell_gradient(real* gates, real* sums, const real* h_prev, const real* dh, int64_t batch,
-                       int64_t hidden, real* kept) {
-  each_row(batch, hidden, 10, [=](int64_t row) {
-    real *r = gates + row * 3 * hidden, *z = r + hidden, *n = z + hidden;
-    real *dr = sums + row * 3 * hidden, *dz = dr + hidden, *reset = dz + hidden;
-    const int64_t at = row * hidden;
+void gru_cell_gradient(const GruStep& s, const real* dh, real* kept) {
+  each_row(s.batch, s.hidden, 10, [=](int64_t row) {
+    const int64_t hidden = s.hidden, at = row * hidden;
+    real *r = s.gates + 3 * at, *z = r + hidden, *n = z + hidden;
+    real *dr = s.sums + 3 * at, *dz = dr + hidden, *reset = dz + hidden;
+    const real *d = hand_back_row(s.h_on, row, hidden, dh + at), *before = s.h_prev + at;
 #pragma omp simd
     for (int64_t j = 0; j < hidden; ++j) {
-      gru_unit_gradient(r[j], z[j], n[j], reset[j], h_prev[at + j], dh[at + j], kept[at + j]);
+      gru_unit_gradient(r[j], z[j], n[j], reset[j], before[j], d[j], kept[at + j]);
       dr[j] = r[j];
       dz[j] = z[j];
     }

@@ -1,6 +1,6 @@
 // One step of an LSTM: everything but the products, row by row, so that a row stays in the first cache.
 #include "framework/kernels/cpu/fill.h"
-#include "framework/kernels/cpu/launch.h"
+#include "framework/kernels/cpu/hand_on.h"
 #include "framework/kernels/cpu/rows.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {
@@ -21,10 +21,10 @@ void fetch(const real* x, int64_t n) {
   for (int64_t j = 0; j < n; j += 64 / sizeof(real)) __builtin_prefetch(x + j);
 }
 
-// A row's gates are, or gain, the normalised product.
-void put_normed(const LstmStep::Norm& norm, real eps, int64_t row, int64_t n, real* gates, bool add) {
+// A row's gates gain the normalised product.
+void add_normed(const LstmStep::Norm& norm, real eps, int64_t row, int64_t n, real* gates) {
   if (!norm.gain) return;
-  layer_norm_row(norm.product + row * n, norm.gain, norm.bias, eps, n, gates, add, norm.mean[row],
+  layer_norm_row(norm.product + row * n, norm.gain, nullptr, eps, n, gates, true, norm.mean[row],
                  norm.rstd[row]);
 }
 void normed_gradient(const LstmStep::Norm& norm, int64_t row, int64_t n, const real* d) {
@@ -45,9 +45,7 @@ void forward(const LstmStep& s) {
     const real* of_f = s.peepholes ? s.peepholes + (s.peephole_count() - 2) * n : nullptr;
     const real* of_o = of_f ? of_f + n : nullptr;
     real *state = s.c + at, *out = s.h + at;
-    if (s.norm_x.gain && row + 1 < s.batch) fetch(s.norm_x.product + (row + 1) * cols, cols);
-    put_normed(s.norm_x, s.norm_eps, row, cols, i, false);
-    put_normed(s.norm_h, s.norm_eps, row, cols, i, true);
+    add_normed(s.norm_h, s.norm_eps, row, cols, i);
     if (s.peepholes) {
       if (!s.coupled) add_products(s.peepholes, before, i, n);
       add_products(of_f, before, f, n);
@@ -74,6 +72,8 @@ void forward(const LstmStep& s) {
     }
 #pragma omp simd
     for (int64_t j = 0; j < n; ++j) out[j] = o[j] * G::value(seen[j]);
+    hand_on_row(s.h_on, row, n, out, out);
+    hand_on_row(s.c_on, row, n, state, s.c_after ? s.c_after + at : state);
   });
 }
 
@@ -86,23 +86,23 @@ void backward(const LstmStep& s, const real* dh, const real* dc, real* dc_prev) 
          *f = g - n;  // i is f where they are coupled
     const real* of_f = s.peepholes ? s.peepholes + (s.peephole_count() - 2) * n : nullptr;
     const real* of_o = of_f ? of_f + n : nullptr;
-    const real *before = s.c_prev + at, *state = s.c + at, *dout = dh + at;
+    const real *before = s.c_prev + at, *state = s.c + at;
     real* d = dc_prev + at;  // of c, at first
     if (row + 1 < s.batch) {
       fetch(i + cols, cols);
-      if (s.norm_x.gain) fetch(s.norm_x.product + (row + 1) * cols, cols);
       if (s.norm_h.gain) fetch(s.norm_h.product + (row + 1) * cols, cols);
     }
+    const real *dout = hand_back_row(s.h_on, row, n, dh + at), *of_c = hand_back_row(s.c_on, row, n, dc + at);
     if (s.norm_c.gain) {
       real* seen = s.norm_c.y + at;  // and then its gradient
-      for (int64_t j = 0; j < n; ++j) d[j] = dc[at + j];
+      for (int64_t j = 0; j < n; ++j) d[j] = of_c[j];
 #pragma omp simd
       for (int64_t j = 0; j < n; ++j) seen[j] = lstm_output_gradient<F, G>(o[j], seen[j], dout[j]);
       layer_norm_row_gradient(state, s.norm_c.gain, s.norm_c.mean[row], s.norm_c.rstd[row], seen, n, d, true,
                               s.norm_c.dgain + at, s.norm_c.dbias + at);
     } else {
 #pragma omp simd
-      for (int64_t j = 0; j < n; ++j) d[j] = dc[at + j] + lstm_output_gradient<F, G>(o[j], state[j], dout[j]);
+      for (int64_t j = 0; j < n; ++j) d[j] = of_c[j] + lstm_output_gradient<F, G>(o[j], state[j], dout[j]);
     }
     if (s.peepholes) add_products(of_o, o, d, n);
     if (s.clip > 0)
@@ -121,7 +121,11 @@ void backward(const LstmStep& s, const real* dh, const real* dc, real* dc_prev) 
       add_products(before, f, sums_o - n, n);
       add_products(state, o, sums_o, n);
     }
-    normed_gradient(s.norm_x, row, cols, i);
+    if (s.c_on.share) {
+      const real* rest = s.c_on.rest_of_before + at;
+#pragma omp simd
+      for (int64_t j = 0; j < n; ++j) d[j] += rest[j];
+    }
     normed_gradient(s.norm_h, row, cols, i);
   });
 }

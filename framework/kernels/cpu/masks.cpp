@@ -54,10 +54,6 @@ void dropout(const real* x, real rate, const RandomKey& key, int64_t period, rea
   });
 }
 
-void blend(const real* u, const real* a, const real* b, real* y, int64_t n) {
-  each(n, 1, [=](int64_t i) { y[i] = u[i] * a[i] + (1 - u[i]) * b[i]; });
-}
-
 void keep_rows(const real* x, const real* kept, int64_t rows, int64_t cols, real* y, bool add) {
   with_flag(add, [=](auto adds) {
     each_row(rows, cols, 1, [=](int64_t r) {
@@ -77,7 +73,6 @@ void keep_rows(const real* x, const real* kept, int64_t rows, int64_t cols, real
 
 void fill_masks(Kernels& k) noexcept {
   k.dropout = dropout;
-  k.blend = blend;
   k.keep_rows = keep_rows;
 }
 

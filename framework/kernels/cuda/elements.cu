@@ -41,8 +41,8 @@ struct Pair {
   int64_t na;
   const real* b;
   int64_t nb, n;
-  UNROLL_KERNEL real a_at(int64_t i) const { return a[na == n ? i : i % na]; }
-  UNROLL_KERNEL real b_at(int64_t i) const { return b[nb == n ? i : i % nb]; }
+  UNROLL_KERNEL real a_at(int64_t i) const { return a[na == n ? i : rest_of(i, na)]; }
+  UNROLL_KERNEL real b_at(int64_t i) const { return b[nb == n ? i : rest_of(i, nb)]; }
 };
 
 template <class F>
@@ -126,7 +126,7 @@ struct CopyBlocks {
   int64_t dst_stride, length;
   bool add;
   UNROLL_KERNEL void operator()(int64_t i) const {
-    const int64_t block = i / length, at = i % length;
+    const int64_t block = quotient(i, length), at = i - block * length;
     put(add, dst[block * dst_stride + at], src[block * src_stride + at]);
   }
 };

@@ -12,6 +12,7 @@ void fill_rows(Kernels& k);
 void fill_middle(Kernels& k);
 void fill_lstm_cell(Kernels& k);
 void fill_gru_cell(Kernels& k);
+void fill_rnn_cell(Kernels& k);
 void fill_masks(Kernels& k);
 void fill_losses(Kernels& k);
 void fill_gemm(Kernels& k);

@@ -16,14 +16,23 @@ struct Lines {
   const void* data;
   bool transposed;
   int64_t count, length, distance;
+  bool rounded = false;  // beforehand
 };
 Lines lines_of(const Operand& x, int64_t rows, int64_t cols) {
   const bool transposed = x.col != 1;
   const int64_t count = transposed ? cols : rows, length = transposed ? rows : cols;
   const int64_t distance = transposed ? x.col : x.row;
-  given(x.data, (count - 1) * distance + length);
-  return {x.data, transposed, count, length,
-          distance > length ? distance : length};  // a single line has none
+  const int64_t n = (count - 1) * distance + length;
+  if (x.rounded)
+    given(static_cast<const uint16_t*>(x.rounded), n);
+  else
+    given(x.data, n);
+  return {x.rounded ? x.rounded : x.data,
+          transposed,
+          count,
+          length,
+          distance > length ? distance : length,  // a single line has none
+          x.rounded != nullptr};
 }
 
 }  // namespace
@@ -60,7 +69,9 @@ struct Round {
   const real* x;
   int64_t length, distance;
   typename P::Element* y;
-  UNROLL_KERNEL void operator()(int64_t i) const { y[i] = P::rounded(x[i / length * distance + i % length]); }
+  UNROLL_KERNEL void operator()(int64_t i) const {
+    y[i] = P::rounded(x[quotient(i, length) * distance + rest_of(i, length)]);
+  }
 };
 template <class P>
 constexpr bool rounds = sizeof(typename P::Element) < sizeof(real);
@@ -68,6 +79,7 @@ constexpr bool rounds = sizeof(typename P::Element) < sizeof(real);
 // The lines rounded, close together.
 template <class P>
 Lines rounded(const Lines& x, void* into) {
+  if (x.rounded) return x;
   const int64_t n = x.count * x.length;
   auto* y = static_cast<typename P::Element*>(into);
   each(n, Round<P>{static_cast<const real*>(x.data), x.length, x.distance, given(y, n)});
@@ -75,6 +87,7 @@ Lines rounded(const Lines& x, void* into) {
 }
 template <class P>
 std::size_t bytes_of(const Lines& x) {  // apart by whole lines of the cache
+  if (x.rounded) return 0;
   return (static_cast<std::size_t>(x.count * x.length) * sizeof(typename P::Element) + 255) / 256 * 256;
 }
 
@@ -89,7 +102,10 @@ struct BroadcastRows {
   int64_t n;
   real* c;
   int64_t c_row;
-  UNROLL_KERNEL void operator()(int64_t i) const { c[i / n * c_row + i % n] = row[i % n]; }
+  UNROLL_KERNEL void operator()(int64_t i) const {
+    const int64_t r = quotient(i, n), j = i - r * n;
+    c[r * c_row + j] = row[j];
+  }
 };
 
 // cuBLAS sees columns where rows lie: c = a b, row by row, is cᵀ = bᵀ aᵀ.
@@ -126,7 +142,8 @@ struct Pack {
   int64_t row, col, n;
   typename P::Element* y;
   UNROLL_KERNEL void operator()(int64_t i) const {
-    const real value = x[i / n * row + i % n * col];
+    const int64_t r = quotient(i, n);
+    const real value = x[r * row + (i - r * n) * col];
     if constexpr (rounds<P>)
       y[i] = P::rounded(value);
     else

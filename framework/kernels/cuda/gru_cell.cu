@@ -1,52 +1,58 @@
 // One step of a GRU: everything but the products, unit by unit.
 #include "framework/kernels/cuda/fill.h"
-#include "framework/kernels/cuda/launch.h"
+#include "framework/kernels/cuda/hand_on.h"
 
 namespace unroll::cuda {
 namespace {
 
 struct GruValue {
-  real *gates, *sums;
-  const real *bias_hn, *h_prev;
-  int64_t hidden;
-  real* h;
+  GruStep s;
   UNROLL_KERNEL void operator()(int64_t at) const {
-    const int64_t j = at % hidden, first = 3 * (at - j) + j;
-    real *of_r = gates + first, *of_z = of_r + hidden, *of_n = of_z + hidden;
-    const real* from_h = sums + first;
-    real* reset = sums + first + 2 * hidden;
-    const real r = sigmoid(*of_r + from_h[0]), z = sigmoid(*of_z + from_h[hidden]);
-    *reset += bias_hn[j];
+    const int64_t j = rest_of(at, s.hidden), first = 3 * (at - j) + j;
+    real *of_r = s.gates + first, *of_z = of_r + s.hidden, *of_n = of_z + s.hidden;
+    const real* from_h = s.sums + first;
+    real* reset = s.sums + first + 2 * s.hidden;
+    const real r = sigmoid(*of_r + from_h[0]), z = sigmoid(*of_z + from_h[s.hidden]);
+    *reset += s.bias_hn[j];
     const real n = tanh(*of_n + r * *reset);
     *of_r = r, *of_z = z, *of_n = n;
-    h[at] = (1 - z) * n + z * h_prev[at];
+    s.h[at] = handed_on(s.h_on, at, s.hidden, (1 - z) * n + z * s.h_prev[at]);
   }
 };
-void gru_cell(real* gates, real* sums, const real* bias_hn, const real* h_prev, int64_t batch, int64_t hidden,
-              real* h) {
-  const int64_t n = batch * hidden;
-  each(n, GruValue{given(gates, 3 * n), given(sums, 3 * n), given(bias_hn, hidden), given(h_prev, n), hidden,
-                   given(h, n)});
+
+// What both directions are given.
+void check_step(const GruStep& s) {
+  const int64_t n = s.batch * s.hidden;
+  given(s.gates, 3 * n), given(s.sums, 3 * n), given(s.h_prev, n);
+  check_hand_on(s.h_on, s.batch, s.hidden);
+}
+
+void gru_cell(const GruStep& s) {
+  const int64_t n = s.batch * s.hidden;
+  check_step(s), given(s.bias_hn, s.hidden), given(s.h, n);
+  each(n, GruValue{s});
 }
 
 struct GruSlope {
-  real *gates, *sums;
-  const real *h_prev, *dh;
-  int64_t hidden;
+  GruStep s;
+  const real* dh;
   real* kept;
   UNROLL_KERNEL void operator()(int64_t at) const {
-    const int64_t j = at % hidden, first = 3 * (at - j) + j;
-    real *r = gates + first, *z = r + hidden, *n = z + hidden;
-    real *dr = sums + first, *dz = dr + hidden, *reset = dz + hidden;
-    gru_unit_gradient(*r, *z, *n, *reset, h_prev[at], dh[at], kept[at]);
+    const int64_t j = rest_of(at, s.hidden), first = 3 * (at - j) + j;
+    real *r = s.gates + first, *z = r + s.hidden, *n = z + s.hidden;
+    real *dr = s.sums + first, *dz = dr + s.hidden, *reset = dz + s.hidden;
+    const real d = handed_back(s.h_on, at, s.hidden, dh[at]);
+    gru_unit_gradient(*r, *z, *n, *reset, s.h_prev[at], d, kept[at]);
     *dr = *r, *dz = *z;
+    put_rounded(s.rounded_sums, first, *dr);
+    put_rounded(s.rounded_sums, first + s.hidden, *dz);
+    put_rounded(s.rounded_sums, first + 2 * s.hidden, *reset);
   }
 };
-void gru_cell_gradient(real* gates, real* sums, const real* h_prev, const real* dh, int64_t batch,
-                       int64_t hidden, real* kept) {
-  const int64_t n = batch * hidden;
-  each(n, GruSlope{given(gates, 3 * n), given(sums, 3 * n), given(h_prev, n), given(dh, n), hidden,
-                   given(kept, n)});
+void gru_cell_gradient(const GruStep& s, const real* dh, real* kept) {
+  const int64_t n = s.batch * s.hidden;
+  check_step(s), given(dh, n), given(kept, n), check_rounded(s.rounded_sums, 3 * n);
+  each(n, GruSlope{s, dh, kept});
 }
 
 }  // namespace

@@ -10,6 +10,9 @@
 #ifdef __CUDACC__
 
 #define UNROLL_KERNEL __device__
+#define UNROLL_THREADS(most) __launch_bounds__(most)  // of a block: so many registers are left for each
+#define UNROLL_ALL _Pragma("unroll")                  // the loop's turns, and
+#define UNROLL_NOT _Pragma("unroll 1")                // none of them
 // A block's shared memory: UNROLL_SHARED(sums, double[256]);
 #define UNROLL_SHARED(name, ...) __shared__ std::type_identity_t<__VA_ARGS__> name
 #define UNROLL_UNROLLED _Pragma("unroll")
@@ -19,6 +22,7 @@
 namespace unroll::cuda {
 
 inline constexpr int team_size = 256;  // threads that work on a row together
+inline constexpr int wide_team = 512;  // where there are fewer rows than multiprocessors
 
 // kernel<<<grid, block>>>(arguments…) on our stream
 template <class... Parameters>
@@ -69,6 +73,9 @@ T* given(T* memory, int64_t) {
 #include <typeinfo>
 
 #define UNROLL_KERNEL
+#define UNROLL_THREADS(most)
+#define UNROLL_ALL
+#define UNROLL_NOT
 #define UNROLL_SHARED(name, ...)             \
   static constexpr char place_of_##name = 0; \
   auto& name =                               \
@@ -80,6 +87,7 @@ T* given(T* memory, int64_t) {
 namespace unroll::cuda {
 
 inline constexpr int team_size = 64;  // less than nvcc's, since a barrier costs the host a switch for each
+inline constexpr int wide_team = 32;
 
 // Defined by the stand-in. A barrier knows where it stands, so that it can tell it from another.
 extern uint3 threadIdx, blockIdx;

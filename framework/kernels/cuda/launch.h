@@ -17,24 +17,33 @@ struct Two {
   real a, b;
 };
 
+// Whole numbers that are not negative, divided in 32 bits where they fit: in 64 a GPU takes tens of instructions.
+UNROLL_KERNEL inline int64_t quotient(int64_t a, int64_t b) {
+  const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
+  if ((x | y) >> 32) return a / b;
+  return static_cast<uint32_t>(x) / static_cast<uint32_t>(y);
+}
+UNROLL_KERNEL inline int64_t rest_of(int64_t a, int64_t b) { return a - quotient(a, b) * b; }
+
 // For a column's sum each lane adds every 16th row, in blocks of so many rows.
 inline constexpr int lanes_of_column = 16, rows_of_block = 1024 * lanes_of_column;
 
 // The threads of one block, which work on a row together. All of them call the same functions with the same sizes;
 // what one has written before such a call, all can read after it.
-class Team {
+template <int size>
+class TeamOf {
  public:
   // f(i) for i in 0 … n-1. A thread meets the same i in every call.
   template <class F>
   UNROLL_KERNEL void each(int64_t n, F f) const {
-    for (int64_t i = threadIdx.x; i < n; i += team_size) f(i);
+    for (int64_t i = threadIdx.x; i < n; i += size) f(i);
     __syncthreads();
   }
   // Σ f(i), each a pair
   template <class F>
   UNROLL_KERNEL Two sums(int64_t n, F f) const {
     Two mine{0, 0};
-    for (int64_t i = threadIdx.x; i < n; i += team_size) {
+    for (int64_t i = threadIdx.x; i < n; i += size) {
       const Two one = f(i);
       mine.a += one.a, mine.b += one.b;
     }
@@ -48,7 +57,7 @@ class Team {
   template <class F>
   UNROLL_KERNEL real max(int64_t n, F f) const {
     real mine = f(0);
-    for (int64_t i = threadIdx.x; i < n; i += team_size) {
+    for (int64_t i = threadIdx.x; i < n; i += size) {
       const real one = f(i);
       mine = one > mine ? one : mine;
     }
@@ -57,16 +66,50 @@ class Team {
   template <class F>
   UNROLL_KERNEL bool any(int64_t n, F f) const {
     int mine = 0;
-    for (int64_t i = threadIdx.x; i < n; i += team_size) mine |= f(i) ? 1 : 0;
+    for (int64_t i = threadIdx.x; i < n; i += size) mine |= f(i) ? 1 : 0;
     return __syncthreads_or(mine) != 0;
+  }
+  // use(list, count) with those i of begin … n-1, in order, for which f(i): as many at a time as are found in one look at
+  // numbers side by side. list is shared; each thread calls use, which must not wait for others.
+  template <class F, class Use>
+  UNROLL_KERNEL void gather(int64_t begin, int64_t n, F f, Use use) const {
+    constexpr int looks = 4;  // of a thread
+    UNROLL_SHARED(list, int64_t[looks * size]);
+    UNROLL_SHARED(found, int[size]);
+    const int thread = static_cast<int>(threadIdx.x);
+    for (int64_t top = begin; top < n; top += looks * size) {
+      const int64_t first = top + looks * thread;
+      int mine = 0;
+      bool is_mine[looks];
+      UNROLL_ALL
+      for (int k = 0; k < looks; ++k) {
+        is_mine[k] = first + k < n && f(first + k);
+        mine += is_mine[k];
+      }
+      if (!__syncthreads_or(mine)) continue;  // and all have used the last list
+      // How many the threads up to this one found.
+      found[thread] = mine;
+      for (int step = 1; step < size; step *= 2) {
+        __syncthreads();
+        const int before = thread >= step ? found[thread - step] : 0;
+        __syncthreads();
+        found[thread] += before;
+      }
+      int64_t* place = list + found[thread] - mine;
+      UNROLL_ALL
+      for (int k = 0; k < looks; ++k)
+        if (is_mine[k]) *place++ = first + k;
+      __syncthreads();
+      use(list, found[size - 1]);
+    }
   }
 
  private:
   template <class Combine>
   UNROLL_KERNEL static Two combined(Two mine, Combine combine) {
-    UNROLL_SHARED(of_thread, Two[team_size]);
+    UNROLL_SHARED(of_thread, Two[size]);
     of_thread[threadIdx.x] = mine;
-    for (int half = team_size / 2; half > 0; half /= 2) {
+    for (int half = size / 2; half > 0; half /= 2) {
       __syncthreads();
       if (static_cast<int>(threadIdx.x) < half)
         of_thread[threadIdx.x] = combine(of_thread[threadIdx.x], of_thread[threadIdx.x + half]);
@@ -77,15 +120,19 @@ class Team {
     return result;
   }
 };
+using Team = TeamOf<team_size>;
+using WideTeam = TeamOf<wide_team>;  // for few rows
 
 template <class F>
 __global__ void run_each(int64_t n, F f) {
   const int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  // Nearly always once: to unroll it, the number of turns would be divided out first.
+  UNROLL_NOT
   for (int64_t i = first; i < n; i += static_cast<int64_t>(gridDim.x) * blockDim.x) f(i);
 }
-template <class F>
-__global__ void run_each_row(int64_t rows, F f) {
-  for (int64_t r = blockIdx.x; r < rows; r += gridDim.x) f(Team(), r);
+template <int size, class F>
+__global__ void UNROLL_THREADS(size) run_each_row(int64_t rows, F f) {
+  for (int64_t r = blockIdx.x; r < rows; r += gridDim.x) f(TeamOf<size>(), r);
 }
 
 // Columns side by side in a warp, so that they are read in one piece; the block's warps share out the rows.
@@ -99,9 +146,20 @@ __global__ void run_column_sums(int64_t first, int64_t rows, int64_t cols, Value
   if (c < cols) {
     // As on a CPU: a float that a million numbers went into rounds the next away.
     for (int64_t top = 0; top < rows; top += rows_of_block) {
+      const int64_t end = rows < top + rows_of_block ? rows : top + rows_of_block;
       real part = 0;
-      for (int64_t r = top + threadIdx.y; r < rows && r < top + rows_of_block; r += lanes_of_column)
-        part += value(matrix, r, c);
+      // Several on their way at once: a sum waits for memory, and for one number after the other it would wait each time.
+      constexpr int at_once = 4;
+      for (int64_t r = top + threadIdx.y; r < end; r += at_once * lanes_of_column) {
+        real values[at_once];
+        UNROLL_ALL
+        for (int k = 0; k < at_once; ++k) {
+          const int64_t row = r + k * lanes_of_column;
+          values[k] = row < end ? value(matrix, row, c) : 0;
+        }
+        UNROLL_ALL
+        for (int k = 0; k < at_once; ++k) part += values[k];
+      }
       sum += part;
     }
   }
@@ -134,10 +192,10 @@ void each(int64_t n, F f) {
   if (n == 0) return;
   launch(run_each<F>, blocks_for((n + 255) / 256, 1 << 20), 256, n, f);
 }
-template <class F>
+template <int size = team_size, class F>
 void each_row(int64_t rows, F f) {
   if (rows == 0) return;
-  launch(run_each_row<F>, blocks_for(rows, 1 << 20), team_size, rows, f);
+  launch(run_each_row<size, F>, blocks_for(rows, 1 << 20), size, rows, f);
 }
 template <class Value, class Finish>
 void each_column_sum(int64_t count, int64_t rows, int64_t cols, Value value, Finish finish) {

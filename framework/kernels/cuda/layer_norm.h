@@ -5,7 +5,52 @@
 
 namespace unroll::cuda {
 
-// y = (x - mean) · rstd · gain + bias,  rstd = 1 / √(mean of (x - mean)² + eps)
+// A row's numbers less their mean, times rstd = 1 / √(mean of (x - mean)² + eps). Without a gain there is no norm.
+struct NormOfRow {
+  const real *x, *gain;
+  real mean = 0, rstd = 0;
+  template <class AnyTeam>
+  UNROLL_KERNEL NormOfRow(const AnyTeam& team, const real* x, int64_t cols, real eps, const real* gain)
+      : x(x), gain(gain) {
+    if (!gain) return;
+    const real first = x[0], part = 1 / static_cast<real>(cols);
+    const Two sums = team.sums(cols, [=](int64_t c) {
+      const real d = x[c] - first;
+      return Two{d, d * d};
+    });
+    const real shift = sums.a * part, variance = sums.b * part - shift * shift;
+    mean = first + shift, rstd = 1 / sqrt((variance < 0 ? 0 : variance) + eps);
+  }
+  // For the gradient; row r.
+  template <class AnyTeam>
+  UNROLL_KERNEL void keep(const AnyTeam& team, int64_t r, real* means, real* rstds) const {
+    if (gain) team.each(1, [=, this](int64_t) { means[r] = mean, rstds[r] = rstd; });
+  }
+  UNROLL_KERNEL real normal(int64_t c) const { return (x[c] - mean) * rstd; }
+};
+
+// Its gradient. With x̂ the normalised number and g = dy · gain:  dx = rstd (g - mean of g - x̂ · mean of g·x̂)
+struct SlopeOfRow {
+  const real *x, *gain;
+  real mean = 0, rstd = 0, part;
+  UNROLL_KERNEL SlopeOfRow(const real* x, int64_t r, int64_t cols, const real* gain, const real* means,
+                           const real* rstds)
+      : x(x), gain(gain), part(1 / static_cast<real>(cols)) {
+    if (gain) mean = means[r], rstd = rstds[r];
+  }
+  UNROLL_KERNEL real normal(int64_t c) const { return (x[c] - mean) * rstd; }
+  // Of the two means.
+  UNROLL_KERNEL Two terms(int64_t c, real dy) const {
+    const real g = dy * gain[c];
+    return {g, g * normal(c)};
+  }
+  // dx, with the sums of terms
+  UNROLL_KERNEL real slope(int64_t c, real dy, const Two& sums) const {
+    return rstd * (dy * gain[c] - sums.a * part - normal(c) * (sums.b * part));
+  }
+};
+
+// y = (x - mean) · rstd · gain + bias
 struct LayerNorm {
   const real *x, *gain, *bias;
   real eps;
@@ -14,45 +59,25 @@ struct LayerNorm {
   bool add;
   real *mean, *rstd;
   UNROLL_KERNEL void operator()(const Team& team, int64_t r) const {
-    const real* in = x + r * cols;
+    const NormOfRow row(team, x + r * cols, cols, eps, gain);
+    row.keep(team, r, mean, rstd);
     real* out = y + r * cols;
-    const real first = in[0], part = 1 / static_cast<real>(cols);
-    const Two sums = team.sums(cols, [=](int64_t c) {
-      const real d = in[c] - first;
-      return Two{d, d * d};
-    });
-    const real shift = sums.a * part, variance = sums.b * part - shift * shift;
-    const real m = first + shift, s = 1 / sqrt((variance < 0 ? 0 : variance) + eps);
-    team.each(1, [this, r, m, s](int64_t) { mean[r] = m, rstd[r] = s; });
-    team.each(cols, [=, this](int64_t c) {
-      put(add, out[c], (in[c] - m) * s * gain[c] + (bias ? bias[c] : real{0}));
-    });
+    team.each(cols,
+              [&](int64_t c) { put(add, out[c], row.normal(c) * gain[c] + (bias ? bias[c] : real{0})); });
   }
 };
 
-// With x̂ = (x - mean) · rstd and g = dy · gain:
-//   dx = rstd (g - mean of g - x̂ · mean of g·x̂)      dgain[r] += dy·x̂      dbias[r] += dy
-// dgain and dbias [rows, cols]: each row's own, or null.
 struct LayerNormSlope {
   const real *x, *gain, *mean, *rstd, *dy;
   int64_t cols;
   real* dx;
   bool add;
-  real *dgain, *dbias;
   UNROLL_KERNEL void operator()(const Team& team, int64_t r) const {
     const int64_t at = r * cols;
-    const real m = mean[r], s = rstd[r], part = 1 / static_cast<real>(cols);
-    const real *in = x + at, *dout = dy + at;
-    const Two sums = team.sums(cols, [=, this](int64_t c) {
-      const real normal = (in[c] - m) * s, g = dout[c] * gain[c];
-      if (dgain) dgain[at + c] += dout[c] * normal;
-      return Two{g, g * normal};
-    });
-    const real a = sums.a * part, b = sums.b * part;
-    team.each(cols, [=, this](int64_t c) {
-      if (dbias) dbias[at + c] += dout[c];
-      put(add, dx[at + c], s * (dout[c] * gain[c] - a - (in[c] - m) * s * b));
-    });
+    const SlopeOfRow row(x + at, r, cols, gain, mean, rstd);
+    const real* dout = dy + at;
+    const Two sums = team.sums(cols, [&](int64_t c) { return row.terms(c, dout[c]); });
+    team.each(cols, [&](int64_t c) { put(add, dx[at + c], row.slope(c, dout[c], sums)); });
   }
 };
 

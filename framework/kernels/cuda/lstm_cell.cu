@@ -1,154 +1,129 @@
-// One step of an LSTM: everything but the products. Unit by unit in one kernel, with norms of rows before and after it
-// where there are any.
+// One step of an LSTM: everything but the products, in one kernel each way. Unit by unit; where rows are normalised, a team of
+// threads for each.
 #include "framework/kernels/cuda/fill.h"
-#include "framework/kernels/cuda/launch.h"
 #include "framework/kernels/cuda/layer_norm.h"
+#include "framework/kernels/cuda/lstm_cell.h"
 
 namespace unroll::cuda {
 namespace {
 
-// Where a unit's gates are: element `at` of [batch, hidden] is unit j of its row.
-struct Unit {
-  real *i, *f, *g, *o;
-  int64_t j;
-  UNROLL_KERNEL Unit(const LstmStep& s, int64_t at) : j(at % s.hidden) {
-    i = s.gates + s.gate_count() * (at - j) + j;  // f where they are coupled
-    o = i + (s.gate_count() - 1) * s.hidden, g = o - s.hidden, f = g - s.hidden;
+// A row with the norms of h's product and of c.
+template <class F, class G>
+struct NormedCellValue {
+  CellValue<F, G> cell;
+  UNROLL_KERNEL void operator()(const WideTeam& team, int64_t r) const {
+    const LstmStep& s = cell.s;
+    const int64_t n = s.hidden, first = r * n, cols = s.gate_count() * n;
+    const NormOfRow of_h(team, s.norm_h.product + r * cols, cols, s.norm_eps, s.norm_h.gain);
+    of_h.keep(team, r, s.norm_h.mean, s.norm_h.rstd);
+    team.each(n, [&](int64_t j) {
+      const Unit u(s, first + j);
+      const auto sum = [&](int64_t gate) {
+        return s.norm_h.gain ? s.gates[gate] + of_h.normal(gate - r * cols) * s.norm_h.gain[gate - r * cols]
+                             : s.gates[gate];
+      };
+      cell.state(first + j, {sum(u.i), sum(u.f), sum(u.g), sum(u.o)});
+    });
+    const NormOfRow of_c(team, s.c + first, n, s.norm_eps, s.norm_c.gain);
+    of_c.keep(team, r, s.norm_c.mean, s.norm_c.rstd);
+    team.each(n, [&](int64_t j) {
+      const int64_t at = first + j;
+      real seen = s.c[at];
+      if (s.norm_c.gain) s.norm_c.y[at] = seen = of_c.normal(j) * s.norm_c.gain[j] + s.norm_c.bias[j];
+      cell.output(at, s.gates[Unit(s, at).o], seen);
+    });
   }
 };
 
-// i f o = F, g = G of the gates;  c = f·c_prev + i·g;  h = o·G(c), which waits where c is normalised
+// The same backwards.
 template <class F, class G>
-struct CellValue {
-  LstmStep s;
-  UNROLL_KERNEL void operator()(int64_t at) const {
-    const Unit u(s, at);
-    const int64_t n = s.hidden;
-    const real before = s.c_prev[at];
-    const int64_t of_o = (s.peephole_count() - 1) * n + u.j;
-    real i = *u.i, f = *u.f;
-    if (s.peepholes) i += s.peepholes[u.j] * before, f += s.peepholes[of_o - n] * before;
-    f = F::value(f), i = s.coupled ? 1 - f : F::value(i);
-    const real g = G::value(*u.g), sum = lstm_state(i, f, g, before);
-    const real state = s.clip > 0 ? s.clip * HardTanh::value(sum / s.clip) : sum;
-    real o = *u.o;
-    if (s.peepholes) o += s.peepholes[of_o] * state;
-    o = F::value(o);
-    *u.i = i, *u.f = f, *u.g = g, *u.o = o;  // f stays, where i has its place
-    s.c[at] = state;
-    if (!s.norm_c.gain) s.h[at] = o * G::value(state);
+struct NormedCellSlope {
+  CellSlope<F, G> cell;
+  UNROLL_KERNEL void operator()(const WideTeam& team, int64_t r) const {
+    const LstmStep& s = cell.s;
+    const int64_t n = s.hidden, first = r * n, cols = s.gate_count() * n, gates = r * cols;
+    // Of c's norm: its gradient takes the norm's place.
+    const SlopeOfRow of_c(s.c + first, r, n, s.norm_c.gain, s.norm_c.mean, s.norm_c.rstd);
+    Two sums_c{0, 0};
+    if (s.norm_c.gain)
+      sums_c = team.sums(n, [&](int64_t j) {
+        const int64_t at = first + j;
+        real &o = s.gates[Unit(s, at).o], &y = s.norm_c.y[at];
+        y = cell.output(at, cell.dh[at], y, o);
+        s.norm_c.dgain[at] += y * of_c.normal(j), s.norm_c.dbias[at] += y;
+        return of_c.terms(j, y);
+      });
+    const SlopeOfRow of_h(s.norm_h.product + gates, r, cols, s.norm_h.gain, s.norm_h.mean, s.norm_h.rstd);
+    const Two sums_h = team.sums(n, [&](int64_t j) {
+      const int64_t at = first + j;
+      const Unit u(s, at);
+      Gates d = u.read(s.gates);
+      const real of_h_alone =
+          s.norm_c.gain ? of_c.slope(j, s.norm_c.y[at], sums_c) : cell.output(at, cell.dh[at], s.c[at], d.o);
+      d = cell.state(at, u, d, handed_back(s.c_on, at, n, cell.dc[at]) + of_h_alone);
+      Two sums{0, 0};
+      const auto gather = [&](int64_t gate, real of_gate) {
+        s.norm_h.dgain[gate] += of_gate * of_h.normal(gate - gates);
+        const Two terms = of_h.terms(gate - gates, of_gate);
+        sums.a += terms.a, sums.b += terms.b;
+      };
+      if (!s.norm_h.gain) return sums;
+      if (!s.coupled) gather(u.i, d.i);
+      gather(u.f, d.f), gather(u.g, d.g), gather(u.o, d.o);
+      return sums;
+    });
+    if (!s.norm_h.gain) return;
+    team.each(cols, [&](int64_t c) {
+      const real d = of_h.slope(c, s.gates[gates + c], sums_h);
+      s.norm_h.product[gates + c] = d;
+      put_rounded(s.rounded_gates, gates + c, d);
+    });
   }
 };
-// h = o·G(the norm of c)
-template <class G>
-struct CellOutput {
-  LstmStep s;
-  UNROLL_KERNEL void operator()(int64_t at) const { s.h[at] = *Unit(s, at).o * G::value(s.norm_c.y[at]); }
-};
-
-// The gradient of o and of what G saw, which takes its place; dc waits in d for that of the norm
-template <class F, class G>
-struct OutputSlope {
-  LstmStep s;
-  const real *dh, *dc;
-  real* d;
-  UNROLL_KERNEL void operator()(int64_t at) const {
-    const real of_state = dc[at];
-    s.norm_c.y[at] = lstm_output_gradient<F, G>(*Unit(s, at).o, s.norm_c.y[at], dh[at]);
-    d[at] = of_state;
-  }
-};
-// dc += dh·o·G'(c), and then what stands at lstm_state_gradient
-template <class F, class G>
-struct CellSlope {
-  LstmStep s;
-  const real *dh, *dc;
-  real* dc_prev;
-  UNROLL_KERNEL void operator()(int64_t at) const {
-    const Unit u(s, at);
-    const int64_t n = s.hidden;
-    const real before = s.c_prev[at], state = s.c[at];
-    real i = *u.i, f = *u.f, g = *u.g, o = *u.o;
-    real d = s.norm_c.gain ? dc_prev[at] : dc[at] + lstm_output_gradient<F, G>(o, state, dh[at]);
-    const int64_t of_o = (s.peephole_count() - 1) * n + u.j;
-    if (s.peepholes) d += s.peepholes[of_o] * o;
-    if (s.clip > 0) d *= HardTanh::slope(0, state / s.clip);
-    if (s.coupled)
-      lstm_coupled_gradient<F, G>(f, g, before, d);
-    else
-      lstm_state_gradient<F, G>(i, f, g, before, d);
-    if (s.peepholes) {
-      real* sums = s.dpeepholes + s.peephole_count() * (at - u.j);
-      d += s.coupled ? s.peepholes[of_o - n] * f : s.peepholes[u.j] * i + s.peepholes[of_o - n] * f;
-      if (!s.coupled) sums[u.j] += before * i;
-      sums[of_o - n] += before * f, sums[of_o] += state * o;
-    }
-    *u.i = i, *u.f = f, *u.g = g, *u.o = o;  // f stays, where i has its place
-    dc_prev[at] = d;
-  }
-};
-
-void put_normed(const LstmStep& s, const LstmStep::Norm& norm, bool add) {
-  if (!norm.gain) return;
-  const int64_t cols = s.gate_count() * s.hidden, n = s.batch * cols;
-  each_row(s.batch,
-           LayerNorm{given(norm.product, n), given(norm.gain, cols), given(norm.bias, cols), s.norm_eps, cols,
-                     s.gates, add, given(norm.mean, s.batch), given(norm.rstd, s.batch)});
-}
-void normed_gradient(const LstmStep& s, const LstmStep::Norm& norm) {
-  if (!norm.gain) return;
-  const int64_t cols = s.gate_count() * s.hidden, n = s.batch * cols;
-  real* product = given(norm.product, n);
-  each_row(s.batch, LayerNormSlope{product, given(norm.gain, cols), given(norm.mean, s.batch),
-                                   given(norm.rstd, s.batch), s.gates, cols, product, false,
-                                   given(norm.dgain, n), nullptr});
-}
 
 // What both directions are given.
 void check_step(const LstmStep& s) {
-  const int64_t n = s.batch * s.hidden;
-  given(s.gates, s.gate_count() * n), given(s.c_prev, n), given(s.c, n);
+  const int64_t n = s.batch * s.hidden, gates = s.gate_count() * n;
+  given(s.gates, gates), given(s.c_prev, n), given(s.c, n), given(s.c_after, n);
   given(s.peepholes, s.peephole_count() * s.hidden);
+  if (s.norm_h.gain)
+    given(s.norm_h.gain, s.gate_count() * s.hidden), given(s.norm_h.product, gates),
+        given(s.norm_h.mean, s.batch), given(s.norm_h.rstd, s.batch);
   if (s.norm_c.gain)
     given(s.norm_c.gain, s.hidden), given(s.norm_c.bias, s.hidden), given(s.norm_c.y, n),
         given(s.norm_c.mean, s.batch), given(s.norm_c.rstd, s.batch);
+  check_hand_on(s.h_on, s.batch, s.hidden), check_hand_on(s.c_on, s.batch, s.hidden);
+}
+bool normalises(const LstmStep& s) { return s.norm_h.gain || s.norm_c.gain; }
+
+template <class Use>
+void with_functions(const LstmStep& s, Use use) {
+  with_gate_function(s.gate,
+                     [&]<class F>(F f) { with_cell_function(s.cell, [&]<class G>(G g) { use(f, g); }); });
 }
 
 void lstm_cell(const LstmStep& step) {
   const LstmStep s = step;
   const int64_t n = s.batch * s.hidden;
   check_step(s), given(s.h, n);
-  put_normed(s, s.norm_x, false);
-  put_normed(s, s.norm_h, true);
-  with_gate_function(s.gate, [&]<class F>(F) {
-    with_cell_function(s.cell, [&]<class G>(G) {
-      each(n, CellValue<F, G>{s});
-      if (!s.norm_c.gain) return;
-      each_row(s.batch, LayerNorm{s.c, s.norm_c.gain, s.norm_c.bias, s.norm_eps, s.hidden, s.norm_c.y, false,
-                                  s.norm_c.mean, s.norm_c.rstd});
-      each(n, CellOutput<G>{s});
-    });
+  with_functions(s, [&]<class F, class G>(F, G) {
+    const CellValue<F, G> cell{s};
+    normalises(s) ? each_row<wide_team>(s.batch, NormedCellValue<F, G>{cell}) : each(n, cell);
   });
 }
 
 void lstm_cell_gradient(const LstmStep& step, const real* dh, const real* dc, real* dc_prev) {
   const LstmStep s = step;
   const int64_t n = s.batch * s.hidden;
-  check_step(s), given(dh, n), given(dc, n), given(dc_prev, n);
+  check_step(s), given(dh, n), given(dc, n), given(dc_prev, n),
+      check_rounded(s.rounded_gates, s.gate_count() * n);
   if (s.peepholes) given(s.dpeepholes, s.peephole_count() * n);
-  with_gate_function(s.gate, [&]<class F>(F) {
-    with_cell_function(s.cell, [&]<class G>(G) {
-      if (s.norm_c.gain) {
-        each(n, OutputSlope<F, G>{s, dh, dc, dc_prev});
-        each_row(s.batch,
-                 LayerNormSlope{s.c, s.norm_c.gain, s.norm_c.mean, s.norm_c.rstd, s.norm_c.y, s.hidden,
-                                dc_prev, true, given(s.norm_c.dgain, n), given(s.norm_c.dbias, n)});
-      }
-      each(n, CellSlope<F, G>{s, dh, dc, dc_prev});
-    });
+  if (s.norm_h.gain) given(s.norm_h.dgain, s.gate_count() * n);
+  if (s.norm_c.gain) given(s.norm_c.dgain, n), given(s.norm_c.dbias, n);
+  with_functions(s, [&]<class F, class G>(F, G) {
+    const CellSlope<F, G> cell{s, dh, dc, dc_prev};
+    normalises(s) ? each_row<wide_team>(s.batch, NormedCellSlope<F, G>{cell}) : each(n, cell);
   });
-  normed_gradient(s, s.norm_x);
-  normed_gradient(s, s.norm_h);
 }
 
 }  // namespace

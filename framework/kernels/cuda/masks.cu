@@ -35,22 +35,13 @@ void dropout(const real* x, real rate, const RandomKey& key, int64_t period, rea
        Dropout{given(x, n), rate, 1 / (1 - rate), key, gpu::recorded_step(), period, given(y, n), n, add});
 }
 
-struct Blend {
-  const real *u, *a, *b;
-  real* y;
-  UNROLL_KERNEL void operator()(int64_t i) const { y[i] = u[i] * a[i] + (1 - u[i]) * b[i]; }
-};
-void blend(const real* u, const real* a, const real* b, real* y, int64_t n) {
-  each(n, Blend{given(u, n), given(a, n), given(b, n), given(y, n)});
-}
-
 struct KeepRows {
   const real *x, *kept;
   int64_t cols;
   real* y;
   bool add;
   UNROLL_KERNEL void operator()(int64_t i) const {
-    if (kept[i / cols] != 0)
+    if (kept[quotient(i, cols)] != 0)
       put(add, y[i], x[i]);
     else if (!add)
       y[i] = 0;
@@ -65,9 +56,8 @@ void keep_rows(const real* x, const real* kept, int64_t rows, int64_t cols, real
 
 void fill_masks(Kernels& k) {
   k.dropout = dropout;
-  k.blend = blend;
   k.keep_rows = keep_rows;
 }
-cudaError_t find_kernels() { return find_code<Blend>(); }
+cudaError_t find_kernels() { return find_code<KeepRows>(); }
 
 }  // namespace unroll::cuda

@@ -120,9 +120,7 @@ void layer_norm_gradient(const real* x, const real* gain, const real* mean, cons
     each_column_sum(1, rows, cols, GainSlope{x, mean, rstd, dy, cols},
                     PutColumn{given(dgain, cols), cols, 1, true});
   if (dbias) sum_rows(dy, rows, cols, dbias, true);
-  if (dx)
-    each_row(rows, LayerNormSlope{x, given(gain, cols), mean, rstd, dy, cols, given(dx, n), add_dx, nullptr,
-                                  nullptr});
+  if (dx) each_row(rows, LayerNormSlope{x, given(gain, cols), mean, rstd, dy, cols, given(dx, n), add_dx});
 }
 
 struct SumRow {
@@ -223,14 +221,16 @@ struct TakeRows {
   const int32_t* ids;
   int64_t cols;
   real* y;
-  UNROLL_KERNEL void operator()(int64_t i) const { y[i] = table[ids[i / cols] * cols + i % cols]; }
+  UNROLL_KERNEL void operator()(int64_t i) const {
+    y[i] = table[ids[quotient(i, cols)] * cols + rest_of(i, cols)];
+  }
 };
 void take_rows(const real* table, const int32_t* ids, int64_t n, int64_t cols, real* y) {
   each(n * cols, TakeRows{table, given(ids, n), cols, given(y, n * cols)});
 }
 
 // No two teams add to one row: the team of a number's first occurrence adds all of them, in order. It finds them by
-// looking at every number, which costs less than sorting them as long as there are thousands, not millions.
+// looking at every number once, which costs less than sorting them as long as there are thousands, not millions.
 struct AddToRows {
   const real* dy;
   const int32_t* ids;
@@ -239,11 +239,14 @@ struct AddToRows {
   UNROLL_KERNEL void operator()(const Team& team, int64_t first) const {
     const int32_t id = ids[first];
     if (team.any(first, [=, this](int64_t k) { return ids[k] == id; })) return;
-    team.each(cols, [=, this](int64_t c) {
-      real sum = table[id * cols + c];
-      for (int64_t k = first; k < n; ++k)
-        if (ids[k] == id) sum += dy[k * cols + c];
-      table[id * cols + c] = sum;
+    real* row = table + id * cols;
+    const auto is_it = [=, this](int64_t k) { return ids[k] == id; };
+    team.gather(first, n, is_it, [=, this](const int64_t* list, int count) {
+      for (int64_t c = threadIdx.x; c < cols; c += team_size) {
+        real sum = row[c];
+        for (int i = 0; i < count; ++i) sum += dy[list[i] * cols + c];
+        row[c] = sum;
+      }
     });
   }
 };

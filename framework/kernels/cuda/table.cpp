@@ -13,6 +13,7 @@ const Kernels& table() {
     fill_middle(k);
     fill_lstm_cell(k);
     fill_gru_cell(k);
+    fill_rnn_cell(k);
     fill_masks(k);
     fill_losses(k);
     fill_gemm(k);

@@ -23,20 +23,29 @@ RecurrentOutput GruCell::fused(const Var& x, const RecurrentVars& state, const R
   Tensor gates({steps, batch, 3 * hidden}),
       sums({steps, batch, 3 * hidden});  // a and q, in the end da and dq
   Tensor h({steps + 1, batch, hidden});  // h[0] is the state before the first step
-  h[0].copy_from(h0.value());
-  const Carried carried_h{masks.new_h};
+  const StateOptions options{masks.new_h, masks.h, masks.resets};
+  const std::string_view cell_row = row_of_cell(masks);
+  auto step = [=](int t, const Tensor& h_before) mutable {
+    return GruStep{.batch = batch,
+                   .hidden = hidden,
+                   .gates = gates[t].data(),
+                   .sums = sums[t].data(),
+                   .bias_hn = layer.bias_hn.value().data(),
+                   .h_prev = h_before.data(),
+                   .h = h[t + 1].data()};
+  };
 
   const Mogrified mogrified(mogrifier, x, layer.weight_ih, hidden);
   MogrifierForward mogrify(mogrified);
   if (!mogrified) gemm(x.value(), transposed(layer.weight_ih.value()), layer.bias.value(), gates);
   const StepWeights recurrent(transposed(dropped(layer.weight_hh.value(), masks.weight_hh)), steps);
+  HandedOn to_next(h0.value(), h, options, mogrified ? Multiplied::as_floats : Multiplied::yes);
   for (int t = 0; t < steps; ++t) {
-    const Tensor h_before = met_at(t, h[t], masks.resets);
-    const Tensor h_in = mogrify(t, masked(h_before, masks.h), layer.bias.value(), gates[t]);
-    gemm(h_in, recurrent, overwrite(sums[t]));
-    kernels().gru_cell(gates[t].data(), sums[t].data(), layer.bias_hn.value().data(), h_before.data(), batch,
-                       hidden, h[t + 1].data());
-    carried_h.forward(t, h[t + 1], h_before, h[t + 1]);
+    gemm(mogrify(t, to_next.entering(t), layer.bias.value(), gates[t]), recurrent, overwrite(sums[t]));
+    GruStep s = step(t, to_next.met(t));
+    s.h_on = to_next.after(t);
+    const Profile::Within measured(cell_row);
+    kernels().gru_cell(s);
   }
 
   auto [y_out, h_out] = record<2>(
@@ -44,29 +53,30 @@ RecurrentOutput GruCell::fused(const Var& x, const RecurrentVars& state, const R
       [=](const Var& y, const Var& h_last) mutable {
         Tensor dh = h_last.grad().clone();
         Tensor kept({batch, hidden});  // z dh
-        Carried carried_h{masks.new_h};
-        MogrifierBackward mogrify(mogrified, masked(met(h, masks.resets), masks.h));  // h as it entered
+        HandedBack back({.d = dh, .steps = steps, .options = options, .y = &y, .direct = kept});
+        const Tensor h_met = met(h, options);
+        MogrifierBackward mogrify(mogrified, entered(h, options));
         const StepWeights recurrent(dropped(layer.weight_hh.value(), masks.weight_hh), steps);
+        RoundedTensor dq_rounded(sums.shape());
         for (int t = steps - 1; t >= 0; --t) {
-          if (y.has_grad()) kernels().affine(y.grad()[t].data(), 1, 0, dh.data(), dh.size(), true);
-          carried_h.split(t, dh);
-          const Tensor h_before = met_at(t, h[t], masks.resets);
-          kernels().gru_cell_gradient(gates[t].data(), sums[t].data(), h_before.data(), dh.data(), batch,
-                                      hidden, kept.data());
-          gemm(sums[t], recurrent, overwrite(dh));
+          GruStep s = step(t, h_met[t]);
+          s.h_on = back.at(t), s.rounded_sums = dq_rounded.copy(t);
+          {
+            const Profile::Within measured(cell_row);
+            kernels().gru_cell_gradient(s, dh.data(), kept.data());
+          }
+          if (t > 0 || h0.wants_grad() || mogrified)
+            gemm(dq_rounded.operand(sums, t), recurrent, overwrite(dh));
           mogrify(t, gates[t], dh);
-          dh = masked(dh, masks.h);
-          kernels().affine(kept.data(), 1, 0, dh.data(), dh.size(), true);
-          carried_h.join(dh);
-          cut_off(t, dh, masks.resets);
         }
         mogrify.contribute(gates);
-        contribute_product(sums, mogrify.after(), layer.weight_hh, masks.weight_hh);
+        contribute_product(dq_rounded.operand(sums), mogrify.after(), layer.weight_hh, masks.weight_hh);
         contribute_rows(gates, layer.bias);
         Tensor dn({steps, batch, hidden});
         kernels().copy_blocks(sums.data() + 2 * hidden, 3 * hidden, dn.data(), hidden, dn.rows(), hidden,
                               false);
         contribute_rows(dn, layer.bias_hn);
+        if (h0.wants_grad()) back.finish();
         contribute(dh, h0);
       });
   return {y_out, {h_out, {}}};
@@ -78,7 +88,13 @@ void GruCell::plain_step(const Tensor& x, Tensor h, Tensor, Tensor room) const {
   Tensor both = room.reshape({2 * batch, gates}), a = both.slice(0, batch), q = both.slice(batch, 2 * batch);
   gemm(x, transposed(weight_ih.value()), bias.value(), a);
   gemm(h, transposed(weight_hh.value()), overwrite(q));
-  kernels().gru_cell(a.data(), q.data(), bias_hn.value().data(), h.data(), batch, h.cols(), h.data());
+  kernels().gru_cell({.batch = batch,
+                      .hidden = h.cols(),
+                      .gates = a.data(),
+                      .sums = q.data(),
+                      .bias_hn = bias_hn.value().data(),
+                      .h_prev = h.data(),
+                      .h = h.data()});
 }
 
 }  // namespace unroll

@@ -16,6 +16,8 @@ using namespace fused;
 //   c_t = f c_{t-1} + i g;   h_t = o tanh(c_t)
 // and back, for t = T-1 … 0:
 //   dh_t = dy_t + da_{t+1} W_hh;   (da_t, dc_{t-1}) = cell's gradient of (dh_t, dc_t)
+// So a step is a product and a pass, and back a pass and a product, whatever options there are; a projection is one more of each
+// way's products, with a pass for what options do to h after it.
 //   dx = da W_ih     dW_ih = daᵀ x     dW_hh = Σ_t da_tᵀ h_{t-1}     db = Σ da
 RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks,
                                 const Mogrifier& mogrifier) const {
@@ -27,18 +29,18 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
       {steps, batch, layer.weight_ih.dim(0)});  // overwritten: sums, then activations, then their gradients
   Tensor h({steps + 1, batch, width});          // h[0] is the state before the first step
   Tensor c({steps + 1, batch, hidden});
-  h[0].copy_from(h0.value());
-  c[0].copy_from(c0.value());
+  const StateOptions h_options{masks.new_h, masks.h, masks.resets}, c_options{masks.new_c, {}, masks.resets};
   // The cell's own results, where an option makes the state of them.
   const bool projects = has(layer.weight_hr);
   Tensor cell = masks.new_c.defined() ? Tensor({steps, batch, hidden}) : c.slice(1, steps + 1);
   Tensor out = projects ? Tensor({steps, batch, hidden}) : h.slice(1, steps + 1);
-  NormedProduct of_x(layer.norm_ih, layer.bias, gates.shape()), of_h(layer.norm_hh, {}, gates.shape());
+  NormedInputs of_x(layer.norm_ih, layer.bias, gates.shape());
+  NormedProduct of_h(layer.norm_hh, gates.shape());
   NormedState of_c(layer.norm_c, layer.norm_c_bias, cell.shape());
   Tensor dpeepholes = has(layer.peepholes)
                           ? Tensor::zeros({batch, static_cast<int>(layer.peepholes.value().size())})
                           : Tensor();
-  const std::string_view cell_row = row_of_cell(has(layer.norm_c), has(layer.peepholes));
+  const std::string_view cell_row = row_of_cell(masks, has(layer.norm_c), has(layer.peepholes));
   auto step = [=](int t, const Tensor& c_before) mutable {
     return LstmStep{.batch = batch,
                     .hidden = hidden,
@@ -52,8 +54,7 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
                     .coupled = layer.coupled,
                     .peepholes = layer.peepholes.value().data(),
                     .dpeepholes = dpeepholes.data(),
-                    .norm_eps = real(1e-5),
-                    .norm_x = of_x.step(t),
+                    .norm_eps = norm_eps,
                     .norm_h = of_h.step(t),
                     .norm_c = of_c.step(t)};
   };
@@ -62,24 +63,36 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
   MogrifierForward mogrify(mogrified);
   const Matrix weight_ih = transposed(layer.weight_ih.value());
   const Tensor bias_of_x = has(layer.norm_ih) ? Tensor() : layer.bias.value();
-  if (!mogrified)
-    has(layer.norm_ih) ? gemm(x.value(), weight_ih, of_x.into(gates))
+  if (!mogrified) {
+    has(layer.norm_ih) ? gemm(x.value(), weight_ih, overwrite(of_x.place(gates)))
                        : gemm(x.value(), weight_ih, bias_of_x, gates);
+    of_x.forward(gates);
+  }
   const StepWeights recurrent(transposed(dropped(layer.weight_hh.value(), masks.weight_hh)), steps);
   std::optional<Projection> project;
   if (projects) project.emplace(transposed(layer.weight_hr.value()), steps);
-  const Carried carried_h{masks.new_h}, carried_c{masks.new_c};
+  HandedOn to_next_h(h0.value(), h, h_options, mogrified ? Multiplied::as_floats : Multiplied::yes),
+      to_next_c(c0.value(), c, c_options, Multiplied::no);
+  RoundedTensor projected_from;
+  if (projects) projected_from = RoundedTensor({batch, hidden});
   for (int t = 0; t < steps; ++t) {
-    const Tensor h_before = met_at(t, h[t], masks.resets), c_before = met_at(t, c[t], masks.resets);
-    const Tensor h_in = mogrify(t, masked(h_before, masks.h), bias_of_x, of_x.place(gates)[t]);
+    const Matrix h_in = mogrify(t, to_next_h.entering(t), bias_of_x, of_x.place(gates)[t]);
+    if (mogrified) of_x.forward(gates, t);
     gemm(h_in, recurrent, of_h.into(gates, t));
+    LstmStep s = step(t, to_next_c.met(t));
+    s.c_on = to_next_c.after(t);
+    if (masks.new_c.defined()) s.c_after = c[t + 1].data();
+    HandOn after = to_next_h.after(t);
     {
       const Profile::Within measured(cell_row);
-      kernels().lstm_cell(step(t, c_before));
+      projects ? void(s.h_on.rounded = projected_from.copy()) : void(s.h_on = after);
+      kernels().lstm_cell(s);
     }
-    if (projects) (*project)(out[t], h[t + 1]);
-    carried_h.forward(t, h[t + 1], h_before, h[t + 1]);
-    carried_c.forward(t, cell[t], c_before, c[t + 1]);
+    if (!projects) continue;
+    (*project)(projected_from.operand(out[t]), h[t + 1]);
+    const Profile::Within measured(cell_row);
+    Tensor next = h[t + 1];
+    if (acts(after)) kernels().hand_on(after, next.data(), batch, width, next.data());
   }
 
   auto [y_out, h_out, c_out] = record<3>(
@@ -89,38 +102,52 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
         Tensor projected = projects ? Tensor({steps, batch, width}) : Tensor();  // gradients of
         const StepWeights recurrent(dropped(layer.weight_hh.value(), masks.weight_hh), steps);
         std::optional<Projection> project;
-        if (projects) project.emplace(layer.weight_hr.value(), steps), dout = Tensor({batch, hidden});
-        Carried carried_h{masks.new_h}, carried_c{masks.new_c};
-        MogrifierBackward mogrify(mogrified, masked(met(h, masks.resets), masks.h));  // h as it entered
+        RoundedTensor da_rounded(gates.shape()), projected_rounded;
+        if (projects) {
+          project.emplace(layer.weight_hr.value(), steps), dout = Tensor({batch, hidden});
+          projected_rounded = RoundedTensor(projected.shape());
+        }
+        HandedBack h_back({.d = dh, .steps = steps, .options = h_options, .y = &y}),
+            c_back({.d = dc, .steps = steps, .options = c_options, .product = false});
+        const Tensor c_met = met(c, c_options);
+        MogrifierBackward mogrify(mogrified, entered(h, h_options));
         for (int t = steps - 1; t >= 0; --t) {
-          if (y.has_grad()) kernels().affine(y.grad()[t].data(), 1, 0, dh.data(), dh.size(), true);
-          carried_h.split(t, dh);
-          carried_c.split(t, dc);
-          if (projects) projected[t].copy_from(dh), (*project)(dh, dout);
-          const Tensor c_before = met_at(t, c[t], masks.resets);
+          LstmStep s = step(t, c_met[t]);
+          s.c_on = c_back.at(t), s.rounded_gates = da_rounded.copy(t);
+          HandOn back = h_back.at(t);
+          if (projects) {
+            back.rounded = projected_rounded.copy(t);
+            Tensor d = projected[t];
+            {
+              const Profile::Within measured(cell_row);
+              kernels().hand_on_gradient(back, dh.data(), batch, width, d.data());
+            }
+            (*project)(projected_rounded.operand(projected, t), dout);
+          } else {
+            s.h_on = back;
+          }
           {
             const Profile::Within measured(cell_row);
-            kernels().lstm_cell_gradient(step(t, c_before), projects ? dout.data() : dh.data(), dc.data(),
-                                         dc.data());
+            kernels().lstm_cell_gradient(s, dout.data(), dc.data(), dc.data());
           }
-          if (t > 0 || h0.wants_grad() || mogrified) gemm(of_h.place(gates)[t], recurrent, overwrite(dh));
-          mogrify(t, of_x.place(gates)[t], dh);
-          dh = masked(dh, masks.h);
-          carried_h.join(dh);
-          carried_c.join(dc);
-          cut_off(t, dh, masks.resets);
-          cut_off(t, dc, masks.resets);
+          if (t > 0 || h0.wants_grad() || mogrified)
+            gemm(da_rounded.operand(of_h.place(gates), t), recurrent, overwrite(dh));
+          if (mogrified) of_x.backward(gates, t);
+          mogrify(t, of_x.operand(gates, da_rounded, t), dh);
         }
-        const Tensor &da_x = of_x.place(gates), &da_h = of_h.place(gates);
+        if (!mogrified) of_x.backward(gates);
+        const Matrix da_x = of_x.operand(gates, da_rounded), da_h = da_rounded.operand(of_h.place(gates));
         mogrify.contribute(da_x);
         contribute_product(da_h, mogrify.after(), layer.weight_hh, masks.weight_hh);
         contribute_rows(gates, layer.bias);
         if (projects) {
           const Profile::Within measured("recurrent: projection");
-          contribute_product(projected, out, layer.weight_hr);
+          contribute_product(projected_rounded.operand(projected), out, layer.weight_hr);
         }
         if (has(layer.peepholes)) contribute_rows(dpeepholes, layer.peepholes);
         of_x.contribute(), of_h.contribute(), of_c.contribute();
+        if (h0.wants_grad()) h_back.finish();
+        if (c0.wants_grad()) c_back.finish();
         contribute(dh, h0);
         contribute(dc, c0);
       });

@@ -21,45 +21,53 @@ RecurrentOutput RnnCell::fused(const Var& x, const RecurrentVars& state, const R
 
   Tensor sums({steps, batch, hidden});   // overwritten: sums, then f of them, then their gradients
   Tensor h({steps + 1, batch, hidden});  // h[0] is the state before the first step
-  h[0].copy_from(h0.value());
-  const Carried carried_h{masks.new_h};
+  const StateOptions options{masks.new_h, masks.h, masks.resets};
+  const std::string_view cell_row = row_of_cell(masks);
+  auto step = [=](int t) mutable {
+    return RnnStep{.batch = batch,
+                   .hidden = hidden,
+                   .f = layer.nonlinearity,
+                   .sums = sums[t].data(),
+                   .h = h[t + 1].data()};
+  };
 
   const Mogrified mogrified(mogrifier, x, layer.weight_ih, hidden);
   MogrifierForward mogrify(mogrified);
   if (!mogrified) gemm(x.value(), transposed(layer.weight_ih.value()), layer.bias.value(), sums);
   const StepWeights recurrent(transposed(dropped(layer.weight_hh.value(), masks.weight_hh)), steps);
+  HandedOn to_next(h0.value(), h, options, mogrified ? Multiplied::as_floats : Multiplied::yes);
   for (int t = 0; t < steps; ++t) {
-    const Tensor h_before = met_at(t, h[t], masks.resets);
-    const Tensor h_in = mogrify(t, masked(h_before, masks.h), layer.bias.value(), sums[t]);
-    gemm(h_in, recurrent, add_to(sums[t]));
-    Tensor computed = sums[t];
-    kernels().unary(layer.nonlinearity, computed.data(), computed.data(), computed.size());
-    h[t + 1].copy_from(computed);
-    carried_h.forward(t, computed, h_before, h[t + 1]);
+    gemm(mogrify(t, to_next.entering(t), layer.bias.value(), sums[t]), recurrent, add_to(sums[t]));
+    RnnStep s = step(t);
+    s.h_on = to_next.after(t);
+    const Profile::Within measured(cell_row);
+    kernels().rnn_cell(s);
   }
 
   auto [y_out, h_out] = record<2>(
       "rnn_layer_fused", std::array{h.slice(1, steps + 1), h[steps].clone()}, inputs(layer.weights(), x, h0),
       [=](const Var& y, const Var& h_last) mutable {
         Tensor dh = h_last.grad().clone();
-        Carried carried_h{masks.new_h};
-        MogrifierBackward mogrify(mogrified, masked(met(h, masks.resets), masks.h));  // h as it entered
+        HandedBack back({.d = dh, .steps = steps, .options = options, .y = &y});
+        MogrifierBackward mogrify(mogrified, entered(h, options));
         const StepWeights recurrent(dropped(layer.weight_hh.value(), masks.weight_hh), steps);
+        RoundedTensor da_rounded(sums.shape());
         for (int t = steps - 1; t >= 0; --t) {
-          if (y.has_grad()) kernels().affine(y.grad()[t].data(), 1, 0, dh.data(), dh.size(), true);
-          carried_h.split(t, dh);
-          Tensor of_t = sums[t];  // the slopes of both functions follow from their values
-          kernels().unary_gradient(layer.nonlinearity, of_t.data(), of_t.data(), dh.data(), of_t.data(),
-                                   of_t.size(), false);
-          if (t > 0 || h0.wants_grad() || mogrified) gemm(of_t, recurrent, overwrite(dh));
-          mogrify(t, of_t, dh);
-          dh = masked(dh, masks.h);
-          carried_h.join(dh);
-          cut_off(t, dh, masks.resets);
+          RnnStep s = step(t);
+          s.h_on = back.at(t), s.rounded_sums = da_rounded.copy(t);
+          {
+            const Profile::Within measured(cell_row);
+            kernels().rnn_cell_gradient(s,
+                                        dh.data());  // the slopes of both functions follow from their values
+          }
+          if (t > 0 || h0.wants_grad() || mogrified)
+            gemm(da_rounded.operand(sums, t), recurrent, overwrite(dh));
+          mogrify(t, da_rounded.operand(sums, t), dh);
         }
-        mogrify.contribute(sums);
-        contribute_product(sums, mogrify.after(), layer.weight_hh, masks.weight_hh);
+        mogrify.contribute(da_rounded.operand(sums));
+        contribute_product(da_rounded.operand(sums), mogrify.after(), layer.weight_hh, masks.weight_hh);
         contribute_rows(sums, layer.bias);
+        if (h0.wants_grad()) back.finish();
         contribute(dh, h0);
       });
   return {y_out, {h_out, {}}};

@@ -64,9 +64,9 @@ class MogrifierForward {
   }
   // h [batch, width], as it enters the recurrent product -> the same after the rounds. `sums` are x's product, and the bias where
   // there is one.
-  Tensor operator()(int t, const Tensor& h, const Tensor& bias, const Tensor& sums) {
+  Matrix operator()(int t, const Matrix& h, const Tensor& bias, const Tensor& sums) {
     if (!m_) return h;
-    Tensor both[] = {m_.x_.value()[t], h};
+    Tensor both[] = {m_.x_.value()[t], h.tensor};
     {
       const Profile::Within measured(mogrifier_row);
       for (int i = 0; i < m_.count(); ++i) {
@@ -113,7 +113,7 @@ class MogrifierBackward {
   Tensor after() const { return m_.before(m_.count(), 1, h_); }
 
   // d of x's product; and of h after the rounds, which becomes that of h before them.
-  void operator()(int t, const Tensor& da, const Tensor& dh) {
+  void operator()(int t, const Matrix& da, const Tensor& dh) {
     if (!m_) return;
     gemm(da, *weight_ih_, overwrite(dx_));
     const Profile::Within measured(mogrifier_row);
@@ -134,7 +134,7 @@ class MogrifierBackward {
   }
   // The gradients of weight_ih and of the rounds' weights, of all steps at once, and that of x if there are no rounds; da: of
   // x's products.
-  void contribute(const Tensor& da) const {
+  void contribute(const Matrix& da) const {
     if (!m_ && m_.x_.wants_grad()) gemm(da, m_.weight_ih_.value(), m_.x_.gradient());
     contribute_product(da, m_.before(m_.count(), 0, h_), m_.weight_ih_);
     if (!m_) return;

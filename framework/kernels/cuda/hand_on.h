@@ -1,0 +1,55 @@
+// What happens to one element of a state between two steps (HandOn in kernels.h), for the kernels of cells.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "framework/kernels/cuda/launch.h"
+
+namespace unroll::cuda {
+
+UNROLL_KERNEL inline void put_rounded(const RoundedCopy& copy, int64_t at, real x) {
+  if (!copy.data) return;
+  if (copy.half)
+    static_cast<__half*>(copy.data)[at] = __float2half(static_cast<float>(x));
+  else
+    static_cast<__nv_bfloat16*>(copy.data)[at] = __float2bfloat16(static_cast<float>(x));
+}
+
+// Element `at` of [batch, width], as the step computed it -> the state, which the caller puts where it belongs.
+UNROLL_KERNEL inline real handed_on(const HandOn& on, int64_t at, int64_t width, real computed) {
+  const real state = on.share ? on.share[at] * computed + (1 - on.share[at]) * on.before[at] : computed;
+  if (!on.met && !on.entering && !on.rounded.data) return state;
+  const real met = on.kept && on.kept[quotient(at, width)] == 0 ? 0 : state;
+  const real entering = on.mask ? met * on.mask[at] : met;
+  if (on.met) on.met[at] = met;
+  if (on.entering) on.entering[at] = entering;
+  put_rounded(on.rounded, at, entering);
+  return state;
+}
+
+// d of what enters the next step's product -> d of what this step computed
+UNROLL_KERNEL inline real handed_back(const HandOn& on, int64_t at, int64_t width, real d) {
+  if (on.mask) d *= on.mask[at];
+  if (on.direct) d += on.direct[at];
+  if (on.rest) d += on.rest[at];
+  if (on.kept && on.kept[quotient(at, width)] == 0) d = 0;
+  if (on.dy) d += on.dy[at];
+  if (on.share) {
+    const real of_computed = on.share[at] * d;
+    on.rest_of_before[at] = d - of_computed;
+    d = of_computed;
+  }
+  put_rounded(on.rounded, at, d);
+  return d;
+}
+
+inline void check_rounded(const RoundedCopy& copy, int64_t n) { given(static_cast<uint16_t*>(copy.data), n); }
+inline void check_hand_on(const HandOn& on, int64_t batch, int64_t width) {
+  const int64_t n = batch * width;
+  given(on.share, n), given(on.kept, batch), given(on.mask, n), given(on.before, n), given(on.met, n);
+  given(on.entering, n), given(on.dy, n), given(on.direct, n), given(on.rest, n), given(on.rest_of_before, n);
+  check_rounded(on.rounded, n);
+}
+
+}  // namespace unroll::cuda

@@ -1,0 +1,104 @@
+// One unit of an LSTM cell in one step: what its kernels do, whatever gave them the sums of its gates.
+#pragma once
+
+#include "framework/kernels/cuda/hand_on.h"
+
+namespace unroll::cuda {
+
+// A unit's four gates, or their gradients. Where i is 1 - f it has no place of its own: what is put there is not kept.
+struct Gates {
+  real i, f, g, o;
+};
+
+// Where a unit's gates are: element `at` of [batch, hidden] is unit j of its row.
+struct Unit {
+  int64_t j, i, f, g, o;  // i is f where they are coupled
+  UNROLL_KERNEL Unit(const LstmStep& s, int64_t at) : j(rest_of(at, s.hidden)) {
+    i = s.gate_count() * (at - j) + j;
+    o = i + (s.gate_count() - 1) * s.hidden, g = o - s.hidden, f = g - s.hidden;
+  }
+  UNROLL_KERNEL Gates read(const real* gates) const { return {gates[i], gates[f], gates[g], gates[o]}; }
+  UNROLL_KERNEL void put(real* gates, const Gates& x) const {
+    gates[i] = x.i, gates[f] = x.f, gates[g] = x.g, gates[o] = x.o;  // f stays, where i has its place
+  }
+};
+
+// i f o = F, g = G of the gates;  c = f·c_prev + i·g;  h = o·G(c)
+template <class F, class G>
+struct CellValue {
+  LstmStep s;
+  UNROLL_KERNEL void operator()(int64_t at) const { (*this)(at, Unit(s, at).read(s.gates)); }
+  UNROLL_KERNEL void operator()(int64_t at, const Gates& sums) const {
+    const Gates gates = state(at, sums);
+    output(at, gates.o, s.c[at]);
+  }
+  // The sums of its gates -> the gates; they and c are put where they belong.
+  UNROLL_KERNEL Gates state(int64_t at, const Gates& sums) const {
+    const Unit u(s, at);
+    const real before = s.c_prev[at];
+    const int64_t of_o = (s.peephole_count() - 1) * s.hidden + u.j;
+    real i = sums.i, f = sums.f, o = sums.o;
+    if (s.peepholes) i += s.peepholes[u.j] * before, f += s.peepholes[of_o - s.hidden] * before;
+    f = F::value(f), i = s.coupled ? 1 - f : F::value(i);
+    const real g = G::value(sums.g), sum = lstm_state(i, f, g, before);
+    const real c = s.clip > 0 ? s.clip * HardTanh::value(sum / s.clip) : sum;
+    if (s.peepholes) o += s.peepholes[of_o] * c;
+    const Gates gates{i, f, g, F::value(o)};
+    u.put(s.gates, gates);
+    s.c[at] = c;
+    const real after = handed_on(s.c_on, at, s.hidden, c);
+    if (s.c_after) s.c_after[at] = after;
+    return gates;
+  }
+  // seen: c, or its norm
+  UNROLL_KERNEL void output(int64_t at, real o, real seen) const {
+    s.h[at] = handed_on(s.h_on, at, s.hidden, o * G::value(seen));
+  }
+};
+
+// dc += dh·o·G'(c), and then what stands at lstm_state_gradient
+template <class F, class G>
+struct CellSlope {
+  LstmStep s;
+  const real *dh, *dc;
+  real* dc_prev;
+  UNROLL_KERNEL void operator()(int64_t at) const { (*this)(at, dh[at]); }
+  // d: of h, as HandOn takes it
+  UNROLL_KERNEL void operator()(int64_t at, real d) const {
+    const Unit u(s, at);
+    Gates gates = u.read(s.gates);
+    const real of_c = handed_back(s.c_on, at, s.hidden, dc[at]) + output(at, d, s.c[at], gates.o);
+    state(at, u, gates, of_c);
+  }
+  // -> d of what h saw: c, or its norm. o receives its gradient.
+  UNROLL_KERNEL real output(int64_t at, real d, real seen, real& o) const {
+    return lstm_output_gradient<F, G>(o, seen, handed_back(s.h_on, at, s.hidden, d));
+  }
+  // The gates but o, of which there is the gradient, and d of c -> the gates' gradients. They and dc_prev are put where they belong.
+  UNROLL_KERNEL Gates state(int64_t at, const Unit& u, Gates gates, real d) const {
+    const real before = s.c_prev[at], c = s.c[at];
+    const int64_t of_o = (s.peephole_count() - 1) * s.hidden + u.j, of_f = of_o - s.hidden;
+    real &i = gates.i, &f = gates.f, &g = gates.g, &o = gates.o;
+    if (s.peepholes) d += s.peepholes[of_o] * o;
+    if (s.clip > 0) d *= HardTanh::slope(0, c / s.clip);
+    if (s.coupled)
+      lstm_coupled_gradient<F, G>(f, g, before, d);
+    else
+      lstm_state_gradient<F, G>(i, f, g, before, d);
+    if (s.peepholes) {
+      real* sums = s.dpeepholes + s.peephole_count() * (at - u.j);
+      d += s.coupled ? s.peepholes[of_f] * f : s.peepholes[u.j] * i + s.peepholes[of_f] * f;
+      if (!s.coupled) sums[u.j] += before * i;
+      sums[of_f] += before * f, sums[of_o] += c * o;
+    }
+    u.put(s.gates, gates);
+    if (s.rounded_gates.data && !s.norm_h.gain) {
+      put_rounded(s.rounded_gates, u.i, i), put_rounded(s.rounded_gates, u.f, f);
+      put_rounded(s.rounded_gates, u.g, g), put_rounded(s.rounded_gates, u.o, o);
+    }
+    dc_prev[at] = s.c_on.share ? d + s.c_on.rest_of_before[at] : d;
+    return gates;
+  }
+};
+
+}  // namespace unroll::cuda
