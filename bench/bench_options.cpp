@@ -107,6 +107,14 @@ std::vector<Case> cases_of(int n) {  // n: input and hidden
       {"awd-lstm", "plain", behind_locked_dropout(weight_drop), plain},
   };
   if (on_gpu()) cases.insert(cases.begin(), {"fused", "cudnn", fused, plain});
+  if (on_gpu() && precision() != Precision::fp32) {  // which tensor cores do not multiply
+    const auto by = [&](CudnnAlgorithm algorithm) {
+      return lstm({.input = n, .hidden = n, .algorithm = algorithm});
+    };
+    cases.push_back(
+        {"persistent kernel", "step by step", by(CudnnAlgorithm::automatic), by(CudnnAlgorithm::standard)});
+    cases.push_back({"step by step", "cudnn", by(CudnnAlgorithm::standard), plain});
+  }
   return cases;
 }
 

@@ -43,7 +43,7 @@ struct DeviceFacts {
   // Processors and their cycles per second; those of the memory, and its width in bits; bytes of the last cache before it.
   int processors = 0, memory_width = 0;
   double clock = 0, memory_clock = 0;
-  int64_t cache = 0;
+  int64_t cache = 0, shared_memory = 0;  // shared: that a block may have
 };
 DeviceFacts device_facts();
 

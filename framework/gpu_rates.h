@@ -16,6 +16,8 @@ struct GpuRates {
   int capability = 0;                     // 90: compute capability 9.0
   double memory = 0;                      // bytes per second
   double cache = 0;                       // bytes that the cache between memory and all processors holds
+  int processors = 0;
+  int64_t shared_memory = 0;              // bytes that a block of threads may have
   double fp32 = 0, tf32 = 0, bits16 = 0;  // floating-point operations per second, in products
   // Of products in this precision; 0: the GPU has no such numbers.
   double of(Precision precision) const;

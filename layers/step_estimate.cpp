@@ -4,6 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "framework/kernels/lstm_window.h"
+#include "layers/recurrent/persistent.h"
+
 namespace unroll {
 
 namespace {
@@ -71,7 +74,7 @@ constexpr int around = 21, around_16 = 6, of_dropout = 2;
 
 }  // namespace
 
-StepLaunches launches_of_step(Engine engine, const StepSizes& s) {
+StepLaunches launches_of_step(Engine engine, const StepSizes& s, bool persistent) {
   const RecurrentConfig& c = s.layers;
   const CellLaunches cell = launches_of(s.cell);
   const OptionCost::Launches options = cost_of_options(s).launches;
@@ -97,6 +100,8 @@ StepLaunches launches_of_step(Engine engine, const StepSizes& s) {
   }
   const int of_window = cell.window + options.window + (rounds ? cell.window_16 + options.window_16 : 0);
   once += of_window * stacked + (c.bidirectional ? 8 * c.layers : 0);
+  if (persistent)  // a kernel each way, in place of those that round the weights
+    return {.ours = once + (rounds ? 0 : 2) * stacked};
   // What enters a product is rounded by the kernel that makes it, but where a mogrifier scales it on its way.
   const int rounded = c.mogrifier ? 2 + 2 * of_mogrifier + (s.cell.kind == CellKind::gru ? 1 : 0) : 0;
   // h is a product where it is projected: what options do to it, and rounding it, is a pass then.
@@ -113,7 +118,17 @@ StepEstimate estimate_step(Engine engine, const StepSizes& s, const GpuRates& gp
   const double rows = 1.0 * s.steps * s.batch, out = s.layers.output();
   const bool rounds = has_16_bits(s);
   const std::vector<LayerSizes> layers = layers_of(s);
-  StepEstimate result{.launches = launches_of_step(engine, s)};
+  const EngineFacts facts{.gpu = gpu.name,
+                          .capability = gpu.capability,
+                          .precision = s.precision,
+                          .processors = gpu.processors,
+                          .code = gpu.capability,
+                          .shared_memory = gpu.shared_memory};
+  std::optional<PersistentPlan> plan;
+  if (engine == Engine::fused)
+    plan = persistent_plan(s.cell, s.layers, facts, {.steps = s.steps, .batch = s.batch});
+  StepEstimate result{.launches = launches_of_step(engine, s, plan.has_value())};
+  result.persistent = plan.has_value();
   result.host = assumed.launch * static_cast<double>(result.launches.ours + result.launches.in_cudnn);
 
   // Forward, the gradient of what enters, and that of the weights; of the recurrent weights the last alone.
@@ -140,6 +155,19 @@ StepEstimate estimate_step(Engine engine, const StepSizes& s, const GpuRates& gp
       const double element = s.precision == Precision::fp32 ? assumed.element_fp32 : assumed.element;
       return Product{reading, computing, std::max({assumed.kernel + element * depth, reading, computing})};
     };
+    if (plan) {
+      // In each step a block reads all that is handed on, from the cache, and multiplies it with its lines. It reads its weights
+      // once a window.
+      for (const PersistentProduct& p : {plan->forward, plan->backward}) {
+        const double lines = static_cast<double>(plan->blocks * plan->rows());
+        const double reads = lines * static_cast<double>(p.chunks()) * 64;
+        const double multiplies = 2 * lines * static_cast<double>(p.groups() * 8 * p.depth);
+        const double step = assumed.barrier + std::max(reads / (memory * assumed.cache), multiplies / rate);
+        result.recurrent += s.steps * step + 4 * l.recurrent() / memory;
+        ++recurrent_products;
+      }
+      continue;
+    }
     const auto [reading, computing, product] = product_of(l.recurrent(), l.width);
     if (l.rounds) {
       const double depth = l.rank ? (l.input + l.rank) / 2.0 : l.input;

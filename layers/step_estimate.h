@@ -33,6 +33,8 @@ struct StepSizes {
 struct StepAssumptions {
   double kernel = 2e-6, launch = 10e-6, share = 0.8, cache = 2, element = 17.5e-9, element_fp32 = 45e-9,
          row = 100e9;
+  // In each step of the persistent kernel of `fused`: its barrier and the cell's arithmetic. Nobody has measured it.
+  double barrier = 2e-6;
 };
 
 // Launches of a step, as the stand-in for CUDA counts them: kernels and products of this library. What cuDNN launches
@@ -40,12 +42,14 @@ struct StepAssumptions {
 struct StepLaunches {
   int64_t ours = 0, in_cudnn = 0;
 };
-StepLaunches launches_of_step(Engine engine, const StepSizes& sizes);
+// persistent: the engine `fused` computes each layer's windows by one kernel each way (layers/recurrent/persistent.h).
+StepLaunches launches_of_step(Engine engine, const StepSizes& sizes, bool persistent = false);
 
 struct StepEstimate {
   StepLaunches launches;
   double products = 0, recurrent = 0, kernels = 0, passes = 0;  // seconds on the GPU
   double host = 0;                                              // of launching
+  bool persistent = false;                                      // by the kernel for a whole window
 
   double seconds(bool graph) const;
   std::string limit(bool graph) const;  // what takes the largest part: "launches by the host"

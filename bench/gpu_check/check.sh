@@ -150,6 +150,9 @@ sanitize() {
     CUDA_LAUNCH_BLOCKING=1 beside gpu_step "$tool-kernels_layers" 90 "${sanitizer[@]}" --tool $tool bin/gpu_kernels_layers_test
   done
   CUDA_LAUNCH_BLOCKING=1 beside gpu_step racecheck-kernels_rows 120 "${sanitizer[@]}" --tool racecheck bin/gpu_kernels_rows_test
+  for tool in memcheck racecheck synccheck; do
+    beside gpu_step "$tool-persistent" 120 "${sanitizer[@]}" --tool $tool bin/gpu_persistent_test -tc='threads in five orders*'
+  done
   beside gpu_step memcheck-step 120 "${sanitizer[@]}" --tool memcheck bin/ptb train demo --device cuda --dry-run --engine fused
   wait
 }

@@ -243,12 +243,16 @@ void print_gpu(const Recipe& r, const LanguageModel& model, int vocab, const Gpu
                           .driver = 13'000,
                           .toolkit = 13'000,
                           .cudnn = 90'000,
-                          .precision = numbers};
+                          .precision = numbers,
+                          .processors = gpu.processors,
+                          .code = gpu.capability,
+                          .shared_memory = gpu.shared_memory};
   const EngineChoice choice =
       choose_engine(sizes.cell, sizes.layers, facts, {.steps = sizes.steps, .batch = sizes.batch});
   show("Milliseconds for a step of training on an {}: an estimate, nothing is measured\n", gpu.name);
   show("  {:<10}{:>9}{:>10}{:>11}{:>9}{:>8}{:>8}{:>8}{:>12}\n", "", "launches", "products", "recurrent",
        "kernels", "passes", "host", "step", "as a graph");
+  bool persistent = false;
   for (const Engine engine : {Engine::cudnn, Engine::fused, Engine::composed}) {
     if (engine == Engine::cudnn && choice.engine != Engine::cudnn) {
       const auto refusal = std::ranges::find(choice.reasons, EngineReason::Fits::no, &EngineReason::fits);
@@ -257,9 +261,11 @@ void print_gpu(const Recipe& r, const LanguageModel& model, int vocab, const Gpu
     }
     if (engine == Engine::fused && !sizes.cell.fused) continue;
     const StepEstimate e = estimate_step(engine, sizes, gpu, assumed);
-    show("  {:<10}{:>9}{:>10.2f}{:>11.2f}{:>9.2f}{:>8.2f}{:>8.2f}{:>8.2f}{:>12.2f}   {}\n", name_of(engine),
+    show("  {:<10}{:>9}{:>10.2f}{:>11.2f}{:>9.2f}{:>8.2f}{:>8.2f}{:>8.2f}{:>12.2f}   {}{}\n", name_of(engine),
          e.launches.ours + e.launches.in_cudnn, 1e3 * e.products, 1e3 * e.recurrent, 1e3 * e.kernels,
-         1e3 * e.passes, 1e3 * e.host, 1e3 * e.seconds(false), 1e3 * e.seconds(true), e.limit(false));
+         1e3 * e.passes, 1e3 * e.host, 1e3 * e.seconds(false), 1e3 * e.seconds(true), e.limit(false),
+         e.persistent ? "; persistent" : "");
+    persistent |= e.persistent;
   }
   show(
       "  From {:.0f} GB/s, {:.0f} TFLOP/s in {} ({}), of which {:.0f} % are reached; a cache of {:.0f} MiB, {:.0f} times "
@@ -272,6 +278,11 @@ void print_gpu(const Recipe& r, const LanguageModel& model, int vocab, const Gpu
       gpu.memory / 1e9, gpu.of(numbers) / 1e12, name_of(numbers), gpu.source, 100 * assumed.share,
       gpu.cache / (1 << 20), assumed.cache, 1e6 * assumed.kernel, 1e6 * assumed.launch,
       1e9 * (numbers == Precision::fp32 ? assumed.element_fp32 : assumed.element));
+  if (persistent)
+    show(
+        "  persistent: one kernel for a layer's window, each way, with the recurrent weights in shared memory; {:.1f} µs "
+        "for each\n  step's barrier and arithmetic beside what it reads, which nobody has measured.\n\n",
+        1e6 * assumed.barrier);
 }
 
 EpochWindows windows_of(const Recipe& r, int64_t tokens) {

@@ -6,7 +6,9 @@
 
 #include <fmt/ranges.h>
 
+#include "framework/kernels/lstm_window.h"
 #include "layers/recurrent/options.h"
+#include "layers/recurrent/persistent.h"
 
 namespace unroll {
 
@@ -189,6 +191,22 @@ void judge_algorithm(Table& table, const LayerFacts& layer, const EngineFacts& f
                                                       "two biases: measuring tells"));
 }
 
+// Of the engine `fused` on a GPU: how it computes an LSTM's recurrence. Returns what the engine's line says of it.
+std::string judge_persistent(Table& table, const LayerFacts& layer, const EngineFacts& f,
+                             const WindowFacts& window) {
+  if (f.gpu.empty() || f.processors == 0 || layer.cell.kind != CellKind::lstm) return "";
+  std::string why;
+  const auto plan = persistent_plan(layer.cell, layer.config, f, window, &why);
+  if (plan)
+    table.fits("persistent kernel", "yes",
+               fmt::format("{} blocks of {} units, {} KiB of shared memory each", plan->blocks, plan->units,
+                           (plan->shared_bytes() + 1023) / 1024));
+  else
+    table.costs("persistent kernel", "no", why);
+  if (f.precision == Precision::fp32 || f.capability < 80) return "";  // no tensor cores: nothing to expect
+  return plan ? "; persistent" : "; persistent: no, " + why;
+}
+
 }  // namespace
 
 std::string_view name_of(Engine engine) { return engine_names[static_cast<size_t>(engine)]; }
@@ -248,6 +266,7 @@ EngineChoice choose_engine(const CellFacts& cell, const RecurrentConfig& config,
     text += ", the one engine of this cell";
   else if (!serves)
     text += ", because " + in_the_way.front();
+  if (engine == Engine::fused) text += judge_persistent(table, layer, facts, window);
   return {engine, text, std::move(table.rows)};
 }
 

@@ -25,7 +25,8 @@ std::string_view name_of(Engine engine);
 Engine engine_named(std::string_view name);  // throws InputError listing the names
 
 // How cuDNN carries a recurrence out: the standard algorithm takes everything; persistent ones keep the recurrent
-// weights on the chip, and take less.
+// weights on the chip, and take less. The engine `fused` reads `standard` alone: it computes step by step then, and otherwise by its
+// persistent kernel where that serves (layers/recurrent/persistent.h).
 enum class CudnnAlgorithm : uint8_t {
   automatic,  // the standard one, unless measure_algorithms() has found another to be faster
   standard,
@@ -46,6 +47,9 @@ struct EngineFacts {
   int cudnn = 0;            // 91900: cuDNN 9.19.0; 0: it is not there, and no_cudnn says why
   std::string no_cudnn = {};
   Precision precision = Precision::fp32;
+  // For the persistent kernel of `fused` (layers/recurrent/persistent.h). 0: not known.
+  int processors = 0, code = 0;  // code: the compute capability that this build's kernels are for
+  int64_t shared_memory = 0;     // bytes that a block may have
 };
 EngineFacts engine_facts();  // of this process, as it computes now
 
@@ -69,7 +73,8 @@ std::string_view name_of(EngineReason::Fits fits);  // "yes", "at a cost", "no"
 
 struct EngineChoice {
   Engine engine;
-  std::string text;  // "lstm: cudnn, standard, 2 x 1500", "lstm: fused, because …"
+  std::string
+      text;  // "lstm: cudnn, standard, 2 x 1500", "lstm: fused, because …; persistent: no, batch 80 is above 64"
   std::vector<EngineReason> reasons;
 };
 // The engine for a layer of this cell, on this machine if no other is given; config.engine is the one that is asked for. Throws

@@ -33,6 +33,7 @@ struct LstmCell {
   Var weight_ih = {}, weight_hh = {}, bias = {};
   Unary gate = Unary::sigmoid, cell = Unary::tanh;
   real clip = 0;                      // of c; 0: it is free
+  bool step_by_step = false;          // in the engine fused, although its persistent kernel may serve
   bool coupled = false;               // i = 1 - f: there are three gates f g o, and peepholes of f and o
   Var weight_hr = {};                 // [projection, hidden]: h = W_hr (o·tanh(c))
   Var peepholes = {};                 // [3, hidden], of i, f and o; [2, hidden] of coupled gates

@@ -351,3 +351,71 @@ TEST_CASE("engines have names, and an unknown one is an error that lists them") 
   CHECK(lacks(input_error_of([] { engine_named("fuse"); }), {"fuse", "auto", "cudnn", "fused", "composed"}) ==
         "");
 }
+
+TEST_CASE("the persistent kernel is taken where the weights fit the GPU, and else its reason is said") {
+  // Processors and KiB of shared memory of a block: H100, A100, RTX 3090 (of 84), RTX 4090, RTX 5090 (CUDA C++ Programming Guide).
+  struct Gpu {
+    int capability, processors, shared;
+    int bf16, tf32;  // units of the widest layer that fits
+  };
+  const auto facts_of = [](const Gpu& gpu, Precision p) {
+    EngineFacts facts = h100;
+    facts.capability = facts.code = gpu.capability, facts.processors = gpu.processors;
+    facts.shared_memory = int64_t{gpu.shared} << 10, facts.precision = p;
+    return facts;
+  };
+  const RecurrentConfig dropping{.input = 1500, .hidden = 1500, .recurrent_dropout = 0.5f};
+  const auto line = [&](const Gpu& gpu, Precision p, int hidden, WindowFacts windows = window) {
+    RecurrentConfig config = dropping;
+    config.hidden = hidden;
+    const std::string text = Lstm::choose(config, facts_of(gpu, p), windows).text, all = "cuDNN; ";
+    return text.substr(text.find(all) + all.size());
+  };
+  const Gpu here{90, 132, 227, 0, 0};
+  CHECK(line(here, Precision::bf16, 1500) == "persistent");
+  CHECK(line(here, Precision::fp16, 1500) == "persistent");
+  CHECK(line(here, Precision::bf16, 200) == "persistent");
+  CHECK(
+      line(here, Precision::tf32, 1500) ==
+      "persistent: no, weights of 12 units in tf32 take 383 KiB of shared memory, and each of 132 processors has "
+      "227");
+  for (const Gpu& gpu :
+       {Gpu{90, 132, 227, 1600, 1056}, Gpu{80, 108, 163, 1240, 864}, Gpu{86, 84, 99, 728, 672},
+        Gpu{89, 128, 99, 1024, 672}, Gpu{120, 170, 99, 1344, 680}})
+    for (const Precision p : {Precision::bf16, Precision::tf32}) {
+      const int most = p == Precision::bf16 ? gpu.bf16 : gpu.tf32;
+      CAPTURE(gpu.capability);
+      CAPTURE(name_of(p));
+      CHECK(line(gpu, p, most) == "persistent");
+      CHECK(lacks(line(gpu, p, most + 1), {"persistent: no, weights of "}) == "");
+    }
+  CHECK(line(here, Precision::bf16, 2113) ==
+        "persistent: no, 2113 units are more than 16 for each of 132 processors");
+  CHECK(line(here, Precision::bf16, 1500, {.steps = 35, .batch = 64}) == "persistent");
+  CHECK(line(here, Precision::bf16, 1500, {.steps = 35, .batch = 65}) ==
+        "persistent: no, batch 65 is above 64");
+  CHECK(line(here, Precision::bf16, 1500, {.steps = 2, .batch = 20}) ==
+        "persistent: no, a window of 2 steps is shorter than 3");
+  EngineFacts old = facts_of(here, Precision::bf16);
+  old.code = 75;
+  CHECK(lacks(Lstm::choose(dropping, old, window).text,
+              {"this build has code for compute capability 7.5", "-Dgpu_arch=90"}) == "");
+  // Options that make more of a step; other numbers and other cells have no line.
+  for (const auto& [name, set] : std::vector<std::pair<std::string, std::function<void(RecurrentConfig&)>>>{
+           {"projection", [](RecurrentConfig& c) { c.projection = 100; }},
+           {"layer_norm", [](RecurrentConfig& c) { c.layer_norm = true; }},
+           {"mogrifier", [](RecurrentConfig& c) { c.mogrifier = 5; }}}) {
+    RecurrentConfig config = dropping;
+    set(config);
+    const EngineChoice choice = Lstm::choose(config, facts_of(here, Precision::bf16), window);
+    const std::string why = "with " + name + " a step is more than a product and a pass";
+    CHECK(choice.text.ends_with("; persistent: no, " + why));
+    CHECK(row(choice, "persistent kernel").verdict == why);
+  }
+  const EngineChoice in_fp32 = Lstm::choose(dropping, facts_of(here, Precision::fp32), window);
+  CHECK(in_fp32.text == "lstm: fused, because recurrent_dropout = 0.5 is not in cuDNN");
+  CHECK(row(in_fp32, "persistent kernel").verdict == "tensor cores multiply tf32, bf16 and fp16");
+  const EngineChoice taken = Lstm::choose(dropping, facts_of(here, Precision::bf16), window);
+  CHECK(row(taken, "persistent kernel").verdict == "125 blocks of 12 units, 196 KiB of shared memory each");
+  CHECK(lacks(Gru::choose(dropping, facts_of(here, Precision::bf16), window).text, {"persistent"}) != "");
+}

@@ -2,9 +2,11 @@
 // derived from.
 #include "layers/step_estimate.h"
 
+#include "framework/kernels/lstm_window.h"
 #include "layers/dense.h"
 #include "layers/dropout.h"
 #include "layers/embedding.h"
+#include "layers/recurrent/persistent.h"
 #include "layers/recurrent/recurrent_layer.h"
 #include "optim/optimizer.h"
 #include "tests/layers/lstm_cases.h"
@@ -53,6 +55,11 @@ int64_t counted(const StepSizes& s) {
   return standin::control().launches - before;
 }
 
+EngineFacts facts_in(Precision p) {
+  const WithPrecision precision(p);
+  return engine_facts();
+}
+
 void check(Engine engine, CellKind cell, RecurrentConfig layers, float dropout = 0) {
   layers.engine = engine;
   for (const Precision p : {Precision::fp32, Precision::bf16}) {
@@ -62,12 +69,15 @@ void check(Engine engine, CellKind cell, RecurrentConfig layers, float dropout =
     CAPTURE(std::string(name_of(p)));
     const int64_t of_few = counted(few), of_more = counted(more);
     // What each step launches is a fact of the loops; what a window launches once may be a few off.
-    CHECK(of_more - of_few == launches_of_step(engine, more).ours - launches_of_step(engine, few).ours);
+    const bool kernel = engine == Engine::fused &&
+                        persistent_plan(few.cell, layers, facts_in(p), {.steps = 4, .batch = few.batch});
+    const auto said = [&](const StepSizes& s) { return launches_of_step(engine, s, kernel).ours; };
+    CHECK(of_more - of_few == said(more) - said(few));
     // A product and a kernel, each way, whatever the options. A projection is a product more each way, and a kernel for h on
     // either side of it; a mogrifier's rounds are products and kernels of their own.
     const int64_t of_step = (of_more - of_few) / (5 * layers.layers * layers.directions());
     if (engine == Engine::fused && !layers.mogrifier) CHECK(of_step <= (layers.projection ? 4 + 2 + 2 : 4));
-    CHECK(std::abs(of_few - launches_of_step(engine, few).ours) <= std::max<int64_t>(4, of_few / 20));
+    CHECK(std::abs(of_few - said(few)) <= std::max<int64_t>(4, of_few / 20));
   }
 }
 
@@ -119,8 +129,12 @@ TEST_CASE("options together launch no more, with a projection and without") {
 TEST_CASE("each option's launches are those of its row in the table") {
   for (const CellKind cell : {CellKind::lstm, CellKind::gru, CellKind::rnn})
     for (const RecurrentConfig& layers :
-         options_alone(facts_of(cell), {.input = 8, .hidden = 8, .layers = 2}))
+         options_alone(facts_of(cell), {.input = 8, .hidden = 8, .layers = 2})) {
       for (const Engine engine : {Engine::fused, Engine::composed}) check(engine, cell, layers);
+      RecurrentConfig by_steps = layers;  // where the persistent kernel would do it, too
+      by_steps.algorithm = CudnnAlgorithm::standard;
+      if (cell == CellKind::lstm) check(Engine::fused, cell, by_steps);
+    }
 }
 
 TEST_CASE("of ptb-large on an H100 the parts are the arithmetic, and the bytes, that they are derived from") {
@@ -136,7 +150,7 @@ TEST_CASE("of ptb-large on an H100 the parts are the arithmetic, and the bytes, 
   CHECK(estimate_step(Engine::fused, large, gpu, reading).recurrent ==
         doctest::Approx(140 * 36e6 / (0.8 * 3.35e12)));
   StepSizes rounded = large;
-  rounded.precision = Precision::bf16;
+  rounded.precision = Precision::bf16, rounded.layers.algorithm = CudnnAlgorithm::standard;  // step by step
   const StepEstimate in_bf16 = estimate_step(Engine::fused, rounded, gpu);
   CHECK(in_bf16.products == doctest::Approx(fused.products * 67 / 989.5));
   CHECK(in_bf16.recurrent == doctest::Approx(140 * (2e-6 + 1500 * 17.5e-9)));
@@ -166,6 +180,19 @@ TEST_CASE(
         CHECK(estimate_step(Engine::fused, sizes, gpu).seconds(true) <= most * of_cudnn);
       }
     }
+}
+
+TEST_CASE("the persistent kernel's steps are a barrier and what blocks read from the cache") {
+  StepSizes rounded = large;
+  rounded.precision = Precision::bf16;
+  const StepEstimate e = estimate_step(Engine::fused, rounded, known_gpu("h100"));
+  CHECK(e.persistent);
+  // 125 blocks read 24 lines of 1504 numbers forward, and of 6016 backward, from a cache twice as fast; once, 36 MB of weights.
+  const double memory = 0.8 * 3.35e12, lines = 125.0 * 24 * (1504 + 6016) * 2;
+  CHECK(e.recurrent == doctest::Approx(2 * (35 * (2 * 2e-6 + lines / (2 * memory)) + 2 * 36e6 / memory)));
+  rounded.layers.algorithm = CudnnAlgorithm::standard;
+  CHECK(estimate_step(Engine::fused, rounded, known_gpu("h100")).recurrent > 3 * e.recurrent);
+  CHECK_FALSE(estimate_step(Engine::fused, large, known_gpu("h100")).persistent);
 }
 
 TEST_CASE("a small model is limited by the host's launches, unless it is a graph") {

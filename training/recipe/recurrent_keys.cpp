@@ -77,7 +77,8 @@ void declare_recurrent_keys(RecipeReader& reader, RecurrentConfig& config) {
           by_name(std::vector{CudnnAlgorithm::automatic, CudnnAlgorithm::standard, CudnnAlgorithm::persistent,
                               CudnnAlgorithm::persistent_small, CudnnAlgorithm::persistent_dynamic}),
           "of the engine cudnn; auto: each that serves is measured when training begins, and the fastest is written "
-          "down here")
+          "down here. Of an LSTM by the engine fused on a GPU: standard is step by step, and auto is one kernel for a "
+          "window where that serves")
       .may_change();
 }
 
@@ -93,7 +94,8 @@ void add_unread_recurrent_keys(UnreadKeys& unread, const RecurrentConfig& c, boo
   unread.add_unless(recurrent || c.engine == Engine::automatic, of_recurrent, {"model.engine"});
   unread.add_unless(recurrent || open, of_recurrent, {"model.algorithm"});
   if (recurrent)
-    unread.add_unless(c.engine == Engine::automatic || c.engine == Engine::cudnn || open,
+    unread.add_unless(c.engine == Engine::automatic || c.engine == Engine::cudnn || open ||
+                          (c.engine == Engine::fused && c.algorithm == CudnnAlgorithm::standard),
                       "model.engine = \"cudnn\" or \"auto\"", {"model.algorithm"});
   for (const RecurrentOption& option : recurrent_options)
     if (option.is_key)

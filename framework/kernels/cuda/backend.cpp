@@ -93,6 +93,7 @@ DeviceFacts facts() {
   result.clock = 1e3 * attribute(cudaDevAttrClockRate);  // from kilohertz
   result.memory_clock = 1e3 * attribute(cudaDevAttrMemoryClockRate);
   result.cache = attribute(cudaDevAttrL2CacheSize);
+  result.shared_memory = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   return result;
 }
 

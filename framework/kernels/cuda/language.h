@@ -15,7 +15,6 @@
 #define UNROLL_NOT _Pragma("unroll 1")                // none of them
 // A block's shared memory: UNROLL_SHARED(sums, double[256]);
 #define UNROLL_SHARED(name, ...) __shared__ std::type_identity_t<__VA_ARGS__> name
-#define UNROLL_UNROLLED _Pragma("unroll")
 // What launch_together() gives each block, in pieces of 16 bytes.
 #define UNROLL_DYNAMIC_SHARED(name) extern __shared__ uint4 name[]
 
@@ -81,7 +80,6 @@ T* given(T* memory, int64_t) {
   auto& name =                               \
       *static_cast<std::type_identity_t<__VA_ARGS__>*>(shared_memory(&place_of_##name, sizeof(__VA_ARGS__)))
 
-#define UNROLL_UNROLLED
 #define UNROLL_DYNAMIC_SHARED(name) uint4* const name = static_cast<uint4*>(dynamic_shared_memory())
 
 namespace unroll::cuda {

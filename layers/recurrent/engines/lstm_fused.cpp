@@ -5,6 +5,7 @@
 
 #include "layers/recurrent/engines/fused/mogrifier.h"
 #include "layers/recurrent/engines/fused/options.h"
+#include "layers/recurrent/engines/fused/window.h"
 #include "layers/recurrent/lstm.h"
 
 namespace unroll {
@@ -29,9 +30,14 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
       {steps, batch, layer.weight_ih.dim(0)});  // overwritten: sums, then activations, then their gradients
   Tensor h({steps + 1, batch, width});          // h[0] is the state before the first step
   Tensor c({steps + 1, batch, hidden});
-  const StateOptions h_options{masks.new_h, masks.h, masks.resets}, c_options{masks.new_c, {}, masks.resets};
-  // The cell's own results, where an option makes the state of them.
   const bool projects = has(layer.weight_hr);
+  std::optional<PersistentPlan> plan;  // of one kernel for all steps
+  if (!layer.step_by_step && !projects && !has(layer.norm_hh) && mogrifier.rounds.empty())
+    plan = persistent_plan_here(
+        {.hidden = hidden, .gates = layer.weight_hh.dim(0) / hidden, .batch = batch, .steps = steps});
+  const Resets resets = plan ? at_each_step(masks.resets) : masks.resets;
+  const StateOptions h_options{masks.new_h, masks.h, resets}, c_options{masks.new_c, {}, resets};
+  // The cell's own results, where an option makes the state of them.
   Tensor cell = masks.new_c.defined() ? Tensor({steps, batch, hidden}) : c.slice(1, steps + 1);
   Tensor out = projects ? Tensor({steps, batch, hidden}) : h.slice(1, steps + 1);
   NormedInputs of_x(layer.norm_ih, layer.bias, gates.shape());
@@ -68,20 +74,41 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
                        : gemm(x.value(), weight_ih, bias_of_x, gates);
     of_x.forward(gates);
   }
-  const StepWeights recurrent(transposed(dropped(layer.weight_hh.value(), masks.weight_hh)), steps);
+  const Tensor weight_hh = dropped(layer.weight_hh.value(), masks.weight_hh);
+  std::optional<StepWeights> recurrent;
+  if (!plan) recurrent.emplace(transposed(weight_hh), steps);
   std::optional<Projection> project;
   if (projects) project.emplace(transposed(layer.weight_hr.value()), steps);
-  HandedOn to_next_h(h0.value(), h, h_options, mogrified ? Multiplied::as_floats : Multiplied::yes),
+  HandedOn to_next_h(h0.value(), h, h_options, mogrified || plan ? Multiplied::as_floats : Multiplied::yes),
       to_next_c(c0.value(), c, c_options, Multiplied::no);
   RoundedTensor projected_from;
   if (projects) projected_from = RoundedTensor({batch, hidden});
-  for (int t = 0; t < steps; ++t) {
-    const Matrix h_in = mogrify(t, to_next_h.entering(t), bias_of_x, of_x.place(gates)[t]);
-    if (mogrified) of_x.forward(gates, t);
-    gemm(h_in, recurrent, of_h.into(gates, t));
+  const auto step_of_c = [&](int t) {
     LstmStep s = step(t, to_next_c.met(t));
     s.c_on = to_next_c.after(t);
     if (masks.new_c.defined()) s.c_after = c[t + 1].data();
+    return s;
+  };
+  if (plan) {
+    const Profile::Within measured(persistent_row);
+    const auto whole_step = [&](int t) {
+      LstmStep s = step_of_c(t);
+      s.h_on = to_next_h.after(t);
+      return s;
+    };
+    persistent_kernels_in(precision())
+        .forward({.plan = *plan,
+                  .steps = steps,
+                  .first = whole_step(0),
+                  .second = whole_step(1),
+                  .weight_hh = std::as_const(weight_hh).data(),
+                  .entering = to_next_h.entering(0).tensor.data()});
+  }
+  for (int t = 0; t < steps && !plan; ++t) {
+    const Matrix h_in = mogrify(t, to_next_h.entering(t), bias_of_x, of_x.place(gates)[t]);
+    if (mogrified) of_x.forward(gates, t);
+    gemm(h_in, *recurrent, of_h.into(gates, t));
+    LstmStep s = step_of_c(t);
     HandOn after = to_next_h.after(t);
     {
       const Profile::Within measured(cell_row);
@@ -100,7 +127,9 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
       inputs(layer.weights(), x, h0, c0), [=](const Var& y, const Var& h_last, const Var& c_last) mutable {
         Tensor dh = h_last.grad().clone(), dout = dh, dc = c_last.grad().clone();
         Tensor projected = projects ? Tensor({steps, batch, width}) : Tensor();  // gradients of
-        const StepWeights recurrent(dropped(layer.weight_hh.value(), masks.weight_hh), steps);
+        const Tensor weight_hh = dropped(layer.weight_hh.value(), masks.weight_hh);
+        std::optional<StepWeights> recurrent;
+        if (!plan) recurrent.emplace(weight_hh, steps);
         std::optional<Projection> project;
         RoundedTensor da_rounded(gates.shape()), projected_rounded;
         if (projects) {
@@ -111,9 +140,30 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
             c_back({.d = dc, .steps = steps, .options = c_options, .product = false});
         const Tensor c_met = met(c, c_options);
         MogrifierBackward mogrify(mogrified, entered(h, h_options));
-        for (int t = steps - 1; t >= 0; --t) {
+        const auto step_of_c = [&](int t) {
           LstmStep s = step(t, c_met[t]);
           s.c_on = c_back.at(t), s.rounded_gates = da_rounded.copy(t);
+          return s;
+        };
+        if (plan) {
+          const Profile::Within measured(persistent_row);
+          const auto whole_step = [&](int t) {
+            LstmStep s = step_of_c(t);
+            s.h_on = h_back.at(t);
+            return s;
+          };
+          persistent_kernels_in(precision())
+              .backward({.plan = *plan,
+                         .steps = steps,
+                         .first = whole_step(0),
+                         .second = whole_step(1),
+                         .weight_hh = std::as_const(weight_hh).data(),
+                         .dh = dh.data(),
+                         .dc = dc.data(),
+                         .gradient_of_entering = h0.wants_grad()});
+        }
+        for (int t = steps - 1; t >= 0 && !plan; --t) {
+          LstmStep s = step_of_c(t);
           HandOn back = h_back.at(t);
           if (projects) {
             back.rounded = projected_rounded.copy(t);
@@ -131,7 +181,7 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
             kernels().lstm_cell_gradient(s, dout.data(), dc.data(), dc.data());
           }
           if (t > 0 || h0.wants_grad() || mogrified)
-            gemm(da_rounded.operand(of_h.place(gates), t), recurrent, overwrite(dh));
+            gemm(da_rounded.operand(of_h.place(gates), t), *recurrent, overwrite(dh));
           if (mogrified) of_x.backward(gates, t);
           mogrify(t, of_x.operand(gates, da_rounded, t), dh);
         }

@@ -1,7 +1,8 @@
 // This machine's facts for the engine `cudnn`.
 #include "framework/device.h"
-#include "layers/recurrent/engines/cudnn/library.h"
+#include "framework/kernels/lstm_window.h"
 #include "layers/recurrent/engine.h"
+#include "layers/recurrent/engines/cudnn/library.h"
 
 namespace unroll {
 
@@ -16,6 +17,10 @@ EngineFacts engine_facts() {
   result.capability = device.capability;
   result.driver = device.driver;
   result.toolkit = device.toolkit;
+  result.processors = device.processors;
+  result.shared_memory = device.shared_memory;
+  static const int code = persistent_code();
+  result.code = code;
   result.no_cudnn = gpu::cudnn_library().missing();
   if (!result.no_cudnn.empty()) return result;
   result.cudnn = static_cast<int>(gpu::cudnn().get_version());

@@ -1,0 +1,55 @@
+// How a recurrence is shared out among the processors of a GPU, so that each keeps its part of the recurrent weights in its shared
+// memory for a whole window (Diamos et al. 2016, "Persistent RNNs: Stashing Recurrent Weights On-Chip").
+//
+// A block has the same units in both directions. Forward it keeps their rows of weight_hh [gates·hidden, hidden], and backward
+// their columns: lines of numbers that are multiplied with the lines of what a step hands the next, h and the gates' gradients.
+#pragma once
+
+#include <cstdint>
+
+namespace unroll {
+
+// The product of a block in each step: its lines of weights with `batch` lines of as many numbers.
+struct PersistentProduct {
+  int64_t lines, depth, number_bytes;
+  // Tensor cores take lines by 8, and 64 bytes of each (cuda/fragments.h).
+  constexpr int64_t groups() const { return (lines + 7) / 8; }
+  constexpr int64_t chunks() const { return (depth * number_bytes + 63) / 64; }
+  constexpr int64_t weight_bytes() const { return groups() * 8 * chunks() * 64; }
+  // Sums of one line of the batch, apart so that a warp's lanes meet in no bank.
+  constexpr int64_t sums_apart() const { return 8 * groups() + 4; }
+};
+
+struct PersistentPlan {
+  static constexpr int64_t most_units = 16;  // of a block: a warp has the sums of so many in registers
+  static constexpr int64_t rows_at_once = 32, most_batch = 64;
+  static constexpr int64_t shares = 4;  // of a sum: half as many as a block has warps
+
+  int64_t units = 0, blocks = 0, batch = 0;
+  PersistentProduct forward = {}, backward = {};
+
+  // As few units as all processors make it, by four: with their gates two groups.
+  static constexpr PersistentPlan of(int64_t hidden, int64_t gates, int64_t batch, int64_t number_bytes,
+                                     int64_t processors) {
+    const int64_t units = ((hidden + processors - 1) / processors + 3) / 4 * 4;
+    return {.units = units,
+            .blocks = (hidden + units - 1) / units,
+            .batch = batch,
+            .forward = {gates * units, hidden, number_bytes},
+            .backward = {units, gates * hidden, number_bytes}};
+  }
+  // Rows of the batch that are multiplied: groups of 8.
+  constexpr int64_t rows() const { return (batch + 7) / 8 * 8; }
+  constexpr int64_t shared_bytes(const PersistentProduct& p) const {
+    const int64_t at_once = rows() < rows_at_once ? rows() : rows_at_once;
+    return p.weight_bytes() + shares * at_once * p.sums_apart() * 4;
+  }
+  constexpr int64_t shared_bytes() const {
+    const int64_t a = shared_bytes(forward), b = shared_bytes(backward);
+    return a > b ? a : b;
+  }
+  // What a step hands the next: two, in turn.
+  constexpr int64_t operand_bytes(const PersistentProduct& p) const { return 2 * rows() * p.chunks() * 64; }
+};
+
+}  // namespace unroll

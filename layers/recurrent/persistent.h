@@ -1,0 +1,33 @@
+// Whether the engine `fused` computes an LSTM's recurrence over a window by one kernel each way, which keeps the recurrent weights in
+// the shared memory of a GPU's processors (framework/kernels/lstm_window.h), or by a product and a pass for each step.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "framework/gemm.h"
+#include "layers/recurrent/engine.h"
+
+namespace unroll {
+
+struct PersistentPlan;     // framework/kernels/persistent.h
+struct LstmWindowKernels;  // framework/kernels/lstm_window.h
+
+// A layer in a window. 0: a batch, or steps, that are not known.
+struct PersistentSizes {
+  int64_t hidden, gates = 4, batch = 0, steps = 0;
+  Precision precision = Precision::fp32;
+};
+// How it is shared out on this GPU. Else none, and `why`, if it is given, says why: "batch 80 is above 64".
+std::optional<PersistentPlan> persistent_plan(const PersistentSizes& sizes, const EngineFacts& gpu,
+                                              std::string* why = nullptr);
+// The same of a layer with its options: with a projection, a mogrifier or layer norm a step is more than a product and a pass, and
+// algorithm = "standard" asks for the steps.
+std::optional<PersistentPlan> persistent_plan(const CellFacts& cell, const RecurrentConfig& config,
+                                              const EngineFacts& gpu, const WindowFacts& window,
+                                              std::string* why = nullptr);
+// On the GPU in use, in the precision in use; none on a CPU.
+std::optional<PersistentPlan> persistent_plan_here(PersistentSizes sizes);
+const LstmWindowKernels& persistent_kernels_in(Precision precision);  // where there is a plan
+
+}  // namespace unroll

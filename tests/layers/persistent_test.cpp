@@ -1,0 +1,163 @@
+// The persistent kernel of the engine `fused`: an LSTM's window in one launch each way. It agrees with the loop and with `composed`,
+// with each option and in each precision that tensor cores take; over the stand-in, whose threads come in random orders, and on a GPU.
+#include "layers/recurrent/persistent.h"
+
+#include <cmath>
+
+#include "framework/graph.h"
+#include "framework/kernels/lstm_window.h"
+#include "tests/layers/agreement.h"
+#include "tests/layers/lstm_cases.h"
+#ifdef UNROLL_STANDIN
+#include "tests/standin/standin.h"
+#endif
+
+using namespace unroll;
+
+namespace {
+
+#ifdef UNROLL_STANDIN
+// Before the device is asked: few, so that a block of a small layer has several units.
+const int processors = standin::control().processors = 7;
+#endif
+
+constexpr Precision rounding[] = {Precision::tf32, Precision::bf16, Precision::fp16};
+const LstmCase plain{.config = {.input = 3, .hidden = 21}, .steps = 4, .batch = 3};
+
+WindowCase window(const LstmCase& c, bool resets = false) {
+  WindowCase result{
+      .name = c.name(),
+      .layer = [=](ParameterSet& params,
+                   Engine engine) { return RecurrentLayer(Lstm(params / "lstm", c.with(engine).config)); },
+      .steps = c.steps,
+      .batch = c.batch,
+      .lengths = c.lengths()};
+  if (!resets) return result;
+  result.resets = IdTensor({c.steps, c.batch});
+  for (int i = 0; i < c.steps * c.batch; ++i) result.resets.data()[i] = i % 5 == 0 || i % 7 == 4;
+  return result;
+}
+LstmCase with(LstmCase c, CudnnAlgorithm algorithm) { return c.config.algorithm = algorithm, c; }
+
+// Whether this layer's windows are the kernel's.
+bool is_persistent(const LstmCase& c) {
+  return persistent_plan(Lstm::facts, c.config, engine_facts(), {.steps = c.steps, .batch = c.batch})
+      .has_value();
+}
+
+void compare(const LstmCase& c, Precision p, bool resets = false, bool sensitive = true) {
+  std::vector<Results> results;
+  CAPTURE(c.name());
+  CAPTURE(name_of(p));
+  for (const CudnnAlgorithm algorithm : {CudnnAlgorithm::automatic, CudnnAlgorithm::standard}) {
+    const WithPrecision rounded(p);
+    results.push_back(Window(window(with(c, algorithm), resets), Engine::fused).run());
+  }
+  check_agreement(window(c, resets), results, roundings_of(p), sensitive);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "the persistent kernel, the loop and composed agree in each precision, in layers of several sizes") {
+  for (const Precision p : rounding) {
+    for (const auto& [hidden, steps, batch] : {std::array{5, 3, 1}, {21, 4, 3}, {37, 3, 9}, {61, 3, 35}}) {
+      const LstmCase c{.config = {.input = 4, .hidden = hidden}, .steps = steps, .batch = batch};
+      const WithPrecision rounded(p);
+      CHECK(is_persistent(c));
+    }
+    compare(plain, p);
+    compare({.config = {.input = 4, .hidden = 37}, .steps = 3, .batch = 9}, p);
+  }
+  compare({.config = {.input = 4, .hidden = 5}, .steps = 3, .batch = 1}, Precision::bf16);
+  compare({.config = {.input = 4, .hidden = 61}, .steps = 3, .batch = 35}, Precision::bf16);
+  compare({.config = {.input = 4, .hidden = 101}, .steps = 3, .batch = 2}, Precision::tf32, false, false);
+#ifdef UNROLL_ON_GPU
+  for (const Precision p : rounding)
+    compare({.config = {.input = 20, .hidden = 650, .layers = 2}, .steps = 35, .batch = 20}, p);
+  compare({.config = {.input = 20, .hidden = 1500}, .steps = 5, .batch = 64}, Precision::bf16);
+#endif
+}
+
+TEST_CASE("they agree with each option, alone and with others") {
+  for (const LstmCase& c : lstm_options_alone(3, 21, 1, 4, 3)) {
+    // Beside a kink roundings change more than elsewhere.
+    const bool is_smooth =
+        c.config.cell_activation == Unary::tanh || c.config.cell_activation == Unary::softsign;
+    compare(c, Precision::bf16, false, is_smooth);
+  }
+  LstmCase many = plain;
+  RecurrentConfig& config = many.config;
+  config.recurrent_dropout = 0.3f, config.weight_drop = 0.2f, config.zoneout_h = 0.2f,
+  config.zoneout_c = 0.4f;
+  config.layers = 2, config.bidirectional = true, config.peepholes = true;
+  for (const Precision p : rounding) {
+    compare(many, p, true);
+    compare(plain, p, true);
+  }
+  config.coupled_gates = true, config.cell_activation = Unary::softsign,
+  config.gate_activation = Unary::hard_sigmoid;
+  many.padded = true;
+  for (const Padding padding : {Padding::after, Padding::before}) {
+    many.padding = padding;
+    compare(many, Precision::fp16, true, false);
+    compare(many, Precision::tf32, true, false);
+  }
+}
+
+TEST_CASE("threads in five orders, and a graph, give the same bits") {
+  LstmCase c = plain;
+  c.config.zoneout_h = 0.3f, c.config.recurrent_dropout = 0.3f;
+  for (const Precision p : rounding) {
+    const WithPrecision rounded(p);
+    const Results first = Window(window(c), Engine::fused).run();
+    const auto check_same = [&](const Results& other) {
+      for (size_t i = 0; i < first.size(); ++i) {
+        CAPTURE(first[i].first);
+        CHECK(same_bits(first[i].second, other[i].second));
+      }
+    };
+    for (int order = 0; order < 4; ++order) check_same(Window(window(c), Engine::fused).run());
+    Window recorded(window(c), Engine::fused);
+    recorded.run();
+    recorded.params.spend_gradients();
+    const Memory step(sizeof(uint32_t));
+    const uint32_t now = 0;
+    copy_to_device(step.data(), &now, sizeof now);
+    Results results;
+    const Graph graph(static_cast<const uint32_t*>(step.data()), now, [&] { results = recorded.run(); });
+    for (const auto& [name, values] : results) values.fill(NAN);
+    graph.play();
+    synchronize();
+    check_same(results);
+  }
+}
+
+TEST_CASE("what a window launches does not depend on its steps, and the line says which it is") {
+  const WithPrecision rounded(Precision::bf16);
+#ifdef UNROLL_STANDIN
+  const auto launches = [](LstmCase c, int steps) {
+    c.steps = steps;
+    Window w(window(c), Engine::fused);
+    w.run();
+    w.params.spend_gradients();
+    const int64_t before = standin::control().launches;
+    w.run();
+    return standin::control().launches - before;
+  };
+  for (const LstmCase& c : lstm_options_alone(3, 21, 1, 4, 3)) {
+    CAPTURE(c.name());
+    CHECK((launches(c, 4) == launches(c, 7)) == is_persistent(c));
+    const LstmCase loop = with(c, CudnnAlgorithm::standard);
+    CHECK(launches(loop, 4) < launches(loop, 7));
+  }
+  CHECK(launches(plain, 2) > launches(plain, 3));  // too few steps, which are then launched one by one
+#endif
+  const auto line = [](RecurrentConfig config, CudnnAlgorithm algorithm) {
+    config.engine = Engine::fused, config.algorithm = algorithm;
+    return Lstm::choose(config).text;
+  };
+  CHECK(line(plain.config, CudnnAlgorithm::automatic) == "lstm: fused, because it was asked for; persistent");
+  CHECK(line(plain.config, CudnnAlgorithm::standard) ==
+        "lstm: fused, because it was asked for; persistent: no, algorithm = standard was asked for");
+}
