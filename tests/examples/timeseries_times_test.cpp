@@ -223,7 +223,7 @@ TEST_CASE("what a message advises about a file's columns works as it stands") {
   std::string semicolons = second;
   std::ranges::replace(semicolons, ',', ';');
   for (const auto& [name, csv, advice] : {std::tuple{"ordinals.csv", ordinals, "data.time = \"id\""},
-                                          {"text.csv", text, "data.channels = [\"y\"]"},
+                                          {"text.csv", text, "data.categories = [\"remark\"]"},
                                           {"stocks.csv", stocks, "data.id = \"symbol\""},
                                           {"hole.csv", hole, "data.missing = \"previous\""},
                                           {"gap.csv", gap, "data.gaps = \"allow\""},
