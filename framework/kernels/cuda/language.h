@@ -10,7 +10,7 @@
 #ifdef __CUDACC__
 
 #define UNROLL_KERNEL __device__
-#define UNROLL_THREADS(most) __launch_bounds__(most)  // of a block: so many registers are left for each
+#define UNROLL_THREADS(most) __launch_bounds__(most, 1)  // of a block: so many registers are left for each
 #define UNROLL_ALL _Pragma("unroll")                  // the loop's turns, and
 #define UNROLL_NOT _Pragma("unroll 1")                // none of them
 // A block's shared memory: UNROLL_SHARED(sums, double[256]);
