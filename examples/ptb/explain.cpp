@@ -351,7 +351,7 @@ void explain(Command& command) {
   const std::string lacking =
       set_up_to_explain(machine, command, recipe.training.precision, rates.has_value());
   const Precision on_that = rates ? precision_on(*rates, recipe.training.precision) : precision();
-  if (!rates && on_gpu()) rates = rates_of(device_facts());
+  if (!rates && on_gpu() && !has_transformer(recipe)) rates = rates_of(device_facts());
   require_input(!rates || rates->of(on_that) > 0, "{} has no products in {}", rates ? rates->name : "",
                 name_of(on_that));
   const Sizes sizes = sizes_of(recipe, data);
