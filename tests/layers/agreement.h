@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/graph.h"
 #include "framework/ops.h"
 #include "layers/recurrent/gru.h"
 #include "layers/recurrent/lstm.h"
@@ -97,6 +98,22 @@ class Window {
  private:
   RandomStream noise_;
 };
+
+// A window as a graph: once as usual, since all must have been there, once to record, and then played.
+inline Results played(const WindowCase& w, Engine engine) {
+  Window window(w, engine);
+  window.run();
+  window.params.spend_gradients();
+  const Memory step(sizeof(uint32_t));
+  const uint32_t now = 0;
+  copy_to_device(step.data(), &now, sizeof now);
+  Results results;
+  const Graph graph(static_cast<const uint32_t*>(step.data()), now, [&] { results = window.run(); });
+  for (const auto& [name, values] : results) values.fill(std::numeric_limits<real>::quiet_NaN());
+  graph.play();
+  synchronize();
+  return results;
+}
 
 inline double largest(const Tensor& x) {
   double result = 0;

@@ -1,8 +1,6 @@
 // The engine `cudnn` agrees with `fused` and `composed`, forward and backward: configurations, lengths, directions, projection,
 // precisions, algorithms, eager and as a graph. Over the stand-in and on a GPU.
-#include <cmath>
 
-#include "framework/graph.h"
 #include "layers/recurrent/engines/cudnn.h"
 #include "tests/layers/cudnn_window.h"
 
@@ -69,22 +67,6 @@ void check_rounded(const Case& c, bool sensitive, int windows = 1) {
     CAPTURE(name_of(p));
     check_agreement(w, results, roundings_of(p), sensitive);
   }
-}
-
-// A window as a graph: once as usual, since all must have been there, once to record, and then played.
-Results played(const WindowCase& w) {
-  Window window(w, Engine::cudnn);
-  window.run();
-  window.params.spend_gradients();
-  const Memory step(sizeof(uint32_t));
-  const uint32_t now = 0;
-  copy_to_device(step.data(), &now, sizeof now);
-  Results results;
-  const Graph graph(static_cast<const uint32_t*>(step.data()), now, [&] { results = window.run(); });
-  for (const auto& [name, values] : results) values.fill(NAN);
-  graph.play();
-  synchronize();
-  return results;
 }
 
 // How far an algorithm may be off in a precision. A persistent one computes its functions within its kernels, as fast as the GPU
@@ -166,7 +148,7 @@ TEST_CASE("every algorithm agrees in every precision that it takes, at once and 
           std::vector<Results> results;
           try {
             const WithPrecision rounded(p);
-            results = {Window(w, Engine::cudnn).run(), played(w)};
+            results = {Window(w, Engine::cudnn).run(), played(w, Engine::cudnn)};
           } catch (
               const InputError&) {  // an algorithm that takes no such numbers, by its name (the suite cudnn)
             continue;

@@ -1,8 +1,7 @@
 // The LSTM's engines against each other, in double and in float: same parameters, same masks, same results.
 #include <array>
 
-#include "tests/layers/agreement.h"
-#include "tests/layers/lstm_cases.h"
+#include "tests/layers/lstm_window.h"
 
 using namespace unroll;
 
@@ -10,18 +9,8 @@ namespace {
 
 using Case = LstmCase;
 
-WindowCase window(const Case& c) {
-  return {
-      .name = c.name(),
-      .layer = [=](ParameterSet& params,
-                   Engine engine) { return RecurrentLayer(Lstm(params / "lstm", c.with(engine).config)); },
-      .steps = c.steps,
-      .batch = c.batch,
-      .lengths = c.lengths()};
-}
-
 void compare(const Case& c, bool at_random = false) {
-  const WindowCase w = window(c);
+  const WindowCase w = window_of(c);
   check_agreement(w, {Window(w, Engine::fused).run()}, c.config.input, c.config.hidden, !at_random);
 }
 
@@ -53,7 +42,7 @@ TEST_CASE("an engine gives the same bits twice") {
   for (Engine engine : {Engine::fused, Engine::composed}) {
     const Case c{
         .config = {.input = 16, .hidden = 33, .layers = 2, .dropout = 0.5f}, .steps = 10, .batch = 4};
-    const Results first = Window(window(c), engine).run(), second = Window(window(c), engine).run();
+    const Results first = Window(window_of(c), engine).run(), second = Window(window_of(c), engine).run();
     for (size_t i = 0; i < first.size(); ++i) CHECK(same_bits(first[i].second, second[i].second));
   }
 }

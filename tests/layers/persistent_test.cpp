@@ -2,12 +2,9 @@
 // with each option and in each precision that tensor cores take; over the stand-in, whose threads come in random orders, and on a GPU.
 #include "layers/recurrent/persistent.h"
 
-#include <cmath>
 
-#include "framework/graph.h"
 #include "framework/kernels/lstm_window.h"
-#include "tests/layers/agreement.h"
-#include "tests/layers/lstm_cases.h"
+#include "tests/layers/lstm_window.h"
 #ifdef UNROLL_STANDIN
 #include "tests/standin/standin.h"
 #endif
@@ -25,13 +22,7 @@ constexpr Precision rounding[] = {Precision::tf32, Precision::bf16, Precision::f
 const LstmCase plain{.config = {.input = 3, .hidden = 21}, .steps = 4, .batch = 3};
 
 WindowCase window(const LstmCase& c, bool resets = false) {
-  WindowCase result{
-      .name = c.name(),
-      .layer = [=](ParameterSet& params,
-                   Engine engine) { return RecurrentLayer(Lstm(params / "lstm", c.with(engine).config)); },
-      .steps = c.steps,
-      .batch = c.batch,
-      .lengths = c.lengths()};
+  WindowCase result = window_of(c);
   if (!resets) return result;
   result.resets = IdTensor({c.steps, c.batch});
   for (int i = 0; i < c.steps * c.batch; ++i) result.resets.data()[i] = i % 5 == 0 || i % 7 == 4;
@@ -118,18 +109,7 @@ TEST_CASE("threads in five orders, and a graph, give the same bits") {
       }
     };
     for (int order = 0; order < 4; ++order) check_same(Window(window(c), Engine::fused).run());
-    Window recorded(window(c), Engine::fused);
-    recorded.run();
-    recorded.params.spend_gradients();
-    const Memory step(sizeof(uint32_t));
-    const uint32_t now = 0;
-    copy_to_device(step.data(), &now, sizeof now);
-    Results results;
-    const Graph graph(static_cast<const uint32_t*>(step.data()), now, [&] { results = recorded.run(); });
-    for (const auto& [name, values] : results) values.fill(NAN);
-    graph.play();
-    synchronize();
-    check_same(results);
+    check_same(played(window(c), Engine::fused));
   }
 }
 
