@@ -1,6 +1,5 @@
 // The engine `cudnn` agrees with `fused` and `composed`, forward and backward: configurations, lengths, directions, projection,
 // precisions, algorithms, eager and as a graph. Over the stand-in and on a GPU.
-
 #include "layers/recurrent/engines/cudnn.h"
 #include "tests/layers/cudnn_window.h"
 

@@ -2,7 +2,6 @@
 // with each option and in each precision that tensor cores take; over the stand-in, whose threads come in random orders, and on a GPU.
 #include "layers/recurrent/persistent.h"
 
-
 #include "framework/kernels/lstm_window.h"
 #include "tests/layers/lstm_window.h"
 #ifdef UNROLL_STANDIN
