@@ -13,13 +13,21 @@ includes, spaces = [], []
 for name in sys.argv[1:]:
     path = pathlib.Path(name)
     lines = path.read_text().splitlines()
-    last = max(n for n, line in enumerate(lines) if line.startswith("#include"))
-    for line in lines[:last + 1]:
-        if line.startswith("#include"):
+    end = 1 + max(n for n, line in enumerate(lines) if line.startswith("#include"))
+    condition = []  # the lines of an #if among the headers
+    for n, line in enumerate(lines):
+        if n >= end and not condition:
+            break
+        if condition or line.startswith("#if"):
+            condition.append(line)
+            if line == "#endif":
+                includes.append("\n".join(condition))
+                condition, end = [], max(end, n + 1)
+        elif line.startswith("#include"):
             includes += [line] if line not in includes else []
         elif line and not line.startswith("//"):
             sys.exit(f"{name}: '{line}' stands before an #include")
     space = "suite_" + re.sub(r"\W", "_", path.stem)
-    spaces.append(f'namespace {space} {{\n#line {last + 2} "{path}"\n' + "\n".join(lines[last + 1:]) +
+    spaces.append(f'namespace {space} {{\n#line {end + 1} "{path}"\n' + "\n".join(lines[end:]) +
                   f"\n}}  // namespace {space}\n")
 print("\n".join(includes + spaces))

@@ -33,6 +33,13 @@ inline IdTensor random_ids(const Shape& shape, RandomStream& random, uint32_t bo
   return result;
 }
 
+// max |x|
+inline double largest(const Tensor& x) {
+  double result = 0;
+  for (const real v : x.on_host()) result = std::max(result, std::abs(static_cast<double>(v)));
+  return result;
+}
+
 // The largest |a - b| of two elements; NaN if there is one.
 inline double distance(const Tensor& a, const Tensor& b) {
   REQUIRE(a.shape() == b.shape());

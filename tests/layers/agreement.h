@@ -115,12 +115,6 @@ inline Results played(const WindowCase& w, Engine engine) {
   return results;
 }
 
-inline double largest(const Tensor& x) {
-  double result = 0;
-  for (const real v : x.on_host()) result = std::max(result, std::abs(static_cast<double>(v)));
-  return result;
-}
-
 // How far numbers may be off, relatively: those that go into an engine, and its results as they are rounded. And how far
 // the former may move the latter, or a comparison would say little.
 struct Roundings {

@@ -15,11 +15,6 @@ namespace {
 constexpr double unit = std::numeric_limits<real>::epsilon() / 2;  // of one rounding
 constexpr double elementary = 8 * unit;  // of sigmoid and tanh: 3 units of the last place (kernels_test)
 
-double largest(const Tensor& x) {
-  double result = 0;
-  for (real v : x.span()) result = std::max(result, std::abs(static_cast<double>(v)));
-  return result;
-}
 // max_i Σ_j |w_ij|
 double norm(const Tensor& w) {
   double result = 0;
