@@ -15,8 +15,11 @@ namespace {
 
 std::string legend(const Chart& chart) {
   std::string items;
+  const std::vector<std::size_t> styles = styles_of(chart);
   for (std::size_t i = 0; i < chart.series.size(); ++i)
-    items += fmt::format("<li class=\"s{}\">{}</li>", i % series_styles, html_escaped(chart.series[i].name));
+    if (!chart.series[i].as_before)
+      items += fmt::format("<li class=\"s{}\">{}</li>", styles[i] % series_styles,
+                           html_escaped(chart.series[i].name));
   if (chart.band) items += "<li class=\"of-band\">" + html_escaped(chart.band->name) + "</li>";
   return "<ul class=\"legend\">" + items + "</ul>\n";
 }

@@ -168,6 +168,9 @@ class Page {
       Chart curves = chart(name_of(c));
       for (std::size_t k = 0; k < begun.curves.size(); ++k)
         curves.series.push_back(series_of(name_of_seed(begun.trials[k]), begun.curves[k]));
+      if (begun.curves.size() >= series_styles)  // more than can be told apart, and the mean beside them
+        for (std::size_t k = 0; k < begun.curves.size(); ++k)
+          curves.series[k].name = "each seed", curves.series[k].as_before = k > 0;
       if (begun.curves.size() > 1) {
         const Together all = together(begun.curves);
         curves.series.push_back(series_of("mean", all.mean));
