@@ -1,5 +1,7 @@
 // The losses: single numbers to minimise, or each target's own; stable for extreme logits. A target that is not scored, or
-// whose weight is 0, takes no part: it and its prediction may hold anything, NaN too.
+// whose weight is 0, takes no part: it and its prediction may hold anything, NaN too. A weight below 0, as an advantage may be,
+// makes its loss larger where the sum is made smaller. The mean divides by the sum of the weights, whatever its sign, and is 0
+// where that is 0: of advantages take Reduction::sum.
 #pragma once
 
 #include <optional>

@@ -103,10 +103,11 @@ Var log_softmax(const Var& x, int axis = -1);
 Var sum(const Var& x);  // of all elements -> a single number []
 Var mean(const Var& x);
 Var max(const Var& x);            // the gradient goes to the first of equals
-Var sum(const Var& x, int axis);  // axis removed
-Var mean(const Var& x, int axis);
-Var max(const Var& x, int axis);
-Var logsumexp(const Var& x, int axis = -1);  // log Σ exp x, axis removed
+// Axis removed; or kept, with extent 1, so that the result meets x again: x / sum(x, 0, true).
+Var sum(const Var& x, int axis, bool keep = false);
+Var mean(const Var& x, int axis, bool keep = false);
+Var max(const Var& x, int axis, bool keep = false);
+Var logsumexp(const Var& x, int axis = -1, bool keep = false);  // log Σ exp x
 Var cumsum(const Var& x, int axis);          // sums of all up to each; x's shape
 IdTensor argmax(
     const Var& x,
@@ -116,6 +117,9 @@ struct TopK {
   IdTensor indices;  // of the same shape
 };
 TopK topk(const Var& x, int count, int axis = -1);
+// Of each row a number drawn from softmax(logits / temperature), on the host: [..., n] -> [...]. The temperature is above 0;
+// a logit may be -∞, which is never drawn, but not all of a row. Each row takes one random.uniform(), in their order.
+IdTensor draw_from_softmax(const Var& logits, double temperature, RandomStream& random);
 // y = (x - mean) / sqrt(variance + eps) · gain + bias over the last dimension, variance of the row itself
 // (Ba, Kiros, Hinton 2016). gain, bias [last].
 Var layer_norm(const Var& x, const Var& gain, const Var& bias, real eps = real(1e-5));

@@ -1,5 +1,7 @@
 // Operations along one dimension: sums, means, the largest, running sums, and elements by their numbers.
+#include <algorithm>
 #include <climits>
+#include <cmath>
 
 #include "framework/kernels/kernels.h"
 #include "framework/ops.h"
@@ -17,7 +19,8 @@ struct Around {
   }
 };
 
-Shape without(const Shape& shape, int axis) {
+Shape without(const Shape& shape, int axis, bool keep = false) {
+  if (keep) return shape.with(axis, 1);
   const int k = axis < 0 ? axis + shape.rank() : axis;
   Shape result;
   for (int i = 0; i < shape.rank(); ++i)
@@ -42,31 +45,31 @@ Var flat(const char* name, const Var& x) {
 }  // namespace
 
 // y = factor Σ x over one dimension        dx = factor dy, repeated
-static Var scaled_sum(const char* name, const Var& x, int axis, real factor) {
+static Var scaled_sum(const char* name, const Var& x, int axis, bool keep, real factor) {
   const Around a(x.shape(), axis);
-  Tensor y(without(x.shape(), axis));
+  Tensor y(without(x.shape(), axis, keep));
   kernels().sum_middle(x.value().data(), a.outer, a.n, a.inner, factor, y.data());
   return record(name, y, inputs(x), [=](const Var& y) {
     const Into dx = x.gradient();
     kernels().sum_middle_gradient(y.grad().data(), a.outer, a.n, a.inner, factor, dx.tensor.data(), dx.add);
   });
 }
-Var sum(const Var& x, int axis) {
+Var sum(const Var& x, int axis, bool keep) {
   require_axis("sum", x, axis);
-  return scaled_sum("sum", x, axis, 1);
+  return scaled_sum("sum", x, axis, keep, 1);
 }
-Var mean(const Var& x, int axis) {
+Var mean(const Var& x, int axis, bool keep) {
   require_some("mean", x, axis);
-  return scaled_sum("mean", x, axis, real(1) / static_cast<real>(x.dim(axis)));
+  return scaled_sum("mean", x, axis, keep, real(1) / static_cast<real>(x.dim(axis)));
 }
 Var sum(const Var& x) { return sum(flat("sum", x), 0); }
 Var mean(const Var& x) { return mean(flat("mean", x), 0); }
 
 // y = max x over one dimension        dx = dy at the first of the largest, else 0
-Var max(const Var& x, int axis) {
+Var max(const Var& x, int axis, bool keep) {
   require_some("max", x, axis);
   const Around a(x.shape(), axis);
-  Tensor y(without(x.shape(), axis));
+  Tensor y(without(x.shape(), axis, keep));
   const Memory indices(static_cast<size_t>(y.size()) * sizeof(int32_t));
   const auto where = [indices] { return static_cast<int32_t*>(indices.data()); };
   kernels().max_middle(x.value().data(), a.outer, a.n, a.inner, y.data(), where());
@@ -80,10 +83,10 @@ Var max(const Var& x, int axis) {
 Var max(const Var& x) { return max(flat("max", x), 0); }
 
 // y = log Σ exp x over one dimension        dx = dy exp(x - y)
-Var logsumexp(const Var& x, int axis) {
+Var logsumexp(const Var& x, int axis, bool keep) {
   require_some("logsumexp", x, axis);
   const Around a(x.shape(), axis);
-  Tensor y(without(x.shape(), axis));
+  Tensor y(without(x.shape(), axis, keep));
   kernels().log_sum_exp(x.value().data(), a.outer, a.n, a.inner, y.data());
   return record("logsumexp", y, inputs(x), [=](const Var& y) {
     const Into dx = x.gradient();
@@ -114,6 +117,42 @@ IdTensor argmax(const Var& x, int axis) {
   kernels().max_middle(x.value().data(), a.outer, a.n, a.inner, largest.data(),
                        static_cast<int32_t*>(indices.data()));
   copy_to_host(result.data(), indices.data(), bytes);
+  return result;
+}
+
+// i with probability exp(x_i / temperature) / Σ exp(x_j / temperature): the first where the sum up to it passes u Σ, u in [0, 1)
+IdTensor draw_from_softmax(const Var& logits, double temperature, RandomStream& random) {
+  const char* const name = "draw_from_softmax";
+  require_some(name, logits, -1);
+  require(temperature > 0 && std::isfinite(temperature),
+          "{}: temperature {} is not a number above 0; logits are {}: argmax takes the largest", name,
+          temperature, logits.shape());
+  IdTensor result(without(logits.shape(), -1));
+  const auto all = logits.value().on_host();
+  const int64_t n = logits.dim(-1);
+  for (int64_t r = 0; r < result.size(); ++r) {
+    double largest = -INFINITY, total = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const double x = static_cast<double>(all[r * n + i]);
+      require(x < INFINITY, "{}: logit {} of row {} of logits {} is {}", name, i, r, logits.shape(), x);
+      largest = std::max(largest, x);
+    }
+    require(largest > -INFINITY, "{}: row {} of logits {} has -inf alone: there is nothing to draw", name, r,
+            logits.shape());
+    const auto weight = [&](int64_t i) {
+      return std::exp((static_cast<double>(all[r * n + i]) - largest) / temperature);
+    };
+    for (int64_t i = 0; i < n; ++i) total += weight(i);
+    double left = random.uniform() * total;
+    int64_t drawn = -1;
+    for (int64_t i = 0; i < n; ++i) {
+      const double w = weight(i);
+      if (w == 0) continue;
+      drawn = i;  // the last of them, where rounding leaves some
+      if ((left -= w) < 0) break;
+    }
+    result.data()[r] = static_cast<int32_t>(drawn);
+  }
   return result;
 }
 

@@ -40,6 +40,7 @@ struct RecurrentConfig {
   int input = 0;
   int hidden = 0;
   int layers = 1;
+  // Between layers, so nowhere where there is one: dropout() or Dropout is for what goes in and comes out.
   float dropout = 0;
   bool locked_dropout = false;
   float recurrent_dropout = 0;

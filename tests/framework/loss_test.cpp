@@ -201,6 +201,24 @@ TEST_CASE("weights whose sum is negative are weights: all -1 give the mean of al
   CHECK(same_bits(negative.w, plain.w));
 }
 
+TEST_CASE("a weight below 0 turns its loss and its gradients around in the sum, as of an advantage") {
+  const Decoder d(5, 3, 4);
+  const auto with = [&](const std::vector<real>& weights) {
+    const CrossEntropyOptions options{.reduction = Reduction::sum, .weights = tensor({5}, weights)};
+    return gradients_of(d, [&](auto&... v) { return softmax_cross_entropy(v..., d.target, options); });
+  };
+  const Gradients up = with({2, 0.5, 1, 3, 0.25}), down = with({-2, -0.5, -1, -3, -0.25});
+  CHECK(up.loss > 0);
+  CHECK(down.loss == -up.loss);
+  for (const auto& [a, b] : {std::pair{up.x, down.x}, {up.w, down.w}, {up.b, down.b}}) {
+    const auto of_up = a.on_host(), of_down = b.on_host();
+    for (int64_t i = 0; i < a.size(); ++i) CHECK(of_down[i] == -of_up[i]);
+  }
+  const Gradients mixed = with({2, -0.5, 0, 0, 0}), first = with({2, 0, 0, 0, 0}),
+                  second = with({0, 0.5, 0, 0, 0});
+  CHECK(mixed.loss == doctest::Approx(first.loss - second.loss).epsilon(1e-12));
+}
+
 // --- binary cross-entropy ----------------------------------------------------------------------------------
 
 TEST_CASE("binary_cross_entropy is differentiated, with pos_weight and soft targets, for sum and mean") {

@@ -1,4 +1,5 @@
 // Operations along one dimension: gradients by central differences, values by hand, errors by their words.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -32,6 +33,66 @@ TEST_CASE("logsumexp and cumsum are differentiated along every dimension") {
                     {.low = -3, .high = 3}));
     CHECK(gradcheck("cumsum", {shape}, [axis = axis](auto& v) { return cumsum(v[0], axis); }));
   }
+}
+
+TEST_CASE("what is left of a dimension may keep it: the same numbers, which meet x again") {
+  using Kept = Var (*)(const Var&, int, bool);
+  for (const Kept f : {Kept(sum), Kept(mean), Kept(max), Kept(logsumexp)})
+    for (const auto& [shape, axis] : cases) {
+      RandomStream random(3, "x");
+      const Var x = random_tensor(shape, random), kept = f(x, axis, true), gone = f(x, axis, false);
+      CHECK(kept.shape() == shape.with(axis, 1));
+      CHECK(same_bits(kept.value().reshape(gone.shape()), gone.value()));
+      CHECK(gradcheck("kept", {shape}, [f, axis = axis](auto& v) { return v[0] * f(v[0], axis, true); },
+                      {.low = 0.5, .high = 2}));
+    }
+}
+
+TEST_CASE("draws from a softmax fall as often as its probabilities say, at any temperature, and repeat") {
+  const int draws = 20'000;
+  const std::vector<real> row = {0.5, -1, -std::numeric_limits<real>::infinity(), 2};
+  Tensor logits({draws, 4});
+  {
+    const auto numbers = logits.on_host(Access::overwrite);
+    for (int i = 0; i < 4 * draws; ++i) numbers[i] = row[static_cast<size_t>(i % 4)];
+  }
+  for (const double temperature : {0.5, 1.0, 3.0}) {
+    RandomStream random(5, "draws"), again(5, "draws");
+    const IdTensor drawn = draw_from_softmax(logits, temperature, random);
+    CHECK(drawn.shape() == Shape{draws});
+    CHECK(random.position() == 2 * draws);  // a number of 53 bits each
+    const IdTensor repeated = draw_from_softmax(logits, temperature, again);
+    CHECK(std::ranges::equal(std::as_const(drawn).span(), std::as_const(repeated).span()));
+    double total = 0;
+    for (const real x : row) total += std::exp(static_cast<double>(x) / temperature);
+    for (int k = 0; k < 4; ++k) {
+      const double p = std::exp(static_cast<double>(row[static_cast<size_t>(k)]) / temperature) / total;
+      const double share = static_cast<double>(std::ranges::count(std::as_const(drawn).span(), k)) /
+                           static_cast<double>(draws);
+      CHECK(std::abs(share - p) <=
+            5 * std::sqrt(p * (1 - p) / draws));  // 5 deviations; and never the impossible one
+    }
+  }
+  RandomStream random(6, "draws");
+  CHECK(draw_from_softmax(tensor({3}, {0, 1000, 0}), 1e-3, random).shape() == Shape{});
+  CHECK(draw_from_softmax(tensor({3}, {0, 1000, 0}), 1e-3, random).data()[0] == 1);
+}
+
+TEST_CASE("a draw from a softmax refuses what is none") {
+  RandomStream random(7, "draws");
+  const auto refused = [&](const std::vector<real>& row, double temperature) {
+    return error_of([&] {
+      draw_from_softmax(tensor({1, static_cast<int>(row.size())}, row), temperature, random);
+    });
+  };
+  const real infinite = std::numeric_limits<real>::infinity();
+  CHECK(lacks(refused({1, 2}, 0), {"draw_from_softmax", "temperature 0", "[1, 2]", "argmax"}) == "");
+  CHECK(lacks(refused({1, 2}, -1), {"temperature -1"}) == "");
+  CHECK(lacks(refused({1, std::numeric_limits<real>::quiet_NaN()}, 1), {"logit 1 of row 0", "nan"}) == "");
+  CHECK(lacks(refused({infinite, 2}, 1), {"logit 0 of row 0", "inf"}) == "");
+  CHECK(lacks(refused({-infinite, -infinite}, 1), {"row 0", "nothing to draw"}) == "");
+  CHECK(lacks(refused({}, 1), {"dimension -1", "[1, 0]"}) == "");
+  CHECK(random.position() == 0);
 }
 
 TEST_CASE(
