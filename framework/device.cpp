@@ -8,6 +8,7 @@
 #include "framework/check.h"
 #include "framework/graph.h"
 #include "framework/kernels/backend.h"
+#include "framework/lanes.h"
 #include "framework/memory.h"
 
 namespace unroll {
@@ -103,6 +104,7 @@ DeviceFacts device_facts() {
 
 static void require_no_recording(const char* what) {
   if (recording_graph()) throw NeedsHost(fmt::format("a step that is recorded as a graph cannot {}", what));
+  require(!Lanes::in_one(), "a lane of the device cannot {}", what);
 }
 
 void copy_to_host(void* to, const void* from, std::size_t bytes) {

@@ -15,6 +15,7 @@
 #include "framework/check.h"
 #include "framework/device.h"
 #include "framework/kernels/backend.h"
+#include "framework/lanes.h"
 #include "framework/out_of_memory.h"
 
 namespace unroll {
@@ -76,6 +77,7 @@ class Pool {
       if (!block) refuse(size);
       block->size_class = size_class;
       block->number = free.count++;
+      if (++blocks_ > static_cast<int64_t>(held_.capacity())) held_.reserve(2 * static_cast<size_t>(blocks_));
       ++statistics_.system_calls;
       statistics_.reserved += static_cast<int64_t>(size);
     }
@@ -89,12 +91,26 @@ class Pool {
   void give_back(Block* block) {
     delete std::exchange(block->written.parts_, nullptr);
     std::lock_guard lock(mutex_);
+    holds_ ? held_.push_back(block) : free_now(block);  // there is room for every block
+  }
+  // While it holds, what is given back is not handed out again.
+  void hold(bool holds) {
+    std::lock_guard lock(mutex_);
+    holds_ = holds;
+    if (holds) return;
+    for (Block* block : held_) free_now(block);
+    held_.clear();
+  }
+
+ private:
+  void free_now(Block* block) {
     statistics_.in_use -= static_cast<int64_t>(size_of(block->size_class));
     std::vector<Block*>& blocks = free_[block->size_class].blocks;
     blocks.push_back(block);  // there is room for every block of the class
     std::ranges::push_heap(blocks, older_first);
   }
 
+ public:
   bool untouched() {
     std::lock_guard lock(mutex_);
     return !touched_;
@@ -171,6 +187,7 @@ class Pool {
   void give_up(Block* block) {
     cuda_backend()->release(block->data);
     statistics_.reserved -= static_cast<int64_t>(size_of(block->size_class));
+    --blocks_;
     delete block;
   }
 
@@ -226,6 +243,9 @@ class Pool {
   };
   static constexpr auto older_first = [](const Block* a, const Block* b) { return a->number > b->number; };
   std::array<Free, 4 * 64> free_;
+  int64_t blocks_ = 0;  // of all classes
+  bool holds_ = false;
+  std::vector<Block*> held_;
   MemoryStatistics statistics_;
 };
 
@@ -257,6 +277,7 @@ void make_room_for_recording() {
   Pool::of_graphs().remember_blocks();
 }
 void give_back_failed_recording() { Pool::of_graphs().give_up_new_blocks(); }
+void hold_device_memory(bool holds) { Pool::of_gpu().hold(holds), Pool::of_graphs().hold(holds); }
 void reset_peak_memory() { (on_gpu() ? Pool::of_gpu() : Pool::of_host()).reset_peak(); }
 bool device_memory_is_untouched() { return Pool::of(Place::device).untouched(); }
 

@@ -23,6 +23,11 @@ struct Backend {
   void (*copy)(void* to, const void* from, std::size_t bytes);
   void (*clear)(void* to, std::size_t bytes);
   void (*synchronize)();
+  // From now on work is asked of this lane (lanes.h), 0: the device's one order. A mark stands behind all that the lane was asked for so
+  // far; a lane that awaits it does what it is asked for after it.
+  void (*use_lane)(int lane);
+  void (*mark)(int number);
+  void (*await)(int number);
   // Work that is asked for between begin and end is recorded, and not done. Masks of the steps to come add what *step
   // has advanced since it was `now`. end_recording gives the recording if it is to be kept; else what was recorded is gone.
   void (*begin_recording)(const uint32_t* step, uint32_t now);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,10 @@ using namespace standin;
 namespace {
 
 struct Handle {
-  bool stream = false, workspace = false;
+  cudaStream_t stream = nullptr;
+  const void* workspace = nullptr;
 };
+std::map<const void*, cudaStream_t> workspaces;  // and the stream that works there
 
 std::size_t size_of(cudaDataType type) { return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2; }
 
@@ -102,13 +105,17 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
 }
 cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
   if (!handle || !stream) return CUBLAS_STATUS_NOT_INITIALIZED;
-  *reinterpret_cast<Handle*>(handle) = {.stream = true};  // and back to a workspace of its own
+  *reinterpret_cast<Handle*>(handle) = {.stream = stream};  // and back to a workspace of its own
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, std::size_t bytes) {
   if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (!owns(workspace, bytes)) return CUBLAS_STATUS_INVALID_VALUE;
-  reinterpret_cast<Handle*>(handle)->workspace = true;
+  Handle& h = *reinterpret_cast<Handle*>(handle);
+  if (!h.stream) stop("cublasSetWorkspace: before the stream was set, which takes it back");
+  const auto [known, is_new] = workspaces.try_emplace(workspace, h.stream);
+  if (!is_new && known->second != h.stream) stop("cublasSetWorkspace: two streams would work in one place");
+  h.workspace = workspace;
   return CUBLAS_STATUS_SUCCESS;
 }
 const char* cublasGetStatusString(cublasStatus_t status) {
@@ -136,7 +143,7 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t of_a, cubla
   ++control().launches;
   const double scale = element(alpha, c_type, 0), kept = element(beta, c_type, 0);
   const int parts = of_a == CUBLAS_OP_N && of_b == CUBLAS_OP_N ? 1 : std::min(m, n) <= 2 ? 32 : 4;
-  in_stream_order([=] {
+  in_stream_order(h.stream, [=] {
     const OpenMemory opened;
     const auto multiplied = [&]<class T>(T) {
       multiply<T>({m, n, k, c, ldc, scale, kept, parts},

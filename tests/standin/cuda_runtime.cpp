@@ -1,4 +1,4 @@
-// The stand-in's CUDA runtime: one stream, on which everything has happened when a call returns.
+// The stand-in's CUDA runtime. What streams are asked for, and when it happens, is in streams.h.
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
@@ -13,6 +13,7 @@
 #include "tests/standin/kernel_threads.h"
 #include "tests/standin/memory.h"
 #include "tests/standin/standin.h"
+#include "tests/standin/streams.h"
 
 namespace standin {
 
@@ -31,14 +32,11 @@ Control& control() {
 namespace {
 
 struct Stream {};
-std::set<const void*> streams;
 int of_streams = -1;  // their device
 cudaError_t last = cudaSuccess;
 bool failed = false;  // for good
 thread_local int of_thread = 0;
 
-using Graph = std::vector<std::function<void()>>;
-std::unique_ptr<Graph> captured;       // while a stream is captured
 std::set<const void*> graphs, events;  // that are alive
 std::set<const void*> just_recorded;   // events, which the host finds only when it looks a second time
 std::map<const char*, std::size_t> host_memory;  // of cudaMallocHost, and its bytes
@@ -79,7 +77,7 @@ void require_pinned(const char* call, const void* memory, std::size_t bytes) {
 
 // What waits for the device ends a capture, and what it was to give is not there.
 void require_no_capture(const char* call) {
-  if (captured) stop(std::string(call) + ": the stream is captured");
+  if (capturing()) stop(std::string(call) + ": the stream is captured");
 }
 template <class T>
 bool take_out(std::set<const void*>& from, T what) {
@@ -89,7 +87,7 @@ bool take_out(std::set<const void*>& from, T what) {
 }  // namespace
 
 void require_stream(const char* call, cudaStream_t stream) {
-  if (!streams.contains(stream)) stop(std::string(call) + ": this stream was not created");
+  if (!is_stream(stream)) stop(std::string(call) + ": this stream was not created");
 }
 void require_device(const char* call, const void* memory, std::size_t bytes) {
   if (!owns(memory, bytes)) stop(std::string(call) + ": these bytes are not of one block of device memory");
@@ -100,15 +98,7 @@ void require_device_of_streams(const char* call) {
     stop(std::string(call) + ": this thread asks the device " + std::to_string(of_thread) +
          ", and the stream is on " + std::to_string(of_streams));
 }
-bool capturing() { return captured != nullptr; }
 int device_of_thread() { return of_thread; }
-
-void in_stream_order(std::function<void()> work) {
-  if (captured)
-    captured->push_back(std::move(work));
-  else
-    work();
-}
 
 }  // namespace standin
 
@@ -123,7 +113,7 @@ void launch(const Launch& what, const void* arguments, std::size_t bytes, cudaSt
   require_launchable(what);
   ++control().launches;
   const char* const begin = static_cast<const char*>(arguments);
-  in_stream_order([what, copy = std::vector<char>(begin, begin + bytes)] {
+  in_stream_order(stream, [what, copy = std::vector<char>(begin, begin + bytes)] {
     const OpenMemory opened;
     run_threads(what, copy.data());
   });
@@ -255,6 +245,7 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
 cudaError_t cudaFree(void* memory) {
   if (const cudaError_t status = reach()) return status;
   if (!memory) return cudaSuccess;
+  finish_all();
   const std::size_t bytes = size_of(memory);
   if (!give_memory(memory)) stop("cudaFree: this block was never given, or taken back already");
   control().in_use -= bytes;
@@ -264,7 +255,7 @@ cudaError_t cudaFree(void* memory) {
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   if (const cudaError_t status = reach()) return status;
   *stream = reinterpret_cast<cudaStream_t>(new Stream);
-  streams.insert(*stream);
+  add_stream(*stream);
   of_streams = of_thread;
   return cudaSuccess;
 }
@@ -273,6 +264,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   require_no_capture("cudaStreamSynchronize");
   ++control().synchronizations;
   if (const cudaError_t status = reach()) return status;
+  finish(stream);
   if (!memory_is_intact()) stop("something was written beyond the end of a block of device memory");
   return cudaSuccess;
 }
@@ -288,10 +280,10 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   if (kind == cudaMemcpyDeviceToDevice && target < source + bytes && source < target + bytes)
     stop("cudaMemcpyAsync: the two overlap");
   if (kind == cudaMemcpyHostToDevice) require_pinned(call, from, bytes);
-  if (kind == cudaMemcpyHostToDevice && captured)
+  if (kind == cudaMemcpyHostToDevice && is_captured(stream))
     stop("cudaMemcpyAsync: a graph would read the host's memory later");
   if (kind == cudaMemcpyDeviceToHost) require_no_capture(call);
-  in_stream_order([=] {
+  in_stream_order(stream, [=] {
     const OpenMemory opened;
     std::memcpy(to, from, bytes);
   });
@@ -301,7 +293,7 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
   require_stream("cudaMemsetAsync", stream);
   if (const cudaError_t status = reach()) return status;
   require_device("cudaMemsetAsync", to, bytes);
-  in_stream_order([=] {
+  in_stream_order(stream, [=] {
     const OpenMemory opened;
     std::memset(to, value, bytes);
   });
@@ -325,20 +317,31 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   require_stream("cudaEventRecord", stream);
-  require_no_capture("cudaEventRecord");
   if (!events.contains(event)) stop("cudaEventRecord: this event was not created");
-  just_recorded.insert(event);
-  return reach();
+  if (!is_captured(stream)) just_recorded.insert(event);
+  if (const cudaError_t status = reach()) return status;
+  record_event(event, stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  require_stream("cudaStreamWaitEvent", stream);
+  if (!events.contains(event)) stop("cudaStreamWaitEvent: this event was not created");
+  if (const cudaError_t status = reach()) return status;
+  wait_event(event, stream);
+  return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   require_no_capture("cudaEventQuery");
   if (!events.contains(event)) stop("cudaEventQuery: this event was not created");
   if (const cudaError_t status = reach()) return status;
-  return take_out(just_recorded, event) ? result(cudaErrorNotReady) : cudaSuccess;
+  if (take_out(just_recorded, event)) return result(cudaErrorNotReady);
+  finish_event(event);
+  return cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   if (!take_out(events, event)) stop("cudaEventDestroy: there is no such event");
   take_out(just_recorded, event);
+  forget_event(event);
   delete reinterpret_cast<char*>(event);
   return reach();
 }
@@ -346,6 +349,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   require_no_capture("cudaEventSynchronize");
   if (!events.contains(event)) stop("cudaEventSynchronize: this event was not created");
   take_out(just_recorded, event);
+  finish_event(event);
   return reach();
 }
 
@@ -353,16 +357,17 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   require_stream("cudaStreamBeginCapture", stream);
   require_no_capture("cudaStreamBeginCapture");
   if (const cudaError_t status = reach()) return status;
-  captured = std::make_unique<Graph>();
+  begin_capture(stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   require_stream("cudaStreamEndCapture", stream);
-  if (!captured) stop("cudaStreamEndCapture: the stream is not captured");
-  const std::unique_ptr<Graph> ended = std::move(captured);
+  if (!is_captured(stream)) stop("cudaStreamEndCapture: the stream is not captured");
+  std::unique_ptr<Graph> ended = end_capture(stream);
   *graph = nullptr;
   if (const cudaError_t status = reach()) return status;
-  *graph = reinterpret_cast<cudaGraph_t>(new Graph(std::move(*ended)));
+  if (!ended) return result(cudaErrorStreamCaptureUnjoined);
+  *graph = reinterpret_cast<cudaGraph_t>(ended.release());
   graphs.insert(*graph);
   return cudaSuccess;
 }
@@ -380,7 +385,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t instance, cudaStream_t stream) {
   if (const cudaError_t status = reach()) return status;
   if (!graphs.contains(instance)) stop("cudaGraphLaunch: there is no such graph");
   ++control().graph_launches;
-  for (const auto& work : *reinterpret_cast<const Graph*>(instance)) work();
+  play(*reinterpret_cast<const Graph*>(instance));
   return cudaSuccess;
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {

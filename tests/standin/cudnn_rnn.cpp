@@ -11,6 +11,7 @@
 #include "framework/hash.h"
 #include "tests/standin/cudnn_descriptors.h"
 #include "tests/standin/standin.h"
+#include "tests/standin/streams.h"
 
 namespace standin {
 
@@ -25,8 +26,9 @@ struct ReserveHeader {
 };
 
 // A call while a graph is captured: it is made when that is launched, where a refusal would go unnoticed.
-cudnnStatus_t at_launch(std::function<cudnnStatus_t()> call) {
-  in_stream_order([call = std::move(call)] {
+cudnnStatus_t at_launch(cudnnHandle_t handle, std::function<cudnnStatus_t()> call) {
+  if (!alive(handle)) stop("captured: a call without a handle");
+  in_stream_order(handle->stream, [call = std::move(call)] {
     if (call() != CUDNN_STATUS_SUCCESS) stop("refused at the launch of a graph: " + cudnn().refusal);
   });
   return CUDNN_STATUS_SUCCESS;
@@ -254,10 +256,11 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cu
                               void* cy, size_t weight_space, const void* weights, size_t work_space,
                               void* work, size_t reserve_space, void* reserve) {
   if (capturing())
-    return at_launch([=] {
+    return at_launch(handle, [=] {
       return cudnnRNNForward(handle, rnn, mode, lengths, x_desc, x, y_desc, y, h_desc, hx, hy, c_desc, cx, cy,
                              weight_space, weights, work_space, work, reserve_space, reserve);
     });
+  if (alive(handle)) finish(handle->stream);
   const OpenMemory open;
   const Call call{handle, rnn,          lengths,    x_desc,        y_desc, h_desc,
                   c_desc, weight_space, work_space, reserve_space, work,   reserve};
@@ -320,11 +323,12 @@ cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t
                                       const void* dcy, void* dcx, size_t weight_space, const void* weights,
                                       size_t work_space, void* work, size_t reserve_space, void* reserve) {
   if (capturing())
-    return at_launch([=] {
+    return at_launch(handle, [=] {
       return cudnnRNNBackwardData_v8(handle, rnn, lengths, y_desc, y, dy, x_desc, dx, h_desc, hx, dhy, dhx,
                                      c_desc, cx, dcy, dcx, weight_space, weights, work_space, work,
                                      reserve_space, reserve);
     });
+  if (alive(handle)) finish(handle->stream);
   const OpenMemory open;
   const Call call{handle, rnn,          lengths,    x_desc,        y_desc, h_desc,
                   c_desc, weight_space, work_space, reserve_space, work,   reserve};
@@ -394,10 +398,11 @@ cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescripto
                                          void* gradients, size_t work_space, void* work, size_t reserve_space,
                                          void* reserve) {
   if (capturing())
-    return at_launch([=] {
+    return at_launch(handle, [=] {
       return cudnnRNNBackwardWeights_v8(handle, rnn, mode, lengths, x_desc, x, h_desc, hx, y_desc, y,
                                         weight_space, gradients, work_space, work, reserve_space, reserve);
     });
+  if (alive(handle)) finish(handle->stream);
   const OpenMemory open;
   const Call call{handle,       rnn,        lengths,       x_desc, y_desc,  h_desc, nullptr,
                   weight_space, work_space, reserve_space, work,   reserve, false};

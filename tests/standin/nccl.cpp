@@ -16,6 +16,7 @@
 
 #include "framework/clock.h"
 #include "tests/standin/standin.h"
+#include "tests/standin/streams.h"
 
 using namespace standin;
 
@@ -175,6 +176,7 @@ Peer& checked_peer(const char* call, ncclComm_t comm, int other, const void* mem
   require_device_of_streams(call);
   require_device(call, memory, bytes);
   if (capturing()) stop(std::string(call) + ": the stream is captured, and the stand-in plays no such graph");
+  finish(stream);
   if (depth == 0)
     stop(std::string(call) + ": outside of a group it waits for the other, which may wait for this one");
   if (type != ncclUint8) stop(std::string(call) + ": the stand-in has bytes only");

@@ -33,8 +33,8 @@ void require_device(const char* call, const void* memory, std::size_t bytes);
 // Ends the process where this thread's device is not the stream's: memory would be another's, and a kernel would have no stream.
 void require_device_of_streams(const char* call);
 
-// Does `work` now; or, while the stream is captured, whenever the graph is launched.
-void in_stream_order(std::function<void()> work);
+// Does `work` when its turn in this stream comes (streams.h); or, while the stream is captured, whenever the graph is launched.
+void in_stream_order(cudaStream_t stream, std::function<void()> work);
 bool capturing();
 int device_of_thread();
 

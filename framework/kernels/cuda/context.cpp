@@ -4,17 +4,22 @@
 
 #include "framework/check.h"
 #include "framework/kernels/cuda/libraries.h"
+#include "framework/lanes.h"
 #include "framework/memory.h"
 
 namespace unroll::gpu {
 
 namespace {
 
+constexpr int lanes = 1 + Lanes::count;
+int lane = 0;  // in use
+
 cublasHandle_t create_cublas() {
   // NVIDIA's advice for its newest GPUs. With memory of its own cuBLAS gives the same bits every time, and takes none
   // while a graph is captured.
   constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
-  static const Memory memory(workspace_bytes);
+  static Memory of_lanes[lanes];
+  Memory& memory = of_lanes[lane] = Memory(workspace_bytes);
   cublasHandle_t handle = nullptr;
   check(cublas().create(&handle), "cublasCreate");
   check(cublas().set_stream(handle, stream()), "cublasSetStream");
@@ -76,23 +81,36 @@ void set_device(int index) {
 
 cudaStream_t stream() {
   use_device();
-  static const cudaStream_t created = [] {
-    cudaStream_t stream = nullptr;
-    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
-    return stream;
-  }();
-  return created;
+  static cudaStream_t created[lanes] = {};
+  cudaStream_t& stream = created[lane];
+  if (!stream) check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+  return stream;
 }
+void use_lane(int number) { lane = number; }
+
+static cudaEvent_t& event(int number) {
+  static std::vector<cudaEvent_t> made;
+  use_device();
+  for (; made.size() <= static_cast<std::size_t>(number); made.push_back(nullptr)) {}
+  cudaEvent_t& event = made[static_cast<std::size_t>(number)];
+  if (!event) check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
+  return event;
+}
+void mark(int number) { check(cudaEventRecord(event(number), stream()), "cudaEventRecord"); }
+void await(int number) { check(cudaStreamWaitEvent(stream(), event(number), 0), "cudaStreamWaitEvent"); }
 
 cublasHandle_t cublas_handle() {
   use_device();
-  static const cublasHandle_t handle = create_cublas();
-  return handle;
+  static cublasHandle_t handles[lanes] = {};
+  if (!handles[lane]) handles[lane] = create_cublas();
+  return handles[lane];
 }
 
 void* workspace(std::size_t bytes) {
-  static Memory memory;
-  static std::size_t size = 0;
+  static Memory of_lanes[lanes];
+  static std::size_t sizes[lanes] = {};
+  Memory& memory = of_lanes[lane];
+  std::size_t& size = sizes[lane];
   if (bytes > size) {
     static std::vector<Memory> before;
     if (any_recording)

@@ -18,14 +18,18 @@ int use_device();
 // CUDA's answer for any GPU, before one is chosen.
 cudaError_t try_device(int index);
 
-// All work is put here, so all of it happens in the order in which it was asked for.
+// All work is put here, so all of it happens in the order in which it was asked for: that of the lane in use (framework/lanes.h).
 cudaStream_t stream();
+void use_lane(int lane);
+void mark(int number);   // records an event there
+void await(int number);  // waits for it there
 
-// Puts cuBLAS's work there; made at first use. Throws Error, naming what is missing.
+// Puts cuBLAS's work there; made at first use. Each lane has its own, with memory of its own: in one place two products at once
+// would not have the bits of one. Throws Error, naming what is missing.
 cublasHandle_t cublas_handle();
 
-// Memory of the device for one call: whoever asks next gets the same. It grows, and never shrinks; once anything was recorded,
-// what it was before stays, as graphs may use it.
+// Memory of the device for one call: who asks next in this lane gets the same. It grows, and never shrinks; once anything was
+// recorded, what it was before stays, as graphs may use it.
 void* workspace(std::size_t bytes);
 
 // While work is recorded as a graph: where the number of the step will stand when it plays, and what it is now. Else null.

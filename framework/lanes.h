@@ -1,0 +1,56 @@
+// Work that a GPU does side by side. All else happens in the order in which it is asked for; a lane has an order of its own.
+//
+//   Lanes lanes;
+//   {
+//     const Lanes::In lower(lanes, 1);     // what is asked for now goes there, after all that was asked for outside of lanes
+//     …
+//     done = lanes.mark();
+//   }
+//   {
+//     const Lanes::In upper(lanes, 2);
+//     lanes.await(done);                   // what is asked for now goes to lane 2, and begins when lane 1 is so far
+//     …
+//   }
+//
+// Memory that is given back meanwhile is handed out again when all lanes have come to their ends: one may still read it
+// when the host is done with it. Numbers go neither to the host nor from it within a lane, nor does the host wait there. What is
+// recorded as a graph has the lanes in it.
+#pragma once
+
+#include <array>
+
+namespace unroll {
+
+class Lanes {
+ public:
+  static constexpr int count = 3;  // numbered from 1
+
+  Lanes();  // throws Error where there are others, and on a CPU
+  // What is asked for from then on waits for all lanes.
+  ~Lanes();
+  Lanes(const Lanes&) = delete;
+  Lanes& operator=(const Lanes&) = delete;
+  static bool any();     // are alive
+  static bool in_one();  // that work is asked of
+
+  class In {
+   public:
+    In(Lanes& lanes, int lane);
+    ~In();
+    In(const In&) = delete;
+    In& operator=(const In&) = delete;
+  };
+
+  // All that the lane in use was asked for so far.
+  int mark();
+  void await(int mark);
+
+ private:
+  std::array<bool, count + 1> used_ = {};
+  int marks_ = 0;
+};
+
+// While it holds, what is given back of a GPU's memory is not handed out again (framework/memory.cpp).
+void hold_device_memory(bool holds);
+
+}  // namespace unroll

@@ -1,0 +1,48 @@
+// Streams of the stand-in: what is asked of one happens in its order, and what is asked of two in any that events allow.
+//
+// What is asked of the stream that was made first, while nothing waits, happens at once. What is asked of another waits: as late as
+// it may, or now and then one piece of it, drawn at random, happens before. So what reads too early, or writes what another
+// stream still reads, does so here under some seed.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+
+namespace standin {
+
+// One thing that is asked of a stream. `mark` is that of an event's record, by number; a wait is for one.
+struct Asked {
+  enum class Kind : uint8_t { work, mark, wait } kind = Kind::work;
+  std::function<void()> work = {};
+  uint64_t mark = 0;
+};
+
+// A captured graph: what each stream was asked for, in the order in which the host asked.
+using Graph = std::vector<std::pair<cudaStream_t, Asked>>;
+
+void add_stream(cudaStream_t stream);
+bool is_stream(const void* stream);
+
+void record_event(const void* event, cudaStream_t stream);
+void wait_event(const void* event, cudaStream_t stream);
+void forget_event(const void* event);
+
+// The host waits: for all that the stream was asked for, for an event's last record, for all streams.
+void finish(cudaStream_t stream);
+void finish_event(const void* event);
+void finish_all();
+
+void begin_capture(cudaStream_t stream);
+bool is_captured(cudaStream_t stream);
+// What was captured. null: a stream that joined the capture was not waited for in the end.
+std::unique_ptr<Graph> end_capture(cudaStream_t stream);
+void play(const Graph& graph);
+
+}  // namespace standin
