@@ -6,6 +6,7 @@
 
 #include "framework/kernels/lstm_window.h"
 #include "layers/recurrent/persistent.h"
+#include "layers/recurrent/wavefront.h"
 
 namespace unroll {
 
@@ -74,7 +75,7 @@ constexpr int around = 21, around_16 = 6, of_dropout = 2;
 
 }  // namespace
 
-StepLaunches launches_of_step(Engine engine, const StepSizes& s, bool persistent) {
+StepLaunches launches_of_step(Engine engine, const StepSizes& s, bool persistent, int chunks) {
   const RecurrentConfig& c = s.layers;
   const CellLaunches cell = launches_of(s.cell);
   const OptionCost::Launches options = cost_of_options(s).launches;
@@ -102,6 +103,12 @@ StepLaunches launches_of_step(Engine engine, const StepSizes& s, bool persistent
   once += of_window * stacked + (c.bidirectional ? 8 * c.layers : 0);
   if (persistent)  // a kernel each way, in place of those that round the weights
     return {.ours = once + (rounds ? 0 : 2) * stacked};
+  if (chunks > 1) {
+    // Above the first layer each chunk has a product of x with its bias, or norm, and a product of its gradient; and dropout between
+    // layers a pass over a mask each way.
+    const int of_chunk = c.mogrifier ? 0 : 3 + (rounds ? 1 : 0) + (c.layer_norm ? 1 + (rounds ? 1 : 0) : 0);
+    once += gaps * (of_chunk * (chunks - 1) + (c.dropout > 0 ? 2 * chunks : 0));
+  }
   // What enters a product is rounded by the kernel that makes it, but where a mogrifier scales it on its way.
   const int rounded = c.mogrifier ? 2 + 2 * of_mogrifier + (s.cell.kind == CellKind::gru ? 1 : 0) : 0;
   // h is a product where it is projected: what options do to it, and rounding it, is a pass then.
@@ -127,8 +134,12 @@ StepEstimate estimate_step(Engine engine, const StepSizes& s, const GpuRates& gp
   std::optional<PersistentPlan> plan;
   if (engine == Engine::fused)
     plan = persistent_plan(s.cell, s.layers, facts, {.steps = s.steps, .batch = s.batch});
-  StepEstimate result{.launches = launches_of_step(engine, s, plan.has_value())};
-  result.persistent = plan.has_value();
+  std::optional<Wavefront> wave;
+  if (engine == Engine::fused)
+    wave = wavefront(s.cell, s.layers, facts, {.steps = s.steps, .batch = s.batch});
+  const int chunks = wave ? wave->chunks : 1;
+  StepEstimate result{.launches = launches_of_step(engine, s, plan.has_value(), chunks)};
+  result.persistent = plan.has_value(), result.chunks = chunks;
   result.host = assumed.launch * static_cast<double>(result.launches.ours + result.launches.in_cudnn);
 
   // Forward, the gradient of what enters, and that of the weights; of the recurrent weights the last alone.
@@ -169,30 +180,33 @@ StepEstimate estimate_step(Engine engine, const StepSizes& s, const GpuRates& gp
       continue;
     }
     const auto [reading, computing, product] = product_of(l.recurrent(), l.width);
+    const bool one_call = engine == Engine::cudnn && !acts_between_layers(s.layers);
+    // Layers run beside each other as far as the weights' reading and arithmetic allow: in one call of cuDNN's a step behind the one
+    // below, by chunks a chunk behind.
+    const double count = one_call ? s.layers.layers : 1;
+    const double beside = wave ? wave->share(s.layers.layers) : (s.steps + count - 1) / (s.steps * count);
+    const double of_product = std::max(beside * product, std::max(reading, computing));
     if (l.rounds) {
       const double depth = l.rank ? (l.input + l.rank) / 2.0 : l.input;
       const double of_round = l.matrices() * product_of(l.of_rounds() / l.matrices(), depth).seconds;
-      result.recurrent += 2 * s.steps * (product_of(l.inputs(), l.input).seconds + of_round);
+      result.recurrent += beside * 2 * s.steps * (product_of(l.inputs(), l.input).seconds + of_round);
       recurrent_products += 2 * s.steps * (1 + l.matrices());
     }
-    const bool one_call = engine == Engine::cudnn && !acts_between_layers(s.layers);
+    result.recurrent += 2 * s.steps * of_product;
     if (engine == Engine::cudnn) {
-      // In one call layers run beside each other, a step behind the one below, as far as the weights' reading allows.
-      const double count = one_call ? s.layers.layers : 1;
-      const double beside = (s.steps + count - 1) / (s.steps * count);
-      result.recurrent += 2 * s.steps * std::max(beside * product, std::max(reading, computing));
       result.kernels += 2 * s.steps * beside * assumed.kernel;
     } else {
-      result.recurrent += 2 * s.steps * product;
       recurrent_products += 2 * s.steps;
+      result.kernels -= 2 * s.steps * (1 - beside) * assumed.kernel;
     }
   }
   result.kernels += assumed.kernel * static_cast<double>(result.launches.ours - recurrent_products);
   // Layer norm in one kernel a step, each way: h's product, gates, gains and c go through the block that has the row, 5 and 10
   // times the gates, 8 and 12 times c.
+  const double share = wave ? wave->share(s.layers.layers) : 1;
   if (engine == Engine::fused && s.layers.layer_norm)
     for (const LayerSizes& l : layers)
-      result.kernels += s.steps * 4 * (15 * l.gates + 20) * l.hidden / assumed.row;
+      result.kernels += share * s.steps * 4 * (15 * l.gates + 20) * l.hidden / assumed.row;
 
   // The norm reads gradients, the update reads and writes. The loss writes and reads logits, its gradients wait for a factor.
   const double update = 1.0 * static_cast<double>(s.parameters) * (4 + 2 * s.moments);

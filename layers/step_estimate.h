@@ -42,14 +42,16 @@ struct StepAssumptions {
 struct StepLaunches {
   int64_t ours = 0, in_cudnn = 0;
 };
-// persistent: the engine `fused` computes each layer's windows by one kernel each way (layers/recurrent/persistent.h).
-StepLaunches launches_of_step(Engine engine, const StepSizes& sizes, bool persistent = false);
+// persistent: the engine `fused` computes each layer's windows by one kernel each way (layers/recurrent/persistent.h). chunks: it
+// computes layers side by side, by so many chunks of a window (layers/recurrent/wavefront.h).
+StepLaunches launches_of_step(Engine engine, const StepSizes& sizes, bool persistent = false, int chunks = 1);
 
 struct StepEstimate {
   StepLaunches launches;
   double products = 0, recurrent = 0, kernels = 0, passes = 0;  // seconds on the GPU
   double host = 0;                                              // of launching
   bool persistent = false;                                      // by the kernel for a whole window
+  int chunks = 1;                                               // of a window, where layers are side by side
 
   double seconds(bool graph) const;
   std::string limit(bool graph) const;  // what takes the largest part: "launches by the host"

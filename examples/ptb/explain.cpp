@@ -11,6 +11,7 @@
 #include "framework/loss.h"
 #include "framework/threads.h"
 #include "layer_costs.h"
+#include "layers/recurrent/wavefront.h"
 #include "layers/step_estimate.h"
 #include "model.h"
 #include "options.h"
@@ -253,6 +254,7 @@ void print_gpu(const Recipe& r, const LanguageModel& model, int vocab, const Gpu
   show("  {:<10}{:>9}{:>10}{:>11}{:>9}{:>8}{:>8}{:>8}{:>12}\n", "", "launches", "products", "recurrent",
        "kernels", "passes", "host", "step", "as a graph");
   bool persistent = false;
+  int chunks = 1;
   for (const Engine engine : {Engine::cudnn, Engine::fused, Engine::composed}) {
     if (engine == Engine::cudnn && choice.engine != Engine::cudnn) {
       const auto refusal = std::ranges::find(choice.reasons, EngineReason::Fits::no, &EngineReason::fits);
@@ -264,8 +266,11 @@ void print_gpu(const Recipe& r, const LanguageModel& model, int vocab, const Gpu
     show("  {:<10}{:>9}{:>10.2f}{:>11.2f}{:>9.2f}{:>8.2f}{:>8.2f}{:>8.2f}{:>12.2f}   {}{}\n", name_of(engine),
          e.launches.ours + e.launches.in_cudnn, 1e3 * e.products, 1e3 * e.recurrent, 1e3 * e.kernels,
          1e3 * e.passes, 1e3 * e.host, 1e3 * e.seconds(false), 1e3 * e.seconds(true), e.limit(false),
-         e.persistent ? "; persistent" : "");
+         e.persistent   ? "; persistent"
+         : e.chunks > 1 ? "; layers side by side"
+                        : "");
     persistent |= e.persistent;
+    chunks = std::max(chunks, e.chunks);
   }
   show(
       "  From {:.0f} GB/s, {:.0f} TFLOP/s in {} ({}), of which {:.0f} % are reached; a cache of {:.0f} MiB, {:.0f} times "
@@ -283,6 +288,17 @@ void print_gpu(const Recipe& r, const LanguageModel& model, int vocab, const Gpu
         "  persistent: one kernel for a layer's window, each way, with the recurrent weights in shared memory; {:.1f} µs "
         "for each\n  step's barrier and arithmetic beside what it reads, which nobody has measured.\n\n",
         1e6 * assumed.barrier);
+  if (chunks > 1)
+    show(
+        "  layers side by side: a window of {} steps in {} chunks on {} streams; a layer computes one while the layer below computes "
+        "the\n  next, and the steps of {} layers take {:.2f} of the time that they take one after the other.\n\n",
+        sizes.steps, chunks, Wavefront::streams, sizes.layers.layers,
+        Wavefront{chunks}.share(sizes.layers.layers));
+  if (sizes.layers.layer_norm)
+    show(
+        "  layer norm: a row of the batch has one block of threads, which moves {:.0f} GB/s to and from the cache; nobody has "
+        "measured it.\n\n",
+        assumed.row / 1e9);
 }
 
 EpochWindows windows_of(const Recipe& r, int64_t tokens) {

@@ -9,6 +9,7 @@
 #include "framework/kernels/lstm_window.h"
 #include "layers/recurrent/options.h"
 #include "layers/recurrent/persistent.h"
+#include "layers/recurrent/wavefront.h"
 
 namespace unroll {
 
@@ -207,6 +208,21 @@ std::string judge_persistent(Table& table, const LayerFacts& layer, const Engine
   return plan ? "; persistent" : "; persistent: no, " + why;
 }
 
+// And whether it computes layers side by side.
+void judge_wavefront(Table& table, const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
+  if (f.gpu.empty() || layer.config.layers == 1) return;
+  std::string why;
+  const auto plan = wavefront(layer.cell, layer.config, f, window, &why);
+  if (!plan)
+    table.costs("layers side by side", "no", why);
+  else if (window.steps == 0)
+    table.fits("layers side by side", "yes", fmt::format("on {} streams, by chunks", Wavefront::streams));
+  else
+    table.fits("layers side by side", "yes",
+               fmt::format("on {} streams, by {} chunks of {} steps", Wavefront::streams, plan->chunks,
+                           window.steps));
+}
+
 }  // namespace
 
 std::string_view name_of(Engine engine) { return engine_names[static_cast<size_t>(engine)]; }
@@ -266,7 +282,10 @@ EngineChoice choose_engine(const CellFacts& cell, const RecurrentConfig& config,
     text += ", the one engine of this cell";
   else if (!serves)
     text += ", because " + in_the_way.front();
-  if (engine == Engine::fused) text += judge_persistent(table, layer, facts, window);
+  if (engine == Engine::fused) {
+    text += judge_persistent(table, layer, facts, window);
+    judge_wavefront(table, layer, facts, window);
+  }
   return {engine, text, std::move(table.rows)};
 }
 

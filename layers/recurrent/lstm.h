@@ -13,6 +13,7 @@ namespace unroll {
 struct LstmCell {
   static constexpr CellKind kind = CellKind::lstm;
   static constexpr const char* name = "lstm";
+  using InChunks = LstmCell;
   static constexpr bool has_c = true;
   static constexpr const char* gate_names[] = {"i", "f", "g", "o"};
 

@@ -54,6 +54,9 @@ concept HasFused =
     std::same_as<decltype(&Cell::fused),
                  RecurrentOutput (Cell::*)(const Var& x, const RecurrentVars& state,
                                            const RecurrentMasks& masks, const Mogrifier& mogrifier) const>;
+// One whose own engine computes windows by chunks where RecurrentMasks::part says so: using InChunks = Cell.
+template <class Cell>
+concept FusedInChunks = HasFused<Cell> && std::same_as<typename Cell::InChunks, Cell>;
 // A cell that steps in inference without a tape: x [batch, input]; h and c [batch, hidden] become those after the step. `room` is
 // [batch, step_room(hidden)]. With no option that always acts (is_plain_step).
 template <class Cell>
@@ -160,10 +163,12 @@ class Recurrent {
       require_cudnn_serves(stack_, x, lengths, resets);
       return cudnn_(stack_, x, state, lengths);
     }
-    return over_cells(x, state, lengths, resets,
-                      [&](size_t k, const Var& in, const RecurrentVars& before, const RecurrentMasks& masks) {
-                        return run(k, in, before, masks);
-                      });
+    return over_cells(
+        x, state, lengths, resets,
+        [&](size_t k, const Var& in, const RecurrentVars& before, const RecurrentMasks& masks) {
+          return run(k, in, before, masks);
+        },
+        choice_.engine == Engine::fused && FusedInChunks<Cell>);
   }
 
   // The same, step by step in elementary operations whatever the engine, and what each cell computed. To rounding, the engines'
@@ -196,16 +201,33 @@ class Recurrent {
 
  private:
   // run(k, x, state, masks) is cell k over all steps.
+  // in_chunks: it may do so by chunks of steps (RecurrentMasks::part).
   template <class Run>
   RecurrentOutput over_cells(const Var& x, const RecurrentVars& state, const Lengths& lengths,
-                             const IdTensor& resets, Run run) const {
+                             const IdTensor& resets, Run run, bool in_chunks = false) const {
     Vars h, c;
-    const Var y = stack_(x, lengths, resets, [&](int k, const Var& in, const RecurrentMasks& masks) {
-      const auto out = run(static_cast<size_t>(k), in, stack_.state_of(k, state), masks);
-      h.push_back(stack_.full_row(out.state.h));
-      if (Cell::has_c) c.push_back(stack_.full_row(out.state.c));
-      return out.y;
-    });
+    // Between the first layer of a wavefront and the last no operation stands outside of it.
+    const auto wave = in_chunks ? wave_here(facts, config(), x.dim(0), x.dim(1)) : nullptr;
+    const Wave::Forward ends(wave);
+    for (const auto& of_cell : weights_)
+      for (const Var& weight : of_cell->all)
+        if (wave) weight.value();  // which is made at first use, on the host
+    std::vector<RecurrentVars, PoolAllocator<RecurrentVars>> states;
+    for (int k = 0; wave && k < stack_.count(); ++k) states.push_back(stack_.state_of(k, state));
+    const auto whole = [&](Vars& rows) {
+      for (Var& row : rows) row = stack_.full_row(row);
+    };
+    const Var y = stack_(
+        x, lengths, resets,
+        [&](int k, const Var& in, const RecurrentMasks& masks) {
+          const auto out = run(static_cast<size_t>(k), in,
+                               wave ? states[static_cast<size_t>(k)] : stack_.state_of(k, state), masks);
+          h.push_back(wave ? out.state.h : stack_.full_row(out.state.h));
+          if (Cell::has_c) c.push_back(wave ? out.state.c : stack_.full_row(out.state.c));
+          return out.y;
+        },
+        wave);
+    if (wave) whole(h), whole(c);
     return {y, {unroll::stack(h), Cell::has_c ? unroll::stack(c) : Var()}};
   }
   RecurrentOutput run(size_t k, const Var& x, const RecurrentVars& state, const RecurrentMasks& masks) const {

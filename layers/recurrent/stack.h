@@ -10,6 +10,7 @@
 #include "framework/ops.h"
 #include "framework/parameters.h"
 #include "layers/recurrent/options.h"
+#include "layers/recurrent/wavefront.h"
 
 namespace unroll {
 
@@ -64,6 +65,7 @@ struct RecurrentMasks {
   // [steps, batch, width of the state]: it is u·(what the step computed) + (1-u)·(the state before).
   Tensor new_h = {}, new_c = {};
   Resets resets = {};
+  WavePart part = {};  // of a wavefront of layers: only a cell that computes its windows by chunks gets one
 };
 
 // A state on the tape: h [layers, batch, width] and c [layers, batch, c_parts*hidden], with two directions twice as many
@@ -167,9 +169,10 @@ class RecurrentStack {
   Var full_row(const Var& v) const;
 
   // y of all layers over x [steps, batch, input]; run(k, x, masks) is y of layer k, steps backwards if it
-  // reads backwards. resets: as resets_of() takes it; undefined: no row begins anew.
+  // reads backwards. resets: as resets_of() takes it; undefined: no row begins anew. wave: of layers that read forwards.
   template <class Run>
-  Var operator()(const Var& x, const Lengths& lengths, const IdTensor& resets, Run run) const {
+  Var operator()(const Var& x, const Lengths& lengths, const IdTensor& resets, Run run,
+                 const std::shared_ptr<Wave>& wave = nullptr) const {
     require_input(x);
     const bool both = config_.directions() == 2;
     const int steps = x.dim(0), batch = x.dim(1);
@@ -179,31 +182,45 @@ class RecurrentStack {
     const Resets forwards_resets = resets_where(false),
                  backwards_resets = both ? resets_where(true) : Resets();
     Tensor backwards;
-    return layer_by_layer(x, lengths, [&](int k, const Var& in, const Tensor& real_steps) {
-      const Var forwards = run(k, in, masks(k, steps, batch, real_steps, forwards_resets));
-      if (!both) return forwards;
-      if (!backwards.defined()) backwards = unroll::real_steps(lengths.backwards(), steps, batch);
-      return concat(
-          {forwards, flip(run(k + 1, flip(in), masks(k + 1, steps, batch, backwards, backwards_resets)))}, 2);
-    });
+    return layer_by_layer(
+        x, lengths,
+        [&](int k, const Var& in, const Tensor& real_steps) {
+          RecurrentMasks drawn = masks(k, steps, batch, real_steps, forwards_resets);
+          if (wave) drawn.part = WavePart(wave, 1 + k % Wavefront::streams);
+          const Var forwards = run(k, in, drawn);
+          if (!both) return forwards;
+          if (!backwards.defined()) backwards = unroll::real_steps(lengths.backwards(), steps, batch);
+          return concat(
+              {forwards, flip(run(k + 1, flip(in), masks(k + 1, steps, batch, backwards, backwards_resets)))},
+              2);
+        },
+        false, wave);
   }
 
   // As the operator, with both directions in one: run(k, x, real_steps) is y of layers k and, with two directions, k+1.
   // real_steps [steps, batch] is 1 where a row's step is real and 0 where it is padding; undefined if all are real.
   // at_once: run does all layers in its only call, as nothing acts between them.
   template <class Run>
-  Var layer_by_layer(const Var& x, const Lengths& lengths, Run run, bool at_once = false) const {
+  Var layer_by_layer(const Var& x, const Lengths& lengths, Run run, bool at_once = false,
+                     const std::shared_ptr<Wave>& wave = nullptr) const {
     require_input(x);
     const Tensor real_steps = unroll::real_steps(lengths, x.dim(0), x.dim(1));
     Var y = real_steps.defined() ? mask_rows(x, real_steps) : x;  // from here on padding is finite
+    const auto dropped = [&](const Var& in) {
+      const RandomKey key = places_.dropout.next_key();
+      if (!wave || config_.dropout == 0 || !dropout_is_on())
+        return dropout(in, config_.dropout, key, config_.locked_dropout);
+      return dropout_in_wave(WavePart(wave, 1 + Wavefront::streams), in, config_.dropout, key,
+                             config_.locked_dropout);
+    };
     for (int k = 0; k < count(); k += config_.directions()) {
       const bool first = k == 0;
-      const Var in =
-          first ? y : dropout(y, config_.dropout, places_.dropout.next_key(), config_.locked_dropout);
+      const Var in = first ? y : dropped(y);
       const Var out = run(k, in, real_steps);
       y = config_.residual && !first ? out + y : out;
       if (at_once) break;
     }
+    if (wave) wave->end_forward();
     return real_steps.defined() ? mask_rows(y, real_steps) : y;
   }
 

@@ -1,6 +1,7 @@
 // The LSTM's fast engine: everything that does not depend on time is one product over all steps, and what
-// does is one recurrent product and one pass over the gates per step. An option is a line of the loops; what
-// it does there stands in fused/, and inside the cell in kernels/cpu/lstm_cell.cpp.
+// does is one recurrent product and one pass over the gates per step. Beside other layers of a stack the steps come in chunks
+// (layers/recurrent/wavefront.h), else in one. An option is a line of the loops; what it does there stands in fused/, and inside the
+// cell in kernels/cpu/lstm_cell.cpp.
 #include <optional>
 
 #include "layers/recurrent/engines/fused/mogrifier.h"
@@ -23,6 +24,8 @@ using namespace fused;
 RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks,
                                 const Mogrifier& mogrifier) const {
   const LstmCell& layer = *this;  // the closure has a copy
+  const WavePart& part = masks.part;
+  PartInLane lane(part, PartInLane::Way::forward);
   const Var h0 = state.h, c0 = state.c;
   const int steps = x.dim(0), batch = x.dim(1), hidden = c0.dim(1), width = h0.dim(1);
 
@@ -32,7 +35,7 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
   Tensor c({steps + 1, batch, hidden});
   const bool projects = has(layer.weight_hr);
   std::optional<PersistentPlan> plan;  // of one kernel for all steps
-  if (!layer.step_by_step && !projects && !has(layer.norm_hh) && mogrifier.rounds.empty())
+  if (!part && !layer.step_by_step && !projects && !has(layer.norm_hh) && mogrifier.rounds.empty())
     plan = persistent_plan_here(
         {.hidden = hidden, .gates = layer.weight_hh.dim(0) / hidden, .batch = batch, .steps = steps});
   const Resets resets = plan ? at_each_step(masks.resets) : masks.resets;
@@ -69,11 +72,15 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
   MogrifierForward mogrify(mogrified);
   const Matrix weight_ih = transposed(layer.weight_ih.value());
   const Tensor bias_of_x = has(layer.norm_ih) ? Tensor() : layer.bias.value();
-  if (!mogrified) {
-    has(layer.norm_ih) ? gemm(x.value(), weight_ih, overwrite(of_x.place(gates)))
-                       : gemm(x.value(), weight_ih, bias_of_x, gates);
-    of_x.forward(gates);
-  }
+  std::optional<StepWeights> weight_ih_of_chunks;
+  if (part.waits() && !mogrified) weight_ih_of_chunks.emplace(weight_ih, part.chunks());
+  const auto product_of_x = [&](int begin, int end, const auto& weight) {
+    const Tensor in = x.value().slice(begin, end);
+    has(layer.norm_ih) ? gemm(in, weight, overwrite(of_x.place(gates).slice(begin, end)))
+                       : gemm(in, weight, bias_of_x, gates.slice(begin, end));
+    of_x.forward(gates, begin, end);
+  };
+  if (!mogrified && !part.waits()) product_of_x(0, steps, weight_ih);
   const Tensor weight_hh = dropped(layer.weight_hh.value(), masks.weight_hh);
   std::optional<StepWeights> recurrent;
   if (!plan) recurrent.emplace(transposed(weight_hh), steps);
@@ -104,27 +111,35 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
                   .weight_hh = std::as_const(weight_hh).data(),
                   .entering = to_next_h.entering(0).tensor.data()});
   }
-  for (int t = 0; t < steps && !plan; ++t) {
-    const Matrix h_in = mogrify(t, to_next_h.entering(t), bias_of_x, of_x.place(gates)[t]);
-    if (mogrified) of_x.forward(gates, t);
-    gemm(h_in, *recurrent, of_h.into(gates, t));
-    LstmStep s = step_of_c(t);
-    HandOn after = to_next_h.after(t);
-    {
+  for (int chunk = 0; chunk < part.chunks() && !plan; ++chunk) {
+    const int begin = part.begin(chunk, steps), end = part.begin(chunk + 1, steps);
+    lane.await(chunk);
+    if (weight_ih_of_chunks) product_of_x(begin, end, *weight_ih_of_chunks);
+    for (int t = begin; t < end; ++t) {
+      const Matrix h_in = mogrify(t, to_next_h.entering(t), bias_of_x, of_x.place(gates)[t]);
+      if (mogrified) of_x.forward(gates, t, t + 1);
+      gemm(h_in, *recurrent, of_h.into(gates, t));
+      LstmStep s = step_of_c(t);
+      HandOn after = to_next_h.after(t);
+      {
+        const Profile::Within measured(cell_row);
+        projects ? void(s.h_on.rounded = projected_from.copy()) : void(s.h_on = after);
+        kernels().lstm_cell(s);
+      }
+      if (!projects) continue;
+      (*project)(projected_from.operand(out[t]), h[t + 1]);
       const Profile::Within measured(cell_row);
-      projects ? void(s.h_on.rounded = projected_from.copy()) : void(s.h_on = after);
-      kernels().lstm_cell(s);
+      Tensor next = h[t + 1];
+      if (acts(after)) kernels().hand_on(after, next.data(), batch, width, next.data());
     }
-    if (!projects) continue;
-    (*project)(projected_from.operand(out[t]), h[t + 1]);
-    const Profile::Within measured(cell_row);
-    Tensor next = h[t + 1];
-    if (acts(after)) kernels().hand_on(after, next.data(), batch, width, next.data());
+    lane.done(chunk);
   }
 
   auto [y_out, h_out, c_out] = record<3>(
       "lstm_layer_fused", std::array{h.slice(1, steps + 1), h[steps].clone(), c[steps].clone()},
       inputs(layer.weights(), x, h0, c0), [=](const Var& y, const Var& h_last, const Var& c_last) mutable {
+        const WavePart& part = masks.part;
+        PartInLane lane(part, PartInLane::Way::back);
         Tensor dh = h_last.grad().clone(), dout = dh, dc = c_last.grad().clone();
         Tensor projected = projects ? Tensor({steps, batch, width}) : Tensor();  // gradients of
         const Tensor weight_hh = dropped(layer.weight_hh.value(), masks.weight_hh);
@@ -162,32 +177,47 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
                          .dc = dc.data(),
                          .gradient_of_entering = h0.wants_grad()});
         }
-        for (int t = steps - 1; t >= 0 && !plan; --t) {
-          LstmStep s = step_of_c(t);
-          HandOn back = h_back.at(t);
-          if (projects) {
-            back.rounded = projected_rounded.copy(t);
-            Tensor d = projected[t];
+        std::optional<StepWeights> weight_ih_of_chunks;
+        std::optional<Into> into_x;  // by chunks, where the layer below waits for them
+        if (part.waits() && !mogrified && x.wants_grad())
+          weight_ih_of_chunks.emplace(layer.weight_ih.value(), part.chunks()), into_x = x.gradient();
+        for (int chunk = part.chunks() - 1; chunk >= 0 && !plan; --chunk) {
+          const int begin = part.begin(chunk, steps), end = part.begin(chunk + 1, steps);
+          lane.await(chunk);
+          for (int t = end - 1; t >= begin; --t) {
+            LstmStep s = step_of_c(t);
+            HandOn back = h_back.at(t);
+            if (projects) {
+              back.rounded = projected_rounded.copy(t);
+              Tensor d = projected[t];
+              {
+                const Profile::Within measured(cell_row);
+                kernels().hand_on_gradient(back, dh.data(), batch, width, d.data());
+              }
+              (*project)(projected_rounded.operand(projected, t), dout);
+            } else {
+              s.h_on = back;
+            }
             {
               const Profile::Within measured(cell_row);
-              kernels().hand_on_gradient(back, dh.data(), batch, width, d.data());
+              kernels().lstm_cell_gradient(s, dout.data(), dc.data(), dc.data());
             }
-            (*project)(projected_rounded.operand(projected, t), dout);
-          } else {
-            s.h_on = back;
+            if (t > 0 || h0.wants_grad() || mogrified)
+              gemm(da_rounded.operand(of_h.place(gates), t), *recurrent, overwrite(dh));
+            if (mogrified) of_x.backward(gates, t, t + 1);
+            mogrify(t, of_x.operand(gates, da_rounded, t, t + 1), dh);
           }
-          {
-            const Profile::Within measured(cell_row);
-            kernels().lstm_cell_gradient(s, dout.data(), dc.data(), dc.data());
+          if (into_x) {
+            of_x.backward_to_inputs(gates, begin, end);
+            gemm(of_x.operand(gates, da_rounded, begin, end), *weight_ih_of_chunks,
+                 {into_x->tensor.slice(begin, end), into_x->add});
           }
-          if (t > 0 || h0.wants_grad() || mogrified)
-            gemm(da_rounded.operand(of_h.place(gates), t), *recurrent, overwrite(dh));
-          if (mogrified) of_x.backward(gates, t);
-          mogrify(t, of_x.operand(gates, da_rounded, t), dh);
+          lane.done(chunk);
         }
-        if (!mogrified) of_x.backward(gates);
-        const Matrix da_x = of_x.operand(gates, da_rounded), da_h = da_rounded.operand(of_h.place(gates));
-        mogrify.contribute(da_x);
+        if (!mogrified) of_x.backward(gates, 0, steps, !into_x);
+        const Matrix da_x = of_x.operand(gates, da_rounded, 0, steps),
+                     da_h = da_rounded.operand(of_h.place(gates));
+        mogrify.contribute(da_x, !into_x);
         contribute_product(da_h, mogrify.after(), layer.weight_hh, masks.weight_hh);
         contribute_rows(gates, layer.bias);
         if (projects) {

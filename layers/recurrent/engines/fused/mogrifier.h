@@ -132,10 +132,10 @@ class MogrifierBackward {
     Tensor into = into_x_->tensor[t];
     kernels().affine(dx_.data(), 1, 0, into.data(), dx_.size(), into_x_->add);
   }
-  // The gradients of weight_ih and of the rounds' weights, of all steps at once, and that of x if there are no rounds; da: of
-  // x's products.
-  void contribute(const Matrix& da) const {
-    if (!m_ && m_.x_.wants_grad()) gemm(da, m_.weight_ih_.value(), m_.x_.gradient());
+  // The gradients of weight_ih and of the rounds' weights, of all steps at once, and, if it is to, that of x where there are no
+  // rounds; da: of x's products.
+  void contribute(const Matrix& da, bool to_x = true) const {
+    if (!m_ && to_x && m_.x_.wants_grad()) gemm(da, m_.weight_ih_.value(), m_.x_.gradient());
     contribute_product(da, m_.before(m_.count(), 0, h_), m_.weight_ih_);
     if (!m_) return;
     const Profile::Within measured(mogrifier_row);

@@ -81,50 +81,53 @@ class Projection {
 
 constexpr real norm_eps = real(1e-5);
 
-// Of x's products, which begin the gates: gates = x̂·gain + bias, x̂ the normalised rows of the products. Once a window, or in
-// each step where products are made there.
+// Of x's products, which begin the gates: gates = x̂·gain + bias, x̂ the normalised rows of the products. Of steps begin … end-1: once
+// a window, or in each step where products are made there; or chunk by chunk, and the gain's gradient, a sum over rows, at the end.
 struct NormedInputs {
   Var gain, bias;
-  Tensor product = {}, mean = {}, rstd = {}, dgain = {};
+  Tensor product = {}, mean = {}, rstd = {}, dgain = {}, dproduct = {};
 
   NormedInputs(const Var& gain, const Var& bias, const Shape& gates) : gain(gain), bias(bias) {
     if (has(gain)) product = Tensor(gates), mean = Tensor({gates[0], gates[1]}), rstd = Tensor(mean.shape());
   }
-  // The products are put here, and their gradient is here in the end.
+  // The products are put here.
   const Tensor& place(const Tensor& gates) const { return has(gain) ? product : gates; }
-  // And that as an operand, where there may be a rounded copy of the gates' gradient.
-  Matrix operand(const Tensor& gates, const RoundedTensor& rounded) const {
-    return has(gain) ? Matrix(product) : rounded.operand(gates);
+  // Their gradient as an operand, where there may be a rounded copy of the gates' gradient.
+  Matrix operand(const Tensor& gates, const RoundedTensor& rounded, int begin, int end) const {
+    if (has(gain)) return (dproduct.defined() ? dproduct : product).slice(begin, end);
+    return {gates.slice(begin, end), false, rounded.operand(gates, begin).rounded};
   }
-  Matrix operand(const Tensor& gates, const RoundedTensor& rounded, int t) const {
-    return has(gain) ? Matrix(product[t]) : rounded.operand(gates, t);
+  void forward(const Tensor& gates, int begin, int end) const {
+    if (!has(gain)) return;
+    const Tensor x = product.slice(begin, end);
+    Tensor y = gates.slice(begin, end), means = mean.slice(begin, end), rstds = rstd.slice(begin, end);
+    kernels().layer_norm(x.data(), gain.value().data(), bias.value().data(), norm_eps, x.rows(), x.cols(),
+                         y.data(), false, means.data(), rstds.data());
   }
-  void forward(const Tensor& gates) const {
-    if (has(gain)) norm(product, mean, rstd, gates);
+  // The gain's gradient, and the products' in their place, if it is not there yet.
+  void backward(const Tensor& gates, int begin, int end, bool to_products = true) {
+    if (!has(gain)) return;
+    if (!dgain.defined()) dgain = Tensor::zeros({static_cast<int>(product.cols())});
+    slope(gates, begin, end, to_products ? product : Tensor(), dgain);
   }
-  void forward(const Tensor& gates, int t) const {
-    if (has(gain)) norm(product[t], mean[t], rstd[t], gates[t]);
-  }
-  void backward(const Tensor& gates) {
-    if (has(gain)) slope(product, mean, rstd, gates);
-  }
-  void backward(const Tensor& gates, int t) {
-    if (has(gain)) slope(product[t], mean[t], rstd[t], gates[t]);
+  // The products' alone, beside them.
+  void backward_to_inputs(const Tensor& gates, int begin, int end) {
+    if (!has(gain)) return;
+    if (!dproduct.defined()) dproduct = Tensor(product.shape());
+    slope(gates, begin, end, dproduct, Tensor());
   }
   void contribute() const {
     if (has(gain)) contribute_rows(dgain, gain);
   }
 
  private:
-  void norm(const Tensor& x, Tensor means, Tensor rstds, Tensor y) const {
-    kernels().layer_norm(x.data(), gain.value().data(), bias.value().data(), norm_eps, x.rows(), x.cols(),
-                         y.data(), false, means.data(), rstds.data());
-  }
-  void slope(Tensor x, const Tensor& means, const Tensor& rstds, const Tensor& dy) {
-    if (!dgain.defined()) dgain = Tensor::zeros({static_cast<int>(x.cols())});
-    real* dx = x.data();
-    kernels().layer_norm_gradient(dx, gain.value().data(), means.data(), rstds.data(), dy.data(), x.rows(),
-                                  x.cols(), dx, false, dgain.data(), nullptr);
+  void slope(const Tensor& gates, int begin, int end, Tensor dx, Tensor sums) const {
+    const Tensor x = product.slice(begin, end), dy = gates.slice(begin, end);
+    if (dx.defined()) dx = dx.slice(begin, end);
+    kernels().layer_norm_gradient(x.data(), gain.value().data(), mean.slice(begin, end).data(),
+                                  rstd.slice(begin, end).data(), dy.data(), x.rows(), x.cols(),
+                                  dx.defined() ? dx.data() : nullptr, false,
+                                  sums.defined() ? sums.data() : nullptr, nullptr);
   }
 };
 

@@ -1,0 +1,127 @@
+#include "layers/recurrent/wavefront.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "framework/kernels/kernels.h"
+#include "framework/ops.h"
+#include "framework/profile.h"
+#include "layers/recurrent/options.h"
+#include "layers/recurrent/persistent.h"
+
+namespace unroll {
+
+bool detail::layer_by_layer = false;
+
+Wavefront Wavefront::of(int steps) { return {.chunks = std::clamp(steps / 5, 2, most_chunks)}; }
+
+double Wavefront::share(int layers) const {
+  // A layer's chunk waits for the layer's last, for the same of the layer below, and for its stream.
+  std::vector<int> of_stream(streams, 0), below(static_cast<size_t>(chunks), 0);
+  for (int layer = 0; layer < layers; ++layer) {
+    int& end = of_stream[static_cast<size_t>(layer % streams)];
+    for (int& turn : below) turn = end = std::max(end, turn) + 1;
+  }
+  return 1.0 * below.back() / (layers * chunks);
+}
+
+std::optional<Wavefront> wavefront(const CellFacts& cell, const RecurrentConfig& config,
+                                   const EngineFacts& gpu, const WindowFacts& window, std::string* why) {
+  std::string reason;
+  if (gpu.gpu.empty())
+    reason = "a GPU does it";
+  else if (cell.kind != CellKind::lstm)
+    reason = "it is an LSTM's";
+  else if (config.layers == 1)
+    reason = "there is one layer";
+  else if (config.bidirectional)
+    reason = "a layer that reads backwards needs the whole window of the one below";
+  else if (config.residual)
+    reason = "with residual connections a layer waits for two";
+  else if (window.steps > 0 && window.steps < Wavefront::least_steps)
+    reason = fmt::format("a window of {} steps is shorter than {}", window.steps, Wavefront::least_steps);
+  else if (persistent_plan(cell, config, gpu, window))
+    reason = "the persistent kernel takes all processors";
+  if (why) *why = reason;
+  if (!reason.empty()) return {};
+  return Wavefront::of(window.steps > 0 ? window.steps : 5 * Wavefront::most_chunks);
+}
+
+std::shared_ptr<Wave> wave_here(const CellFacts& cell, const RecurrentConfig& config, int steps, int batch) {
+  if (!on_gpu() || config.layers == 1 || detail::layer_by_layer || Lanes::any() || Profile::active())
+    return {};
+  if (const Tape* tape = Tape::recording();
+      tape && (tape->options().keep_graph || tape->options().when_complete))
+    return {};
+  static EngineFacts here = engine_facts();  // of the process's one GPU
+  here.precision = precision();
+  const auto plan = wavefront(cell, config, here, {.steps = steps, .batch = batch});
+  return plan ? std::allocate_shared<Wave>(PoolAllocator<Wave>(), plan->chunks) : nullptr;
+}
+
+WavePart::WavePart(std::shared_ptr<Wave> wave, int lane)
+    : wave_(std::move(wave)), place_(static_cast<int>(wave_->parts_.size())), lane_(lane) {
+  Wave::Marks& marks = wave_->parts_.emplace_back();
+  marks.forward.fill(-1), marks.back.fill(-1);
+}
+
+PartInLane::PartInLane(const WavePart& part, Way way) : part_(part), way_(way) {
+  if (!part) return;
+  Wave& wave = *part.wave_;
+  if (way == Way::back && !wave.back_) wave.back_.emplace();
+  in_.emplace(way == Way::forward ? *wave.forward_ : *wave.back_, part.lane_);
+}
+void PartInLane::await(int chunk) {
+  if (!in_) return;
+  Wave& wave = *part_.wave_;
+  const int before = part_.place_ + (way_ == Way::forward ? -1 : 1);
+  if (before < 0 || before == static_cast<int>(wave.parts_.size())) return;
+  const Wave::Marks& marks = wave.parts_[static_cast<size_t>(before)];
+  const int mark = (way_ == Way::forward ? marks.forward : marks.back)[static_cast<size_t>(chunk)];
+  if (mark >= 0) (way_ == Way::forward ? *wave.forward_ : *wave.back_).await(mark);  // else no gradient came
+}
+void PartInLane::done(int chunk) {
+  if (!in_) return;
+  Wave& wave = *part_.wave_;
+  Wave::Marks& marks = wave.parts_[static_cast<size_t>(part_.place_)];
+  way_ == Way::forward ? marks.forward[static_cast<size_t>(chunk)] = wave.forward_->mark()
+                       : marks.back[static_cast<size_t>(chunk)] = wave.back_->mark();
+}
+
+// y = x · mask        dx = dy · mask
+Var dropout_in_wave(const WavePart& part, const Var& x, real rate, const RandomKey& key, bool locked) {
+  if (!dropout_is_on() || rate == 0) return x;
+  const int steps = x.dim(0);
+  const Tensor mask = dropout_mask(locked ? Shape{x.dim(1), x.dim(2)} : x.shape(), rate, key), y(x.shape());
+  const auto of_steps = [=](int begin, int end) { return locked ? mask : mask.slice(begin, end); };
+  {
+    PartInLane lane(part, PartInLane::Way::forward);
+    for (int k = 0; k < part.chunks(); ++k) {
+      const int begin = part.begin(k, steps), end = part.begin(k + 1, steps);
+      const Tensor in = x.value().slice(begin, end), factors = of_steps(begin, end);
+      Tensor out = y.slice(begin, end);
+      lane.await(k);
+      kernels().binary(Binary::mul, in.data(), in.size(), factors.data(), factors.size(), out.data(),
+                       out.size());
+      lane.done(k);
+    }
+  }
+  return record("dropout", y, inputs(x), [=](const Var& y) {
+    PartInLane lane(part, PartInLane::Way::back);
+    const Tensor dy = y.grad();
+    const Into dx = x.gradient();
+    for (int k = part.chunks() - 1; k >= 0; --k) {
+      const int begin = part.begin(k, steps), end = part.begin(k + 1, steps);
+      const Tensor d = dy.slice(begin, end), factors = of_steps(begin, end);
+      const Tensor in = x.value().slice(begin, end);
+      Tensor out = dx.tensor.slice(begin, end);
+      lane.await(k);
+      kernels().binary_gradient(Binary::mul, false, in.data(), in.size(), factors.data(), factors.size(),
+                                d.data(), out.data(), out.size(), dx.add);
+      lane.done(k);
+    }
+  });
+}
+
+}  // namespace unroll
