@@ -49,7 +49,8 @@ Tensor sight(const AttentionOptions& o, int batch, int steps, int past) {
         s[(int64_t{b} * steps + i) * past + j] =
             j >= (o.begins.defined() ? o.begins(b) : 0) && j < (o.ends.defined() ? o.ends(b) : past) &&
             (!o.causal || j <= past - steps + i) && (o.window == 0 || j >= past - steps + i - o.window) &&
-            (!o.firsts.defined() || j >= (o.firsts.rank() == 2 ? o.firsts(i, b) : o.firsts(b)));
+            (!o.firsts.defined() ||
+             static_cast<real>(j) >= (o.firsts.rank() == 2 ? o.firsts(i, b) : o.firsts(b)));
   return seen;
 }
 
