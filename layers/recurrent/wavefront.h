@@ -50,7 +50,7 @@ extern bool layer_by_layer;  // for tests: no wavefront in this process
 // One window, forward and back.
 class Wave {
  public:
-  explicit Wave(int chunks) : chunks(chunks), forward_(std::in_place) {}
+  explicit Wave(int count) : chunks(count), forward_(std::in_place) {}
   // What is asked for from then on waits for the last layer.
   void end_forward() { forward_.reset(); }
   // Sees to that where something throws.
