@@ -2,13 +2,13 @@
 //
 //   Lanes lanes;
 //   {
-//     const Lanes::In lower(lanes, 1);     // what is asked for now goes there, after all that was asked for outside of lanes
+//     const Lanes::In lower(lanes, 1);     // until its end work goes to lane 1, after all that was asked for before the lanes
 //     …
 //     done = lanes.mark();
 //   }
 //   {
 //     const Lanes::In upper(lanes, 2);
-//     lanes.await(done);                   // what is asked for now goes to lane 2, and begins when lane 1 is so far
+//     lanes.await(done);                   // work from here on begins when lane 1 has come to `done`
 //     …
 //   }
 //

@@ -102,15 +102,6 @@ class Pool {
     held_.clear();
   }
 
- private:
-  void free_now(Block* block) {
-    statistics_.in_use -= static_cast<int64_t>(size_of(block->size_class));
-    std::vector<Block*>& blocks = free_[block->size_class].blocks;
-    blocks.push_back(block);  // there is room for every block of the class
-    std::ranges::push_heap(blocks, older_first);
-  }
-
- public:
   bool untouched() {
     std::lock_guard lock(mutex_);
     return !touched_;
@@ -184,6 +175,13 @@ class Pool {
     }
     return any;
   }
+  void free_now(Block* block) {
+    statistics_.in_use -= static_cast<int64_t>(size_of(block->size_class));
+    std::vector<Block*>& blocks = free_[block->size_class].blocks;
+    blocks.push_back(block);  // there is room for every block of the class
+    std::ranges::push_heap(blocks, older_first);
+  }
+
   void give_up(Block* block) {
     cuda_backend()->release(block->data);
     statistics_.reserved -= static_cast<int64_t>(size_of(block->size_class));

@@ -2,8 +2,8 @@
 // Networks on GPUs"): a window is cut into chunks of steps, and a layer computes a chunk while the one below computes the next; on
 // the way back the other way round. Layers take two lanes of the GPU by turns (framework/lanes.h), dropout between them a third.
 //
-// No sum is made otherwise than layer by layer: what is summed over a window is one product of the whole window. What a
-// layer makes of each step for the next, the product of x and its gradient, is a product for each chunk.
+// A sum over the window is one product of the whole window, as layer by layer. What a layer makes of each step for the
+// next, the product of x and its gradient, is a product for each chunk.
 #pragma once
 
 #include <array>
