@@ -1,7 +1,7 @@
 """Scores models of ptb in PyTorch, to hold `ptb evaluate` against a program that shares nothing with it.
 
-Reads the safetensors file, its vocabulary and the text; computes with torch.nn.LSTM, in float32. A split is cut into
---batch streams whose lengths differ by one at most; each begins with an empty state and the word before it, the first with
+Reads the safetensors file, its vocabulary and the text; computes with torch.nn.LSTM or torch.nn.TransformerEncoder, in
+float32. A split is cut into --batch streams whose lengths differ by one at most; each begins with an empty state and the word before it, the first with
 <eos>. Every token is scored once: perplexity = exp(total negative log-likelihood / tokens). With --ptb the program scores
 the same, and both are printed.
 
@@ -25,6 +25,61 @@ PLAIN = {"cell": "lstm", "gate_activation": "sigmoid", "cell_activation": "tanh"
          "zoneout_c": 0}
 
 
+class Lstm:
+    """As many torch.nn.LSTM as there are layers, since each may have a width of its own."""
+
+    def __init__(self, path: Path, settings: dict, tensors: dict) -> None:
+        unknown = [f"{key} = {settings[key]}" for key, plain in PLAIN.items() if settings[key] != plain]
+        if unknown:
+            raise SystemExit(f"{path}: torch.nn.LSTM has no {', '.join(unknown)}")
+        self.table = tensors["embedding.weight"]
+        self.layers = []
+        for k in range(settings["layers"]):
+            weights = {f"{name}_l0": tensors[f"lstm.{name}_l{k}"] for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")}
+            layer = torch.nn.LSTM(weights["weight_ih_l0"].shape[1], weights["weight_hh_l0"].shape[1])
+            layer.load_state_dict(weights)
+            self.layers.append(layer)
+
+    def outputs(self, inputs: torch.Tensor):
+        """Of inputs [steps, streams], piece by piece: [steps of the piece, streams, width]."""
+        states = [None] * len(self.layers)
+        for x in inputs.split(50):
+            y = F.embedding(x, self.table)
+            for k, layer in enumerate(self.layers):
+                y, states[k] = layer(y, states[k])
+            yield y
+
+
+class Transformer:
+    """torch.nn.TransformerEncoder, which keeps nothing between calls: each piece is read again from as far back as a word
+    reaches, layers times memory steps."""
+
+    def __init__(self, settings: dict, tensors: dict) -> None:
+        width, self.heads, self.memory = settings["embedding"], settings["heads"], settings["memory"]
+        self.table = tensors["embedding.weight"] * math.sqrt(width)
+        layer = torch.nn.TransformerEncoderLayer(width, self.heads, settings["feed_forward"] or 4 * width, dropout=0,
+                                                 activation="gelu", norm_first=True)
+        self.net = torch.nn.TransformerEncoder(layer, settings["layers"], torch.nn.LayerNorm(width), enable_nested_tensor=False)
+        self.net.load_state_dict({name.removeprefix("transformer."): tensor for name, tensor in tensors.items()
+                                  if name.startswith("transformer.")})
+        self.reach = settings["layers"] * self.memory
+
+    def bias(self, steps: int) -> torch.Tensor:
+        """What is added to the scores of each head: its slope times the distance, and nothing of what is too far or to come."""
+        distance = torch.arange(steps)[:, None] - torch.arange(steps)
+        slopes = torch.tensor([2 ** (-8 * h / self.heads) for h in range(1, self.heads + 1)])
+        hidden = (distance < 0) | (distance > self.memory)
+        return (-slopes[:, None, None] * distance).masked_fill(hidden, -math.inf)
+
+    def outputs(self, inputs: torch.Tensor):
+        at = 0
+        for x in inputs.split(256):
+            begin = max(0, at - self.reach)
+            read = F.embedding(inputs[begin : at + len(x)], self.table)
+            yield self.net(read, mask=self.bias(len(read)).repeat(read.shape[1], 1, 1))[at - begin :]
+            at += len(x)
+
+
 class Model:
     def __init__(self, path: Path) -> None:
         with safe_open(path, "pt") as file:
@@ -32,18 +87,12 @@ class Model:
             tensors = {name: file.get_tensor(name) for name in file.keys() if not name.startswith("training/")}
         self.recipe = tomllib.loads(metadata["recipe"])
         settings = self.recipe["model"]
-        unknown = [f"{key} = {settings[key]}" for key, plain in PLAIN.items() if settings[key] != plain]
-        if unknown:
-            raise SystemExit(f"{path}: torch.nn.LSTM has no {', '.join(unknown)}")
+        architecture = settings.get("architecture", "recurrent")
+        if architecture not in ("recurrent", "transformer"):
+            raise SystemExit(f'{path}: model.architecture = "{architecture}" is not written here')
         self.number = {word: i for i, word in enumerate(json.loads(metadata["vocabulary"]))}
-        self.table = tensors["embedding.weight"]
         self.decoder = tensors["decoder.weight"], tensors["decoder.bias"]
-        self.layers = []
-        for k in range(settings["layers"]):
-            weights = {f"{name}_l0": tensors[f"lstm.{name}_l{k}"] for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")}
-            layer = torch.nn.LSTM(weights["weight_ih_l0"].shape[1], weights["weight_hh_l0"].shape[1])
-            layer.load_state_dict(weights)
-            self.layers.append(layer)
+        self.net = Transformer(settings, tensors) if architecture == "transformer" else Lstm(path, settings, tensors)
 
     def perplexity(self, text: list[int], batch: int) -> float:
         eos = self.number["<eos>"]
@@ -57,13 +106,11 @@ class Model:
             firsts = [text[at + k * steps - 1] if at + k > 0 else eos for k in range(streams)]
             inputs = torch.cat([torch.tensor([firsts]), targets[:-1]])
             at += streams * steps
-            states = [None] * len(self.layers)
-            for x, wanted in zip(inputs.split(50), targets.split(50)):
-                y = F.embedding(x, self.table)
-                for k, layer in enumerate(self.layers):
-                    y, states[k] = layer(y, states[k])
-                logits = F.linear(y, *self.decoder)
-                losses = F.cross_entropy(logits.flatten(0, 1), wanted.flatten(), reduction="none")
+            scored = 0
+            for y in self.net.outputs(inputs):
+                wanted = targets[scored : scored + len(y)]
+                scored += len(y)
+                losses = F.cross_entropy(F.linear(y, *self.decoder).flatten(0, 1), wanted.flatten(), reduction="none")
                 total += losses.double().sum().item()
         return math.exp(total / len(text))
 
