@@ -106,7 +106,8 @@ StepLaunches launches_of_step(Engine engine, const StepSizes& s, bool persistent
   if (chunks > 1) {
     // Above the first layer each chunk has a product of x with its bias, or norm, and a product of its gradient; and dropout between
     // layers a pass over a mask each way.
-    const int of_chunk = c.mogrifier ? 0 : 3 + (rounds ? 1 : 0) + (c.layer_norm ? 1 + (rounds ? 1 : 0) : 0);
+    const int rounded = !rounds ? 0 : s.cell.kind == CellKind::gru ? 2 : 1;  // x, and a GRU's gradients
+    const int of_chunk = c.mogrifier ? 0 : 3 + rounded + (c.layer_norm ? 1 + (rounds ? 1 : 0) : 0);
     once += gaps * (of_chunk * (chunks - 1) + (c.dropout > 0 ? 2 * chunks : 0));
   }
   // What enters a product is rounded by the kernel that makes it, but where a mogrifier scales it on its way.

@@ -12,6 +12,7 @@ namespace unroll {
 struct GruCell {
   static constexpr CellKind kind = CellKind::gru;
   static constexpr const char* name = "gru";
+  using InChunks = GruCell;
   static constexpr bool has_c = false;
   static constexpr const char* gate_names[] = {"r", "z", "n"};
 

@@ -74,10 +74,14 @@ template <RecurrentCell Cell>
 constexpr CellFacts facts_of() {
   if constexpr (requires { Cell::kind; }) {
     CellFacts facts = facts_of(Cell::kind);
-    facts.fused = HasFused<Cell>;
+    facts.fused = HasFused<Cell>, facts.in_chunks = FusedInChunks<Cell>;
     return facts;
   } else {
-    CellFacts facts{.name = Cell::name, .title = Cell::name, .has_c = Cell::has_c, .fused = HasFused<Cell>};
+    CellFacts facts{.name = Cell::name,
+                    .title = Cell::name,
+                    .has_c = Cell::has_c,
+                    .fused = HasFused<Cell>,
+                    .in_chunks = FusedInChunks<Cell>};
     if constexpr (requires { Cell::c_parts; }) facts.c_parts = Cell::c_parts;
     return facts;
   }
@@ -168,7 +172,7 @@ class Recurrent {
         [&](size_t k, const Var& in, const RecurrentVars& before, const RecurrentMasks& masks) {
           return run(k, in, before, masks);
         },
-        choice_.engine == Engine::fused && FusedInChunks<Cell>);
+        choice_.engine == Engine::fused);
   }
 
   // The same, step by step in elementary operations whatever the engine, and what each cell computed. To rounding, the engines'
@@ -201,13 +205,13 @@ class Recurrent {
 
  private:
   // run(k, x, state, masks) is cell k over all steps.
-  // in_chunks: it may do so by chunks of steps (RecurrentMasks::part).
+  // fused: by the cell's own engine.
   template <class Run>
   RecurrentOutput over_cells(const Var& x, const RecurrentVars& state, const Lengths& lengths,
-                             const IdTensor& resets, Run run, bool in_chunks = false) const {
+                             const IdTensor& resets, Run run, bool fused = false) const {
     Vars h, c;
     // Between the first layer of a wavefront and the last no operation stands outside of it.
-    const auto wave = in_chunks ? wave_here(facts, config(), x.dim(0), x.dim(1)) : nullptr;
+    const auto wave = fused ? wave_here(facts, config(), x.dim(0), x.dim(1)) : nullptr;
     const Wave::Forward ends(wave);
     for (const auto& of_cell : weights_)
       for (const Var& weight : of_cell->all)

@@ -11,6 +11,7 @@ namespace unroll {
 struct RnnCell {
   static constexpr CellKind kind = CellKind::rnn;
   static constexpr const char* name = "rnn";
+  using InChunks = RnnCell;
   static constexpr bool has_c = false;
 
   explicit RnnCell(const LayerScope& scope);

@@ -31,8 +31,8 @@ std::optional<Wavefront> wavefront(const CellFacts& cell, const RecurrentConfig&
   std::string reason;
   if (gpu.gpu.empty())
     reason = "a GPU does it";
-  else if (cell.kind != CellKind::lstm)
-    reason = "it is an LSTM's";
+  else if (!cell.in_chunks)
+    reason = fmt::format("the cell {} computes a window at once", cell.name);
   else if (config.layers == 1)
     reason = "there is one layer";
   else if (config.bidirectional)
@@ -97,30 +97,24 @@ Var dropout_in_wave(const WavePart& part, const Var& x, real rate, const RandomK
   const auto of_steps = [=](int begin, int end) { return locked ? mask : mask.slice(begin, end); };
   {
     PartInLane lane(part, PartInLane::Way::forward);
-    for (int k = 0; k < part.chunks(); ++k) {
-      const int begin = part.begin(k, steps), end = part.begin(k + 1, steps);
+    lane.each_chunk(steps, [&](int begin, int end) {
       const Tensor in = x.value().slice(begin, end), factors = of_steps(begin, end);
       Tensor out = y.slice(begin, end);
-      lane.await(k);
       kernels().binary(Binary::mul, in.data(), in.size(), factors.data(), factors.size(), out.data(),
                        out.size());
-      lane.done(k);
-    }
+    });
   }
   return record("dropout", y, inputs(x), [=](const Var& y) {
     PartInLane lane(part, PartInLane::Way::back);
     const Tensor dy = y.grad();
     const Into dx = x.gradient();
-    for (int k = part.chunks() - 1; k >= 0; --k) {
-      const int begin = part.begin(k, steps), end = part.begin(k + 1, steps);
+    lane.each_chunk(steps, [&](int begin, int end) {
       const Tensor d = dy.slice(begin, end), factors = of_steps(begin, end);
       const Tensor in = x.value().slice(begin, end);
       Tensor out = dx.tensor.slice(begin, end);
-      lane.await(k);
       kernels().binary_gradient(Binary::mul, false, in.data(), in.size(), factors.data(), factors.size(),
                                 d.data(), out.data(), out.size(), dx.add);
-      lane.done(k);
-    }
+    });
   });
 }
 

@@ -102,11 +102,21 @@ class PartInLane {
  public:
   enum class Way : uint8_t { forward, back };
   PartInLane(const WavePart& part, Way way);
-  // Until the part before, on this way, has this chunk.
+  // compute(begin, end) is asked for the steps of each chunk, in the order of this way, when the part before has that chunk.
+  template <class Compute>
+  void each_chunk(int steps, Compute compute) {
+    for (int i = 0; i < part_.chunks(); ++i) {
+      const int chunk = way_ == Way::forward ? i : part_.chunks() - 1 - i;
+      await(chunk);
+      compute(part_.begin(chunk, steps), part_.begin(chunk + 1, steps));
+      done(chunk);
+    }
+  }
+
+ private:
   void await(int chunk);
   void done(int chunk);
 
- private:
   WavePart part_;
   Way way_;
   std::optional<Lanes::In> in_;

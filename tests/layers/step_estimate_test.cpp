@@ -172,21 +172,22 @@ TEST_CASE(
     "by the estimate, what cuDNN does not know costs large no more than 1.1 of cuDNN's own step, and small 1.4") {
   const GpuRates gpu = known_gpu("h100");
   for (const Precision p : {Precision::fp32, Precision::tf32, Precision::bf16})
-    for (const StepSizes& recipe : {large, small}) {
-      StepSizes plain = recipe;
-      plain.precision = p;
-      const double of_cudnn = estimate_step(Engine::cudnn, plain, gpu).seconds(true);
-      const double most = recipe.layers.dropout > 0 ? 1.1 : 1.4;
-      for (const RecurrentConfig& layers : options_alone(plain.cell, plain.layers)) {
-        const auto set = options_set(layers);
-        if (set.empty() || set[0]->cudnn != RecurrentOption::Cudnn::no || layers.mogrifier) continue;
-        CAPTURE(describe_layers(plain.cell, layers));
-        CAPTURE(std::string(name_of(p)));
-        StepSizes sizes = plain;
-        sizes.layers = layers;
-        CHECK(estimate_step(Engine::fused, sizes, gpu).seconds(true) <= most * of_cudnn);
+    for (const StepSizes& recipe : {large, small})
+      for (const CellKind cell : {CellKind::lstm, CellKind::gru, CellKind::rnn}) {
+        StepSizes plain = recipe;
+        plain.precision = p, plain.cell = facts_of(cell);
+        const double of_cudnn = estimate_step(Engine::cudnn, plain, gpu).seconds(true);
+        const double most = recipe.layers.dropout > 0 ? 1.1 : 1.4;
+        for (const RecurrentConfig& layers : options_alone(plain.cell, plain.layers)) {
+          const auto set = options_set(layers);
+          if (set.empty() || set[0]->cudnn != RecurrentOption::Cudnn::no || layers.mogrifier) continue;
+          CAPTURE(describe_layers(plain.cell, layers));
+          CAPTURE(std::string(name_of(p)));
+          StepSizes sizes = plain;
+          sizes.layers = layers;
+          CHECK(estimate_step(Engine::fused, sizes, gpu).seconds(true) <= most * of_cudnn);
+        }
       }
-    }
 }
 
 TEST_CASE("the persistent kernel's steps are a barrier and what blocks read from the cache") {

@@ -3,7 +3,8 @@
 #include "layers/recurrent/wavefront.h"
 
 #include "framework/profile.h"
-#include "tests/layers/lstm_window.h"
+#include "tests/layers/agreement.h"
+#include "tests/layers/lstm_cases.h"
 #include "tests/standin/standin.h"
 
 using namespace unroll;
@@ -15,20 +16,50 @@ struct LayerByLayer {
   ~LayerByLayer() { detail::layer_by_layer = false; }
 };
 
+constexpr CellKind cells[] = {CellKind::lstm, CellKind::gru, CellKind::rnn};
+
 // Three chunks.
-LstmCase plain(int layers) {
-  return {.config = {.input = 4, .hidden = 6, .layers = layers, .algorithm = CudnnAlgorithm::standard},
-          .steps = 17,
-          .batch = 3};
+struct Case {
+  CellKind cell = CellKind::lstm;
+  RecurrentConfig config = {.input = 4, .hidden = 6, .layers = 2, .algorithm = CudnnAlgorithm::standard};
+  int steps = 17, batch = 3;
+  std::optional<Padding> padding = {};  // rows have lengths of their own
+
+  std::string name() const { return describe_layers(facts_of(cell), config) + (padding ? " padded" : ""); }
+};
+Case plain(CellKind cell, int layers) {
+  Case result{.cell = cell};
+  result.config.layers = layers;
+  return result;
+}
+std::vector<Case> options_of(CellKind cell) {
+  std::vector<Case> result;
+  for (const RecurrentConfig& config : options_alone(facts_of(cell), Case().config))
+    if (!config.bidirectional && !config.residual) result.push_back({.cell = cell, .config = config});
+  for (const Padding padding : {Padding::after, Padding::before})
+    result.push_back({.cell = cell, .padding = padding});
+  return result;
+}
+WindowCase window_of(const Case& c) {
+  return {.name = c.name(),
+          .layer =
+              [=](ParameterSet& params, Engine engine) {
+                RecurrentConfig config = c.config;
+                config.engine = engine;
+                return RecurrentLayer(params / "layer", c.cell, config);
+              },
+          .steps = c.steps,
+          .batch = c.batch,
+          .lengths = c.padding ? Lengths{ids({c.batch}, {17, 0, 11}), *c.padding} : Lengths()};
 }
 EngineFacts facts_in(Precision p) {
   EngineFacts facts = engine_facts();
   facts.precision = p;
   return facts;
 }
-std::optional<Wavefront> wave_of(const LstmCase& c, std::string* why = nullptr) {
-  return wavefront(Lstm::facts, c.config, facts_in(Precision::fp32), {.steps = c.steps, .batch = c.batch},
-                   why);
+std::optional<Wavefront> wave_of(const Case& c) {
+  return wavefront(facts_of(c.cell), c.config, facts_in(Precision::fp32),
+                   {.steps = c.steps, .batch = c.batch});
 }
 
 void check_same(const Results& wave, const Results& expected) {
@@ -41,7 +72,7 @@ void check_same(const Results& wave, const Results& expected) {
   }
 }
 
-void compare(const LstmCase& c, Precision p, bool resets = false, int orders = 1) {
+void compare(const Case& c, Precision p, bool resets = false, int orders = 1) {
   const WithPrecision precision(p);
   CAPTURE(c.name());
   CAPTURE(std::string(name_of(p)));
@@ -59,63 +90,70 @@ void compare(const LstmCase& c, Precision p, bool resets = false, int orders = 1
   }
   for (int i = 0; i < orders; ++i) {
     check_same(Window(w, Engine::fused).run(), expected);
-    if (!c.padded && !resets) check_same(played(w, Engine::fused), expected);  // else it cannot be recorded
+    if (!c.padding && !resets) check_same(played(w, Engine::fused), expected);  // else it cannot be recorded
   }
 }
 
 }  // namespace
 
 TEST_CASE("layers side by side compute the bits of layer by layer, whatever order streams take") {
-  for (const int layers : {2, 3, 4}) {
-    LstmCase c = plain(layers);
-    compare(c, Precision::fp32, false, 5);
-    c.config.dropout = 0.5f;
-    compare(c, Precision::fp32, false, 5);
-    compare(c, Precision::bf16);
+  for (const CellKind cell : cells) {
+    for (const int layers : {2, 3, 4}) {
+      Case c = plain(cell, layers);
+      compare(c, Precision::fp32, false, 5);
+      c.config.dropout = 0.5f;
+      compare(c, Precision::fp32, false, 5);
+      compare(c, Precision::bf16);
+    }
+    WindowCase twice = window_of(plain(cell, 2));  // two windows on one tape
+    twice.windows = 2;
+    Results expected;
+    {
+      const LayerByLayer one_after_the_other;
+      expected = Window(twice, Engine::fused).run();
+    }
+    check_same(Window(twice, Engine::fused).run(), expected);
   }
-  WindowCase twice = window_of(plain(2));  // two windows on one tape
-  twice.windows = 2;
-  Results expected;
-  {
-    const LayerByLayer one_after_the_other;
-    expected = Window(twice, Engine::fused).run();
-  }
-  check_same(Window(twice, Engine::fused).run(), expected);
 }
 
 TEST_CASE("so they do with each option, alone and with others") {
-  for (LstmCase c : lstm_options_alone(4, 6, 2, 17, 3)) {
-    c.config.algorithm = CudnnAlgorithm::standard;
-    if (c.config.bidirectional || c.config.residual) continue;
-    for (const Precision p : {Precision::fp32, Precision::bf16}) compare(c, p);
+  for (const CellKind cell : cells) {
+    for (const Case& c : options_of(cell))
+      for (const Precision p : {Precision::fp32, Precision::bf16}) compare(c, p);
+    Case many = plain(cell, 3);
+    many.padding = Padding::after;
+    RecurrentConfig& config = many.config;
+    config.dropout = 0.4f, config.locked_dropout = true;
+    config.recurrent_dropout = config.zoneout_h = config.weight_drop = 0.3f;
+    const bool lstm = cell == CellKind::lstm;
+    if (lstm) config.zoneout_c = 0.3f, config.peepholes = config.layer_norm = true;
+    for (const Precision p : {Precision::fp32, Precision::bf16}) compare(many, p, true);
+    if (lstm) {
+      config.projection = 3;
+      compare(many, Precision::bf16, true);
+      config.projection = 0, config.last_hidden = 4;
+    }
+    config.mogrifier = 2;
+    compare(many, Precision::fp32);
   }
-  LstmCase many = plain(3);
-  many.padded = true;
-  RecurrentConfig& config = many.config;
-  config.dropout = 0.4f, config.locked_dropout = true;
-  config.recurrent_dropout = config.zoneout_h = config.zoneout_c = 0.3f;
-  config.peepholes = config.layer_norm = true;
-  for (const Precision p : {Precision::fp32, Precision::bf16}) compare(many, p, true);
-  config.projection = 3;
-  compare(many, Precision::bf16, true);
-  config.projection = 0, config.last_hidden = 4, config.mogrifier = 2;
-  compare(many, Precision::fp32);
 }
 
 TEST_CASE("a window goes on side by side after another, and where a gradient is not wanted") {
-  const LstmCase c = plain(2).with(Engine::fused);
+  Case c;
+  c.config.engine = Engine::fused;
   RandomStream random(3, "x");
-  const Tensor x = random_tensor(c.shapes()[0], random), dy = random_tensor({c.steps, c.batch, 6}, random);
+  const Tensor x = random_tensor({c.steps, c.batch, c.config.input}, random),
+               dy = random_tensor({c.steps, c.batch, c.config.hidden}, random);
   const auto gradients_of = [&](bool first_frozen) {
     ParameterSet params(5);
-    const Lstm lstm(params / "lstm", c.config);
+    const RecurrentLayer layer(params / "layer", c.cell, c.config);
     for (const auto& p : params.all())
       if (first_frozen && p->name.ends_with("_l0")) p->frozen = true;
-    RecurrentState state = lstm.zero_state(c.batch);
+    RecurrentState state = layer.zero_state(c.batch);
     Results results;
     for (int i = 0; i < 3; ++i) {
       Tape tape;
-      const auto [y, next] = lstm(Var(x), state);
+      const auto [y, next] = layer(Var(x), state);
       tape.backward(sum(y * Var(dy)));
       state = next;
     }
@@ -124,52 +162,58 @@ TEST_CASE("a window goes on side by side after another, and where a gradient is 
       if (!p->frozen) results.emplace_back(p->name, p->node.gradient.value(p->shape).clone());
     {
       const NoTape none;
-      results.emplace_back("y", lstm(Var(x), state).y.value());
+      results.emplace_back("y", layer(Var(x), state).y.value());
     }
     return results;
   };
-  for (const bool frozen : {false, true}) {
-    Results expected;
-    {
-      const LayerByLayer one_after_the_other;
-      expected = gradients_of(frozen);
+  for (const CellKind cell : cells)
+    for (const bool frozen : {false, true}) {
+      c.cell = cell;
+      Results expected;
+      {
+        const LayerByLayer one_after_the_other;
+        expected = gradients_of(frozen);
+      }
+      for (int i = 0; i < 3; ++i) check_same(gradients_of(frozen), expected);
     }
-    for (int i = 0; i < 3; ++i) check_same(gradients_of(frozen), expected);
-  }
 }
 
 TEST_CASE("where operations are measured, looked at, or sent off one by one, there is no wave") {
-  const LstmCase c = plain(2);
-  const auto launches = [&] {
-    const int64_t before = standin::control().launches;
-    Window(window_of(c), Engine::fused).run();
-    return standin::control().launches - before;
-  };
-  const int64_t side_by_side = launches();
-  const Profile profile;
-  CHECK(launches() < side_by_side);  // by the products of chunks
+  for (const CellKind cell : cells) {
+    const auto launches = [&] {
+      const int64_t before = standin::control().launches;
+      Window(window_of({.cell = cell}), Engine::fused).run();
+      return standin::control().launches - before;
+    };
+    const int64_t side_by_side = launches();
+    const Profile profile;
+    CHECK(launches() < side_by_side);  // by the products of chunks
+  }
 }
 
 TEST_CASE("the plan says why there is none") {
-  const auto why = [](LstmCase c, EngineFacts gpu = facts_in(Precision::fp32)) {
+  const auto why = [](const Case& c, const EngineFacts& gpu = facts_in(Precision::fp32)) {
     std::string text;
-    CHECK_FALSE(wavefront(Lstm::facts, c.config, gpu, {.steps = c.steps, .batch = c.batch}, &text));
+    CHECK_FALSE(wavefront(facts_of(c.cell), c.config, gpu, {.steps = c.steps, .batch = c.batch}, &text));
     return text;
   };
-  LstmCase c = plain(2);
-  CHECK(why(plain(1)) == "there is one layer");
+  Case c;
+  CHECK(why(plain(CellKind::gru, 1)) == "there is one layer");
   CHECK(why(c, {}) == "a GPU does it");
   c.steps = 5;
   CHECK(why(c) == "a window of 5 steps is shorter than 6");
-  c = plain(2), c.config.residual = true;
+  c = {}, c.config.residual = true;
   CHECK(why(c) == "with residual connections a layer waits for two");
-  c = plain(2), c.config.bidirectional = true;
+  c = {}, c.config.bidirectional = true;
   CHECK(why(c) == "a layer that reads backwards needs the whole window of the one below");
-  c = plain(2), c.config.algorithm = CudnnAlgorithm::automatic;
+  c = {}, c.config.algorithm = CudnnAlgorithm::automatic;
   CHECK(why(c, facts_in(Precision::bf16)) == "the persistent kernel takes all processors");
   std::string text;
-  CHECK_FALSE(wavefront(facts_of(CellKind::gru), c.config, facts_in(Precision::fp32), {}, &text));
-  CHECK(text == "it is an LSTM's");
+  const CellFacts whole{.name = "mgu", .title = "mgu", .fused = true};
+  CHECK_FALSE(wavefront(whole, c.config, facts_in(Precision::fp32), {}, &text));
+  CHECK(text == "the cell mgu computes a window at once");
+  c.cell = CellKind::gru;  // which no persistent kernel computes
+  CHECK(wavefront(facts_of(c.cell), c.config, facts_in(Precision::bf16), {.steps = 17, .batch = 3}));
 }
 
 TEST_CASE("chunks are of five steps or more, and the layers' turns follow from two streams") {

@@ -1,5 +1,6 @@
-// The GRU's fast engine, as the LSTM's: one product for the inputs of all steps, and a recurrent product and
+// The GRU's fast engine, as the LSTM's: one product for the inputs of all steps, or of a chunk, and a recurrent product and
 // one pass over the gates per step.
+#include "layers/recurrent/engines/fused/input_product.h"
 #include "layers/recurrent/engines/fused/mogrifier.h"
 #include "layers/recurrent/engines/fused/options.h"
 #include "layers/recurrent/gru.h"
@@ -17,6 +18,8 @@ using namespace fused;
 RecurrentOutput GruCell::fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks,
                                const Mogrifier& mogrifier) const {
   const GruCell& layer = *this;  // the closure has a copy
+  const WavePart& part = masks.part;
+  PartInLane lane(part, PartInLane::Way::forward);
   const Var h0 = state.h;
   const int steps = x.dim(0), batch = x.dim(1), hidden = h0.dim(1);
 
@@ -37,20 +40,26 @@ RecurrentOutput GruCell::fused(const Var& x, const RecurrentVars& state, const R
 
   const Mogrified mogrified(mogrifier, x, layer.weight_ih, hidden);
   MogrifierForward mogrify(mogrified);
-  if (!mogrified) gemm(x.value(), transposed(layer.weight_ih.value()), layer.bias.value(), gates);
+  const InputProduct product_of_x(x, layer.weight_ih, layer.bias.value(), gates, part, bool{mogrified});
+  product_of_x.at_once();
   const StepWeights recurrent(transposed(dropped(layer.weight_hh.value(), masks.weight_hh)), steps);
   HandedOn to_next(h0.value(), h, options, mogrified ? Multiplied::as_floats : Multiplied::yes);
-  for (int t = 0; t < steps; ++t) {
-    gemm(mogrify(t, to_next.entering(t), layer.bias.value(), gates[t]), recurrent, overwrite(sums[t]));
-    GruStep s = step(t, to_next.met(t));
-    s.h_on = to_next.after(t);
-    const Profile::Within measured(cell_row);
-    kernels().gru_cell(s);
-  }
+  lane.each_chunk(steps, [&](int begin, int end) {
+    product_of_x.of_chunk(begin, end);
+    for (int t = begin; t < end; ++t) {
+      gemm(mogrify(t, to_next.entering(t), layer.bias.value(), gates[t]), recurrent, overwrite(sums[t]));
+      GruStep s = step(t, to_next.met(t));
+      s.h_on = to_next.after(t);
+      const Profile::Within measured(cell_row);
+      kernels().gru_cell(s);
+    }
+  });
 
   auto [y_out, h_out] = record<2>(
       "gru_layer_fused", std::array{h.slice(1, steps + 1), h[steps].clone()}, inputs(layer.weights(), x, h0),
       [=](const Var& y, const Var& h_last) mutable {
+        const WavePart& part = masks.part;
+        PartInLane lane(part, PartInLane::Way::back);
         Tensor dh = h_last.grad().clone();
         Tensor kept({batch, hidden});  // z dh
         HandedBack back({.d = dh, .steps = steps, .options = options, .y = &y, .direct = kept});
@@ -58,18 +67,22 @@ RecurrentOutput GruCell::fused(const Var& x, const RecurrentVars& state, const R
         MogrifierBackward mogrify(mogrified, entered(h, options));
         const StepWeights recurrent(dropped(layer.weight_hh.value(), masks.weight_hh), steps);
         RoundedTensor dq_rounded(sums.shape());
-        for (int t = steps - 1; t >= 0; --t) {
-          GruStep s = step(t, h_met[t]);
-          s.h_on = back.at(t), s.rounded_sums = dq_rounded.copy(t);
-          {
-            const Profile::Within measured(cell_row);
-            kernels().gru_cell_gradient(s, dh.data(), kept.data());
+        const InputGradient to_x(x, layer.weight_ih, part, bool{mogrified});
+        lane.each_chunk(steps, [&](int begin, int end) {
+          for (int t = end - 1; t >= begin; --t) {
+            GruStep s = step(t, h_met[t]);
+            s.h_on = back.at(t), s.rounded_sums = dq_rounded.copy(t);
+            {
+              const Profile::Within measured(cell_row);
+              kernels().gru_cell_gradient(s, dh.data(), kept.data());
+            }
+            if (t > 0 || h0.wants_grad() || mogrified)
+              gemm(dq_rounded.operand(sums, t), recurrent, overwrite(dh));
+            mogrify(t, gates[t], dh);
           }
-          if (t > 0 || h0.wants_grad() || mogrified)
-            gemm(dq_rounded.operand(sums, t), recurrent, overwrite(dh));
-          mogrify(t, gates[t], dh);
-        }
-        mogrify.contribute(gates);
+          if (to_x) to_x.of_chunk(gates.slice(begin, end), begin, end);
+        });
+        mogrify.contribute(gates, !to_x);
         contribute_product(dq_rounded.operand(sums), mogrify.after(), layer.weight_hh, masks.weight_hh);
         contribute_rows(gates, layer.bias);
         Tensor dn({steps, batch, hidden});

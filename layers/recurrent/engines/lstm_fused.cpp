@@ -4,6 +4,7 @@
 // cell in kernels/cpu/lstm_cell.cpp.
 #include <optional>
 
+#include "layers/recurrent/engines/fused/input_product.h"
 #include "layers/recurrent/engines/fused/mogrifier.h"
 #include "layers/recurrent/engines/fused/options.h"
 #include "layers/recurrent/engines/fused/window.h"
@@ -70,17 +71,9 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
 
   const Mogrified mogrified(mogrifier, x, layer.weight_ih, width);
   MogrifierForward mogrify(mogrified);
-  const Matrix weight_ih = transposed(layer.weight_ih.value());
   const Tensor bias_of_x = has(layer.norm_ih) ? Tensor() : layer.bias.value();
-  std::optional<StepWeights> weight_ih_of_chunks;
-  if (part.waits() && !mogrified) weight_ih_of_chunks.emplace(weight_ih, part.chunks());
-  const auto product_of_x = [&](int begin, int end, const auto& weight) {
-    const Tensor in = x.value().slice(begin, end);
-    has(layer.norm_ih) ? gemm(in, weight, overwrite(of_x.place(gates).slice(begin, end)))
-                       : gemm(in, weight, bias_of_x, gates.slice(begin, end));
-    of_x.forward(gates, begin, end);
-  };
-  if (!mogrified && !part.waits()) product_of_x(0, steps, weight_ih);
+  const InputProduct product_of_x(x, layer.weight_ih, bias_of_x, of_x.place(gates), part, bool{mogrified});
+  if (product_of_x.at_once()) of_x.forward(gates, 0, steps);
   const Tensor weight_hh = dropped(layer.weight_hh.value(), masks.weight_hh);
   std::optional<StepWeights> recurrent;
   if (!plan) recurrent.emplace(transposed(weight_hh), steps);
@@ -111,10 +104,8 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
                   .weight_hh = std::as_const(weight_hh).data(),
                   .entering = to_next_h.entering(0).tensor.data()});
   }
-  for (int chunk = 0; chunk < part.chunks() && !plan; ++chunk) {
-    const int begin = part.begin(chunk, steps), end = part.begin(chunk + 1, steps);
-    lane.await(chunk);
-    if (weight_ih_of_chunks) product_of_x(begin, end, *weight_ih_of_chunks);
+  const auto by_steps = [&](int begin, int end) {
+    if (product_of_x.of_chunk(begin, end)) of_x.forward(gates, begin, end);
     for (int t = begin; t < end; ++t) {
       const Matrix h_in = mogrify(t, to_next_h.entering(t), bias_of_x, of_x.place(gates)[t]);
       if (mogrified) of_x.forward(gates, t, t + 1);
@@ -132,8 +123,8 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
       Tensor next = h[t + 1];
       if (acts(after)) kernels().hand_on(after, next.data(), batch, width, next.data());
     }
-    lane.done(chunk);
-  }
+  };
+  if (!plan) lane.each_chunk(steps, by_steps);
 
   auto [y_out, h_out, c_out] = record<3>(
       "lstm_layer_fused", std::array{h.slice(1, steps + 1), h[steps].clone(), c[steps].clone()},
@@ -177,13 +168,8 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
                          .dc = dc.data(),
                          .gradient_of_entering = h0.wants_grad()});
         }
-        std::optional<StepWeights> weight_ih_of_chunks;
-        std::optional<Into> into_x;  // by chunks, where the layer below waits for them
-        if (part.waits() && !mogrified && x.wants_grad())
-          weight_ih_of_chunks.emplace(layer.weight_ih.value(), part.chunks()), into_x = x.gradient();
-        for (int chunk = part.chunks() - 1; chunk >= 0 && !plan; --chunk) {
-          const int begin = part.begin(chunk, steps), end = part.begin(chunk + 1, steps);
-          lane.await(chunk);
+        const InputGradient to_x(x, layer.weight_ih, part, bool{mogrified});
+        const auto by_steps = [&](int begin, int end) {
           for (int t = end - 1; t >= begin; --t) {
             LstmStep s = step_of_c(t);
             HandOn back = h_back.at(t);
@@ -207,17 +193,15 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
             if (mogrified) of_x.backward(gates, t, t + 1);
             mogrify(t, of_x.operand(gates, da_rounded, t, t + 1), dh);
           }
-          if (into_x) {
-            of_x.backward_to_inputs(gates, begin, end);
-            gemm(of_x.operand(gates, da_rounded, begin, end), *weight_ih_of_chunks,
-                 {into_x->tensor.slice(begin, end), into_x->add});
-          }
-          lane.done(chunk);
-        }
-        if (!mogrified) of_x.backward(gates, 0, steps, !into_x);
+          if (!to_x) return;
+          of_x.backward_to_inputs(gates, begin, end);
+          to_x.of_chunk(of_x.operand(gates, da_rounded, begin, end), begin, end);
+        };
+        if (!plan) lane.each_chunk(steps, by_steps);
+        if (!mogrified) of_x.backward(gates, 0, steps, !to_x);
         const Matrix da_x = of_x.operand(gates, da_rounded, 0, steps),
                      da_h = da_rounded.operand(of_h.place(gates));
-        mogrify.contribute(da_x, !into_x);
+        mogrify.contribute(da_x, !to_x);
         contribute_product(da_h, mogrify.after(), layer.weight_hh, masks.weight_hh);
         contribute_rows(gates, layer.bias);
         if (projects) {

@@ -64,6 +64,11 @@ class StepWeights {
   Matrix as_they_are_;
 };
 
+// Steps begin … end-1 of a window's numbers as an operand, where there may be a rounded copy of all steps.
+inline Matrix steps_of(const Tensor& floats, const RoundedTensor& rounded, int begin, int end) {
+  return {floats.slice(begin, end), false, rounded.operand(floats, begin).rounded};
+}
+
 // Projection: the product that makes h narrower than what the cell gives.
 class Projection {
  public:
@@ -95,7 +100,7 @@ struct NormedInputs {
   // Their gradient as an operand, where there may be a rounded copy of the gates' gradient.
   Matrix operand(const Tensor& gates, const RoundedTensor& rounded, int begin, int end) const {
     if (has(gain)) return (dproduct.defined() ? dproduct : product).slice(begin, end);
-    return {gates.slice(begin, end), false, rounded.operand(gates, begin).rounded};
+    return steps_of(gates, rounded, begin, end);
   }
   void forward(const Tensor& gates, int begin, int end) const {
     if (!has(gain)) return;

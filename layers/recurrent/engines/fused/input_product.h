@@ -1,0 +1,65 @@
+// The product of x with weight_ih, which does not depend on time: of all steps of a window at once; or, above the first layer of
+// a wavefront (layers/recurrent/wavefront.h), of each chunk once the layer below has it, and on the way back x's gradient of the
+// chunk, for which that layer waits. Where x is mogrified each step makes a product of its own (mogrifier.h), and none is made
+// here.
+#pragma once
+
+#include <optional>
+
+#include "layers/recurrent/engines/fused/options.h"
+#include "layers/recurrent/wavefront.h"
+
+namespace unroll::fused {
+
+class InputProduct {
+ public:
+  // sums [steps, batch, gates*hidden] become x's products, plus the bias where there is one.
+  InputProduct(const Var& x, const Var& weight_ih, const Tensor& bias, const Tensor& sums,
+               const WavePart& part, bool mogrified)
+      : x_(x.value()),
+        bias_(bias),
+        sums_(sums),
+        by_chunks_(!mogrified && part.waits()),
+        at_once_(!mogrified && !part.waits()),
+        weight_(transposed(weight_ih.value()), by_chunks_ ? part.chunks() : 1) {}
+  // Whether it was made: of the window, before its steps; and of a chunk, before those.
+  bool at_once() const {
+    if (at_once_) make(0, x_.dim(0));
+    return at_once_;
+  }
+  bool of_chunk(int begin, int end) const {
+    if (by_chunks_) make(begin, end);
+    return by_chunks_;
+  }
+
+ private:
+  void make(int begin, int end) const {
+    const Tensor x = x_.slice(begin, end), sums = sums_.slice(begin, end);
+    bias_.defined() ? gemm(x, weight_, bias_, sums) : gemm(x, weight_, overwrite(sums));
+  }
+
+  const Tensor x_, bias_, sums_;
+  const bool by_chunks_, at_once_;
+  const StepWeights weight_;
+};
+
+// x's gradient by chunks; else there is none of it here, and MogrifierBackward::contribute() makes it of the window.
+class InputGradient {
+ public:
+  InputGradient(const Var& x, const Var& weight_ih, const WavePart& part, bool mogrified) {
+    if (mogrified || !part.waits() || !x.wants_grad()) return;
+    weight_.emplace(weight_ih.value(), part.chunks());
+    into_ = x.gradient();
+  }
+  explicit operator bool() const { return into_.has_value(); }
+  // da: of the sums of steps begin … end-1
+  void of_chunk(const Matrix& da, int begin, int end) const {
+    gemm(da, *weight_, {into_->tensor.slice(begin, end), into_->add});
+  }
+
+ private:
+  std::optional<StepWeights> weight_;
+  std::optional<Into> into_;
+};
+
+}  // namespace unroll::fused
