@@ -20,7 +20,7 @@ int main() {
 
   ParameterSet params;
   const Embedding embed(params / "embed", {.vocab = corpus.vocabulary.size(), .dim = width});
-  const Lstm lstm(params / "lstm", {.input = width, .hidden = width, .dropout = 0.1f});
+  const Lstm lstm(params / "lstm", {.input = width, .hidden = width, .layers = 2, .dropout = 0.1f});
   const Dense decoder(params / "decoder", {.in = width, .out = corpus.vocabulary.size()});
   Adam adam(params, {.learning_rate = 0.01});
 

@@ -18,7 +18,10 @@ struct TinyTraining {
   };
   explicit TinyTraining(const Setup& setup, uint64_t seed = 11)
       : params(seed),
-        lstm(params / "lstm", {.input = 5, .hidden = setup.hidden, .layers = setup.layers, .dropout = 0.3f}),
+        lstm(params / "lstm", {.input = 5,
+                               .hidden = setup.hidden,
+                               .layers = setup.layers,
+                               .dropout = setup.layers > 1 ? 0.3f : 0}),
         decoder(params / "decoder", {.in = setup.hidden, .out = 7}),
         state(lstm.zero_state(3)),
         variable_bptt(setup.variable_bptt) {

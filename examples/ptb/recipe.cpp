@@ -323,9 +323,9 @@ DropoutRates dropout_rates(const Recipe& recipe) {
 RecurrentConfig layers_of(const Recipe& recipe) {
   RecurrentConfig layers = recipe.model;
   layers.input = recipe.model.embedding;
-  layers.dropout = dropout_rates(recipe).hidden;
+  layers.dropout = layers.layers > 1 ? dropout_rates(recipe).hidden : 0;
   layers.resets = recipe.data.reset == Reset::document;
-  layers.locked_dropout &= layers.layers > 1 && layers.dropout > 0;  // else it is that of other places alone
+  layers.locked_dropout &= layers.dropout > 0;  // else it is that of other places alone
   return layers;
 }
 

@@ -341,6 +341,7 @@ RecurrentConfig layers_of(const Recipe& recipe, int input) {
   RecurrentConfig layers = recipe.model;
   layers.input = input;
   if (recipe.model.cell != CellKind::lstm) layers.forget_bias = 0;  // the default is an LSTM's
+  if (layers.layers == 1) layers.dropout = 0;  // it is that of what the dense layer reads
   return layers;
 }
 

@@ -124,12 +124,10 @@ std::optional<OptionFault> fault_in(const CellFacts& cell, const RecurrentConfig
     if (option.needs_layers && c.layers == 1)
       return OptionFault{option.name, fmt::format("needs {}layers above 1", prefix)};
   }
-  if (c.locked_dropout && (c.dropout == 0 || c.layers == 1))
+  if (c.locked_dropout && c.dropout == 0)
     return OptionFault{
         "locked_dropout",
-        fmt::format(
-            "is about the dropout between layers, and there is none with {}dropout {} and {}layers {}",
-            prefix, c.dropout, prefix, c.layers)};
+        fmt::format("is about the dropout between layers, and there is none with {}dropout 0", prefix)};
   if (c.zoneout_c != 0 && cell.c_parts > 1)
     return OptionFault{
         "zoneout_c",

@@ -47,7 +47,7 @@ struct RecurrentConfig {
   int input = 0;
   int hidden = 0;
   int layers = 1;
-  // Between layers, so nowhere where there is one: dropout() or Dropout is for what goes in and comes out.
+  // Between layers, so refused where there is one: dropout() or Dropout is for what goes in and comes out.
   float dropout = 0;
   bool locked_dropout = false;
   float recurrent_dropout = 0;
@@ -145,6 +145,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .range = RecurrentOption::Range::rate,
      .acts = RecurrentOption::Acts::in_training,
      .cudnn = RecurrentOption::Cudnn::between_layers,
+     .needs_layers = true,
      .is_key = false,  // in recipes it acts before and after the layers, too
      .torch = "dropout",
      .does = "probability that an element is dropped on its way from layer to layer",
@@ -159,6 +160,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .range = RecurrentOption::Range::on_off,
      .acts = RecurrentOption::Acts::in_training,
      .cudnn = RecurrentOption::Cudnn::yes,
+     .needs_layers = true,
      .of = "dropout",
      .does = "dropout keeps one mask for all steps of a window; needs a rate of dropout above 0",
      .source = "Gal and Ghahramani 2016"},

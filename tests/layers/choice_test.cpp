@@ -260,10 +260,6 @@ TEST_CASE("what acts between layers, or beside the cell, is served, and the tabl
   config = plain;
   config.last_hidden = 400;
   CHECK(row(Lstm::choose(config, h100), "last_hidden").fits == Fits::at_a_cost);
-  config = plain;
-  config.layers = 1, config.dropout = 0.5f;  // which then acts nowhere
-  CHECK(std::ranges::none_of(Lstm::choose(config, h100).reasons,
-                             [](const EngineReason& r) { return r.criterion == "dropout"; }));
 }
 
 TEST_CASE(

@@ -55,8 +55,7 @@ inline std::vector<RecurrentConfig> options_alone(const CellFacts& cell, const R
       config.*std::get<decltype(value) RecurrentConfig::*>(option.member) = value;
       if (&option == &option_named("locked_dropout")) config.dropout = 0.4f;
       if (&option == &option_named("mogrifier_rank")) config.mogrifier = 4;
-      if (fault_in(cell, config) || option.acts == RecurrentOption::Acts::at_first ||
-          (&option == &option_named("dropout") && config.layers == 1))
+      if (fault_in(cell, config) || option.acts == RecurrentOption::Acts::at_first)
         result.pop_back();  // another cell's, or for more layers or units
     };
     switch (option.range) {

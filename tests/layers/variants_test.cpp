@@ -178,7 +178,7 @@ TEST_CASE("options that make no sense are errors that say why") {
   CHECK(lacks(build({.input = 2, .hidden = 3, .layers = 2, .locked_dropout = true}),
               {"locked_dropout", "dropout 0"}) == "");
   CHECK(lacks(build({.input = 2, .hidden = 3, .dropout = 0.5f, .locked_dropout = true}),
-              {"locked_dropout", "layers 1"}) == "");
+              {"dropout needs layers above 1"}) == "");
   CHECK(lacks(build({.input = 2, .hidden = 3, .recurrent_dropout = 1}), {"recurrent_dropout 1"}) == "");
   CHECK(lacks(build({.input = 2, .hidden = 3, .weight_drop = -0.5f}), {"weight_drop -0.5"}) == "");
   CHECK(lacks(build({.input = 2, .hidden = 3, .zoneout_h = 1.5f}), {"zoneout_h 1.5"}) == "");
