@@ -48,6 +48,14 @@ class Plan {
     rows_ = std::clamp<int64_t>(rows_, 1, std::max<int64_t>(steps_, 1));
   }
   int units() const { return batch_ * options_.heads; }
+  // Whether each query is in a block, and each key in the only one.
+  bool meets_all_queries() const {
+    const bool some = past_ > 0 && (!options_.causal || past_ >= steps_);
+    return some && !options_.begins.defined() && !options_.ends.defined();
+  }
+  bool meets_all_keys() const {
+    return meets_all_queries() && steps_ > 0 && rows_ >= steps_ && options_.window == 0;
+  }
   int64_t largest_block() const {
     return rows_ * (options_.window > 0 ? std::min(past_, rows_ + options_.window) : past_);
   }
@@ -177,7 +185,8 @@ Var scaled_dot_product_attention(const Var& queries, const Var& keys, const Var&
   const bool drops = o.dropout > 0 && dropout_is_on();
   const Plan plan(queries.shape(), keys.shape(), o);
   const Tensor q = queries.value(), k = keys.value(), v = values.value();
-  const Tensor y = Tensor::zeros(q.shape().with(2, v.dim(2)));
+  const Shape shape = q.shape().with(2, v.dim(2));
+  const Tensor y = plan.meets_all_queries() ? Tensor(shape) : Tensor::zeros(shape);
   const auto part_of = [heads = o.heads](const Tensor& x, const Block& at) {
     return Part(x.shape(), heads, at.b, at.h);
   };
@@ -197,13 +206,23 @@ Var scaled_dot_product_attention(const Var& queries, const Var& keys, const Var&
     });
   }
   return record(name, y, inputs(queries, keys, values), [=](const Var& out) {
-    const auto place = [](const Var& x) -> real* {
-      if (!x.wants_grad()) return nullptr;
-      const Into dx = x.gradient();
-      if (!dx.add) dx.tensor.fill(0);
-      return dx.tensor.data();
+    // Where blocks of queries meet all of a gradient once, they overwrite it; else they add to what is there, or to zeros.
+    struct Place {
+      real* data = nullptr;
+      bool add = true;
     };
-    real *const dq = place(queries), *const dk = place(keys), *const dv = place(values);
+    const bool apart = queries.node() != keys.node() && queries.node() != values.node() &&
+                       keys.node() != values.node();  // the same variable would be met twice
+    const auto place = [apart](const Var& x, bool once) -> Place {
+      if (!x.wants_grad()) return {};
+      const Into dx = x.gradient();
+      if (dx.add || (once && apart)) return {dx.tensor.data(), dx.add};
+      dx.tensor.fill(0);
+      return {dx.tensor.data(), true};
+    };
+    const Place to_q = place(queries, plan.meets_all_queries()), to_k = place(keys, plan.meets_all_keys()),
+                to_v = place(values, plan.meets_all_keys());
+    real *const dq = to_q.data, *const dk = to_k.data, *const dv = to_v.data;
     const real *const of_q = queries.value().data(), *const of_k = keys.value().data(),
                       *const of_v = values.value().data(), *const dy = out.grad().data();
     plan.each_unit([&](int unit) {
@@ -218,7 +237,7 @@ Var scaled_dot_product_attention(const Var& queries, const Var& keys, const Var&
         if (dv) {
           if (drops) kernels().dropout(p, o.dropout, key, n, dropped, n, false);
           gemm({drops ? dropped : p, 1, at.keys}, in_y.rows(dy, at.begin), at.keys, in_v.width, at.rows,
-               in_v.at(dv, at.first_key), in_v.row, true);
+               in_v.at(dv, at.first_key), in_v.row, to_v.add);
         }
         if (!dq && !dk) return;
         gemm(in_y.rows(dy, at.begin), in_v.turned(of_v, at.first_key), at.rows, at.keys, in_v.width, d,
@@ -228,10 +247,10 @@ Var scaled_dot_product_attention(const Var& queries, const Var& keys, const Var&
         kernels().affine(d, o.scale, 0, d, n, false);
         if (dq)
           gemm({d, at.keys, 1}, in_k.rows(of_k, at.first_key), at.rows, in_q.width, at.keys,
-               in_q.at(dq, at.begin), in_q.row, true);
+               in_q.at(dq, at.begin), in_q.row, to_q.add);
         if (dk)
           gemm({d, 1, at.keys}, in_q.rows(of_q, at.begin), at.keys, in_k.width, at.rows,
-               in_k.at(dk, at.first_key), in_k.row, true);
+               in_k.at(dk, at.first_key), in_k.row, to_k.add);
       });
     });
   });

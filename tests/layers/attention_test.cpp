@@ -243,6 +243,17 @@ TEST_CASE("attention is differentiated with respect to all that it is given, and
                         v[0], v[1], v[2], {.heads = 2, .dropout = 0.4, .key = {.place = 3}, .block_rows = 2});
                   },
                   {.dropout = true}));
+  // One variable in several places, and one that has a gradient from elsewhere, before and after.
+  for (const bool causal : {false, true})
+    for (const int block_rows : {0, 2}) {
+      const AttentionOptions o{.heads = 2, .causal = causal, .block_rows = block_rows};
+      CHECK(gradcheck("attention to itself", {{3, 2, 4}, {3, 2, 4}}, [&](auto& v) {
+        const Var before = v[0] * v[1];
+        return std::vector<Var>{scaled_dot_product_attention(v[0], v[0], v[0], o),
+                                scaled_dot_product_attention(v[0], v[1], v[1], o) + before,
+                                scaled_dot_product_attention(v[1], v[0], v[1], o) * v[0]};
+      }));
+    }
   const Lengths lengths{ids({2}, {3, 2})};
   ParameterSet params;
   const MultiHeadAttention many(params / "many", {.dim = 4, .heads = 2}),
