@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include <pthread.h>
 #include <sched.h>
@@ -29,6 +30,13 @@ std::atomic<int>& thread_count() {
   static std::atomic<int> count = std::min(cores(), most_threads);
   return count;
 }
+
+// Whether this thread is at a piece of a task, which the threads share already.
+thread_local bool at_piece = false;
+struct AtPiece {
+  const bool before = std::exchange(at_piece, true);
+  ~AtPiece() { at_piece = before; }
+};
 
 void pause_a_little() {
 #ifdef __x86_64__
@@ -119,7 +127,10 @@ class Pool {
       if (!open_.compare_exchange_weak(open, open & ~(uint64_t{1} << piece), std::memory_order_acq_rel))
         continue;
       // From here on the job cannot end before this piece does.
-      task_(context_, piece);
+      {
+        const AtPiece mark;
+        task_(context_, piece);
+      }
       if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished_.notify_one();
       open = open_.load(std::memory_order_acquire);
     }
@@ -144,7 +155,7 @@ void set_threads(int count) {
                 most_threads);
   thread_count() = count;
 }
-int threads() { return thread_count().load(std::memory_order_relaxed); }
+int threads() { return at_piece ? 1 : thread_count().load(std::memory_order_relaxed); }
 
 void run_pieces(int pieces, void (*task)(const void*, int), const void* context) {
   if (pieces > 1 && threads() > 1 && Pool::instance().run(pieces, task, context)) return;

@@ -13,7 +13,7 @@ inline constexpr int most_threads = 32;
 // Threads that share the work from now on; at first as many as there are cores for this process, but not more than
 // can be used. Throws InputError below 1 and above most_threads.
 void set_threads(int count);
-int threads();
+int threads();  // one within a piece of a task, since the others have pieces of their own
 
 // task(context, piece) for each piece in 0 … pieces-1, at most `most_threads` of them, on this thread and others; returns
 // when all are done. A thread begins with the same pieces each time, so that what they need is still in its

@@ -1,6 +1,7 @@
 // The pool of threads: every piece once, whoever asks, and however many ask at once.
 #include "framework/threads.h"
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <thread>
@@ -62,6 +63,14 @@ TEST_CASE("several threads may ask at once, and a task may ask too") {
     });
   for (std::thread& caller : callers) caller.join();
   CHECK(total == 4 * 500 * 6);
+}
+
+TEST_CASE("what a piece asks for has one thread, and what follows it has all again") {
+  const Threads guard(3);
+  std::array<int, 8> seen = {};
+  run(8, [&](int piece) { seen[static_cast<size_t>(piece)] = threads(); });
+  CHECK(seen == std::array{1, 1, 1, 1, 1, 1, 1, 1});
+  CHECK(threads() == 3);
 }
 
 TEST_CASE("a thread is the least that there can be, and there are no more than pieces") {
