@@ -88,7 +88,9 @@ TEST_CASE("the bits of a product do not depend on threads") {
   for (const auto& [m, n, k] :
        {std::array{1, 2000, 650}, std::array{20, 1000, 300}, std::array{301, 127, 290},
         std::array{150, 333, 270}, std::array{20, 200, 1500}, std::array{4100, 5, 800},
-        std::array{620, 330, 800}, std::array{60, 75, 4999}, std::array{75, 60, 8192}}) {
+        std::array{620, 330, 800}, std::array{60, 75, 4999}, std::array{75, 60, 8192},
+        // which threads pack together, a part of k after the other
+        std::array{70, 66, 4095}, std::array{66, 70, 4095}}) {
     const Product product({m, n, k, false, true, true, 1});
     for (const Kind& kind : all_kinds())
       for (bool packed : {false, true}) {

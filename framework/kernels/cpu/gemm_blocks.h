@@ -15,8 +15,10 @@
 // * Both are packed: a panel lies in memory as it is read. Packing turns where k is not the slow dimension.
 // * All of a is packed, as far as there is room, and b nc columns at a time, whose part of c stays near until all that was
 //   packed of a is summed. If b is small, all of it is packed, and a piece by piece.
-// * Threads get shares of c, columns or rows, and pack what they need themselves: they meet once, at the end. If k is
-//   long beside c, two of them share its halves instead: then neither packs what the other does.
+// * Threads pack the operand of fewer lines together, once. Then each takes pieces of c, columns or rows, one after the other,
+//   and packs what these need of the other operand: a thread that is slow takes fewer.
+// * Small products are cut into a share for each thread, which packs what it needs itself: they meet once, at the end. If k
+//   is long beside c, two threads share its halves instead: then neither packs what the other does.
 //
 // An element of c is a sum of sums over KC numbers, each in order along k, or two such sums, one for each half. KC depends on k
 // alone, and whether k is halved on the sizes of the product, so the bits of c do not depend on threads or tiles; nor on whether
@@ -87,13 +89,18 @@ struct Share {
   real* c;
   int64_t c_row;
   Addend addend;
+  const typename P::Element* packed_a =
+      nullptr;        // all of a, block by block along k; or null, and it is packed here
+  int64_t depth = 0;  // of a block, where this is a part of k; or 0: as of all
 };
 
-// Elements of scratch for one thread: packed operands, and behind them, where k is halved, sums of a second half.
+// Elements of scratch for one thread: packed operands, and behind them, where k is halved, sums of a second half, or else its
+// part of what threads pack together.
 template <class P>
 constexpr int64_t operands = P::near + P::most;
+constexpr int64_t together = 832 * 1024;
 template <class P>
-constexpr int64_t room = operands<P> + P::second_sums;
+constexpr int64_t room = operands<P> + together;
 
 // How a share is cut, so that what was packed stays near while it is read.
 template <class P>
@@ -105,7 +112,8 @@ struct Blocks {
   bool once;           // all columns at once, and for the other rows they stay packed
   int64_t b_room;      // elements of scratch for b; behind them a is packed
 
-  explicit Blocks(const Share<P>& s) : height(even(s.m, P::MR)), depth(P::depth(s.k)) {
+  explicit Blocks(const Share<P>& s)
+      : height(even(s.m, P::MR)), depth(s.depth > 0 ? s.depth : P::depth(s.k)) {
     constexpr int64_t AR = P::AR, NR = P::NR;
     const int64_t steps = P::steps(depth), all_tiles = ceil_div(s.m, height), all_panels = ceil_div(s.n, NR);
     // So many pieces, of `size` elements each, fit.
@@ -113,16 +121,17 @@ struct Blocks {
     // All rows; where one block of k is too much of them, fewer.
     kept = smaller(s.k, fitting(P::most, all_tiles * AR * steps) * depth);
     int64_t tiles = even(all_tiles, fitting(P::most, AR * P::steps(kept)));
+    if (s.packed_a) kept = s.k, tiles = all_tiles;
     int64_t panels = even(all_panels, fitting(P::near, NR * steps));
     const bool few = tiles * AR * P::steps(kept) <= P::few;
     // An operand that is read once is packed shortly before, no more of it than stays near, beside a b that does.
-    once = !few && all_panels * NR * steps <= P::few;
+    once = !few && !s.packed_a && all_panels * NR * steps <= P::few;
     if (once) {
       kept = all_panels * NR * P::steps(s.k) <= P::few ? s.k : depth;
       tiles = even(all_tiles, fitting(P::near, AR * P::steps(kept)));
       panels = all_panels;
     }
-    b_room = once ? panels * NR * P::steps(kept) : P::near;
+    b_room = s.packed ? 0 : once ? panels * NR * P::steps(kept) : P::near;
     rows = tiles * height;
     // If it has few rows in all, these stay, and weights that were packed beforehand pass by in the order in
     // which they lie in memory, since a batch of few rows meets them while they come from there.
@@ -149,15 +158,14 @@ void compute(const Share<P>& s, typename P::Element* scratch) {
     for (int64_t top = 0; top < s.m; top += rows) {
       const int64_t back = smaller(front + kept, s.k), bottom = smaller(top + rows, s.m);
       const int64_t a_column = ceil_div(bottom - top, height) * AR;
-      const auto a_from = [&, b_room = b_room](int64_t l) {
-        return scratch + b_room + a_column * P::steps(l - front);
-      };
+      const Element* const packed_a = s.packed_a ? s.packed_a : scratch + b_room;
+      const auto a_block = [&](int64_t l) { return a_column * P::steps(l - front); };
       // `once` by name: clang before 16 captures no structured binding.
       const auto b_from = [&, once = once](int64_t l) {
         return scratch + (once ? b_column * P::steps(l - front) : 0);
       };
-      for (int64_t l = front; l < back; l += kc)
-        P::pack_a(s.a.at(top, l), bottom - top, height, smaller(kc, back - l), a_from(l));
+      for (int64_t l = front; l < back && !s.packed_a; l += kc)
+        P::pack_a(s.a.at(top, l), bottom - top, height, smaller(kc, back - l), scratch + b_room + a_block(l));
       const bool packs_b = !s.packed && (top == 0 || !once);
       for (int64_t passed = 0; passed < s.n; passed += nc) {
         const int64_t left = from_right ? last - passed : passed, right = smaller(left + nc, s.n);
@@ -166,7 +174,7 @@ void compute(const Share<P>& s, typename P::Element* scratch) {
           if (packs_b) P::pack_b(s.b.at(left, l), right - left, NR, depth, b_from(l));
           for (int64_t upper = top; upper < bottom; upper += mc)
             for (int64_t j = left; j < right; j += NR) {
-              Tile<Element> t{.a = a_from(l) + (upper - top) / height * AR * steps,
+              Tile<Element> t{.a = packed_a + a_block(l) + (upper - top) / height * AR * steps,
                               .b = s.packed ? s.packed + j * all_steps + P::steps(l) * NR
                                             : b_from(l) + (j - left) * steps,
                               .steps = steps,
@@ -196,11 +204,88 @@ void compute(const Share<P>& s, typename P::Element* scratch) {
 
 constexpr int64_t long_k = 4096;  // as it is where the gradient of logits meets their weights
 
-// The shares side by side, or below one another where c is tall; for each half of k, where there are two.
+// work(i, taker) for i in 0 … pieces-1: takers, a thread each, take one after the other until none is left.
+template <class Work>
+void each_piece(int64_t pieces, int64_t takers, Work work) {
+  int64_t first_left = 0;
+  int64_t* const left = &first_left;
+  spread(takers, takers * worth_threads, [=](int64_t taker) {
+    for (int64_t i = 0; (i = __atomic_fetch_add(left, 1, __ATOMIC_RELAXED)) < pieces;) work(i, taker);
+  });
+}
+
+// Lines `begin` … end-1 of `count`, in tiles or panels of `height`: piece i of so many.
+struct Piece {
+  Piece(int64_t count, int64_t height, int64_t i, int64_t pieces)
+      : begin(ceil_div(count, height) * i / pieces * height),
+        end(smaller(ceil_div(count, height) * (i + 1) / pieces * height, count)) {}
+  int64_t begin, end;
+  // How many: no smaller than `least` lines, and some for each taker.
+  static int64_t pieces(int64_t count, int64_t height, int64_t least, int64_t takers) {
+    return smaller(ceil_div(ceil_div(count, height), ceil_div(least, height)), 8 * takers);
+  }
+};
+
+// Threads pack the operand of fewer lines together, b where c is tall, and take pieces of c: a part of k after the other, so that
+// what was packed stays near for all of them. False if there is too little room.
+template <class P>
+bool share_in_pieces(const Share<P>& all, typename P::Element* scratch, int threads, int64_t takers) {
+  using Element = typename P::Element;
+  constexpr int64_t some = 64;  // lines that are worth a piece
+  const bool by_rows = all.m > all.n;
+  const int64_t height = even(all.m, P::MR), kc = P::depth(all.k);
+  const int64_t own = by_rows ? P::most : P::near;
+  Element* const packed = scratch + threads * own;
+  const int64_t a_column = ceil_div(all.m, height) * P::AR, b_column = ceil_div(all.n, P::NR) * P::NR;
+  const int64_t of_block = (by_rows ? b_column : a_column) * P::steps(kc);
+  if (of_block > threads * (room<P> - own)) return false;
+  const int64_t part = (of_block < P::few ? P::few / of_block : 1) * kc;
+  for (int64_t front = 0; front < all.k; front += part) {
+    Share<P> s = all;
+    s.a = all.a.at(0, front), s.b = all.b.at(0, front), s.k = smaller(part, all.k - front), s.depth = kc;
+    if (front > 0) s.addend = {all.c, all.c_row};
+    if (by_rows) {
+      const int64_t packings = Piece::pieces(s.n, P::NR, 1, takers);
+      each_piece(packings, takers, [=](int64_t i, int64_t) {
+        const Piece of_b(s.n, P::NR, i, packings);
+        P::pack_b(s.b.at(of_b.begin, 0), of_b.end - of_b.begin, P::NR, s.k,
+                  packed + of_b.begin * P::steps(s.k));
+      });
+      const int64_t pieces = Piece::pieces(s.m, height, some, takers);
+      each_piece(pieces, takers, [=](int64_t i, int64_t taker) {
+        const auto [begin, end] = Piece(s.m, height, i, pieces);
+        Share<P> one = s;
+        one.a = s.a.at(begin, 0), one.m = end - begin, one.c += begin * s.c_row;
+        one.addend = s.addend.at(begin, 0), one.packed = packed;
+        compute(one, scratch + taker * own);
+      });
+    } else {
+      const int64_t packings = Piece::pieces(s.m, height, 1, takers), blocks = ceil_div(s.k, kc);
+      each_piece(packings * blocks, takers, [=](int64_t i, int64_t) {
+        const Piece of_a(s.m, height, i % packings, packings);
+        const int64_t l = i / packings * kc, depth = smaller(kc, s.k - l);
+        P::pack_a(s.a.at(of_a.begin, l), of_a.end - of_a.begin, height, depth,
+                  packed + a_column * P::steps(l) + of_a.begin / height * P::AR * P::steps(depth));
+      });
+      const int64_t pieces = Piece::pieces(s.n, P::NR, some, takers);
+      each_piece(pieces, takers, [=](int64_t i, int64_t taker) {
+        const auto [begin, end] = Piece(s.n, P::NR, i, pieces);
+        Share<P> one = s;
+        one.b = s.b.at(begin, 0), one.n = end - begin, one.c += begin;
+        one.addend = s.addend.at(0, begin), one.packed_a = packed;
+        compute(one, scratch + taker * own);
+      });
+    }
+  }
+  return true;
+}
+
+// Pieces of c; or of a small product shares, side by side, or below one another where c is tall; for each half of k, where there
+// are two.
 template <class P>
 void share_out(const Share<P>& all, void* scratch, int threads) {
   using Element = typename P::Element;
-  static_assert(sizeof(Element) == sizeof(real) && P::few <= P::most);
+  static_assert(sizeof(Element) == sizeof(real) && P::few <= P::most && P::second_sums <= together);
   const int64_t panels = ceil_div(all.n, P::NR), c_size = all.m * all.n;
   const bool by_rows = all.m > all.n;
   const bool halved = !all.packed && all.k >= long_k && all.k >= 8 * smaller(all.m, all.n) &&
@@ -211,6 +296,9 @@ void share_out(const Share<P>& all, void* scratch, int threads) {
                 worth = c_size * all.k / P::worth_a_thread;
   const int64_t shares = smaller(pieces, at_least_one(smaller(threads, worth) / halves));  // of each half
   Element* const first_scratch = static_cast<Element*>(scratch);
+  if (shares > 1 && !all.packed && !halved && worth >= 8 && smaller(all.m, all.n) >= 64 &&
+      share_in_pieces(all, first_scratch, threads, shares))
+    return;
   real* const second_sums = reinterpret_cast<real*>(first_scratch + operands<P>);
   // One thread does both halves, one after the other, with one thread's scratch.
   spread(halves * shares, threads > 1 ? halves * shares * worth_threads : 0, [=](int64_t task) {
