@@ -69,13 +69,10 @@ struct Tiles {
   // For each group and part a block [rows, 16 pairs], as the registers take it.
   static void pack_a(const Lines& x, int64_t count, int64_t height, int64_t depth, Pair* out) {
     each_group<Tiles, AR>(x, count, height, depth, out, [&](int64_t begin, int64_t l, Pair* to) {
-      for (int64_t beside = 0; beside < height; beside += 16) {
-        __m512i v[parts][16];
-        read<Numbers, true>(x, begin + beside, count, l, depth, v);
-        for (int64_t part = 0; part < parts; ++part)
-          for (int64_t line = 0; line < 16; ++line)
-            store(to + (part * AR + beside + line) * group_steps, v[part][line]);
-      }
+      for (int64_t beside = 0; beside < height; beside += 16)
+        read<Numbers, true>(x, begin + beside, count, l, depth, [&](int part, int64_t line, __m512i pairs) {
+          store(to + (part * AR + beside + line) * group_steps, pairs);
+        });
     });
   }
 

@@ -50,35 +50,53 @@ UNROLL_FORMULA __mmask16 first(int64_t count) {
 }
 UNROLL_FORMULA void store(Pair* p, __m512i v) { _mm512_storeu_si512(p, v); }
 
-// The pairs of lines i … i+15 over a group: by lines, v[part][line][step], or by steps, v[part][step][line].
-template <class Numbers, bool by_lines>
-UNROLL_FORMULA void read(const Lines& x, int64_t i, int64_t count, int64_t l, int64_t depth,
-                         __m512i (&v)[Numbers::parts][16]) {
-  const bool lies_by_lines = x.step == 1;
-  if (lies_by_lines) {
-    for (int64_t line = 0; line < 16; ++line) {
-      const real* p = x.data + (i + line) * x.line + l;
-      const int64_t left = i + line < count ? depth - l : 0;
+// put(part, i, pairs) for the pairs of 16 lines over a group, as the numbers lie: of line i, all its steps, or of step i, all lines.
+// `whole`: there are so many lines and numbers.
+template <class Numbers, bool by_lines, bool whole, class Put>
+UNROLL_FORMULA void read_as_it_lies(const Lines& x, int64_t i, int64_t count, int64_t l, int64_t depth,
+                                    Put put) {
+  const auto load = [](int64_t left, const real* p) __attribute__((always_inline)) {
+    return whole ? _mm512_loadu_ps(p) : _mm512_maskz_loadu_ps(first(left), p);
+  };
+#pragma GCC unroll 16
+  for (int64_t k = 0; k < 16; ++k) {
+    const auto put_k = [&](int part, __m512i pairs) __attribute__((always_inline)) { put(part, k, pairs); };
+    if constexpr (by_lines) {
+      const real* p = x.data + (i + k) * x.line + l;
+      const int64_t left = i + k < count ? depth - l : 0;
       __builtin_prefetch(p + 2 * group), __builtin_prefetch(p + 2 * group + 16);
-      Numbers::along(_mm512_maskz_loadu_ps(first(left), p), _mm512_maskz_loadu_ps(first(left - 16), p + 16),
-                     [&](int part, __m512i pairs) { v[part][line] = pairs; });
+      Numbers::along(load(left, p), load(left - 16, p + 16), put_k);
+    } else {
+      const auto lines = [&](int64_t number) __attribute__((always_inline)) {
+        const real* p = x.data + i + (l + number) * x.step;
+        __builtin_prefetch(p + group * x.step);
+        return load(l + number < depth ? count - i : 0, p);
+      };
+      Numbers::across(lines(Numbers::low(k)), lines(Numbers::high(k)), put_k);
     }
-  } else {
-    const auto lines = [&](int64_t number) {
-      __builtin_prefetch(x.data + i + (l + number + group) * x.step);
-      return _mm512_maskz_loadu_ps(first(l + number < depth ? count - i : 0),
-                                   x.data + i + (l + number) * x.step);
-    };
-    for (int64_t step = 0; step < 16; ++step)
-      Numbers::across(lines(Numbers::low(step)), lines(Numbers::high(step)),
-                      [&](int part, __m512i pairs) { v[part][step] = pairs; });
   }
-  if (lies_by_lines == by_lines) return;
-  for (auto& part : v) {
-    Vector turned[W];
-    for (int k = 0; k < W; ++k) turned[k] = __builtin_bit_cast(Vector, part[k]);
-    turn(turned);
-    for (int k = 0; k < W; ++k) part[k] = __builtin_bit_cast(__m512i, turned[k]);
+}
+
+// put(part, i, pairs) for the pairs of lines i … i+15 over a group: of a line, or, not by_lines, of a step.
+template <class Numbers, bool by_lines, class Put>
+UNROLL_FORMULA void read(const Lines& x, int64_t i, int64_t count, int64_t l, int64_t depth, Put put) {
+  const auto as_it_lies = [&]<bool lies_by_lines>(Flag<lies_by_lines>, auto to)
+      __attribute__((always_inline)) {
+    if (i + 16 <= count && l + group <= depth)
+      read_as_it_lies<Numbers, lies_by_lines, true>(x, i, count, l, depth, to);
+    else
+      read_as_it_lies<Numbers, lies_by_lines, false>(x, i, count, l, depth, to);
+  };
+  if ((x.step == 1) == by_lines) return as_it_lies(Flag<by_lines>{}, put);
+  Vector v[Numbers::parts][W];
+  as_it_lies(
+      Flag<!by_lines>{}, [&](int part, int64_t k, __m512i pairs) __attribute__((always_inline)) {
+        v[part][k] = __builtin_bit_cast(Vector, pairs);
+      });
+  for (int part = 0; part < Numbers::parts; ++part) {
+    turn(v[part]);
+#pragma GCC unroll 16
+    for (int k = 0; k < W; ++k) put(part, k, __builtin_bit_cast(__m512i, v[part][k]));
   }
 }
 
@@ -105,13 +123,10 @@ void pack_by_steps(const Lines& x, int64_t count, int64_t height, int64_t depth,
   using Numbers = typename P::Numbers;
   each_group<P, width>(x, count, height, depth, out, [&](int64_t begin, int64_t l, Pair* to) {
     const int64_t steps = smaller(group_steps, P::steps(depth) / Numbers::parts - l / 2);
-    for (int64_t beside = 0; beside < width; beside += 16) {
-      __m512i v[Numbers::parts][16];
-      read<Numbers, false>(x, begin + beside, count, l, depth, v);
-      for (int64_t part = 0; part < Numbers::parts; ++part)
-        for (int64_t step = 0; step < steps; ++step)
-          store(to + (part * group_steps + step) * width + beside, v[part][step]);
-    }
+    for (int64_t beside = 0; beside < width; beside += 16)
+      read<Numbers, false>(x, begin + beside, count, l, depth, [&](int part, int64_t step, __m512i pairs) {
+        if (step < steps) store(to + (part * group_steps + step) * width + beside, pairs);
+      });
   });
 }
 
