@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "framework/kernels/lstm_window.h"
+#include "layers/recurrent/folded.h"
 #include "layers/recurrent/persistent.h"
 #include "layers/recurrent/wavefront.h"
 
@@ -78,8 +79,11 @@ constexpr int around = 21, around_16 = 6, of_dropout = 2;
 StepLaunches launches_of_step(Engine engine, const StepSizes& s, bool persistent, int chunks) {
   const RecurrentConfig& c = s.layers;
   const CellLaunches cell = launches_of(s.cell);
-  const OptionCost::Launches options = cost_of_options(s).launches;
+  OptionCost::Launches options = cost_of_options(s).launches;
   const bool rounds = has_16_bits(s), between = acts_between_layers(c);
+  const bool folded = engine == Engine::fused && folds_projection(c, {.steps = s.steps});
+  // No product more in a step, but in a window: of the weights, of h and of what becomes of it.
+  if (folded) options.fused -= 3, options.window += 8, options.window_16 += 12;
   const int64_t stacked = c.layers * c.directions(), step_layers = int64_t{s.steps} * stacked,
                 gaps = c.layers - 1;
   const int of_mogrifier = c.mogrifier * (c.mogrifier_rank ? 2 : 1);  // matrices of a layer
@@ -102,19 +106,20 @@ StepLaunches launches_of_step(Engine engine, const StepSizes& s, bool persistent
   const int of_window = cell.window + options.window + (rounds ? cell.window_16 + options.window_16 : 0);
   once += of_window * stacked + (c.bidirectional ? 8 * c.layers : 0);
   if (persistent)  // a kernel each way, in place of those that round the weights
-    return {.ours = once + (rounds ? 0 : 2) * stacked};
+    return {.ours = once + ((rounds ? 0 : 2) + (folded ? 1 : 0)) * stacked};  // folded: h0's product
   if (chunks > 1) {
     // Above the first layer each chunk has a product of x with its bias, or norm, and a product of its gradient; and dropout between
     // layers a pass over a mask each way.
     const int rounded = !rounds ? 0 : s.cell.kind == CellKind::gru ? 2 : 1;  // x, and a GRU's gradients
     const int of_chunk = c.mogrifier ? 0 : 3 + rounded + (c.layer_norm ? 1 + (rounds ? 1 : 0) : 0);
     once += gaps * (of_chunk * (chunks - 1) + (c.dropout > 0 ? 2 * chunks : 0));
+    if (folded) once += stacked * (chunks - 1) * (rounds ? 4 : 2);
   }
   // What enters a product is rounded by the kernel that makes it, but where a mogrifier scales it on its way.
   const int rounded = c.mogrifier ? 2 + 2 * of_mogrifier + (s.cell.kind == CellKind::gru ? 1 : 0) : 0;
   // h is a product where it is projected: what options do to it, and rounding it, is a pass then.
   const bool passes =
-      c.projection && (c.recurrent_dropout > 0 || c.zoneout_h > 0 || (rounds && !c.mogrifier));
+      c.projection && !folded && (c.recurrent_dropout > 0 || c.zoneout_h > 0 || (rounds && !c.mogrifier));
   return {.ours =
               once + step_layers * (cell.fused + options.fused + (passes ? 1 : 0) + (rounds ? rounded : 0))};
 }
@@ -145,10 +150,13 @@ StepEstimate estimate_step(Engine engine, const StepSizes& s, const GpuRates& gp
 
   // Forward, the gradient of what enters, and that of the weights; of the recurrent weights the last alone.
   double flops = 6 * rows * out * s.vocab, weights = out * s.vocab;
+  const bool folded = engine == Engine::fused && folds_projection(s.layers, {.steps = s.steps});
   for (const LayerSizes& l : layers) {
     const double of_inputs = l.rounds ? 1 : 3;  // the others of a mogrified x are made in each step
     flops += 2 * rows * (of_inputs * l.inputs() + l.recurrent() + l.of_rounds());
     if (l.width < l.hidden) flops += 2 * rows * l.hidden * l.width;
+    // Folded weights, forward and back; h of all steps, and the gradients of it and of what it is a product of.
+    if (folded) flops += 4 * l.recurrent() * l.hidden + 2 * rows * (2 * l.hidden * l.width + l.recurrent());
     weights += l.inputs() + l.recurrent() + l.of_rounds();
   }
   result.products = flops / rate;
@@ -175,12 +183,14 @@ StepEstimate estimate_step(Engine engine, const StepSizes& s, const GpuRates& gp
         const double reads = lines * static_cast<double>(p.chunks()) * 64;
         const double multiplies = 2 * lines * static_cast<double>(p.groups() * 8 * p.depth);
         const double step = assumed.barrier + std::max(reads / (memory * assumed.cache), multiplies / rate);
-        result.recurrent += s.steps * step + 4 * l.recurrent() / memory;
+        result.recurrent +=
+            s.steps * step + 4 * (folded ? l.gates * l.hidden * l.hidden : l.recurrent()) / memory;
         ++recurrent_products;
       }
       continue;
     }
-    const auto [reading, computing, product] = product_of(l.recurrent(), l.width);
+    const auto [reading, computing, product] =
+        folded ? product_of(l.gates * l.hidden * l.hidden, l.hidden) : product_of(l.recurrent(), l.width);
     const bool one_call = engine == Engine::cudnn && !acts_between_layers(s.layers);
     // Layers run beside each other as far as the weights' reading and arithmetic allow: in one call of cuDNN's a step behind the one
     // below, by chunks a chunk behind.
@@ -194,6 +204,10 @@ StepEstimate estimate_step(Engine engine, const StepSizes& s, const GpuRates& gp
       recurrent_products += 2 * s.steps * (1 + l.matrices());
     }
     result.recurrent += 2 * s.steps * of_product;
+    if (l.width < l.hidden && !folded) {
+      result.recurrent += beside * 2 * s.steps * product_of(l.hidden * l.width, l.hidden).seconds;
+      recurrent_products += engine == Engine::cudnn ? 0 : 2 * s.steps;
+    }
     if (engine == Engine::cudnn) {
       result.kernels += 2 * s.steps * beside * assumed.kernel;
     } else {

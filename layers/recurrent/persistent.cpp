@@ -4,7 +4,7 @@
 
 #include "framework/device.h"
 #include "framework/kernels/lstm_window.h"
-#include "layers/recurrent/options.h"
+#include "layers/recurrent/folded.h"
 
 namespace unroll {
 
@@ -54,7 +54,8 @@ std::optional<PersistentPlan> persistent_plan(const CellFacts& cell, const Recur
   if (cell.kind != CellKind::lstm) return none(why, "it is an LSTM's");
   if (config.algorithm == CudnnAlgorithm::standard) return none(why, "algorithm = standard was asked for");
   for (const char* name : {"projection", "layer_norm", "mogrifier"})
-    if (is_set(option_named(name), config))
+    if (is_set(option_named(name), config) &&
+        !(name == std::string_view("projection") && folds_projection(config, window)))
       return none(why, "with {} a step is more than a product and a pass", name);
   return persistent_plan({.hidden = config.hidden,
                           .gates = config.gates(cell),

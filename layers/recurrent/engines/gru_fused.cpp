@@ -62,7 +62,7 @@ RecurrentOutput GruCell::fused(const Var& x, const RecurrentVars& state, const R
         PartInLane lane(part, PartInLane::Way::back);
         Tensor dh = h_last.grad().clone();
         Tensor kept({batch, hidden});  // z dh
-        HandedBack back({.d = dh, .steps = steps, .options = options, .y = &y, .direct = kept});
+        HandedBack back({.d = dh, .steps = steps, .options = options, .dy = gradient_of(y), .direct = kept});
         const Tensor h_met = met(h, options);
         MogrifierBackward mogrify(mogrified, entered(h, options));
         const StepWeights recurrent(dropped(layer.weight_hh.value(), masks.weight_hh), steps);

@@ -57,7 +57,7 @@ RecurrentOutput RnnCell::fused(const Var& x, const RecurrentVars& state, const R
         const WavePart& part = masks.part;
         PartInLane lane(part, PartInLane::Way::back);
         Tensor dh = h_last.grad().clone();
-        HandedBack back({.d = dh, .steps = steps, .options = options, .y = &y});
+        HandedBack back({.d = dh, .steps = steps, .options = options, .dy = gradient_of(y)});
         MogrifierBackward mogrify(mogrified, entered(h, options));
         const StepWeights recurrent(dropped(layer.weight_hh.value(), masks.weight_hh), steps);
         RoundedTensor da_rounded(sums.shape());

@@ -112,13 +112,15 @@ inline Tensor entered(const Tensor& states, const StateOptions& options) {
   return result;
 }
 
+inline Tensor gradient_of(const Var& y) { return y.has_grad() ? y.grad() : Tensor(); }
+
 // A state's gradient on its way back.
 struct BackTo {
   Tensor
       d;  // [batch, width]: of the state after the last step at first, and then what each step leaves there
   int steps;
   StateOptions options;
-  const Var* y = nullptr;  // the state in all steps
+  Tensor dy = {};          // of y, which is the state in all steps; undefined: there is none
   Tensor direct = {};      // what the state gains besides the product, by the pass of the step after
   bool product = true;     // else the cell adds what waits in `rest` to d at once
 };
@@ -130,7 +132,7 @@ class HandedBack {
   // For the pass of step t.
   HandOn at(int t) {
     HandOn on = from(t + 1);
-    if (to_.y && to_.y->has_grad()) on.dy = to_.y->grad()[t].data();
+    if (to_.dy.defined()) on.dy = to_.dy[t].data();
     if (to_.options.share.defined()) on.share = to_.options.share[t].data(), on.rest_of_before = rest_.data();
     return on;
   }

@@ -69,19 +69,6 @@ inline Matrix steps_of(const Tensor& floats, const RoundedTensor& rounded, int b
   return {floats.slice(begin, end), false, rounded.operand(floats, begin).rounded};
 }
 
-// Projection: the product that makes h narrower than what the cell gives.
-class Projection {
- public:
-  Projection(const Matrix& weights, int steps) : weights_(weights, steps) {}
-  void operator()(const Matrix& x, const Tensor& y) const {
-    const Profile::Within measured("recurrent: projection");
-    gemm(x, weights_, overwrite(y));
-  }
-
- private:
-  StepWeights weights_;
-};
-
 // Layer norm. Without a gain nothing happens.
 
 constexpr real norm_eps = real(1e-5);
