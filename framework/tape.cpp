@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "framework/profile.h"
+#include "framework/tape_state.h"
 
 namespace unroll {
 
@@ -139,8 +140,6 @@ void Gradient::release() { bind({}, nullptr); }
 
 // --- memory of records ------------------------------------------------------------------------------------------
 
-namespace {
-
 // Blocks that this thread fills from tape to tape.
 struct Arena {
   static constexpr std::size_t block_size = std::size_t{1} << 18;
@@ -165,10 +164,19 @@ struct ThreadState {
   Arena arena;
   std::unordered_map<uint64_t, uint64_t> calls;
 };
-thread_local ThreadState state;
-std::atomic<uint64_t> tapes{0};
+static thread_local ThreadState state;
+static std::atomic<uint64_t> tapes{0};
 
-}  // namespace
+struct TapeState::Held {
+  ThreadState state;
+  uint64_t bound = WriteTime::no_bound;
+};
+TapeState::TapeState() : held_(std::make_unique<Held>()) {}
+TapeState::~TapeState() = default;
+void TapeState::exchange() {
+  std::swap(state, held_->state);
+  std::swap(WriteTime::bound, held_->bound);
+}
 
 void* Tape::allocate(std::size_t bytes) { return state.arena.allocate(bytes); }
 
