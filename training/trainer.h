@@ -40,6 +40,7 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,6 +57,8 @@
 
 namespace unroll {
 
+class SideBySide;  // framework/side_by_side.h
+
 // The loss of one window.
 struct WindowLoss {
   Var objective;           // is differentiated
@@ -63,6 +66,8 @@ struct WindowLoss {
   int64_t count = 0;       // … and of how many (tokens, values)
   double rate_factor = 1;  // of the learning rate of the window's step; of several windows the mean
   double share = 1;        // of a shard: its count by that of the whole window
+  // Of a shard, in place of TrainingTask::carry: its own state, to the next window. Called after its backward.
+  std::function<void()> carry = {};
 };
 // For a mean over `count` predictions that is both minimised and reported.
 WindowLoss mean_loss(const Var& mean, int64_t count);
@@ -88,6 +93,10 @@ struct TrainingTask {
   // With several shards, in place of `load` and `loss`: the loss of one shard of a window, over its streams or its windows of
   // a series alone, with its share. Every shard of a step has masks of its own. `objective` is empty where the shard has none.
   std::function<WindowLoss(int64_t window, const Shard& shard)> shard_loss = {};
+  // That shard_loss may be asked for a shard while it is in the middle of another's, on the same thread: so a process that has
+  // all shards to itself computes them side by side, and they share products (framework/side_by_side.h). Then each uses data of
+  // its own, what it carries is in its loss, and nothing is shared but the model. Else one after the other. The bits are the same.
+  bool shards_side_by_side = false;
   // If there is one, it is called before `loss`: brings the window's data to where `loss` finds those of any window,
   // and returns a number that is the same for windows of which `loss` asks for the same operations, on memory in the same
   // places and with the same constants: how many steps there are, how many targets are scored. Needed by a graph.
@@ -257,6 +266,7 @@ class Trainer {
   using BeginBackward = std::function<void(const RunAhead::WindowFacts&)>;
   bool compute_window(const TrainingTask& task, Step& step, RunAhead::WindowFacts& facts,
                       const BeginBackward& begin_backward = {});
+  static void carry_shard(const TrainingTask& task, const WindowLoss& loss);
   Step begin_step(const TrainingTask& task, bool watched);
   void add_loss(const WindowLoss& loss, Step& step, Tape& tape);
   void order(Step& step, const RunAhead::WindowFacts& facts);
@@ -284,6 +294,8 @@ class Trainer {
   };
   void train_shards(const TrainingTask& task, Step& step);
   std::string compute_shards(const TrainingTask& task, Step& step, ShardsOfStep& shards);
+  std::string compute_side_by_side(const TrainingTask& task, const Step& step, ShardsOfStep& shards);
+  std::string compute_shard(const TrainingTask& task, Step& shard, const BeginBackward& begin_last_backward);
   void tell_facts(const Step& step, const std::string& why, ShardsOfStep& shards);
   std::pair<int64_t, std::string> trace_shards(const TrainingTask& task, const Step& step);
 
@@ -347,6 +359,7 @@ class Trainer {
   double last_save_ = 0;                        // on the clock
   double seconds_before_ = 0;                   // of training, by the processes before this one
   std::optional<GradientSums> sums_;            // of shards
+  std::shared_ptr<SideBySide> side_by_side_;    // of those that share products
   Asked asked_;                                 // when ranks agreed last
   std::string notice_;                          // to be said when the progress line is out of the way
   bool stopped_ = false;

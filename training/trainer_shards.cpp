@@ -8,6 +8,8 @@
 
 #include "data/text_file.h"
 #include "framework/processes/processes.h"
+#include "framework/profile.h"
+#include "framework/side_by_side.h"
 #include "framework/signals.h"
 #include "training/trainer.h"
 
@@ -61,32 +63,56 @@ void Trainer::tell_facts(const Step& step, const std::string& why, ShardsOfStep&
 // Those of this process. Returns why the first that diverged has; "" if all are well.
 std::string Trainer::compute_shards(const TrainingTask& task, Step& step, ShardsOfStep& shards) {
   sums_->begin();
+  if (side_by_side_ && !Profile::active()) return compute_side_by_side(task, step, shards);
   bool added = false;  // the last shard's, as its backward went
   for (int number = sums_->mine().begin; number < sums_->mine().end; ++number) {
     Step& shard = shards.computed.emplace_back(step);
     shard.shard = {number, options_.shards};
-    for (; shard.window < shard.end; ++shard.window) {
-      // Alone; else all end between two steps.
-      if (process_count() == 1 && shard.part() > 0 && step.can_begin_again) stop_if_signalled();
-      BeginBackward last_backward;
-      if (number + 1 == sums_->mine().end && shard.is_last() && sums_->overlaps())
-        last_backward = [&](const RunAhead::WindowFacts& facts) {
-          order(shard, facts);
-          tell_facts(step, "", shards);
-          if (!shards.diverged.empty()) throw Diverged(shards.diverged);
-          sums_->begin_last_backward();
-          added = true;
-        };
-      RunAhead::WindowFacts facts;
-      try {
-        if (!compute_window(task, shard, facts, last_backward)) continue;
-      } catch (const Diverged& reason) { return reason.what(); }
-      order(shard, facts);
-      if (task.carry) task.carry();
-    }
+    BeginBackward last_backward;
+    if (number + 1 == sums_->mine().end && sums_->overlaps())
+      last_backward = [&](const RunAhead::WindowFacts& facts) {
+        order(shard, facts);
+        tell_facts(step, "", shards);
+        if (!shards.diverged.empty()) throw Diverged(shards.diverged);
+        sums_->begin_last_backward();
+        added = true;
+      };
+    if (std::string why = compute_shard(task, shard, last_backward); !why.empty()) return why;
     if (!added) sums_->add_shard();
   }
   if (added) sums_->end_last_backward();
+  return "";
+}
+
+// All shards; each goes on to its end, whatever becomes of others, so that what is said is what they would say one by one.
+std::string Trainer::compute_side_by_side(const TrainingTask& task, const Step& step, ShardsOfStep& shards) {
+  const auto count = static_cast<size_t>(options_.shards);
+  shards.computed.assign(count, step);
+  std::vector<std::string> diverged(count);
+  side_by_side_->run([&](int number) {
+    const auto k = static_cast<size_t>(number);
+    shards.computed[k].shard = {number, options_.shards};
+    diverged[k] = compute_shard(task, shards.computed[k], {});
+  });
+  for (std::string& why : diverged)
+    if (!why.empty()) return std::move(why);
+  sums_->add_all();
+  return "";
+}
+
+// Its windows. Returns why it has diverged, or "".
+std::string Trainer::compute_shard(const TrainingTask& task, Step& shard,
+                                   const BeginBackward& begin_last_backward) {
+  for (; shard.window < shard.end; ++shard.window) {
+    // Alone; else all end between two steps.
+    if (process_count() == 1 && shard.part() > 0 && shard.can_begin_again) stop_if_signalled();
+    RunAhead::WindowFacts facts;
+    try {
+      if (!compute_window(task, shard, facts, shard.is_last() ? begin_last_backward : BeginBackward()))
+        continue;
+    } catch (const Diverged& reason) { return reason.what(); }
+    order(shard, facts);
+  }
   return "";
 }
 

@@ -122,13 +122,12 @@ std::pair<int64_t, std::string> Trainer::trace_here(const TrainingTask& task, co
     for (step.window = step.can_begin_again ? step.begin : last; step.window <= last; ++step.window) {
       Tape tape({.keep_gradients = true, .part = step.part()});
       if (options_.shards == 1 && task.load) task.load(chosen(step.window));
-      const Var objective =
-          (options_.shards > 1 ? task.shard_loss(chosen(step.window), step.shard) : task.loss(chosen(step.window)))
-              .objective;
-      if (!objective.value().defined()) continue;
-      tape.backward(objective);
+      const WindowLoss loss = options_.shards > 1 ? task.shard_loss(chosen(step.window), step.shard)
+                                                  : task.loss(chosen(step.window));
+      if (!loss.objective.value().defined()) continue;
+      tape.backward(loss.objective);
       if (const std::string first = tape.first_not_finite(); !first.empty()) return {step.window, first};
-      if (step.window < last && task.carry) task.carry();
+      if (step.window < last) carry_shard(task, loss);
     }
   } catch (const MemoryRefused&) {}  // such a tape takes more than others: then without
   return {last, ""};

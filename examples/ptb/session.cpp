@@ -88,20 +88,15 @@ RunDescription TextTraining::description() const {
 TrainingTask TextTraining::task() {
   TrainingTask task{.windows = windows_.count(),
                     .begin_epoch = [this](int) { state_.reset(); },
-                    .loss = [this](int64_t) { return loss(state_); },
+                    .loss = [this](int64_t) { return loss(window_, windows_.resets(), state_, next_); },
                     .shard_loss = [this](int64_t k, const Shard& shard) { return shard_loss(k, shard); },
+                    .shards_side_by_side = true,
                     .load =
                         [this](int64_t k) {
                           window_ = windows_.at(k);
                           return windows_.kind_of(window_);
                         },
-                    .carry =
-                        [this] {
-                          if (recipe_.training.shards == 1)
-                            state_ = next_;
-                          else
-                            state_.set_rows(first_stream_, next_);
-                        },
+                    .carry = [this] { state_ = next_; },
                     .validate = [this] { return score_split(Split::valid).perplexity(); },
                     .carried = carried(state_)};
   // One stream is no two processes'.
@@ -117,28 +112,33 @@ TrainingTask TextTraining::task() {
   return task;
 }
 
-WindowLoss TextTraining::loss(const ModelVars& state) {
+WindowLoss TextTraining::loss(const Window& window, const IdTensor& resets, const ModelVars& state,
+                              ModelVars& next) const {
   const auto& t = recipe_.training;
-  const int steps = window_.target.dim(0);
-  const LanguageModel::Output out = model_(window_.input, window_.target, state, windows_.resets());
-  next_ = out.state;
-  WindowLoss result = mean_loss(out.loss, window_.target.size());
+  const int steps = window.target.dim(0);
+  const LanguageModel::Output out = model_(window.input, window.target, state, resets);
+  next = out.state;
+  WindowLoss result = mean_loss(out.loss, window.target.size());
   if (const real alpha = t.activation_regularization; alpha > 0)
     result.objective = result.objective + activation_regularization(out.dropped, alpha);
   if (const real beta = t.temporal_activation_regularization; beta > 0)
-    result.objective = result.objective + temporal_activation_regularization(out.y, beta, windows_.resets());
+    result.objective = result.objective + temporal_activation_regularization(out.y, beta, resets);
   if (t.reduction == Reduction::sum_over_steps)
     result.objective = result.objective * static_cast<real>(steps);
   if (recipe_.data.variable_bptt) result.rate_factor = static_cast<double>(steps) / recipe_.data.bptt;
   return result;
 }
 
+// On a CPU others take windows meanwhile (TrainingTask::shards_side_by_side), so it has one of its own.
 WindowLoss TextTraining::shard_loss(int64_t k, const Shard& shard) {
   const int batch = recipe_.data.batch, begin = shard.begin(batch), end = shard.end(batch);
   if (begin == end) return {};
-  window_ = windows_.at(k, begin, end), first_stream_ = begin;
-  WindowLoss result = loss(state_.rows(begin, end));
+  const auto own = [](const IdTensor& ids) { return on_gpu() || !ids.defined() ? ids : ids.clone(); };
+  const Window taken = windows_.at(k, begin, end), window{own(taken.input), own(taken.target)};
+  ModelVars next;
+  WindowLoss result = loss(window, own(windows_.resets()), state_.rows(begin, end), next);
   result.share = static_cast<double>(end - begin) / batch;
+  result.carry = [this, begin, next] { state_.set_rows(begin, next); };
   return result;
 }
 

@@ -29,7 +29,9 @@ class TextTraining {
   std::vector<RunDescription::Figure> facts() const;
   RunDescription description() const;
   TrainingTask task();
-  WindowLoss loss(const ModelVars& state);
+  // next: what crosses to the window after it.
+  WindowLoss loss(const Window& window, const IdTensor& resets, const ModelVars& state,
+                  ModelVars& next) const;
   WindowLoss shard_loss(int64_t window, const Shard& shard);
   Metadata metadata() const;
   DataDifferences differences(const Metadata& then, const std::string& path) const;
@@ -50,8 +52,7 @@ class TextTraining {
   Text text_;
   LanguageModel model_;
   BpttWindows windows_;
-  Window window_;         // the present one, …
-  int first_stream_ = 0;  // … with several shards of the streams from here on
+  Window window_;  // the present one, where it is not cut into shards
   ModelState state_;
   ModelVars next_;
   Result result_;

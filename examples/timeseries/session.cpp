@@ -115,12 +115,15 @@ TrainingTask SeriesTraining::task() {
                       const int count = windows.windows_in(k, size), begin = shard.begin(count),
                                 end = shard.end(count);
                       if (begin == end) return {};
-                      const SeriesBatch batch = windows.batch(k, size, begin, end);
+                      SeriesBatch batch = windows.batch(k, size, begin, end);
+                      for (Tensor* own : {&batch.input, &batch.target, &batch.weights})
+                        if (own->defined() && !on_gpu()) *own = own->clone();  // others take theirs meanwhile
                       WindowLoss result = mean_loss(model_.loss(batch), batch.observed);
                       result.share = static_cast<double>(batch.observed) /
                                      static_cast<double>(windows.observed_in(k, size));
                       return result;
-                    }};
+                    },
+                    .shards_side_by_side = true};
   if (data_.valid) {
     task.shared_validation = timeseries::mean_loss(model_, *data_.valid, recipe_.data.eval_batch);
     task.validate = [score = task.shared_validation] { return score.score(sum_of_parts(score)); };
