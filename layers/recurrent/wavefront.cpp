@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "framework/kernels/kernels.h"
+#include "framework/kernels/persistent.h"
 #include "framework/ops.h"
 #include "framework/profile.h"
 #include "layers/recurrent/options.h"
