@@ -133,7 +133,8 @@ TEST_CASE("products within cuDNN are counted as fused counts its own") {
       of_engine.engine = engine;
       ParameterSet params;
       const Lstm lstm(params / "lstm", of_engine);
-      Parameter& x = params.add("x", {5, 2, 3}, Init::constant(1));
+      const int steps = config.projection > 0 ? 1 : 5;  // of several fused makes other products: layers/recurrent/folded.h
+      Parameter& x = params.add("x", {steps, 2, 3}, Init::constant(1));
       const int64_t before = products_done.flops;
       Tape tape;
       tape.backward(sum(lstm(x.var(), lstm.zero_state(2)).y));
