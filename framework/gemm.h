@@ -84,7 +84,8 @@ int64_t packed_bytes(int64_t rows, int64_t cols);
 // c = a b, or c += a b.   a [m, k], b [k, n], c [m, n]. Throws if the sizes do not fit.
 //
 // On a CPU an element's bits depend on its row of a and its column of b alone: not on threads, on m and n, or on b being
-// packed. Three kinds of products with an unpacked b sum in an order of their own: those whose k is 4096 or more, by m and n too;
+// packed. Three kinds of products with an unpacked b sum in an order of their own:
+// * those with a k of 4096 or more, whose bits depend on m and n, too;
 // * in fp32, one or two rows that meet a transposed b;
 // * in fp32 with AMX, at least 64 rows, 32 columns and a k of 32. Each number is the sum of three in
 //   bfloat16 (gemm_amx.cpp), which is as exact, but a sum with an infinite number is NaN.

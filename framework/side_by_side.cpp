@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "framework/device.h"
-#include "framework/fibre.h"
+#include "framework/fibres/fibre.h"
 #include "framework/profile.h"
 #include "framework/tape_state.h"
 

@@ -103,7 +103,8 @@ void Trainer::carry_shard(const TrainingTask& task, const WindowLoss& loss) {
     task.carry();
 }
 
-// A window's loss and gradient, or those of the step's shard of it; of the shard also what crosses to the next window. False: the shard has no part of the window.
+// A window's loss and gradient, or those of the step's shard of it, which then carries to the next window what crosses. False: the
+// shard has no part of the window.
 bool Trainer::compute_window(const TrainingTask& task, Step& step, RunAhead::WindowFacts& facts,
                              const BeginBackward& begin_backward) {
   TapeOptions options{.part = step.part()};

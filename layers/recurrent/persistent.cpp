@@ -1,5 +1,7 @@
 #include "layers/recurrent/persistent.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "framework/device.h"
@@ -53,10 +55,11 @@ std::optional<PersistentPlan> persistent_plan(const CellFacts& cell, const Recur
                                               std::string* why) {
   if (cell.kind != CellKind::lstm) return none(why, "it is an LSTM's");
   if (config.algorithm == CudnnAlgorithm::standard) return none(why, "algorithm = standard was asked for");
-  for (const char* name : {"projection", "layer_norm", "mogrifier"})
-    if (is_set(option_named(name), config) &&
-        !(name == std::string_view("projection") && folds_projection(config, window)))
-      return none(why, "with {} a step is more than a product and a pass", name);
+  const bool projects = config.projection && !folds_projection(config, window);
+  for (const auto& [name, set] : {std::pair{"projection", projects},
+                                  {"layer_norm", config.layer_norm},
+                                  {"mogrifier", config.mogrifier > 0}})
+    if (set) return none(why, "with {} a step is more than a product and a pass", name);
   return persistent_plan({.hidden = config.hidden,
                           .gates = config.gates(cell),
                           .batch = window.batch,

@@ -5,10 +5,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#ifndef __x86_64__
-#include <ucontext.h>
-#endif
-
 #include "tests/standin/standin.h"
 
 // Of the sanitizers, where the program has them.
@@ -31,11 +27,8 @@ namespace {
 
 Fibre* left = nullptr;  // who ran before
 
-struct Stack {  // above a page that nobody may touch
-  char* begin;
-  std::size_t bytes;
-};
-Stack new_stack() {
+// Above a page that nobody may touch.
+unroll::Stack new_stack() {
   constexpr std::size_t bytes = 256 << 10;
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* const memory =
@@ -49,63 +42,12 @@ Stack new_stack() {
   return {stack, bytes - count++ % 61 * 64};
 }
 
-#ifdef __x86_64__
-
-asm(R"(
-.text
-.globl unroll_standin_switch
-.type unroll_standin_switch, @function
-unroll_standin_switch:
-  pushq %rbp
-  pushq %rbx
-  pushq %r12
-  pushq %r13
-  pushq %r14
-  pushq %r15
-  movq %rsp, (%rdi)
-  movq %rsi, %rsp
-  popq %r15
-  popq %r14
-  popq %r13
-  popq %r12
-  popq %rbx
-  popq %rbp
-  ret
-.size unroll_standin_switch, .-unroll_standin_switch
-)");
-
-void* new_machine(const Stack& stack, void (*begin)()) {
-  void** top = reinterpret_cast<void**>(stack.begin + stack.bytes);
-  *--top = nullptr;                         // no caller
-  *--top = reinterpret_cast<void*>(begin);  // where the switch returns to; the stack is then as after a call
-  for (int i = 0; i < 6; ++i) *--top = nullptr;  // the registers
-  return top;
-}
-
-#else
-
-// Elsewhere the C library's, which asks the system at each switch.
-extern "C" void unroll_standin_switch(void** from, void* to) {
-  if (!*from) *from = new ucontext_t;
-  swapcontext(static_cast<ucontext_t*>(*from), static_cast<ucontext_t*>(to));
-}
-void* new_machine(const Stack& stack, void (*begin)()) {
-  auto* machine = new ucontext_t;
-  getcontext(machine);
-  machine->uc_stack.ss_sp = stack.begin;
-  machine->uc_stack.ss_size = stack.bytes;
-  makecontext(machine, begin, 0);
-  return machine;
-}
-
-#endif
-
 }  // namespace
 
 Fibre::Fibre(void (*entry)()) : entry_(entry) {
-  const Stack stack = new_stack();
+  const unroll::Stack stack = new_stack();
   bottom_ = stack.begin, bytes_ = stack.bytes;
-  machine_ = new_machine(stack, begin);
+  machine_ = unroll::first_place(stack, begin);
   if (races_are_watched) thread_ = __tsan_create_fiber(0);
 }
 Fibre::Fibre() {

@@ -6,10 +6,9 @@
 
 #include <cstddef>
 
-namespace standin {
+#include "framework/fibres/stack_switch.h"
 
-// Keeps on the stack what a call must keep, leaves in *from what to come back with, and goes on at `to`.
-extern "C" void unroll_standin_switch(void** from, void* to);
+namespace standin {
 
 // Whether the program was built with a sanitizer, and with the one for threads.
 extern const bool stacks_are_watched, races_are_watched;
@@ -30,7 +29,7 @@ class Fibre {
     if (from == this) return;
     current_ = this;
     if (stacks_are_watched) leave(*from);
-    unroll_standin_switch(&from->machine_, machine_);
+    unroll::switch_stack(&from->machine_, machine_);
     if (stacks_are_watched) from->arrive();
   }
 

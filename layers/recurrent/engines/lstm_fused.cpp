@@ -118,8 +118,10 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
     for (int t = begin; t < end; ++t) {
       const Matrix h_in = mogrify(t, to_next_h.entering(t), bias_of_x, of_x.place(gates)[t]);
       if (mogrified) of_x.forward(gates, t, t + 1);
-      folded&& t == 0 ? gemm(first_h->met(0), transposed(weight_hh), of_h.into(gates, 0))
-                      : gemm(h_in, *recurrent, of_h.into(gates, t));
+      if (folded && t == 0)
+        gemm(first_h->met(0), transposed(weight_hh), of_h.into(gates, 0));
+      else
+        gemm(h_in, *recurrent, of_h.into(gates, t));
       LstmStep s = step_of_c(t);
       HandOn after = to_next_h.after(t);
       {

@@ -1,14 +1,14 @@
-#include "framework/fibre.h"
+#include "framework/fibres/fibre.h"
 
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include <sys/mman.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include "framework/check.h"
+#include "framework/fibres/stack_switch.h"
 
 // Of the sanitizers, where the program has them. To the address sanitizer a fibre is another stack, to ThreadSanitizer another thread.
 extern "C" {
@@ -30,16 +30,16 @@ constexpr std::size_t stack_bytes = std::size_t{8} << 20;
 // Stacks, each above a page that nobody may touch. They are not given back: the sanitizers remember what they were.
 struct Stacks {
   std::mutex mutex;
-  std::vector<void*> free;
+  std::vector<Stack> free;
 
   static Stacks& instance() {
     static Stacks* stacks = new Stacks;  // never destroyed
     return *stacks;
   }
-  void* take() {
+  Stack take() {
     const std::lock_guard lock(mutex);
     if (!free.empty()) {
-      void* const stack = free.back();
+      const Stack stack = free.back();
       free.pop_back();
       return stack;
     }
@@ -48,9 +48,9 @@ struct Stacks {
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (memory == MAP_FAILED || mprotect(memory, page, PROT_NONE) != 0)
       throw OutOfMemory("shards: the system has no memory for the stack of one more");
-    return static_cast<char*>(memory) + page;
+    return {static_cast<char*>(memory) + page, stack_bytes};
   }
-  void give_back(void* stack) {
+  void give_back(const Stack& stack) {
     const std::lock_guard lock(mutex);
     free.push_back(stack);
   }
@@ -60,8 +60,8 @@ struct Stacks {
 
 struct Fibre::Machine {
   std::function<void()> work;
-  void* stack = nullptr;
-  ucontext_t own = {}, thread = {};  // where each is to go on
+  Stack stack = {};
+  void *own = nullptr, *thread = nullptr;  // where each is to go on
   void *own_fake_stack = nullptr, *thread_fake_stack = nullptr;
   const void* thread_bottom = nullptr;
   std::size_t thread_bytes = 0;
@@ -80,16 +80,16 @@ struct Fibre::Machine {
   }
   void enter() {
     if (__sanitizer_start_switch_fiber)
-      __sanitizer_start_switch_fiber(&thread_fake_stack, stack, stack_bytes);
+      __sanitizer_start_switch_fiber(&thread_fake_stack, stack.begin, stack.bytes);
     if (__tsan_switch_to_fiber) __tsan_switch_to_fiber(own_tsan, 0);
-    swapcontext(&thread, &own);
+    switch_stack(&thread, own);
     if (__sanitizer_finish_switch_fiber) __sanitizer_finish_switch_fiber(thread_fake_stack, nullptr, nullptr);
   }
   void leave() {
     if (__sanitizer_start_switch_fiber)
       __sanitizer_start_switch_fiber(&own_fake_stack, thread_bottom, thread_bytes);
     if (__tsan_switch_to_fiber) __tsan_switch_to_fiber(thread_tsan, 0);
-    swapcontext(&own, &thread);
+    switch_stack(&own, thread);
     arrive();
   }
   void arrive() {
@@ -101,9 +101,7 @@ struct Fibre::Machine {
 Fibre::Fibre() : machine_(std::make_unique<Machine>()) {
   Machine& m = *machine_;
   m.stack = Stacks::instance().take();
-  getcontext(&m.own);
-  m.own.uc_stack.ss_sp = m.stack, m.own.uc_stack.ss_size = stack_bytes;
-  makecontext(&m.own, Machine::loop, 0);
+  m.own = first_place(m.stack, Machine::loop);
   if (__tsan_create_fiber) m.own_tsan = __tsan_create_fiber(0);
 }
 Fibre::~Fibre() {
