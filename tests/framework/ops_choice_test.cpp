@@ -20,9 +20,14 @@ const double inf = std::numeric_limits<double>::infinity(),
 TEST_CASE("functions of one element that no cell has are differentiated for every rank") {
   const std::pair<const char*, Var (*)(const Var&)> functions[] = {
       {"erf", erf}, {"gelu", gelu}, {"gelu_tanh", gelu_tanh}, {"silu", silu}, {"sin", sin}, {"cos", cos}};
-  for (const auto& [name, f] : functions)
+  for (const auto& [name, f] : functions) {
+    // x (1 + erf(…)) / 2 is off by a rounding of x where the sum is nearly 0.
+    const bool cancels = std::string_view(name).starts_with("gelu");
+    const GradcheckOptions options{.low = -4, .high = 4, .magnitude = cancels ? 4.0 : 0.0};
     for (const Shape& s : ranks)
-      CHECK(gradcheck(name, {s}, [f = f](auto& v) { return f(v[0]); }, {.low = -4, .high = 4}));
+      CHECK(gradcheck(
+          name, {s}, [f = f](auto& v) { return f(v[0]); }, options));
+  }
 }
 
 TEST_CASE("gelu, silu and erf have their limits, and pass NaN on") {

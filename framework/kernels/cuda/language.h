@@ -58,6 +58,11 @@ UNROLL_KERNEL inline unsigned load_acquire(const unsigned* number) {
 }
 // 16 aligned bytes that another block has written: past the processor's own cache.
 UNROLL_KERNEL inline uint4 load_16_bytes(const void* from) { return __ldcg(static_cast<const uint4*>(from)); }
+// Reads a number ahead of its use, into the processor's own cache.
+UNROLL_KERNEL inline void touch(const float* from) {
+  [[maybe_unused]] float number;
+  asm volatile("ld.global.f32 %0, [%1];" : "=f"(number) : "l"(from));
+}
 
 // For what kernels are given: nothing to check here.
 template <class T>
@@ -111,6 +116,7 @@ inline unsigned load_acquire(const unsigned* number) {
   return __atomic_load_n(number, __ATOMIC_ACQUIRE);
 }
 inline uint4 load_16_bytes(const void* from) { return *static_cast<const uint4*>(from); }
+inline void touch(const void*) {}
 
 // Runs thread(arguments) for every thread of the grid, on a copy of the arguments' bytes if that is later. `type` names the kernel.
 struct Launch {

@@ -54,6 +54,13 @@ UNROLL_KERNEL void with_functions(const LstmStep& s, Use use) {
     with_cell<Sigmoid>(s.cell, use);
 }
 
+// What a unit's step reads but sums, on its way while these are made.
+UNROLL_KERNEL inline void touch_state(const LstmStep& s, int64_t at) {
+  const Unit u(s, at);
+  for (const int64_t gate : {u.i, u.f, u.g, u.o}) touch(s.gates + gate);
+  touch(s.c_prev + at);
+}
+
 template <class W>
 struct Recurrence {
   LstmWindow w;
@@ -101,7 +108,7 @@ __global__ void UNROLL_THREADS(persistent_threads) lstm_forward(Recurrence<W> r)
   });
   r.handed_on.clear_ends(hidden);
   units.each(0, static_cast<int>(w.first.batch), [&](int row, int unit, int64_t at) {
-    r.handed_on.line(0, row)[units.first + unit] = W::rounded(static_cast<float>(w.entering[at]));
+    r.handed_on.number(0, row, units.first + unit) = W::rounded(static_cast<float>(w.entering[at]));
   });
   GridBarrier barrier(r.come);
   for (int64_t t = 0; t < w.steps; ++t) {
@@ -109,7 +116,8 @@ __global__ void UNROLL_THREADS(persistent_threads) lstm_forward(Recurrence<W> r)
     LstmStep s = step_at(w, t);
     if (t == w.steps - 1) end_forward(s.h_on), end_forward(s.c_on);
     each_rows(w, [&](int first, int rows) {
-      lines.multiply(r.handed_on, t, first, (rows + 7) / 8);
+      units.each(first, rows, [&](int, int, int64_t at) { touch_state(s, at); });
+      lines.multiply(r.handed_on, t, first, rows);
       with_functions(s, [&]<class F, class G>(F, G) {
         units.each(first, rows, [&](int row, int unit, int64_t at) {
           const Unit place(s, at);
@@ -121,7 +129,7 @@ __global__ void UNROLL_THREADS(persistent_threads) lstm_forward(Recurrence<W> r)
               sums.o += lines.sum(row, of_o);
           CellValue<F, G>{s}(at, sums);
           const real* const entering = s.h_on.entering ? s.h_on.entering : s.h_on.met ? s.h_on.met : s.h;
-          r.handed_on.line(t + 1, first + row)[units.first + unit] =
+          r.handed_on.number(t + 1, first + row, units.first + unit) =
               W::rounded(static_cast<float>(entering[at]));
         });
       });
@@ -149,13 +157,17 @@ __global__ void UNROLL_THREADS(persistent_threads) lstm_backward(Recurrence<W> r
     LstmStep s = step_at(w, t);
     if (is_last) end_backward(s.h_on), end_backward(s.c_on);
     each_rows(w, [&](int first, int rows) {
-      if (!is_last) lines.multiply(r.handed_on, t + 1, first, (rows + 7) / 8);
+      units.each(first, rows,
+                 [&](int, int, int64_t at) { touch_state(s, at), touch(s.c + at), touch(w.dc + at); });
+      if (!is_last) lines.multiply(r.handed_on, t + 1, first, rows);
       with_functions(s, [&]<class F, class G>(F, G) {
         units.each(first, rows, [&](int row, int unit, int64_t at) {
           CellSlope<F, G>{s, w.dh, w.dc, w.dc}(at, is_last ? w.dh[at] : lines.sum(row, unit));
           const Gates of_unit = Unit(s, at).read(s.gates);
-          auto* line = r.handed_on.line(t, first + row) + gates * (units.first + unit);
-          const auto put = [&](real x) { *line++ = W::rounded(static_cast<float>(x)); };
+          int64_t k = gates * (units.first + unit);
+          const auto put = [&](real x) {
+            r.handed_on.number(t, first + row, k++) = W::rounded(static_cast<float>(x));
+          };
           if (!s.coupled) put(of_unit.i);
           put(of_unit.f), put(of_unit.g), put(of_unit.o);
         });
@@ -165,7 +177,7 @@ __global__ void UNROLL_THREADS(persistent_threads) lstm_backward(Recurrence<W> r
   if (!w.gradient_of_entering) return;
   barrier.wait();
   each_rows(w, [&](int first, int rows) {
-    lines.multiply(r.handed_on, 0, first, (rows + 7) / 8);
+    lines.multiply(r.handed_on, 0, first, rows);
     units.each(first, rows, [&](int row, int unit, int64_t at) { w.dh[at] = lines.sum(row, unit); });
   });
 }
