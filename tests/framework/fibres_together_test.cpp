@@ -111,9 +111,9 @@ __global__ void multiply_lines(const typename W::Number* a, const typename W::Nu
   const auto words = [&](const typename W::Number* x, int line) {
     return load_16_bytes(x + line * chunk_numbers<W> + 4 * q * W::of_word);
   };
-  float sums[4] = {};
-  multiply_add_chunk<W>(sums, words(a, g), words(a, g + 8), words(b, g));
-  for (int r = 0; r < 4; ++r) d[(g + 8 * (r / 2)) * 8 + 2 * q + r % 2] = sums[r];
+  float sums[1][4] = {};
+  multiply_add_chunk<W>(sums, ChunkWords::of(words(a, g), words(a, g + 8)), {words(b, g)});
+  for (int r = 0; r < 4; ++r) d[(g + 8 * (r / 2)) * 8 + 2 * q + r % 2] = sums[0][r];
 }
 
 // How far D is from a plain product of the same numbers, and how large sums of their magnitudes are.

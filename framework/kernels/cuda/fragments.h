@@ -56,11 +56,11 @@ UNROLL_KERNEL inline float Tf32Words::rounded(float x) {
 template <class W>
 UNROLL_KERNEL inline void multiply_add(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
 #if __CUDA_ARCH__ >= 800
-#define UNROLL_MMA(shape, type)                                                       \
-  asm volatile("mma.sync.aligned." shape ".row.col.f32." type "." type                \
-               ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                       \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
+#define UNROLL_MMA(shape, type)                                              \
+  asm("mma.sync.aligned." shape ".row.col.f32." type "." type                \
+      ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                       \
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
   if constexpr (std::is_same_v<W, Bf16Words>)
     UNROLL_MMA("m16n8k16", "bf16");
   else if constexpr (std::is_same_v<W, Fp16Words>)
@@ -110,12 +110,24 @@ void multiply_add(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
 
 #endif
 
-// Both products of a chunk, with the lane's 16 bytes of a line each: rows g and g + 8 of A, column g of B.
-template <class W>
-UNROLL_KERNEL inline void multiply_add_chunk(float (&d)[4], const uint4& upper, const uint4& lower,
-                                             const uint4& column) {
-  multiply_add<W>(d, {upper.x, lower.x, upper.y, lower.y}, {column.x, column.y});
-  multiply_add<W>(d, {upper.z, lower.z, upper.w, lower.w}, {column.z, column.w});
+// A lane's words of a chunk of A, rows g and g + 8, in the order in which its two products take them.
+struct ChunkWords {
+  uint4 first, second;
+  UNROLL_KERNEL static ChunkWords of(const uint4& upper, const uint4& lower) {
+    return {{upper.x, lower.x, upper.y, lower.y}, {upper.z, lower.z, upper.w, lower.w}};
+  }
+};
+// Both products of a chunk with `columns` times 8 columns of B, of which the lane has 16 bytes of column g of each eight. A product
+// waits for the one whose sums it goes on with, so all first ones come before the second.
+template <class W, int columns>
+UNROLL_KERNEL inline void multiply_add_chunk(float (&d)[columns][4], const ChunkWords& a,
+                                             const uint4 (&column)[columns]) {
+  UNROLL_ALL
+  for (int n = 0; n < columns; ++n)
+    multiply_add<W>(d[n], {a.first.x, a.first.y, a.first.z, a.first.w}, {column[n].x, column[n].y});
+  UNROLL_ALL
+  for (int n = 0; n < columns; ++n)
+    multiply_add<W>(d[n], {a.second.x, a.second.y, a.second.z, a.second.w}, {column[n].z, column[n].w});
 }
 
 }  // namespace unroll::cuda

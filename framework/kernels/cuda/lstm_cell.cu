@@ -22,7 +22,7 @@ struct NormedCellValue {
         return s.norm_h.gain ? s.gates[gate] + of_h.normal(gate - r * cols) * s.norm_h.gain[gate - r * cols]
                              : s.gates[gate];
       };
-      cell.state(first + j, {sum(u.i), sum(u.f), sum(u.g), sum(u.o)});
+      cell.state(first + j, u, {sum(u.i), sum(u.f), sum(u.g), sum(u.o)});
     });
     const NormOfRow of_c(team, s.c + first, n, s.norm_eps, s.norm_c.gain);
     of_c.keep(team, r, s.norm_c.mean, s.norm_c.rstd);

@@ -13,7 +13,8 @@ struct Gates {
 // Where a unit's gates are: element `at` of [batch, hidden] is unit j of its row.
 struct Unit {
   int64_t j, i, f, g, o;  // i is f where they are coupled
-  UNROLL_KERNEL Unit(const LstmStep& s, int64_t at) : j(rest_of(at, s.hidden)) {
+  UNROLL_KERNEL Unit(const LstmStep& s, int64_t at) : Unit(s, at, rest_of(at, s.hidden)) {}
+  UNROLL_KERNEL Unit(const LstmStep& s, int64_t at, int64_t unit) : j(unit) {
     i = s.gate_count() * (at - j) + j;
     o = i + (s.gate_count() - 1) * s.hidden, g = o - s.hidden, f = g - s.hidden;
   }
@@ -27,14 +28,16 @@ struct Unit {
 template <class F, class G>
 struct CellValue {
   LstmStep s;
-  UNROLL_KERNEL void operator()(int64_t at) const { (*this)(at, Unit(s, at).read(s.gates)); }
-  UNROLL_KERNEL void operator()(int64_t at, const Gates& sums) const {
-    const Gates gates = state(at, sums);
+  UNROLL_KERNEL void operator()(int64_t at) const {
+    const Unit u(s, at);
+    (*this)(at, u, u.read(s.gates));
+  }
+  UNROLL_KERNEL void operator()(int64_t at, const Unit& u, const Gates& sums) const {
+    const Gates gates = state(at, u, sums);
     output(at, gates.o, s.c[at]);
   }
   // The sums of its gates -> the gates; they and c are put where they belong.
-  UNROLL_KERNEL Gates state(int64_t at, const Gates& sums) const {
-    const Unit u(s, at);
+  UNROLL_KERNEL Gates state(int64_t at, const Unit& u, const Gates& sums) const {
     const real before = s.c_prev[at];
     const int64_t of_o = (s.peephole_count() - 1) * s.hidden + u.j;
     real i = sums.i, f = sums.f, o = sums.o;
@@ -62,13 +65,12 @@ struct CellSlope {
   LstmStep s;
   const real *dh, *dc;
   real* dc_prev;
-  UNROLL_KERNEL void operator()(int64_t at) const { (*this)(at, dh[at]); }
-  // d: of h, as HandOn takes it
-  UNROLL_KERNEL void operator()(int64_t at, real d) const {
-    const Unit u(s, at);
+  UNROLL_KERNEL void operator()(int64_t at) const { (*this)(at, Unit(s, at), dh[at]); }
+  // d: of h, as HandOn takes it. -> the gates' gradients
+  UNROLL_KERNEL Gates operator()(int64_t at, const Unit& u, real d) const {
     Gates gates = u.read(s.gates);
     const real of_c = handed_back(s.c_on, at, s.hidden, dc[at]) + output(at, d, s.c[at], gates.o);
-    state(at, u, gates, of_c);
+    return state(at, u, gates, of_c);
   }
   // -> d of what h saw: c, or its norm. o receives its gradient.
   UNROLL_KERNEL real output(int64_t at, real d, real seen, real& o) const {

@@ -54,9 +54,12 @@ UNROLL_KERNEL void with_functions(const LstmStep& s, Use use) {
     with_cell<Sigmoid>(s.cell, use);
 }
 
+// A step's pointers, which one thread makes for the block while others wait at the barrier before it.
+using StepPlace = uint4[(sizeof(LstmStep) + sizeof(uint4) - 1) / sizeof(uint4)];
+inline constexpr unsigned step_maker = warp_lanes;  // not the one that waits
+
 // What a unit's step reads but sums, on its way while these are made.
-UNROLL_KERNEL inline void touch_state(const LstmStep& s, int64_t at) {
-  const Unit u(s, at);
+UNROLL_KERNEL inline void touch_state(const LstmStep& s, int64_t at, const Unit& u) {
   for (const int64_t gate : {u.i, u.f, u.g, u.o}) touch(s.gates + gate);
   touch(s.c_prev + at);
 }
@@ -82,6 +85,7 @@ struct Units {
       if (first + unit < hidden) use(row, unit, (first_row + row) * hidden + first + unit);
     }
   }
+  UNROLL_KERNEL Unit place(const LstmStep& s, int unit, int64_t at) const { return {s, at, first + unit}; }
 };
 // use(first row, rows) for all rows of the batch, so many at once. Threads of the block may then use their sums again.
 template <class Use>
@@ -101,33 +105,42 @@ __global__ void UNROLL_THREADS(persistent_threads) lstm_forward(Recurrence<W> r)
   const Units units(w);
   const int64_t hidden = units.hidden, gates = w.first.gate_count();
   PersistentLines<W, PersistentPlan::most_units / 4> lines(shared, r.groups, r.handed_on.chunks);
-  lines.load([&, n = static_cast<int>(gates)](int line, int k) {  // line: gates side by side, unit by unit
+  lines.load([&, n = static_cast<int>(gates)](int line, int k,
+                                              auto& numbers) {  // line: gates side by side, unit by unit
     const int64_t unit = units.first + line / n;
-    const bool is_one = line < n * units.count && unit < hidden && k < hidden;
-    return is_one ? w.weight_hh[(line % n * hidden + unit) * hidden + k] : 0;
+    const real* const row = w.weight_hh + (line % n * hidden + unit) * hidden + k;
+    const int64_t left = line < n * units.count && unit < hidden ? hidden - k : 0;
+    constexpr int count = std::extent_v<std::remove_reference_t<decltype(numbers)>>;
+    UNROLL_ALL
+    for (int j = 0; j < count; ++j) numbers[j] = j < left ? row[j] : 0;
   });
   r.handed_on.clear_ends(hidden);
   units.each(0, static_cast<int>(w.first.batch), [&](int row, int unit, int64_t at) {
     r.handed_on.number(0, row, units.first + unit) = W::rounded(static_cast<float>(w.entering[at]));
   });
+  UNROLL_SHARED(place_of_step, StepPlace);
+  LstmStep& s = *reinterpret_cast<LstmStep*>(place_of_step);
   GridBarrier barrier(r.come);
   for (int64_t t = 0; t < w.steps; ++t) {
+    if (threadIdx.x == step_maker) {
+      s = step_at(w, t);
+      if (t == w.steps - 1) end_forward(s.h_on), end_forward(s.c_on);
+    }
     barrier.wait();
-    LstmStep s = step_at(w, t);
-    if (t == w.steps - 1) end_forward(s.h_on), end_forward(s.c_on);
     each_rows(w, [&](int first, int rows) {
-      units.each(first, rows, [&](int, int, int64_t at) { touch_state(s, at); });
+      units.each(first, rows,
+                 [&](int, int unit, int64_t at) { touch_state(s, at, units.place(s, unit, at)); });
       lines.multiply(r.handed_on, t, first, rows);
       with_functions(s, [&]<class F, class G>(F, G) {
         units.each(first, rows, [&](int row, int unit, int64_t at) {
-          const Unit place(s, at);
+          const Unit place = units.place(s, unit, at);
           Gates sums = place.read(s.gates);
           const int line = unit * static_cast<int>(gates);  // the first of its gates' in order i f g o
           if (!s.coupled) sums.i += lines.sum(row, line);
           const int of_o = line + static_cast<int>(gates) - 1;
           sums.f += lines.sum(row, of_o - 2), sums.g += lines.sum(row, of_o - 1),
               sums.o += lines.sum(row, of_o);
-          CellValue<F, G>{s}(at, sums);
+          CellValue<F, G>{s}(at, place, sums);
           const real* const entering = s.h_on.entering ? s.h_on.entering : s.h_on.met ? s.h_on.met : s.h;
           r.handed_on.number(t + 1, first + row, units.first + unit) =
               W::rounded(static_cast<float>(entering[at]));
@@ -144,26 +157,39 @@ __global__ void UNROLL_THREADS(persistent_threads) lstm_backward(Recurrence<W> r
   const Units units(w);
   const int64_t hidden = units.hidden, gates = w.first.gate_count();
   PersistentLines<W, PersistentPlan::most_units / 16> lines(shared, r.groups, r.handed_on.chunks);
-  lines.load([&, n = static_cast<int>(gates)](int line, int k) {  // k: gates side by side, unit by unit
-    const int64_t unit = units.first + line;
-    const bool is_one = line < units.count && unit < hidden && k < gates * hidden;
-    return is_one ? w.weight_hh[(k % n * hidden + k / n) * hidden + unit] : 0;
+  lines.load([&, n = static_cast<int>(gates)](int line, int k,
+                                              auto& numbers) {  // k: gates side by side, unit by unit
+    const bool is_one = line < units.count && units.first + line < hidden;
+    const real* const column = w.weight_hh + units.first + line;
+    const int width = static_cast<int>(hidden);
+    int row = k / n, gate = k % n;
+    constexpr int count = std::extent_v<std::remove_reference_t<decltype(numbers)>>;
+    UNROLL_ALL
+    for (int j = 0; j < count; ++j) {
+      numbers[j] = is_one && row < width ? column[(gate * width + row) * width] : 0;
+      if (++gate == n) gate = 0, ++row;
+    }
   });
   r.handed_on.clear_ends(gates * hidden);
+  UNROLL_SHARED(place_of_step, StepPlace);
+  LstmStep& s = *reinterpret_cast<LstmStep*>(place_of_step);
   GridBarrier barrier(r.come);
   for (int64_t t = w.steps - 1; t >= 0; --t) {
     const bool is_last = t == w.steps - 1;  // which hands back what the window's gradient is
-    if (!is_last) barrier.wait();
-    LstmStep s = step_at(w, t);
-    if (is_last) end_backward(s.h_on), end_backward(s.c_on);
+    if (threadIdx.x == step_maker) {
+      s = step_at(w, t);
+      if (is_last) end_backward(s.h_on), end_backward(s.c_on);
+    }
+    is_last ? __syncthreads() : barrier.wait();
     each_rows(w, [&](int first, int rows) {
-      units.each(first, rows,
-                 [&](int, int, int64_t at) { touch_state(s, at), touch(s.c + at), touch(w.dc + at); });
+      units.each(first, rows, [&](int, int unit, int64_t at) {
+        touch_state(s, at, units.place(s, unit, at)), touch(s.c + at), touch(w.dc + at);
+      });
       if (!is_last) lines.multiply(r.handed_on, t + 1, first, rows);
       with_functions(s, [&]<class F, class G>(F, G) {
         units.each(first, rows, [&](int row, int unit, int64_t at) {
-          CellSlope<F, G>{s, w.dh, w.dc, w.dc}(at, is_last ? w.dh[at] : lines.sum(row, unit));
-          const Gates of_unit = Unit(s, at).read(s.gates);
+          const Gates of_unit = CellSlope<F, G>{s, w.dh, w.dc, w.dc}(
+              at, units.place(s, unit, at), is_last ? w.dh[at] : lines.sum(row, unit));
           int64_t k = gates * (units.first + unit);
           const auto put = [&](real x) {
             r.handed_on.number(t, first + row, k++) = W::rounded(static_cast<float>(x));
