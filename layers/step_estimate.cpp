@@ -176,15 +176,12 @@ StepEstimate estimate_step(Engine engine, const StepSizes& s, const GpuRates& gp
       return Product{reading, computing, std::max({assumed.kernel + element * depth, reading, computing})};
     };
     if (plan) {
-      // In each step a block reads all that is handed on, from the cache, and multiplies it with its lines. It reads its weights
-      // once a window.
+      // In each step a block reads all that is handed on and multiplies it with its lines. It reads its weights once a window.
       for (const PersistentProduct& p : {plan->forward, plan->backward}) {
-        const double lines = static_cast<double>(plan->blocks * plan->rows());
-        const double reads = lines * static_cast<double>(p.chunks()) * 64;
-        const double multiplies = 2 * lines * static_cast<double>(p.groups() * 8 * p.depth);
-        const double step = assumed.barrier + std::max(reads / (memory * assumed.cache), multiplies / rate);
-        result.recurrent +=
-            s.steps * step + 4 * (folded ? l.gates * l.hidden * l.hidden : l.recurrent()) / memory;
+        const double pieces = static_cast<double>(p.chunks() * plan->rows() / 8);
+        const double step =
+            assumed.step + pieces * (assumed.reading + assumed.product * static_cast<double>(p.groups()));
+        result.recurrent += s.steps * step + static_cast<double>(4 * p.lines * p.depth) / assumed.weights;
         ++recurrent_products;
       }
       continue;
@@ -221,7 +218,8 @@ StepEstimate estimate_step(Engine engine, const StepSizes& s, const GpuRates& gp
   const double share = wave ? wave->share(s.layers.layers) : 1;
   if (engine == Engine::fused && s.layers.layer_norm)
     for (const LayerSizes& l : layers)
-      result.kernels += share * s.steps * 4 * (15 * l.gates + 20) * l.hidden / assumed.row;
+      result.kernels +=
+          share * s.steps * (2 * assumed.norm + 4 * (15 * l.gates + 20) * l.hidden / assumed.row);
 
   // The norm reads gradients, the update reads and writes. The loss writes and reads logits, its gradients wait for a factor.
   const double update = 1.0 * static_cast<double>(s.parameters) * (4 + 2 * s.moments);
@@ -236,7 +234,7 @@ StepEstimate estimate_step(Engine engine, const StepSizes& s, const GpuRates& gp
                     : 1.5 * 2 * rows * l.gates * l.hidden;
   // What options keep is written, and read on the way back.
   const double kept = 2 * cost_of_options(s).held;
-  result.passes = 4 * (update + loss + rounding + kept) / memory;
+  result.passes = 4 * (update + loss + rounding + kept) / (assumed.passes * gpu.memory);
   return result;
 }
 

@@ -26,15 +26,18 @@ struct StepSizes {
 
 // What an estimate takes for granted: seconds of the shortest kernel, between two that wait for each other, and of a launch
 // on the host with all that this library does for it (as a small model took beside an H100); the share of the published rates that is
-// reached; how many times as fast as memory its cache is. A product of few rows waits for its sums, one piece after the other:
+// reached, and by the passes over memory of loss, update and rounding; how many times as fast as memory its cache is. A product of few rows waits for its sums, one piece after the other:
 // seconds for each of a sum's elements, on tensor cores and without them, as layers of 200, 650 and 1500 units took on an H100
 // (without tensor cores 650 alone; bench/results/gpu.md). Where rows are normalised each has one block of threads: bytes in a second
-// that it moves to and from the cache.
+// that it moves to and from the cache, and seconds that it waits in each step, each way, for sums of the row (200, 650 and 1500 units in
+// bf16, step by step).
 struct StepAssumptions {
-  double kernel = 2e-6, launch = 10e-6, share = 0.8, cache = 2, element = 17.5e-9, element_fp32 = 45e-9,
-         row = 100e9;
-  // In each step of the persistent kernel of `fused`: its barrier and the cell's arithmetic. Nobody has measured it.
-  double barrier = 2e-6;
+  double kernel = 2e-6, launch = 10e-6, share = 0.8, passes = 0.3, cache = 2, element = 14e-9,
+         element_fp32 = 33e-9, row = 22e9, norm = 2.4e-6;
+  // Of the persistent kernel of `fused`, as layers of 200, 650 and 1500 units in bf16 took on an H100: seconds of a step for its barrier
+  // and the cell, for each 64 bytes of 8 rows that a block reads, and for its product of these with 8 lines; and bytes of weights
+  // that a block reads in a second.
+  double step = 3.6e-6, reading = 7.3e-9, product = 1.3e-9, weights = 10e9;
 };
 
 // Launches of a step, as the stand-in for CUDA counts them: kernels and products of this library. What cuDNN launches

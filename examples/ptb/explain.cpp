@@ -256,8 +256,8 @@ void print_gpu(const Recipe& r, const LanguageModel& model, int vocab, const Gpu
   bool persistent = false;
   int chunks = 1;
   for (const Engine engine : {Engine::cudnn, Engine::fused, Engine::composed}) {
-    if (engine == Engine::cudnn && choice.engine != Engine::cudnn) {
-      const auto refusal = std::ranges::find(choice.reasons, EngineReason::Fits::no, &EngineReason::fits);
+    const auto refusal = std::ranges::find(choice.reasons, EngineReason::Fits::no, &EngineReason::fits);
+    if (engine == Engine::cudnn && refusal != choice.reasons.end()) {
       show("  {:<10} none: {}\n", name_of(engine), refusal->because);
       continue;
     }
@@ -273,7 +273,7 @@ void print_gpu(const Recipe& r, const LanguageModel& model, int vocab, const Gpu
     chunks = std::max(chunks, e.chunks);
   }
   show(
-      "  From {:.0f} GB/s, {:.0f} TFLOP/s in {} ({}), of which {:.0f} % are reached; a cache of {:.0f} MiB, {:.0f} times "
+      "  From {:.0f} GB/s, {:.0f} TFLOP/s in {} ({}), of which {:.0f} % are reached, and {:.0f} % of the memory's by passes; a cache of {:.0f} MiB, {:.0f} times "
       "as fast;\n"
       "  {:.1f} µs for the shortest kernel, {:.1f} µs for a launch by the host, {:.1f} ns for each element of a recurrent "
       "sum.\n"
@@ -281,13 +281,13 @@ void print_gpu(const Recipe& r, const LanguageModel& model, int vocab, const Gpu
       "GPU's\n"
       "  four parts, or the host's if it is longer.\n\n",
       gpu.memory / 1e9, gpu.of(numbers) / 1e12, name_of(numbers), gpu.source, 100 * assumed.share,
-      gpu.cache / (1 << 20), assumed.cache, 1e6 * assumed.kernel, 1e6 * assumed.launch,
+      100 * assumed.passes, gpu.cache / (1 << 20), assumed.cache, 1e6 * assumed.kernel, 1e6 * assumed.launch,
       1e9 * (numbers == Precision::fp32 ? assumed.element_fp32 : assumed.element));
   if (persistent)
     show(
         "  persistent: one kernel for a layer's window, each way, with the recurrent weights in shared memory; {:.1f} µs "
-        "for each\n  step's barrier and arithmetic beside what it reads, which nobody has measured.\n\n",
-        1e6 * assumed.barrier);
+        "for each\n  step's barrier and cell, beside what it reads and multiplies, as an H100 took.\n\n",
+        1e6 * assumed.step);
   if (chunks > 1)
     show(
         "  layers side by side: a window of {} steps in {} chunks on {} streams; a layer computes one while the layer below computes "
@@ -296,9 +296,9 @@ void print_gpu(const Recipe& r, const LanguageModel& model, int vocab, const Gpu
         Wavefront{chunks}.share(sizes.layers.layers));
   if (sizes.layers.layer_norm)
     show(
-        "  layer norm: a row of the batch has one block of threads, which moves {:.0f} GB/s to and from the cache; nobody has "
-        "measured it.\n\n",
-        assumed.row / 1e9);
+        "  layer norm: a row of the batch has one block of threads, which moves {:.0f} GB/s to and from the cache, and waits {:.1f} µs "
+        "in\n  each step for sums, as an H100 took.\n\n",
+        assumed.row / 1e9, 1e6 * assumed.norm);
 }
 
 EpochWindows windows_of(const Recipe& r, int64_t tokens) {

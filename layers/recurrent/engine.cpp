@@ -223,6 +223,24 @@ void judge_wavefront(Table& table, const LayerFacts& layer, const EngineFacts& f
                            window.steps));
 }
 
+// Why `fused` is faster than cuDNN, which would serve; "" where it is not, or nobody knows. By what an H100 took at a batch of 20
+// (bench/results/gpu.md).
+std::string why_fused_is_faster(const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
+  const RecurrentConfig& c = layer.config;
+  if (!layer.cell.fused || c.algorithm != CudnnAlgorithm::automatic)
+    return "";  // an algorithm of cuDNN's is asked for
+  const bool a_call_each = !layer.between_layers.empty();
+  if (persistent_plan(layer.cell, c, f, window)) {
+    // In one call cuDNN's layers overlap, and those of the persistent kernel do not.
+    constexpr int enough = 400;
+    const bool overlaps = c.layers > 1 && !a_call_each && has_16_bits(f.precision) && c.hidden < enough;
+    return overlaps ? "" : "its persistent kernel is faster than cuDNN";
+  }
+  if (a_call_each && wavefront(layer.cell, c, f, window))
+    return "its layers go side by side, and cuDNN takes a call for each";
+  return "";
+}
+
 }  // namespace
 
 std::string_view name_of(Engine engine) { return engine_names[static_cast<size_t>(engine)]; }
@@ -266,8 +284,10 @@ EngineChoice choose_engine(const CellFacts& cell, const RecurrentConfig& config,
     throw InputError(fmt::format("engine 'cudnn' cannot serve: {}; {}", fmt::join(in_the_way, "; "),
                                  cell.fused ? "'fused' and 'composed' can" : "'composed' can"));
 
+  const std::string faster =
+      asked == Engine::automatic && serves ? why_fused_is_faster(layer, facts, window) : "";
   const Engine engine = asked != Engine::automatic ? asked
-                        : serves                   ? Engine::cudnn
+                        : serves && faster.empty() ? Engine::cudnn
                         : cell.fused               ? Engine::fused
                                                    : Engine::composed;
   std::string text = fmt::format("{}: {}", cell.name, name_of(engine));
@@ -278,6 +298,8 @@ EngineChoice choose_engine(const CellFacts& cell, const RecurrentConfig& config,
                         config.layers, config.hidden);
   if (asked != Engine::automatic)
     text += ", because it was asked for";
+  else if (!faster.empty())
+    text += ", because " + faster;
   else if (!serves && !cell.fused)
     text += ", the one engine of this cell";
   else if (!serves)

@@ -67,6 +67,41 @@ TEST_CASE("cudnn is taken where every criterion fits, and the line says what run
   CHECK(Lstm::choose(forced, h100).text == "lstm: cudnn, standard, 2 x 1500, because it was asked for");
 }
 
+TEST_CASE("fused is taken where it is known to be faster than cuDNN, which would serve") {
+  EngineFacts facts = h100;
+  facts.processors = 132, facts.code = 90, facts.shared_memory = 227 << 10;
+  const auto line = [&](const RecurrentConfig& config, Precision p) {
+    facts.precision = p;
+    return Lstm::choose(config, facts, window).text;
+  };
+  const std::string persistent =
+      "lstm: fused, because its persistent kernel is faster than cuDNN; persistent";
+  const RecurrentConfig small{.input = 200, .hidden = 200, .layers = 2};
+  CHECK(line(plain, Precision::bf16) == persistent);
+  CHECK(line(small, Precision::tf32) == persistent);
+  // In one call cuDNN's small layers overlap.
+  CHECK(line(small, Precision::bf16) == "lstm: cudnn, standard, 2 x 200");
+  RecurrentConfig changed = small;
+  changed.layers = 1;
+  CHECK(line(changed, Precision::bf16) == persistent);
+  changed.layers = 2, changed.dropout = 0.5f;
+  CHECK(line(changed, Precision::bf16) == persistent);
+  // Tensor cores have no float32, and no layer so wide in tf32: there layers go side by side, where cuDNN takes a call for each.
+  const std::string side_by_side =
+      "lstm: fused, because its layers go side by side, and cuDNN takes a call for each";
+  CHECK(line(changed, Precision::fp32) == side_by_side);
+  changed.layers = 1, changed.dropout = 0;
+  CHECK(line(changed, Precision::fp32) == "lstm: cudnn, standard, 1 x 200");
+  changed = plain, changed.dropout = 0.65f;
+  CHECK(line(changed, Precision::tf32).starts_with(side_by_side + "; persistent: no, weights of 12 units"));
+  CHECK(line(plain, Precision::tf32) == "lstm: cudnn, standard, 2 x 1500");
+  CHECK(Gru::choose(changed, facts, window).text ==
+        "gru: fused, because its layers go side by side, and cuDNN takes a call for each");
+  // An algorithm of cuDNN's asks for cuDNN.
+  changed.algorithm = CudnnAlgorithm::standard;
+  CHECK(line(changed, Precision::bf16) == "lstm: cudnn, standard, 2 x 1500");
+}
+
 TEST_CASE("each criterion alone changes the engine, and is the reason given") {
   const std::vector<Flip> flips = {
       {.criterion = "device",

@@ -154,7 +154,7 @@ TEST_CASE("of ptb-large on an H100 the parts are the arithmetic, and the bytes, 
   // 140 products whose sums have 1500 elements, which takes longer than to read 36 MB at 80 % of 3.35 TB/s.
   // Two layers side by side by 7 chunks take 8 turns of 14.
   CHECK(fused.chunks == 7);
-  CHECK(fused.recurrent == doctest::Approx(8 / 14.0 * 140 * (2e-6 + 1500 * 45e-9)));
+  CHECK(fused.recurrent == doctest::Approx(8 / 14.0 * 140 * (2e-6 + 1500 * 33e-9)));
   CHECK(fused.limit(true) == "recurrent products, step by step");
   // If sums took no time, the weights would be read: more than half of the cache holds.
   const StepAssumptions reading{.element = 0, .element_fp32 = 0};
@@ -164,7 +164,7 @@ TEST_CASE("of ptb-large on an H100 the parts are the arithmetic, and the bytes, 
   rounded.precision = Precision::bf16, rounded.layers.algorithm = CudnnAlgorithm::standard;  // step by step
   const StepEstimate in_bf16 = estimate_step(Engine::fused, rounded, gpu);
   CHECK(in_bf16.products == doctest::Approx(fused.products * 67 / 989.5));
-  CHECK(in_bf16.recurrent == doctest::Approx(8 / 14.0 * 140 * (2e-6 + 1500 * 17.5e-9)));
+  CHECK(in_bf16.recurrent == doctest::Approx(8 / 14.0 * 140 * (2e-6 + 1500 * 14e-9)));
   // 18 MB fit half of the cache, which is read twice as fast.
   CHECK(estimate_step(Engine::fused, rounded, gpu, reading).recurrent ==
         doctest::Approx(140 * 36e6 / (0.8 * 3.35e12) / 4));
@@ -172,7 +172,7 @@ TEST_CASE("of ptb-large on an H100 the parts are the arithmetic, and the bytes, 
 }
 
 TEST_CASE(
-    "by the estimate, what cuDNN does not know costs large no more than 1.1 of cuDNN's own step, and small 1.4") {
+    "by the estimate, what cuDNN does not know costs large no more than 1.1 of cuDNN's own step, and small 1.4; but its layer norm 1.8") {
   const GpuRates gpu = known_gpu("h100");
   for (const Precision p : {Precision::fp32, Precision::tf32, Precision::bf16})
     for (const StepSizes& recipe : {large, small})
@@ -184,27 +184,31 @@ TEST_CASE(
         for (const RecurrentConfig& layers : options_alone(plain.cell, plain.layers)) {
           const auto set = options_set(layers);
           if (layers.mogrifier || set.empty()) continue;
+          const bool norm_of_small = layers.layer_norm && recipe.layers.hidden == small.layers.hidden;
           // What cuDNN does not know, and a projection, which it knows.
           if (set[0]->cudnn != RecurrentOption::Cudnn::no && !layers.projection) continue;
           CAPTURE(describe_layers(plain.cell, layers));
           CAPTURE(std::string(name_of(p)));
           StepSizes sizes = plain;
           sizes.layers = layers;
-          CHECK(estimate_step(Engine::fused, sizes, gpu).seconds(true) <= most * of_cudnn);
+          CHECK(estimate_step(Engine::fused, sizes, gpu).seconds(true) <=
+                (norm_of_small ? 1.8 : most) * of_cudnn);
         }
       }
 }
 
-TEST_CASE("the persistent kernel's steps are a barrier and what blocks read from the cache") {
+TEST_CASE("the persistent kernel's steps are a barrier, a cell, and what a block reads and multiplies") {
   StepSizes rounded = large;
   rounded.precision = Precision::bf16;
   const StepEstimate e = estimate_step(Engine::fused, rounded, known_gpu("h100"));
   CHECK(e.persistent);
-  // 125 blocks read 24 lines of 1504 numbers forward, and of 6016 backward, from a cache twice as fast; once, 36 MB of weights.
-  const double memory = 0.8 * 3.35e12, lines = 125.0 * 24 * (1504 + 6016) * 2;
-  CHECK(e.recurrent == doctest::Approx(2 * (35 * (2 * 2e-6 + lines / (2 * memory)) + 2 * 36e6 / memory)));
+  // A block reads 24 rows, in 47 pieces of 64 bytes forward and 188 back, and multiplies them with 48 and 12 of its lines; once, its
+  // 12 units' weights.
+  const double forward = 3.6e-6 + 3 * 47 * (7.3e-9 + 6 * 1.3e-9),
+               back = 3.6e-6 + 3 * 188 * (7.3e-9 + 2 * 1.3e-9);
+  CHECK(e.recurrent == doctest::Approx(2 * (35 * (forward + back) + 2 * 12 * 6000 * 4 / 10e9)));
   rounded.layers.algorithm = CudnnAlgorithm::standard;
-  CHECK(estimate_step(Engine::fused, rounded, known_gpu("h100")).recurrent > 2 * e.recurrent);
+  CHECK(estimate_step(Engine::fused, rounded, known_gpu("h100")).recurrent > 1.5 * e.recurrent);
   CHECK_FALSE(estimate_step(Engine::fused, large, known_gpu("h100")).persistent);
 }
 
