@@ -15,6 +15,7 @@ struct GivenUp {};  // thrown where a computation waits, of which another one ha
 }  // namespace
 
 struct SideBySide::Computation {
+  explicit Computation(int k) : number(k) {}
   int number;
   Fibre fibre = {};
   TapeState tape = {};

@@ -199,7 +199,7 @@ void Tape::count_uses(std::span<const Var* const> inputs) {
   if (!options_.when_complete) return;
   if (!uses_) uses_ = std::make_shared<Uses>();
   for (const Var* input : inputs)
-    if (input->leaf()) ++uses_->of.try_emplace(input->node(), input->leaf(), 0).first->second.left;
+    if (input->leaf()) ++uses_->of.try_emplace(input->node(), Uses::Of{input->leaf(), 0}).first->second.left;
 }
 
 void Tape::finish_uses(const Record& record) {
