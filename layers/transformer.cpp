@@ -36,8 +36,8 @@ Var Transformer::Layer::operator()(Var x, AttentionPast& past, const MultiHeadAt
   return x + after_feed_forward(linear2(of_units(gelu(linear1(norm2(x))))));
 }
 
-Transformer::Transformer(Scope scope, const TransformerConfig& c)
-    : config_(checked(c)), norm_(scope / "norm", {.dim = c.dim}) {
+Transformer::Transformer(Scope scope, const TransformerConfig& c) : config_(checked(c)) {
+  if (c.last_norm) norm_.emplace(scope / "norm", LayerNormConfig{.dim = c.dim});
   layers_.reserve(static_cast<size_t>(c.layers));
   for (int k = 0; k < c.layers; ++k) layers_.emplace_back(scope / "layers" / std::to_string(k), c);
 }
@@ -109,7 +109,7 @@ RecurrentOutput Transformer::operator()(const Var& x, const RecurrentVars& state
     next.slice(at, at + memory).copy_from(past.keys.slice(steps, steps + memory));
     next.slice(at + memory, at + 2 * memory).copy_from(past.values.slice(steps, steps + memory));
   }
-  return {norm_(y), {next, sight.count}};
+  return {norm_ ? (*norm_)(y) : y, {next, sight.count}};
 }
 
 std::string describe_transformer(const TransformerConfig& c) {

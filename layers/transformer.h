@@ -9,6 +9,7 @@
 // give the same y, and a window of one step is the one-step form.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct TransformerConfig {
   // Of what attention and feed-forward add to the sum, and of the feed-forward's units; and of the attention's weights.
   float dropout = 0, attention_dropout = 0;
   bool locked_dropout = false;  // one mask for all steps of a window; not of the attention's weights
+  bool last_norm = true;        // y = norm(x), else y = x: what it is put behind may have a size of its own
 
   int units() const { return feed_forward > 0 ? feed_forward : 4 * dim; }
 };
@@ -36,7 +38,7 @@ struct TransformerConfig {
 //
 //   x += attend(norm1(x))
 //   x += W2 gelu(W1 norm2(x) + b1) + b2
-//   y = norm(x)
+//   y = norm(x), if last_norm
 //
 // Order is told by biases of the attention that fall with the distance (Press, Smith and Lewis 2022), so there is no table of
 // positions. The state is what Transformer-XL (Dai et al. 2019) calls its memory, here keys and values of the last steps.
@@ -70,7 +72,7 @@ class Transformer {
   };
   TransformerConfig config_;
   std::vector<Layer> layers_;
-  LayerNorm norm_;
+  std::optional<LayerNorm> norm_;
 };
 
 // "Transformer, 4 layers of 384, 6 heads, 1344 units, memory 64"

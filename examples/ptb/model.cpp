@@ -23,11 +23,19 @@ Dense make_decoder(const Scope& scope, const Recipe& recipe, int vocab, const Va
 
 void choose_first_values(ParameterSet& params, const Recipe& recipe) {
   const Init within = Init::uniform(-recipe.model.init, recipe.model.init);
-  if (recipe.model.init_scheme == InitScheme::uniform) return params.initialize(within);
-  // Layers begin like those of PyTorch of themselves.
-  for (const char* name : {"embedding.weight", "decoder.weight"})
-    if (Parameter* weight = params.find(name)) weight->init = within;
-  params.find("decoder.bias")->init = Init::constant(0);
+  if (recipe.model.init_scheme == InitScheme::uniform) {
+    params.initialize(within);
+  } else {  // layers begin like those of PyTorch of themselves
+    for (const char* name : {"embedding.weight", "decoder.weight"})
+      if (Parameter* weight = params.find(name)) weight->init = within;
+    params.find("decoder.bias")->init = Init::constant(0);
+  }
+  if (recipe.model.architecture != Architecture::recurrent_attention) return;
+  // What attention and feed-forward add to the recurrent layers' small output begins at zero, or it would drown it (Zhang, Dauphin and
+  // Ma 2019, "Fixup initialization"). So training begins with the recurrent layers.
+  for (int k = 0; k < transformer_of(recipe).layers; ++k)
+    for (const char* last : {"self_attn.out_proj.weight", "linear2.weight"})
+      params.find(fmt::format("transformer.layers.{}.{}", k, last))->init = Init::constant(0);
 }
 
 std::optional<RecurrentLayer> make_recurrent(ParameterSet& params, const Recipe& recipe) {

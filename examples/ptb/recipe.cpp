@@ -342,7 +342,8 @@ TransformerConfig transformer_of(const Recipe& recipe) {
           .memory = m.memory,
           .dropout = dropout_rates(recipe).hidden,
           .attention_dropout = m.attention_dropout,
-          .locked_dropout = m.locked_dropout};
+          .locked_dropout = m.locked_dropout,
+          .last_norm = !has_recurrent(recipe)};
 }
 
 std::string title_of(const Recipe& recipe) {

@@ -170,6 +170,12 @@ TEST_CASE("an LSTM may have an attention over its own past behind it") {
   check_has(out,
             {"2 LSTM layers of 12, then Transformer, 1 layer of 12, 1 head, 20 units, memory 7", "fused"});
   const std::string file = "both/last.safetensors";
+  // Training begins with the recurrent layers.
+  ptb_out({"train", "both.toml", "--quiet", "--set", "optimizer.learning_rate=1e-30", "--out", "both-first"}, folder.path());
+  const auto first = tensors_of(folder / "both-first/last.safetensors");
+  CHECK(!first.contains("transformer.norm.weight"));
+  for (const char* name : {"self_attn.out_proj.weight", "linear2.weight"})
+    for (const real number : first.at(std::string("transformer.layers.0.") + name).on_host()) CHECK(std::abs(number) < 1e-20);
   const auto scored = ptb_json({"evaluate", file}, folder.path());
   check_has(out, {fmt::format("perplexity {:.2f}", scored["test_perplexity"].get<double>())});
   CHECK(ptb_out({"generate", file, "--words", "20"}, folder.path()).size() > 20);

@@ -41,6 +41,21 @@ IdTensor resets_at(int steps, int batch, const std::vector<std::pair<int, int>>&
 
 }  // namespace
 
+TEST_CASE("without a last norm, and with last products of zero, y is x") {
+  ParameterSet params;
+  TransformerConfig config = tiny;
+  config.last_norm = false;
+  const Transformer net(params / "net", config);
+  CHECK(params.find("net.norm.weight") == nullptr);
+  for (const auto& p : params.all())
+    if (p->name.find("out_proj") != std::string::npos || p->name.find("linear2") != std::string::npos)
+      p->leaf_value().fill(0);
+  const Tensor x = Tensor::full({5, 2, 4}, real(0.25));
+  CHECK(same_bits(read(net, x, 2).y, x));
+  params.find("net.layers.1.linear2.bias")->leaf_value().fill(real(0.5));
+  CHECK(read(net, x, 5).y.on_host()[7] == real(0.75));
+}
+
 TEST_CASE("layers give PyTorch's values and gradients, where rows begin anew and where none does") {
   const Json& file = reference("transformer.json");
   Worst worst;
