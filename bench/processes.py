@@ -144,7 +144,7 @@ def median_and_spread(values):
 
 def memory_speed(threads):
     """10^9 bytes a second that so many threads read, measured now."""
-    text = subprocess.run([ROOT / "build/bench/bench_lm", "--model", "small", "--task", "step", "--precision", "fp32", "--threads", str(threads),
+    text = subprocess.run([ROOT / "build/bench/bench_lm", "--model", "small", "--task", "step", "--precision", "fp32", "--threads", str(threads), "--peak",
                            "--seconds", "0.5"], check=True, capture_output=True, text=True).stdout
     return json.loads(text.splitlines()[-1])["memory_gb_per_second"]
 
