@@ -120,6 +120,20 @@ void GradientSums::take_turn(int shard) {
   if (turn_ > 0) exchange_with(sides_[static_cast<size_t>(turn_ - 1)]);
 }
 
+// Of a parameter that each shard has contributed to some rows of (an embedding), rows that any has: the others are zero in all shards
+// and in the sum. They become rows of the first shard's gradient. In order; none if it is to be summed whole.
+std::vector<int32_t> GradientSums::rows_to_add(size_t parameter) {
+  Parameter& p = *params_.all()[parameter];
+  bool some = p.node.gradient.only_some_rows();
+  for (const Side& side : sides_) some = some && side.gradients[parameter].only_some_rows();
+  if (!some) return {};
+  for (const Side& side : sides_) p.node.gradient.into_rows(p.shape, side.gradients[parameter].rows());
+  const std::span<const int32_t> all = p.node.gradient.rows();
+  std::vector<int32_t> rows(all.begin(), all.end());
+  std::ranges::sort(rows);
+  return rows;
+}
+
 // Some numbers of all slabs after others, so that what is read of one stays near until the tree's sum of them is written. The sum
 // is written to the first slab alone: in the others rows that nothing contributed to have to stay 0.
 void GradientSums::add_all() {
@@ -136,11 +150,12 @@ void GradientSums::add_all() {
   sum_of_shards(std::span(numbers), [&](size_t to, size_t) {
     if (to > 0 && !copies[to].defined()) copies[to] = Tensor({static_cast<int>(some)});
   });
-  params_.reduce_gradients([&](std::span<real> slab) {
-    std::vector<real*> parts(count);
-    for (int64_t begin = 0; begin < std::ssize(slab); begin += some) {
-      const int64_t size = std::min(some, std::ssize(slab) - begin);
-      parts[0] = slab.data() + begin;
+  real* const slab = const_cast<real*>(params_.contributed_gradients().data());
+  std::vector<real*> parts(count);
+  const auto add = [&](int64_t first, int64_t end) {
+    for (int64_t begin = first; begin < end; begin += some) {
+      const int64_t size = std::min(some, end - begin);
+      parts[0] = slab + begin;
       for (size_t k = 1; k < count; ++k) {
         parts[k] = sides_[k - 1].slab.data() + begin;
         if (!copies[k].defined()) continue;
@@ -150,7 +165,26 @@ void GradientSums::add_all() {
       sum_of_shards(std::span(parts),
                     [&](real* to, real* from) { kernels().affine(from, 1, 0, to, size, true); });
     }
-  });
+  };
+  int64_t summed = 0;  // numbers, from the slab's first on, that are done or need not be
+  for (size_t i = 0; i < params_.all().size(); ++i) {
+    const Parameter& parameter = *params_.all()[i];
+    Gradient& gradient = params_.all()[i]->node.gradient;
+    const std::vector<int32_t> rows = rows_to_add(i);
+    if (rows.empty()) {
+      parameter.frozen ? void(gradient.value(parameter.shape)) : gradient.contribute_all(parameter.shape);
+      continue;
+    }
+    add(summed, parameter.offset);  // all before it
+    const int64_t width = parameter.size() / parameter.shape[0];
+    for (size_t k = 0; k < rows.size();) {  // rows that lie together are added together
+      const size_t first = k++;
+      while (k < rows.size() && rows[k] == rows[k - 1] + 1) ++k;
+      add(parameter.offset + rows[first] * width, parameter.offset + (rows[k - 1] + 1) * width);
+    }
+    summed = parameter.offset + parameter.size();
+  }
+  add(summed, params_.contributed_gradients().size());
   for (Side& side : sides_)
     for (Gradient& gradient : side.gradients) gradient.spend();
   next_ = mine_.end;

@@ -68,6 +68,7 @@ class GradientSums {
     std::vector<Gradient> gradients;
   };
   void make_sides();
+  std::vector<int32_t> rows_to_add(size_t parameter);
   void exchange_with(Side& side);
   bool joins_last(const ShardRange& range) const;
   void release_last();

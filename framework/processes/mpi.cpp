@@ -1,8 +1,9 @@
 // Open MPI, whose library is opened when it is needed: a program that is started alone does not load it.
 #define OMPI_SKIP_MPICXX  // its C++ functions are another library
 #include <algorithm>
-#include <climits>
+#include <cstdlib>
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -66,6 +67,9 @@ struct Functions {
 class OpenMpi final : public Transport {
  public:
   explicit OpenMpi(int launched) {
+    // Over TCP a message that is longer than this asks first, and is answered behind what goes the other way: then both ways have the
+    // network by turns. (How long: Open MPI's word for it, if the user has not set it.)
+    setenv("OMPI_MCA_btl_tcp_eager_limit", std::to_string(2 * most_of_message).c_str(), 0);
     int provided = MPI_THREAD_SINGLE;
     check("MPI_Init_thread", mpi_.Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided));
     any_thread = provided >= MPI_THREAD_SERIALIZED;
@@ -138,16 +142,16 @@ class OpenMpi final : public Transport {
     mpi_.Error_string(code, text, &length);
     throw Error(fmt::format("{}: {}", function, std::string_view(text, static_cast<std::size_t>(length))));
   }
-  // A count of MPI's is an int: a large block is several messages, which arrive in the order in which they were sent.
+  // A large block is several messages, which arrive in the order in which they were sent.
+  static constexpr std::size_t most_of_message = std::size_t{1} << 19;
   template <class Call>
   int begin(const char* function, std::size_t bytes, Call call) {
     if (free_.empty()) free_.push_back(static_cast<int>(blocks_begun_.size())), blocks_begun_.emplace_back();
     const int number = free_.back();
     free_.pop_back();
-    constexpr std::size_t most = std::size_t{1} << 30;
-    for (std::size_t from = 0; from < bytes; from += most) {
+    for (std::size_t from = 0; from < bytes; from += most_of_message) {
       MPI_Request& request = blocks_begun_[static_cast<std::size_t>(number)].emplace_back();
-      check(function, call(from, static_cast<int>(std::min(most, bytes - from)), &request));
+      check(function, call(from, static_cast<int>(std::min(most_of_message, bytes - from)), &request));
     }
     return number;
   }
