@@ -261,8 +261,7 @@ const Tensor& ParameterSet::gradients() const& {
 }
 std::span<real> ParameterSet::gradients_to_change() {
   Tensor slab = slabs().whole_gradients();
-  for (auto& p : slabs().parameters)
-    p->frozen ? void(p->node.gradient.value(p->shape)) : p->node.gradient.contribute_all(p->shape);
+  for (auto& p : slabs().parameters) p->contribute_all();
   slabs().gaps_are_zero = false;
   return {slab.data(), static_cast<size_t>(slab.size())};
 }

@@ -39,6 +39,8 @@ struct Parameter final : Leaf {
   bool leaf_frozen() const override { return frozen; }
   Var var();
   int64_t size() const { return shape.size(); }
+  // The whole of its gradient counts as contributed from now on; of a frozen parameter it is zero.
+  void contribute_all() { frozen ? void(node.gradient.value(shape)) : node.gradient.contribute_all(shape); }
 
  private:
   friend struct Slabs;

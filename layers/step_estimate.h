@@ -26,8 +26,9 @@ struct StepSizes {
 
 // What an estimate takes for granted: seconds of the shortest kernel, between two that wait for each other, and of a launch
 // on the host with all that this library does for it (as a small model took beside an H100); the share of the published rates that is
-// reached, and by the passes over memory of loss, update and rounding; how many times as fast as memory its cache is. A product of few rows waits for its sums, one piece after the other:
-// seconds for each of a sum's elements, on tensor cores and without them, as layers of 200, 650 and 1500 units took on an H100
+// reached, and of the memory's by the passes of loss, update and rounding; how many times as fast as memory its cache is.
+//
+// A product of few rows waits for its sums, one piece after the other: seconds for each of a sum's elements, on tensor cores and without them, as layers of 200, 650 and 1500 units took on an H100
 // (without tensor cores 650 alone; bench/results/gpu.md). Where rows are normalised each has one block of threads: bytes in a second
 // that it moves to and from the cache, and seconds that it waits in each step, each way, for sums of the row (200, 650 and 1500 units in
 // bf16, step by step).

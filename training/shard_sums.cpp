@@ -168,11 +168,10 @@ void GradientSums::add_all() {
   };
   int64_t summed = 0;  // numbers, from the slab's first on, that are done or need not be
   for (size_t i = 0; i < params_.all().size(); ++i) {
-    const Parameter& parameter = *params_.all()[i];
-    Gradient& gradient = params_.all()[i]->node.gradient;
+    Parameter& parameter = *params_.all()[i];
     const std::vector<int32_t> rows = rows_to_add(i);
     if (rows.empty()) {
-      parameter.frozen ? void(gradient.value(parameter.shape)) : gradient.contribute_all(parameter.shape);
+      parameter.contribute_all();
       continue;
     }
     add(summed, parameter.offset);  // all before it
@@ -261,13 +260,7 @@ void GradientSums::end_last_backward() {
 
 // Its gradient of the last shard is complete: what else of the tree this process has whole is added, as add_shard() does.
 void GradientSums::settle(const GradientBucket& bucket) {
-  for (Parameter* const parameter : bucket.parameters) {
-    Gradient& gradient = parameter->node.gradient;
-    if (parameter->frozen)
-      gradient.value(parameter->shape);
-    else
-      gradient.contribute_all(parameter->shape);
-  }
+  for (Parameter* const parameter : bucket.parameters) parameter->contribute_all();
   for (std::size_t k = waiting_.size(); k-- > own_parts_;)
     kernels().affine(std::as_const(waiting_[k].sum).data() + bucket.begin, 1, 0, slab_ + bucket.begin,
                      bucket.size, true);

@@ -255,8 +255,8 @@ void print_gpu(const Recipe& r, const LanguageModel& model, int vocab, const Gpu
        "kernels", "passes", "host", "step", "as a graph");
   bool persistent = false;
   int chunks = 1;
+  const auto refusal = std::ranges::find(choice.reasons, EngineReason::Fits::no, &EngineReason::fits);
   for (const Engine engine : {Engine::cudnn, Engine::fused, Engine::composed}) {
-    const auto refusal = std::ranges::find(choice.reasons, EngineReason::Fits::no, &EngineReason::fits);
     if (engine == Engine::cudnn && refusal != choice.reasons.end()) {
       show("  {:<10} none: {}\n", name_of(engine), refusal->because);
       continue;
@@ -273,15 +273,17 @@ void print_gpu(const Recipe& r, const LanguageModel& model, int vocab, const Gpu
     chunks = std::max(chunks, e.chunks);
   }
   show(
-      "  From {:.0f} GB/s, {:.0f} TFLOP/s in {} ({}), of which {:.0f} % are reached, and {:.0f} % of the memory's by passes; a cache of {:.0f} MiB, {:.0f} times "
-      "as fast;\n"
+      "  auto takes {}.\n\n"
+      "  From {:.0f} GB/s, {:.0f} TFLOP/s in {} ({}), of which {:.0f} % are reached, and {:.0f} % of the memory's\n"
+      "  rate by passes; a cache of {:.0f} MiB, {:.0f} times as fast;\n"
       "  {:.1f} µs for the shortest kernel, {:.1f} µs for a launch by the host, {:.1f} ns for each element of a recurrent "
       "sum.\n"
       "  Launches are those that the tests count; within cuDNN two for each step of a layer, each way. A step takes the "
       "GPU's\n"
       "  four parts, or the host's if it is longer.\n\n",
-      gpu.memory / 1e9, gpu.of(numbers) / 1e12, name_of(numbers), gpu.source, 100 * assumed.share,
-      100 * assumed.passes, gpu.cache / (1 << 20), assumed.cache, 1e6 * assumed.kernel, 1e6 * assumed.launch,
+      choice.text.substr(choice.text.find(": ") + 2), gpu.memory / 1e9, gpu.of(numbers) / 1e12,
+      name_of(numbers), gpu.source, 100 * assumed.share, 100 * assumed.passes, gpu.cache / (1 << 20),
+      assumed.cache, 1e6 * assumed.kernel, 1e6 * assumed.launch,
       1e9 * (numbers == Precision::fp32 ? assumed.element_fp32 : assumed.element));
   if (persistent)
     show(
@@ -296,8 +298,8 @@ void print_gpu(const Recipe& r, const LanguageModel& model, int vocab, const Gpu
         Wavefront{chunks}.share(sizes.layers.layers));
   if (sizes.layers.layer_norm)
     show(
-        "  layer norm: a row of the batch has one block of threads, which moves {:.0f} GB/s to and from the cache, and waits {:.1f} µs "
-        "in\n  each step for sums, as an H100 took.\n\n",
+        "  layer norm: a row of the batch has one block of threads, which moves {:.0f} GB/s to and from the cache, and "
+        "waits {:.1f} µs\n  in each step for sums, as an H100 took.\n\n",
         assumed.row / 1e9, 1e6 * assumed.norm);
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "data/windows.h"
 #include "framework/processes/processes.h"
 #include "framework/signals.h"

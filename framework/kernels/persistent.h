@@ -24,6 +24,7 @@ struct PersistentPlan {
   static constexpr int64_t most_units = 16;  // of a block: a warp has the sums of so many in registers
   static constexpr int64_t rows_at_once = 32, most_batch = 64;
   static constexpr int64_t shares = 4;  // of a sum: half as many as a block has warps
+  static constexpr int64_t step_bytes = 448;  // of shared memory beside that of a product: a step's pointers
 
   int64_t units = 0, blocks = 0, batch = 0;
   PersistentProduct forward = {}, backward = {};
@@ -44,9 +45,10 @@ struct PersistentPlan {
     const int64_t at_once = rows() < rows_at_once ? rows() : rows_at_once;
     return p.weight_bytes() + shares * at_once * p.sums_apart() * 4;
   }
+  // Of a block in all.
   constexpr int64_t shared_bytes() const {
     const int64_t a = shared_bytes(forward), b = shared_bytes(backward);
-    return a > b ? a : b;
+    return step_bytes + (a > b ? a : b);
   }
   // What a step hands the next: two, in turn.
   constexpr int64_t operand_bytes(const PersistentProduct& p) const { return 2 * rows() * p.chunks() * 64; }

@@ -224,19 +224,21 @@ void judge_wavefront(Table& table, const LayerFacts& layer, const EngineFacts& f
 }
 
 // Why `fused` is faster than cuDNN, which would serve; "" where it is not, or nobody knows. By what an H100 took at a batch of 20
-// (bench/results/gpu.md).
-std::string why_fused_is_faster(const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
+// (bench/results/gpu.md). Whatever the windows are: a layer chooses before it has seen one.
+std::string why_fused_is_faster(const LayerFacts& layer, const EngineFacts& f) {
   const RecurrentConfig& c = layer.config;
-  if (!layer.cell.fused || c.algorithm != CudnnAlgorithm::automatic)
-    return "";  // an algorithm of cuDNN's is asked for
+  const bool asks_for_cudnn = c.algorithm != CudnnAlgorithm::automatic;
+  if (!layer.cell.fused || asks_for_cudnn) return "";
   const bool a_call_each = !layer.between_layers.empty();
-  if (persistent_plan(layer.cell, c, f, window)) {
+  if (persistent_plan(layer.cell, c, f, {})) {
     // In one call cuDNN's layers overlap, and those of the persistent kernel do not.
     constexpr int enough = 400;
     const bool overlaps = c.layers > 1 && !a_call_each && has_16_bits(f.precision) && c.hidden < enough;
-    return overlaps ? "" : "its persistent kernel is faster than cuDNN";
+    return overlaps ? ""
+                    : fmt::format("its persistent kernel, for up to {} rows, is faster than cuDNN",
+                                  PersistentPlan::most_batch);
   }
-  if (a_call_each && wavefront(layer.cell, c, f, window))
+  if (a_call_each && wavefront(layer.cell, c, f, {}))
     return "its layers go side by side, and cuDNN takes a call for each";
   return "";
 }
@@ -284,8 +286,7 @@ EngineChoice choose_engine(const CellFacts& cell, const RecurrentConfig& config,
     throw InputError(fmt::format("engine 'cudnn' cannot serve: {}; {}", fmt::join(in_the_way, "; "),
                                  cell.fused ? "'fused' and 'composed' can" : "'composed' can"));
 
-  const std::string faster =
-      asked == Engine::automatic && serves ? why_fused_is_faster(layer, facts, window) : "";
+  const std::string faster = asked == Engine::automatic && serves ? why_fused_is_faster(layer, facts) : "";
   const Engine engine = asked != Engine::automatic ? asked
                         : serves && faster.empty() ? Engine::cudnn
                         : cell.fused               ? Engine::fused

@@ -75,7 +75,7 @@ TEST_CASE("fused is taken where it is known to be faster than cuDNN, which would
     return Lstm::choose(config, facts, window).text;
   };
   const std::string persistent =
-      "lstm: fused, because its persistent kernel is faster than cuDNN; persistent";
+      "lstm: fused, because its persistent kernel, for up to 64 rows, is faster than cuDNN; persistent";
   const RecurrentConfig small{.input = 200, .hidden = 200, .layers = 2};
   CHECK(line(plain, Precision::bf16) == persistent);
   CHECK(line(small, Precision::tf32) == persistent);
@@ -97,6 +97,12 @@ TEST_CASE("fused is taken where it is known to be faster than cuDNN, which would
   CHECK(line(plain, Precision::tf32) == "lstm: cudnn, standard, 2 x 1500");
   CHECK(Gru::choose(changed, facts, window).text ==
         "gru: fused, because its layers go side by side, and cuDNN takes a call for each");
+  // A layer chooses before it has seen a window, so what is known of windows changes nothing.
+  facts.precision = Precision::bf16;
+  for (const WindowFacts& windows : {WindowFacts{}, WindowFacts{.steps = 2, .batch = 100}})
+    CHECK(Lstm::choose(plain, facts, windows).engine == Engine::fused);
+  CHECK(Lstm::choose(plain, facts, {.steps = 35, .batch = 100})
+            .text.ends_with("persistent: no, batch 100 is above 64"));
   // An algorithm of cuDNN's asks for cuDNN.
   changed.algorithm = CudnnAlgorithm::standard;
   CHECK(line(changed, Precision::bf16) == "lstm: cudnn, standard, 2 x 1500");

@@ -61,6 +61,9 @@ TEST_CASE(
   }
   compare({.config = {.input = 4, .hidden = 5}, .steps = 3, .batch = 1}, Precision::bf16);
   compare({.config = {.input = 4, .hidden = 61}, .steps = 3, .batch = 35}, Precision::bf16);
+  // 12 units with three gates: five groups of lines, the last without another.
+  compare({.config = {.input = 4, .hidden = 61, .coupled_gates = true}, .steps = 3, .batch = 2},
+          Precision::bf16);
   compare({.config = {.input = 4, .hidden = 101}, .steps = 3, .batch = 2}, Precision::tf32, false, false);
 #ifdef UNROLL_ON_GPU
   for (const Precision p : rounding)

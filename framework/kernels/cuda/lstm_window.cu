@@ -56,6 +56,7 @@ UNROLL_KERNEL void with_functions(const LstmStep& s, Use use) {
 
 // A step's pointers, which one thread makes for the block while others wait at the barrier before it.
 using StepPlace = uint4[(sizeof(LstmStep) + sizeof(uint4) - 1) / sizeof(uint4)];
+static_assert(sizeof(StepPlace) <= PersistentPlan::step_bytes);
 inline constexpr unsigned step_maker = warp_lanes;  // not the one that waits
 
 // What a unit's step reads but sums, on its way while these are made.
@@ -105,8 +106,8 @@ __global__ void UNROLL_THREADS(persistent_threads) lstm_forward(Recurrence<W> r)
   const Units units(w);
   const int64_t hidden = units.hidden, gates = w.first.gate_count();
   PersistentLines<W, PersistentPlan::most_units / 4> lines(shared, r.groups, r.handed_on.chunks);
-  lines.load([&, n = static_cast<int>(gates)](int line, int k,
-                                              auto& numbers) {  // line: gates side by side, unit by unit
+  // line: gates side by side, unit by unit
+  lines.load([&, n = static_cast<int>(gates)](int line, int k, auto& numbers) {
     const int64_t unit = units.first + line / n;
     const real* const row = w.weight_hh + (line % n * hidden + unit) * hidden + k;
     const int64_t left = line < n * units.count && unit < hidden ? hidden - k : 0;
@@ -157,8 +158,8 @@ __global__ void UNROLL_THREADS(persistent_threads) lstm_backward(Recurrence<W> r
   const Units units(w);
   const int64_t hidden = units.hidden, gates = w.first.gate_count();
   PersistentLines<W, PersistentPlan::most_units / 16> lines(shared, r.groups, r.handed_on.chunks);
-  lines.load([&, n = static_cast<int>(gates)](int line, int k,
-                                              auto& numbers) {  // k: gates side by side, unit by unit
+  // k: gates side by side, unit by unit
+  lines.load([&, n = static_cast<int>(gates)](int line, int k, auto& numbers) {
     const bool is_one = line < units.count && units.first + line < hidden;
     const real* const column = w.weight_hh + units.first + line;
     const int width = static_cast<int>(hidden);
