@@ -87,7 +87,8 @@ std::vector<SeriesSplit> folds_of(const Recipe& recipe, const Series& series, in
                 "backtest: --test-rows {} is less than the horizon, data.horizon = {}: no window would fit",
                 test_rows, recipe.data.horizon);
   if (test_rows == 0) test_rows = std::max<int64_t>(recipe.data.horizon, series.rows() / 20);
-  return rolling_origin(series.rows(), folds, test_rows, recipe.is_ensemble() ? 0 : test_rows);
+  const bool has_folds = recipe.is_ensemble() && recipe.ensemble.folds > 0;  // in place of rows to validate
+  return rolling_origin(series.rows(), folds, test_rows, has_folds ? 0 : test_rows);
 }
 
 // What a fold has found, as bytes that another rank reads: every number keeps its bits.

@@ -21,13 +21,13 @@
 
 namespace timeseries {
 
-// What the folds have found: it belongs to a model, and stands in its file.
+// What the folds have found: it belongs to a model, and stands in its file. Without folds, windows is 0.
 struct EnsembleFacts {
   struct Member {
     std::string name;
     std::vector<double> weights;  // by target; of a target they add up to 1
     std::vector<double>
-        scaled_mse;  // of its forecasts of the folds, by target; NaN: it could not forecast them
+        scaled_mse;  // of its forecasts of the folds, by target; NaN: it could not, or there are none
   };
   std::vector<Member> members = {};  // of ensemble.members, in their order
   std::string from = {}, to = {};    // the times of the first and the last row that a fold forecast

@@ -32,9 +32,11 @@ std::vector<EnsembleWord> ensemble_words(const Recipe& recipe) {
     if (std::ranges::find(baseline_words(), member) != baseline_words().end()) continue;
     std::vector<Override> overrides;
     // What one network of the recipe reads, another need not.
-    if (member.find("architecture=") != std::string::npos &&
-        member.find("architecture=direct") == std::string::npos)
-      overrides = {{"model.segment=1", "ensemble.members"}, {"model.highway=0", "ensemble.members"}};
+    const auto says = [&](const char* part) { return member.find(part) != std::string::npos; };
+    if (says("architecture=") && !says("architecture=direct")) {
+      overrides = {{"model.highway=0", "ensemble.members"}};
+      if (!says("architecture=segment-rnn")) overrides.push_back({"model.segment=1", "ensemble.members"});
+    }
     const size_t others = overrides.size();
     std::istringstream parts(member);
     for (std::string part; parts >> part;) {
@@ -84,9 +86,11 @@ void declare_ensemble_keys(RecipeReader& reader, Recipe& r) {
               fmt::join(baseline_words(), ", ")))
       .fixed();
   reader
-      .key("folds", e.folds,
-           "times that the members are trained on the first rows that train, and forecast those after them")
-      .at_least(1)
+      .key(
+          "folds", e.folds,
+          "times that the members are trained on the first rows that train, and forecast those after them; 0: none. "
+          "Then all members are networks that weigh the same, and rows may validate them")
+      .at_least(0)
       .at_most(100)
       .fixed();
   reader
@@ -119,17 +123,24 @@ void check_ensemble(const RecipeReader& reader, const Recipe& r) {
   refuse_if(r.detects(), members, "are for forecasts; there is a label (data.label)");
   refuse_if(r.training.loss == Loss::quantile, "training.loss",
             "= \"quantile\" is for single models: an ensemble's interval comes from its folds");
-  refuse_if(r.validates(),
-            r.data.split == SplitKind::rows   ? "data.valid_rows"
-            : r.data.split == SplitKind::time ? "data.valid_from"
-                                              : "data.valid",
-            "must leave no rows to validate an ensemble with: its folds lie among the rows that train");
-  refuse_if(r.data.split == SplitKind::shuffled, "data.split",
+  const bool has_folds = r.ensemble.folds > 0;
+  refuse_if(!has_folds && r.ensemble.weights != Weighting::equal, "ensemble.weights",
+            "come from folds, and ensemble.folds = 0: without folds they are \"equal\"");
+  refuse_if(!has_folds && r.ensemble.fold_rows > 0, "ensemble.fold_rows",
+            "has no effect: there are no folds (ensemble.folds = 0)");
+  refuse_if(
+      has_folds && r.validates(),
+      r.data.split == SplitKind::rows   ? "data.valid_rows"
+      : r.data.split == SplitKind::time ? "data.valid_from"
+                                        : "data.valid",
+      "must leave no rows to validate an ensemble with: its folds lie among the rows that train (without "
+      "folds, ensemble.folds = 0, rows may validate it)");
+  refuse_if(has_folds && r.data.split == SplitKind::shuffled, "data.split",
             "= \"shuffled\" has no rolling folds (ensemble.members)");
   refuse_if(r.data.drop_last_pairs > 0, "data.drop_last_pairs", "is for single models (ensemble.members)");
   refuse_if(!r.training.init_from.empty(), "training.init_from",
-            "is for single models: each fold of an ensemble begins anew (ensemble.members)");
-  refuse_if(r.training.on_divergence == OnDivergence::rollback, "training.on_divergence",
+            "is for single models: the members of an ensemble begin anew (ensemble.members)");
+  refuse_if(has_folds && r.training.on_divergence == OnDivergence::rollback, "training.on_divergence",
             "= \"rollback\" needs checkpoints, and the folds of an ensemble write none (ensemble.members)");
   if (r.ensemble.fold_rows > 0 && r.ensemble.fold_rows < r.data.horizon)
     reader.refuse("ensemble.fold_rows",
@@ -150,6 +161,12 @@ void check_ensemble(const RecipeReader& reader, const Recipe& r) {
   } catch (const InputError& error) { reader.refuse(members, error.what()); }
   refuse_if(std::ranges::none_of(words, [](const EnsembleWord& word) { return word.network != nullptr; }),
             members, "need a network among them: baselines alone train nothing");
+  for (const EnsembleWord& word : words)
+    if (!has_folds && !word.network)
+      reader.refuse(members,
+                    fmt::format("have the baseline '{}' among them: without folds (ensemble.folds = 0) "
+                                "all are networks",
+                                word.name));
 }
 
 }  // namespace timeseries

@@ -157,7 +157,7 @@ SavedModel train_on_file(const RunOptions& run, const Recipe& recipe, const std:
   for (const std::string& note : training.data().notes) console.print("note    {}\n", note);
   for (const std::string& warning : training.data().warnings) console.print("warning {}\n", warning);
   training.fit();
-  if (!folds.empty()) {
+  if (folds.windows > 0) {
     const RunDescription::Table table = table_of(folds, recipe);
     console.print("\n{}\n", table.title), console.print(table);
   }

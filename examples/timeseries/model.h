@@ -169,6 +169,9 @@ class SeriesModel {
 
   // The loss of a batch, as the recipe has it, mean over its observed targets and over the networks.
   Var loss(const SeriesBatch& batch) const;
+  // What validates it, a number for a batch without a gradient: the loss; of an ensemble that of the mean of its networks'
+  // forecasts, in double.
+  double score(const SeriesBatch& batch) const;
   // Forecasts of a network [outputs, horizon, batch, targets], scaled as the batch; outputs: by quantile. Of a detector
   // probabilities [1, 1, batch, 1]. Nothing is recorded.
   Tensor predict(const Tensor& input, size_t network = 0) const;

@@ -144,7 +144,9 @@ std::string protocol_of(const Recipe& recipe, const SeriesData& data, const Test
                                 recipe.scaling.fit == ScalingFit::all ? "all rows" : "the rows that train")
                   : "not scaled; ";
   if (with_model) text += fmt::format("seed {}; ", recipe.training.seed);
-  if (with_model && recipe.is_ensemble())
+  if (with_model && recipe.is_ensemble() && recipe.ensemble.folds == 0)
+    text += "the mean of its networks; ";
+  else if (with_model && recipe.is_ensemble())
     text += fmt::format("weights by {} windows of {} folds among the rows that train; ",
                         with_commas(data.facts.ensemble.windows), recipe.ensemble.folds);
   std::vector<std::string> out;
@@ -163,8 +165,7 @@ SharedScore mean_loss(const SeriesModel& model, SeriesWindows& windows, int size
             const NoTape guard;
             windows.in_order();
             const SeriesBatch batch = windows.batch(k, size);
-            return {static_cast<double>(model.loss(batch).item()) * static_cast<double>(batch.observed),
-                    batch.observed};
+            return {model.score(batch) * static_cast<double>(batch.observed), batch.observed};
           },
           .score = [](const ScoreSum& sum) { return sum.total / static_cast<double>(sum.count); }};
 }

@@ -19,7 +19,7 @@
 
 namespace timeseries {
 
-// The mean of the recipe's loss over all windows, in parts of one batch, which processes may share; both must outlive it. Throws
+// The mean of the model's score over all windows, in parts of one batch, which processes may share; both must outlive it. Throws
 // Interrupted after a signal.
 SharedScore mean_loss(const SeriesModel& model, SeriesWindows& windows, int batch);
 

@@ -26,6 +26,24 @@ Var SeriesModel::loss(const SeriesBatch& batch) const {
   return networks_.size() == 1 ? sum : sum * (1 / static_cast<real>(networks_.size()));
 }
 
+double SeriesModel::score(const SeriesBatch& batch) const {
+  const NoTape guard;
+  if (networks_.size() == 1) return static_cast<double>(loss(batch).item());
+  std::vector<double> sum(static_cast<size_t>(batch.target.size()));
+  for (const SeriesNetwork& network : networks_) {
+    const std::vector<real> found = network.predict(batch.input).to_host();
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<double>(found[i]);
+  }
+  const std::vector<real> target = batch.target.to_host(),
+                          weights = batch.weights.defined() ? batch.weights.to_host() : std::vector<real>();
+  double squares = 0;
+  for (size_t i = 0; i < sum.size(); ++i) {
+    const double error = sum[i] / static_cast<double>(networks_.size()) - static_cast<double>(target[i]);
+    squares += (weights.empty() ? 1.0 : static_cast<double>(weights[i])) * error * error;
+  }
+  return squares / static_cast<double>(batch.observed);
+}
+
 Tensor SeriesModel::predict(const Tensor& input, size_t network) const {
   return networks_.at(network).predict(input);
 }

@@ -221,9 +221,8 @@ void SeriesTraining::score_a_little() {
   SeriesWindows& windows = data_.valid ? *data_.valid : *data_.train;
   const SeriesBatch batch = windows.batch(0, recipe_.data.eval_batch);
   const NoTape guard;
-  console_.print("scoring: loss {} of {} values of the {} split\n",
-                 format_score(static_cast<double>(model_.loss(batch).item())), with_commas(batch.observed),
-                 data_.valid ? "valid" : "training");
+  console_.print("scoring: loss {} of {} values of the {} split\n", format_score(model_.score(batch)),
+                 with_commas(batch.observed), data_.valid ? "valid" : "training");
 }
 
 void SeriesTraining::report(std::optional<double> valid, RunDescription& description) {
@@ -231,7 +230,7 @@ void SeriesTraining::report(std::optional<double> valid, RunDescription& descrip
   if (valid)
     console_.print("valid   loss {}, {} windows scored\n", format_score(*valid, 5),
                    with_commas(data_.valid->count()));
-  if (!data_.facts.ensemble.empty()) {
+  if (data_.facts.ensemble.windows > 0) {
     const RunDescription::Table table = table_of(data_.facts.ensemble, recipe_);
     console_.print("\n{}\n", table.title), console_.print(table);
     description.tables.insert(description.tables.end() - 1, table);

@@ -228,6 +228,98 @@ TEST_CASE("a resumed ensemble keeps what its folds found, and ends in the same b
   CHECK_MESSAGE(refused.find("ensemble.folds") != std::string::npos, refused);
 }
 
+TEST_CASE("an ensemble without folds is the mean of its networks, and the valid split keeps its best epoch") {
+  const Folder folder;
+  folder.write("mine.toml", R"([model]
+architecture = "segment-rnn"
+cell = "gru"
+hidden = 4
+normalization = "last"
+segment = 3
+
+[data]
+channels = ["load"]
+window = 12
+horizon = 6
+train = 0.6
+valid = 0.2
+period = 24
+missing = "previous"
+
+[ensemble]
+members = ["architecture=segment-rnn", "architecture=linear rate=3"]
+folds = 0
+weights = "equal"
+
+[training]
+epochs = 3
+keep = "best"
+)");
+  std::vector<std::string> lines = lines_of(wave(400));  // two values of the valid split are missing
+  std::string csv;
+  for (size_t row = 0; row < lines.size(); ++row)
+    csv += (row == 271 || row == 290 ? lines[row].substr(0, 17) + ",0.5" : lines[row]) + "\n";
+  folder.write("wave.csv", csv);
+  const std::string out =
+      timeseries_out({"train", "mine.toml", "--csv", "wave.csv", "--out", "run"}, folder.path());
+  for (const std::string part :
+       {"an ensemble of GRU of 4 over segments of 3, NLinear", "the mean of its networks"})
+    CHECK_MESSAGE(out.find(part) != std::string::npos, part, "\n", out);
+  CHECK_MESSAGE(out.find("Folds:") == std::string::npos, out);
+  // The epoch is chosen by the loss of the mean, which the scores of the same rows have by another way.
+  const std::string best = "run/best.safetensors";
+  const auto mse_of = [&](const std::string& path) -> double {
+    return timeseries_json({"evaluate", path, "--csv", "wave.csv", "--split", "valid"}, folder.path())
+        .at("scores")
+        .at("valid")
+        .at("the model")
+        .at("scaled_mse");
+  };
+  const size_t at = out.find("valid   loss ");
+  REQUIRE(at != std::string::npos);
+  CHECK(std::stod(out.substr(at + 13)) ==
+        doctest::Approx(mse_of(best)).epsilon(1e-4));  // as many digits are printed
+  CHECK(mse_of(best) <= mse_of(file));
+  // The interval begins with the errors of the rows that validated.
+  const ProgramRun forecast = started({"forecast", best, "--csv", "wave.csv"}, folder.path());
+  CHECK_MESSAGE(forecast.err.find("the validation split") != std::string::npos, forecast.err);
+  // With one member's weight at 1 the forecast is that member's: both lie as far from the mean, on either side.
+  const SafetensorsFile good(folder / best);
+  const auto value_with = [&](double first) {
+    auto facts = facts_in(folder / best);
+    facts["members"][0]["weights"][0] = first, facts["members"][1]["weights"][0] = 1 - first;
+    Metadata metadata = good.metadata();
+    metadata["ensemble"] = facts.dump();
+    std::vector<NamedTensor> tensors;
+    for (const auto& entry : good.entries())
+      if (!entry.name.starts_with("training/")) tensors.push_back({entry.name, good.load(entry.name)});
+    const fs::path path = folder / "weighed.safetensors";
+    fs::remove(path);
+    write_safetensors(path, tensors, metadata);
+    const std::string line =
+        lines_of(timeseries_out({"forecast", path.string(), "--csv", "wave.csv"}, folder.path()))[1];
+    return std::stod(line.substr(line.find(',') + 1));
+  };
+  const double segments = value_with(1), linear = value_with(0);
+  CHECK(segments != linear);
+  CHECK(value_with(0.5) == doctest::Approx((segments + linear) / 2).epsilon(1e-4));
+  CHECK(facts_in(folder / best)["members"][0]["weights"][0] == 0.5);
+  // A backtest validates in each of its folds, too.
+  const std::string tested =
+      timeseries_out({"backtest", "mine.toml", "--csv", "wave.csv", "--folds", "2"}, folder.path());
+  CHECK_MESSAGE(tested.find("the model") != std::string::npos, tested);
+  // What a run of one epoch that goes on ends in.
+  (void)timeseries_out(
+      {"train", "mine.toml", "--csv", "wave.csv", "--out", "short", "--set", "training.epochs=2"},
+      folder.path());
+  (void)timeseries_out({"resume", "short", "--set", "training.epochs=3"}, folder.path());
+  const SafetensorsFile whole(folder / file), later(folder / "short/last.safetensors");
+  for (const std::string name : {"member1.head.weight", "member2.linear.weight"}) {
+    const Tensor x = whole.load(name), y = later.load(name);
+    CHECK(same_bits(x, y));
+  }
+}
+
 TEST_CASE("a recipe that cannot be an ensemble is refused, in words that name key and nearest word") {
   const Folder folder;
   folder.write("mine.toml", ensemble);
@@ -252,6 +344,10 @@ TEST_CASE("a recipe that cannot be an ensemble is refused, in words that name ke
   check({"ensemble.fold_rows=2"}, "is less than the horizon");
   check({"ensemble.folds=16"}, "fewer folds (ensemble.folds)");
   check({"training.keep=best"}, "training.keep");
+  check({"ensemble.folds=0"}, "without folds they are \"equal\"");
+  check({"ensemble.folds=0", "ensemble.weights=equal"}, "ensemble.fold_rows");
+  check({"ensemble.folds=0", "ensemble.weights=equal", "ensemble.fold_rows=0"},
+        "have the baseline 'last' among them");
   check({"training.loss=quantile"}, "quantile");
 }
 
