@@ -130,7 +130,7 @@ def main():
         print(f"{example.name:13} {len(example.edited)} files of {example.limit}; {what}: {example.title}", flush=True)
     if arguments.build is not None and not faults:
         chosen = [example for example in examples if not arguments.build or example.name in arguments.build]
-        faults += build(chosen, ["--buildtype=release", "--unity=on", "--unity-size=8", *arguments.option])
+        faults += build(chosen, arguments.option)
     for fault in faults:
         print("FAULT", fault)
     sys.exit(1 if faults else 0)

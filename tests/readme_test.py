@@ -121,7 +121,7 @@ first_run, walk = (root / "docs/first-run.md").read_text(), (root / "docs/aftern
 
 # Each check finds its fault.
 long = "A word " + "and a word " * 12 + "is long."
-short = "A page.\n"  # to which a fault is added: README itself may be as long as it may be
+short = "A page.\n"  # README itself may be so near to its limits that a fault more would break several
 assert not limits(short)
 assert len(limits(short + f"\n\n{long}\n")) == 1, limits(short + f"\n\n{long}\n")
 assert len(limits(short + "\n| a | " + "x" * 41 + " |\n")) == 1

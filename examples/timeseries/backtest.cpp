@@ -87,8 +87,8 @@ std::vector<SeriesSplit> folds_of(const Recipe& recipe, const Series& series, in
                 "backtest: --test-rows {} is less than the horizon, data.horizon = {}: no window would fit",
                 test_rows, recipe.data.horizon);
   if (test_rows == 0) test_rows = std::max<int64_t>(recipe.data.horizon, series.rows() / 20);
-  const bool has_folds = recipe.is_ensemble() && recipe.ensemble.folds > 0;  // in place of rows to validate
-  return rolling_origin(series.rows(), folds, test_rows, has_folds ? 0 : test_rows);
+  // An ensemble's own folds stand in place of rows to validate.
+  return rolling_origin(series.rows(), folds, test_rows, recipe.has_folds() ? 0 : test_rows);
 }
 
 // What a fold has found, as bytes that another rank reads: every number keeps its bits.
@@ -187,7 +187,7 @@ void backtest(Command& command) {
     {
       const AloneForNow alone;
       EnsembleFacts members;
-      if (recipe.is_ensemble())
+      if (recipe.has_folds())
         members = run_folds(run, recipe, csv, {.out = console.out, .quiet = true}, split);
       SeriesTraining training(run, recipe, {.fold = split, .ensemble = members.empty() ? nullptr : &members});
       recipe.model.algorithm = training.recipe().model.algorithm;  // one for all folds

@@ -76,6 +76,16 @@ std::string name_of(const EnsembleWord& word) {
   return name;
 }
 
+EnsembleFacts equal_members(const Recipe& recipe, size_t targets) {
+  const std::vector<double> unknown(targets, std::nan(""));
+  const std::vector<EnsembleWord> words = ensemble_words(recipe);
+  EnsembleFacts facts{.scaled_mse = unknown};
+  for (const EnsembleWord& word : words)
+    facts.members.push_back(
+        {name_of(word), std::vector<double>(targets, 1 / static_cast<double>(words.size())), unknown});
+  return facts;
+}
+
 bool know_folds(ForecastInterval& interval, const EnsembleFacts& facts, const std::string& name, bool chose) {
   const auto found = facts.errors.find(name);
   if (found == facts.errors.end() || found->second.empty()) return false;

@@ -47,6 +47,9 @@ nlohmann::ordered_json json_of(const EnsembleFacts& facts);
 // Throws nlohmann::json::exception: it is none.
 EnsembleFacts ensemble_facts(const nlohmann::ordered_json& json);
 
+// Of a recipe without folds: its members, which weigh the same.
+EnsembleFacts equal_members(const Recipe& recipe, size_t targets);
+
 // "NLinear", "DLinear", "GRU of 32 over segments of 2 rows"; of a baseline its word.
 std::string name_of(const EnsembleWord& word);
 

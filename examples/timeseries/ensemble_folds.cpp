@@ -138,16 +138,6 @@ std::vector<double> combined(const FoldWindow& window, const std::vector<std::ve
   return sum;
 }
 
-EnsembleFacts of_equal_members(const Recipe& recipe, size_t targets) {
-  const std::vector<double> unknown(targets, std::nan(""));
-  const std::vector<EnsembleWord> words = ensemble_words(recipe);
-  EnsembleFacts facts{.scaled_mse = unknown};
-  for (const EnsembleWord& word : words)
-    facts.members.push_back(
-        {name_of(word), std::vector<double>(targets, 1 / static_cast<double>(words.size())), unknown});
-  return facts;
-}
-
 }  // namespace
 
 int64_t rows_of_fold(const Recipe& recipe, int64_t train_rows) {
@@ -158,8 +148,6 @@ int64_t rows_of_fold(const Recipe& recipe, int64_t train_rows) {
 
 EnsembleFacts run_folds(const RunOptions& run, const Recipe& recipe, const std::filesystem::path& csv,
                         const Console& console, const std::optional<SeriesSplit>& fold) {
-  if (recipe.ensemble.folds == 0)
-    return of_equal_members(recipe, SeriesData(recipe, csv, {.fold = fold}).targets().size());
   require_input(process_count() == 1,
                 "an ensemble's folds are trained by one process, not {} (ensemble.members)", process_count());
   SeriesData data(recipe, csv, {.fold = fold});

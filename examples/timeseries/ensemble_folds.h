@@ -16,12 +16,12 @@ int64_t rows_of_fold(const Recipe& recipe, int64_t train_rows);
 
 // Weights of all members by their errors on the folds, and the errors of the ensemble there: each fold is forecast with the
 // weights that the others give. The folds lie among the rows that the recipe trains on, or those of `fold`, of a backtest. Says
-// on the console which rows each fold forecasts. Of a recipe without folds: its members, which weigh the same. Throws
-// InputError: too few rows for the folds, or several processes; Interrupted after a signal.
+// on the console which rows each fold forecasts. Throws InputError: too few rows for the folds, or several processes;
+// Interrupted after a signal.
 EnsembleFacts run_folds(const RunOptions& run, const Recipe& recipe, const std::filesystem::path& csv,
                         const Console& console, const std::optional<SeriesSplit>& fold = {});
 
-// Members, their weights and errors on the folds, of a recipe that has some.
+// Members, their weights and errors on the folds.
 RunDescription::Table table_of(const EnsembleFacts& facts, const Recipe& recipe);
 
 }  // namespace timeseries

@@ -122,25 +122,23 @@ void check_ensemble(const RecipeReader& reader, const Recipe& r) {
   const char* members = "ensemble.members";
   refuse_if(r.detects(), members, "are for forecasts; there is a label (data.label)");
   refuse_if(r.training.loss == Loss::quantile, "training.loss",
-            "= \"quantile\" is for single models: an ensemble's interval comes from its folds");
-  const bool has_folds = r.ensemble.folds > 0;
-  refuse_if(!has_folds && r.ensemble.weights != Weighting::equal, "ensemble.weights",
-            "come from folds, and ensemble.folds = 0: without folds they are \"equal\"");
-  refuse_if(!has_folds && r.ensemble.fold_rows > 0, "ensemble.fold_rows",
-            "has no effect: there are no folds (ensemble.folds = 0)");
+            "= \"quantile\" is for single models (ensemble.members)");
+  refuse_if(!r.has_folds() && r.ensemble.weights != Weighting::equal, "ensemble.weights",
+            "must be \"equal\" with ensemble.folds = 0: other weights come from the errors of folds");
+  refuse_if(!r.has_folds() && r.ensemble.fold_rows > 0, "ensemble.fold_rows",
+            "has no effect without folds (ensemble.folds = 0)");
   refuse_if(
-      has_folds && r.validates(),
+      r.has_folds() && r.validates(),
       r.data.split == SplitKind::rows   ? "data.valid_rows"
       : r.data.split == SplitKind::time ? "data.valid_from"
                                         : "data.valid",
-      "must leave no rows to validate an ensemble with: its folds lie among the rows that train (without "
-      "folds, ensemble.folds = 0, rows may validate it)");
-  refuse_if(has_folds && r.data.split == SplitKind::shuffled, "data.split",
+      "must leave no rows to validate with: the folds of an ensemble do that, unless ensemble.folds = 0");
+  refuse_if(r.has_folds() && r.data.split == SplitKind::shuffled, "data.split",
             "= \"shuffled\" has no rolling folds (ensemble.members)");
   refuse_if(r.data.drop_last_pairs > 0, "data.drop_last_pairs", "is for single models (ensemble.members)");
   refuse_if(!r.training.init_from.empty(), "training.init_from",
             "is for single models: the members of an ensemble begin anew (ensemble.members)");
-  refuse_if(has_folds && r.training.on_divergence == OnDivergence::rollback, "training.on_divergence",
+  refuse_if(r.has_folds() && r.training.on_divergence == OnDivergence::rollback, "training.on_divergence",
             "= \"rollback\" needs checkpoints, and the folds of an ensemble write none (ensemble.members)");
   if (r.ensemble.fold_rows > 0 && r.ensemble.fold_rows < r.data.horizon)
     reader.refuse("ensemble.fold_rows",
@@ -162,10 +160,10 @@ void check_ensemble(const RecipeReader& reader, const Recipe& r) {
   refuse_if(std::ranges::none_of(words, [](const EnsembleWord& word) { return word.network != nullptr; }),
             members, "need a network among them: baselines alone train nothing");
   for (const EnsembleWord& word : words)
-    if (!has_folds && !word.network)
+    if (!r.has_folds() && !word.network)
       reader.refuse(members,
                     fmt::format("have the baseline '{}' among them: without folds (ensemble.folds = 0) "
-                                "all are networks",
+                                "all must be networks",
                                 word.name));
 }
 

@@ -152,12 +152,12 @@ SavedModel train_on_file(const RunOptions& run, const Recipe& recipe, const std:
   RunOptions quiet = run;
   quiet.quiet = true, quiet.dry_run = true;
   EnsembleFacts folds;
-  if (recipe.is_ensemble()) folds = run_folds(run, recipe, csv, console);
+  if (recipe.has_folds()) folds = run_folds(run, recipe, csv, console);
   SeriesTraining training(quiet, recipe, {.ensemble = folds.empty() ? nullptr : &folds});
   for (const std::string& note : training.data().notes) console.print("note    {}\n", note);
   for (const std::string& warning : training.data().warnings) console.print("warning {}\n", warning);
   training.fit();
-  if (folds.windows > 0) {
+  if (recipe.has_folds()) {
     const RunDescription::Table table = table_of(folds, recipe);
     console.print("\n{}\n", table.title), console.print(table);
   }

@@ -91,6 +91,7 @@ struct Recipe {
   TrainingSections sections() const { return {training, optimizer, schedule}; }
   bool detects() const { return !data.label.empty(); }
   bool is_ensemble() const { return !ensemble.members.empty(); }
+  bool has_folds() const { return is_ensemble() && ensemble.folds > 0; }  // which weigh its members
   bool validates() const;  // there is a valid split
   bool has_quantiles() const { return training.loss == Loss::quantile && !detects(); }
   // Values predicted for each step of a target: one for each quantile.

@@ -24,7 +24,7 @@ void resume(Command& command) {
     model = first_model(request.run.init_from, recipe);
   }
   EnsembleFacts folds;  // a run that was killed before its first checkpoint finds them again
-  if (recipe.is_ensemble() && !model)
+  if (recipe.has_folds() && !model)
     folds = run_folds(request.run, recipe, request.run.data, request.run.console());
   SeriesTraining(request.run, recipe,
                  {.model = model ? &*model : nullptr, .ensemble = folds.empty() ? nullptr : &folds})

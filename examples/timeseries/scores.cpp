@@ -144,9 +144,8 @@ std::string protocol_of(const Recipe& recipe, const SeriesData& data, const Test
                                 recipe.scaling.fit == ScalingFit::all ? "all rows" : "the rows that train")
                   : "not scaled; ";
   if (with_model) text += fmt::format("seed {}; ", recipe.training.seed);
-  if (with_model && recipe.is_ensemble() && recipe.ensemble.folds == 0)
-    text += "the mean of its networks; ";
-  else if (with_model && recipe.is_ensemble())
+  if (with_model && recipe.is_ensemble() && !recipe.has_folds()) text += "the mean of its networks; ";
+  if (with_model && recipe.has_folds())
     text += fmt::format("weights by {} windows of {} folds among the rows that train; ",
                         with_commas(data.facts.ensemble.windows), recipe.ensemble.folds);
   std::vector<std::string> out;

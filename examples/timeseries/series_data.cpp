@@ -246,6 +246,8 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
     facts.step = step_code(series().time_name.empty() ? TimeStep{} : series().times.step);
   const Scaling& scaling = facts.scaling;
   train.emplace(make_windows(recipe, series(), scaling, split.train, "train", recipe.data.stride));
+  if (!saved && recipe.is_ensemble() && !recipe.has_folds())
+    facts.ensemble = equal_members(recipe, targets().size());
   if (const int order = recipe.data.autoregression; !recipe.detects() && trains && series().members.empty())
     require_input(order == 0 || can_fit_autoregression(series(), split.train, order, targets()),
                   "{}: data.autoregression = {} needs {} rows side by side that train, and there are {}{}",

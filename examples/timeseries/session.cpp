@@ -230,7 +230,7 @@ void SeriesTraining::report(std::optional<double> valid, RunDescription& descrip
   if (valid)
     console_.print("valid   loss {}, {} windows scored\n", format_score(*valid, 5),
                    with_commas(data_.valid->count()));
-  if (data_.facts.ensemble.windows > 0) {
+  if (recipe_.has_folds()) {
     const RunDescription::Table table = table_of(data_.facts.ensemble, recipe_);
     console_.print("\n{}\n", table.title), console_.print(table);
     description.tables.insert(description.tables.end() - 1, table);

@@ -30,7 +30,7 @@ void train_file(const Command& command, RunOptions& run, const FileOptions& file
   const Recipe recipe = recipe_for(run, path, wishes, file.seconds(), console).recipe;
   check_processes(recipe.training);
   EnsembleFacts folds;
-  if (recipe.is_ensemble()) folds = run_folds(run, recipe, run.data, console);
+  if (recipe.has_folds()) folds = run_folds(run, recipe, run.data, console);
   SeriesTraining training(run, recipe, {.ensemble = folds.empty() ? nullptr : &folds});
   run.dry_run ? training.dry_run() : training.run();
 }
@@ -83,7 +83,7 @@ void train(Command& command) {
   check_run_folder(run.out);  // before the series is read
   const std::optional<SavedModel> first = first_model(run.init_from, recipe);
   EnsembleFacts folds;
-  if (recipe.is_ensemble() && !run.dry_run) folds = run_folds(run, recipe, csv, run.console());
+  if (recipe.has_folds() && !run.dry_run) folds = run_folds(run, recipe, csv, run.console());
   SeriesTraining training(run, recipe,
                           {.model = first ? &*first : nullptr, .ensemble = folds.empty() ? nullptr : &folds});
   run.dry_run ? training.dry_run() : training.run();

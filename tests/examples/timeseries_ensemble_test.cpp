@@ -58,6 +58,24 @@ nlohmann::json facts_in(const fs::path& path) {
   return nlohmann::json::parse(SafetensorsFile(path).metadata().at("ensemble"));
 }
 
+// The first value that an ensemble of one target forecasts of wave.csv, with other weights of its members.
+double first_value_with(const std::vector<double>& weights, const Folder& folder, const std::string& path) {
+  const SafetensorsFile good(folder / path);
+  auto facts = facts_in(folder / path);
+  for (size_t m = 0; m < weights.size(); ++m) facts["members"][m]["weights"][0] = weights[m];
+  Metadata metadata = good.metadata();
+  metadata["ensemble"] = facts.dump();
+  std::vector<NamedTensor> tensors;
+  for (const auto& entry : good.entries())
+    if (!entry.name.starts_with("training/")) tensors.push_back({entry.name, good.load(entry.name)});
+  const fs::path other = folder / "weighed.safetensors";
+  fs::remove(other);
+  write_safetensors(other, tensors, metadata);
+  const std::string line =
+      lines_of(timeseries_out({"forecast", other.string(), "--csv", "wave.csv"}, folder.path()))[1];
+  return std::stod(line.substr(line.find(',') + 1));
+}
+
 std::string error_of(const Words& words, const fs::path& folder) {
   const ProgramRun run = started(words, folder);
   CHECK(run.code != 0);
@@ -148,21 +166,8 @@ TEST_CASE("what the folds find does not depend on rows after those that train") 
 TEST_CASE("an ensemble's forecast is the mean of its members' by their weights") {
   const auto& [folder, out] = trained_ensemble();
   // With one member's weight set to 1, the forecast is that member's: the value 24 rows before, or the last one.
-  const SafetensorsFile good(folder / file);
-  const auto value_with = [&](std::vector<double> weights) {
-    auto facts = facts_in(folder / file);
-    for (size_t m = 0; m < weights.size(); ++m) facts["members"][m]["weights"][0] = weights[m];
-    Metadata metadata = good.metadata();
-    metadata["ensemble"] = facts.dump();
-    std::vector<NamedTensor> tensors;
-    for (const auto& entry : good.entries())
-      if (!entry.name.starts_with("training/")) tensors.push_back({entry.name, good.load(entry.name)});
-    const fs::path path = folder / "weighed.safetensors";
-    fs::remove(path);
-    write_safetensors(path, tensors, metadata);
-    const std::string line =
-        lines_of(timeseries_out({"forecast", path.string(), "--csv", "wave.csv"}, folder.path()))[1];
-    return std::stod(line.substr(line.find(',') + 1));
+  const auto value_with = [&](const std::vector<double>& weights) {
+    return first_value_with(weights, folder, file);
   };
   const std::vector<std::string> rows = lines_of(wave(400));
   const auto load = [&](size_t row) { return std::stod(rows[row].substr(rows[row].find(',') + 1)); };
@@ -284,22 +289,7 @@ keep = "best"
   const ProgramRun forecast = started({"forecast", best, "--csv", "wave.csv"}, folder.path());
   CHECK_MESSAGE(forecast.err.find("the validation split") != std::string::npos, forecast.err);
   // With one member's weight at 1 the forecast is that member's: both lie as far from the mean, on either side.
-  const SafetensorsFile good(folder / best);
-  const auto value_with = [&](double first) {
-    auto facts = facts_in(folder / best);
-    facts["members"][0]["weights"][0] = first, facts["members"][1]["weights"][0] = 1 - first;
-    Metadata metadata = good.metadata();
-    metadata["ensemble"] = facts.dump();
-    std::vector<NamedTensor> tensors;
-    for (const auto& entry : good.entries())
-      if (!entry.name.starts_with("training/")) tensors.push_back({entry.name, good.load(entry.name)});
-    const fs::path path = folder / "weighed.safetensors";
-    fs::remove(path);
-    write_safetensors(path, tensors, metadata);
-    const std::string line =
-        lines_of(timeseries_out({"forecast", path.string(), "--csv", "wave.csv"}, folder.path()))[1];
-    return std::stod(line.substr(line.find(',') + 1));
-  };
+  const auto value_with = [&](double first) { return first_value_with({first, 1 - first}, folder, best); };
   const double segments = value_with(1), linear = value_with(0);
   CHECK(segments != linear);
   CHECK(value_with(0.5) == doctest::Approx((segments + linear) / 2).epsilon(1e-4));
@@ -344,7 +334,7 @@ TEST_CASE("a recipe that cannot be an ensemble is refused, in words that name ke
   check({"ensemble.fold_rows=2"}, "is less than the horizon");
   check({"ensemble.folds=16"}, "fewer folds (ensemble.folds)");
   check({"training.keep=best"}, "training.keep");
-  check({"ensemble.folds=0"}, "without folds they are \"equal\"");
+  check({"ensemble.folds=0"}, "must be \"equal\" with ensemble.folds = 0");
   check({"ensemble.folds=0", "ensemble.weights=equal"}, "ensemble.fold_rows");
   check({"ensemble.folds=0", "ensemble.weights=equal", "ensemble.fold_rows=0"},
         "have the baseline 'last' among them");
