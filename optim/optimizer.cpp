@@ -119,8 +119,20 @@ void Optimizer::keep_average(double decay) {
   if (decay == 0) ema_steps_ = 0;
 }
 
+void Optimizer::keep_weights(std::span<Parameter* const> parameters) {
+  require(ema_decay_ == 0, "optimizer: weights are averaged; it keeps none of a single step beside that");
+  const Tensor& weights = std::as_const(params_).values();
+  if (times_kept_++ == 0) return slab(kept_).copy_from(weights);
+  for (const Parameter* p : parameters) {
+    const int begin = static_cast<int>(p->offset), end = begin + static_cast<int>(p->size());
+    kept_.slice(begin, end).copy_from(weights.slice(begin, end));
+  }
+}
+
 OptimizerState Optimizer::whole_state() {
   OptimizerState whole = state();
+  whole.counters.push_back({"times_kept", &times_kept_, true});
+  if (times_kept_ > 0) whole.slabs.push_back({"kept", slab(kept_)});
   if (ema_decay_ == 0) return whole;
   whole.counters.push_back({"averaged_steps", &ema_steps_, true});
   if (ema_steps_ > 0) whole.slabs.push_back({"moving_average", slab(ema_)});
@@ -303,6 +315,10 @@ Asgd::Asgd(ParameterSet& params, const AsgdConfig& c)
 void Asgd::keep_average(double decay) {
   throw Error(fmt::format(
       "optimizer: asgd keeps the mean of its weights; it has no average of decay {} beside it", decay));
+}
+
+void Asgd::keep_weights(std::span<Parameter* const>) {
+  throw Error("optimizer: asgd keeps the mean of its weights, and none of a single step");
 }
 
 void Asgd::start_averaging() { average_after_ = std::min(average_after_, steps()); }

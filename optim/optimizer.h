@@ -23,6 +23,7 @@
 
 #include <array>
 #include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -118,11 +119,17 @@ class Optimizer {
   OptimizerState whole_state();
   // Averaged weights, laid out as ParameterSet::values(); nullptr if there are none (yet). AveragedWeights puts them in the
   // weights' place; the Trainer scores them, and its checkpoints hold them as the model's.
-  virtual const Tensor* averages() const { return ema_steps_ > 0 ? &ema_ : nullptr; }
+  virtual const Tensor* averages() const {
+    return ema_steps_ > 0 ? &ema_ : times_kept_ > 0 ? &kept_ : nullptr;
+  }
   // From the next step on an average of the weights is kept: those after that step at first, then
   // average = decay·average + (1 - decay)·weights after each. decay in [0, 1); 0: none is kept. Throws Error where the
   // optimizer has averages of its own.
   virtual void keep_average(double decay);
+  // Keeps the weights that these parameters have now, in place of those kept before, where averages() finds them; of all other
+  // parameters what was kept, the first time what they have now. Throws Error where the optimizer has averages.
+  virtual void keep_weights(std::span<Parameter* const> parameters);
+  void forget_kept_weights() { times_kept_ = 0; }
 
  protected:
   // A piece of the slabs whose parameters are treated alike, padding between them included.
@@ -171,6 +178,8 @@ class Optimizer {
   Memory step_values_;        // StepValues
   double ema_decay_ = 0;
   int64_t ema_steps_ = 0;  // that the average is of
+  Tensor kept_;
+  int64_t times_kept_ = 0;
   Tensor ema_;
 };
 
@@ -328,6 +337,7 @@ class Asgd : public Sgd {
   OptimizerState state() override;  // "steps", "average_after", "averaged"; "average" once there is one
   const Tensor* averages() const override { return averaged_ > 0 ? &average_ : nullptr; }
   void keep_average(double decay) override;
+  void keep_weights(std::span<Parameter* const> parameters) override;
 
   // The mean begins with the weights after the next step, unless it has begun.
   void start_averaging();

@@ -22,8 +22,6 @@ using Json = nlohmann::ordered_json;
 constexpr int64_t version = 1;
 constexpr const char *version_key = "checkpoint_version", *state_key = "training";
 
-// JSON has no infinity: what is not finite is null, and only where that is one meaning.
-Json or_null(double number) { return std::isfinite(number) ? Json(number) : Json(); }
 Json or_null(const std::optional<double>& number) { return number ? Json(*number) : Json(); }
 
 Json to_json(const OptimizerState& optimizer) {
@@ -68,8 +66,10 @@ Json to_json(const TrainerState& state, int64_t step) {
                           {"good_steps", loss->good_steps},
                           {"skipped", loss->skipped},
                           {"skipped_in_epoch", loss->skipped_in_epoch}};
+  for (const TrainerState::Member& member : state.members)
+    json["members"].push_back({{"best", or_null(member.best)}, {"best_epoch", member.best_epoch}});
   if (state.schedule)
-    json["schedule"] = {{"best", or_null(state.schedule->best)},
+    json["schedule"] = {{"best", number_or_null<Json>(state.schedule->best)},
                         {"divisions", state.schedule->divisions},
                         {"next_rate", state.next_rate(step)}};
   return json;
@@ -107,6 +107,15 @@ class Reader {
   Reader object(const char* key) const {
     if (!at(key).is_object()) damaged(key);
     return Reader(at(key), path_);
+  }
+  std::vector<Reader> objects(const char* key) const {
+    if (!at(key).is_array()) damaged(key);
+    std::vector<Reader> readers;
+    for (const Json& element : at(key)) {
+      if (!element.is_object()) damaged(key);
+      readers.emplace_back(element, path_);
+    }
+    return readers;
   }
   bool has(const char* key) const { return json_.contains(key); }
   [[noreturn]] void damaged(const char* what) const {
@@ -146,6 +155,13 @@ void read_state(const Reader& json, TrainerState& state) {
       json.number(name, field);
   });
   if (state.window > state.windows) json.damaged("window");
+  state.members.clear();
+  if (json.has("members"))
+    for (const Reader& of_member : json.objects("members")) {
+      TrainerState::Member& member = state.members.emplace_back();
+      of_member.number("best", member.best);
+      of_member.whole("best_epoch", member.best_epoch);
+    }
   state.loss_scale.reset();
   if (json.has("loss_scale")) {  // of a training in fp16; another one has no use for it
     const Reader object = json.object("loss_scale");
@@ -276,6 +292,8 @@ Contents::Contents(Optimizer& optimizer, const TrainerState& state, std::span<co
   for (const NamedTensor& tensor : carried)
     tensors.push_back({tensor_name("carried", tensor.name), tensor.tensor});
 
+  if (options.validated)
+    for (auto& [key, value] : options.validated()) metadata.insert_or_assign(key, value);
   const Json training{{"seed", std::to_string(params.seed())},
                       {"step", params.step()},
                       {"kernels", kernels().name},

@@ -23,6 +23,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -47,6 +48,8 @@ struct CheckpointOptions {
   // Keys of `metadata` that tell what the weights were trained on. Weights that a trainer has read and saves again untrained
   // keep what their file says of them, or does not say.
   std::vector<std::string> of_weights = {};
+  // What validation found out about the weights: asked for each file that is written.
+  std::function<Metadata()> validated = {};
   // Weights that the file is to have beside the parameters, sharing memory with one (a tied decoder); not
   // read.
   std::vector<NamedTensor> also = {};
@@ -67,6 +70,12 @@ struct TrainerState {
   std::optional<double> valid;  // … and validation score
   std::optional<double> best;   // validation score
   int best_epoch = 0;
+  // Of each of several models that are trained side by side (TrainingTask::members).
+  struct Member {
+    std::optional<double> best;  // validation score
+    int best_epoch = 0;
+  };
+  std::vector<Member> members;
   double rate_factor = 1;               // by which rollbacks have cut the learning rate
   int64_t skipped = 0;                  // steps left out because they were not finite …
   int skipped_in_a_row = 0;             // … since the last that was

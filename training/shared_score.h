@@ -6,12 +6,14 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace unroll {
 
 struct ScoreSum {
   double total = 0;
   int64_t count = 0;
+  std::vector<double> further = {};  // sums of the score's own, of each part as many
 };
 
 struct SharedScore {

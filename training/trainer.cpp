@@ -3,6 +3,7 @@
 #include "training/trainer.h"
 
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include <fmt/ranges.h>
@@ -141,8 +142,9 @@ void Trainer::finish_epoch(const TrainingTask& task) {
                      .seconds = times.training,
                      .rate = times.rate()};
   if (LossScale* const loss = loss_scale()) report.skipped = loss->skipped_in_epoch;
+  score_members(task, report);
   if (task.validate) validate(task, report);
-  if (task.metrics) report.metrics = metrics(task);
+  if (task.metrics) std::ranges::copy(metrics(task), std::back_inserter(report.metrics));
   const LogRecord record{.kind = LogRecord::Kind::epoch,
                          .loss = mean_loss_so_far(),
                          .valid = report.valid,
@@ -182,6 +184,41 @@ void Trainer::validate(const TrainingTask& task, EpochReport& report) {
     dynamic_cast<Asgd&>(optimizer_).start_averaging();
 }
 
+// With the weights as they are: those that are kept are not yet in their place.
+void Trainer::score_members(const TrainingTask& task, EpochReport& report) {
+  state_.members.resize(task.members.size());
+  for (size_t m = 0; m < task.members.size(); ++m) {
+    const Member& member = task.members[m];
+    TrainerState::Member& state = state_.members[m];
+    double score = state.best.value_or(0);
+    if (!member.parameters.front()->frozen) {
+      const Profile::Part part("validation");
+      score = shared_score(member.score, {});
+      if (!std::isfinite(score))
+        throw diverged(state_.windows - 1,
+                       fmt::format("the validation score of {} is {}", member.name, score), "");
+      if (!state.best || score < *state.best)
+        state = {score, report.epoch}, optimizer_.keep_weights(member.parameters);
+    }
+    report.metrics.push_back({member.name, score});
+  }
+}
+
+// As many epochs as the training's patience without a better score.
+static bool is_out_of_patience(int epoch, int best_epoch, int patience) {
+  return patience > 0 && best_epoch > 0 && epoch - best_epoch >= patience;
+}
+
+// None in an epoch that is to be completed after all had lost their patience, as where there is less of it on resumption.
+void Trainer::freeze_members(const TrainingTask& task) {
+  state_.members.resize(task.members.size());
+  const bool all = out_of_patience();
+  for (size_t m = 0; m < task.members.size(); ++m)
+    for (Parameter* parameter : task.members[m].parameters)
+      parameter->frozen =
+          !all && is_out_of_patience(state_.epoch, state_.members[m].best_epoch, options_.patience);
+}
+
 std::vector<Scalar> Trainer::metrics(const TrainingTask& task) {
   if (!is_first_process()) return {};
   const AveragedWeights averaged(optimizer_);
@@ -189,6 +226,8 @@ std::vector<Scalar> Trainer::metrics(const TrainingTask& task) {
   std::vector<Scalar> metrics = task.metrics();
   for (size_t i = 0; i < metrics.size(); ++i) {
     require(!metrics[i].name.empty(), "trainer: metric {} has no name", i + 1);
+    require(std::ranges::find(task.members, metrics[i].name, &Member::name) == task.members.end(),
+            "trainer: a metric has the name of a member, '{}'", metrics[i].name);
     for (size_t j = 0; j < i; ++j)
       require(metrics[i].name != metrics[j].name, "trainer: two metrics have the name '{}'", metrics[i].name);
   }
@@ -231,8 +270,10 @@ Trainer::Trainer(Optimizer& optimizer, TrainerOptions options)
 }
 
 bool Trainer::out_of_patience() const {
-  return options_.patience > 0 && state_.best_epoch > 0 &&
-         state_.epoch - state_.best_epoch >= options_.patience;
+  const auto is_out = [&](const auto& of) {
+    return is_out_of_patience(state_.epoch, of.best_epoch, options_.patience);
+  };
+  return state_.members.empty() ? is_out(state_) : std::ranges::all_of(state_.members, is_out);
 }
 
 // Anything that a run would write over.
@@ -277,6 +318,11 @@ void Trainer::check(const TrainingTask& task) const {
       task.validate || (options_.patience == 0 && options_.non_monotone == 0 &&
                         !(options_.schedule && options_.schedule->kind == Schedule::Kind::plateau)),
       "trainer: patience, non_monotone and a plateau schedule look at validation scores; the task has no validate");
+  require(task.members.empty() || task.validate,
+          "trainer: members keep the weights that validate best; the task has no validate");
+  for (const Member& member : task.members)
+    require(!member.name.empty() && !member.parameters.empty() && member.score.parts > 0,
+            "trainer: a member needs a name, parameters and a score");
   if (!options_.folder.empty() && !log_ && is_first_process()) {
     require(finished() || !has_run(options_.folder),
             "trainer: {} has a run already: resume() goes on with it, or choose another folder",
@@ -314,6 +360,7 @@ int64_t Trainer::windows_of(const TrainingTask& task) {
   const int64_t windows = task.cut ? task.cut(state_.epoch + 1) : task.windows;
   require(windows > 0, "trainer: epoch {} has no windows", state_.epoch + 1);
   chosen_.clear();
+  freeze_members(task);
   if (!task.sample) return windows;
   chosen_ = task.sample(state_.epoch + 1);
   require(!chosen_.empty(), "trainer: the sample of epoch {} has no windows", state_.epoch + 1);

@@ -74,6 +74,13 @@ WindowLoss mean_loss(const Var& mean, int64_t count);
 
 struct EpochReport;
 
+// One of several models that one optimizer trains side by side, which share the windows and nothing else.
+struct Member {
+  std::string name;
+  std::vector<Parameter*> parameters;
+  SharedScore score;  // of this model alone, the lower the better
+};
+
 // A task to train. Only `windows` and `loss` are needed.
 struct TrainingTask {
   int64_t windows = 0;  // of an epoch
@@ -112,6 +119,11 @@ struct TrainingTask {
   std::function<double()> validate = {};
   // If it has parts: what several processes share in place of `validate`. It must give the same bits.
   SharedScore shared_validation = SharedScore();
+  // If the model is of several: each is scored by itself after an epoch and keeps the weights of its own best epoch. Those are
+  // what `validate`, `metrics` and `after_epoch` see and what files have. One that had no better score for
+  // TrainerOptions::patience epochs is frozen, and `loss` should leave it out; once all had none, training ends. Their scores
+  // stand beside the metrics, each under its name; of a frozen one it is that of the weights it keeps.
+  std::vector<Member> members = {};
   // Figures of your own after each epoch, with the weights that `validate` sees: they stand in the epoch's line, in log,
   // TensorBoard and report under their names, of which none comes twice. Of several processes rank 0 is asked.
   std::function<std::vector<Scalar>()> metrics = {};
@@ -242,6 +254,8 @@ class Trainer {
   void train_epoch(const TrainingTask& task);
   void finish_epoch(const TrainingTask& task);
   void validate(const TrainingTask& task, EpochReport& report);
+  void score_members(const TrainingTask& task, EpochReport& report);
+  void freeze_members(const TrainingTask& task);
   std::vector<Scalar> metrics(const TrainingTask& task);
 
   // A step of the optimizer, while its windows come.
@@ -309,6 +323,7 @@ class Trainer {
   void stop_if_asked() const;
   void call_after_epoch(const TrainingTask& task);
   double validated(const TrainingTask& task);
+  double shared_score(const SharedScore& shared, const std::function<double()>& alone);
   Differences read_for_all(const TrainingTask& task, const std::filesystem::path& path);
   void bring_carried(const TrainingTask& task) const;  // to rank 0
 

@@ -37,6 +37,7 @@ Differences Trainer::load(const TrainingTask& task, const char* name) {
 Differences Trainer::read(const TrainingTask& task, const std::filesystem::path& path, Links links) {
   Differences differences =
       read_checkpoint(path, optimizer_, state_, task.carried, options_.checkpoints, links);
+  if (task.members.empty()) optimizer_.forget_kept_weights(), state_.members.clear();
   of_untrained_ = SafetensorsFile(path, links).metadata();
   return differences;
 }
@@ -133,9 +134,12 @@ void Trainer::note_rate_change(Differences& differences) const {
 
 void Trainer::score_anew(const TrainingTask& task) {
   require(!options_.folder.empty(), "trainer: there are no checkpoints to score without a folder");
+  // And of the members, whose scores of these weights are all that is known of them now.
   const auto score = [&]() -> std::optional<double> {
     if (!task.validate) return {};
     const AveragedWeights averaged(optimizer_);
+    for (size_t m = 0; m < state_.members.size(); ++m)
+      state_.members[m].best = shared_score(task.members[m].score, {});
     const double value = validated(task);
     if (!std::isfinite(value)) throw diverged(0, fmt::format("the validation score is {}", value), "");
     return value;
@@ -149,6 +153,10 @@ void Trainer::score_anew(const TrainingTask& task) {
     load(task, best_checkpoint);
     of_best = score();
   }
+  const auto go_back_to = [&](const char* name) {
+    load(task, name);
+    if (!state_.members.empty()) (void)score();  // what validation found is of these again
+  };
   const bool last_is_best = of_last && (!of_best || *of_last < *of_best);
   const auto remember = [&](const std::optional<double>& of_these) {
     state_.valid = of_these;
@@ -159,10 +167,10 @@ void Trainer::score_anew(const TrainingTask& task) {
       state_.schedule->best = state_.best.value_or(std::numeric_limits<double>::infinity());
   };
   // The best first: whoever was killed between the two comes here again.
-  if (last_is_best) load(task, last_checkpoint);
+  if (last_is_best) go_back_to(last_checkpoint);
   remember(last_is_best ? of_last : of_best);
   if (state_.best) save(task, best_checkpoint);
-  load(task, last_checkpoint);
+  go_back_to(last_checkpoint);
   remember(of_last);
   save(task, last_checkpoint);
   if (!log_) reopen_log();

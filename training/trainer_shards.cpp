@@ -167,14 +167,18 @@ void Trainer::call_after_epoch(const TrainingTask& task) {
 }
 
 double Trainer::validated(const TrainingTask& task) {
-  if (process_count() == 1) return task.validate();
-  const SharedScore& shared = task.shared_validation;
+  return shared_score(task.shared_validation, task.validate);
+}
+
+// `alone` is asked where processes cannot share it, and where there is one; none: that is the sum over all parts.
+double Trainer::shared_score(const SharedScore& shared, const std::function<double()>& alone) {
+  if (process_count() == 1) return alone ? alone() : shared.score(sum_of_parts(shared));
   std::string mine;  // with a byte that says that it is complete
   try {
     if (shared.parts > 0)
       mine = '1' + sums_of_rank(shared);
     else
-      mine = '1' + (is_first_process() ? bytes_of(task.validate()) : "");
+      mine = '1' + (is_first_process() ? bytes_of(alone()) : "");
   } catch (const Interrupted&) {}
   std::vector<std::string> all = agree(mine);
   for (std::string& of_rank : all) {

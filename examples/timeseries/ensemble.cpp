@@ -76,6 +76,12 @@ std::string name_of(const EnsembleWord& word) {
   return name;
 }
 
+double mean_over_targets(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double v : values) sum += v / static_cast<double>(values.size());
+  return sum;
+}
+
 EnsembleFacts equal_members(const Recipe& recipe, size_t targets) {
   const std::vector<double> unknown(targets, std::nan(""));
   const std::vector<EnsembleWord> words = ensemble_words(recipe);

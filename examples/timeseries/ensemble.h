@@ -47,6 +47,9 @@ nlohmann::ordered_json json_of(const EnsembleFacts& facts);
 // Throws nlohmann::json::exception: it is none.
 EnsembleFacts ensemble_facts(const nlohmann::ordered_json& json);
 
+// As tables print weights and errors.
+double mean_over_targets(const std::vector<double>& values);
+
 // Of a recipe without folds: its members, which weigh the same.
 EnsembleFacts equal_members(const Recipe& recipe, size_t targets);
 

@@ -121,7 +121,7 @@ std::vector<std::vector<double>> weights_by(const Recipe& recipe, const SeriesDa
     }
     require_input(!errors.empty(), "{}: no member of the ensemble can forecast the folds of '{}'",
                   data.series().origin, data.series().channels[static_cast<size_t>(data.targets()[t])]);
-    const std::vector<double> found = weights_of(recipe.ensemble.weights, errors);
+    const std::vector<double> found = weights_of(recipe.ensemble.weights, products_of(errors));
     for (size_t k = 0; k < which.size(); ++k) weights[which[k]][t] = found[k];
   }
   return weights;
@@ -225,15 +225,10 @@ RunDescription::Table table_of(const EnsembleFacts& facts, const Recipe& recipe)
           facts.windows, recipe.ensemble.folds, facts.from, facts.to,
           facts.scaled_mse.size() > 1 ? ", mean of the targets" : ""),
       .columns = {"", "weight", "RMSE scaled"}};
-  const auto mean = [](const std::vector<double>& values) {
-    double sum = 0;
-    for (const double v : values) sum += v / static_cast<double>(values.size());
-    return sum;
-  };
-  table.rows.push_back({"the ensemble", "", figure(std::sqrt(mean(facts.scaled_mse)))});
+  table.rows.push_back({"the ensemble", "", figure(std::sqrt(mean_over_targets(facts.scaled_mse)))});
   for (const auto& member : facts.members)
-    table.rows.push_back({member.name, fmt::format("{:.3f}", mean(member.weights)),
-                          figure(std::sqrt(mean(member.scaled_mse)))});
+    table.rows.push_back({member.name, fmt::format("{:.3f}", mean_over_targets(member.weights)),
+                          figure(std::sqrt(mean_over_targets(member.scaled_mse)))});
   return table;
 }
 

@@ -74,8 +74,9 @@ std::vector<Recipe> networks_of(const Recipe& recipe) {
 
 void declare_ensemble_keys(RecipeReader& reader, Recipe& r) {
   auto& e = r.ensemble;
-  reader.section("ensemble",
-                 "Several members that forecast together, weighed by their errors on rolling folds.");
+  reader.section(
+      "ensemble",
+      "Several members that forecast together, weighed by their errors on rolling folds or on the valid split.");
   reader
       .key(
           "members", e.members,
@@ -89,7 +90,7 @@ void declare_ensemble_keys(RecipeReader& reader, Recipe& r) {
       .key(
           "folds", e.folds,
           "times that the members are trained on the first rows that train, and forecast those after them; 0: none. "
-          "Then all members are networks that weigh the same, and rows may validate them")
+          "Then all members are networks, and the rows that validate weigh them")
       .at_least(0)
       .at_most(100)
       .fixed();
@@ -123,8 +124,17 @@ void check_ensemble(const RecipeReader& reader, const Recipe& r) {
   refuse_if(r.detects(), members, "are for forecasts; there is a label (data.label)");
   refuse_if(r.training.loss == Loss::quantile, "training.loss",
             "= \"quantile\" is for single models (ensemble.members)");
-  refuse_if(!r.has_folds() && r.ensemble.weights != Weighting::equal, "ensemble.weights",
-            "must be \"equal\" with ensemble.folds = 0: other weights come from the errors of folds");
+  refuse_if(
+      !r.has_folds() && !r.validates() && r.ensemble.weights != Weighting::equal, "ensemble.weights",
+      "must be \"equal\": other weights come from the errors of folds or of a valid split, and there are "
+      "neither");
+  const bool keeps = !r.has_folds() && r.validates() && r.training.keep == Keep::best;
+  refuse_if(keeps && r.optimizer.kind == OptimizerKind::asgd, "optimizer.kind",
+            "= \"asgd\" averages weights, and the members of an ensemble without folds keep those of their "
+            "best epochs (training.keep = \"last\" keeps the averages)");
+  refuse_if(keeps && r.optimizer.average_decay > 0, "optimizer.average_decay",
+            "averages weights, and the members of an ensemble without folds keep those of their best epochs "
+            "(training.keep = \"last\" keeps the averages)");
   refuse_if(!r.has_folds() && r.ensemble.fold_rows > 0, "ensemble.fold_rows",
             "has no effect without folds (ensemble.folds = 0)");
   refuse_if(

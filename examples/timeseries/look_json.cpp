@@ -15,8 +15,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
-
 // "LSTM, 1 layer of 32; reads 12 rows of 1 channel, forecasts 1 row; 4,513 parameters"
 std::string summary_of(const LookedWindow& window) {
   const auto count = [](auto n, const char* what) {
@@ -54,7 +52,7 @@ Json step_names(const LookedWindow& window) {
 Json series_json(const LookedWindow& window, const LookedSeries& look) {
   const Series& series = window.series();
   const auto value = [&](int64_t row, int channel) {
-    return window.is_known(row, channel) ? number(series.at(row, channel)) : Json();
+    return window.is_known(row, channel) ? number_or_null<Json>(series.at(row, channel)) : Json();
   };
   Json rows = Json::array(), channels = Json::array(), values = Json::array(), history = Json::array(),
        times = Json::array(), truth = Json::array();
@@ -71,7 +69,7 @@ Json series_json(const LookedWindow& window, const LookedSeries& look) {
   const auto forecast = window.forecast();
   const auto of_output = [&](size_t q) {
     Json numbers = Json::array();
-    for (const double v : forecast[q]) numbers.push_back(number(v));
+    for (const double v : forecast[q]) numbers.push_back(number_or_null<Json>(v));
     return numbers;
   };
   Json json{{"target", window.target_name()},

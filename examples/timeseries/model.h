@@ -167,15 +167,16 @@ class SeriesModel {
   // Throws InputError if normalization or shared weights need a target that is not among the inputs.
   SeriesModel(const Recipe& recipe, const Columns& columns);
 
-  // The loss of a batch, as the recipe has it, mean over its observed targets and over the networks.
-  Var loss(const SeriesBatch& batch) const;
-  // What validates it, a number for a batch without a gradient: the loss; of an ensemble that of the mean of its networks'
-  // forecasts, in double.
-  double score(const SeriesBatch& batch) const;
+  // The loss of a batch, as the recipe has it, mean over its observed targets: of the networks that are not frozen the mean, which
+  // is reported, and what is differentiated, of which each network has the same part however many are frozen.
+  WindowLoss loss(const SeriesBatch& batch) const;
+  // Of one network, without a gradient.
+  double loss_of(size_t network, const SeriesBatch& batch) const;
   // Forecasts of a network [outputs, horizon, batch, targets], scaled as the batch; outputs: by quantile. Of a detector
   // probabilities [1, 1, batch, 1]. Nothing is recorded.
   Tensor predict(const Tensor& input, size_t network = 0) const;
   size_t networks() const { return networks_.size(); }
+  std::vector<Parameter*> parameters_of(size_t network) const { return parameters_[network]; }
 
   // Of the only network.
   using Trace = SeriesNetwork::Trace;
@@ -194,6 +195,7 @@ class SeriesModel {
 
  private:
   std::deque<SeriesNetwork> networks_;  // deque: they are not moved
+  std::vector<std::vector<Parameter*>> parameters_;  // by network
 };
 
 // InputError, naming the row, unless all that a model made of windows is finite; `origin` is that of the first of them.

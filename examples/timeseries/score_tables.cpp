@@ -41,8 +41,6 @@ constexpr DetectionMeasure detection_measures[] = {
     {"ROC-AUC", "roc_auc", &DetectionScores::roc_auc},
     {"log loss", "log_loss", &DetectionScores::log_loss}};
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
-
 }  // namespace
 
 const ForecastMeasure& summary_measure(size_t targets) {  // or series
@@ -262,10 +260,12 @@ namespace {
 
 Json json_of(const ForecastErrors& errors) {
   Json json;
-  for (const ForecastMeasure& measure : forecast_measures) json[measure.key] = number(errors.*measure.value);
+  for (const ForecastMeasure& measure : forecast_measures)
+    json[measure.key] = number_or_null<Json>(errors.*measure.value);
   if (errors.intervals == 0) return json;
   json["coverage"] = errors.coverage;
-  for (const ForecastMeasure& measure : interval_measures) json[measure.key] = number(errors.*measure.value);
+  for (const ForecastMeasure& measure : interval_measures)
+    json[measure.key] = number_or_null<Json>(errors.*measure.value);
   return json;
 }
 
@@ -278,7 +278,7 @@ Json json_of(const Evaluation& evaluation) {
     json[row.name] = json_of(errors);
     if (errors.intervals > 0) {
       for (int step = 0; step < evaluation.horizon; ++step)
-        json[row.name]["coverage_by_step"].push_back(number(row.scores.at_step(step).coverage));
+        json[row.name]["coverage_by_step"].push_back(number_or_null<Json>(row.scores.at_step(step).coverage));
     }
     if (row.name == "the model") {
       for (int step = 0; step < evaluation.horizon; ++step)
@@ -296,7 +296,7 @@ Json json_of(const Evaluation& evaluation) {
       json["the model"]["interval_coverage"] = *coverage;
   for (const DetectionRow& row : evaluation.detections) {
     for (const DetectionMeasure& measure : detection_measures)
-      json[row.name][measure.key] = number(row.scores.*measure.value);
+      json[row.name][measure.key] = number_or_null<Json>(row.scores.*measure.value);
     json[row.name]["rows"] = row.scores.count;
   }
   if (json.contains("the model")) json["the model"]["protocol"] = evaluation.protocol;

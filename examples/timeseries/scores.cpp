@@ -144,7 +144,9 @@ std::string protocol_of(const Recipe& recipe, const SeriesData& data, const Test
                                 recipe.scaling.fit == ScalingFit::all ? "all rows" : "the rows that train")
                   : "not scaled; ";
   if (with_model) text += fmt::format("seed {}; ", recipe.training.seed);
-  if (with_model && recipe.is_ensemble() && !recipe.has_folds()) text += "the mean of its networks; ";
+  if (with_model && recipe.is_ensemble() && !recipe.has_folds())
+    text += recipe.ensemble.weights == Weighting::equal ? "the mean of its networks; "
+                                                        : "its networks weighed by the valid split; ";
   if (with_model && recipe.has_folds())
     text += fmt::format("weights by {} windows of {} folds among the rows that train; ",
                         with_commas(data.facts.ensemble.windows), recipe.ensemble.folds);
@@ -157,14 +159,13 @@ std::string protocol_of(const Recipe& recipe, const SeriesData& data, const Test
 
 }  // namespace
 
-SharedScore mean_loss(const SeriesModel& model, SeriesWindows& windows, int size) {
+SharedScore mean_loss(const SeriesModel& model, size_t network, SeriesWindows& windows, int size) {
   return {.parts = windows.batches(size),
-          .sum = [&model, &windows, size](int64_t k) -> ScoreSum {
+          .sum = [&model, network, &windows, size](int64_t k) -> ScoreSum {
             stop_if_signalled();
-            const NoTape guard;
             windows.in_order();
             const SeriesBatch batch = windows.batch(k, size);
-            return {model.score(batch) * static_cast<double>(batch.observed), batch.observed};
+            return {model.loss_of(network, batch) * static_cast<double>(batch.observed), batch.observed};
           },
           .score = [](const ScoreSum& sum) { return sum.total / static_cast<double>(sum.count); }};
 }

@@ -19,9 +19,9 @@
 
 namespace timeseries {
 
-// The mean of the model's score over all windows, in parts of one batch, which processes may share; both must outlive it. Throws
+// The mean of a network's loss over all windows, in parts of one batch, which processes may share; both must outlive it. Throws
 // Interrupted after a signal.
-SharedScore mean_loss(const SeriesModel& model, SeriesWindows& windows, int batch);
+SharedScore mean_loss(const SeriesModel& model, size_t network, SeriesWindows& windows, int batch);
 
 // Probabilities of a detector, in order of time.
 std::vector<double> detect(const SeriesModel& model, SeriesWindows& windows, int batch);

@@ -10,38 +10,39 @@ namespace timeseries {
 SeriesModel::SeriesModel(const Recipe& recipe, const Columns& columns) : params(recipe.training.seed) {
   if (!recipe.is_ensemble()) {
     networks_.emplace_back(recipe, columns, [&](const char* name) { return params / name; });
+    for (const auto& parameter : params.all())
+      parameters_.resize(1), parameters_[0].push_back(parameter.get());
     return;
   }
   for (const EnsembleWord& member : ensemble_words(recipe)) {
     if (!member.network) continue;
     networks_.emplace_back(*member.network, columns,
                            [&](const char* name) { return params / member.scope / name; });
-    for (Parameter* parameter : params.under(member.scope)) parameter->rate = static_cast<float>(member.rate);
+    parameters_.push_back(params.under(member.scope));
+    for (Parameter* parameter : parameters_.back()) parameter->rate = static_cast<float>(member.rate);
   }
 }
 
-Var SeriesModel::loss(const SeriesBatch& batch) const {
-  Var sum = networks_.front().loss(batch);
-  for (size_t k = 1; k < networks_.size(); ++k) sum = sum + networks_[k].loss(batch);
-  return networks_.size() == 1 ? sum : sum * (1 / static_cast<real>(networks_.size()));
+WindowLoss SeriesModel::loss(const SeriesBatch& batch) const {
+  Var sum;
+  int trained = 0;
+  for (size_t k = 0; k < networks_.size(); ++k) {
+    if (parameters_[k].front()->frozen) continue;
+    const Var loss = networks_[k].loss(batch);
+    sum = trained++ == 0 ? loss : sum + loss;
+  }
+  require(trained > 0, "series model: all its networks are frozen");
+  const auto share_of = [&](size_t networks) {
+    return networks == 1 ? sum : sum * (1 / static_cast<real>(networks));
+  };
+  const Var mean = share_of(static_cast<size_t>(trained));
+  const bool all = static_cast<size_t>(trained) == networks_.size();
+  return {.objective = all ? mean : share_of(networks_.size()), .mean = mean, .count = batch.observed};
 }
 
-double SeriesModel::score(const SeriesBatch& batch) const {
+double SeriesModel::loss_of(size_t network, const SeriesBatch& batch) const {
   const NoTape guard;
-  if (networks_.size() == 1) return static_cast<double>(loss(batch).item());
-  std::vector<double> sum(static_cast<size_t>(batch.target.size()));
-  for (const SeriesNetwork& network : networks_) {
-    const std::vector<real> found = network.predict(batch.input).to_host();
-    for (size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<double>(found[i]);
-  }
-  const std::vector<real> target = batch.target.to_host(),
-                          weights = batch.weights.defined() ? batch.weights.to_host() : std::vector<real>();
-  double squares = 0;
-  for (size_t i = 0; i < sum.size(); ++i) {
-    const double error = sum[i] / static_cast<double>(networks_.size()) - static_cast<double>(target[i]);
-    squares += (weights.empty() ? 1.0 : static_cast<double>(weights[i])) * error * error;
-  }
-  return squares / static_cast<double>(batch.observed);
+  return static_cast<double>(networks_.at(network).loss(batch).item());
 }
 
 Tensor SeriesModel::predict(const Tensor& input, size_t network) const {

@@ -4,8 +4,10 @@
 #include <iterator>
 
 #include "ensemble_folds.h"
+#include "ensemble_validation.h"
 #include "pictures.h"
 #include "saved_model.h"
+#include "training/files/json_text.h"
 #include "training/program/cli/explanations.h"
 #include "training/program/cli/invocation.h"
 #include "training/program/run/choose_algorithm.h"
@@ -106,11 +108,7 @@ TrainingTask SeriesTraining::task() {
                           windows.shuffle(recipe_.training.seed, static_cast<uint32_t>(epoch));
                           return windows.batches(size);
                         },
-                    .loss =
-                        [this, &windows, size](int64_t k) {
-                          const SeriesBatch batch = windows.batch(k, size);
-                          return mean_loss(model_.loss(batch), batch.observed);
-                        },
+                    .loss = [this, &windows, size](int64_t k) { return model_.loss(windows.batch(k, size)); },
                     .shard_loss = [this, &windows, size](int64_t k, const Shard& shard) -> WindowLoss {
                       const int count = windows.windows_in(k, size), begin = shard.begin(count),
                                 end = shard.end(count);
@@ -118,17 +116,42 @@ TrainingTask SeriesTraining::task() {
                       SeriesBatch batch = windows.batch(k, size, begin, end);
                       for (Tensor* own : {&batch.input, &batch.target, &batch.weights})
                         if (own->defined() && !on_gpu()) *own = own->clone();  // others take theirs meanwhile
-                      WindowLoss result = mean_loss(model_.loss(batch), batch.observed);
+                      WindowLoss result = model_.loss(batch);
                       result.share = static_cast<double>(batch.observed) /
                                      static_cast<double>(windows.observed_in(k, size));
                       return result;
                     },
                     .shards_side_by_side = true};
   if (data_.valid) {
-    task.shared_validation = timeseries::mean_loss(model_, *data_.valid, recipe_.data.eval_batch);
+    task.shared_validation = score_of(*data_.valid);
     task.validate = [score = task.shared_validation] { return score.score(sum_of_parts(score)); };
+    for (size_t k = 0; keeps_members() && k < model_.networks(); ++k)
+      task.members.push_back({fmt::format("member{}", k + 1), model_.parameters_of(k),
+                              timeseries::mean_loss(model_, k, *data_.valid, recipe_.data.eval_batch)});
   }
   return task;
+}
+
+bool SeriesTraining::keeps_members() const { return weighs_members() && recipe_.training.keep == Keep::best; }
+
+bool SeriesTraining::weighs_members() const {
+  return recipe_.is_ensemble() && !recipe_.has_folds() && data_.valid;
+}
+
+SharedScore SeriesTraining::score_of(SeriesWindows& windows) {
+  return weighs_members() ? weighed_loss(recipe_, model_, windows, data_.facts.ensemble)
+                          : timeseries::mean_loss(model_, 0, windows, recipe_.data.eval_batch);
+}
+
+void SeriesTraining::weigh_members() {
+  if (!weighs_members()) return;
+  const SharedScore score = score_of(*data_.valid);
+  (void)score.score(sum_of_parts(score));
+}
+
+void SeriesTraining::fit() {
+  session_.fit();
+  weigh_members();
 }
 
 TrainingRun SeriesTraining::training_run() {
@@ -139,6 +162,10 @@ TrainingRun SeriesTraining::training_run() {
           .task = task(),
           .metadata = metadata(),
           .of_weights = trained_on_keys(),
+          .validated = [this]() -> Metadata {
+            if (data_.facts.ensemble.empty()) return {};
+            return {{"ensemble", json_text(json_of(data_.facts.ensemble))}};
+          },
           .take_first_weights =
               [this] { load_first_weights(SafetensorsFile(options_.init_from), model_.params); },
           .description = description(),
@@ -213,7 +240,7 @@ DataDifferences SeriesTraining::differences(const Metadata& then) const {
 }
 
 Evaluation SeriesTraining::score_fold() {
-  session_.fit();
+  fit();
   return evaluate(recipe_, data_, data_.tests.front(), &model_);
 }
 
@@ -221,7 +248,8 @@ void SeriesTraining::score_a_little() {
   SeriesWindows& windows = data_.valid ? *data_.valid : *data_.train;
   const SeriesBatch batch = windows.batch(0, recipe_.data.eval_batch);
   const NoTape guard;
-  console_.print("scoring: loss {} of {} values of the {} split\n", format_score(model_.score(batch)),
+  const double loss = static_cast<double>(model_.loss(batch).mean.item());
+  console_.print("scoring: loss {} of {} values of the {} split\n", format_score(loss),
                  with_commas(batch.observed), data_.valid ? "valid" : "training");
 }
 
@@ -230,8 +258,10 @@ void SeriesTraining::report(std::optional<double> valid, RunDescription& descrip
   if (valid)
     console_.print("valid   loss {}, {} windows scored\n", format_score(*valid, 5),
                    with_commas(data_.valid->count()));
-  if (recipe_.has_folds()) {
-    const RunDescription::Table table = table_of(data_.facts.ensemble, recipe_);
+  weigh_members();
+  if (recipe_.has_folds() || weighs_members()) {
+    const RunDescription::Table table = recipe_.has_folds() ? table_of(data_.facts.ensemble, recipe_)
+                                                            : table_of_validation(data_.facts.ensemble);
     console_.print("\n{}\n", table.title), console_.print(table);
     description.tables.insert(description.tables.end() - 1, table);
   }

@@ -26,7 +26,7 @@ class SeriesTraining {
   // Of a fold: trains without a word, and scores the test. What is returned must not outlive this.
   Evaluation score_fold();
   // Trains without a word, and writes nothing. What follows must not outlive this.
-  void fit() { session_.fit(); }
+  void fit();
   const SeriesModel& model() const { return model_; }
   SeriesData& data() { return data_; }
   // With the algorithm that it trains with.
@@ -37,6 +37,10 @@ class SeriesTraining {
   std::vector<RunDescription::Figure> facts() const;
   RunDescription description() const;
   TrainingTask task();
+  bool weighs_members() const;                   // an ensemble's, by the valid split
+  bool keeps_members() const;                    // each network of an ensemble keeps its own best epoch
+  SharedScore score_of(SeriesWindows& windows);  // what validates; it weighs the members of an ensemble
+  void weigh_members();                          // by the weights that are kept
   Metadata metadata() const;
   DataDifferences differences(const Metadata& then) const;
   TrainingRun training_run();

@@ -7,8 +7,8 @@
 #include "training/files/safetensors.h"
 
 using namespace unroll;
+using timeseries::products_of, timeseries::weights_of;
 using timeseries::Weighting;
-using timeseries::weights_of;
 namespace fs = std::filesystem;
 
 namespace {
@@ -86,20 +86,20 @@ std::string error_of(const Words& words, const fs::path& folder) {
 
 TEST_CASE("weights: one over the mean square, the share of greedy choices, or all the same") {
   const std::vector<std::vector<double>> errors = {{1, -1, 1, -1}, {2, 2, 2, 2}, {-1, 1, -1, 1}};
-  const auto inverse = weights_of(Weighting::inverse_square, errors);
+  const auto inverse = weights_of(Weighting::inverse_square, products_of(errors));
   CHECK(inverse[0] == doctest::Approx(4.0 / 9)), CHECK(inverse[1] == doctest::Approx(1.0 / 9));
   // The first and the third cancel each other: no choice of the second.
-  const auto chosen = weights_of(Weighting::selection, errors);
+  const auto chosen = weights_of(Weighting::selection, products_of(errors));
   CHECK(chosen[0] == doctest::Approx(0.5)), CHECK(chosen[1] == 0), CHECK(chosen[2] == doctest::Approx(0.5));
-  CHECK(weights_of(Weighting::equal, errors) == std::vector<double>(3, 1.0 / 3));
+  CHECK(weights_of(Weighting::equal, products_of(errors)) == std::vector<double>(3, 1.0 / 3));
   // Of five members the three of least error, of two both.
   const std::vector<std::vector<double>> five = {{4}, {1}, {3}, {2}, {9}};
-  const auto half = weights_of(Weighting::better_half, five);
+  const auto half = weights_of(Weighting::better_half, products_of(five));
   CHECK((half[0] == 0 && half[4] == 0));
   CHECK(half[1] == doctest::Approx(36.0 / 49)), CHECK(half[2] == doctest::Approx(4.0 / 49));
-  CHECK(weights_of(Weighting::better_half, {{1}, {2}})[1] == doctest::Approx(0.2));
+  CHECK(weights_of(Weighting::better_half, products_of({{1}, {2}}))[1] == doctest::Approx(0.2));
   // A member that makes no error has all the weight.
-  CHECK(weights_of(Weighting::inverse_square, {{0, 0}, {1, 1}}) == std::vector<double>{1, 0});
+  CHECK(weights_of(Weighting::inverse_square, products_of({{0, 0}, {1, 1}})) == std::vector<double>{1, 0});
 }
 
 TEST_CASE("an ensemble is trained, weighed, and scored beside the baselines") {
@@ -233,8 +233,10 @@ TEST_CASE("a resumed ensemble keeps what its folds found, and ends in the same b
   CHECK_MESSAGE(refused.find("ensemble.folds") != std::string::npos, refused);
 }
 
-TEST_CASE("an ensemble without folds is the mean of its networks, and the valid split keeps its best epoch") {
-  const Folder folder;
+namespace {
+
+// A segment RNN and NLinear on wave.csv, of which two values of the valid split are missing.
+void write_without_folds(const Folder& folder) {
   folder.write("mine.toml", R"([model]
 architecture = "segment-rnn"
 cell = "gru"
@@ -260,11 +262,26 @@ weights = "equal"
 epochs = 3
 keep = "best"
 )");
-  std::vector<std::string> lines = lines_of(wave(400));  // two values of the valid split are missing
+  std::vector<std::string> lines = lines_of(wave(400));
   std::string csv;
   for (size_t row = 0; row < lines.size(); ++row)
     csv += (row == 271 || row == 290 ? lines[row].substr(0, 17) + ",0.5" : lines[row]) + "\n";
   folder.write("wave.csv", csv);
+}
+
+double valid_mse(const Folder& folder, const std::string& path) {
+  return timeseries_json({"evaluate", path, "--csv", "wave.csv", "--split", "valid"}, folder.path())
+      .at("scores")
+      .at("valid")
+      .at("the model")
+      .at("scaled_mse");
+}
+
+}  // namespace
+
+TEST_CASE("an ensemble without folds is the mean of its networks, each as it was in its best epoch") {
+  const Folder folder;
+  write_without_folds(folder);
   const std::string out =
       timeseries_out({"train", "mine.toml", "--csv", "wave.csv", "--out", "run"}, folder.path());
   for (const std::string part :
@@ -273,18 +290,11 @@ keep = "best"
   CHECK_MESSAGE(out.find("Folds:") == std::string::npos, out);
   // The epoch is chosen by the loss of the mean, which the scores of the same rows have by another way.
   const std::string best = "run/best.safetensors";
-  const auto mse_of = [&](const std::string& path) -> double {
-    return timeseries_json({"evaluate", path, "--csv", "wave.csv", "--split", "valid"}, folder.path())
-        .at("scores")
-        .at("valid")
-        .at("the model")
-        .at("scaled_mse");
-  };
   const size_t at = out.find("valid   loss ");
   REQUIRE(at != std::string::npos);
   CHECK(std::stod(out.substr(at + 13)) ==
-        doctest::Approx(mse_of(best)).epsilon(1e-4));  // as many digits are printed
-  CHECK(mse_of(best) <= mse_of(file));
+        doctest::Approx(valid_mse(folder, best)).epsilon(1e-4));  // as many digits are printed
+  CHECK(valid_mse(folder, best) <= valid_mse(folder, file));
   // The interval begins with the errors of the rows that validated.
   const ProgramRun forecast = started({"forecast", best, "--csv", "wave.csv"}, folder.path());
   CHECK_MESSAGE(forecast.err.find("the validation split") != std::string::npos, forecast.err);
@@ -304,9 +314,87 @@ keep = "best"
       folder.path());
   (void)timeseries_out({"resume", "short", "--set", "training.epochs=3"}, folder.path());
   const SafetensorsFile whole(folder / file), later(folder / "short/last.safetensors");
-  for (const std::string name : {"member1.head.weight", "member2.linear.weight"}) {
+  for (const std::string name :
+       {"member1.head.weight", "member2.linear.weight", "training/weights/member2.linear.weight"}) {
     const Tensor x = whole.load(name), y = later.load(name);
     CHECK(same_bits(x, y));
+  }
+}
+
+TEST_CASE(
+    "without folds the valid split weighs the networks, and their weights are those of the file's networks") {
+  const Folder folder;
+  write_without_folds(folder);
+  const Words weighs = set({"ensemble.weights=selection", "training.epochs=8", "training.patience=2",
+                            "optimizer.learning_rate=0.01",
+                            R"(ensemble.members=["architecture=linear", "architecture=linear"])"});
+  const std::string out = timeseries_out(
+      Words{"train", "mine.toml", "--csv", "wave.csv", "--out", "run"} + weighs, folder.path());
+  for (const std::string part : {"Members: weights and errors on the validation split",
+                                 "its networks weighed by the valid split", "member1 ", "member2 "})
+    CHECK_MESSAGE(out.find(part) != std::string::npos, part, "\n", out);
+  const std::string best = "run/best.safetensors";
+  const auto facts = facts_in(folder / best);
+  const double first = facts["members"][0]["weights"][0], second = facts["members"][1]["weights"][0];
+  CHECK(first + second == doctest::Approx(1));
+  REQUIRE_MESSAGE((first > 0.1 && second > 0.1 && first != second), out);
+  CHECK(facts["scaled_mse"][0].get<double>() == doctest::Approx(valid_mse(folder, best)).epsilon(1e-5));
+  CHECK(facts["windows"] == 0);
+  // By the errors of each network alone there is no better share: a tenth more or less of either is worse.
+  const auto mse_with = [&](double share) {
+    (void)first_value_with({share, 1 - share}, folder, best);
+    return valid_mse(folder, (folder / "weighed.safetensors").string());
+  };
+  const double here = mse_with(first);
+  CHECK(here <= mse_with(first - 0.1)), CHECK(here <= mse_with(first + 0.1));
+  CHECK(mse_with(1) == doctest::Approx(facts["members"][0]["scaled_mse"][0].get<double>()).epsilon(1e-5));
+  CHECK(mse_with(0) == doctest::Approx(facts["members"][1]["scaled_mse"][0].get<double>()).epsilon(1e-5));
+  // A run that goes on ends in the same weights.
+  (void)timeseries_out(Words{"train", "mine.toml", "--csv", "wave.csv", "--out", "short"} + weighs +
+                           set({"training.epochs=3"}),
+                       folder.path());
+  (void)timeseries_out({"resume", "short", "--set", "training.epochs=8"}, folder.path());
+  CHECK(facts_in(folder / "short/best.safetensors") == facts);
+}
+
+TEST_CASE("what one network does does not change the other: not even that it is trained no longer") {
+  const Folder folder;
+  write_without_folds(folder);
+  const auto train = [&](const std::string& out, const std::string& first, const std::string& patience) {
+    return timeseries_out(Words{"train", "mine.toml", "--csv", "wave.csv", "--out", out} +
+                              set({"ensemble.members=[\"" + first + "\", \"architecture=linear rate=3\"]",
+                                   "training.epochs=6", "training.clip=0", "optimizer.kind=sgd",
+                                   "optimizer.learning_rate=0.01", "training.patience=" + patience}),
+                          folder.path());
+  };
+  const std::string stays = "architecture=linear rate=0.1", swings = "architecture=linear rate=60";
+  const std::string early = train("early", swings, "1");
+  (void)train("late", swings, "0"), (void)train("other", stays, "0");
+  // The first's score, which is that of what it keeps, is the same in two epochs: it was frozen.
+  const std::vector<std::string> lines = lines_of(early);
+  const auto score_in = [&](const std::string& epoch) {
+    for (const std::string& line : lines)
+      if (const size_t at = line.find("member1 ");
+          line.starts_with("epoch " + epoch) && at != std::string::npos)
+        return line.substr(at, line.find("  member2") - at);
+    return std::string();
+  };
+  REQUIRE_MESSAGE(score_in("5") == score_in("6"), early);
+  const std::string name = "training/weights/member2.linear.weight";
+  const Tensor one = SafetensorsFile(folder / "early/last.safetensors").load(name);
+  for (const std::string run : {"late", "other"}) {
+    const Tensor same = SafetensorsFile(folder / (run + "/last.safetensors")).load(name);
+    CHECK_MESSAGE(same_bits(one, same), run);
+  }
+}
+
+TEST_CASE("a dry run takes a step of an ensemble, with folds and without") {
+  const auto& [folder, out] = trained_ensemble();
+  const Folder other;
+  write_without_folds(other);
+  for (const fs::path& path : {folder.path(), other.path()}) {
+    const std::string dry = timeseries_out({"train", "mine.toml", "--csv", "wave.csv", "--dry-run"}, path);
+    CHECK_MESSAGE(dry.find("scoring: loss ") != std::string::npos, dry);
   }
 }
 
@@ -334,7 +422,15 @@ TEST_CASE("a recipe that cannot be an ensemble is refused, in words that name ke
   check({"ensemble.fold_rows=2"}, "is less than the horizon");
   check({"ensemble.folds=16"}, "fewer folds (ensemble.folds)");
   check({"training.keep=best"}, "training.keep");
-  check({"ensemble.folds=0"}, "must be \"equal\" with ensemble.folds = 0");
+  check({"ensemble.folds=0"},
+        "must be \"equal\": other weights come from the errors of folds or of a valid split");
+  const auto keeps = [&](const std::string& assignment, const std::string& part) {
+    check({"ensemble.folds=0", "ensemble.fold_rows=0", members + R"(["architecture=linear"])",
+           "data.valid=0.1", "training.keep=best", assignment},
+          part);
+  };
+  keeps("optimizer.kind=asgd", "the members of an ensemble without folds keep those of their best epochs");
+  keeps("optimizer.average_decay=0.9", "optimizer.average_decay");
   check({"ensemble.folds=0", "ensemble.weights=equal"}, "ensemble.fold_rows");
   check({"ensemble.folds=0", "ensemble.weights=equal", "ensemble.fold_rows=0"},
         "have the baseline 'last' among them");

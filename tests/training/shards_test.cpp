@@ -402,24 +402,32 @@ TEST_CASE("buckets cut the slab from its end, where parameters begin") {
 TEST_CASE("sums over parts are added in the order of the parts, whoever has found them") {
   // Which in another order differ.
   const std::vector<double> totals = {1e16, 1, -1e16, 1, 3};
-  const SharedScore shared{.parts = 5, .sum = [&](int64_t part) -> ScoreSum {
-                             return {totals[static_cast<size_t>(part)], part};
-                           }};
+  const SharedScore shared{
+      .parts = 5, .sum = [&](int64_t part) -> ScoreSum {
+        return {totals[static_cast<size_t>(part)], part, {1, totals[static_cast<size_t>(part)]}};
+      }};
   const ScoreSum alone = sum_of_parts(shared);
   CHECK(alone.total == 4);
   CHECK(alone.count == 10);
+  CHECK(alone.further == std::vector<double>{5, 4});
   CHECK(shared_sum(shared).total == alone.total);
   for (const size_t ranks : {1, 2, 3, 7}) {
     std::vector<std::string> by_rank(ranks);
     for (size_t part = 0; part < totals.size(); ++part) {
-      const ScoreSum sum = shared.sum(static_cast<int64_t>(part));
-      by_rank[part % ranks].append(reinterpret_cast<const char*>(&sum), sizeof sum);
+      const SharedScore of_part{.parts = 1,
+                                .sum = [&](int64_t) { return shared.sum(static_cast<int64_t>(part)); }};
+      by_rank[part % ranks] += sums_of_rank(of_part);
     }
     CHECK(sum_of_ranks(5, by_rank).total == alone.total);
     CHECK(sum_of_ranks(5, by_rank).count == 10);
+    CHECK(sum_of_ranks(5, by_rank).further == alone.further);
     by_rank[0].clear();
     CHECK_THROWS_WITH_AS(sum_of_ranks(5, by_rank), doctest::Contains("do not score the same parts"), Error);
   }
+  const SharedScore uneven{.parts = 2, .sum = [](int64_t part) -> ScoreSum {
+                             return {0, 1, std::vector<double>(static_cast<size_t>(part + 1))};
+                           }};
+  CHECK_THROWS_WITH_AS(sum_of_parts(uneven), doctest::Contains("1 further sums, another 2"), Error);
 }
 
 TEST_CASE("a courier does its pieces in order, and hands over what they throw") {

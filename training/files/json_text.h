@@ -1,6 +1,7 @@
 // JSON values as text: the one way in which this project writes JSON.
 #pragma once
 
+#include <cmath>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,12 @@ std::string escaped_for_terminal(std::string_view json);
 template <class Json>
 std::string json_text(const Json& json, int indent = -1) {
   return escaped_for_terminal(json.dump(indent, ' ', false, Json::error_handler_t::replace));
+}
+
+// JSON has no word for a number that is not finite.
+template <class Json>
+Json number_or_null(double number) {
+  return std::isfinite(number) ? Json(number) : Json();
 }
 
 }  // namespace unroll

@@ -52,6 +52,7 @@ struct TrainingRun {
   TrainingTask task;  // all of it but after_epoch
   Metadata metadata;  // of the checkpoints; with "recipe", "engine" and what data_differences looks at
   std::vector<std::string> of_weights = {};  // CheckpointOptions::of_weights
+  std::function<Metadata()> validated = {};  // CheckpointOptions::validated
   std::vector<NamedTensor> also = {};        // CheckpointOptions::also
   // Puts the weights of RunOptions::init_from in place of those that were drawn. Called where there is such a file, before the
   // first step; a run that goes on from a checkpoint does not need the file. Throws InputError: it does not fit.

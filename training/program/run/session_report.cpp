@@ -101,7 +101,9 @@ void Session::report(const Trainer& trainer, const fs::path& folder) {
   if (const auto& loss = trainer.state().loss_scale; loss && loss->skipped > 0)
     console_.print("skipped {} steps whose gradient overflowed in fp16; the loss scale ended at {:g}\n",
                    loss->skipped, loss->scale);
-  if (best) console_.print("weights of epoch {}, the best on the valid split\n", trainer.state().best_epoch);
+  if (best)
+    console_.print("weights of epoch {}, the best on the valid split{}\n", trainer.state().best_epoch,
+                   run_.task.members.empty() ? "" : ": those that each member kept until then");
 
   run_.report(valid, description_);
   const int64_t parameters = run_.params.count();
