@@ -59,10 +59,12 @@ std::vector<EnsembleWord> ensemble_words(const Recipe& recipe) {
     Recipe network = load_recipe(text, overrides);
     network.data.calendar = recipe.data.calendar;
     words.back().network = std::make_shared<const Recipe>(std::move(network));
-    words.back().scope = fmt::format("member{}", words.size());
+    words.back().scope = name_of_member(words.size() - 1);
   }
   return words;
 }
+
+std::string name_of_member(size_t member) { return fmt::format("member{}", member + 1); }
 
 std::vector<Recipe> networks_of(const Recipe& recipe) {
   if (!recipe.is_ensemble()) return {recipe};

@@ -19,6 +19,8 @@ struct EnsembleWord {
 };
 // Throws InputError, naming the key and the word.
 std::vector<EnsembleWord> ensemble_words(const Recipe& recipe);
+// "member1" of the first: its scope, and its name in tables.
+std::string name_of_member(size_t member);
 // The recipes of its networks; of a recipe that is no ensemble it alone.
 std::vector<Recipe> networks_of(const Recipe& recipe);
 // The words of baselines that may be members.

@@ -78,9 +78,11 @@ RunDescription::Table table_of_validation(const EnsembleFacts& facts) {
                           facts.scaled_mse.size() > 1 ? ", mean of the targets; weights likewise" : ""),
       .columns = {"", "weight", "MSE scaled"}};
   table.rows.push_back({"the ensemble", "", figure(mean_over_targets(facts.scaled_mse))});
-  for (const auto& member : facts.members)
-    table.rows.push_back({member.name, fmt::format("{:.3f}", mean_over_targets(member.weights)),
-                          figure(mean_over_targets(member.scaled_mse))});
+  for (size_t m = 0; m < facts.members.size(); ++m) {
+    const auto& [name, weights, mse] = facts.members[m];
+    table.rows.push_back({fmt::format("{}: {}", name_of_member(m), name),
+                          fmt::format("{:.3f}", mean_over_targets(weights)), figure(mean_over_targets(mse))});
+  }
   return table;
 }
 

@@ -126,7 +126,7 @@ TrainingTask SeriesTraining::task() {
     task.shared_validation = score_of(*data_.valid);
     task.validate = [score = task.shared_validation] { return score.score(sum_of_parts(score)); };
     for (size_t k = 0; keeps_members() && k < model_.networks(); ++k)
-      task.members.push_back({fmt::format("member{}", k + 1), model_.parameters_of(k),
+      task.members.push_back({name_of_member(k), model_.parameters_of(k),
                               timeseries::mean_loss(model_, k, *data_.valid, recipe_.data.eval_batch)});
   }
   return task;
