@@ -357,6 +357,24 @@ TEST_CASE(
   CHECK(facts_in(folder / "short/best.safetensors") == facts);
 }
 
+TEST_CASE("the weights are those of the best epoch, also where the last one found others") {
+  const Folder folder;
+  write_without_folds(folder);
+  const std::string out = timeseries_out(
+      Words{"train", "mine.toml", "--csv", "wave.csv", "--out", "run"} +
+          set({"ensemble.weights=selection", "training.epochs=6", "optimizer.learning_rate=0.01"}),
+      folder.path());
+  const std::string best = "run/best.safetensors";
+  REQUIRE_MESSAGE(facts_in(folder / best) != facts_in(folder / file), out);
+  const auto row_of_model = [](const std::string& text) {
+    const size_t at = text.find("the model  ");
+    return at == std::string::npos ? std::string() : text.substr(at, text.find('\n', at) - at);
+  };
+  const std::string evaluated = timeseries_out({"evaluate", best, "--csv", "wave.csv"}, folder.path());
+  CHECK(row_of_model(out) != "");
+  CHECK(row_of_model(out) == row_of_model(evaluated));
+}
+
 TEST_CASE("what one network does does not change the other: not even that it is trained no longer") {
   const Folder folder;
   write_without_folds(folder);

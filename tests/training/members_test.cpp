@@ -125,6 +125,9 @@ TEST_CASE("a member without patience is frozen, and training ends when all are")
   CHECK(in_file(folder, last_checkpoint, "b.w") == w_after(3));
   CHECK(in_file(folder, last_checkpoint, "training/weights/a.w") == w_after(3));
   CHECK(in_file(folder, last_checkpoint, "training/weights/b.w") == w_after(5));
+  // Its score stays that of the weights it keeps.
+  const std::vector<Scalar> metrics = trainer.epochs().back().metrics;
+  CHECK((metrics.at(0).value == 0 && metrics.at(1).value == w_after(5) - w_after(3)));
 }
 
 TEST_CASE("a run that goes on keeps what it kept: the same bits as one that was never ended") {
