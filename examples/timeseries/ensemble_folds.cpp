@@ -109,20 +109,28 @@ template <class In>
 std::vector<std::vector<double>> weights_by(const Recipe& recipe, const SeriesData& data,
                                             const std::vector<FoldWindow>& windows,
                                             const std::vector<Forecasting>& all, size_t members, In in) {
-  std::vector<std::vector<double>> weights(members, std::vector<double>(data.targets().size()));
-  for (size_t t = 0; t < data.targets().size(); ++t) {
+  const std::vector<int>& targets = data.targets();
+  std::vector<std::vector<double>> weights(members, std::vector<double>(targets.size()));
+  for (const std::vector<size_t>& together : weighed_together(recipe, targets.size())) {
     std::vector<size_t> which;
     std::vector<std::vector<double>> errors;
     for (size_t m = 0; m < members; ++m) {
       if (!all[m].is_complete) continue;
-      std::vector<double> of = errors_of(data.series(), windows, m, t, data.targets(), in);
+      std::vector<double> of;
+      for (const size_t t : together) {
+        const double scale =
+            together.size() > 1 ? data.facts.scaling.scale[static_cast<size_t>(targets[t])] : 1;
+        for (const double e : errors_of(data.series(), windows, m, t, targets, in)) of.push_back(e / scale);
+      }
       if (of.empty() || !std::ranges::all_of(of, [](double e) { return std::isfinite(e); })) continue;
       which.push_back(m), errors.push_back(std::move(of));
     }
     require_input(!errors.empty(), "{}: no member of the ensemble can forecast the folds of '{}'",
-                  data.series().origin, data.series().channels[static_cast<size_t>(data.targets()[t])]);
+                  data.series().origin,
+                  data.series().channels[static_cast<size_t>(targets[together.front()])]);
     const std::vector<double> found = weights_of(recipe.ensemble.weights, products_of(errors));
-    for (size_t k = 0; k < which.size(); ++k) weights[which[k]][t] = found[k];
+    for (size_t k = 0; k < which.size(); ++k)
+      for (const size_t t : together) weights[which[k]][t] = found[k];
   }
   return weights;
 }

@@ -115,6 +115,11 @@ void declare_ensemble_keys(RecipeReader& reader, Recipe& r) {
           "helps most is taken again and again; equal: all the same")
       .source("Bates and Granger 1969; Granger and Jeon 2004; Caruana et al. 2004")
       .fixed();
+  reader
+      .key("pooled", e.pooled,
+           "a member has one weight for all targets, from its scaled errors of all of them; else each target "
+           "has weights of its own")
+      .fixed();
 }
 
 void check_ensemble(const RecipeReader& reader, const Recipe& r) {

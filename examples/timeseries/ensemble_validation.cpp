@@ -31,14 +31,22 @@ ScoreSum sum_of(const SeriesModel& model, const SeriesBatch& batch, size_t targe
   return sum;
 }
 
-// The square of the weighted error, summed. Writes the target's weights and mean squared errors.
-double weigh(const Recipe& recipe, std::span<const double> sums, size_t target, EnsembleFacts& facts) {
-  const size_t networks = facts.members.size();
-  std::vector<std::vector<double>> products(networks, std::vector<double>(networks));
+using Matrix = std::vector<std::vector<double>>;
+
+// Of a target.
+Matrix products_in(std::span<const double> sums, size_t networks) {
+  Matrix products(networks, std::vector<double>(networks));
   size_t at = 1;
   for (size_t m = 0; m < networks; ++m)
     for (size_t n = 0; n <= m; ++n) products[m][n] = products[n][m] = sums[at++];
-  const std::vector<double> weights = weights_of(recipe.ensemble.weights, products);
+  return products;
+}
+
+// The square of the weighted error, summed. Writes the target's weights and mean squared errors.
+double weigh(const std::vector<double>& weights, std::span<const double> sums, size_t target,
+             EnsembleFacts& facts) {
+  const size_t networks = weights.size();
+  const Matrix products = products_in(sums, networks);
   double squares = 0;
   for (size_t m = 0; m < networks; ++m) {
     facts.members[m].weights[target] = weights[m];
@@ -63,10 +71,19 @@ SharedScore weighed_loss(const Recipe& recipe, const SeriesModel& model, SeriesW
           },
           .score =
               [&recipe, &facts, targets](const ScoreSum& sum) {
-                const size_t each = sum.further.size() / targets;
+                const size_t each = sum.further.size() / targets, networks = facts.members.size();
+                const auto of_target = [&](size_t t) {
+                  return std::span(sum.further).subspan(t * each, each);
+                };
                 double squares = 0;
-                for (size_t t = 0; t < targets; ++t)
-                  squares += weigh(recipe, std::span(sum.further).subspan(t * each, each), t, facts);
+                for (const std::vector<size_t>& together : weighed_together(recipe, targets)) {
+                  std::vector<double> sums(each);
+                  for (const size_t t : together)
+                    for (size_t i = 0; i < each; ++i) sums[i] += of_target(t)[i];
+                  const std::vector<double> weights =
+                      weights_of(recipe.ensemble.weights, products_in(sums, networks));
+                  for (const size_t t : together) squares += weigh(weights, of_target(t), t, facts);
+                }
                 return squares / static_cast<double>(sum.count);
               }};
 }

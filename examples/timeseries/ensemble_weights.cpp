@@ -68,4 +68,10 @@ std::vector<double> weights_of(Weighting rule, const Matrix& products) {
   return {};
 }
 
+std::vector<std::vector<size_t>> weighed_together(const Recipe& recipe, size_t targets) {
+  std::vector<std::vector<size_t>> groups(recipe.ensemble.pooled ? 1 : targets);
+  for (size_t t = 0; t < targets; ++t) groups[t % groups.size()].push_back(t);
+  return groups;
+}
+
 }  // namespace timeseries

@@ -16,4 +16,7 @@ std::vector<std::vector<double>> products_of(const std::vector<std::vector<doubl
 // member; each takes the one that makes the mean of all choices so far best (Caruana, Niculescu-Mizil, Crew and Ksikes 2004).
 std::vector<double> weights_of(Weighting rule, const std::vector<std::vector<double>>& products);
 
+// Which of so many targets have their weights together: each by itself, or with ensemble.pooled all.
+std::vector<std::vector<size_t>> weighed_together(const Recipe& recipe, size_t targets);
+
 }  // namespace timeseries

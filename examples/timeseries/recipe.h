@@ -73,6 +73,7 @@ struct Recipe {
     int folds = 4;
     int64_t fold_rows = 0;
     Weighting weights = Weighting::better_half;
+    bool pooled = false;
   } ensemble;
   struct {
     ScalingKind kind = ScalingKind::standard;

@@ -236,7 +236,7 @@ UnreadKeys unread_keys(const Recipe& r) {
                       {"training.quantiles"});
   unread.add_unless(!r.data.resample.empty(), "data.resample", {"data.together"});
   unread.add_unless(r.is_ensemble(), "ensemble.members",
-                    {"ensemble.folds", "ensemble.fold_rows", "ensemble.weights"});
+                    {"ensemble.folds", "ensemble.fold_rows", "ensemble.weights", "ensemble.pooled"});
   unread.add_unless(r.detects(), "detection (data.label)", {"training.pos_weight"});
   unread.add_unless(r.scaling.kind != ScalingKind::none || r.scaling.transform == Transform::box_cox,
                     "scaling.kind = \"standard\" or \"minmax\"", {"scaling.fit"});

@@ -236,7 +236,7 @@ TEST_CASE("a resumed ensemble keeps what its folds found, and ends in the same b
 namespace {
 
 // A segment RNN and NLinear on wave.csv, of which two values of the valid split are missing.
-void write_without_folds(const Folder& folder) {
+void write_without_folds(const Folder& folder, bool with_series = true) {
   folder.write("mine.toml", R"([model]
 architecture = "segment-rnn"
 cell = "gru"
@@ -262,6 +262,7 @@ weights = "equal"
 epochs = 3
 keep = "best"
 )");
+  if (!with_series) return;
   std::vector<std::string> lines = lines_of(wave(400));
   std::string csv;
   for (size_t row = 0; row < lines.size(); ++row)
@@ -355,6 +356,35 @@ TEST_CASE(
                        folder.path());
   (void)timeseries_out({"resume", "short", "--set", "training.epochs=8"}, folder.path());
   CHECK(facts_in(folder / "short/best.safetensors") == facts);
+}
+
+TEST_CASE("pooled, a member has one weight for all targets, by its scaled errors of all") {
+  const Folder folder;
+  std::vector<std::string> lines = lines_of(wave(400));
+  std::string csv = lines.front() + ",heat\n";  // in another unit, and of another season
+  for (size_t row = 1; row < lines.size(); ++row)
+    csv += fmt::format("{},{}\n", lines[row], 1000 * std::sin(static_cast<double>(row)));
+  folder.write("wave.csv", csv);
+  write_without_folds(folder, false);
+  const Words two = set({R"(data.channels=["load", "heat"])", "ensemble.weights=inverse-square"});
+  const Words by_folds = set({"ensemble.folds=2", "data.valid=0", "training.keep=last"});
+  for (const Words& how : {Words(), by_folds}) {
+    const auto weights = [&](const std::string& pooled) {
+      const std::string out = "run-" + pooled + (how.empty() ? "" : "-folds");
+      (void)timeseries_out(Words{"train", "mine.toml", "--csv", "wave.csv", "--out", out} + two + how +
+                               set({"ensemble.pooled=" + pooled}),
+                           folder.path());
+      return facts_in(folder / (out + (how.empty() ? "/best.safetensors" : "/last.safetensors")))["members"];
+    };
+    const auto apart = weights("false"), pooled = weights("true");
+    CHECK(apart[0]["weights"][0] != apart[0]["weights"][1]);
+    CHECK(pooled[0]["weights"][0] == pooled[0]["weights"][1]);
+    const auto mse = [&](size_t member) -> double {
+      const auto& of = pooled[member]["scaled_mse"];
+      return of[0].get<double>() + of[1].get<double>();
+    };
+    CHECK(pooled[0]["weights"][0].get<double>() == doctest::Approx(mse(1) / (mse(0) + mse(1))).epsilon(1e-5));
+  }
 }
 
 TEST_CASE("the weights are those of the best epoch, also where the last one found others") {
