@@ -3,8 +3,10 @@
 never is the learner's file overwritten.
 
   lesson_command_test.py BUILD     the folder of this build, in which the learner's program is compiled"""
+import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -130,6 +132,19 @@ class LessonCommand(unittest.TestCase):
         done = subprocess.run([str(root / "run"), "lesson"], cwd=self.folder, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("The LSTM cell", done.stdout)
+
+    def test_run_refuses_the_build_folder_of_another_place(self):
+        program = self.folder / "run"
+        shutil.copy(root / "run", program)
+        (self.folder / "build/meson-info").mkdir(parents=True)
+        (self.folder / "build/build.ninja").touch()
+        facts = self.folder / "build/meson-info/meson-info.json"
+        for source, refused in (("/elsewhere/unroll", True), (str(self.folder), False)):
+            facts.write_text(json.dumps({"directories": {"source": source}}))
+            done = subprocess.run([program, "--no-install", "ptb", "--help"], capture_output=True, text=True)
+            self.assertEqual("was made for /elsewhere/unroll" in done.stderr, refused, done.stderr)
+            self.assertEqual(f"rm -rf {self.folder}/build" in done.stderr, refused, done.stderr)
+            self.assertNotEqual(done.returncode, 0)  # where it is not refused, there is nothing to build
 
 
 if __name__ == "__main__":
