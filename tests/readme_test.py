@@ -85,19 +85,30 @@ def links(path, text):
     return found
 
 
-def afternoon(text):
-    found = []
+def afternoon(text, in_readme):
+    found, total = [], 0
     for name, count in re.findall(r"^\| \[`?([^]`]+)`?\]\([^)]*\) \| (\d+) \|", text, re.M):
         lines = len((root / name).read_text().splitlines()) if (root / name).exists() else 0
+        total += lines
         if abs(lines - int(count)) > 0.1 * lines:
             found.append(f"docs/afternoon.md: {name} has {lines} lines, not {count}")
-    return found
+    return found + [f"README.md or docs/afternoon.md: {said} lines in all; it is {total}"
+                    for said in re.findall(r"([\d,]+) lines", text + "\n" + in_readme)
+                    if abs(int(said.replace(",", "")) - total) > 60]
+
+
+def commands(page):  # of a program are all on its page
+    text = (root / f"docs/{page}.md").read_text()
+    names = re.findall(r'^ +\{"(\w+)", *"', (root / f"examples/{page}/main.cpp").read_text(), re.M)
+    return [f"docs/{page}.md: lacks the command {name}" for name in names if f"{page} {name}" not in text]
 
 
 def design():
-    found = []
-    if (n := len((root / "docs/architecture.md").read_text().split())) > 1500:
+    found, rooms = [], (root / "docs/architecture.md").read_text()
+    if (n := len(rooms.split())) > 1500:
         found.append(f"docs/architecture.md: {n} words, more than 1,500")
+    found += [f"docs/architecture.md: lacks {folder.name}/ of training/program"
+              for folder in (root / "training/program").iterdir() if folder.is_dir() and f"{folder.name}/" not in rooms]
     for page in sorted((root / "docs/design").glob("*.md")):
         found += [f"{page.relative_to(root)}: a paragraph of {len(p.split())} words, more than 80: {p[:50]}…"
                   for p in prose(page.read_text()) if len(p.split()) > 80]
@@ -129,9 +140,10 @@ assert len(limits(short + "\n" * 90)) == 1 and len(limits(short + " word" * 900)
 assert model(readme.replace("Tape tape", "Tape  tape"), source)
 assert sample(readme.replace("the source's own", "the grammar's own"), first_run)
 assert links(root / "README.md", "[a](docs/nothing.md)") and links(root / "README.md", "[a](docs/ptb.md#nothing)")
-assert afternoon(re.sub(r"\| (\d+) \|", "| 1 |", walk))
+assert afternoon(re.sub(r"\| (\d+) \|", "| 1 |", walk), "") and afternoon(walk, "in 1,600 lines")
 
-lines = limits(readme) + model(readme, source) + sample(readme, first_run) + afternoon(walk) + pictures() + design()
+lines = limits(readme) + model(readme, source) + sample(readme, first_run) + pictures() + design()
+lines += afternoon(walk, re.search(r"\[An afternoon\].*", readme).group()) + commands("ptb") + commands("timeseries")
 for page in pages():
     lines += links(page, page.read_text())
 print("\n".join(lines) or f"{len(pages())} pages: lengths, model, output, links, pictures and counts of lines are right")

@@ -20,8 +20,8 @@ using namespace fused;
 //   c_t = f c_{t-1} + i g;   h_t = o tanh(c_t)
 // and back, for t = T-1 … 0:
 //   dh_t = dy_t + da_{t+1} W_hh;   (da_t, dc_{t-1}) = cell's gradient of (dh_t, dc_t)
-// So a step is a product and a pass, and back a pass and a product, whatever options there are; a projection that is not folded is
-// one more of each way's products, with a pass for what options do to h after it.
+// So a step is a product and a pass, and back a pass and a product. A projection that is not folded adds a product each way, and a
+// pass where options act on h after it.
 //   dx = da W_ih     dW_ih = daᵀ x     dW_hh = Σ_t da_tᵀ h_{t-1}     db = Σ da
 RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks,
                                 const Mogrifier& mogrifier) const {
