@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ensemble.h"
+#include "training/report/run_description.h"
 #include "training/shared_score.h"
 
 namespace timeseries {
