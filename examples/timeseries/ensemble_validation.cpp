@@ -1,6 +1,7 @@
 #include "ensemble_validation.h"
 
 #include "framework/signals.h"
+#include "verdict.h"
 
 namespace timeseries {
 
