@@ -22,8 +22,10 @@ std::optional<ResampleStep> parse_resample(std::string_view text);
 std::string why_no_step(const std::string& text);
 
 // Puts the observed values of each step of options.resample into one row, which has the step's first time; a step without one is
-// a row of NaN. InputError, with file and line: times are numbers, or coarser than the step; the steps are more than a thousand
-// times the rows, or a step has no value and the options fill none in.
+// a row of NaN. A step may lack rows: of a channel whose times are evenly apart it is known how many. The first and the last step
+// are left out if they lack any. Elsewhere a value of fewer than three in four of its rows is NaN, and a sum is scaled up to all
+// of them. Notes say so. InputError, with file and line: times are numbers, or coarser than the step; the steps are more than a
+// thousand times the rows, or a step has no value and the options fill none in.
 void resample(Series& series, const SeriesOptions& options);
 
 }  // namespace unroll

@@ -1,7 +1,10 @@
 // Files of series that are packed or written with decimal commas.
 #include "data/series/series_file.h"
 
+#include <functional>
+
 #include "data/gzip.h"
+#include "data/series/calendar.h"
 #include "data/series/resample.h"
 #include "data/series/series.h"
 #include "tests/folder.h"
@@ -125,6 +128,76 @@ TEST_CASE("steps of days, weeks from Monday, months, quarters and years") {
   const Series weeks = read("1w");  // 2023-01-01 is a Sunday
   CHECK(weeks.times.text(0) == "2022-12-26"), CHECK(weeks.times.text(1) == "2023-01-02");
   CHECK(read("1d").rows() == 349);
+}
+
+// Hours from 2024-01-01 on, of each day its number; `cell` says what stands in an hour, empty: no row.
+static std::string hours(int count, const std::function<std::string(int)>& cell) {
+  std::string text = "time,y\n";
+  for (int hour = 0; hour < count; ++hour)
+    if (const std::string value = cell(hour); !value.empty())
+      text += fmt::format("2024-01-{:02} {:02}:00,{}\n", 1 + hour / 24, hour % 24, value == "?" ? "" : value);
+  return text;
+}
+
+TEST_CASE("a step that lacks rows is left out at the ends, and weighed or missing within") {
+  const SeriesOptions sums{.missing = Missing::previous, .resample = "1d", .together = Together::sum};
+  const auto day = [](int hour) { return std::to_string(1 + hour / 24); };
+  const auto read = [&](const std::string& text) { return parse_series(text, "x.csv", sums); };
+  const auto put_together = [](int rows, const std::string& rest) {
+    return std::vector{fmt::format("{} rows put together by steps of 1d: {}", rows, rest)};
+  };
+  const Series whole = read(hours(5 * 24, day));
+  CHECK(whole.values == std::vector<double>{24, 48, 72, 96, 120});
+  CHECK(whole.notes == put_together(120, "5 rows"));
+
+  const Series cut = read(hours(4 * 24 + 9, day));
+  CHECK(cut.values == std::vector<double>{24, 48, 72, 96});
+  CHECK(cut.notes == put_together(105, "4 rows; the last step, 2024-01-05, lacks rows: left out"));
+  const Series late = read(hours(5 * 24, [&](int hour) { return hour < 15 ? "" : day(hour); }));
+  CHECK(late.values == std::vector<double>{48, 72, 96, 120});
+  CHECK(late.times.text(0) == "2024-01-02");
+  CHECK(late.notes == put_together(105, "4 rows; the first step, 2024-01-01, lacks rows: left out"));
+
+  // Half of a day in the middle says nothing of the other half, whether its rows or their cells are missing.
+  for (const char* missing : {"", "?"}) {
+    const auto half = [&](int hour) { return hour >= 60 && hour < 72 ? missing : day(hour); };
+    const Series few = read(hours(5 * 24, half));
+    CHECK(few.values == std::vector<double>{24, 48, 48, 96, 120});
+    CHECK(few.filled == std::vector<uint8_t>{0, 0, 1, 0, 0});
+    REQUIRE(few.notes.size() >= 2);
+    CHECK(
+        few.notes[1] ==
+        "1 value of steps of 1d that lack rows count as missing, having fewer than three in four; the first, of "
+        "2024-01-03, has 12 of 24");
+    CHECK(lacks(input_error_of([&] {
+                  parse_series(hours(5 * 24, half), "x.csv", {.resample = "1d", .together = Together::sum});
+                }),
+                {"channel 'y' has 12 of 24 values in 2024-01-03; data.missing"}) == "");
+  }
+  // An hour of 24 is made up for in the sum; a mean is that of the others.
+  const auto hole = [&](int hour) { return hour == 50 ? "" : day(hour); };
+  const Series most = read(hours(5 * 24, hole));
+  CHECK(most.values == std::vector<double>{24, 48, 72, 96, 120});
+  CHECK(lacks(most.notes.back(), {"1 value of steps of 1d that lack rows are scaled to the whole step",
+                                  "2024-01-03, has 23 of 24"}) == "");
+  CHECK(parse_series(hours(5 * 24, hole), "x.csv", {.resample = "1d"}).values ==
+        std::vector<double>{1, 2, 3, 4, 5});
+  CHECK(lacks(input_error_of([&] { read(hours(9, day)); }),
+              {"x.csv: no step of data.resample = \"1d\" has all of its rows"}) == "");
+}
+
+TEST_CASE("rows that are missing by right are not made up for: closed days, a channel of its own step") {
+  std::string shop = "day,y,price\n";  // from Monday 2024-01-01 on, closed on Sundays; a price each Monday
+  for (int day = 0; day < 8 * 7 + 3; ++day)
+    if (day % 7 != 6)
+      shop += fmt::format("{},1,{}\n", to_text({.form = TimeForm::date, .count = days_of(2024, 1, 1) + day}),
+                          day % 7 == 0 ? "5" : "");
+  const Series weeks =
+      parse_series(shop, "x.csv", {.channels = {"y"}, .resample = "1w", .together = Together::sum});
+  CHECK(weeks.values == std::vector<double>(8, 6));
+  CHECK(lacks(weeks.notes.front(), {"8 rows; the last step, 2024-02-26, lacks rows: left out"}) == "");
+  const Series both = parse_series(shop, "x.csv", {.resample = "1w", .together = Together::last});
+  for (int64_t row = 0; row < 8; ++row) CHECK(both.at(row, 1) == 5);
 }
 
 TEST_CASE("what cannot be put together is refused") {
