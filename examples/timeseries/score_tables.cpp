@@ -5,6 +5,7 @@
 
 #include "many_series.h"
 #include "scores.h"
+#include "training/files/json_text.h"
 
 namespace timeseries {
 
