@@ -130,16 +130,17 @@ Var ctc_loss(const Var& logits, const IdTensor& labels, const IdTensor& step_len
       }
       std::vector<double> posterior(gradient ? log_p.size() : 0);
       double nats = align(row, log_p, classes, gradient ? posterior.data() : nullptr);
-      const bool fits = std::isfinite(nats);
-      if (!fits && options.zero_infinity && nats > 0) nats = 0;
+      const bool fits = std::isfinite(nats), zeroed = !fits && options.zero_infinity && nats > 0;
+      if (zeroed) nats = 0;
       loss[b] = static_cast<real>(nats);
       if (!gradient) return;
       for (int t = 0; t < steps; ++t)
         for (int c = 0; c < classes; ++c) {
           const size_t k = static_cast<size_t>(t) * classes + c;
-          slope[at(t) + c] = t >= row.steps || (!fits && nats == 0)
-                                 ? 0
-                                 : static_cast<real>(std::exp(log_p[k]) - posterior[k]);
+          slope[at(t) + c] = zeroed           ? 0
+                             : !fits          ? std::numeric_limits<real>::quiet_NaN()
+                             : t >= row.steps ? 0
+                                              : static_cast<real>(std::exp(log_p[k]) - posterior[k]);
         }
     };
     constexpr int most_pieces = most_threads;

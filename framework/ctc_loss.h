@@ -11,7 +11,7 @@ struct CtcOptions {
   int32_t blank = 0;  // the class that stands for no label
   Reduction reduction =
       Reduction::mean;  // over rows, of each row's loss by its number of labels, as in PyTorch
-  // A row whose labels do not fit into its steps has an infinite loss. True: it is 0, and so is its gradient.
+  // A row whose labels do not fit into its steps has an infinite loss, whose gradient is NaN. True: both are 0.
   bool zero_infinity = false;
 };
 

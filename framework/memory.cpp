@@ -82,7 +82,7 @@ class Pool {
       statistics_.reserved += static_cast<int64_t>(size);
     }
     block->users.store(1, std::memory_order_relaxed);
-    block->written.forget();
+    block->written.forget(), block->written.of_gradient_ = false;
     statistics_.in_use += static_cast<int64_t>(size_of(block->size_class));
     statistics_.peak = std::max(statistics_.peak, statistics_.in_use);
     return block;

@@ -62,6 +62,9 @@ class WriteTime {
       set_parts(now);
   }
   void forget() { last_.store(0, std::memory_order_relaxed); }
+  // Whether a gradient lies there.
+  bool of_gradient() const { return of_gradient_; }
+  void mark_gradient() { of_gradient_ = true; }
   const char* name() const { return name_; }  // of the parameter that lies there; else ""
 
  private:
@@ -73,6 +76,7 @@ class WriteTime {
   std::atomic<uint64_t> last_ = 0;
   Parts* parts_ = nullptr;  // what is written as a whole is written in each part
   const char* name_ = "";
+  bool of_gradient_ = false;
 };
 
 // A counted reference to a block of memory, aligned to 64 bytes, its contents left as they were.

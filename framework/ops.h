@@ -120,6 +120,9 @@ TopK topk(const Var& x, int count, int axis = -1);
 // Of each row a number drawn from softmax(logits / temperature), on the host: [..., n] -> [...]. The temperature is above 0;
 // a logit may be -∞, which is never drawn, but not all of a row. Each row takes one random.uniform(), in their order.
 IdTensor draw_from_softmax(const Var& logits, double temperature, RandomStream& random);
+inline IdTensor draw_from_softmax(const Var& logits, RandomStream& random) {
+  return draw_from_softmax(logits, 1, random);
+}
 // y = (x - mean) / sqrt(variance + eps) · gain + bias over the last dimension, variance of the row itself
 // (Ba, Kiros, Hinton 2016). gain, bias [last].
 Var layer_norm(const Var& x, const Var& gain, const Var& bias, real eps = real(1e-5));
@@ -144,7 +147,7 @@ Var stack(const V& parts) {
 // Elements begin … end-1 of one dimension, or all from `begin` on. Negative ones count from the end: -1 is the last.
 Var slice(const Var& x, int axis, int begin, int end);
 Var slice(const Var& x, int axis, int begin);
-Var row(const Var& x, int index);  // x[index], first dimension removed: a step of a sequence; -1 is the last
+Var row(const Var& x, int index);  // x[index]: first dimension removed, a step of a sequence; -1 is the last
 Vars chunk(const Var& x, int count,
            int axis);  // `count` parts at most, of equal extents, the last one smaller if need be
 Var pad(const Var& x, int axis, int before, int after,

@@ -273,6 +273,7 @@ Var row(const Var& x, int number) {
   return record("row", x.value()[index], inputs(x),
                 [=](const Var& y) { piece.write(y.grad(), pieces_of_gradient(x)); });
 }
+Var Var::operator[](int i) const { return row(*this, i); }
 
 // y[i] = x[n-1-i]        dx[i] = dy[n-1-i]
 static void copy_backwards(const Tensor& x, const Into& y) {

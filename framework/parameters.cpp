@@ -52,6 +52,7 @@ struct Slabs : std::enable_shared_from_this<Slabs> {
     try {
       Tensor zeros = Tensor::zeros({static_cast<int>(total)});
       shown_gradients = Tensor(zeros.shape());
+      shown_gradients.memory().write_time()->mark_gradient();
       gradients = shown_gradients.telling(nullptr);
       values = std::move(zeros);  // only now: what asks whether there are values needs both
     } catch (const MemoryRefused& refusal) {
@@ -158,18 +159,18 @@ ParameterSet::ParameterSet(uint64_t seed) : ParameterSet(std::make_shared<Slabs>
   slabs_->seed = seed;
 }
 ParameterSet::~ParameterSet() {
-  end();
+  give_up();
   self_ = nullptr;
 }
 ParameterSet::ParameterSet(ParameterSet&& other) noexcept
     : ParameterSet(std::exchange(other.slabs_, {}), other.owner_) {}
 ParameterSet& ParameterSet::operator=(ParameterSet&& other) noexcept {
   if (this == &other) return *this;
-  end();
+  give_up();
   slabs_ = std::exchange(other.slabs_, {}), owner_ = other.owner_;
   return *this;
 }
-void ParameterSet::end() {
+void ParameterSet::give_up() {
   if (slabs_ && owner_) slabs_->end();
 }
 ParameterSet ParameterSet::shared() const {
@@ -220,7 +221,8 @@ Parameter& ParameterSet::at(std::string_view name) const& {
 std::vector<Parameter*> ParameterSet::under(std::string_view path) const& {
   std::vector<Parameter*> found;
   for (const auto& p : all())
-    if (p->name.starts_with(path) && (p->name.size() == path.size() || p->name[path.size()] == '.'))
+    if (path.empty() ||
+        (p->name.starts_with(path) && (p->name.size() == path.size() || p->name[path.size()] == '.')))
       found.push_back(p.get());
   require(!found.empty(), "parameters: there are none under '{}'; the first is '{}'", path,
           all().empty() ? "" : all().front()->name);

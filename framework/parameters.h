@@ -66,13 +66,27 @@ class ParameterSet {
   // Registers a parameter. Throws if the name is taken or the memory is there already.
   Parameter& add(const std::string& name, const Shape& shape, const Init& init);
 
+  // In the order of their memory:  for (Parameter* p : params) p->frozen = true;
+  class Iterator {
+   public:
+    explicit Iterator(const std::unique_ptr<Parameter>* at) : at_(at) {}
+    Parameter* operator*() const { return at_->get(); }
+    Iterator& operator++() { return ++at_, *this; }
+    bool operator==(const Iterator&) const = default;
+
+   private:
+    const std::unique_ptr<Parameter>* at_;
+  };
+  Iterator begin() const { return Iterator(all().data()); }
+  Iterator end() const { return Iterator(all().data() + all().size()); }
+
   const std::vector<std::unique_ptr<Parameter>>& all() const&;
   const std::vector<std::unique_ptr<Parameter>>& all() const&& = delete;
   Parameter* find(std::string_view name) const&;  // nullptr if there is none
   Parameter* find(std::string_view name) const&& = delete;
   Parameter& at(std::string_view name) const&;  // throws Error, with the nearest name
   Parameter& at(std::string_view name) const&& = delete;
-  // The parameters of a layer or a part of the model: "encoder" and all "encoder.…". Throws Error if there are none.
+  // The parameters of a layer or a part of the model: "encoder" and all "encoder.…"; of "" all. Throws Error if there are none.
   std::vector<Parameter*> under(std::string_view path) const&;
   std::vector<Parameter*> under(std::string_view path) const&& = delete;
   int64_t count() const;  // numbers in all parameters, padding not counted
@@ -119,7 +133,7 @@ class ParameterSet {
   void require_constructed(std::string_view user) const;
   Slabs& slabs() const;  // throws Error if they are gone, or were moved elsewhere
   std::span<real> gradients_to_change();
-  void end();
+  void give_up();
   std::shared_ptr<Slabs> slabs_;
   bool owner_ = true;
   // `this` while it lives: what lies there before and after is another number. volatile, so that a compiler that knows that

@@ -72,15 +72,17 @@ class Shape {
     int open = -1;
     for (const int extent : extents) {
       if (extent < 0 && (extent < -1 || open >= 0)) [[unlikely]]
-        throw Error(fmt::format("reshape: an extent {} for {}: one may be -1", extent, of.text()));
+        throw Error(fmt::format("reshape: an extent {} for {}: only one may be -1", extent, of.text()));
       if (extent == -1) open = result.rank_;
       result.append(extent == -1 ? 1 : extent);
     }
     if (open < 0) return result;
     const int64_t known = result.size(), all = of.size();
-    if (known == 0 || all % known != 0 || all / known > INT32_MAX) [[unlikely]]
-      throw Error(fmt::format("reshape: {} with something for the 0 is not {}, which has {} elements",
-                              result.with(open, 0).text(), of.text(), all));
+    if (known == 0 || all % known != 0 || all / known > INT32_MAX) [[unlikely]] {
+      result.extents_[open] = -1;
+      throw Error(fmt::format("reshape: in {} {} number for -1 gives the {} elements of {}", result.text(),
+                              known == 0 && all == 0 ? "any" : "no", all, of.text()));
+    }
     return result.with(open, static_cast<int>(all / known));
   }
   // Where the element with these indices lies, row-major; negative ones count from the last. Throws Error.

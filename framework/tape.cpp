@@ -26,6 +26,7 @@ void Gradient::ensure(const Shape& shape) {
 void Gradient::bind(const Tensor& tensor, WriteTime* written) {
   tensor_ = tensor.telling(nullptr), shown_written_ = written;
   state_ = State::empty, stale_rows_ = shown_ = false;
+  if (written) written->mark_gradient();
 }
 
 bool Gradient::changed() const {
@@ -244,7 +245,10 @@ Var Tape::watch(Tensor value) {
 }
 
 void Tape::backward(const Var& loss, real scale) {
-  require(!played_, "backward: this tape was played already; record the step again on a new one");
+  require(
+      !played_,
+      "backward: this tape was played already, and there are no second derivatives; record the step again on a "
+      "new tape");
   require(loss.value().size() == 1, "backward: the loss must be a single number, its shape is {}",
           loss.shape());
   require(!loss.leaf(), "backward: the loss is the parameter '{}' itself; no operation was recorded",
@@ -373,14 +377,20 @@ const Tensor Var::grad() const {
 std::string of_leaf(const Var& x) { return x.leaf() ? fmt::format(", '{}'", x.leaf()->leaf_name()) : ""; }
 
 bool recorded(const char* op, std::span<const Var* const> inputs) {
+  const Tape* const tape = Tape::recording();
   bool wanted = false;
   for (const Var* input : inputs) {
     if (input->tape() != 0)
       require(state.tape && input->tape() == state.tape->id(),
               "{}: an input was recorded on a tape that is gone; pass .value() to cut the graph here", op);
+    else if (tape && !tape->played() && !input->node())
+      require(
+          !input->value().is_gradient(),
+          "{}: an input {} is a gradient, and there are no second derivatives; pass its clone() as a constant",
+          op, input->value().shape());
     wanted = wanted || input->wants_grad();
   }
-  return wanted && Tape::recording();
+  return wanted && tape;
 }
 
 }  // namespace unroll

@@ -3,6 +3,8 @@
 // A tape records operations while it is alive and plays them backwards once. The order of recording is already
 // a topological order, so there is no search and no recursion. Records live in memory that the thread keeps from
 // tape to tape.
+//
+// There are no second derivatives. An operation that records refuses a gradient as an operand; its clone() is a constant.
 #pragma once
 
 #include <array>
@@ -119,6 +121,7 @@ class Var {
   real operator()(I... indices) const {
     return value()(indices...);
   }
+  Var operator[](int i) const;  // row(x, i) of ops.h
 
   bool wants_grad() const { return node_ != nullptr && !(leaf_ && leaf_->leaf_frozen()); }
   // The place for a backward's contribution: the first overwrites, later ones add.
@@ -209,6 +212,7 @@ class Tape {
   // The tape that records now: none if there is none, or while a NoTape suspends it.
   static Tape* recording();
   uint64_t id() const { return id_; }
+  bool played() const { return played_; }  // by backward(), which has begun at least
   const TapeOptions& options() const { return options_; }
 
  private:

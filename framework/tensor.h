@@ -252,6 +252,8 @@ class BasicTensor {
   // This memory, with `written` told of writes; nullptr tells nobody. It must live as long as the memory.
   BasicTensor telling(WriteTime* written) const { return {memory_, written, data_, shape_}; }
   const Memory& memory() const& { return memory_; }
+  // Whether grad() or gradients() gave it, and not a clone() of it.
+  bool is_gradient() const { return written_ && written_->of_gradient(); }
 
  private:
   BasicTensor(Memory memory, WriteTime* written, T* data, const Shape& shape)

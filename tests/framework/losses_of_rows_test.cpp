@@ -120,6 +120,17 @@ TEST_CASE("the probability of labels is that of all their alignments") {
   CHECK(nats({1, 2}) == doctest::Approx(std::log(9.0)).epsilon(1e-14));
   CHECK(std::isinf(nats({1, 1})));
   CHECK(nats({1, 1}, true) == 0);
+  // An infinite loss has no gradient: the other row has its own all the same.
+  for (const Reduction reduction : {Reduction::sum, Reduction::mean}) {
+    Tape infinite;
+    const Var two = infinite.watch(Tensor::zeros({2, 2, 3}));
+    infinite.backward(ctc_loss(two, ids({2, 2}, {1, 1, 1, 2}), {}, {}, {.reduction = reduction}));
+    for (int t = 0; t < 2; ++t)
+      for (int c = 0; c < 3; ++c) {
+        CHECK(std::isnan(two.grad()(t, 0, c)));
+        CHECK(std::isfinite(two.grad()(t, 1, c)));
+      }
+  }
   Tape tape;
   const Var x = tape.watch(Tensor::zeros({2, 1, 3}));
   tape.backward(ctc_loss(x, ids({1, 2}, {1, 1}), {}, {}, {.zero_infinity = true}));

@@ -126,7 +126,11 @@ TEST_CASE("a frozen parameter collects no gradient, and what depends on frozen o
   CHECK(tape.size() == 0);
   tape.backward(sum(body * b.var()));
   CHECK_FALSE(a.node.gradient.written());
-  CHECK(b.node.gradient.value({3}).to_host()[0] == std::tanh(1.0));
+  CHECK(b.node.gradient.value({3}).to_host() == std::vector<real>(3, std::tanh(1.0)));
+  for (Parameter* p : params) p->frozen = true;
+  CHECK((a.frozen && b.frozen));
+  for (Parameter* p : params.under("")) p->frozen = false;
+  CHECK_FALSE((a.frozen || b.frozen));
 }
 
 TEST_CASE("parameters are found by name or by what they are under") {
@@ -137,6 +141,7 @@ TEST_CASE("parameters are found by name or by what they are under") {
   CHECK(lacks(error_of([&] { params.at("encoder.weigth"); }),
               {"'encoder.weigth'", "did you mean 'encoder.weight'"}) == "");
   CHECK(params.under("encoder").size() == 2);
+  CHECK(params.under("").size() == 4);
   CHECK(params.under("encoder.rnn").size() == 1);
   CHECK(params.under("head").size() == 1);
   CHECK(lacks(error_of([&] { params.under("encod"); }), {"'encod'", "'encoder.weight'"}) == "");

@@ -112,8 +112,33 @@ TEST_CASE("backward plays once; a second time is an error") {
   const Var x = tape.watch(tensor({2}, {1, 2}));
   const Var loss = sum(x * x);
   tape.backward(loss);
-  CHECK(lacks(error_of([&] { tape.backward(loss); }), {"backward", "already"}) == "");
+  CHECK(lacks(error_of([&] { tape.backward(loss); }), {"backward", "already", "second derivatives"}) == "");
   CHECK(x.grad().to_host() == std::vector<real>{2, 4});
+}
+
+TEST_CASE(
+    "a gradient in a loss is an error that says there are no second derivatives, and its clone a constant") {
+  ParameterSet params;
+  Parameter& w = params.add("w", {2}, Init::constant(3));
+  Tensor of_variable;
+  {
+    Tape tape;
+    const Var x = tape.watch(tensor({2}, {1, 2}));
+    tape.backward(sum(x * x * w.var()));
+    of_variable = x.grad();
+    CHECK(values(sum(Var(of_variable) * w.var())) == std::vector<real>{54});  // looked at when all is over
+  }
+  const Tensor of_parameter = w.var().grad(), of_all = params.gradients(), part = of_all.slice(0, 2);
+  CHECK(values(Var(of_parameter) * 2) == std::vector<real>{2, 8});  // nothing records
+  Tape tape;
+  for (const Tensor& gradient : {of_variable, of_parameter, part})
+    CHECK(lacks(error_of([&] { mul(w.var(), gradient); }), {"mul", "[2]", "second derivatives", "clone()"}) ==
+          "");
+  CHECK(lacks(error_of([&] { sum(Var(of_all)); }), {"sum", "second derivatives"}) ==
+        "");  // of constants alone too
+  params.spend_gradients();
+  tape.backward(sum(w.var() * of_parameter.clone()));
+  CHECK(w.var().grad().to_host() == std::vector<real>{1, 4});
 }
 
 TEST_CASE("backward wants a single number that depends on something") {
