@@ -141,8 +141,10 @@ OptimizerState Optimizer::whole_state() {
 
 void Optimizer::update_weights() {
   update();
-  if (ema_decay_ > 0)
-    kernels().average(step_values(), std::as_const(params_).values().data(), slab(ema_).data(), ema_.size());
+  if (ema_decay_ == 0) return;
+  const Tensor& weights = std::as_const(params_).values();
+  slab(ema_);
+  kernels().average(step_values(), weights.data(), ema_.data(), weights.size());
 }
 
 void Optimizer::check(const StepOptions& options) const {

@@ -52,7 +52,9 @@ double clip_factor(double norm, double max_norm);
 double clip_grad_norm(ParameterSet& params, double max_norm);
 
 struct StepOptions {
-  double max_norm = 0;     // clip to this global norm; infinity: measure it only; 0: neither
+  // The global norm that gradients are clipped to; infinity: it is measured, and nothing is clipped. 0: it is not even
+  // measured, and a gradient of NaN makes the weights NaN.
+  double max_norm = std::numeric_limits<double>::infinity();
   double factor = 1;       // multiplies the gradients before anything else (1 / windows that were added up)
   double rate_factor = 1;  // multiplies the learning rate, in this step
 };
@@ -83,8 +85,9 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
 
   // One update with the gradients that were contributed since the last; forgets them and advances
-  // params.step(). Returns the global norm after `factor` and before clipping, or 0 if it was not asked for.
-  // Throws Error if nothing was contributed, and Diverged naming a parameter if it is not finite: weights, gradients, counters stay as they were.
+  // params.step(). Returns the global norm after `factor` and before clipping; 0 with max_norm = 0.
+  // Throws Error if nothing was contributed. Throws Diverged, naming a parameter, if a gradient is not finite: weights,
+  // gradients and counters stay as they were. Only max_norm = 0 does without that.
   double step(const StepOptions& options = {});
 
   // A step in halves, for a device that computes while the host goes on: what there is to decide, it decides itself.

@@ -42,17 +42,39 @@ struct Pair {
   Parameter& b = params.add("b", {3}, Init::constant(-2));
 };
 
-// A single weight, first 0, after steps with these gradients.
+// 73 weights in two parameters that begin at one number and take one gradient: they stay alike, so their number can be told,
+// and a step that leaves some out is seen.
+class Alike {
+ public:
+  ParameterSet params;
+  explicit Alike(float first = 0) {
+    params.add("a", {3}, Init::constant(first)), params.add("b", {5, 14}, Init::constant(first));
+  }
+  void give(real g) {
+    for (Parameter* p : params) unroll::give(*p, std::vector<real>(static_cast<size_t>(p->size()), g));
+  }
+  double value() const { return in(params.values()); }
+  // The number in another tensor that is laid out as the weights; NaN where there are several.
+  double in(const Tensor& slab) const {
+    const auto numbers = slab.to_host();
+    const double first = numbers.front();
+    for (const Parameter* p : params)
+      for (int64_t i = p->offset; i < p->offset + p->size(); ++i)
+        if (numbers[static_cast<size_t>(i)] != first) return NAN;
+    return first;
+  }
+};
+
+// The number of weights that are alike, first 0, after steps with these gradients.
 template <class Optimizer, class Config>
 std::vector<double> path(const Config& config, const std::vector<real>& gradients, float first = 0) {
-  ParameterSet params;
-  Parameter& p = params.add("p", {1}, Init::constant(first));
-  Optimizer optimizer(params, config);
+  Alike alike(first);
+  Optimizer optimizer(alike.params, config);
   std::vector<double> result;
   for (real g : gradients) {
-    give(p, {g});
+    alike.give(g);
     optimizer.step();
-    result.push_back(weights(p)[0]);
+    result.push_back(alike.value());
   }
   return result;
 }

@@ -8,11 +8,10 @@ using doctest::Approx;
 // --- averaging -----------------------------------------------------------------------------------
 
 TEST_CASE("averaged descent keeps the mean of the weights") {
-  ParameterSet params;
-  Parameter& p = params.add("p", {1}, Init::constant(0));
-  Asgd asgd(params, {.learning_rate = 1, .average_after = 2});
+  Alike alike;
+  Asgd asgd(alike.params, {.learning_rate = 1, .average_after = 2});
   const auto step = [&](real g) {
-    give(p, {g});
+    alike.give(g);
     asgd.step();
   };
   step(-8);
@@ -21,25 +20,24 @@ TEST_CASE("averaged descent keeps the mean of the weights") {
   CHECK(asgd.averaged() == 0);
   {
     AveragedWeights none(asgd);  // nothing to put in
-    CHECK(weights(p)[0] == 16);
+    CHECK(alike.value() == 16);
     step(-4);  // 20: averaging begins, and what was not put in is not taken out either
   }
-  CHECK(weights(p)[0] == 20);
-  CHECK(asgd.averages()->data()[0] == 20);
+  CHECK(alike.value() == 20);
+  CHECK(alike.in(*asgd.averages()) == 20);
   step(2);   // 18
   step(-4);  // 22
   step(6);   // 16
   CHECK(asgd.averaged() == 4);
-  CHECK(asgd.averages()->data()[0] == Approx(19).epsilon(1e-15));
-  CHECK(weights(p)[0] == 16);
+  CHECK(alike.in(*asgd.averages()) == Approx(19).epsilon(1e-15));
+  CHECK(alike.value() == 16);
 }
 
 TEST_CASE("averaging that is started by hand") {
-  ParameterSet params;
-  Parameter& p = params.add("p", {1}, Init::constant(0));
-  Asgd asgd(params, {.learning_rate = 1, .average_after = AsgdConfig::never});
+  Alike alike;
+  Asgd asgd(alike.params, {.learning_rate = 1, .average_after = AsgdConfig::never});
   const auto step = [&](real g) {
-    give(p, {g});
+    alike.give(g);
     asgd.step();
   };
   for (int i = 0; i < 5; ++i) step(-1);
@@ -50,7 +48,7 @@ TEST_CASE("averaging that is started by hand") {
   asgd.start_averaging();  // has begun
   step(-2);                // 8
   CHECK(asgd.averaged() == 2);
-  CHECK(asgd.averages()->data()[0] == 7);
+  CHECK(alike.in(*asgd.averages()) == 7);
 }
 
 TEST_CASE("averaged weights take the place of the others for a while") {
@@ -70,10 +68,8 @@ TEST_CASE("averaged weights take the place of the others for a while") {
     AveragedWeights guard(asgd);
     CHECK(same_bits(m.params.values(), average));
     CHECK(m.embed.weight.value().data()[0] == average.data()[0]);  // variables see them
-    const double mean = (static_cast<double>(history[0].data()[0]) + history[1].data()[0] +
-                         history[2].data()[0] + history[3].data()[0]) /
-                        4;
-    CHECK(average.data()[0] == Approx(mean).epsilon(1e-14));
+    const Var mean = (Var(history[0]) + history[1] + history[2] + history[3]) / 4;
+    CHECK(distance(average, mean.value()) < 1e-14);
     CHECK(m.loss(w.input, w.target).item() > last);  // earlier weights are mixed in
     CHECK(lacks(error_of([&] { asgd.step(); }), {"step", "AveragedWeights"}) == "");
     CHECK(lacks(error_of([&] { AveragedWeights second(asgd); }), {"averaged weights", "in use"}) == "");

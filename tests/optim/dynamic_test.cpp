@@ -67,29 +67,32 @@ TEST_CASE("what is frozen stays, and has no part in r") {
   give(m.b, {2, 2, 2});
   update.step();
   CHECK(weights(m.a) == std::vector<real>{1, 1});
-  CHECK(weights(m.b)[0] == -3);
+  const auto moved = weights(m.b);  // by 2 / (R + 1)
+  CHECK((moved[0] == -3 && moved[1] == -3));
+  CHECK(moved[2] == doctest::Approx(-2.4).epsilon(1e-6));
 }
 
 TEST_CASE("statistics by hand: the root of the mean over windows, of rows too") {
   ParameterSet params;
   Parameter& table = params.add("table", {3, 2}, Init::constant(0));
-  Parameter& bias = params.add("bias", {1}, Init::constant(0));
+  Parameter& bias = params.add("bias", {2}, Init::constant(0));
   GradientStatistics statistics(params);
   CHECK(lacks(error_of([&] { statistics.add(); }), {"nothing was contributed"}) == "");
   CHECK(lacks(error_of([&] { (void)statistics.root_mean_square(); }), {"no window"}) == "");
   give_row(table, 1, {3, 0});
-  give(bias, {2});
+  give(bias, {2, -4});
   statistics.add();
   give_row(table, 1, {-1, 2});
   give_row(table, 2, {0, 4});
   statistics.add();
-  for (int i = 0; i < 2; ++i) give(bias, {0}), statistics.add();
+  for (int i = 0; i < 2; ++i) give(bias, {0, 0}), statistics.add();
   CHECK(statistics.windows() == 4);
   const auto r = statistics.root_mean_square().to_host();
   const auto of_table = std::vector<real>(r.begin() + table.offset, r.begin() + table.offset + 6);
   const real ten = static_cast<real>(std::sqrt(real(2.5)));  // √((9 + 1) / 4)
   CHECK(of_table == std::vector<real>{0, 0, ten, 1, 0, 2});
   CHECK(r[static_cast<size_t>(bias.offset)] == 1);
+  CHECK(r[static_cast<size_t>(bias.offset) + 1] == 2);
 }
 
 TEST_CASE("settings out of their range, and statistics that are none") {

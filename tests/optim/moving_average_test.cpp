@@ -4,27 +4,27 @@
 using namespace unroll;
 
 TEST_CASE("the average begins with the weights of the first step and moves towards those of each") {
-  ParameterSet params;
-  Parameter& p = params.add("p", {1}, Init::constant(0));
-  Sgd sgd(params, {.learning_rate = 1});
+  Alike alike;
+  Sgd sgd(alike.params, {.learning_rate = 1});
   sgd.keep_average(0.75);
   CHECK(sgd.averages() == nullptr);
   const auto step = [&](real g) {
-    give(p, {g});
-    sgd.step({.max_norm = 100});
+    alike.give(g);
+    sgd.step();
   };
   step(-8);
-  CHECK(sgd.averages()->to_host()[0] == 8);
-  step(-4);                                     // 12
-  step(4);                                      // 8
-  CHECK(sgd.averages()->to_host()[0] == 8.75);  // 0.75·(0.75·8 + 0.25·12) + 0.25·8
+  CHECK(alike.in(*sgd.averages()) == 8);
+  step(-4);                                  // 12
+  CHECK(alike.in(*sgd.averages()) == 9);     // 0.75·8 + 0.25·12
+  step(4);                                   // 8
+  CHECK(alike.in(*sgd.averages()) == 8.75);  // 0.75·9 + 0.25·8
   {
     const AveragedWeights averaged(sgd);
-    CHECK(weights(p)[0] == 8.75);
+    CHECK(alike.value() == 8.75);
     CHECK(lacks(error_of([&] { step(1); }), {"averaged"}) == "");
-    params.spend_gradients();
+    alike.params.spend_gradients();
   }
-  CHECK(weights(p)[0] == 8);
+  CHECK(alike.value() == 8);
   sgd.keep_average(0);
   CHECK(sgd.averages() == nullptr);
 }
@@ -56,6 +56,33 @@ TEST_CASE("the average does not touch the weights, and goes on from the state") 
   for (int i = 3; i < 6; ++i) step(second, gone_on, i);
   CHECK(same_bits(second.params.values(), whole.params.values()));
   CHECK(same_bits(*gone_on.averages(), *all.averages()));
+}
+
+TEST_CASE("the average of weights that stay is these weights") {
+  Alike alike(10);
+  Sgd sgd(alike.params, {.learning_rate = 0});
+  sgd.keep_average(0.5);
+  for (int step = 0; step < 3; ++step) {
+    alike.give(1), sgd.step();
+    CHECK(alike.in(*sgd.averages()) == 10);
+  }
+}
+
+TEST_CASE("kept weights are those of the moment, of the parameters that are named and at first of all") {
+  Pair m;
+  Sgd sgd(m.params, {.learning_rate = 1});
+  const auto step = [&] { give(m.a, {1, 2}), give(m.b, {1, 2, 3}), sgd.step(); };
+  const auto kept = [&] {
+    const AveragedWeights in_place(sgd);
+    return std::pair(weights(m.a), weights(m.b));
+  };
+  step();
+  sgd.keep_weights(std::array{&m.a});
+  step();
+  CHECK(kept() == std::pair(std::vector<real>{0, -1}, std::vector<real>{-3, -4, -5}));
+  sgd.keep_weights(std::array{&m.b});
+  step();
+  CHECK(kept() == std::pair(std::vector<real>{0, -1}, std::vector<real>{-4, -6, -8}));
 }
 
 TEST_CASE("an average is refused where there is one, and where it is none") {
