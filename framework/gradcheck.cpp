@@ -41,6 +41,12 @@ Var contract(const Outputs& ys, const std::vector<Tensor>& weights, double facto
                 });
 }
 
+// At least so far from 0, on either side.
+double away_from_zero(RandomStream& random, double least) {
+  const double sign = random.uniform() < 0.5 ? -1 : 1;
+  return sign * (least + random.uniform());
+}
+
 double largest(const std::vector<double>& values) {
   double result = 0;
   for (double v : values) result = std::max(result, std::abs(v));
@@ -73,8 +79,7 @@ class Check {
     const Outputs ys = values();
     for (const Var& y : ys) {
       Tensor weights(y.shape());
-      for (double& w : weights.on_host(Access::overwrite))
-        w = (random.uniform() < 0.5 ? -1 : 1) * (0.5 + random.uniform());
+      for (double& w : weights.on_host(Access::overwrite)) w = away_from_zero(random, 0.5);
       const auto of_y = y.value().on_host(), of_weights = weights.on_host();
       for (int64_t i = 0; i < of_y.size(); ++i) {
         const double size = std::max(std::abs(of_y[i]), options.magnitude);
@@ -306,8 +311,7 @@ GradcheckResult gradcheck(const std::string& name, ParameterSet& parameters, con
 }
 
 void fill_away_from_zero(int, const Tensor& values, RandomStream& random) {
-  for (double& v : values.on_host(Access::overwrite))
-    v = (random.uniform() < 0.5 ? -1 : 1) * (0.1 + random.uniform());
+  for (double& v : values.on_host(Access::overwrite)) v = away_from_zero(random, 0.1);
 }
 
 void fill_apart(int, const Tensor& values, RandomStream& random) {

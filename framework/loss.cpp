@@ -313,7 +313,8 @@ Var quantile_loss(const Vars& predictions, const Tensor& all_targets, std::span<
     require(quantiles[k] > 0 && quantiles[k] < 1, "quantile_loss: quantile {} is not in (0, 1)",
             quantiles[k]);
     const Var d = sub(target, counted(predictions[k], options.weights));
-    const Var each = scale(d, static_cast<real>(quantiles[k])) + relu(-d);
+    const Var too_high = relu(-d), share = scale(d, static_cast<real>(quantiles[k]));
+    const Var each = share + too_high;
     const Reduction first = options.reduction == Reduction::none ? Reduction::none : Reduction::sum;
     losses.push_back(reduced("quantile_loss", each, {first, options.weights}));
   }

@@ -113,7 +113,8 @@ Var MultiHeadAttention::operator()(const Var& queries, const Var& memory, const 
       "multi_head_attention: queries {} must be [steps, batch, {}] or [batch, {}], and memory {} [past, batch, {}]",
       queries.shape(), config.dim, config.dim, memory.shape(), key_dim());
   const Var seen = without_padding(memory, call.lengths);
-  return attend(projected(queries, 0), projected(seen, 1), projected(seen, 2), call);
+  const Var values = projected(seen, 2), keys = projected(seen, 1);
+  return attend(projected(queries, 0), keys, values, call);
 }
 
 AttentionCache MultiHeadAttention::cache(int capacity, int batch) const {

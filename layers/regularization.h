@@ -19,7 +19,8 @@ inline Var activation_regularization(const Var& y, real alpha) { return mean(y *
 inline Var temporal_activation_regularization(const Var& y, real beta, const IdTensor& resets = {}) {
   const int steps = y.dim(0);
   if (steps < 2) return Var(Tensor::zeros({}));
-  Var change = slice(y, 0, 1, steps) - slice(y, 0, 0, steps - 1);
+  const Var before = slice(y, 0, 0, steps - 1), after = slice(y, 0, 1, steps);
+  Var change = after - before;
   if (resets.defined())
     if (const Resets at = resets_of(resets, {}, steps, y.dim(1)); at.kept.defined())
       change = mask_rows(change, at.kept.slice(1, steps));
