@@ -7,7 +7,8 @@
 using namespace unroll;
 
 TEST_CASE("docs/timeseries.md has the table of the program's keys, and the bundled recipes can be read") {
-  check_documented("docs/timeseries.md", timeseries::declare_keys, timeseries::Recipe(), true);
+  check_documented("docs/timeseries.md", timeseries::declare_keys, timeseries::Recipe(), true,
+                   "docs/recipes.md");
   for (const std::string& name : bundled_recipes("timeseries"))
     CHECK(error_of([&] { timeseries::load_recipe(name, {}); }) == "");
 }
