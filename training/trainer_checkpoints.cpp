@@ -212,8 +212,8 @@ bool has_last_checkpoint(const std::filesystem::path& folder, const LogNames& na
   int64_t epochs = 0;
   if (has_own_file(log)) {
     std::vector<std::string> damaged;  // each may have been an epoch's
-    epochs = std::ranges::count(read_log(log, names, &damaged), LogRecord::Kind::epoch, &LogRecord::kind) +
-             std::ssize(damaged);
+    epochs = std::ranges::count(read_log(log, names, &damaged), LogRecord::Kind::epoch, &LogRecord::kind);
+    epochs += std::ssize(damaged);
   }
   if (epochs <= 1 && !has_best) return false;
   if (epochs == 1) {
