@@ -31,8 +31,8 @@ ForecastBaseline last_value();
 // The value one period before, or as many as it takes to be known. InputError for a period below 1.
 ForecastBaseline seasonal_naive(int64_t period);
 // As above, times the growth over a period: the sum of the last g values over that of the g values one period
-// before them, g the smaller of horizon and period. Growth over a sum of 0 is 1.
-ForecastBaseline seasonal_growth(int64_t period);
+// before them, g the smaller of horizon and period, however many steps are forecast. Growth over a sum of 0 is 1.
+ForecastBaseline seasonal_growth(int64_t period, int64_t horizon);
 // The last value, and a step for each row: the mean of the steps from the first row to the last.
 ForecastBaseline drift();
 // The mean of what is observed of the training part; NaN for a channel of which nothing is.
@@ -56,6 +56,20 @@ std::optional<ForecastBaseline> ets(const Series& series, const Part& train, int
                                     std::span<const int> targets);
 std::optional<ForecastBaseline> theta(const Series& series, const Part& train, int64_t period,
                                       std::span<const int> targets);
+
+// Tells forecasts that explode: they leave by far what their targets have been.
+class RangeSoFar {
+ public:
+  // True if a value of the forecasts [steps, targets] of rows origin, … is not finite, or lies too far outside of its target's rows
+  // before the origin: by more than 3 (1 + steps / these rows) times their range. Rows that are all equal have no range, and any
+  // finite value is near them.
+  bool is_left_by(std::span<const double> forecast, const Series& series, int64_t origin,
+                  std::span<const int> targets);
+
+ private:
+  int64_t begin_ = 0, end_ = 0;        // the rows looked at; of the next origin in time only those since
+  std::vector<double> least_, most_;  // by target
+};
 
 // Whether, of each target, more observed rows have `order` rows before them in their span than there are coefficients to
 // find.

@@ -1,5 +1,7 @@
 // The forecasts of baselines.h.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -39,7 +41,8 @@ void for_each_equation(const Series& series, const Part& train, int order, int c
 }
 
 // Of one channel: y[t] = coefficients[0] + Σ coefficients[k] y[t - k]. Fitted to the distances from one of the values: a level
-// far above the spread would look like the column of ones.
+// far above the spread would look like the column of ones. Rows that are almost on a line get coefficients of thousands for one
+// odd value among them, and explode: then there are fewer, and the others are 0.
 std::vector<double> fit_autoregression(const Series& series, const Part& train, int order, int channel) {
   std::vector<double> x, y;
   const double level = train.empty() ? 0 : series.at(train.front().begin, channel);
@@ -53,6 +56,14 @@ std::vector<double> fit_autoregression(const Series& series, const Part& train, 
                 2 * order + 1, longest_span(train),
                 series.filled.empty() ? "" : "; values that were filled in do not count");
   std::vector<double> coefficients = least_squares(x, y, order + 1);
+  constexpr double most = 100;
+  double sum = 0;
+  for (std::size_t k = 1; k < coefficients.size(); ++k) sum += std::abs(coefficients[k]);
+  if (sum > most && order > 1) {
+    coefficients = fit_autoregression(series, train, order - 1, channel);
+    coefficients.push_back(0);
+    return coefficients;
+  }
   double moved = level;
   for (int k = 1; k <= order; ++k) moved -= level * coefficients[static_cast<std::size_t>(k)];
   coefficients[0] += moved;
@@ -84,11 +95,11 @@ ForecastBaseline seasonal_naive(int64_t period) {
           }};
 }
 
-ForecastBaseline seasonal_growth(int64_t period) {
+ForecastBaseline seasonal_growth(int64_t period, int64_t horizon) {
   require_period(period);
-  return {fmt::format("seasonal naive ({}) times growth", period), 2 * period,
+  const int64_t g = std::min(horizon, period);
+  return {fmt::format("seasonal naive ({}) times growth", period), period + g,
           [=](const Series& series, int64_t origin, int channel, std::span<double> forecast) {
-            const int64_t g = std::min<int64_t>(static_cast<int64_t>(forecast.size()), period);
             const double before = sum_of(series, origin - period - g, origin - period, channel);
             const double growth = before == 0 ? 1 : sum_of(series, origin - g, origin, channel) / before;
             repeat_season(series, origin, channel, period, forecast);
@@ -135,6 +146,30 @@ ForecastBaseline autoregression(const Series& series, const Part& train, int ord
               forecast[static_cast<std::size_t>(h)] = value;
             }
           }};
+}
+
+bool RangeSoFar::is_left_by(std::span<const double> forecast, const Series& series, int64_t origin,
+                            std::span<const int> targets) {
+  const int64_t begin = series.begin_of(series.member_of(origin - 1));
+  if (begin != begin_ || origin < end_ || least_.size() != targets.size()) {
+    begin_ = end_ = begin;
+    least_.assign(targets.size(), std::numeric_limits<double>::infinity());
+    most_.assign(targets.size(), -std::numeric_limits<double>::infinity());
+  }
+  for (; end_ < origin; ++end_)
+    for (std::size_t t = 0; t < targets.size(); ++t) {
+      least_[t] = std::min(least_[t], series.at(end_, targets[t]));
+      most_[t] = std::max(most_[t], series.at(end_, targets[t]));
+    }
+  constexpr double far = 3;
+  const double steps = static_cast<double>(forecast.size() / targets.size()),
+               by = far * (1 + steps / static_cast<double>(origin - begin));
+  for (std::size_t i = 0; i < forecast.size(); ++i) {
+    const double least = least_[i % targets.size()], most = most_[i % targets.size()],
+                 outside = std::max(least - forecast[i], forecast[i] - most);
+    if (!std::isfinite(forecast[i]) || (most > least && outside > by * (most - least))) return true;
+  }
+  return false;
 }
 
 bool for_each_forecast(const ForecastBaseline& baseline, const SeriesWindows& windows,

@@ -11,7 +11,7 @@
 namespace unroll {
 namespace {
 
-constexpr double least_strength = 0.2, least_correlation = 0.3, near_largest = 0.8;
+constexpr double least_strength = 0.2, least_of_few = 0.5, least_correlation = 0.3, near_largest = 0.8;
 constexpr int64_t second = 1'000'000, hour = 3600 * second, day = 24 * hour;
 
 double variance(std::span<const double> values) {
@@ -22,19 +22,32 @@ double variance(std::span<const double> values) {
   return squares;
 }
 
+// So few rows leave a moving average around hardly any of them: the trend is a line.
+bool is_few(std::span<const double> y, int64_t period) {
+  return 2 * static_cast<int64_t>(y.size()) < 5 * period;
+}
+
 struct Decomposed {
-  std::vector<double> seasonal = {}, rest = {};  // of the rows that a whole moving average lies around
+  std::vector<double> seasonal = {}, rest = {};  // of the rows that have a trend
   int64_t first = 0;                             // the row of the first of them
 };
 
-// Classical decomposition. None: fewer rows than two and a half periods.
+// Classical decomposition. None: fewer rows than two periods.
 std::optional<Decomposed> decompose(std::span<const double> y, int64_t period) {
   const auto n = static_cast<int64_t>(y.size());
-  if (2 * n < 5 * period || period < 2) return std::nullopt;
-  const int64_t half = period / 2;
+  if (n < 2 * period || period < 2) return std::nullopt;
+  const int64_t half = is_few(y, period) ? 0 : period / 2;
   Decomposed found{.first = half};
   std::vector<double> off;  // from the trend
+  double change = 0;        // from one period to the next
+  for (auto t = static_cast<std::size_t>(period); t < y.size(); ++t)
+    change += (y[t] - y[t - static_cast<std::size_t>(period)]) / static_cast<double>(n - period);
   for (int64_t t = half; t + half < n; ++t) {
+    if (half == 0) {
+      off.push_back(y[static_cast<std::size_t>(t)] -
+                    change * static_cast<double>(t) / static_cast<double>(period));
+      continue;
+    }
     double sum = 0;
     for (int64_t k = t - half; k <= t + half; ++k) {
       const bool is_end = period % 2 == 0 && (k == t - half || k == t + half);
@@ -81,8 +94,9 @@ Season by_calendar(std::span<const double> y, const TimeStep& step, const std::v
   for (const int64_t period : periods) {
     const double strength = strength_of_season(rest, period);
     if (std::isnan(strength)) continue;
-    if (strength < least_strength) {
-      weak.push_back(fmt::format("{} has {:.2f}", name_of(period, step), strength));
+    if (strength < (is_few(y, period) ? least_of_few : least_strength)) {
+      weak.push_back(fmt::format("{} has {:.2f}{}", name_of(period, step), strength,
+                                 is_few(y, period) ? ", and so few rows need 0.5" : ""));
       continue;
     }
     season.why +=
@@ -166,7 +180,7 @@ double strength_of_season(std::span<const double> y, int64_t period) {
   std::vector<double> both;
   for (std::size_t i = 0; i < found->rest.size(); ++i) both.push_back(found->seasonal[i] + found->rest[i]);
   const double all = variance(both);
-  if (!(all > 0)) return std::numeric_limits<double>::quiet_NaN();
+  if (!(all > 1e-20 * variance(y))) return std::numeric_limits<double>::quiet_NaN();  // but for rounding, nothing
   // The mean of k values of noise has 1 / k of its variance.
   const double by_chance = static_cast<double>(period) / static_cast<double>(both.size());
   return (1 - variance(found->rest) / all - by_chance) / (1 - by_chance);

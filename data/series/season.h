@@ -20,11 +20,12 @@ std::vector<int64_t> calendar_periods(const TimeStep& step);
 
 // The strength of a season (Wang, Smith and Hyndman 2006): 1 - var(rest) / var(season + rest), with the trend taken off by a
 // moving average over the period, and the season as the mean of each of its rows. Less what the means of as few periods would
-// find in noise, so about 0 there; 1: nothing else is there. NaN: fewer rows than two and a half periods, or all are equal.
+// find in noise, so about 0 there; 1: nothing else is there. Fewer rows than two and a half periods: the trend is a line, by the
+// change from one period to the next. NaN: fewer than two periods, or rows on a line.
 double strength_of_season(std::span<const double> y, int64_t period);
 
-// The shortest calendar period of strength 0.2 or more; a longer one is the second, if it has that once the first season is
-// taken off. Where the step has no calendar periods, the first local maximum of the differences' autocorrelation that is 0.3
+// The shortest calendar period of strength 0.2 or more, where there are fewer than two and a half of them 0.5; a longer one is
+// the second, if it has that once the first season is taken off. Where the step has no calendar periods, the first local maximum of the differences' autocorrelation that is 0.3
 // or more, and 0.8 times the largest; or a higher value before one and a half times its lag.
 Season find_season(std::span<const double> y, const TimeStep& step);
 

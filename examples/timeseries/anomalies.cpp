@@ -222,7 +222,7 @@ SavedModel model_of_file(const std::filesystem::path& csv, const Wishes& wishes,
   run.program = "timeseries";
   if (csv == standard_input) run.data = csv;
   const Console console{.out = stderr};
-  const Recipe recipe = recipe_for(run, csv, wishes, seconds, console).recipe;
+  const Recipe recipe = recipe_for(csv, wishes, seconds, console).recipe;
   require_input(!recipe.detects(),
                 "anomalies: data.label is for detectors; --label names labels to be scored by");
   return train_on_file(run, recipe, csv, console);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include <fmt/format.h>
+
 #include "framework/check.h"
 #include "recipe_baselines.h"
 
@@ -101,6 +103,24 @@ bool know_folds(ForecastInterval& interval, const EnsembleFacts& facts, const st
   return true;
 }
 
+bool know_steps_together(ForecastInterval& interval, const EnsembleFacts& facts) {
+  const auto found = facts.errors.find("the model");
+  if (found == facts.errors.end() || found->second.empty()) return false;
+  const size_t targets = facts.scaled_mse.size(), steps = found->second.front().size() / targets;
+  const auto asked = static_cast<size_t>(interval.widths.options().steps);
+  std::vector<double> errors(asked * targets);
+  for (const auto& window : found->second)
+    for (size_t step = 0; step < steps; ++step) {
+      for (size_t i = 0; i < errors.size(); ++i)
+        errors[i] = window[step * targets + i % targets] *
+                    std::sqrt(std::max(1.0, static_cast<double>(i / targets + 1) / static_cast<double>(steps)));
+      interval.widths.know(errors, true);
+    }
+  interval.errors_of = fmt::format("single steps, 1 to {} ahead, in the folds", steps);
+  if (asked > steps) interval.errors_of += ", wider with the root of the steps beyond";
+  return interval.widths.is_known();
+}
+
 // --- forecasts ---------------------------------------------------------------------------------------------
 
 Ensemble::Ensemble(const Recipe& recipe, const SeriesModel& model, const EnsembleFacts& facts,
@@ -112,16 +132,14 @@ Ensemble::Ensemble(const Recipe& recipe, const SeriesModel& model, const Ensembl
   int network = 0;
   for (size_t m = 0; m < words.size(); ++m) {
     const bool is_network = words[m].network != nullptr;
-    Member member{.network = is_network ? network++ : -1, .weights = facts.members[m].weights};
+    Member member{.name = facts.members[m].name,
+                  .network = is_network ? network++ : -1,
+                  .weights = facts.members[m].weights};
     require_input(member.weights.size() == targets.size(), "{}: weights of {} targets, and it forecasts {}",
                   recipe.name, member.weights.size(), targets.size());
     if (std::ranges::all_of(member.weights, [](double w) { return w == 0; })) continue;
-    if (!is_network) {
+    if (!is_network)
       member.baseline = baseline_of(words[m].name, recipe, series, train.back().end, train, targets);
-      require_input(member.baseline.has_value(),
-                    "{}: {} rows are too few for '{}', a member of the ensemble (ensemble.members)",
-                    series.origin, rows_of(train), words[m].name);
-    }
     members_.push_back(std::move(member));
   }
 }
@@ -130,23 +148,46 @@ std::vector<double> Ensemble::forecast(
     const Series& series, int64_t origin, int steps,
     const std::function<std::vector<double>(size_t network)>& network) const {
   const size_t width = targets_.size();
-  std::vector<double> sum(static_cast<size_t>(steps) * width), values(sum.size()),
+  std::vector<double> sum(static_cast<size_t>(steps) * width), values(sum.size()), all(width),
       of_target(static_cast<size_t>(steps));
+  bool is_whole = true;
   for (const Member& member : members_) {
     if (member.network >= 0) {
       values = network(static_cast<size_t>(member.network));
+    } else if (!member.baseline || origin < member.baseline->history) {
+      unfitted_.insert(member.name), is_whole = false;
+      continue;
     } else {
-      require_input(origin >= member.baseline->history,
-                    "{}: '{}', a member of the ensemble, needs {} rows before a forecast, not {}",
-                    series.origin, member.baseline->name, member.baseline->history, origin);
       for (size_t t = 0; t < width; ++t) {
         member.baseline->forecast(series, origin, targets_[t], of_target);
         for (size_t k = 0; k < of_target.size(); ++k) values[k * width + t] = of_target[k];
       }
     }
+    if (so_far_.is_left_by(values, series, origin, targets_)) {
+      exploded_.insert(member.name), is_whole = false;
+      continue;
+    }
+    for (size_t t = 0; t < width; ++t) all[t] += member.weights[t];
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += member.weights[i % width] * values[i];
   }
+  if (is_whole) return sum;
+  for (size_t i = 0; i < sum.size(); ++i)
+    sum[i] = all[i % width] > 0 ? sum[i] / all[i % width] : series.at(origin - 1, targets_[i % width]);
+  took_last_value_ = took_last_value_ || std::ranges::min(all) <= 0;
   return sum;
+}
+
+std::optional<std::string> Ensemble::left_out() const {
+  std::vector<std::string> why;
+  if (!exploded_.empty())
+    why.push_back(
+        fmt::format("{} (far outside of all that the series has been)", fmt::join(exploded_, ", ")));
+  if (!unfitted_.empty())
+    why.push_back(fmt::format("{} (the rows are too few for it, or not above 0)", fmt::join(unfitted_, ", ")));
+  if (why.empty()) return {};
+  return fmt::format("left out of the ensemble's forecast: {}; {}", fmt::join(why, "; "),
+                     took_last_value_ ? "where no other has a weight, the last value is forecast"
+                                      : "the others share the weight");
 }
 
 Forecasts Ensemble::forecasts() const {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -59,23 +60,29 @@ std::string name_of(const EnsembleWord& word);
 // Tells an interval the errors of the forecasts of the folds, of "the model" or a baseline; of fewer steps the first ones.
 // False: none of that name, or of as many steps, are known. `chose`: they chose the weights.
 bool know_folds(ForecastInterval& interval, const EnsembleFacts& facts, const std::string& name, bool chose);
+// For folds of fewer than 8 windows, or of fewer steps: each step is told the errors at all steps of the folds. Steps beyond theirs
+// have them times the root of how much further they are, as a random walk's errors grow. False: fewer than 8 errors are known.
+bool know_steps_together(ForecastInterval& interval, const EnsembleFacts& facts);
 
 // An ensemble over a series.
 class Ensemble {
  public:
-  // Its baselines are fitted to the part `train`, but for those without a weight. All must outlive it. Throws InputError: the
-  // rows are too few for a baseline that has a weight.
+  // Its baselines are fitted to the part `train`, but for those without a weight. All must outlive it.
   Ensemble(const Recipe& recipe, const SeriesModel& model, const EnsembleFacts& facts, const Series& series,
            const Part& train, const std::vector<int>& targets);
 
-  // Of windows, as many steps as they have.
+  // Forecasts as many steps as the windows have. Left out is a member whose forecast explodes (RangeSoFar), or a baseline that the
+  // rows are too few for: the others share its weight. If all are left out, the last value is the forecast.
   Forecasts forecasts() const;
   // Of any row [steps, targets]; `network` forecasts so many steps by the network of that number.
   std::vector<double> forecast(const Series& series, int64_t origin, int steps,
                                const std::function<std::vector<double>(size_t network)>& network) const;
+  // Names the members that were left out of a forecast so far, and why, for a warning. None: no member was.
+  std::optional<std::string> left_out() const;
 
  private:
   struct Member {
+    std::string name;
     int network = -1;  // of the model; -1: a baseline
     std::optional<ForecastBaseline> baseline = {};
     std::vector<double> weights;
@@ -84,6 +91,9 @@ class Ensemble {
   const SeriesModel* model_;
   std::vector<int> targets_;
   std::vector<Member> members_;  // those with a weight
+  mutable RangeSoFar so_far_;
+  mutable std::set<std::string> exploded_, unfitted_;
+  mutable bool took_last_value_ = false;
 };
 
 }  // namespace timeseries

@@ -19,7 +19,7 @@ struct Forecasting {
   std::string word;  // of a baseline
   int network = -1;
   int member = -1;          // of the ensemble; -1: it stands in the tables alone
-  bool is_complete = true;  // it has forecast every window
+  bool is_complete = true;  // it has forecast every window, and did not explode
 };
 
 struct FoldWindow {
@@ -62,12 +62,15 @@ void forecast_fold(size_t fold, SeriesTraining& training, std::vector<Forecastin
   SeriesData& data = training.data();
   SeriesWindows& test = data.tests.front().windows;
   test.in_order();
+  RangeSoFar so_far;
   const size_t first = windows.size();
   for (const int64_t origin : test.origins())
     windows.push_back({fold, origin, std::vector<std::vector<double>>(all.size())});
   for (size_t f = 0; f < all.size(); ++f) {
     size_t at = first;
     const auto keep = [&](WindowForecast& forecast) {
+      if (so_far.is_left_by(forecast.values, data.series(), forecast.origin, data.targets()))
+        all[f].is_complete = false;
       windows[at++].forecasts[f] = std::move(forecast.values);
     };
     if (all[f].network >= 0) {

@@ -96,7 +96,7 @@ SavedModel model_of_file(const fs::path& csv, const Wishes& wishes, double secon
   run.program = "timeseries";
   if (csv == standard_input) run.data = csv;
   const Console console{.out = stderr};
-  const Recipe recipe = recipe_for(run, csv, wishes, seconds, console).recipe;
+  const Recipe recipe = recipe_for(csv, wishes, seconds, console).recipe;
   require_input(!recipe.detects(), "forecast: data.label is for detectors, and {} is to be forecast",
                 csv.string());
   return train_on_file(run, recipe, csv, console);

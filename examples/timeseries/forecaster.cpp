@@ -112,7 +112,7 @@ std::vector<double> Forecaster::go_on(int64_t origin, size_t network) {
           const size_t at = static_cast<size_t>(q * horizon + k) * count + t;
           const double value = saved_.facts.scaling.undo(static_cast<double>(found[at]),
                                                          saved_.facts.scaling.place(targets()[t], member));
-          require(std::isfinite(value),
+          require(ensemble_ || std::isfinite(value),
                   "forecast: step {} is not finite: the model cannot go on from its own forecasts so far",
                   first + k + 1);
           result[(static_cast<size_t>(q) * steps + static_cast<size_t>(first + k)) * count + t] = value;
@@ -214,13 +214,14 @@ std::optional<ForecastInterval> Forecaster::make_interval() {
   // A longer forecast, or a short file: whatever did not train sets the width, and nothing is left to be counted.
   auto windows = windows_of(all_);
   interval = fresh();
-  const bool quantiles = interval.widths.options().has_quantiles;
-  if (!windows && !quantiles) return {};
-  if (!windows) return interval;
-  learn(interval, *windows, false);
-  interval.put(none);
-  interval.errors_of = "all rows that did not train";
-  if (!interval.widths.is_known() && !quantiles) return {};
+  if (windows) {
+    learn(interval, *windows, false);
+    interval.put(none);
+    interval.errors_of = "all rows that did not train";
+  }
+  if (interval.widths.is_known() || interval.widths.options().has_quantiles) return interval;
+  interval = fresh();
+  if (!know_steps_together(interval, folds)) return {};
   return interval;
 }
 
@@ -242,6 +243,9 @@ Forecast Forecaster::forecast(int64_t origin) {
   WindowForecast found = window_forecast(origin);
   Forecast forecast{origin, found.values, {}, {}, {}};
   forecast.warning = warning(origin, found);
+  if (const auto& ensemble = origin < rows() ? before_ : ensemble_)
+    if (const auto left_out = ensemble->left_out())
+      forecast.warning = forecast.warning ? *forecast.warning + "; " + *left_out : *left_out;
   if (!interval_) interval_ = make_interval();
   auto& interval = *interval_;
   if (!interval) {

@@ -7,8 +7,6 @@
 #include "data/series/series_file.h"
 #include "ensemble_folds.h"
 #include "framework/check.h"
-#include "framework/clock.h"
-#include "recipe_baselines.h"
 #include "session.h"
 #include "training/files/state_dict.h"
 
@@ -63,32 +61,24 @@ bool is_series_file(const std::string& word) {
 
 namespace {
 
-// Seconds of one step of the networks' training, measured on a few.
-double seconds_of_step(const RunOptions& run, const Recipe& recipe, const SeriesSplit& split) {
-  constexpr int64_t least_steps = 24;
-  Recipe probe = recipe;
-  const int64_t windows = rows_of(split.train) - recipe.data.window - recipe.data.horizon + 1;
-  const int64_t batches = std::max<int64_t>((windows + recipe.data.batch - 1) / recipe.data.batch, 1);
-  probe.training.epochs = static_cast<int>((least_steps + batches - 1) / batches);
-  SeriesTraining training(run, probe, {.fold = split});
-  const double begin = clock_seconds();
-  training.fit();
-  return (clock_seconds() - begin) / static_cast<double>(batches * probe.training.epochs);
-}
-
-// Seconds to fit the baseline and to forecast some windows with it.
-double seconds_of(const std::string& word, const Recipe& recipe, const Series& series, const Part& train,
-                  const std::vector<int>& targets) {
-  const double begin = clock_seconds();
-  (void)baseline_of(word, recipe, series, train.back().end, train, targets);
-  return clock_seconds() - begin;
+// Seconds that the whole takes about on one core of 2024, by its sizes alone: however fast or busy a machine is, one command
+// trains one ensemble.
+double seconds_of(const Size& size, const Recipe& recipe, double windows, double rows, double targets) {
+  const auto& d = recipe.data;
+  double step = 0;  // of all networks' training
+  for (const std::string& network : size.networks)
+    step += targets * (network == "gru" ? 5e-4 + 2.5e-6 * d.window : 1.3e-4 + 1.8e-6 * d.window);
+  const double steps = std::ceil(windows / d.batch) * size.epochs;
+  const double fit = targets * (1e-9 * rows * (d.ridge ? d.window * (d.window + 2.0 * d.horizon) : 0) +
+                                2e-8 * rows * d.autoregression * d.autoregression +
+                                (size.ets ? 2e-4 * std::min(rows, 4000.0) : 0));
+  return (size.folds + 1) * steps * step + (size.folds + 2) * fit;
 }
 
 }  // namespace
 
-GuessedRecipe recipe_for(const RunOptions& run, const std::filesystem::path& csv, const Wishes& wishes,
-                         double seconds, const Console& console) {
-  const double begin = clock_seconds();
+GuessedRecipe recipe_for(const std::filesystem::path& csv, const Wishes& wishes, double seconds,
+                         const Console& console) {
   GuessedRecipe guessed = guess_recipe(csv, wishes);
   for (const Guess& guess : guessed.guesses)
     console.print("{:<8}{}: {} ({})\n", guess.name, guess.what, guess.why, guess.option);
@@ -96,53 +86,38 @@ GuessedRecipe recipe_for(const RunOptions& run, const std::filesystem::path& csv
     console.print("budget  not looked at: it is for ensembles (--set training.epochs=N)\n");
     return guessed;
   }
-  RunOptions quiet = run;
-  quiet.quiet = true, quiet.dry_run = true;
   const SeriesData data(guessed.recipe, csv);
-  const int64_t rows = rows_of(data.split.train), fold_rows = rows_of_fold(guessed.recipe, rows);
-  const SeriesSplit last = rolling_origin(rows, 1, fold_rows, 0).front();
   const Size full = size_of(guessed);
-  const double step = seconds_of_step(quiet, guessed.recipe, last);
-  double ets = 0, others = 0;
-  for (const std::string& word : guessed.recipe.ensemble.members) {
-    if (std::ranges::find(baseline_words(), word) == baseline_words().end()) continue;
-    (word == "ets" ? ets : others) +=
-        seconds_of(word, guessed.recipe, data.series(), data.split.train, data.targets());
-  }
-  // A fold's rows are fewer; scoring, and the baselines' intervals, take their part.
-  constexpr double reserve = 1.3;
-  const double windows = static_cast<double>(data.train->count());
   const auto expected = [&](const Size& size) {
-    const double share = static_cast<double>(size.networks.size()) /
-                         static_cast<double>(std::max<size_t>(full.networks.size(), 1));
-    const double steps = std::ceil(windows / guessed.recipe.data.batch) * size.epochs;
-    const double fits = size.folds + 2;
-    return reserve * (steps * (size.folds + 1) * step * share + fits * (others + (size.ets ? ets : 0)));
+    return seconds_of(size, guessed.recipe, static_cast<double>(data.train->count()),
+                      static_cast<double>(rows_of(data.split.train)),
+                      static_cast<double>(data.targets().size()));
   };
-  const double left = std::max(seconds - (clock_seconds() - begin), 0.0);
-  Size size = full;
+  Size size = full, without_ets = full;
   std::vector<std::string> cut;
-  const auto fits = [&] { return expected(size) <= left; };
-  if (!fits() && size.ets && ets * (size.folds + 2) > 0.3 * left)
-    size.ets = false, cut.emplace_back("ETS left out");
-  if (!fits() && size.folds > 4) size.folds = 4;
-  if (!fits() && size.networks.size() > 3)
+  const auto fits = [&] { return expected(size) <= seconds; };
+  without_ets.ets = false;
+  const bool cuts_folds = !says(wishes, "ensemble.folds"), cuts_epochs = !says(wishes, "training.epochs"),
+             cuts_members = !says(wishes, "ensemble.members");
+  if (!fits() && cuts_members && !says(wishes, "data.ets") && expected(full) - expected(without_ets) > 0.3 * seconds)
+    size = without_ets, cut.emplace_back("ETS left out");
+  if (!fits() && cuts_folds && size.folds > 4) size.folds = 4;
+  if (!fits() && cuts_members && size.networks.size() > 3)
     size.networks.resize(3), cut.emplace_back("one seed of each network");
-  if (!fits() && size.folds > 2) size.folds = 2;
-  for (int halved = 0; !fits() && halved < 3 && size.epochs > 1; ++halved)
+  if (!fits() && cuts_folds && size.folds > 2) size.folds = 2;
+  for (int halved = 0; !fits() && cuts_epochs && halved < 3 && size.epochs > 1; ++halved)
     size.epochs = (size.epochs + 1) / 2;
   if (size.epochs != full.epochs)
     cut.push_back(fmt::format("{} epochs in place of {}", size.epochs, full.epochs));
-  while (!fits() && size.networks.size() > 1)
+  while (!fits() && cuts_members && size.networks.size() > 1)
     size.networks.erase(size.networks.begin() + (size.networks.front() == "gru" ? 0 : 1));
   if (size.networks.size() < std::min<size_t>(full.networks.size(), 3))
     cut.push_back(fmt::format("{} alone of the networks", fmt::join(size.networks, ", ")));
-  if (!fits() && size.folds > 1) size.folds = 1;
+  if (!fits() && cuts_folds && size.folds > 1) size.folds = 1;
   if (size.folds != full.folds)
     cut.push_back(
         fmt::format("{} fold{} in place of {}", size.folds, size.folds == 1 ? "" : "s", full.folds));
-  console.print("budget  {:.0f} s, about {:.0f} s expected: {} (--budget TIME)\n", seconds,
-                expected(size) + clock_seconds() - begin,
+  console.print("budget  {:.0f} s, about {:.0f} s by the sizes: {} (--budget TIME)\n", seconds, expected(size),
                 cut.empty() ? "nothing is cut" : fmt::format("{}", fmt::join(cut, ", ")));
   return cut.empty() ? guessed : with_size(guessed, wishes, size);
 }

@@ -30,10 +30,10 @@ class FileOptions {
 // Whether a word is the file of a series: it ends in .csv or .tsv, packed in .csv.gz or .tsv.gz, or is "-", standard input.
 bool is_series_file(const std::string& word);
 
-// Guesses, says each guess, and cuts the ensemble to what is expected to take so many seconds: times a few steps of training and
-// each fit of a baseline. Says what was cut.
-GuessedRecipe recipe_for(const RunOptions& run, const std::filesystem::path& csv, const Wishes& wishes,
-                         double seconds, const Console& console);
+// Guesses, says each guess, and cuts the ensemble to what by its sizes takes about so many seconds: no clock is looked at. Says
+// what was cut.
+GuessedRecipe recipe_for(const std::filesystem::path& csv, const Wishes& wishes, double seconds,
+                         const Console& console);
 
 // Folds, then training on all rows that the recipe has for it, in memory. Prints the table of the folds.
 SavedModel train_on_file(const RunOptions& run, const Recipe& recipe, const std::filesystem::path& csv,

@@ -12,6 +12,7 @@
 #include "data/series/series_columns.h"
 #include "data/series/series_file.h"
 #include "ensemble_folds.h"
+#include "ensemble_keys.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 #include "series_data.h"
@@ -52,11 +53,6 @@ std::string list_of(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + toml_string(word);
   return "[" + text + "]";
-}
-
-bool is_said(const Wishes& wishes, const std::string& key) {
-  return std::ranges::any_of(wishes.overrides,
-                             [&](const Override& o) { return o.assignment.starts_with(key + "="); });
 }
 
 // --- the file ----------------------------------------------------------------------------------------------
@@ -170,15 +166,18 @@ std::string word_of(const std::string& network) {
                                : "architecture=dlinear normalization=none";
 }
 
-std::vector<std::string> members_of(const Size& size, int64_t period, int64_t second_period) {
+// The baselines are those that the keys of [data] ask for.
+std::vector<std::string> members_of(const Size& size, const Recipe& recipe) {
+  const auto& d = recipe.data;
   std::vector<std::string> members;
   for (const std::string& network : size.networks) members.push_back(word_of(network));
   for (const char* word : {"last", "drift", "mean"}) members.emplace_back(word);
-  if (period > 1) members.insert(members.end(), {"seasonal", "growth"});
-  if (second_period > 1) members.insert(members.end(), {"second-seasonal", "second-growth"});
-  for (const char* word : {"autoregression", "ridge"}) members.emplace_back(word);
+  if (d.period > 1) members.insert(members.end(), {"seasonal", "growth"});
+  if (d.second_period > 1) members.insert(members.end(), {"second-seasonal", "second-growth"});
+  if (d.autoregression > 0) members.emplace_back("autoregression");
+  if (d.ridge) members.emplace_back("ridge");
   if (size.ets) members.emplace_back("ets");
-  members.emplace_back("theta");
+  if (d.theta) members.emplace_back("theta");
   return members;
 }
 
@@ -203,6 +202,11 @@ Recipe loaded(const RecipeFile& file, const Wishes& wishes) {
 
 }  // namespace
 
+bool says(const Wishes& wishes, const std::string& key) {
+  return std::ranges::any_of(wishes.overrides,
+                             [&](const Override& o) { return o.assignment.starts_with(key + "="); });
+}
+
 GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishes) {
   GuessedRecipe guessed;
   guessed.file.name = csv == standard_input      ? "input"
@@ -217,7 +221,8 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
                                  "data.date_order", "data.only",       "data.missing",  "data.gaps",
                                  "data.id",         "data.resample",   "data.together", "data.channels",
                                  "data.targets",    "data.categories", "data.period",   "data.second_period",
-                                 "data.window",     "data.horizon"};
+                                 "data.window",     "data.horizon",   "data.ets",      "data.theta",
+                                 "data.ridge",      "data.autoregression"};
     return std::ranges::none_of(
         keys, [&](const char* key) { return o.assignment.starts_with(std::string(key) + "="); });
   });
@@ -228,7 +233,7 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
   const auto say = [&](const char* name, const std::string& what, const std::string& why,
                        const std::string& option) {
     const std::string key = option.substr(0, option.find('='));  // "--set data.window"
-    if (!key.starts_with("--set ") || !is_said(wishes, key.substr(6)))
+    if (!key.starts_with("--set ") || !says(wishes, key.substr(6)))
       guessed.guesses.push_back({name, what, why, option});
   };
   try {
@@ -240,7 +245,7 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
     SeriesOptions options = series_options(guessed.recipe);
     options.channels = wishes.columns;
     std::vector<Column> columns = columns_of_file(content, name_of_series_file(csv), options);
-    if (!is_said(wishes, "data.decimal")) {
+    if (!says(wishes, "data.decimal")) {
       options.decimal = ',';
       std::vector<Column> with_commas = columns_of_file(content, name_of_series_file(csv), options);
       if (numbers_in(with_commas) > numbers_in(columns)) {
@@ -275,8 +280,8 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
       const auto found = std::ranges::find(columns, target, &Column::name);
       if (found != columns.end()) missing = missing || found->missing > 0;
     }
-    if (!is_said(wishes, "data.channels")) text.set("data", "channels", list_of(targets));
-    if (!is_said(wishes, "data.targets")) text.set("data", "targets", list_of(targets));
+    if (!says(wishes, "data.channels")) text.set("data", "channels", list_of(targets));
+    if (!says(wishes, "data.targets")) text.set("data", "targets", list_of(targets));
     if (missing) text.set("data", "missing", toml_string("previous"));
     if (wishes.columns.empty() && (columns.size() > 1))
       say("columns", fmt::format("{} of {}", targets.size(), columns.size()),
@@ -305,7 +310,7 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
           "--set data.missing=interpolate");
 
     Season season;
-    if (is_said(wishes, "data.period") || is_said(wishes, "data.second_period")) {
+    if (says(wishes, "data.period") || says(wishes, "data.second_period")) {
       season.period = guessed.recipe.data.period, season.second_period = guessed.recipe.data.second_period;
     } else {
       std::vector<double> y;
@@ -320,27 +325,40 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
       text.set("data", "period", season.period);
       text.set("data", "second_period", season.second_period);
     }
-    int64_t horizon = wishes.steps;
-    if (horizon == 0) {
-      horizon = clamped(season.period > 1 && season.period <= 60 ? season.period : 12, 1,
-                        std::max<int64_t>(rows / 10, 1));
-      say("steps", fmt::format("{}", horizon),
-          season.period > 1 && horizon == season.period ? "a season" : "a tenth of the rows at most",
+    int64_t steps = wishes.steps;
+    if (steps == 0 && says(wishes, "data.horizon")) steps = guessed.recipe.data.horizon;
+    if (steps == 0) {
+      steps = clamped(season.period > 1 && season.period <= 60 ? season.period : 12, 1,
+                      std::max<int64_t>(rows / 10, 1));
+      say("steps", fmt::format("{}", steps),
+          season.period > 1 && steps == season.period ? "a season" : "a tenth of the rows at most",
           "--steps N");
     }
-    text.set("data", "horizon", horizon);
+    // Before a fold lie two seasons and half of the rows. Where the rest is too short for one, it forecasts fewer steps, of more
+    // windows; a longer forecast goes on from these.
+    constexpr int64_t further = 4, least_fold = 6;
+    const int64_t rest = rows - std::max(2 * (season.period > 1 ? season.period : 0), (rows + 1) / 2);
+    const bool is_short = !one_network && steps + further > rest && !says(wishes, "data.horizon");
+    const int64_t short_fold = std::max(rest, std::min(least_fold, rows / 2));
+    text.set("data", "horizon", is_short ? std::min(steps, (short_fold + 1) / 2) : steps);
+    load();
+    const int64_t horizon = guessed.recipe.data.horizon;
+    if (horizon < steps)
+      say("horizon", fmt::format("{} of {} steps", horizon, steps),
+          fmt::format("{} rows leave no more to try it on; the further steps go on from the first", rows),
+          "--set data.horizon=N");
     const int64_t most = std::max<int64_t>(rows / 6, 2);
     int64_t longest = season.second_period > 1 ? season.second_period
                       : season.period > 1      ? 2 * season.period
                                                : 12;
     if (season.period > most) longest = std::max<int64_t>(4 * horizon, 12);  // no window holds a season
-    const int64_t window = clamped(std::max(longest, horizon), 2, most);
+    text.set("data", "window", clamped(std::max(longest, horizon), 2, most));
+    load();
+    const int64_t window = guessed.recipe.data.window;
     say("window", fmt::format("{} rows", window),
         season.period > 1 ? "two seasons, or the longer one; a sixth of the rows at most"
                           : "a sixth of the rows at most",
         "--set data.window=N");
-    text.set("data", "window", window);
-    load();
     text.set("data", "batch", 32);
     if (!one_network) {
       text.set("data", "train", fmt::format("{:.6g}{}", wishes.train, wishes.train == 1 ? ".0" : ""));
@@ -355,16 +373,17 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
                      std::max<int64_t>(rows / 8, 1)));
     text.set("data", "ridge", "true");
     constexpr int64_t longest_of_ets = 24;
-    const bool ets = season.period <= longest_of_ets;
-    if (!ets) {
+    if (season.period > longest_of_ets) {
       text.set("data", "ets", "false");
       say("ETS", "left out", fmt::format("a season of more than {} rows has too many states", longest_of_ets),
           "--set data.ets=true");
     }
+    load();
     if (const auto calendar = calendar_of(season, series.times.step);
-        !calendar.empty() && !is_said(wishes, "data.calendar"))
+        !calendar.empty() && !says(wishes, "data.calendar"))
       text.set("data", "calendar", list_of(calendar));
-    const int64_t windows = std::max<int64_t>(rows - window - horizon + 1, 1), steps = (windows + 31) / 32;
+    const int64_t windows = std::max<int64_t>(rows - window - horizon + 1, 1),
+                  batches = (windows + 31) / 32;
     if (several) {
       constexpr int64_t batch = 128, all_steps = 2000, most_for_ets = 50;
       const int64_t of_all = (windows * series.count() + batch - 1) / batch;
@@ -374,7 +393,7 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
       text.set("data", "test_rows", guessed.recipe.data.horizon);
       say("parts", fmt::format("{} rows each to validate and to test", guessed.recipe.data.horizon),
           "the last ones of every series", "--set data.test_rows=N");
-      if (ets && series.count() > most_for_ets) {
+      if (series.count() > most_for_ets && season.period <= longest_of_ets) {
         text.set("data", "ets", "false");
         say("ETS", "left out", fmt::format("it is slow on more than {} series", most_for_ets),
             "--set data.ets=true");
@@ -392,16 +411,17 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
     if (!one_network) text.set("model", "moving_average", clamped(window / 2 * 2 - 1, 1, 25));
     const Size size{.networks = {"gru", "linear", "dlinear", "gru", "linear", "dlinear"},
                     .folds = most_folds,
-                    .epochs = static_cast<int>(clamped((1500 + steps - 1) / steps, 4, 150)),
-                    .ets = ets};
+                    .epochs = static_cast<int>(clamped((1500 + batches - 1) / batches, 4, 150)),
+                    .ets = guessed.recipe.data.ets};
     if (!several) text.set("training", "epochs", size.epochs);
     if (one_network && !several)
       say("model", "one GRU over segments", "ensembles do not read words (data.categories)",
           "--set data.categories=[]");
     if (!one_network) {
       text.set("training", "keep", toml_string("last"));
-      text.set("ensemble", "members", list_of(members_of(size, season.period, season.second_period)));
+      text.set("ensemble", "members", list_of(members_of(size, guessed.recipe)));
       text.set("ensemble", "folds", size.folds);
+      if (is_short) text.set("ensemble", "fold_rows", short_fold);
       text.set("training", "clip", "0.0");  // of one network's gradients the norm of all would be cut
     }
     text.set("optimizer", "kind", toml_string("adamw"));
@@ -410,11 +430,11 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
     text.set("schedule", "kind", toml_string("cosine"));
     load(true);
     if (!guessed.recipe.is_ensemble()) return guessed;
-    // As many folds as the rows allow.
+    // As many folds as the rows allow, behind two seasons.
     const int64_t fold_rows = rows_of_fold(guessed.recipe, rows),
-                  least = guessed.recipe.data.window + guessed.recipe.data.horizon;
-    const int64_t folds = clamped((rows - least - rows / 4) / fold_rows, 1, most_folds);
-    if (folds < size.folds && !is_said(wishes, "ensemble.folds"))
+                  least = std::max(window + horizon + rows / 4, season.period > 1 ? 2 * season.period : 0);
+    const int64_t folds = clamped((rows - least) / fold_rows, 1, most_folds);
+    if (folds < size.folds && !says(wishes, "ensemble.folds"))
       text.set("ensemble", "folds", folds), load(true);
     say("folds",
         fmt::format("{} of {} rows", guessed.recipe.ensemble.folds, rows_of_fold(guessed.recipe, rows)),
@@ -428,22 +448,23 @@ Size size_of(const GuessedRecipe& guessed) {
             .folds = guessed.recipe.ensemble.folds,
             .epochs = guessed.recipe.training.epochs,
             .ets = false};
-  for (const std::string& member : guessed.recipe.ensemble.members) {
-    for (const char* network : {"gru", "linear", "dlinear"})
-      if (member == word_of(network)) size.networks.emplace_back(network);
-    size.ets = size.ets || member == "ets";
-  }
+  for (const std::string& member : guessed.recipe.ensemble.members)
+    if (std::ranges::find(baseline_words(), member) == baseline_words().end())
+      size.networks.emplace_back(member == word_of("linear")   ? "linear"
+                                 : member == word_of("dlinear") ? "dlinear"
+                                                                : "gru");
+    else
+      size.ets = size.ets || member == "ets";
   return size;
 }
 
 GuessedRecipe with_size(const GuessedRecipe& guessed, const Wishes& wishes, const Size& size) {
   GuessedRecipe result = guessed;
-  const auto& d = guessed.recipe.data;
   Wishes all = wishes;
   const auto set = [&](const char* key, const std::string& value) {
-    if (!is_said(wishes, key)) all.overrides.push_back({fmt::format("{}={}", key, value), "the budget"});
+    if (!says(wishes, key)) all.overrides.push_back({fmt::format("{}={}", key, value), "the budget"});
   };
-  set("ensemble.members", list_of(members_of(size, d.period, d.second_period)));
+  set("ensemble.members", list_of(members_of(size, guessed.recipe)));
   set("ensemble.folds", fmt::format("{}", size.folds));
   set("training.epochs", fmt::format("{}", size.epochs));
   if (!size.ets) set("data.ets", "false");

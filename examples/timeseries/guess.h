@@ -19,6 +19,9 @@ struct Wishes {
   std::vector<Override> overrides = {};   // which come before any guess
 };
 
+// Whether an override names the key.
+bool says(const Wishes& wishes, const std::string& key);
+
 struct Guess {
   std::string name, what;  // "season", "12 rows"
   std::string why;         // "a year of 12 rows: strength 0.82"

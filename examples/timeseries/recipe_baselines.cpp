@@ -29,7 +29,7 @@ std::optional<ForecastBaseline> baseline_of(const std::string& word, const Recip
   if (word == "second-seasonal") return seasonal_naive(d.second_period);
   if (word == "growth" || word == "second-growth") {
     if (!is_positive(series, known, targets)) return {};
-    return seasonal_growth(word == "growth" ? d.period : d.second_period);
+    return seasonal_growth(word == "growth" ? d.period : d.second_period, d.horizon);
   }
   if (word == "autoregression") {
     if (!can_fit_autoregression(series, train, d.autoregression, targets)) return {};

@@ -123,6 +123,8 @@ void add_model(const SeriesModel& model, Scoring& scoring, const ForecastUse& ea
   if (auto warning = far.warning_of_forecasts(scoring.part.windows.series());
       warning && evaluation.warnings.empty())
     evaluation.warnings.push_back(std::move(*warning));
+  if (auto left_out = ensemble ? ensemble->left_out() : std::nullopt)
+    evaluation.warnings.push_back(std::move(*left_out));
 }
 
 // What a reader must know to make the same table.

@@ -27,7 +27,7 @@ void train_file(const Command& command, RunOptions& run, const FileOptions& file
   check_run_folder(run.out);
   const Console console = run.console();
   if (path == standard_input) run.data = path;  // whose recipe names no file
-  const Recipe recipe = recipe_for(run, path, wishes, file.seconds(), console).recipe;
+  const Recipe recipe = recipe_for(path, wishes, file.seconds(), console).recipe;
   check_processes(recipe.training);
   EnsembleFacts folds;
   if (recipe.has_folds()) folds = run_folds(run, recipe, run.data, console);

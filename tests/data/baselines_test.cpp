@@ -3,6 +3,7 @@
 #include "data/series/baselines.h"
 
 #include <cmath>
+#include <limits>
 #include <csignal>
 
 #include "data/series/least_squares.h"
@@ -88,13 +89,30 @@ TEST_CASE("naive forecasts, by hand") {
   const Series series = make_series({"x"}, {1, 2, 4, 2, 4, 8, 5, 5});
   CHECK(forecast_of(last_value(), series, 6, 3) == Values{8, 8, 8});
   CHECK(forecast_of(seasonal_naive(3), series, 6, 5) == Values{2, 4, 8, 2, 4});
-  CHECK(forecast_of(seasonal_growth(3), series, 6, 4) == Values{4, 8, 16, 4});  // 14 after 7
-  CHECK(forecast_of(seasonal_growth(3), series, 6, 1) == Values{4});            // 8 after 4
+  CHECK(forecast_of(seasonal_growth(3, 4), series, 6, 4) == Values{4, 8, 16, 4});  // 14 after 7
+  CHECK(forecast_of(seasonal_growth(3, 1), series, 6, 1) == Values{4});            // 8 after 4
   CHECK(forecast_of(training_mean(series, {{0, 3, 0}, {5, 6, 0}}), series, 6, 2) == Values{3.75, 3.75});
   const Series silent = make_series({"x"}, {0, 0, 1, 2});
-  CHECK(forecast_of(seasonal_growth(2), silent, 4, 2) == Values{1, 2});
+  CHECK(forecast_of(seasonal_growth(2, 2), silent, 4, 2) == Values{1, 2});
   CHECK_THROWS_AS(seasonal_naive(0), InputError);
-  CHECK_THROWS_AS(seasonal_growth(-1), InputError);
+  CHECK_THROWS_AS(seasonal_growth(-1, 1), InputError);
+}
+
+TEST_CASE("a forecast that leaves the range so far by more than three times itself explodes") {
+  const Series series = make_series({"x", "flat"}, {1, 7, 5, 7, 3, 7, 2, 7});
+  const std::vector<int> both = {0, 1};
+  RangeSoFar so_far;
+  const auto left = [&](Values values, int64_t origin) {
+    return so_far.is_left_by(values, series, origin, both);
+  };
+  // Rows 0 to 3 lie between 1 and 5: a step may be 3 (1 + 1/4) 4 = 15 outside, two steps 3 (1 + 2/4) 4 = 18.
+  CHECK_FALSE(left({19.9, 7}, 4)), CHECK(left({20.1, 7}, 4));
+  CHECK_FALSE(left({-13.9, 7}, 4)), CHECK(left({-14.1, 7}, 4));
+  CHECK_FALSE(left({22.9, 7, 22.9, 7}, 4)), CHECK(left({1, 7, 23.1, 7}, 4));
+  // A channel that has never changed has no range; nothing that is not finite is a forecast.
+  CHECK_FALSE(left({3, 1e9}, 4)), CHECK(left({3, std::numeric_limits<double>::infinity()}, 4)), CHECK(left({std::nan(""), 7}, 4));
+  // An origin before the last one looked at: 1 to 5 of two rows, so 3 (1 + 1/2) 4 = 18.
+  CHECK_FALSE(left({22.9, 7}, 2)), CHECK(left({23.1, 7}, 2));
 }
 
 TEST_CASE("no forecast looks at the rows it forecasts") {
@@ -105,7 +123,7 @@ TEST_CASE("no forecast looks at the rows it forecasts") {
   const std::vector<int> targets = {0};
   const Part train = {{0, 80, 0}};
   for (const ForecastBaseline& baseline :
-       {last_value(), seasonal_naive(7), seasonal_growth(7), training_mean(series, train),
+       {last_value(), seasonal_naive(7), seasonal_growth(7, 7), training_mean(series, train),
         autoregression(series, train, 5, targets)}) {
     CAPTURE(baseline.name);
     Series other = series;
@@ -149,6 +167,18 @@ TEST_CASE("an autoregression finds the process that made a series, and iterates 
   const Series raised = make_series({"x"}, high);
   const Values above = forecast_of(autoregression(raised, {{0, 40, 0}}, 2, targets), raised, 50, 10);
   for (std::size_t h = 0; h < 10; ++h) CHECK(std::abs(above[h] - 1e11 - values[50 + h]) < 1e-3);
+}
+
+TEST_CASE("an autoregression of an almost smooth series does not explode for one odd value") {
+  // Growth of 4.4 % a row, to five digits, and once a fall by a tenth.
+  Values values;
+  for (int t = 0; t < 34; ++t)
+    values.push_back(std::round(31140 * std::pow(1.0443, t) * (t >= 31 ? 0.906 : 1)) / 1e5);
+  const Series series = make_series({"x"}, values);
+  const std::vector<int> targets = {0};
+  const Values ahead = forecast_of(autoregression(series, {{0, 34, 0}}, 4, targets), series, 34, 4);
+  for (std::size_t h = 0; h < 4; ++h)
+    CHECK(ahead[h] == doctest::Approx(values[33] * std::pow(1.0443, h + 1)).epsilon(0.1));
 }
 
 TEST_CASE("pure noise is not forecast better than its variance, unless a channel knows the future") {

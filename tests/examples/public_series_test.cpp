@@ -38,13 +38,13 @@ TEST_CASE("airline passengers: the points of the tutorial, all of them, and the 
   CHECK(digits(errors_of(last_value(), tutorial_train).rmse, 2) == "23.18");
   CHECK(digits(errors_of(last_value(), tutorial).rmse, 2) == "48.66");
   CHECK(digits(errors_of(seasonal_naive(12), tutorial).rmse, 2) == "42.32");
-  CHECK(digits(errors_of(seasonal_growth(12), tutorial).rmse, 2) == "15.94");
+  CHECK(digits(errors_of(seasonal_growth(12, 1), tutorial).rmse, 2) == "15.94");
 
   const SeriesWindows test(series, unscaled(series), split.test, "test", {.window = 12});
   CHECK(test.count() == 48);
   CHECK(digits(errors_of(last_value(), test).rmse, 2) == "48.04");
   CHECK(digits(errors_of(seasonal_naive(12), test).rmse, 2) == "41.85");
-  CHECK(digits(errors_of(seasonal_growth(12), test).rmse, 2) == "15.62");
+  CHECK(digits(errors_of(seasonal_growth(12, 1), test).rmse, 2) == "15.62");
 
   const SeriesWindows year(series, unscaled(series), {{132, 144, 0}}, "test", {.window = 12, .horizon = 12});
   const std::vector<int> targets = {0};
@@ -54,7 +54,7 @@ TEST_CASE("airline passengers: the points of the tutorial, all of them, and the 
   CHECK(digits(seasonal.mae, 2) == "47.83");
   CHECK(digits(seasonal.rmse, 2) == "50.71");
   CHECK(seasonal.mase == doctest::Approx(seasonal.mae / scale[0]));
-  const ForecastErrors last = errors_of(last_value(), year), growth = errors_of(seasonal_growth(12), year);
+  const ForecastErrors last = errors_of(last_value(), year), growth = errors_of(seasonal_growth(12, 12), year);
   CHECK(digits(last.mae, 2) == "76.00");
   CHECK(digits(last.rmse, 2) == "102.98");
   CHECK(digits(growth.mae, 2) == "13.43");

@@ -58,22 +58,39 @@ nlohmann::json facts_in(const fs::path& path) {
   return nlohmann::json::parse(SafetensorsFile(path).metadata().at("ensemble"));
 }
 
-// The first value that an ensemble of one target forecasts of wave.csv, with other weights of its members.
-double first_value_with(const std::vector<double>& weights, const Folder& folder, const std::string& path) {
+// A copy of an ensemble of one target, with other weights of its members, and NLinear's matrix times `linear`.
+std::string weighed(const std::vector<double>& weights, const Folder& folder, const std::string& path,
+                    real linear = 1) {
   const SafetensorsFile good(folder / path);
   auto facts = facts_in(folder / path);
   for (size_t m = 0; m < weights.size(); ++m) facts["members"][m]["weights"][0] = weights[m];
   Metadata metadata = good.metadata();
   metadata["ensemble"] = facts.dump();
   std::vector<NamedTensor> tensors;
-  for (const auto& entry : good.entries())
-    if (!entry.name.starts_with("training/")) tensors.push_back({entry.name, good.load(entry.name)});
+  for (const auto& entry : good.entries()) {
+    if (entry.name.starts_with("training/")) continue;
+    Tensor tensor = good.load(entry.name);
+    if (entry.name == "member2.linear.weight") {
+      const auto values = tensor.on_host(Access::change);
+      for (int64_t i = 0; i < tensor.size(); ++i) values[i] *= linear;
+    }
+    tensors.push_back({entry.name, std::move(tensor)});
+  }
   const fs::path other = folder / "weighed.safetensors";
   fs::remove(other);
   write_safetensors(other, tensors, metadata);
-  const std::string line =
-      lines_of(timeseries_out({"forecast", other.string(), "--csv", "wave.csv"}, folder.path()))[1];
+  return other.string();
+}
+
+double first_value(const std::string& csv) {
+  const std::string line = lines_of(csv).at(1);
   return std::stod(line.substr(line.find(',') + 1));
+}
+
+// The first value that it forecasts of wave.csv.
+double first_value_with(const std::vector<double>& weights, const Folder& folder, const std::string& path) {
+  return first_value(
+      timeseries_out({"forecast", weighed(weights, folder, path), "--csv", "wave.csv"}, folder.path()));
 }
 
 std::string error_of(const Words& words, const fs::path& folder) {
@@ -98,6 +115,13 @@ TEST_CASE("weights: one over the mean square, the share of greedy choices, or al
   CHECK((half[0] == 0 && half[4] == 0));
   CHECK(half[1] == doctest::Approx(36.0 / 49)), CHECK(half[2] == doctest::Approx(4.0 / 49));
   CHECK(weights_of(Weighting::better_half, products_of({{1}, {2}}))[1] == doctest::Approx(0.2));
+  // The four of least error, of seven members and of eight: the fifth in order has no weight.
+  std::vector<std::vector<double>> many = {{7}, {1}, {6}, {2}, {5}, {3}, {4}};
+  for (int members = 7; members <= 8; ++members) {
+    const auto of_many = weights_of(Weighting::better_half, products_of(many));
+    CHECK(of_many[6] == doctest::Approx(9.0 / 205)), CHECK(of_many[4] == 0);  // 1 + 1/4 + 1/9 + 1/16 = 205/144
+    many.push_back({8});
+  }
   // A member that makes no error has all the weight.
   CHECK(weights_of(Weighting::inverse_square, products_of({{0, 0}, {1, 1}})) == std::vector<double>{1, 0});
 }
@@ -175,6 +199,34 @@ TEST_CASE("an ensemble's forecast is the mean of its members' by their weights")
   CHECK(value_with({0, 0, 1, 0, 0}) == doctest::Approx(last).epsilon(1e-5));
   CHECK(value_with({0, 0, 0, 1, 0}) == doctest::Approx(seasonal).epsilon(1e-5));
   CHECK(value_with({0, 0, 0.25, 0.75, 0}) == doctest::Approx(0.25 * last + 0.75 * seasonal).epsilon(1e-5));
+}
+
+TEST_CASE("a member that leaves what the series has been by far is left out of the mean, and said") {
+  const auto& [folder, out] = trained_ensemble();
+  const std::vector<std::string> rows = lines_of(wave(400));
+  const double last = std::stod(rows[400].substr(rows[400].find(',') + 1));
+  const auto forecast = [&](const std::vector<double>& weights, const std::string& csv, real linear) {
+    return started({"forecast", weighed(weights, folder, file, linear), "--csv", csv}, folder.path());
+  };
+  const ProgramRun near = forecast({0, 0.5, 0.5, 0, 0}, "wave.csv", 1);
+  CHECK_MESSAGE(near.err.find("left out") == std::string::npos, near.err);
+  for (const auto& [weights, words] :
+       {std::pair{std::vector<double>{0, 0.75, 0.25, 0, 0}, "NLinear (far outside of all that the series has been); "
+                                                            "the others share the weight"},
+        std::pair{std::vector<double>{0, 1, 0, 0, 0}, "where no other has a weight, the last value is forecast"}}) {
+    const ProgramRun far = forecast(weights, "wave.csv", 1000);
+    CHECK(first_value(output_of(far)) == doctest::Approx(last).epsilon(1e-5));
+    CHECK_MESSAGE(far.err.find(words) != std::string::npos, far.err);
+  }
+  // A baseline that cannot be fitted, of a file that is shorter than its season.
+  std::string few;
+  for (size_t row = 0; row <= 20; ++row) few += rows[row] + "\n";
+  folder.write("few.csv", few);
+  const ProgramRun unfitted = forecast({0, 0, 0.5, 0.5, 0}, "few.csv", 1);
+  CHECK(first_value(output_of(unfitted)) ==
+        doctest::Approx(std::stod(rows[20].substr(rows[20].find(',') + 1))).epsilon(1e-5));
+  CHECK_MESSAGE(unfitted.err.find("seasonal naive (24) (the rows are too few for it") != std::string::npos,
+                unfitted.err);
 }
 
 TEST_CASE("a network's rate multiplies its learning rate alone") {

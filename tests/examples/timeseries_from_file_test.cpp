@@ -1,4 +1,7 @@
 // A bare CSV file to a forecast, and to a model with the recipe that made it.
+#include <atomic>
+#include <thread>
+
 #include "tests/examples/timeseries.h"
 #include "training/files/safetensors.h"
 
@@ -40,7 +43,7 @@ TEST_CASE(
   REQUIRE_MESSAGE(run.code == 0, run.err);
   for (const std::string part : {"time    column 'month': rows are a month apart (--set data.time=NAME)",
                                  "season  12 rows: a year of 12 rows: strength ", "(--set data.period=N)",
-                                 "window  20 rows: ", "(--set data.window=N)", "budget  60 s, about ",
+                                 "window  20 rows: ", "(--set data.window=N)", "budget  60 s, about ", "by the sizes",
                                  "nothing is cut", "Folds: weights and errors of members",
                                  "interval: 80 %, by the errors of the last ", "of the folds' "})
     CHECK_MESSAGE(run.err.find(part) != std::string::npos, part, "\n", run.err);
@@ -50,6 +53,89 @@ TEST_CASE(
   CHECK(lines[1].starts_with("2000-01,"));
   CHECK(read_text(folder / "next.svg").find("<svg") != std::string::npos);
   CHECK(!fs::exists(folder / "runs"));  // nothing else is left
+}
+
+TEST_CASE("two or three years of months are forecast with their season and an interval") {
+  // Each year is 60 above the one before, and the season is 20 high: without either a forecast is off by as much.
+  const auto value = [](int i) { return 500 + 5 * i + 200 * std::sin(i * 2 * 3.14159265 / 12); };
+  for (const int rows : {24, 30, 36}) {
+    const Folder folder;
+    RandomStream random(1, "years");
+    std::string csv = "month,sales\n";
+    for (int i = 0; i < rows; ++i)
+      csv += fmt::format("{}-{:02},{:.3f}\n", 2019 + i / 12, i % 12 + 1, value(i) + 4 * random.uniform() - 2);
+    folder.write("shop.csv", csv);
+    const ProgramRun run = started(Words{"forecast", "shop.csv", "--steps", "12"} + set({"training.epochs=2"}),
+                                   folder.path());
+    REQUIRE_MESSAGE(run.code == 0, rows, ": ", run.err);
+    CHECK_MESSAGE(run.err.find("season  12 rows: a year of 12 rows: strength ") != std::string::npos, run.err);
+    CHECK_MESSAGE(run.err.find("interval: 80 %, by the errors of ") != std::string::npos, run.err);
+    const auto lines = lines_of(run.out);
+    REQUIRE(lines.size() == 13);
+    double squares = 0;
+    int within = 0;
+    for (int k = 0; k < 12; ++k) {
+      double forecast = 0, low = 0, high = 0;
+      char comma = 0;
+      std::istringstream cells(lines[static_cast<size_t>(k) + 1].substr(8));
+      cells >> forecast >> comma >> low >> comma >> high;
+      CHECK_MESSAGE((low < forecast && forecast < high), lines[static_cast<size_t>(k) + 1]);
+      squares += std::pow(forecast - value(rows + k), 2) / 12;
+      within += low <= value(rows + k) && value(rows + k) <= high;
+    }
+    // The last value is off by 200 or so, and the same month of the year before by 60.
+    CHECK_MESSAGE(std::sqrt(squares) < 60, rows, ": ", run.out, run.err);
+    CHECK_MESSAGE(within >= 6, rows, ": ", run.out, run.err);
+  }
+}
+
+TEST_CASE("the keys that the guess names have an effect: a baseline is a member as its key says") {
+  const Folder folder;
+  folder.write("shop.csv", monthly(120));
+  const Words small = set({"training.epochs=1", "ensemble.folds=1", "data.period=30"});
+  const auto members = [&](const Words& more) {
+    const ProgramRun run = started(
+        Words{"forecast", "shop.csv", "--column", "sales", "--steps", "3"} + small + more, folder.path());
+    REQUIRE_MESSAGE(run.code == 0, run.err);
+    return run.err.substr(run.err.find("Folds: weights and errors of members"));
+  };
+  const std::string plain = members({});
+  CHECK_MESSAGE(plain.find("\nETS ") == std::string::npos, plain);
+  CHECK_MESSAGE(plain.find("\nTheta ") != std::string::npos, plain);
+  const std::string with = members(set({"data.ets=true"}) + Words{"--budget", "1s"});
+  CHECK_MESSAGE(with.find("\nETS ") != std::string::npos, with);
+  const std::string without =
+      members(set({"data.theta=false", "data.ridge=false", "data.autoregression=0"}));
+  for (const char* name : {"\nTheta ", "\nridge regression", "\nautoregression"})
+    CHECK_MESSAGE(without.find(name) == std::string::npos, without);
+  const ProgramRun seven = started(
+      Words{"forecast", "shop.csv", "--column", "sales"} + small + set({"data.horizon=7"}), folder.path());
+  CHECK(lines_of(output_of(seven)).size() == 8);
+}
+
+TEST_CASE("a busy machine cuts the ensemble to the same budget as an idle one") {
+  const Folder folder;
+  folder.write("shop.csv", monthly(120));
+  const auto budget = [&] {
+    const ProgramRun run = started(Words{"forecast", "shop.csv", "--column", "sales", "--steps", "3", "--budget", "1s"} +
+                                       set({"model.hidden=4"}),
+                                   folder.path());
+    REQUIRE_MESSAGE(run.code == 0, run.err);
+    const size_t at = run.err.find("budget  1 s, about ");
+    REQUIRE_MESSAGE(at != std::string::npos, run.err);
+    return run.err.substr(at, run.err.find('\n', at) - at) + run.out;
+  };
+  const std::string idle = budget();
+  CHECK_MESSAGE(idle.find("in place of") != std::string::npos, idle);
+  std::atomic<bool> stop = false;
+  std::vector<std::jthread> others;
+  for (int k = 0; k < 8; ++k)
+    others.emplace_back([&] {
+      while (!stop) continue;
+    });
+  const std::string busy = budget();
+  stop = true;
+  CHECK(busy == idle);
 }
 
 TEST_CASE("without --column every column of numbers is forecast, and what is left out is named") {
