@@ -128,6 +128,13 @@ static ModelFacts facts_of(const SafetensorsFile& file) {
                   "{}: the words of '{}' in its metadata are none, too many, or the same one twice",
                   file.path(), one_line(category.name));
   }
+  const auto require_names = [&](std::vector<std::string> names, const char* what) {
+    std::ranges::sort(names);
+    const auto twice = std::ranges::adjacent_find(names);
+    require_input(twice == names.end(), "{}: two {} in its metadata are '{}'", file.path(), what,
+                  twice == names.end() ? "" : one_line(*twice));
+  };
+  require_names(facts.channels, "channels"), require_names(facts.members, "series");
   facts.scaling.members = static_cast<int>(std::max<size_t>(facts.members.size(), 1));
   const size_t channels_of_all = facts.channels.size() * static_cast<size_t>(facts.scaling.members);
   const auto require_scaling = [&](const std::vector<double>& shift, const std::vector<double>& scale) {
@@ -174,6 +181,18 @@ static EnsembleFacts ensemble_of(const SafetensorsFile& file, const Recipe& reci
     throw InputError(
         fmt::format("{}: the ensemble in its metadata is no JSON of members and errors", file.path()));
   }
+  const auto is_time = [](const std::string& text) { return text.empty() || parse_time(text).has_value(); };
+  require_input(
+      facts.windows >= 0 && facts.within >= 0 && facts.within <= facts.counted && is_time(facts.from) &&
+          is_time(facts.to),
+      "{}: its ensemble's folds in its metadata are {} windows from '{}' to '{}', {} of {} values within",
+      file.path(), facts.windows, one_line(facts.from), one_line(facts.to), facts.within, facts.counted);
+  const auto are_squares = [](const std::vector<double>& values) {
+    return std::ranges::all_of(values,
+                               [](double v) { return std::isnan(v) || (std::isfinite(v) && v >= 0); });
+  };
+  require_input(are_squares(facts.scaled_mse), "{}: a mean square of its ensemble in its metadata is below 0",
+                file.path());
   require_input(facts.members.size() == recipe.ensemble.members.size(),
                 "{}: {} members in its recipe, and weights of {} in its metadata", file.path(),
                 recipe.ensemble.members.size(), facts.members.size());
@@ -183,9 +202,17 @@ static EnsembleFacts ensemble_of(const SafetensorsFile& file, const Recipe& reci
                 channels);
   for (const auto& member : facts.members)
     require_input(member.weights.size() == targets && member.scaled_mse.size() == targets &&
+                      are_squares(member.scaled_mse) &&
                       std::ranges::all_of(member.weights, [](double w) { return w >= 0 && w <= 1 + 1e-9; }),
                   "{}: the weights of '{}' in its metadata are not {} numbers from 0 to 1", file.path(),
                   one_line(member.name), targets);
+  for (size_t t = 0; t < targets; ++t) {
+    double sum = 0;
+    for (const auto& member : facts.members) sum += member.weights[t];
+    require_input(std::abs(sum - 1) < 1e-6,
+                  "{}: the weights of its ensemble in its metadata add up to {:g} for target {}, not to 1",
+                  file.path(), sum, t + 1);
+  }
   for (const auto& [name, windows] : facts.errors)
     for (const auto& window : windows)
       require_input(window.size() == targets * static_cast<size_t>(recipe.data.horizon),
@@ -200,6 +227,10 @@ SavedModel read_saved_model(const std::filesystem::path& path) {
   SavedModel saved{.path = path,
                    .recipe = load_recipe(recipe_of(file, "timeseries"), for_this_machine()),
                    .facts = facts_of(file)};
+  require_input(saved.facts.members.empty() == saved.recipe.data.id.empty(),
+                "{}: {} series in its metadata, and data.id of its recipe {}", path.string(),
+                saved.facts.members.size(),
+                saved.recipe.data.id.empty() ? "names no column" : "names a column");
   const auto& categories = saved.recipe.data.categories;
   require_input(std::ranges::equal(categories, saved.facts.categories, {}, {}, &CategoryWords::name),
                 "{}: the categories in its metadata are not those of its recipe ({})", path.string(),

@@ -168,6 +168,10 @@ TrainedOn trained_on(const Metadata& metadata, size_t channels, const std::strin
   for (const auto& [what, text] : {std::pair{"began", &trained.from}, {"ended", &trained.to}})
     require_input(text->empty() || parse_time(*text),
                   "{}: training {} with '{}' in its metadata, which is no time", path, what, one_line(*text));
+  const auto from = parse_time(trained.from), to = parse_time(trained.to);
+  require_input(!from || !to || from->form != to->form || from->count <= to->count,
+                "{}: training began with '{}' in its metadata, after it ended with '{}'", path, trained.from,
+                trained.to);
   if (const auto ends = metadata.find(ends_key); ends != metadata.end()) {
     try {
       trained.ends = parse_json(ends->second).get<std::map<std::string, std::string>>();

@@ -559,6 +559,16 @@ TEST_CASE("an ensemble's damaged facts are refused in one line") {
   auto negative = facts;
   negative["members"][0]["weights"][0] = -1;
   CHECK(with(negative.dump()).find("are not 1 numbers from 0 to 1") != std::string::npos);
+  auto heavy = facts;
+  heavy["members"][1]["weights"][0] = heavy["members"][1]["weights"][0].get<double>() + 0.01;
+  CHECK(with(heavy.dump()).find("add up to 1.01 for target 1, not to 1") != std::string::npos);
+  auto promised = facts;
+  promised["within"] = promised["counted"].get<int>() + 1;
+  CHECK(with(promised.dump()).find("values within") != std::string::npos);
+  promised = facts, promised["from"] = "soon";
+  CHECK(with(promised.dump()).find("from 'soon'") != std::string::npos);
+  promised = facts, promised["scaled_mse"][0] = -1;
+  CHECK(with(promised.dump()).find("mean square") != std::string::npos);
   auto cut = facts;
   cut["fold_errors"]["the model"][0].erase(0);
   CHECK(with(cut.dump()).find("errors of a window of 'the model'") != std::string::npos);
