@@ -185,6 +185,42 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("look: the curve of the untrained model, and the middle one of quantiles that cross") {
+  const Folder& folder = prepared();
+  // A rate of nearly 0 leaves the first values as they are: both curves are one. Trained, they are two.
+  const auto reach_of = [&](const std::string& model, const char* of) {
+    const Json page = page_of({model, "--csv", "wave.csv"}, folder);
+    return decoded<float>(page[of]["h"][0]["data"]);
+  };
+  const std::string first = train("first", {"optimizer.learning_rate=1e-12", "training.epochs=1"}),
+                    later = train("later", {});
+  const auto curve = reach_of(first, "reach");
+  for (const std::string& model : {first, later}) {
+    const auto untrained = reach_of(model, "untrained");
+    REQUIRE(untrained.size() == curve.size());
+    for (size_t i = 0; i < curve.size(); ++i)
+      CHECK(std::abs(static_cast<double>(untrained[i] - curve[i])) <= 1e-4 * static_cast<double>(curve[i]));
+  }
+  CHECK(reach_of(later, "reach") != curve);
+  // Before training, quantiles are in no order. The tape of a step ends in the one that is said, whose gradient reaches the window.
+  const std::string quantiles = train("crossing", {"optimizer.learning_rate=1e-12", "training.epochs=1",
+                                                   "training.loss=quantile", "data.targets=[\"load\"]"});
+  const Json page = page_of({quantiles, "--csv", "wave.csv"}, folder);
+  const PageValues gradients = values_in(page["series"]["gradients"]);
+  for (size_t k = 0; k < 3; ++k) {
+    CHECK(page["tape"]["norms"][k]["values"].back().get<double>() ==
+          doctest::Approx(std::abs(page["series"]["forecast"][k].get<double>())).epsilon(1e-3));
+    std::vector<double> moved;
+    for (const double by : {-0.03, 0.03}) {
+      folder.write("moved.csv", Wave{.row = 196, .load = by}.csv());
+      moved.push_back(
+          page_of({quantiles, "--csv", "moved.csv"}, folder)["series"]["forecast"][k].get<double>());
+    }
+    CHECK(std::abs(gradients.at(k, 11 * static_cast<int>(page["series"]["channels"].size())) -
+                   (moved[1] - moved[0]) / 0.06) < 2e-3);
+  }
+}
+
 TEST_CASE("look: the window whose truth is known, another row, another target, another model") {
   const Folder& folder = prepared();
   const std::string model = train("chosen", {}),
