@@ -16,13 +16,11 @@ ConformalInterval::ConformalInterval(const SeriesWindows& windows, Options optio
       scaling_(windows.scaling()),
       window_(windows.options().window),
       lead_(windows.options().lead),
-      options_(std::move(options)) {
+      options_(std::move(options)),
+      bounds_(windows.series(), targets_, options_.bounds) {
   require_input(options_.level > 0 && options_.level < 1, "interval: a level of {} is not between 0 and 1",
                 options_.level);
-  require(options_.steps >= 1 && (options_.least.empty() || options_.least.size() == targets_.size()) &&
-              options_.least.size() == options_.most.size(),
-          "interval: {} steps, {} and {} bounds of {} targets", options_.steps, options_.least.size(),
-          options_.most.size(), targets_.size());
+  require(options_.steps >= 1, "interval: {} steps", options_.steps);
   errors_.resize(static_cast<std::size_t>(options_.steps) * targets_.size());
 }
 
@@ -33,10 +31,12 @@ double ConformalInterval::unit_of(int64_t origin, std::size_t target) const {
   const int64_t end = origin - lead_ + 1;
   const int member = series_->member_of(end - 1);
   const int64_t begin = std::max(series_->begin_of(member), end - window_);
-  double mean = 0, squares = 0;
-  const double n = static_cast<double>(end - begin);
-  for (int64_t row = begin; row < end; ++row) mean += series_->at(row, channel) / n;
+  double mean = 0, squares = 0, n = 0;
+  for (int64_t row = begin; row < end; ++row) n += !series_->is_filled(row, channel);
+  for (int64_t row = begin; row < end; ++row)
+    if (!series_->is_filled(row, channel)) mean += series_->at(row, channel) / n;
   for (int64_t row = begin; row < end; ++row) {
+    if (series_->is_filled(row, channel)) continue;
     const double off = series_->at(row, channel) - mean;
     squares += off * off / n;
   }
@@ -76,7 +76,8 @@ void ConformalInterval::for_each_value(int64_t origin, std::span<const double> l
           targets_.size());
   for (std::size_t t = 0; t < targets_.size(); ++t) {
     const double unit = unit_of(origin, t);
-    for (std::size_t i = t; i < errors_.size(); i += targets_.size()) use(i, t, unit);
+    Place place{.origin = origin, .row = origin, .target = t, .bound = bounds_.at(origin, t)};
+    for (std::size_t i = t; i < errors_.size(); i += targets_.size(), ++place.row) use(i, place, unit);
   }
 }
 
@@ -86,19 +87,38 @@ void ConformalInterval::take_known(int64_t origin) {
       errors.take(errors.to_come.front());
 }
 
-double ConformalInterval::bounded(double value, std::size_t target) const {
-  return options_.least.empty() ? value : std::clamp(value, options_.least[target], options_.most[target]);
+double ConformalInterval::reach(std::size_t i, double level) const {
+  const auto& sorted = errors_[i].sorted;
+  const double found = errors_[i].quantile(level);
+  if (!std::isnan(found) || !options_.has_quantiles) return found;
+  return static_cast<int64_t>(sorted.size()) < least_errors ? 0 : std::max(sorted.back(), 0.0);
 }
 
-void ConformalInterval::widen(int64_t origin, std::span<double> low, std::span<double> high) {
+ConformalInterval::Ends ConformalInterval::ends(const Place& place, double value, Ends from, double by,
+                                                double level) const {
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  if (std::isnan(by)) return {none, none};
+  from.low -= by, from.high += by;
+  // Quantiles that were narrowed by more than their distance meet at the forecast.
+  if (from.low > from.high) from = {value, value};
+  Ends ends{std::min(place.bound.clamp(from.low), value), std::max(place.bound.clamp(from.high), value)};
+  for (const double often : {0.0, place.bound.least, place.bound.most})
+    if (std::isfinite(often) && (often < ends.low || often > ends.high) &&
+        bounds_.share_of(often, place.row, place.origin, place.target) > 1 - level)
+      ends = {std::min(ends.low, often), std::max(ends.high, often)};
+  return ends;
+}
+
+void ConformalInterval::widen(int64_t origin, std::span<double> values, std::span<double> low,
+                              std::span<double> high, std::span<const double> further) {
   take_known(origin);
-  for_each_value(origin, low, high, [&](std::size_t i, std::size_t t, double unit) {
-    double by = unit * errors_[i].quantile(options_.level);
-    if (std::isnan(by) && options_.has_quantiles) by = 0;
-    double &from = low[i], &to = high[i];
-    from -= by, to += by;
-    if (from > to) from = to = (from + to) / 2;  // narrowed by more than their distance
-    from = bounded(from, t), to = bounded(to, t);
+  for_each_value(origin, low, high, [&](std::size_t i, const Place& place, double unit) {
+    const double by = unit * (reach(i, options_.level) + (further.empty() ? 0 : further[i]));
+    values[i] = place.bound.clamp(values[i]);
+    Ends found =
+        ends(place, values[i], {place.bound.clamp(low[i]), place.bound.clamp(high[i])}, by, options_.level);
+    if (!(found.low < found.high)) found.low = found.high = std::numeric_limits<double>::quiet_NaN();
+    low[i] = found.low, high[i] = found.high;
   });
 }
 
@@ -106,8 +126,9 @@ std::vector<double> ConformalInterval::deciles(int64_t origin, std::span<const d
                                                std::span<const double> low, std::span<const double> high) {
   std::vector<double> result(errors_.size() * decile_count);
   if (options_.has_quantiles) {
-    std::vector<double> from(low.begin(), low.end()), to(high.begin(), high.end());
-    widen(origin, from, to);
+    std::vector<double> from(low.begin(), low.end()), to(high.begin(), high.end()),
+        half_way(middle.begin(), middle.end());
+    widen(origin, half_way, from, to);
     const double upper = options_.lower + options_.level;
     for (std::size_t i = 0; i < result.size(); ++i) {
       const std::size_t value = i / decile_count;
@@ -115,22 +136,25 @@ std::vector<double> ConformalInterval::deciles(int64_t origin, std::span<const d
       const double half = decile <= 0.5 ? options_.lower : upper,
                    end = decile <= 0.5 ? from[value] : to[value];
       const double share = (decile - 0.5) / (half - 0.5);  // of the way from the middle to that end
-      result[i] = share <= 1 + 1e-9 ? middle[value] + share * (end - middle[value])
+      result[i] = share <= 1 + 1e-9 ? half_way[value] + share * (end - half_way[value])
                                     : std::numeric_limits<double>::quiet_NaN();
     }
     return result;
   }
   take_known(origin);
-  for_each_value(origin, low, high, [&](std::size_t i, std::size_t t, double unit) {
+  for_each_value(origin, low, high, [&](std::size_t i, const Place& place, double unit) {
     double* const to = &result[i * decile_count];
     constexpr int middle_one = decile_count / 2;
     constexpr double shares[] = {0, 0.2, 0.4, 0.6, 0.8};  // of the values around the middle
+    const double value = place.bound.clamp(middle[i]);
     const bool is_known = !std::isnan(errors_[i].quantile(shares[middle_one]));
     for (int k = 0; k <= middle_one; ++k) {
       const double by = !is_known ? std::numeric_limits<double>::quiet_NaN()
                         : k == 0  ? 0
                                   : unit * errors_[i].quantile(shares[k]);
-      to[middle_one - k] = bounded(middle[i] - by, t), to[middle_one + k] = bounded(middle[i] + by, t);
+      const Ends found =
+          k == 0 && is_known ? Ends{value, value} : ends(place, value, {value, value}, by, shares[k]);
+      to[middle_one - k] = found.low, to[middle_one + k] = found.high;
     }
   });
   return result;
@@ -139,11 +163,11 @@ std::vector<double> ConformalInterval::deciles(int64_t origin, std::span<const d
 std::vector<double> ConformalInterval::errors_of(int64_t origin, std::span<const double> low,
                                                  std::span<const double> high) {
   std::vector<double> errors(errors_.size(), std::numeric_limits<double>::quiet_NaN());
-  for_each_value(origin, low, high, [&](std::size_t i, std::size_t t, double unit) {
-    const int64_t row = origin + static_cast<int64_t>(i / targets_.size());
-    if (series_->is_filled(row, targets_[t])) return;
-    const double truth = series_->at(row, targets_[t]);
-    errors[i] = std::max(low[i] - truth, truth - high[i]) / unit;
+  for_each_value(origin, low, high, [&](std::size_t i, const Place& place, double unit) {
+    const int channel = targets_[place.target];
+    if (series_->is_filled(place.row, channel)) return;
+    const double truth = series_->at(place.row, channel);
+    errors[i] = std::max(place.bound.clamp(low[i]) - truth, truth - place.bound.clamp(high[i])) / unit;
   });
   return errors;
 }
@@ -185,9 +209,15 @@ void ConformalInterval::know(std::span<const double> errors, bool chose) {
       errors_[i].take({-1, errors[i], chose}, is_pooled() ? most_errors_of_all : most_errors);
 }
 
+int64_t ConformalInterval::needed() const {
+  const auto of_level = static_cast<int64_t>(std::ceil(options_.level / (1 - options_.level) - 1e-9));
+  return std::max(least_errors, of_level);
+}
+
 bool ConformalInterval::is_known() const {
-  return std::all_of(errors_.begin(), errors_.end(),
-                     [&](const Errors& errors) { return !std::isnan(errors.quantile(options_.level)); });
+  return std::all_of(errors_.begin(), errors_.end(), [](const Errors& errors) {
+    return static_cast<int64_t>(errors.known.size()) >= least_errors;
+  });
 }
 
 ConformalInterval::Known ConformalInterval::known() const {

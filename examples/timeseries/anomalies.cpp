@@ -41,7 +41,29 @@ struct Watch {
   std::vector<Watched> values;  // in order of time
   int64_t known = 0;            // errors before the first row, of each target
   std::string errors_of;        // "the folds"
+  int64_t not_watched = 0;      // rows whose forecast lacks values, as too few before it did
 };
+
+// The errors of windows that lack values: theirs are larger, and are compared with those of windows that lacked as many or more.
+struct LackingErrors {
+  std::vector<std::pair<int64_t, std::vector<double>>> known = {};  // missing values, and errors [targets]
+  // NaN: fewer than 8 such windows are known.
+  double p_value(int64_t missing, size_t target, double error) const {
+    int64_t all = 0, not_less = 0;
+    for (const auto& [lacked, errors] : known)
+      if (lacked >= missing && std::isfinite(errors[target])) ++all, not_less += errors[target] >= error;
+    return all < ConformalInterval::least_errors || std::isnan(error)
+               ? std::nan("")
+               : static_cast<double>(1 + not_less) / static_cast<double>(1 + all);
+  }
+};
+
+int64_t missing_before(const SeriesWindows& windows, int64_t origin) {
+  int64_t missing = 0;
+  for (int64_t row = origin - windows.options().window; row < origin; ++row)
+    for (const int channel : windows.options().inputs) missing += windows.series().is_filled(row, channel);
+  return missing;
+}
 
 // One step ahead of every row of the test. Of several targets, a value's p counts so many times.
 Watch watch(const SavedModel& saved, const SeriesData& data, SeriesWindows& windows,
@@ -50,20 +72,34 @@ Watch watch(const SavedModel& saved, const SeriesData& data, SeriesWindows& wind
   std::optional<Ensemble> ensemble;
   if (saved.recipe.is_ensemble())
     ensemble.emplace(saved.recipe, model, data.facts.ensemble, data.series(), data.split.train, targets);
+  LackingErrors lacking;
   const Forecasts forecasts = ensemble ? ensemble->forecasts() : forecasts_of(saved.recipe, model);
-  const TrainedOn trained = with_range(data.facts.trained, data.series(), data.split.train);
-  ForecastInterval interval = make_interval(saved.recipe, trained, windows, saved.recipe.data.horizon, false);
+  ForecastInterval interval =
+      make_interval(saved.recipe, data.facts.trained, windows, saved.recipe.data.horizon, false);
   interval.errors_of = "the test's rows before";
+  const Forecasts noting = [&](SeriesWindows& valid, const ForecastUse& use) {
+    return forecasts(valid, [&](WindowForecast& forecast) {
+      if (const int64_t missing = missing_before(valid, forecast.origin))
+        lacking.known.emplace_back(
+            missing, interval.widths.errors_of(forecast.origin, forecast.values, forecast.values));
+      use(forecast);
+    });
+  };
   if (auto valid = windows_if_any(saved.recipe, data.series(), data.facts.scaling,
                                   from_rows(data.split.valid, data.series(), data.first_untrained)))
-    if (learn_from(interval, forecasts, *valid, true)) interval.errors_of = "the validation split";
+    if (learn_from(interval, noting, *valid, true)) interval.errors_of = "the validation split";
   if (know_folds(interval, data.facts.ensemble, "the model", true)) interval.errors_of = "the folds";
   Watch found{.values = {}, .known = 0, .errors_of = interval.errors_of};
   bool is_first = true;
   forecasts(windows, [&](WindowForecast& forecast) {
     const std::vector<double> errors =
         interval.widths.errors_of(forecast.origin, forecast.values, forecast.values);
-    const std::vector<double> p = interval.widths.p_values(forecast.origin, errors);
+    std::vector<double> p = interval.widths.p_values(forecast.origin, errors);
+    const int64_t missing = missing_before(windows, forecast.origin);
+    for (size_t t = 0; missing > 0 && t < p.size(); ++t) p[t] = lacking.p_value(missing, t, errors[t]);
+    const bool is_watched = missing == 0 || !std::ranges::all_of(p, [](double v) { return std::isnan(v); });
+    found.not_watched += !is_watched;
+    if (missing > 0) lacking.known.emplace_back(missing, errors);
     if (std::exchange(is_first, false)) {
       const auto [chose, others] = interval.widths.known();
       found.known = chose + others;
@@ -74,7 +110,7 @@ Watch watch(const SavedModel& saved, const SeriesData& data, SeriesWindows& wind
       if (!std::isnan(p[t]))
         found.values.push_back({forecast.origin, t, forecast.values[t], forecast.low[t], forecast.high[t],
                                 errors[t], std::min(1.0, p[t] * static_cast<double>(targets.size()))});
-    interval.widths.learn(forecast.origin, forecast.values, forecast.values, false);
+    if (is_watched) interval.widths.learn(forecast.origin, forecast.values, forecast.values, false);
   });
   return found;
 }
@@ -322,6 +358,12 @@ void anomalies(Command& command) {
                 half = begin + (end - begin) / 2;
   show(stderr, "watched: {} to {}, {} rows, by the errors of {} and of the rows before each\n",
        series.times.text(begin), series.times.text(end - 1), with_commas(end - begin), found.errors_of);
+  if (found.not_watched > 0)
+    show(
+        stderr,
+        "not watched: {} rows with missing values among those that they are forecast from: fewer than 8 rows "
+        "before them lacked as many\n",
+        with_commas(found.not_watched));
   if (!labels.empty() && !command.given("rate")) rule.least_error = best_error(found, labels, begin, half);
   if (rule.least_error)
     show(stderr, "threshold: an error of {:.3g} units of its window, by which F1 is best on {} to {}\n",

@@ -144,6 +144,13 @@ Ensemble::Ensemble(const Recipe& recipe, const SeriesModel& model, const Ensembl
   }
 }
 
+int64_t Ensemble::history() const {
+  int64_t rows = 0;
+  for (const Member& member : members_)
+    if (member.baseline) rows = std::max<int64_t>(rows, member.baseline->history);
+  return rows;
+}
+
 std::vector<double> Ensemble::forecast(
     const Series& series, int64_t origin, int steps,
     const std::function<std::vector<double>(size_t network)>& network) const {

@@ -71,6 +71,8 @@ class Ensemble {
   Ensemble(const Recipe& recipe, const SeriesModel& model, const EnsembleFacts& facts, const Series& series,
            const Part& train, const std::vector<int>& targets);
 
+  // Rows that must lie before a forecast.
+  int64_t history() const;
   // Forecasts as many steps as the windows have. Left out is a member whose forecast explodes (RangeSoFar), or a baseline that the
   // rows are too few for: the others share its weight. If all are left out, the last value is the forecast.
   Forecasts forecasts() const;

@@ -32,6 +32,7 @@ bool same_file(const std::string& a, const std::string& b) {
 // To six digits of what its channel is scaled by, which is about what a model in float32 tells apart, and of itself:
 // 123456789.12345 beside a deviation of 3.
 std::string number(double value, double scale) {
+  if (std::isnan(value)) return "";  // it has no interval
   const auto place = [](double x) { return static_cast<int>(std::floor(std::log10(std::abs(x)))); };
   const int above = value == 0 || !std::isfinite(value) ? 0 : place(value) - place(scale);
   return fmt::format("{:.{}g}", value, 6 + std::clamp(above, 0, 11));  // 17 digits are all that a double has
@@ -39,10 +40,10 @@ std::string number(double value, double scale) {
 
 // Columns: time, then for each target its value and, where it is known, its interval. No two have one name: targets keep
 // theirs, and any other column has the first name of its choice that is free.
-// Of several series the first column names them.
-std::string header_of(const Series& series, const std::vector<int>& targets, bool interval) {
+// `names`: the first column names the series.
+std::string header_of(const Series& series, const std::vector<int>& targets, bool interval, bool names) {
   std::unordered_set<std::string> taken;
-  if (!series.members.empty()) taken.insert(series.id_name);
+  if (names) taken.insert(series.id_name);
   for (const int target : targets) taken.insert(series.channels[static_cast<size_t>(target)]);
   const auto free_name = [&](std::initializer_list<std::string> choices) {
     for (const std::string& name : choices)
@@ -51,7 +52,7 @@ std::string header_of(const Series& series, const std::vector<int>& targets, boo
     while (!taken.insert(name).second) name += '_';
     return name;
   };
-  std::string text = series.members.empty() ? "" : csv_cell(series.id_name) + ",";
+  std::string text = names ? csv_cell(series.id_name) + "," : "";
   text += csv_cell(free_name({"time", series.time_name, "row"}));
   for (const int target : targets) {
     const std::string& name = series.channels[static_cast<size_t>(target)];
@@ -62,14 +63,14 @@ std::string header_of(const Series& series, const std::vector<int>& targets, boo
   return text;
 }
 
-std::string csv_of(const Forecaster& forecaster, const Forecast& forecast) {
+std::string csv_of(const Forecaster& forecaster, const Forecast& forecast, bool names) {
   const Series& series = forecaster.series();
   const auto& targets = forecaster.targets();
   const bool interval = !forecast.low.empty();
   const int member = series.member_of(forecast.origin);
   std::string text;
   for (int step = 0; step < forecaster.steps(); ++step) {
-    if (!series.members.empty()) text += csv_cell(series.members[static_cast<size_t>(member)].name) + ",";
+    if (names) text += csv_cell(series.members[static_cast<size_t>(member)].name) + ",";
     text += series.times.text(forecast.origin + step);
     for (size_t t = 0; t < targets.size(); ++t) {
       const size_t at = static_cast<size_t>(step) * targets.size() + t;
@@ -167,11 +168,13 @@ void forecast(Command& command) {
                              : read_saved_model(word);
   if (!command.given("steps")) steps = saved.recipe.data.horizon;
 
-  if (!only.empty()) saved = one_series(saved, "forecast", only);
+  require_input(only.empty() || !saved.recipe.data.id.empty(),
+                "forecast: --series {}: the model of {} is of one series (data.id names none)",
+                one_line(only), saved.path.string());
   require_input(future.empty() || !columns_of_future(saved.recipe, saved.facts).empty(),
                 "forecast: --future {}: the model of {} reads no column of the rows to forecast (data.known)",
                 future, saved.path.string());
-  Forecaster forecaster(saved, csv, steps, future);
+  Forecaster forecaster(saved, csv, steps, future, only);
   const Series& series = forecaster.series();
   int drawn = 0;
   if (!target.empty()) {
@@ -187,8 +190,9 @@ void forecast(Command& command) {
     all.push_back(forecaster.forecast(forecaster.known_end(member)));
   }
   const Forecast& found = all.front();
-  std::string text = header_of(series, forecaster.targets(), !found.low.empty()) + "\n";
-  for (const Forecast& forecast : all) text += csv_of(forecaster, forecast);
+  const bool names = !series.members.empty() && only.empty();
+  std::string text = header_of(series, forecaster.targets(), !found.low.empty(), names) + "\n";
+  for (const Forecast& forecast : all) text += csv_of(forecaster, forecast, names);
   if (out.empty())
     show_data(text);
   else

@@ -3,19 +3,36 @@
 #include <algorithm>
 #include <cmath>
 
+#include "framework/nearest.h"
+#include "framework/one_line.h"
 #include "framework/signals.h"
 
 namespace timeseries {
 
+// The one of that name, which must be among those that have rows enough.
+static int member_named(const Series& series, const std::string& name, const std::vector<int>& can,
+                        int window) {
+  std::vector<std::string> names;
+  for (const SeriesMember& member : series.members) names.push_back(member.name);
+  const auto found = std::ranges::find(names, name);
+  require_input(found != names.end(), "forecast: --series: {} has no series '{}'{}", series.origin,
+                one_line(name), which_was_meant(name, names));
+  const auto member = static_cast<int>(found - names.begin());
+  require_input(std::ranges::find(can, member) != can.end(),
+                "forecast: --series: '{}' has fewer than the {} rows that the model reads", one_line(name),
+                window);
+  return member;
+}
+
 Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv, int steps,
-                       const std::filesystem::path& future)
+                       const std::filesystem::path& future, const std::string& only)
     : saved_(saved), steps_(steps) {
   const Recipe& recipe = saved_.recipe;
   require_input(!recipe.detects(), "{}: a detector; 'timeseries detect' is the command for it",
                 saved.path.string());
   const int horizon = recipe.data.horizon, blocks = (steps + horizon - 1) / horizon;
   beyond_ = int64_t{blocks} * horizon;
-  series_ = load_series(saved_, csv, beyond_, {future, steps});
+  series_ = load_series(saved_, csv, beyond_, {future, steps, only});
   Part last, known;
   std::vector<std::string> too_short;
   for (int member = 0; member < series_.count(); ++member) {
@@ -30,6 +47,8 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
       too_short.push_back(
           fmt::format("'{}' ({})", one_line(series_.members[static_cast<size_t>(member)].name), rows));
   }
+  if (!only.empty())
+    too_short.clear(), forecast_ = {member_named(series_, only, forecast_, recipe.data.window)};
   if (const size_t count = too_short.size()) {
     constexpr size_t most = 5;
     too_short.resize(std::min(count, most));
@@ -42,6 +61,7 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
   windows_ =
       std::make_unique<SeriesWindows>(make_windows(recipe, series_, saved_.facts.scaling, last, "forecast"));
   model_ = saved_.make_model(*windows_);
+  bounds_.emplace(bounds_of(recipe, saved_.facts.trained, *windows_));
   const auto& inputs = windows_->options().inputs;
   const auto& ahead = windows_->options().known;
   const auto tells_itself = [&](int input) {  // on rows beyond the file's
@@ -68,7 +88,6 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
   // Then its rows stand among those that trained.
   const bool by_lot =
       split && recipe.data.split == SplitKind::shuffled && saved_.facts.trained.is_of(series_, split->train);
-  trained_ = with_range(saved_.facts.trained, series_, split ? split->train : Part());
   if (split) valid_ = by_lot ? split->valid : from_rows(split->valid, series_, untrained_);
   if (split) test_ = by_lot ? split->test : from_rows(split->test, series_, untrained_);
   for (Span& span : test_) span.end = std::min(span.end, rows(span.begin));
@@ -89,7 +108,7 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
 
 std::vector<double> Forecaster::go_on(int64_t origin) {
   if (!ensemble_) return go_on(origin, 0);
-  const auto& ensemble = origin < rows() ? before_ : ensemble_;
+  const auto& ensemble = origin < rows() && before_ ? before_ : ensemble_;
   return ensemble->forecast(series_, origin, steps_, [&](size_t network) { return go_on(origin, network); });
 }
 
@@ -119,7 +138,7 @@ std::vector<double> Forecaster::go_on(int64_t origin, size_t network) {
           if (q == recipe.middle_output())
             series_
                 .values[static_cast<size_t>(origin + first + k) * width + static_cast<size_t>(targets()[t])] =
-                value;
+                bounds_->at(origin, t).clamp(value);
         }
   }
   std::ranges::copy(before, changed);
@@ -180,7 +199,7 @@ void Forecaster::learn(ForecastInterval& interval, SeriesWindows& windows, bool 
 
 std::optional<ForecastInterval> Forecaster::make_interval() {
   const auto fresh = [&] {
-    return timeseries::make_interval(saved_.recipe, trained_, *windows_, steps_,
+    return timeseries::make_interval(saved_.recipe, saved_.facts.trained, *windows_, steps_,
                                      has_quantile_interval(saved_.recipe, steps_));
   };
   ForecastInterval interval = fresh();
@@ -207,8 +226,8 @@ std::optional<ForecastInterval> Forecaster::make_interval() {
     if (interval.widths.is_pooled()) learn(interval, *windows, false);
   }
   interval.errors_of = errors_of;
-  WindowForecast none{rows(), {}, {}, {}};
-  none.low.resize(static_cast<size_t>(steps_) * targets().size()), none.high = none.low;
+  const std::vector<double> zeros(static_cast<size_t>(steps_) * targets().size());
+  WindowForecast none{rows(), zeros, zeros, zeros};
   interval.put(none);  // all that is known by now
   if (interval.widths.is_known() || (is_clean && interval.widths.options().has_quantiles)) return interval;
   // A longer forecast, or a short file: whatever did not train sets the width, and nothing is left to be counted.
@@ -242,8 +261,9 @@ std::optional<std::string> Forecaster::warning(int64_t origin, const WindowForec
 Forecast Forecaster::forecast(int64_t origin) {
   WindowForecast found = window_forecast(origin);
   Forecast forecast{origin, found.values, {}, {}, {}};
-  forecast.warning = warning(origin, found);
-  if (const auto& ensemble = origin < rows() ? before_ : ensemble_)
+  forecast.warning = warning(origin, found);  // before it is bounded
+  bounds_->clamp(origin, forecast.values);
+  if (const auto& ensemble = origin < rows() && before_ ? before_ : ensemble_)
     if (const auto left_out = ensemble->left_out())
       forecast.warning = forecast.warning ? *forecast.warning + "; " + *left_out : *left_out;
   if (!interval_) interval_ = make_interval();
@@ -254,11 +274,23 @@ Forecast Forecaster::forecast(int64_t origin) {
         steps_, steps_ == 1 ? "" : "s");
     return forecast;
   }
-  interval->put(found);
-  forecast.low = found.low, forecast.high = found.high;
+  const std::vector<Hole> holes = holes_before(origin);
+  interval->put(found, further_by(holes, *interval));
+  forecast.values = found.values, forecast.low = found.low, forecast.high = found.high;
   forecast.interval = describe(*interval, saved_.recipe);
+  const bool is_complete = std::ranges::none_of(found.low, [](double v) { return std::isnan(v); });
+  if (!holes.empty())
+    forecast.interval +=
+        fmt::format("; it reads {} value{} that {} missing, {}", holes.size(), holes.size() == 1 ? "" : "s",
+                    holes.size() == 1 ? "is" : "are",
+                    is_complete ? "and is as much wider as forecasts of earlier rows err more without them"
+                                : "and rows are too few to measure what that costs");
+  else if (!is_complete)
+    forecast.interval += "; steps whose interval would have no width have none";
   return forecast;
 }
+
+// --- pictures ----------------------------------------------------------------------------------------------
 
 Chart chart_of(const Forecaster& forecaster, const Forecast& forecast, int target) {
   const Series& series = forecaster.series();
@@ -292,11 +324,12 @@ Chart chart_of(const Forecaster& forecaster, const Forecast& forecast, int targe
     const auto x = static_cast<double>(history + step);
     chart.series[1].x.push_back(x);
     chart.series[1].y.push_back(forecast.values[at]);
-    if (!chart.band) continue;
+    if (!chart.band || std::isnan(forecast.low[at])) continue;
     chart.band->x.push_back(x);
     chart.band->low.push_back(forecast.low[at]);
     chart.band->high.push_back(forecast.high[at]);
   }
+  if (chart.band && chart.band->x.empty()) chart.band.reset();
   if (forecast.origin >= end) return chart;
   // Between history and forecast, so that the forecast lies above it.
   ChartSeries truth{.name = "truth"};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -29,9 +30,9 @@ class Forecaster {
   // Reads the series as the model's recipe says, and can forecast `steps` rows beyond its end. Throws
   // InputError: other channels, too few rows, or steps beyond the horizon of a model that reads what it does
   // not forecast. `future`: a file of what is known of the rows to forecast; empty: nothing is, which is an InputError where the
-  // model reads it.
+  // model reads it. `only`: the one of several series that is forecast, by the errors of all; empty: each.
   Forecaster(const SavedModel& saved, const std::filesystem::path& csv, int steps,
-             const std::filesystem::path& future = {});
+             const std::filesystem::path& future = {}, const std::string& only = {});
   Forecaster(const Forecaster&) = delete;  // windows refer to the series
   Forecaster& operator=(const Forecaster&) = delete;
 
@@ -62,6 +63,17 @@ class Forecaster {
   std::optional<ForecastInterval> make_interval();
   int64_t forecasts_in(const SeriesWindows& windows) const;  // by each_forecast
   void learn(ForecastInterval& interval, SeriesWindows& windows, bool chose);
+  // Values that a forecast reads and nobody saw, in order of time.
+  struct Hole {
+    int64_t rows_before;
+    int channel;
+  };
+  std::vector<Hole> holes_before(int64_t origin) const;
+  // Makes such holes before an origin, and fills them in as the recipe says, while `use` is called.
+  void with_holes(int64_t origin, const std::vector<Hole>& holes, const std::function<void()>& use);
+  // How much further an interval must reach since these values are missing [steps, targets], in its units: by forecasts of rows that
+  // the file has, with the same holes and without. NaN: these are too few.
+  std::vector<double> further_by(const std::vector<Hole>& holes, ForecastInterval& interval);
   std::optional<std::string> warning(int64_t origin, const WindowForecast& found) const;
 
   SavedModel saved_;
@@ -69,11 +81,11 @@ class Forecaster {
   int64_t beyond_ = 0;  // rows at the end of each series that the file does not have
   std::vector<int> forecast_;
   std::vector<int64_t> untrained_;  // by series: rows from here on did not train
-  TrainedOn trained_;
   Part valid_, test_, all_;  // what did not, of these splits, and of all rows
   Series series_;
   std::unique_ptr<SeriesWindows> windows_;
   std::unique_ptr<SeriesModel> model_;
+  std::optional<SeriesBounds> bounds_;
   // Of an ensemble: its baselines are fitted to the rows that train, for errors of rows after them; and to all rows.
   std::optional<Ensemble> before_, ensemble_;
   std::optional<std::optional<ForecastInterval>> interval_;  // once it is measured

@@ -73,9 +73,14 @@ void ForecastInterval::count(const Series& series, const WindowForecast& forecas
   }
 }
 
+void ForecastInterval::put(WindowForecast& forecast, std::span<const double> further) {
+  widths.widen(forecast.origin, forecast.values, forecast.low, forecast.high, further);
+  bound = widths.bounds().text(forecast.origin);
+}
+
 void ForecastInterval::put_and_learn(WindowForecast& forecast, bool chose) {
   if (widths.is_pooled()) return put_deciles(forecast), put(forecast);
-  const std::vector<double> low = forecast.low, high = forecast.high;
+  const std::vector<double> low = forecast.low, high = forecast.high;  // as they were
   put_deciles(forecast), put(forecast);
   widths.learn(forecast.origin, low, high, chose);
 }
@@ -84,41 +89,26 @@ bool has_quantile_interval(const Recipe& recipe, int steps) {
   return recipe.has_quantiles() && recipe.outputs() > 1 && steps <= recipe.data.horizon;
 }
 
+static SeriesBounds::Options bound_options(const Recipe& recipe, const TrainedOn& trained) {
+  return {.asked = recipe.data.bounds,
+          .least = trained.least,
+          .most = trained.most,
+          .period = recipe.data.period};
+}
+
+SeriesBounds bounds_of(const Recipe& recipe, const TrainedOn& trained, const SeriesWindows& windows) {
+  return {windows.series(), windows.options().targets, bound_options(recipe, trained)};
+}
+
 ForecastInterval make_interval(const Recipe& recipe, const TrainedOn& trained, const SeriesWindows& windows,
                                int steps, bool quantiles) {
-  ConformalInterval::Options options{.steps = steps, .least = {}, .most = {}, .has_quantiles = quantiles};
+  ConformalInterval::Options options{
+      .steps = steps, .has_quantiles = quantiles, .bounds = bound_options(recipe, trained)};
   if (quantiles) {
     options.lower = recipe.training.quantiles.front();
     options.level = recipe.training.quantiles.back() - options.lower;
   }
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  const auto& bounds = recipe.data.bounds;
-  const std::vector<double>&least = trained.least, &most = trained.most;
-  std::string bound;
-  for (const int target : windows.options().targets) {
-    const auto channel = static_cast<size_t>(target);
-    const bool is_known = channel < least.size() && least[channel] <= most[channel];
-    double low = -infinity, high = infinity;
-    if (!bounds.empty()) {
-      low = bounds.front(), high = bounds.back();
-      bound = fmt::format("from {:g} to {:g} at most", low, high);
-    } else if (is_known && least[channel] >= 0 && most[channel] > 0) {
-      low = 0, bound = "not below 0";
-    } else if (is_known && most[channel] <= 0 && least[channel] < 0) {
-      high = 0, bound = "not above 0";
-    }
-    options.least.push_back(low), options.most.push_back(high);
-  }
-  if (bounds.empty() && options.least.size() > 1 && !bound.empty())
-    bound = "on the side of 0 where all values that trained lie";
-  return {.widths = ConformalInterval(windows, options), .bound = bound};
-}
-
-TrainedOn with_range(TrainedOn trained, const Series& series, const Part& train) {
-  if (!trained.least.empty() || rows_of(train) == 0) return trained;
-  const TrainedOn here = trained_on(series, train);
-  trained.least = here.least, trained.most = here.most;
-  return trained;
+  return {.widths = ConformalInterval(windows, options)};
 }
 
 bool learn_from(ForecastInterval& interval, const Forecasts& forecasts, SeriesWindows& valid, bool chose,
@@ -143,6 +133,7 @@ bool score_with(ForecastInterval& interval, const Forecasts& forecasts, SeriesWi
   const double level = interval.widths.options().level;
   return forecasts(windows, [&](WindowForecast& forecast) {
     if (forecast.origin < first[static_cast<size_t>(windows.series().member_of(forecast.origin))]) {
+      interval.widths.bounds().clamp(forecast.origin, forecast.values);
       std::ranges::fill(forecast.low, std::nan("")), std::ranges::fill(forecast.high, std::nan(""));
       forecast.deciles.assign(forecast.low.size() * decile_count, std::nan(""));
     } else {
@@ -173,10 +164,16 @@ std::string describe(const ForecastInterval& interval, const Recipe& recipe) {
   std::string text =
       quantiles ? name_of(interval, recipe) : fmt::format("{:.0f} %", 100 * interval.widths.options().level);
   const auto [chose, others] = interval.widths.known();
+  const int64_t known = chose + others, needed = interval.widths.needed();
   if (interval.widths.is_known())
     text += fmt::format("{} by the errors of the last {} forecasts{}", quantiles ? ", widened" : ",",
-                        with_commas(chose + others),
-                        interval.errors_of.empty() ? "" : " of " + interval.errors_of);
+                        with_commas(known), interval.errors_of.empty() ? "" : " of " + interval.errors_of);
+  else if (quantiles)
+    text += fmt::format(", not widened: {} error{} are known, and {} take part at least", known,
+                        known == 1 ? "" : "s", ConformalInterval::least_errors);
+  if (interval.widths.is_known() && known < needed)
+    text += fmt::format(", too few for {:g} %, which takes {}: it may hold less",
+                        100 * interval.widths.options().level, with_commas(needed));
   if (!interval.bound.empty()) text += ", " + interval.bound;
   if (const auto share = interval.coverage())
     return text + fmt::format("; of the {} {} values {:.0f} % lie within, by the errors {}",

@@ -38,7 +38,7 @@ Forecasts forecasts_of(const ForecastBaseline& baseline);
 struct ForecastInterval {
   ConformalInterval widths;
   std::string errors_of = {};         // by which the widths began: "the validation split"
-  std::string bound = {};             // "not below 0"; empty: none
+  std::string bound = {};             // "not below 0", of the latest forecast; empty: none
   std::string counted_on = "test's";  // values; or "folds'"
   int64_t within = 0, counted = 0;    // values of the test that lie within, of so many
 
@@ -46,8 +46,9 @@ struct ForecastInterval {
   std::optional<double> coverage() const;
   // Counts the observed values of a window.
   void count(const Series& series, const WindowForecast& forecast, std::span<const int> targets);
-  // Puts the interval in place of `low` and `high`, by the errors known at the forecast's origin.
-  void put(WindowForecast& forecast) { widths.widen(forecast.origin, forecast.low, forecast.high); }
+  // Puts the interval in place of `low` and `high`, by the errors known at the forecast's origin and by `further` units. The
+  // forecast keeps to its bounds.
+  void put(WindowForecast& forecast, std::span<const double> further = {});
   // The deciles too, of a forecast as it was.
   void put_deciles(WindowForecast& forecast) {
     forecast.deciles = widths.deciles(forecast.origin, forecast.values, forecast.low, forecast.high);
@@ -58,14 +59,12 @@ struct ForecastInterval {
 
 // Between quantiles, if the model has them and `steps` are not more than its horizon.
 bool has_quantile_interval(const Recipe& recipe, int steps);
-// One that knows no errors yet, of so many steps of the windows' targets. Its bounds are the recipe's; without any, 0 of a
-// channel whose training rows lie on one side of it. `quantiles`: of a model that has them, else of a point forecast.
+// The bounds of a series: the recipe's, or 0, by its rows and those that trained.
+SeriesBounds bounds_of(const Recipe& recipe, const TrainedOn& trained, const SeriesWindows& windows);
+// One that knows no errors yet, of so many steps of the windows' targets. `quantiles`: of a model that has them, else of a point
+// forecast.
 ForecastInterval make_interval(const Recipe& recipe, const TrainedOn& trained, const SeriesWindows& windows,
                                int steps, bool quantiles);
-// What is known of the rows that trained; where a model's file does not say between which values they lay, those rows of the
-// series.
-TrainedOn with_range(TrainedOn trained, const Series& series, const Part& train);
-
 // "80 %, by the errors of the last 48 forecasts of the validation split and the test split, not below 0; of the test's 48 values
 // 77 % lie within, by the errors before each"
 std::string describe(const ForecastInterval& interval, const Recipe& recipe);

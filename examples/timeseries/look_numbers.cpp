@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "framework/ops.h"
+#include "interval.h"
 #include "training/program/cli/command.h"
 
 namespace timeseries {
@@ -110,11 +111,15 @@ std::vector<std::vector<double>> LookedWindow::forecast() const {
   require_finite(found, *windows_, origin_);
   const auto values = found.to_host();
   const int targets = found.dim(3);
+  const Bound bound =
+      detects()
+          ? Bound{}
+          : bounds_of(recipe(), saved_.facts.trained, *windows_).at(origin_, static_cast<size_t>(target_));
   std::vector<std::vector<double>> result(static_cast<size_t>(found.dim(0)));
   for (int q = 0; q < found.dim(0); ++q)
     for (int step = 0; step < horizon(); ++step)
-      result[static_cast<size_t>(q)].push_back(
-          scaling().undo(values[static_cast<size_t>((q * horizon() + step) * targets + target_)], channel()));
+      result[static_cast<size_t>(q)].push_back(bound.clamp(scaling().undo(
+          values[static_cast<size_t>((q * horizon() + step) * targets + target_)], channel())));
   return result;
 }
 

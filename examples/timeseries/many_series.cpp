@@ -43,6 +43,7 @@ void add_forecasts_of_each(const Recipe& recipe, const SeriesData& data, const T
   std::deque<Method> methods;
   std::map<std::string, Method*> places;
   int scored = 0;
+  const SeriesBounds bounds = bounds_of(recipe, data.facts.trained, part.windows);
   for (int member = 0; member < series.count(); ++member) {
     const int64_t begin = series.begin_of(member), end = series.end_of(member);
     const Part train = moved(within(data.split.train, begin, end), begin),
@@ -62,7 +63,9 @@ void add_forecasts_of_each(const Recipe& recipe, const SeriesData& data, const T
       const bool suits =
           for_each_forecast(baseline, *windows, [&](int64_t origin, const std::vector<double>& forecast) {
             const int64_t of_all = begin + origin;
-            method->scores.add({&of_all, 1}, forecast);
+            std::vector<double> values = forecast;
+            bounds.clamp(of_all, values);
+            method->scores.add({&of_all, 1}, values);
           });
       method->series += suits;
     }

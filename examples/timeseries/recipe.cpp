@@ -282,8 +282,8 @@ void declare_data(RecipeReader& reader, Recipe& r) {
   reader
       .key(
           "bounds", d.bounds,
-          "least and most that an interval of a forecast reaches, as in [0.0, 100.0]; none named: 0, where the rows that "
-          "train lie on one side of it")
+          "least and most of a forecast and its interval, as in [0.0, 100.0]; none named: 0, where no value of the series "
+          "lies beyond it")
       .harmless();
   reader
       .choice("score", d.score, {{"test", Scored::test}, {"valid", Scored::valid}},

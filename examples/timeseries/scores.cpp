@@ -23,13 +23,8 @@ struct Scoring {
   std::optional<SeriesWindows> valid = {};  // whose errors set the first widths
   // A test that chose nothing: not so where the file of training had other rows to validate on.
   bool is_clean = false;
-  TrainedOn trained;
   Scoring(const Recipe& recipe, const SeriesData& data, TestPart& part)
-      : recipe(recipe),
-        data(data),
-        part(part),
-        is_test(part.name != "train" && part.name != "valid"),
-        trained(with_range(data.facts.trained, data.series(), data.split.train)) {
+      : recipe(recipe), data(data), part(part), is_test(part.name != "train" && part.name != "valid") {
     if (is_test)
       valid = windows_if_any(recipe, data.series(), data.facts.scaling,
                              from_rows(data.split.valid, data.series(), data.first_untrained));
@@ -41,7 +36,7 @@ struct Scoring {
                                       std::optional<ForecastInterval>& interval, const ForecastUse& seen) {
     const int horizon = recipe.data.horizon;
     const bool quantiles = is_model && has_quantile_interval(recipe, horizon);
-    interval = make_interval(recipe, trained, part.windows, horizon, quantiles);
+    interval = make_interval(recipe, data.facts.trained, part.windows, horizon, quantiles);
     if (valid && learn_from(*interval, forecasts, *valid, is_model))
       interval->errors_of = "the validation split";
     if (is_test && know_folds(*interval, data.facts.ensemble, name, is_model))
@@ -104,12 +99,17 @@ void add_model(const SeriesModel& model, Scoring& scoring, const ForecastUse& ea
   std::optional<Ensemble> ensemble;
   if (scoring.recipe.is_ensemble())
     ensemble.emplace(scoring.recipe, model, data.facts.ensemble, data.series(), data.split.train, targets);
-  const Forecasts forecasts = ensemble ? ensemble->forecasts() : forecasts_of(scoring.recipe, model);
+  const Forecasts unbounded = ensemble ? ensemble->forecasts() : forecasts_of(scoring.recipe, model);
+  const Forecasts forecasts = [&](SeriesWindows& windows, const ForecastUse& use) {
+    return unbounded(windows, [&](WindowForecast& forecast) {
+      for (size_t i = 0; &windows == &scoring.part.windows && i < forecast.values.size(); ++i)
+        far.look(forecast.values[i], targets[i % targets.size()],
+                 forecast.origin + static_cast<int64_t>(i / targets.size()));
+      use(forecast);
+    });
+  };
   auto scores =
       scoring.score(forecasts, true, "the model", evaluation.interval, [&](WindowForecast& forecast) {
-        for (size_t i = 0; i < forecast.values.size(); ++i)
-          far.look(forecast.values[i], targets[i % targets.size()],
-                   forecast.origin + static_cast<int64_t>(i / targets.size()));
         if (each) each(forecast);
         const Series& series = data.series();  // one of several is drawn
         if (!evaluation.drawn.empty() &&

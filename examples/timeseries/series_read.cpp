@@ -210,8 +210,9 @@ void add_future(const SavedModel& saved, Series& series, int64_t rows_beyond, co
         const auto found = std::lower_bound(begin, end, time);
         if (found != end && *found == time) from = found - ahead.times.at.begin();
       }
-      require_input(from >= 0 || k >= future.steps, "{}: it has no row for {}{}, step {} of {} to forecast",
-                    ahead.origin,
+      const bool is_needed = future.only.empty() || name == future.only;
+      require_input(from >= 0 || k >= future.steps || !is_needed,
+                    "{}: it has no row for {}{}, step {} of {} to forecast", ahead.origin,
                     series.time_name.empty() ? fmt::format("row {}", k + 1) : series.times.text(row),
                     of_series(), k + 1, future.steps);
       for (size_t k = 0; k < words.size(); ++k) {

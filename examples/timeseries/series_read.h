@@ -17,6 +17,7 @@ Series load_series(const Recipe& recipe, const std::filesystem::path& csv, int64
 struct FutureRows {
   std::filesystem::path file = {};
   int64_t steps = 0;
+  std::string only = {};  // the series that needs them; empty: each
 };
 // The same for a saved model: what it reads and predicts alone, whatever else the file has. Throws InputError,
 // naming both, if the file lacks a column of it.

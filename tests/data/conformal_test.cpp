@@ -1,6 +1,7 @@
 // Conformal intervals: which errors set a width, when they are known, and how many values lie within.
 #include "data/series/conformal.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/support.h"
@@ -25,10 +26,25 @@ SeriesWindows windows_over(const Series& series, int horizon = 1) {
 // How far an interval around 0 reaches at that origin.
 double reach(ConformalInterval& interval, int64_t origin, std::size_t step = 0) {
   const auto count = static_cast<std::size_t>(interval.options().steps);
-  Values low(count, 0), high(count, 0);
-  interval.widen(origin, low, high);
+  Values values(count, 0), low(count, 0), high(count, 0);
+  interval.widen(origin, values, low, high);
   CHECK((std::isnan(high[step]) || high[step] == -low[step]));
   return high[step];
+}
+
+// A forecast of one value with its interval.
+struct Answer {
+  double value, low, high;
+};
+Answer answer_of(ConformalInterval& interval, int64_t origin, double value) {
+  Values values = {value}, low = values, high = values;
+  interval.widen(origin, values, low, high);
+  return {values[0], low[0], high[0]};
+}
+Answer answer_of(ConformalInterval& interval, int64_t origin, const Values& quantiles) {
+  Values values = {quantiles[1]}, low = {quantiles[0]}, high = {quantiles[2]};
+  interval.widen(origin, values, low, high);
+  return {values[0], low[0], high[0]};
 }
 
 // Tells it that the forecast was so far off.
@@ -117,22 +133,123 @@ TEST_CASE(
 TEST_CASE("deciles of a point forecast are the ends of its intervals; of quantiles they lie on lines") {
   const Series series = zigzag(60);
   const SeriesWindows windows = windows_over(series);
-  ConformalInterval interval(windows, {.least = {-5}, .most = {100}});
+  ConformalInterval interval(windows, {.bounds = {.asked = {-5, 100}}});
   const Values at = {3};
   CHECK(std::isnan(interval.deciles(9, at, at, at)[4]));
-  for (int k = 0; k < 9; ++k) err(interval, series, 10 + k, 1 + k);
+  for (int k = 0; k < 9; ++k) err(interval, series, 10 + k, -1 - k);
   // Of nine errors the second, the fourth, the sixth and the eighth.
   CHECK(interval.deciles(20, at, at, at) == Values{-5, -3, -1, 1, 3, 5, 7, 9, 11});
-  ConformalInterval between(windows,
-                            {.level = 0.9, .least = {}, .most = {}, .has_quantiles = true, .lower = 0.05});
+  ConformalInterval between(windows, {.level = 0.9, .has_quantiles = true, .lower = 0.05});
   const Values deciles = between.deciles(9, Values{2}, Values{-7}, Values{6.5});
   for (int k = 0; k < decile_count; ++k)
     CHECK(deciles[static_cast<std::size_t>(k)] == doctest::Approx(2 + (k < 4 ? 2 : 1) * (k - 4)));
-  ConformalInterval narrow(windows,
-                           {.level = 0.5, .least = {}, .most = {}, .has_quantiles = true, .lower = 0.25});
+  ConformalInterval narrow(windows, {.level = 0.5, .has_quantiles = true, .lower = 0.25});
   const Values within = narrow.deciles(9, Values{2}, Values{1}, Values{3});
   CHECK((std::isnan(within[0]) && std::isnan(within[1]) && std::isnan(within[8])));  // beyond its ends
   CHECK(within[2] == doctest::Approx(1.2));
+}
+
+TEST_CASE("neither the row that is forecast nor a filled-in one is in a window's unit") {
+  Series series = zigzag(60);
+  series.filled.assign(60, 0);
+  const SeriesWindows windows(series, {.shift = {0}, .scale = {1}}, {{4, series.rows(), 0}}, "test",
+                              {.window = 4});
+  ConformalInterval interval(windows, {});
+  for (int k = 0; k < 8; ++k) err(interval, series, 10 + k, 2);
+  series.values[20] = 1e6;
+  CHECK(reach(interval, 20) == 2);
+  series.values[20] = 1, series.values[19] = series.values[18] = 1, series.filled[18] = series.filled[19] = 1;
+  CHECK(reach(interval, 20) == 2);  // of rows 16 and 17 alone
+}
+
+TEST_CASE(
+    "0 bounds a forecast and its interval while no value of its series lies beyond, and what was filled in is none") {
+  Series series = make_series({"y"}, Values(80, 3));
+  series.filled.assign(80, 0);
+  series.id_name = "id", series.members = {{"cold", 0, 30}, {"warm", 30, 80}};
+  for (std::size_t row = 0; row < 30; ++row) series.values[row] = -8 + static_cast<double>(row % 2);
+  series.values[40] = -1, series.filled[40] = 1;
+  for (std::size_t row = 60; row < 80; ++row) series.values[row] = -2;
+  const SeriesBounds bounds(series, {0}, {.least = {-9}, .most = {5}});
+  CHECK((bounds.at(20, 0).most == 0 && std::isinf(bounds.at(20, 0).least)));
+  CHECK((bounds.at(60, 0).least == 0 && bounds.text(60) == "not below 0"));
+  CHECK((bounds.at(61, 0) == Bound{} && bounds.text(61).empty()));
+  // Of one series, the rows that trained are its own.
+  const Series warm = series.alone(1);
+  CHECK(SeriesBounds(warm, {0}, {.least = {-9}, .most = {5}}).at(30, 0) == Bound{});
+  CHECK(SeriesBounds(warm, {0}, {.least = {0}, .most = {5}}).at(30, 0).least == 0);
+  CHECK(SeriesBounds(warm, {0}, {}).at(31, 0) == Bound{});
+}
+
+TEST_CASE(
+    "an answer agrees in all its parts: forecast within bounds and interval, which has a width; deciles ascend") {
+  Series series = make_series({"y"}, {});
+  for (int row = 0; row < 60; ++row) series.values.push_back(row % 2 ? 5 : 1), series.times.at.push_back(row);
+  const SeriesWindows windows = windows_over(series);
+  for (const Values& quantiles :
+       {Values{}, Values{97, 101.7, 103}, Values{101, 102, 99}, Values{-9, -8, -7}}) {
+    const bool is_point = quantiles.empty();
+    ConformalInterval interval(windows, {.has_quantiles = !is_point, .bounds = {.asked = {0, 100}}});
+    for (int k = 0; k < 8; ++k)
+      interval.learn(10 + k, Values{series.at(10 + k, 0) - 4},
+                     Values{series.at(10 + k, 0) - (is_point ? 4 : 2)}, false);
+    const Values all = is_point ? Values{101.7, 101.7, 101.7} : quantiles;
+    const Values deciles = interval.deciles(20, Values{all[1]}, Values{all[0]}, Values{all[2]});
+    CHECK(std::is_sorted(deciles.begin(), deciles.end()));
+    CHECK((deciles.front() >= 0 && deciles.back() <= 100));
+    const Answer found = answer_of(interval, 20, all);
+    CHECK(found.value == std::clamp(all[1], 0.0, 100.0));
+    CHECK((0 <= found.low && found.low <= found.value && found.value <= found.high && found.high <= 100));
+    CHECK(found.low < found.high);
+  }
+  // The error of a forecast below 0 is that of 0, which is what was said: 1 or 5, and not 21.
+  ConformalInterval interval(windows, {});
+  for (int k = 0; k < 8; ++k) interval.learn(10 + k, Values{-20}, Values{-20}, false);
+  const Answer fallen = answer_of(interval, 20, -3);
+  CHECK((fallen.value == 0 && fallen.low == 0));
+  CHECK(fallen.high == doctest::Approx(5));
+  // Forecasts that never err.
+  ConformalInterval exact(windows, {});
+  for (int k = 0; k < 8; ++k) err(exact, series, 10 + k, 0);
+  CHECK((std::isnan(answer_of(exact, 20, 3).low) && std::isnan(answer_of(exact, 20, 3).high)));
+}
+
+TEST_CASE(
+    "a value that is too frequent to be left out lies within: 0 on most days, but not of another weekday") {
+  Series series = make_series({"y"}, {});
+  for (int row = 0; row < 300; ++row) {
+    series.times.at.push_back(row);
+    series.values.push_back(row < 100 ? (row % 5 ? 0 : 9) : (row % 7 < 5 ? 100 : 0));
+  }
+  const SeriesWindows windows = windows_over(series);
+  ConformalInterval lumpy(windows, {}), weekly(windows, {.bounds = {.period = 7}});
+  for (ConformalInterval* interval : {&lumpy, &weekly})
+    for (int k = 0; k < 8; ++k) err(*interval, series, 10 + k, 0.5);
+  const Answer any_day = answer_of(lumpy, 99, 2);
+  CHECK((any_day.low == 0 && any_day.high > 2));
+  const Values deciles = lumpy.deciles(99, Values{2}, Values{2}, Values{2});
+  CHECK((deciles[0] == 0 && deciles[1] == 0 && deciles[4] == 2 && deciles[8] > 2));
+  // Rows 259 to 263 are the first five days of a week, 264 and 265 the others.
+  CHECK(answer_of(weekly, 259, 100).low > 90);
+  CHECK(answer_of(weekly, 264, 3).low == 0);
+}
+
+TEST_CASE("too few errors for a level of 99 %: quantiles are widened by the largest, as for 95 %") {
+  const Series series = zigzag(60);
+  const SeriesWindows windows = windows_over(series);
+  double before = 0;
+  for (const double level : {0.9, 0.95, 0.99}) {
+    ConformalInterval interval(windows, {.level = level, .has_quantiles = true, .lower = (1 - level) / 2});
+    for (int k = 0; k < 20; ++k) {
+      const double truth = series.at(10 + k, 0);
+      interval.learn(10 + k, Values{truth - 9}, Values{truth - 0.1 * (k + 1)}, false);
+    }
+    const Answer found = answer_of(interval, 30, Values{-1, 0, 1});
+    CHECK(found.high >= before);
+    before = found.high;
+    CHECK(interval.needed() == (level == 0.9 ? 9 : level == 0.95 ? 19 : 99));
+  }
+  CHECK(before == doctest::Approx(1 + 2.0));
 }
 
 TEST_CASE("how seldom an error is: the share of those known that are not less, itself among them") {
@@ -153,16 +270,13 @@ TEST_CASE("quantiles are widened, narrowed, and left where too few errors are kn
   const Series series = zigzag(60);
   const SeriesWindows windows = windows_over(series);
   for (const double by : {0.25, -0.25}) {
-    ConformalInterval interval(windows, {.least = {}, .most = {}, .has_quantiles = true});
-    Values low = {-1}, high = {2};
-    interval.widen(9, low, high);
-    CHECK(low[0] == -1);
-    CHECK(high[0] == 2);
+    ConformalInterval interval(windows, {.has_quantiles = true});
+    const Answer before = answer_of(interval, 9, Values{-1, 0, 2});
+    CHECK((before.low == -1 && before.high == 2));
     for (int64_t origin = 10; origin < 18; ++origin)
       interval.learn(origin, Values{series.at(origin, 0) - 3}, Values{series.at(origin, 0) - by}, false);
-    interval.widen(18, low, high);
-    CHECK(low[0] == -1 - by);
-    CHECK(high[0] == 2 + by);
+    const Answer after = answer_of(interval, 18, Values{-1, 0, 2});
+    CHECK((after.low == -1 - by && after.high == 2 + by));
   }
 }
 
@@ -170,18 +284,13 @@ TEST_CASE("an interval keeps to its bounds, and what was filled in tells it noth
   Series series = zigzag(60);
   series.filled.assign(60, 0);
   const SeriesWindows windows = windows_over(series);
-  ConformalInterval interval(windows, {.least = {-0.5}, .most = {4}});
-  for (int k = 0; k < 8; ++k) err(interval, series, 10 + k, 2);
+  ConformalInterval interval(windows, {.bounds = {.asked = {-0.5, 4}}});
+  for (int k = 0; k < 8; ++k) err(interval, series, 10 + k, -2);
   series.filled[18] = 1;
-  err(interval, series, 18, 100);
-  Values low = {1}, high = {1};
-  interval.widen(20, low, high);
-  CHECK(low[0] == -0.5);
-  CHECK(high[0] == 3);
+  err(interval, series, 18, -100);
+  const Answer near_least = answer_of(interval, 24, 1), near_most = answer_of(interval, 24, 3);
+  CHECK((near_least.low == -0.5 && near_least.high == 3 && near_most.high == 4));
   CHECK(interval.known().others == 8);
-  low = high = {3};
-  interval.widen(20, low, high);
-  CHECK(high[0] == 4);
   CHECK(lacks(input_error_of([&] { ConformalInterval(windows, {.level = 1}); }), {"a level of 1"}) == "");
 }
 
@@ -198,8 +307,8 @@ TEST_CASE("80 % of the values lie within, also after the noise has changed") {
   ConformalInterval interval(windows, {});
   int within = 0, counted = 0;
   for (int64_t origin = 40; origin < series.rows(); ++origin) {
-    Values low = {0}, high = {0};
-    interval.widen(origin, low, high);
+    Values values = {0}, low = {0}, high = {0};
+    interval.widen(origin, values, low, high);
     if (origin >= 100) ++counted, within += std::abs(series.at(origin, 0)) <= high[0];
     interval.learn(origin, Values{0}, Values{0}, false);
   }

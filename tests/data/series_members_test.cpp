@@ -193,10 +193,10 @@ TEST_CASE("the errors of all series widen an interval, in units of the window an
     interval.know(interval.errors_of(origin, forecast, forecast), true);
   }
   CHECK(interval.known().chose == 16);
-  Values low = {0}, high = {0};
-  interval.widen(22, low, high);
+  Values values = {0}, low = {0}, high = {0};
+  interval.widen(22, values, low, high);
   CHECK(high[0] == doctest::Approx(2));  // of 16 errors the 14th: those of the second series
-  low = high = {0};
-  interval.widen(46, low, high);
+  values = low = high = {0};
+  interval.widen(46, values, low, high);
   CHECK(high[0] == doctest::Approx(2));  // both have the same spread
 }

@@ -200,7 +200,8 @@ class Interval:
         self.known = [[] for _ in range(horizon)]  # errors, as they became known
 
     def unit(self, origin):
-        y = self.channel.y[origin - self.window : origin]
+        rows = range(origin - self.window, origin)
+        y = [self.channel.y[row] for row in rows if self.channel.seen[row]] or [0.0]
         mean = math.fsum(y) / len(y)
         spread = math.sqrt(math.fsum((v - mean) ** 2 for v in y) / len(y))
         return self.deviation * max(spread / self.deviation, 0.1) ** (1 / 3)
@@ -224,7 +225,7 @@ class Interval:
                 self.known[h] = self.known[h][-500:]
             widths = {level: self.unit(origin) * self.quantile(h, level) for level in (0.2, 0.4, 0.6, 0.8)}
             ends = [(max(self.least, f - widths[v]), f + widths[v]) for v in (0.8, 0.6, 0.4, 0.2)]
-            deciles = [low for low, _ in ends] + [max(self.least, f)] + [high for _, high in reversed(ends)]
+            deciles = [low for low, _ in ends] + [f] + [high for _, high in reversed(ends)]
             result.append((*ends[0], deciles))
         return result
 
@@ -241,11 +242,11 @@ def scored_rows(channels, forecasts, train, valid, end, window, horizon, deviati
 
     for origin in origins(train, valid):
         for channel, forecast, interval in zip(channels, forecasts, intervals):
-            interval.learn(origin, forecast(channel, origin, horizon))
+            interval.learn(origin, [max(interval.least, f) for f in forecast(channel, origin, horizon)])
     rows = []
     for origin in origins(valid, end):
         for name, channel, forecast, interval in zip(names, channels, forecasts, intervals):
-            values = forecast(channel, origin, horizon)
+            values = [max(interval.least, f) for f in forecast(channel, origin, horizon)]
             for h, (low, high, deciles) in enumerate(interval.put(origin, values)):
                 seen = channel.seen[origin + h]
                 row = {"channel": name, "step": h + 1, "truth": channel.y[origin + h] if seen else "", "forecast": values[h]}

@@ -115,3 +115,32 @@ TEST_CASE("what cannot be watched is refused in one line") {
   check({"anomalies", "sensor.csv", "--out", "sensor.csv"}, "sensor.csv");
   check({"anomalies", "sensor.csv", "--column", "laod"}, "did you mean 'load'?");
 }
+
+TEST_CASE("rows after a hole are no anomalies: their forecasts lack what it lacks, which is said") {
+  const Folder folder;
+  folder.write(
+      "mine.toml",
+      linear_model("channels = [\"load\"]\nwindow = 24\nhorizon = 1\nperiod = 24\nmissing = \"previous\"\n",
+                   "epochs = 20\n", "learning_rate = 0.02\n"));
+  std::string holed;
+  int line = 0;
+  for (const std::string& row : lines_of(wave(600))) {
+    const bool is_hole = line >= 541 && line < 551;
+    holed += (is_hole ? row.substr(0, row.find(',')) + ",," : row) + "\n";
+    ++line;
+  }
+  folder.write("whole.csv", wave(600)), folder.write("holed.csv", holed);
+  (void)timeseries_out({"train", "mine.toml", "--csv", "whole.csv", "--out", "run"}, folder.path());
+  const auto called_after = [&](const std::string& csv) {
+    const ProgramRun run =
+        started({"anomalies", "run/best.safetensors", "--csv", csv, "--rate", "0.05"}, folder.path());
+    REQUIRE_MESSAGE(run.code == 0, run.err);
+    CHECK_MESSAGE((run.err.find("not watched: 8 rows") != std::string::npos) == (csv == "holed.csv"),
+                  run.err);
+    int called = 0;
+    for (const std::string& row : lines_of(run.out))
+      called += row >= "2020-01-23 00:00" && row < "2020-02" && row.ends_with(",1");
+    return called;
+  };
+  CHECK(called_after("holed.csv") <= called_after("whole.csv"));
+}

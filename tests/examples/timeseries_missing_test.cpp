@@ -323,3 +323,52 @@ TEST_CASE("masked values are inputs of a network that reads them, and change not
   CHECK(masked.code == 2);
   CHECK_MESSAGE(masked.err.find("without data.missing = \"mask\"") != std::string::npos, masked.err);
 }
+
+TEST_CASE("an interval knows what the forecast lacks: about 80 % lie within, whatever is missing before it") {
+  constexpr int rows = 480, ends = 12, apart = 5;
+  const Folder folder;
+  folder.write(
+      "mine.toml",
+      linear_model("channels = [\"y\"]\nwindow = 14\nhorizon = 5\nperiod = 7\nmissing = \"previous\"\n",
+                   "epochs = 60\n", "learning_rate = 0.02\n"));
+  RandomStream random(5, "weekly");
+  std::vector<double> y;
+  for (int i = 0; i < rows + ends * apart + 5; ++i)
+    y.push_back(50 + 10 * std::sin(i * 2 * 3.14159265 / 7) + random.uniform() + random.uniform());
+  const auto write = [&](const std::string& name, int end, int first_missing, int end_missing) {
+    std::string csv = "y,other\n";
+    for (int i = 0; i < end; ++i)
+      csv += (i >= first_missing && i < end_missing ? std::string()
+                                                    : fmt::format("{:.4f}", y[static_cast<size_t>(i)])) +
+             ",1\n";
+    folder.write(name, csv);
+  };
+  write("whole.csv", rows, 0, 0);
+  timeseries_out({"train", "mine.toml", "--csv", "whole.csv", "--out", "run"}, folder.path());
+  struct Holes {
+    int first, end;  // rows before the end
+    int within = 0;
+  };
+  for (Holes holes : {Holes{0, 0}, Holes{1, 0}, Holes{3, 0}, Holes{11, 1}}) {
+    std::string said;
+    for (int k = 0; k < ends; ++k) {
+      const int end = rows + k * apart;
+      write("now.csv", end, end - holes.first, end - holes.end);
+      const ProgramRun run = started({"forecast", "run/best.safetensors", "--csv", "now.csv"}, folder.path());
+      REQUIRE_MESSAGE(run.code == 0, run.err);
+      said = run.err;
+      const auto lines = lines_of(run.out);
+      for (int step = 0; step < 5; ++step) {
+        double low = 0, high = 0;
+        REQUIRE(std::sscanf(lines[static_cast<size_t>(step) + 1].c_str(), "%*[^,],%*[^,],%lf,%lf", &low,
+                            &high) == 2);
+        const double truth = y[static_cast<size_t>(end + step)];
+        holes.within += low <= truth && truth <= high;
+      }
+    }
+    CAPTURE(holes.first);
+    // Of 60 values in 12 forecasts, give or take three deviations of chance.
+    CHECK(std::abs(holes.within / 60.0 - 0.8) < 3 * std::sqrt(0.16 / 60) + 0.01);
+    CHECK((said.find("missing, and is as much wider") != std::string::npos) == (holes.first > 0));
+  }
+}

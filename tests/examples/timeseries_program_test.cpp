@@ -347,6 +347,60 @@ TEST_CASE("an interval says how many values it holds, on rows that did not choos
       run.err);
 }
 
+TEST_CASE("a series that leaves the side of 0 on which it trained is forecast and bounded there no longer") {
+  const Folder folder;
+  folder.write("mine.toml", linear_model("window = 12\nhorizon = 3\n", "epochs = 10\nkeep = \"last\"\n",
+                                         "learning_rate = 0.01\n"));
+  // Above 0 while it trains, then down by a fifth a row.
+  RandomStream random(4, "cold");
+  std::string csv = "y\n";
+  for (int i = 0; i < 300; ++i)
+    csv +=
+        fmt::format("{:.4f}\n", 12 + 3 * std::sin(i * 0.5) + random.uniform() - std::max(0, i - 210) * 0.2);
+  folder.write("cold.csv", csv);
+  const Words read = {"--csv", "cold.csv"};
+  const auto json =
+      timeseries_json(Words{"train", "mine.toml", "--out", "run"} + read, folder.path())["scores"]["test"];
+  CHECK(json["the model"]["interval_coverage"].get<double>() > 0.6);
+  timeseries_out(Words{"evaluate", "run/last.safetensors", "--out", "all.csv"} + read, folder.path());
+  int below = 0;
+  for (const std::string& line : lines_of(read_text(folder / "all.csv"))) {
+    if (line.starts_with("origin")) continue;
+    double value = 0, low = 0, high = 0;
+    REQUIRE(std::sscanf(line.c_str(), "%*[^,],%*[^,],%*[^,],%*[^,],%*[^,],%lf,%lf,%lf", &value, &low,
+                        &high) == 3);
+    CHECK((low <= value && value <= high && low < high));
+    below += value < 0;
+  }
+  CHECK(below > 20);
+  // Bounds that are asked for hold for the forecast, too: the last values lie between -5 and 0.
+  const ProgramRun bounded = started(
+      Words{"train", "mine.toml", "--out", "asked"} + read + set({"data.bounds=[0.0, 40.0]"}), folder.path());
+  REQUIRE_MESSAGE(bounded.code == 0, bounded.err);
+  const ProgramRun run = started(Words{"forecast", "asked/last.safetensors"} + read, folder.path());
+  CHECK_MESSAGE(run.err.find("from 0 to 40 at most") != std::string::npos, run.err);
+  const auto lines = lines_of(run.out);
+  for (size_t step = 1; step <= 3; ++step) {
+    double value = 0, low = 0, high = 0;
+    REQUIRE(std::sscanf(lines[step].c_str(), "%*[^,],%lf,%lf,%lf", &value, &low, &high) == 3);
+    CHECK((value == 0 && low == 0 && high > 0));
+  }
+}
+
+TEST_CASE("quantiles of 98 % that few errors cannot widen say so") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  folder.write("wave.csv", wave(130));
+  const Words read = {"--csv", "wave.csv"};
+  timeseries_out(Words{"train", "tiny.toml", "--out", "run"} + read +
+                     set({"data.horizon=1", "data.channels=[\"load\"]", "training.loss=quantile",
+                          "training.quantiles=[0.01, 0.5, 0.99]"}),
+                 folder.path());
+  const ProgramRun run = started(Words{"forecast", "run/best.safetensors"} + read, folder.path());
+  CHECK_MESSAGE(run.err.find("too few for 98 %, which takes 49: it may hold less") != std::string::npos,
+                run.err);
+}
+
 TEST_CASE("rows drawn by lot to test, which another lot drew to train, are in no interval") {
   const Folder folder;
   folder.write("tiny.toml", tiny);

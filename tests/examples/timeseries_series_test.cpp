@@ -169,7 +169,8 @@ TEST_CASE("forecast has rows of each series, also of one that did not train; --s
   const auto south = lines_of(timeseries_out(
       {"forecast", best, "--csv", "today.csv", "--steps", "4", "--series", "south"}, folder.path()));
   REQUIRE(south.size() == 5);
-  for (size_t step = 1; step <= 4; ++step) CHECK(cells(south[step])[1] == cells(lines[4 + step])[2]);
+  // By the errors of all series, whether all are forecast or one.
+  for (size_t step = 1; step <= 4; ++step) CHECK("south," + south[step] == lines[4 + step]);
   const ProgramRun all = started({"forecast", best, "--csv", "panel.csv"}, folder.path());
   CHECK(lines_of(all.out).size() == 7);
   CHECK_MESSAGE(all.err.find("reads: 'new' (6)") != std::string::npos, all.err);
@@ -178,6 +179,22 @@ TEST_CASE("forecast has rows of each series, also of one that did not train; --s
   timeseries_out({"forecast", best, "--csv", "today.csv", "--plot", "all.svg", "--out", "next.csv"},
                  folder.path());
   CHECK(read_text(folder / "all.svg").find("Forecast of north: sales") != std::string::npos);
+}
+
+TEST_CASE(
+    "0 bounds each series by its own values: one that is below 0 is forecast below 0, within its interval") {
+  const Folder& folder = stores();
+  std::string below = "month,store,sales\n";
+  for (int i = 0; i < 30; ++i)
+    below += fmt::format("{}-{:02},cold,{:.4f}\n", 2001 + i / 12, 1 + i % 12, -load(i, 0));
+  folder.write("below.csv", below);
+  const auto lines = lines_of(timeseries_out({"forecast", best, "--csv", "below.csv"}, folder.path()));
+  REQUIRE(lines.size() == 4);
+  for (size_t step = 1; step <= 3; ++step) {
+    const auto row = cells(lines[step]);
+    const double value = std::stod(row[2]), low = std::stod(row[3]), high = std::stod(row[4]);
+    CHECK((low < value && value < high && value < 0 && high <= 0));
+  }
 }
 
 TEST_CASE("a run of several series is resumed, and its model goes on") {
