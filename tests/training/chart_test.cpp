@@ -33,6 +33,7 @@ TEST_CASE("ticks are round and cover the range") {
   CHECK(round_log_ticks(110, 131, 4) == std::vector<double>{110, 115, 120, 125, 130});
   CHECK(round_ticks(5000, 5000 + 1e-12, 5).empty());  // doubles do not tell them apart
   CHECK(round_ticks(1e300, 1e300, 5).empty());
+  CHECK(round_log_ticks(5e-324, 1, 5).size() < 20);
 }
 
 TEST_CASE("the name of a level to which curves come down stands below it") {
@@ -95,6 +96,58 @@ TEST_CASE("what is not finite breaks the line, and no number in the report is Na
   CHECK(!has(svg, "inf"));
   CHECK(has(chart_json(chart), "\"y\":[5,null,null,7]"));
   CHECK(!has(chart_svg({.title = "t", .x_name = "x", .y_name = "y"}, 400, 300, "id"), "nan"));
+}
+
+// Every kind that there is: in a page, in a file and in a terminal. A loop over such a range would not end, or take all memory.
+TEST_CASE("degenerate values have a picture, as small as any other") {
+  const double nan = std::nan(""), inf = INFINITY, most = std::numeric_limits<double>::max();
+  const std::vector<std::vector<double>> curves = {
+      {},          {7},           {nan},        {inf, -inf},      {7, 7, 7},       {1e17, 1e17},   {-1e300, 1e300},
+      {-most, most}, {5e-324, 1},   {5e-324, most}, {1e-300, 1e300}, {1e-320, 2e-320}, {1, 1e16, nan}, {0, 1e-323}};
+  for (const auto& y : curves)
+    for (const bool logarithmic : {false, true})
+      for (const bool from_zero : {false, true})
+        for (const double top : {inf, 0.0, 7.0, 5e-324, -1.0})
+          for (const double x_from : {0.0, 1e17}) {
+            CAPTURE(y);
+            CAPTURE(logarithmic);
+            CAPTURE(top);
+            Chart chart{.title = "t",
+                        .x_name = "x",
+                        .y_name = "y",
+                        .right_name = "log",
+                        .top = top,
+                        .logarithmic = logarithmic,
+                        .x_from = x_from,
+                        .from_zero = from_zero,
+                        .series = {{.name = "s", .x = std::vector<double>(y.size(), 1), .y = y},
+                                   {.name = "x", .x = {nan, inf, most, 2}, .y = {1, 2, 3, 4}}},
+                        .levels = {{"level", y.empty() ? nan : y.back()}}};
+            if (!y.empty()) chart.mark = Chart::Mark{"mark", 1, y.back()};
+            chart.band = {.name = "band", .x = {1, 2}, .low = {1, -most}, .high = {2, most}};
+            for (const std::string& picture : {chart_svg(chart, 400, 300, "id"), chart_file(chart),
+                                               chart_text(chart, 60, 12), chart_json(chart)}) {
+              CHECK(picture.size() < 20'000);
+              CHECK(!has(picture, "nan"));
+              CHECK(!has(picture, "inf"));
+            }
+          }
+}
+
+TEST_CASE("a cut that would leave no height is none") {
+  Chart chart{.title = "t",
+              .x_name = "x",
+              .y_name = "y",
+              .top = 5,
+              .from_zero = false,
+              .series = {{.name = "s", .x = {1, 2}, .y = {9, 5}}}};
+  const auto points = points_of(chart_svg(chart, 400, 300, "id"));
+  REQUIRE(points.size() == 2);
+  CHECK(points[0].second > 0);  // in the picture
+  CHECK(points[1].second < 300);
+  CHECK(points[1].second - points[0].second > 100);  // and apart
+  chart.series = {{.name = "s", .x = {1, 2, 3}, .y = {9, 5, 4}}};
+  CHECK(points_of(chart_svg(chart, 400, 300, "id"))[0].second < 0);
 }
 
 TEST_CASE("a name is put where no curve is") {

@@ -25,29 +25,37 @@ struct Axis {
   double low = 0, high = 1;  // values at its ends
   double from = 0, to = 1;   // and where these are drawn
   bool logarithmic = false;
+  // What lies far outside is drawn a little less far: pictures' own numbers are small.
   double operator()(double value) const {
     const auto scaled = [this](double v) { return logarithmic ? std::log(v) : v; };
-    return from + (to - from) * (scaled(value) - scaled(low)) / (scaled(high) - scaled(low));
+    return std::clamp(from + (to - from) * (scaled(value) - scaled(low)) / (scaled(high) - scaled(low)), -1e5,
+                      1e5);
   }
 };
 
 struct Range {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   void add(double value) {
-    if (std::isfinite(value)) low = std::min(low, value), high = std::max(high, value);
+    if (can_be_drawn(value)) low = std::min(low, value), high = std::max(high, value);
   }
   bool empty() const { return low > high; }
 };
+
+std::vector<Chart::Level> levels_of(const Chart& chart) {
+  std::vector<Chart::Level> levels = chart.levels;
+  std::erase_if(levels, [](const Chart::Level& level) { return !can_be_drawn(level.y); });
+  return levels;
+}
 
 Range range_of_y(const Chart& chart) {
   Range range;
   for (const ChartSeries& series : chart.series)
     for (const double y : series.y) range.add(y);
-  for (const Chart::Level& level : chart.levels) range.add(level.y);
+  for (const Chart::Level& level : levels_of(chart)) range.add(level.y);
   if (chart.band)
     for (const auto* edge : {&chart.band->low, &chart.band->high})
       for (const double y : *edge) range.add(y);
-  range.high = std::min(range.high, chart.top);
+  if (chart.top > range.low) range.high = std::min(range.high, chart.top);
   return range;
 }
 
@@ -55,19 +63,20 @@ Axis y_axis(const Chart& chart, double bottom, double top) {
   const Range range = range_of_y(chart);
   Axis axis{.from = bottom, .to = top};
   if (range.empty()) return axis;
-  axis.logarithmic = chart.logarithmic && range.low > 0;
+  // Of which quotients are finite, too.
+  axis.logarithmic = chart.logarithmic && range.low >= 1e-140 && range.high <= 1e140;
   // A level's name has room below it, since curves that come down to a level leave none above. share: of the axis.
   const double share = 20 / (bottom - top), to_above = share / (1 - share);
   if (axis.logarithmic) {
     const double margin = std::max(std::pow(range.high / range.low, 0.06), 1.02);
     axis.low = range.low / margin, axis.high = range.high * margin;
-    for (const Chart::Level& level : chart.levels)
+    for (const Chart::Level& level : levels_of(chart))
       axis.low = std::min(axis.low, level.y * std::pow(axis.high / level.y, -to_above));
   } else {
     const double margin = 0.08 * (range.high - range.low);
     axis.low = chart.from_zero ? std::min(0.0, range.low) : range.low - margin;
     if (!chart.from_zero)
-      for (const Chart::Level& level : chart.levels)
+      for (const Chart::Level& level : levels_of(chart))
         axis.low = std::min(axis.low, level.y - to_above * (range.high + margin - level.y));
     // So much more than 0 that a double tells the ticks between apart.
     const double least = 1e-9 * std::max(1.0, std::abs(axis.low));
@@ -78,7 +87,7 @@ Axis y_axis(const Chart& chart, double bottom, double top) {
 
 Axis x_axis(const Chart& chart, double left, double right) {
   Range range;
-  range.add(chart.x_from + 1);
+  range.add(chart.x_from + std::max(1.0, 1e-9 * std::abs(chart.x_from)));
   for (const ChartSeries& series : chart.series)
     for (const double x : series.x) range.add(x);
   return {.low = chart.x_from, .high = range.high, .from = left, .to = right};
@@ -139,11 +148,12 @@ class Drawing {
         left_(left_of(y_ticks_)),
         x_(x_axis(chart, left_, right_)),
         x_texts_(short_texts(chart.x_texts)),
-        styles_(styles_of(chart)) {}
+        styles_(styles_of(chart)),
+        levels_(levels_of(chart)) {}
 
   std::string svg() {
     add_axes();
-    for (const Chart::Level& level : chart_.levels) {
+    for (const Chart::Level& level : levels_) {
       svg_ += line(left_, y_(level.y), right_, y_(level.y), "level");
       occupy({left_, y_(level.y)}, {right_, y_(level.y)});
     }
@@ -154,7 +164,7 @@ class Drawing {
     for (std::size_t i = 0; i < chart_.series.size(); ++i) add_curve(chart_.series[i], i);
     svg_ += "</g>\n";
     add_mark();
-    for (const Chart::Level& level : chart_.levels) add_level_name(level);
+    for (const Chart::Level& level : levels_) add_level_name(level);
     return fmt::format(
         "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-labelledby=\"{}-t {}-d\" data-plot=\"{},{},{},{}\" "
         "data-range=\"{},{},{},{}\"{}>\n<title id=\"{}-t\">{}</title><desc id=\"{}-d\">{}</desc>\n{}</svg>\n",
@@ -216,10 +226,13 @@ class Drawing {
 
   void add_band(const Chart::Band& band) {
     std::string path;
+    const auto drawn = [&](std::size_t i) {
+      return can_be_drawn(band.x[i]) && can_be_drawn(band.low[i]) && can_be_drawn(band.high[i]);
+    };
     for (std::size_t i = 0; i < band.x.size(); ++i)
-      path += fmt::format("{}{:.1f} {:.1f}", i ? 'L' : 'M', x_(band.x[i]), y_(band.high[i]));
+      if (drawn(i)) path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? 'M' : 'L', x_(band.x[i]), y_(band.high[i]));
     for (std::size_t i = band.x.size(); i-- > 0;)
-      path += fmt::format("L{:.1f} {:.1f}", x_(band.x[i]), y_(band.low[i]));
+      if (drawn(i)) path += fmt::format("L{:.1f} {:.1f}", x_(band.x[i]), y_(band.low[i]));
     svg_ += fmt::format("<path d=\"{}Z\" class=\"band s{}\"/>\n", path, styles_.back() % series_styles);
   }
 
@@ -227,14 +240,15 @@ class Drawing {
     std::string path, dots;
     Point last{};
     bool joined = false;
+    const auto drawn = [&](std::size_t i) { return can_be_drawn(series.x[i]) && can_be_drawn(series.y[i]); };
     for (std::size_t i = 0; i < series.x.size(); ++i) {
-      if (!std::isfinite(series.y[i])) {
+      if (!drawn(i)) {
         joined = false;
         continue;
       }
       const Point at{x_(series.x[i]), y_(series.y[i])};
       path += fmt::format("{}{:.1f} {:.1f}", joined ? 'L' : 'M', at.x, at.y);
-      const bool alone = !joined && (i + 1 == series.x.size() || !std::isfinite(series.y[i + 1]));
+      const bool alone = !joined && (i + 1 == series.x.size() || !drawn(i + 1));
       if (series.points || alone)
         dots += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"/>", at.x, at.y,
                             series.points || series.x.size() == 1 ? 3 : 2);
@@ -247,7 +261,7 @@ class Drawing {
   }
 
   void add_mark() {
-    if (!chart_.mark || !std::isfinite(chart_.mark->y)) return;
+    if (!chart_.mark || !can_be_drawn(chart_.mark->x) || !can_be_drawn(chart_.mark->y)) return;
     const Point at{x_(chart_.mark->x), y_(chart_.mark->y)};
     std::vector<Point> places;
     for (const double away : {20, 34, 52, 75, 100})
@@ -298,10 +312,20 @@ class Drawing {
   // About: what font there is, is not known.
   static double width_of(std::string_view words) { return 7.2 * static_cast<double>(words.size()); }
 
-  // A line is points two units apart.
+  // A line is points two units apart, as far as it lies in the picture.
   void occupy(Point from, Point to) {
     const double length = std::hypot(to.x - from.x, to.y - from.y);
-    for (double along = 0; along <= length; along += 2) {
+    double begin = 0, end = length;
+    const auto cut = [&](double at, double slope, double low, double high) {
+      if (slope == 0) return;
+      const auto [first, last] = std::minmax({(low - at) / slope, (high - at) / slope});
+      begin = std::max(begin, 2 * std::ceil(first / 2)), end = std::min(end, last);
+    };
+    if (length > 0) {
+      cut(from.x, (to.x - from.x) / length, 0, width_);
+      cut(from.y, (to.y - from.y) / length, 0, height_);
+    }
+    for (double along = begin; along <= end; along += 2) {
       const double part = length > 0 ? along / length : 0;
       occupied_.push_back({from.x + part * (to.x - from.x), from.y + part * (to.y - from.y)});
     }
@@ -317,6 +341,7 @@ class Drawing {
   const Axis x_;
   const std::vector<std::string> x_texts_;
   const std::vector<std::size_t> styles_;
+  const std::vector<Chart::Level> levels_;
   std::string svg_;
   std::vector<Point> occupied_;
 };

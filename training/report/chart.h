@@ -4,6 +4,7 @@
 // by class. The numbers stand beside it as JSON for a script that shows values under the pointer.
 #pragma once
 
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <span>
@@ -18,14 +19,14 @@ struct ChartSeries {
   std::string name;
   bool points = false;                 // each one is marked, as well as joined
   bool as_before = false;              // drawn as the series before it, whose name stands for both
-  std::vector<double> x = {}, y = {};  // of one length; where y is not finite the line is broken
+  std::vector<double> x = {}, y = {};  // of one length; where y cannot be drawn the line is broken
 };
 
 struct Chart {
   std::string title, description = {};  // for those who do not see it: what it is, and what it shows
   std::string x_name, y_name;           // "step", "perplexity"
   std::string right_name = {};          // of an axis on the right with the logarithm of y; "": none
-  double top = std::numeric_limits<double>::infinity();  // y beyond it is cut off
+  double top = std::numeric_limits<double>::infinity();  // y beyond it is cut off, where some of it lies below
   bool logarithmic = false;                              // y, where all of it is above zero
   double x_from = 0;                                     // where the axis of x begins
   bool from_zero = true;  // else y begins at zero, or below; or near the least value
@@ -63,6 +64,9 @@ std::string chart_file(std::span<const Chart> charts, int width, int height);
 std::string chart_text(const Chart& chart, int columns, int lines);
 // {"x": "step", "series": [{"name": …, "x": […], "y": […]}]}
 std::string chart_json(const Chart& chart);
+
+// Whether a chart shows a value: differences of two such values are finite. Others break the line.
+inline bool can_be_drawn(double value) { return std::abs(value) <= 1e300; }
 
 // A series in at most so many points: neighbours are replaced by their means.
 ChartSeries thinned(ChartSeries series, std::size_t at_most);

@@ -72,17 +72,21 @@ std::string chart_file(std::span<const Chart> charts, int width, int height) {
 std::string chart_text(const Chart& chart, int columns, int lines) {
   constexpr std::string_view marks = "o*x+#%";
   double low = std::numeric_limits<double>::infinity(), high = -low, last = chart.x_from;
+  const auto drawn = [&](double x, double y) {
+    return can_be_drawn(x) && chart.x_from <= x && can_be_drawn(y);
+  };
   const auto add = [&](double x, double y) {
-    if (std::isfinite(y)) low = std::min(low, y), high = std::max(high, y);
-    last = std::max(last, x);
+    if (can_be_drawn(y)) low = std::min(low, y), high = std::max(high, y);
+    if (can_be_drawn(x)) last = std::max(last, x);
   };
   for (const ChartSeries& series : chart.series)
     for (std::size_t i = 0; i < series.x.size(); ++i) add(series.x[i], series.y[i]);
   if (chart.band)
     for (std::size_t i = 0; i < chart.band->x.size(); ++i)
       add(chart.band->x[i], chart.band->low[i]), add(chart.band->x[i], chart.band->high[i]);
+  if (low > high) low = high = 0;
   if (chart.from_zero) low = std::min(low, 0.0);
-  if (!(low < high)) high = low + 1;
+  if (low == high) high = low + std::max(1.0, 1e-9 * std::abs(low));
   const int digits = digits_for(std::max(std::abs(low), std::abs(high)), (high - low) / 10, 4);
   const auto y_text = [&](std::size_t k) {
     const bool labelled =
@@ -105,13 +109,13 @@ std::string chart_text(const Chart& chart, int columns, int lines) {
                                 std::string(static_cast<std::size_t>(width), ' '));
   if (chart.band)
     for (std::size_t i = 0; i < chart.band->x.size(); ++i)
-      if (std::isfinite(chart.band->low[i]) && std::isfinite(chart.band->high[i]))
+      if (drawn(chart.band->x[i], chart.band->low[i]) && drawn(chart.band->x[i], chart.band->high[i]))
         for (std::size_t k = line(chart.band->high[i]); k <= line(chart.band->low[i]); ++k)
           grid[k][column(chart.band->x[i])] = '.';
   const std::vector<std::size_t> styles = styles_of(chart);
   for (std::size_t s = 0; s < chart.series.size(); ++s)
     for (std::size_t i = 0; i < chart.series[s].x.size(); ++i)
-      if (std::isfinite(chart.series[s].y[i]))
+      if (drawn(chart.series[s].x[i], chart.series[s].y[i]))
         grid[line(chart.series[s].y[i])][column(chart.series[s].x[i])] = marks[styles[s] % marks.size()];
 
   std::string text = chart.title + "\n";

@@ -29,7 +29,7 @@ std::vector<double> round_log_ticks(double low, double high, int about) {
   std::vector<double> ticks;
   for (const auto& leading : per_decade) {
     std::vector<double> denser;
-    for (double power = std::pow(10, std::floor(std::log10(low))); power <= high; power *= 10)
+    for (double power = std::pow(10, std::floor(std::log10(low))); 0 < power && power <= high; power *= 10)
       for (const double digit : leading)
         if (digit * power >= low && digit * power <= high) denser.push_back(digit * power);
     if (static_cast<int>(denser.size()) > about + 2) break;
@@ -41,7 +41,7 @@ std::vector<double> round_log_ticks(double low, double high, int about) {
 
 int digits_for(double size, double apart, int least) {
   const auto place = [](double x) { return static_cast<int>(std::floor(std::log10(x))); };
-  if (!(size > 0) || !(apart > 0) || !std::isfinite(size)) return least;
+  if (!(size > 0) || !(apart > 0) || !std::isfinite(size) || !std::isfinite(apart)) return least;
   return std::clamp(place(size) - place(apart) + 1, least, 15);
 }
 

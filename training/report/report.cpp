@@ -49,7 +49,7 @@ double top_of(const Chart& chart) {
   for (const double y : chart.series[1].y)
     if (y > top) top = y;
   for (const Chart::Level& level : chart.levels) top = std::max(top, level.y);
-  return top;
+  return top > std::ranges::min(training) ? top : std::numeric_limits<double>::infinity();
 }
 
 Chart score_chart(const RunDescription& run, const Course& course) {

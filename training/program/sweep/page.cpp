@@ -26,7 +26,8 @@ Scores scores_of(const fs::path& run) {
   if (!has_own_file(run / "report.json") || !has_own_file(run / log_file)) return {};
   Scores scores;
   for (const LogRecord& record : read_course(run, read_run_description(run).names).epochs) {
-    scores.resize(static_cast<std::size_t>(std::max(record.epoch, 1)), std::nan(""));
+    constexpr int most_epochs = 1'000'000;  // of a recipe; a damaged log may have any number
+    scores.resize(static_cast<std::size_t>(std::clamp(record.epoch, 1, most_epochs)), std::nan(""));
     scores.back() = record.valid.value_or(std::nan(""));
   }
   return scores;
@@ -78,10 +79,11 @@ class Page {
           begun.curves.push_back(std::move(curve)), begun.trials.push_back(i);
         }
     }
-    // Where the first epochs lie far above all others, they would take the room from them.
+    // Where the first epochs lie far above all others, they would take the room from them: a tenth at most is cut off.
     std::ranges::sort(scores);
     if (!scores.empty())
-      if (const double most = scores[(scores.size() - 1) * 9 / 10]; scores.back() > 1.25 * most) top_ = most;
+      if (const double most = scores[scores.size() - 1 - scores.size() / 10]; scores.back() > 1.25 * most)
+        top_ = most;
   }
 
   std::string html() const {

@@ -8,7 +8,8 @@ const stepOfRow = (m, row) => Math.floor(row / m.series.segment);
 
 function ticksBetween(low, high) {
   const raw = (high - low) / 4 || 1, power = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 5, 10].find(k => k * power >= raw) * power, ticks = [];
-  for (let k = Math.ceil(low / step); k * step <= high; ++k) ticks.push(k * step);
+  const first = Math.ceil(low / step), count = Math.min(Math.floor(high / step) - first, 10);  // where numbers are too large, adding 1 does nothing
+  for (let k = 0; k <= count; ++k) ticks.push((first + k) * step);
   return ticks;
 }
 // The window's values of the target between two heights; x is of steps of the layers.
@@ -23,7 +24,7 @@ function forecastChart(place, of, styles) {
   const m = of.reduce((a, b) => b.series.rows.length > a.series.rows.length ? b : a), s = m.series;
   const rows = s.rows.length, first = s.detects ? rows - 1 : rows, count = first + s.times.length, chosen = first + horizonStep(of[0]);
   const numbers = [s.history, s.truth, ...of.flatMap(one => [one.series.forecast, one.series.low ?? [], one.series.high ?? []])].flat().filter(v => v !== null);
-  const most = Math.max(...numbers), least = Math.min(...numbers), room = (most - least || 1) * 0.06, high = most + room, low = least - room;
+  const most = Math.max(...numbers), least = Math.min(...numbers), room = (most - least || Math.abs(most) || 1) * 0.06, high = most + room, low = least - room;
   drawing(place, 330, 280, `${shown(s.target)}: the window, ${forecastNoun(m)} and truth`, (svg, width) => {
     const left = 62, right = width - 12, step = (right - left) / count, x = k => left + (k + 0.5) * step, y = v => 8 + 212 * (high - v) / (high - low);
     svg.append(draw("rect", {class: "at-step", x: x(chosen) - Math.max(step, 3) / 2, y: 8, width: Math.max(step, 3), height: 212}));
