@@ -16,7 +16,8 @@
 // stream starts from an empty state, so what is exact is batch 1.
 //
 // Where documents begin (WindowOptions::documents), resets() says it too: the first token of a document is predicted from the
-// token before it, the `<eos>` of the last document, and an empty state.
+// token before it, the `<eos>` of the last document, and an empty state. Evaluation cuts no document: each stream has whole
+// ones, so a score is exact with every batch. A stream may then have none, and is -1 throughout.
 //
 // A window's two blocks are int32 [steps, batch], time first, in buffers of the BpttWindows: valid until the
 // next window is taken, which on a GPU is after the backward. There kernels read a copy that at() makes: whoever changes
@@ -155,15 +156,25 @@ class BpttWindows {
     require_input(options.steps >= 1, "windows: steps must be at least 1, not {}", options.steps);
     require_input(predictable >= options.batch, "windows: {} tokens are too few for a batch of {} streams",
                   tokens.size(), options.batch);
-    shorter_ = predictable / options.batch;
-    const bool training = shift_ > 0;
-    longer_streams_ = training ? 0 : predictable % options.batch;
-    length_ = shorter_ + (longer_streams_ > 0);
-    targets_ = training ? shorter_ * options.batch : predictable;
+    find_streams(predictable);
     const int rows = static_cast<int>(std::min<int64_t>(options.steps, length_));
     make_buffers(rows);
   }
 
+  void find_streams(int64_t predictable) {
+    const bool training = shift_ > 0;
+    const int64_t batch = options_.batch, shorter = predictable / batch;
+    for (int64_t stream = 0; stream <= batch; ++stream)
+      stream_begins_.push_back(stream * shorter + (training ? 0 : std::min(stream, predictable % batch)));
+    if (!training && !options_.documents.empty())
+      for (int64_t& begin : std::span(stream_begins_).subspan(1, static_cast<std::size_t>(batch - 1))) {
+        const auto next = std::ranges::lower_bound(options_.documents, begin);
+        begin = next == options_.documents.end() ? predictable : *next;
+      }
+    targets_ = stream_begins_.back();
+    for (int64_t stream = 0; stream < batch; ++stream)
+      length_ = std::max(length_, stream_begin(stream + 1) - stream_begin(stream));
+  }
   void make_buffers(int steps) {
     window_ = {IdTensor({steps, options_.batch}), IdTensor({steps, options_.batch})};
     if (!options_.documents.empty()) resets_of_all_ = IdTensor({steps, options_.batch});
@@ -197,15 +208,14 @@ class BpttWindows {
     if (begins_.empty()) return k * options_.steps;
     return k < std::ssize(begins_) ? begins_[static_cast<std::size_t>(k)] : length_;
   }
-  int64_t stream_begin(int64_t stream) const { return stream * shorter_ + std::min(stream, longer_streams_); }
+  int64_t stream_begin(int64_t stream) const { return stream_begins_[static_cast<std::size_t>(stream)]; }
 
   std::span<const int32_t> tokens_;
   WindowOptions options_;
   int64_t shift_;               // the position of the first target
   int32_t before_ = 0;          // input for a target that has no predecessor, and where there is no target
-  int64_t shorter_ = 0;         // targets of a stream,
-  int64_t longer_streams_ = 0;  // and the first so many streams have one more
-  int64_t length_ = 0;          // steps of the longest stream
+  std::vector<int64_t> stream_begins_;  // among the targets, and their end
+  int64_t length_ = 0;                  // steps of the longest stream
   int64_t targets_ = 0;
   std::vector<int64_t> begins_;  // of the windows in each stream; empty: all have options_.steps
   Window window_;
@@ -226,6 +236,15 @@ inline int variable_steps(int bptt, uint64_t seed, int epoch, int64_t window) {
   const double u = 1 - unit_interval(bits[1]), v = unit_interval(bits[2]);
   const double normal = std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
   return std::max(5, static_cast<int>(centre + 5 * normal));
+}
+
+// How many streams are worth reading side by side to evaluate a text: at most `batch`, and a stream for each document. More
+// than the longest document leaves room for would be padding.
+inline int evaluation_streams(int64_t tokens, std::span<const int64_t> documents, int batch) {
+  int64_t longest = 1;
+  for (std::size_t k = 0; k < documents.size(); ++k)
+    longest = std::max(longest, (k + 1 < documents.size() ? documents[k + 1] : tokens) - documents[k]);
+  return static_cast<int>(std::min<int64_t>(batch, (tokens + longest - 1) / longest));
 }
 
 // Windows that score every token once; the first is predicted from `before`, the id of `<eos>`. InputError

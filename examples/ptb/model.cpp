@@ -184,7 +184,7 @@ static ScoreSum score_shard(const LanguageModel& model, std::span<const int32_t>
 
 SharedScore score_in_shards(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
                             std::span<const int64_t> documents, int shards) {
-  batch = static_cast<int>(std::min<int64_t>(batch, std::ssize(text)));
+  batch = evaluation_streams(std::ssize(text), documents, batch);
   return {.parts = shards,
           .sum =
               [&model, text, eos, batch, documents, shards](int64_t part) {

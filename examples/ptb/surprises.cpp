@@ -22,7 +22,7 @@ static void add_expected(const LanguageModel& model, const Tensor& h, Surprise& 
 std::vector<Surprise> most_surprising(const LanguageModel& model, std::span<const int32_t> text, int32_t eos,
                                       int batch, int count, std::span<const int64_t> documents) {
   constexpr std::array<double, 1> as_it_is = {1};
-  batch = static_cast<int>(std::min<int64_t>(batch, std::ssize(text)));
+  batch = evaluation_streams(std::ssize(text), documents, batch);
   std::vector<Surprise> found;
   std::vector<std::vector<int32_t>> before(
       static_cast<size_t>(batch));  // of each stream, its sentence so far

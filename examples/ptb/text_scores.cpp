@@ -58,7 +58,7 @@ void TextScorer::add(const Tensor& h, const Tensor& losses, const IdTensor& targ
 void read_windows(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
                   std::span<const int64_t> documents, const ReadWindow& f) {
   constexpr int rows = 1000;  // as in score()
-  batch = static_cast<int>(std::min<int64_t>(batch, std::ssize(text)));
+  batch = evaluation_streams(std::ssize(text), documents, batch);
   const NoTape guard;
   ModelState state = model.zero_state(batch);
   BpttWindows windows = evaluation_windows(
@@ -73,7 +73,7 @@ void read_windows(const LanguageModel& model, std::span<const int32_t> text, int
 
 TextScores score_in_ways(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
                          const ScoreWays& ways, std::span<const int64_t> documents) {
-  batch = static_cast<int>(std::min<int64_t>(batch, std::ssize(text)));
+  batch = evaluation_streams(std::ssize(text), documents, batch);
   require(!ways.cache || batch == 1, "score: a cache needs one stream, not {}", batch);
   TextScorer scorer(ways);
   read_windows(model, text, eos, batch, documents,

@@ -132,6 +132,43 @@ TEST_CASE("windows say of every target whether a document begins with it, howeve
   }
 }
 
+TEST_CASE("evaluation reads each document from its beginning to its end in one stream, and every token once") {
+  RandomStream random(4, "windows");
+  for (int i = 0; i < 300; ++i) {
+    const int batch = 1 + static_cast<int>(random.below(9)), steps = 1 + static_cast<int>(random.below(7));
+    Ids tokens(static_cast<size_t>(batch) + random.below(60));
+    std::iota(tokens.begin(), tokens.end(), 0);
+    Places documents;
+    for (const int32_t place : tokens)
+      if (place == 0 || random.below(i % 2 ? 5 : 20) == 0) documents.push_back(place);
+    BpttWindows windows = evaluation_windows(tokens, -7, {.batch = batch, .steps = steps, .documents = documents});
+    std::vector<Ids> read(static_cast<size_t>(batch));
+    for (const auto& [input, target] : windows)
+      for (int64_t k = 0; k < target.size(); ++k)
+        if (const int32_t token = target.data()[k]; token != ignored_target) {
+          CHECK(input.data()[k] == (token == 0 ? -7 : token - 1));
+          read[static_cast<size_t>(k % batch)].push_back(token);
+        }
+    Ids all;
+    for (const Ids& stream : read) {
+      if (!stream.empty()) CHECK(std::ranges::binary_search(documents, int64_t{stream[0]}));
+      all.insert(all.end(), stream.begin(), stream.end());
+    }
+    CHECK(all == tokens);
+    CHECK(windows.targets() == std::ssize(tokens));
+    // So many streams are worth it: the longest document is as long as they are on average, or shorter.
+    int64_t longest = 0;
+    for (size_t k = 0; k < documents.size(); ++k)
+      longest = std::max(longest, (k + 1 < documents.size() ? documents[k + 1] : std::ssize(tokens)) - documents[k]);
+    const int streams = evaluation_streams(std::ssize(tokens), documents, batch);
+    CHECK(streams >= 1);
+    CHECK(streams <= batch);
+    CHECK((streams - 1) * longest < std::ssize(tokens));
+  }
+  CHECK(evaluation_streams(7, {}, 20) == 7);
+  CHECK(evaluation_streams(70, {}, 20) == 20);
+}
+
 // Every document ends with an <eos>, behind which an n-gram does not look.
 TEST_CASE("counting words gives the same whatever stood in the document before") {
   const Folder folder;

@@ -280,6 +280,36 @@ TEST_CASE("a text is scored as each of its documents alone, with a cache too") {
             fmt::format("{} tokens", test_text.ids.size())));
 }
 
+// Streams have whole documents, also where there are more streams than documents, or a training scores.
+TEST_CASE("a text has one score, in however many streams its documents are read") {
+  const Folder& folder = documents();
+  const auto count = static_cast<int>(test_text.begins.size());
+  const auto evaluate = [&](int streams, const Words& more = {}) {
+    return ptb_json(Words{"evaluate", "run/last.safetensors", "--data", "text", "--batch",
+                          std::to_string(streams)} +
+                        more,
+                    folder.path());
+  };
+  const double rounding = 1e-5;
+  const auto alone = evaluate(1, {"--temperature", "1.3"});
+  for (const int streams : {2, 3, count, 4 * count}) {
+    CAPTURE(streams);
+    const auto found = evaluate(streams, {"--temperature", "1.3"});
+    CHECK(found["tokens"] == alone["tokens"]);
+    CHECK(found["test_perplexity"].get<double>() ==
+          doctest::Approx(alone["test_perplexity"].get<double>()).epsilon(rounding));
+    CHECK(found["temperature"]["perplexity"].get<double>() ==
+          doctest::Approx(alone["temperature"]["perplexity"].get<double>()).epsilon(rounding));
+    CHECK(evaluate(streams)["test_perplexity"].get<double>() ==
+          doctest::Approx(alone["test_perplexity"].get<double>()).epsilon(rounding));
+  }
+  ptb_out(training("streams") + Words{"--set", "data.eval_batch=4", "--set", "training.shards=2"},
+          folder.path());
+  const std::vector<Epoch> one = epochs_of(folder / "run"), four = epochs_of(folder / "streams");
+  REQUIRE(four.size() == one.size());
+  for (size_t k = 0; k < one.size(); ++k) CHECK(four[k].valid == doctest::Approx(one[k].valid).epsilon(2e-5));
+}
+
 TEST_CASE("characters have documents too") {
   const Folder& folder = documents();
   ptb_out({"train", "documents.toml", "--data", "text", "--set", "data.level=char", "--set",
