@@ -164,6 +164,49 @@ TEST_CASE("what no query sees may hold anything") {
   }
 }
 
+TEST_CASE("a padded row says what it says alone, whichever side its padding is on") {
+  RandomStream random(7, "alone");
+  ParameterSet params;
+  const MultiHeadAttention many(params / "many", {.dim = 4, .heads = 2});
+  const AdditiveAttention add(params / "add", {.query = 4, .keys = 4, .hidden = 3});
+  const MultiplicativeAttention product(params / "product", {.query = 4, .keys = 4});
+  params.initialize(Init::uniform(-1, 1));  // biases too: a projected zero is none
+  const Tensor x = random_tensor({5, 2, 4}, random), query = random_tensor({2, 2, 4}, random);
+  const auto of_row_1 = [](const Var& y) { return slice(y, 1, 1, 2).value(); };
+  for (const auto padding : {Padding::after, Padding::before}) {
+    const Lengths lengths{ids({2}, {5, 3}), padding};
+    const int begin = padding == Padding::before ? 2 : 0;
+    const Tensor row = of_row_1(slice(x, 0, begin, begin + 3)), asks = of_row_1(query);
+    CHECK(distance(of_row_1(many(query, x, {.lengths = lengths})), many(asks, row).value()) < near);
+    CHECK(distance(slice(of_row_1(many(x, {.lengths = lengths})), 0, begin, begin + 3).value(),
+                   many(row).value()) < near);
+    CHECK(distance(of_row_1(add(query, add.remember(x, lengths)).context),
+                   add(asks, add.remember(row)).context.value()) < near);
+    CHECK(distance(of_row_1(product(query, product.remember(x, lengths))),
+                   product(asks, product.remember(row)).value()) < near);
+    // And after the other kind of padding this would not hold: the row's own steps are others.
+    const Lengths other{lengths.steps, padding == Padding::before ? Padding::after : Padding::before};
+    CHECK(distance(of_row_1(many(query, x, {.lengths = other})), many(asks, row).value()) > 1e-3);
+  }
+}
+
+TEST_CASE("each head, each row and each block of queries has a mask of dropout of its own") {
+  // Equal weights, values of 1: an output is how many keys its mask left.
+  constexpr int past = 64;
+  const AttentionOptions o{.heads = 2, .dropout = real(0.5), .key = {.place = 7}, .block_rows = 2};
+  const Tape tape;
+  const Tensor y =
+      scaled_dot_product_attention(Tensor::zeros({4, 2, 2}), Tensor::zeros({past, 2, 2}),
+                                   Tensor::full({past, 2, 2}, 1), o)
+          .value();
+  std::vector<std::vector<real>> kept;
+  for (const int block : {0, 2})
+    for (int b = 0; b < 2; ++b)
+      for (int h = 0; h < 2; ++h) kept.push_back({y(block, b, h), y(block + 1, b, h)});
+  for (size_t i = 0; i < kept.size(); ++i)
+    for (size_t j = 0; j < i; ++j) CHECK(kept[i] != kept[j]);
+}
+
 TEST_CASE("one step after the other says what all steps at once say") {
   RandomStream random(3, "steps");
   ParameterSet params;

@@ -60,6 +60,33 @@ TEST_CASE("padding takes no part, on either side, and a row without a step has n
   }
 }
 
+TEST_CASE("the path is that of the highest score, from its beginning to its end") {
+  RandomStream random(3, "path");
+  constexpr int steps = 3, tags = 3, batch = 8;
+  ParameterSet params;
+  const Crf crf(params / "crf", {.tags = tags});
+  params.initialize(Init::uniform(-2, 2));
+  const Tensor x = random_tensor({steps, batch, tags}, random);
+  const Tensor move = crf.transitions.value(), start = crf.start.value(), end = crf.end.value();
+  const auto [path, scores] = crf.decode(x);
+  int decided_by_the_end = 0;
+  for (int b = 0; b < batch; ++b) {
+    std::vector<int32_t> best, without_end;
+    real most = -1e30f, most_without = -1e30f;
+    for (int32_t i = 0; i < tags; ++i)
+      for (int32_t j = 0; j < tags; ++j)
+        for (int32_t k = 0; k < tags; ++k) {
+          const real so_far = start(i) + x(0, b, i) + move(i, j) + x(1, b, j) + move(j, k) + x(2, b, k);
+          if (so_far > most_without) most_without = so_far, without_end = {i, j, k};
+          if (so_far + end(k) > most) most = so_far + end(k), best = {i, j, k};
+        }
+    CHECK(std::vector<int32_t>{path(0, b), path(1, b), path(2, b)} == best);
+    CHECK(scores(b) == doctest::Approx(most).epsilon(1e-6));
+    decided_by_the_end += best != without_end;
+  }
+  CHECK(decided_by_the_end > 0);
+}
+
 TEST_CASE("a random field learns a rule that no step alone can tell") {
   // Emissions say nothing of the order; the rule is 0 1 2 0 1 2 …
   ParameterSet params;

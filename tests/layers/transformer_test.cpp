@@ -176,6 +176,42 @@ TEST_CASE("masks of dropout are the same at all steps if they are locked, and of
   CHECK(distance(y.slice(0, 3), read(net, x, 3).y) > 1e-3);  // another call, other masks
 }
 
+// Products whose results are known: y - x is what dropout has left of them.
+TEST_CASE("what attention gives, the units, and what they give are dropped, each by itself") {
+  ParameterSet params;
+  const TransformerConfig config{
+      .dim = 8, .heads = 2, .layers = 1, .feed_forward = 16, .memory = 3, .dropout = 0.5f, .last_norm = false};
+  const Transformer net(params / "net", config);
+  const auto fill = [&](const std::string& name, real value) {
+    params.find("net.layers.0." + name)->leaf_value().fill(value);
+  };
+  const Tensor x = Tensor::zeros({6, 2, 8});
+  const auto added = [&] {
+    Tape tape;
+    return values(net(x, net.zero_state(2)).y);
+  };
+  const auto distinct = [](std::vector<real> of) {
+    std::ranges::sort(of);
+    of.erase(std::ranges::unique(of).begin(), of.end());
+    return of;
+  };
+  for (const char* name : {"self_attn.out_proj.weight", "linear1.weight", "linear2.weight", "linear2.bias"})
+    fill(name, 0);
+  fill("self_attn.out_proj.bias", 1);
+  CHECK(distinct(added()) == std::vector<real>{0, 2});
+  fill("self_attn.out_proj.bias", 0), fill("linear2.bias", 1);
+  CHECK(distinct(added()) == std::vector<real>{0, 2});
+  // Of 16 units of gelu(1) some are left, twice as large, and their sum is 0 or twice as large.
+  fill("linear2.bias", 0), fill("linear1.bias", 1), fill("linear2.weight", 1);
+  const real unit = gelu(Var(Tensor::full({1}, 1))).item();
+  const std::vector<real> sums = distinct(added());
+  CHECK(sums.size() > 3);  // 0, and other counts of units
+  for (const real sum : sums) {
+    const double units = static_cast<double>(sum / (4 * unit));
+    CHECK(units == doctest::Approx(std::round(units)).epsilon(1e-5));
+  }
+}
+
 TEST_CASE("what does not fit is told with both shapes") {
   ParameterSet params;
   const auto error_with = [&](const TransformerConfig& c) {

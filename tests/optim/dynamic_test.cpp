@@ -45,6 +45,29 @@ TEST_CASE("the rule by hand: back towards the beginning, then along the gradient
   CHECK(weights(m.b) == std::vector<real>{-2, -2, -2});
 }
 
+TEST_CASE("a parameter's own rate multiplies what its gradient does, of rows too, and not the way back") {
+  ParameterSet params;
+  Parameter& a = params.add("a", {2}, Init::constant(1));
+  Parameter& table = params.add("table", {3, 1}, Init::constant(0));
+  a.rate = 0.5, table.rate = 2;
+  const Tensor rms = slab_of(params, {1, 1}, {1, 1, 1});
+  // Along the gradient: rate · 0.5 · g / (R + epsilon); a quarter of the way back before.
+  DynamicEvaluation update(params, rms, {.learning_rate = 0.5, .decay = 0.25, .epsilon = 1});
+  give(a, {2, 0});
+  give_row(table, 1, {2});
+  update.step();
+  CHECK(weights(a) == std::vector<real>{real(1 - 0.25), 1});
+  CHECK(weights(table) == std::vector<real>{0, -1, 0});
+  give(a, {0, 4});
+  give_row(table, 2, {4});
+  update.step();
+  CHECK(weights(a) == std::vector<real>{real(1 - 0.25 * 0.75), 0.5});
+  CHECK(weights(table) == std::vector<real>{0, real(-0.75), -2});
+  give(table, {0, 4, 0});  // the whole table
+  update.step();
+  CHECK(weights(table) == std::vector<real>{0, real(-0.75 * 0.75 - 2), real(-1.5)});
+}
+
 TEST_CASE("without decay and with R = 1 - epsilon it is plain gradient descent") {
   Pair m, plain;
   const Tensor rms = slab_of(m.params, {0.75, 0.75}, {0.75, 0.75, 0.75});
