@@ -6,7 +6,6 @@
 
 #include "data/windows.h"
 #include "framework/signals.h"
-#include "text.h"
 #include "training/files/atomic_file.h"
 #include "training/files/gradient_statistics.h"
 #include "training/program/cli/console.h"
@@ -16,11 +15,15 @@ namespace ptb {
 
 static constexpr int statistics_streams = 100, statistics_steps = 5;
 
+static void require_tokens(int64_t tokens) {
+  require_input(tokens > statistics_streams,
+                "--dynamic: the training text has {} tokens: too few for statistics in {} streams", tokens,
+                statistics_streams);
+}
+
 MadeStatistics make_statistics(LanguageModel& model, std::span<const int32_t> tokens,
                                std::span<const int64_t> documents, bool progress) {
-  require_input(std::ssize(tokens) > statistics_streams,
-                "--dynamic: the training text has {} tokens: too few for statistics in {} streams",
-                tokens.size(), statistics_streams);
+  require_tokens(std::ssize(tokens));
   BpttWindows windows(tokens,
                       {.batch = statistics_streams, .steps = statistics_steps, .documents = documents});
   Progress shown("statistics", windows.count(),
@@ -51,25 +54,31 @@ std::filesystem::path statistics_path(const std::filesystem::path& model) {
   return model.parent_path() / (model.stem().string() + ".statistics.safetensors");
 }
 
-Tensor statistics_of(SavedModel& saved, const std::filesystem::path& path, const std::filesystem::path& data,
-                     std::string& said) {
-  LanguageModel& model = *saved.model;
-  if (std::filesystem::exists(path)) {
-    const StoredStatistics stored = read_gradient_statistics(path, model.params);
-    said = fmt::format("statistics of the training text, made before: {}", path.string());
-    return stored.root_mean_square;
+Statistics::Statistics(SavedModel& saved, std::filesystem::path path, const std::filesystem::path& data)
+    : model_(*saved.model), path_(std::move(path)) {
+  if (std::filesystem::exists(path_)) {
+    stored_ = read_gradient_statistics(path_, model_.params).root_mean_square;
+    return;
   }
-  { const AtomicFile can_be_written(path); }  // asked before minutes of work
-  const SplitText text = load_split(saved.recipe, data, Split::train, saved.vocabulary);
-  show(stderr, "statistics of gradients on the training text, made once: {}\n", shown(path));
-  const MadeStatistics made = make_statistics(model, text.tokens, text.documents, true);
-  write_gradient_statistics(path, model.params, made.root_mean_square,
-                            {{"text", fingerprint_of(text.tokens, text.documents)},
+  const AtomicFile can_be_written(path_);
+  text_ = load_split(saved.recipe, data, Split::train, saved.vocabulary);
+  require_tokens(std::ssize(text_.tokens));
+}
+
+Tensor Statistics::root_mean_square(std::string& said) {
+  if (stored_.defined()) {
+    said = fmt::format("statistics of the training text, made before: {}", path_.string());
+    return stored_;
+  }
+  show(stderr, "statistics of gradients on the training text, made once: {}\n", shown(path_));
+  const MadeStatistics made = make_statistics(model_, text_.tokens, text_.documents, true);
+  write_gradient_statistics(path_, model_.params, made.root_mean_square,
+                            {{"text", fingerprint_of(text_.tokens, text_.documents)},
                              {"streams", std::to_string(statistics_streams)},
                              {"steps", std::to_string(statistics_steps)},
                              {"windows", std::to_string(made.windows)}});
   said = fmt::format("statistics of {} windows of the training text, kept for the next time: {}",
-                     with_commas(made.windows), path.string());
+                     with_commas(made.windows), path_.string());
   return made.root_mean_square;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "saved_model.h"
+#include "text.h"
 
 namespace ptb {
 
@@ -22,10 +23,21 @@ MadeStatistics make_statistics(LanguageModel& model, std::span<const int32_t> to
 // "best.safetensors" has "best.statistics.safetensors" beside it.
 std::filesystem::path statistics_path(const std::filesystem::path& model);
 
-// Those in the file `path`. If there is none, makes them of the training text in `data`, which takes about as long as an epoch
-// of training, shows the progress on standard error, and writes the file. `said` is a line about either. Throws InputError,
-// Error, Interrupted; then nothing was written.
-Tensor statistics_of(SavedModel& saved, const std::filesystem::path& path, const std::filesystem::path& data,
-                     std::string& said);
+// Those in a file, or those that are made once and kept there.
+class Statistics {
+ public:
+  // Reads the file `path`; if there is none, the training text in `data`. Throws InputError, Error: also where the file could
+  // not be written later.
+  Statistics(SavedModel& saved, std::filesystem::path path, const std::filesystem::path& data);
+  // If there was no file, makes them, which takes about as long as an epoch of training, shows the progress on standard error,
+  // and writes the file. `said` is a line about either. Throws InputError, Error, Interrupted; then nothing was written.
+  Tensor root_mean_square(std::string& said);
+
+ private:
+  LanguageModel& model_;
+  std::filesystem::path path_;
+  Tensor stored_;
+  SplitText text_;
+};
 
 }  // namespace ptb

@@ -100,16 +100,23 @@ void print_static(const Wanted& wanted, const SplitText& text, const TextScores&
   std::fflush(out);
 }
 
-Result::Dynamic evaluate_dynamically(const Wanted& wanted, SavedModel& saved, const std::string& checkpoint,
-                                     const SplitText& text) {
+// What --dynamic divides by, or will be made of.
+std::optional<Statistics> wanted_statistics(const Wanted& wanted, SavedModel& saved,
+                                            const std::string& checkpoint) {
+  if (!wanted.dynamic || wanted.dynamic->rule != DynamicSettings::Rule::rms) return {};
+  return Statistics(
+      saved,
+      wanted.statistics.empty() ? statistics_path(checkpoint) : std::filesystem::path(wanted.statistics),
+      wanted.data);
+}
+
+Result::Dynamic evaluate_dynamically(const Wanted& wanted, SavedModel& saved,
+                                     std::optional<Statistics>& divided_by, const SplitText& text) {
   const DynamicSettings& settings = *wanted.dynamic;
   Tensor statistics;
-  if (settings.rule == DynamicSettings::Rule::rms) {
+  if (divided_by) {
     std::string said;
-    const std::filesystem::path beside = statistics_path(checkpoint);
-    statistics =
-        statistics_of(saved, wanted.statistics.empty() ? beside : std::filesystem::path(wanted.statistics),
-                      wanted.data, said);
+    statistics = divided_by->root_mean_square(said);
     show(wanted.out(), "note: {}\n", said);
   }
   const double begin = clock_seconds();
@@ -269,6 +276,7 @@ void evaluate(Command& command) {
   const SplitText text = load_split(saved.recipe, wanted.data, split, saved.vocabulary);
 
   const SignalGuard guard;
+  auto statistics = wanted_statistics(wanted, saved, command.positional());  // may be damaged
   const double begin = clock_seconds();
   const int32_t eos = saved.vocabulary.eos();
   Result result(saved.recipe, *saved.model);
@@ -296,7 +304,7 @@ void evaluate(Command& command) {
   if (ways.cache) result.cache = {*ways.cache, scores.mixture.perplexity()};
 
   print_static(wanted, text, scores);
-  if (wanted.dynamic) result.dynamic = evaluate_dynamically(wanted, saved, command.positional(), text);
+  if (wanted.dynamic) result.dynamic = evaluate_dynamically(wanted, saved, statistics, text);
   if (agreement) {
     result.agreement = evaluate_agreement(parts_of(*saved.model), saved.vocabulary, 200);
     for (const std::string& line : describe(*result.agreement)) wanted.print_line(line);

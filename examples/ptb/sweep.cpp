@@ -3,6 +3,7 @@
 
 #include "commands.h"
 #include "options.h"
+#include "text.h"
 
 namespace ptb {
 
@@ -13,6 +14,11 @@ void sweep(Command& command) {
                           .resolve =
                               [](const RecipeFile& recipe, const std::vector<Override>& overrides) {
                                 return resolved(load_recipe(recipe, overrides));
+                              },
+                          .make_data =
+                              [](const RecipeFile& trial, const std::filesystem::path& data) {
+                                const Recipe recipe = load_recipe(trial);
+                                check_streams(recipe, std::ssize(load_text(recipe, data).corpus.train));
                               },
                           .differing_keys =
                               [](const std::string& before, const std::string& after) {

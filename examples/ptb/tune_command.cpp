@@ -70,17 +70,19 @@ void run_tune(const TuneCommand& command, SavedModel& saved, const std::string& 
           .first(static_cast<size_t>(std::min<int64_t>(plan.tokens, std::ssize(text.tokens))));
   const SignalGuard guard;
   const double begin = clock_seconds();
+  TuneTable table(table_path(command));  // before minutes of work for the statistics
   std::string said;
   const std::filesystem::path beside = statistics_path(command.checkpoint);
   const Tensor statistics =
-      statistics_of(saved, command.statistics.empty() ? beside : std::filesystem::path(command.statistics),
-                    command.data, said);
+      Statistics(saved, command.statistics.empty() ? beside : std::filesystem::path(command.statistics),
+                 command.data)
+          .root_mean_square(said);
   show(out, "note: {}\n", said);
-  TuneTable table(table_path(command), {.model = fingerprint_of(saved.model->params),
-                                        .statistics = fingerprint_of(statistics),
-                                        .text = fingerprint_of(tokens, text.documents),
-                                        .mode = command.mode,
-                                        .tokens = std::ssize(tokens)});
+  table.begin({.model = fingerprint_of(saved.model->params),
+               .statistics = fingerprint_of(statistics),
+               .text = fingerprint_of(tokens, text.documents),
+               .mode = command.mode,
+               .tokens = std::ssize(tokens)});
   if (!table.trials().empty())
     show(out, "note: {} trials were made before: {}\n", table.trials().size(), table.path().string());
   const Tuned tuned = tune(saved, tokens, text.documents, statistics, plan, table, out);

@@ -21,6 +21,7 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 constexpr std::size_t most_bytes_of_table = 1 << 24;
+constexpr const char* kind_of_file = "unroll ptb tune";
 
 // JSON has no infinity.
 Json number_in(double value) { return std::isfinite(value) ? Json(value) : Json(); }
@@ -32,18 +33,13 @@ double number_of(const Json& json) {
 }
 
 Json header_of(const TuneTable::Subject& s) {
-  return {{"kind", "unroll ptb tune"},
-          {"model", s.model},
-          {"statistics", s.statistics},
-          {"text", s.text},
-          {"mode", s.mode},
-          {"tokens", s.tokens}};
+  return {{"kind", kind_of_file}, {"model", s.model}, {"statistics", s.statistics},
+          {"text", s.text},       {"mode", s.mode},   {"tokens", s.tokens}};
 }
 
 }  // namespace
 
-TuneTable::TuneTable(std::filesystem::path path, Subject subject)
-    : path_(std::move(path)), subject_(std::move(subject)) {
+TuneTable::TuneTable(std::filesystem::path path) : path_(std::move(path)) {
   { const AtomicFile can_be_written(path_); }  // asked before minutes of work
   if (std::filesystem::exists(path_)) read();
 }
@@ -51,10 +47,13 @@ TuneTable::TuneTable(std::filesystem::path path, Subject subject)
 void TuneTable::read() {
   const Json json = parse_json(read_file(path_, most_bytes_of_table));
   try {
-    const Json header = header_of(subject_);
-    for (const auto& [key, value] : header.items())
-      require_input(json.at(key) == value, "{}: trials of another {}; remove it to begin anew",
-                    path_.string(), key == "mode" || key == "kind" ? "kind" : key);
+    require_input(json.at("kind") == kind_of_file, "{}: trials of another kind; remove it to begin anew",
+                  path_.string());
+    subject_ = {.model = json.at("model"),
+                .statistics = json.at("statistics"),
+                .text = json.at("text"),
+                .mode = json.at("mode"),
+                .tokens = json.at("tokens")};
     for (const Json& row : json.at("trials")) {
       Trial trial{.stage = row.at("stage").get<std::string>(),
                   .settings = row.at("settings").get<std::string>(),
@@ -72,6 +71,14 @@ void TuneTable::read() {
   }
 }
 
+void TuneTable::begin(Subject subject) {
+  const Json now = header_of(subject), before = header_of(subject_.value_or(subject));
+  for (const auto& [key, value] : now.items())
+    require_input(before.at(key) == value, "{}: trials of another {}; remove it to begin anew",
+                  path_.string(), key == "mode" ? "kind" : key);
+  subject_ = std::move(subject);
+}
+
 const Trial* TuneTable::find(std::string_view stage, std::string_view settings) const& {
   const auto found = std::ranges::find_if(
       trials_, [&](const Trial& t) { return t.stage == stage && t.settings == settings; });
@@ -79,7 +86,7 @@ const Trial* TuneTable::find(std::string_view stage, std::string_view settings) 
 }
 
 std::string TuneTable::text() const {
-  Json json = header_of(subject_);
+  Json json = header_of(subject_.value());
   json["trials"] = Json::array();
   for (const Trial& trial : trials_) {
     Json row{

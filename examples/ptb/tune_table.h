@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,8 +24,10 @@ class TuneTable {
     std::string mode;                     // "full", "quick"
     int64_t tokens;                       // scored in a trial
   };
-  // Reads the file if there is one. Throws InputError: it is damaged, or of another subject; or it could not be written.
-  TuneTable(std::filesystem::path path, Subject subject);
+  // Reads the file if there is one. Throws InputError: it is damaged; or it could not be written.
+  explicit TuneTable(std::filesystem::path path);
+  // Before trials are looked for. Throws InputError: those of the file are of another subject.
+  void begin(Subject subject);
 
   const Trial* find(std::string_view stage,
                     std::string_view settings) const&;  // nullptr: it was not made yet
@@ -38,7 +41,7 @@ class TuneTable {
   void read();
   std::string text() const;
   std::filesystem::path path_;
-  Subject subject_;
+  std::optional<Subject> subject_;
   std::vector<Trial> trials_;
 };
 

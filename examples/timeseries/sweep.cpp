@@ -3,6 +3,8 @@
 
 #include "commands.h"
 #include "options.h"
+#include "series_data.h"
+#include "training/program/run/first_weights.h"
 
 namespace timeseries {
 
@@ -13,6 +15,12 @@ void sweep(Command& command) {
                           .resolve =
                               [](const RecipeFile& recipe, const std::vector<Override>& overrides) {
                                 return resolved(load_recipe(recipe, overrides));
+                              },
+                          .make_data =
+                              [](const RecipeFile& trial, const std::filesystem::path& data) {
+                                const Recipe recipe = load_recipe(trial);
+                                const auto first = first_model(first_weights_file(recipe.training), recipe);
+                                const SeriesData made(recipe, data, {.model = first ? &*first : nullptr});
                               },
                           .differing_keys =
                               [](const std::string& before, const std::string& after) {

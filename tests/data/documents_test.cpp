@@ -132,7 +132,8 @@ TEST_CASE("windows say of every target whether a document begins with it, howeve
   }
 }
 
-TEST_CASE("evaluation reads each document from its beginning to its end in one stream, and every token once") {
+TEST_CASE(
+    "evaluation reads each document from its beginning to its end in one stream, and every token once") {
   RandomStream random(4, "windows");
   for (int i = 0; i < 300; ++i) {
     const int batch = 1 + static_cast<int>(random.below(9)), steps = 1 + static_cast<int>(random.below(7));
@@ -141,7 +142,8 @@ TEST_CASE("evaluation reads each document from its beginning to its end in one s
     Places documents;
     for (const int32_t place : tokens)
       if (place == 0 || random.below(i % 2 ? 5 : 20) == 0) documents.push_back(place);
-    BpttWindows windows = evaluation_windows(tokens, -7, {.batch = batch, .steps = steps, .documents = documents});
+    BpttWindows windows =
+        evaluation_windows(tokens, -7, {.batch = batch, .steps = steps, .documents = documents});
     std::vector<Ids> read(static_cast<size_t>(batch));
     for (const auto& [input, target] : windows)
       for (int64_t k = 0; k < target.size(); ++k)
@@ -159,7 +161,8 @@ TEST_CASE("evaluation reads each document from its beginning to its end in one s
     // So many streams are worth it: the longest document is as long as they are on average, or shorter.
     int64_t longest = 0;
     for (size_t k = 0; k < documents.size(); ++k)
-      longest = std::max(longest, (k + 1 < documents.size() ? documents[k + 1] : std::ssize(tokens)) - documents[k]);
+      longest = std::max(longest,
+                         (k + 1 < documents.size() ? documents[k + 1] : std::ssize(tokens)) - documents[k]);
     const int streams = evaluation_streams(std::ssize(tokens), documents, batch);
     CHECK(streams >= 1);
     CHECK(streams <= batch);

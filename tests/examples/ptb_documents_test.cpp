@@ -285,10 +285,10 @@ TEST_CASE("a text has one score, in however many streams its documents are read"
   const Folder& folder = documents();
   const auto count = static_cast<int>(test_text.begins.size());
   const auto evaluate = [&](int streams, const Words& more = {}) {
-    return ptb_json(Words{"evaluate", "run/last.safetensors", "--data", "text", "--batch",
-                          std::to_string(streams)} +
-                        more,
-                    folder.path());
+    return ptb_json(
+        Words{"evaluate", "run/last.safetensors", "--data", "text", "--batch", std::to_string(streams)} +
+            more,
+        folder.path());
   };
   const double rounding = 1e-5;
   const auto alone = evaluate(1, {"--temperature", "1.3"});

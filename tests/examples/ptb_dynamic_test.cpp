@@ -337,15 +337,19 @@ TEST_CASE("what --dynamic, --statistics and --temperature refuse, in one line") 
       Words{"evaluate", "other.safetensors", "--dynamic", "--statistics", "one.statistics.safetensors"} +
           data_of_text,
       folder, {"one.statistics.safetensors", "another model"});
+  // Before anything is scored.
+  const auto refused_at_once = [&](const Words& parts) {
+    const Words words = Words{"evaluate", "one.safetensors", "--dynamic"} + data_of_text;
+    check_refused(words, folder, parts);
+    CHECK(ptb(words, folder.path()).out == "");
+  };
   std::string bytes = read_text(folder / "one.statistics.safetensors");
   bytes[bytes.size() - 3] ^= 1;
   folder.write("one.statistics.safetensors", bytes);
-  check_refused(Words{"evaluate", "one.safetensors", "--dynamic"} + data_of_text, folder,
-                {"one.statistics.safetensors", "damaged", "checksum"});
+  refused_at_once({"one.statistics.safetensors", "damaged", "checksum"});
   fs::remove(folder / "one.statistics.safetensors");
   folder.write("text/train.txt", "w1 w2\n");
-  check_refused(Words{"evaluate", "one.safetensors", "--dynamic"} + data_of_text, folder,
-                {"3 tokens", "too few", "100 streams"});
+  refused_at_once({"3 tokens", "too few", "100 streams"});
   fs::remove(folder / "text/train.txt");
-  check_refused(Words{"evaluate", "one.safetensors", "--dynamic"} + data_of_text, folder, {"train.txt"});
+  refused_at_once({"train.txt"});
 }

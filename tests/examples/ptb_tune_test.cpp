@@ -197,6 +197,12 @@ TEST_CASE("what --tune refuses, in one line") {
   folder.write("text/valid.txt", lines_thrice(7, 15));
   check_refused(tune + Words{"quick"}, folder, {name, "another text"});
   fs::copy_file(made() / "text/valid.txt", folder / "text/valid.txt", fs::copy_options::overwrite_existing);
+  // The table is read first: what it is refused for costs no statistics.
+  fs::rename(folder / "model.statistics.safetensors", folder / "aside");
+  folder.write(name, "{");
+  check_refused(tune + Words{"quick"}, folder, {name});
+  CHECK(!fs::exists(folder / "model.statistics.safetensors"));
+  fs::rename(folder / "aside", folder / "model.statistics.safetensors");
   for (const std::string& bad :
        {std::string("{"), std::string("[]"), std::string("{}"), table.substr(0, table.size() / 2),
         table.substr(0, table.find("\"trials\"")) + "\"trials\": [{\"stage\": 3}]}",

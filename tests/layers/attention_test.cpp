@@ -195,10 +195,9 @@ TEST_CASE("each head, each row and each block of queries has a mask of dropout o
   constexpr int past = 64;
   const AttentionOptions o{.heads = 2, .dropout = real(0.5), .key = {.place = 7}, .block_rows = 2};
   const Tape tape;
-  const Tensor y =
-      scaled_dot_product_attention(Tensor::zeros({4, 2, 2}), Tensor::zeros({past, 2, 2}),
-                                   Tensor::full({past, 2, 2}, 1), o)
-          .value();
+  const Tensor y = scaled_dot_product_attention(Tensor::zeros({4, 2, 2}), Tensor::zeros({past, 2, 2}),
+                                                Tensor::full({past, 2, 2}, 1), o)
+                       .value();
   std::vector<std::vector<real>> kept;
   for (const int block : {0, 2})
     for (int b = 0; b < 2; ++b)

@@ -179,8 +179,13 @@ TEST_CASE("masks of dropout are the same at all steps if they are locked, and of
 // Products whose results are known: y - x is what dropout has left of them.
 TEST_CASE("what attention gives, the units, and what they give are dropped, each by itself") {
   ParameterSet params;
-  const TransformerConfig config{
-      .dim = 8, .heads = 2, .layers = 1, .feed_forward = 16, .memory = 3, .dropout = 0.5f, .last_norm = false};
+  const TransformerConfig config{.dim = 8,
+                                 .heads = 2,
+                                 .layers = 1,
+                                 .feed_forward = 16,
+                                 .memory = 3,
+                                 .dropout = 0.5f,
+                                 .last_norm = false};
   const Transformer net(params / "net", config);
   const auto fill = [&](const std::string& name, real value) {
     params.find("net.layers.0." + name)->leaf_value().fill(value);

@@ -101,9 +101,20 @@ TEST_CASE("what is not finite breaks the line, and no number in the report is Na
 // Every kind that there is: in a page, in a file and in a terminal. A loop over such a range would not end, or take all memory.
 TEST_CASE("degenerate values have a picture, as small as any other") {
   const double nan = std::nan(""), inf = INFINITY, most = std::numeric_limits<double>::max();
-  const std::vector<std::vector<double>> curves = {
-      {},          {7},           {nan},        {inf, -inf},      {7, 7, 7},       {1e17, 1e17},   {-1e300, 1e300},
-      {-most, most}, {5e-324, 1},   {5e-324, most}, {1e-300, 1e300}, {1e-320, 2e-320}, {1, 1e16, nan}, {0, 1e-323}};
+  const std::vector<std::vector<double>> curves = {{},
+                                                   {7},
+                                                   {nan},
+                                                   {inf, -inf},
+                                                   {7, 7, 7},
+                                                   {1e17, 1e17},
+                                                   {-1e300, 1e300},
+                                                   {-most, most},
+                                                   {5e-324, 1},
+                                                   {5e-324, most},
+                                                   {1e-300, 1e300},
+                                                   {1e-320, 2e-320},
+                                                   {1, 1e16, nan},
+                                                   {0, 1e-323}};
   for (const auto& y : curves)
     for (const bool logarithmic : {false, true})
       for (const bool from_zero : {false, true})

@@ -179,8 +179,11 @@ void write_new_file(const std::filesystem::path& path, std::string_view contents
 }
 
 void require_new(std::string_view command, const std::string& path) {
-  require_input(path.empty() || !std::filesystem::exists(path),
-                "{}: {} is there already; nothing is overwritten", command, path);
+  if (path.empty()) return;
+  std::error_code error;  // which writing says
+  require_input(!std::filesystem::exists(path, error), "{}: {} is there already; nothing is overwritten",
+                command, path);
+  const AtomicFile can_be_written(path);
 }
 
 }  // namespace unroll

@@ -48,7 +48,8 @@ void remove_partial(const std::filesystem::path& path);
 void write_file_atomically(const std::filesystem::path& path, std::string_view contents);
 // As above for a file that must not exist yet, also if another process is about to make it.
 void write_new_file(const std::filesystem::path& path, std::string_view contents);
-// Asks early, before a command computes what it will write: InputError if there is a file `path`. An empty path asks nothing.
+// Asks early, before a command computes what it will write: InputError if there is a file `path`, Error if it cannot be written.
+// An empty path asks nothing.
 void require_new(std::string_view command, const std::string& path);
 
 }  // namespace unroll

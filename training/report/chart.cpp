@@ -230,7 +230,8 @@ class Drawing {
       return can_be_drawn(band.x[i]) && can_be_drawn(band.low[i]) && can_be_drawn(band.high[i]);
     };
     for (std::size_t i = 0; i < band.x.size(); ++i)
-      if (drawn(i)) path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? 'M' : 'L', x_(band.x[i]), y_(band.high[i]));
+      if (drawn(i))
+        path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? 'M' : 'L', x_(band.x[i]), y_(band.high[i]));
     for (std::size_t i = band.x.size(); i-- > 0;)
       if (drawn(i)) path += fmt::format("L{:.1f} {:.1f}", x_(band.x[i]), y_(band.low[i]));
     svg_ += fmt::format("<path d=\"{}Z\" class=\"band s{}\"/>\n", path, styles_.back() % series_styles);

@@ -26,7 +26,8 @@ struct Chart {
   std::string title, description = {};  // for those who do not see it: what it is, and what it shows
   std::string x_name, y_name;           // "step", "perplexity"
   std::string right_name = {};          // of an axis on the right with the logarithm of y; "": none
-  double top = std::numeric_limits<double>::infinity();  // y beyond it is cut off, where some of it lies below
+  double top =
+      std::numeric_limits<double>::infinity();  // y beyond it is cut off, where some of it lies below
   bool logarithmic = false;                              // y, where all of it is above zero
   double x_from = 0;                                     // where the axis of x begins
   bool from_zero = true;  // else y begins at zero, or below; or near the least value

@@ -188,6 +188,16 @@ class Sweep(unittest.TestCase):
         self.assertIn(": loss ", run.out)
         self.run_program("sweep", "out", code=2)  # which is of the other program
 
+    def test_two_scores_far_apart_are_both_drawn(self):
+        # One epoch each, of which one is 1.25 times the other and more.
+        run = self.run_program("sweep", "sunspots", "--set", "optimizer.learning_rate=1e-6,0.01", "--set",
+                               "training.epochs=1", "--out", "out", program="timeseries")
+        means = [float(row["mean"]) for row in rows(self.folder / "out" / "table.csv")]
+        self.assertGreater(max(means), 1.25 * min(means), run)
+        page = (self.folder / "out" / "sweep.html").read_text()
+        for low, high in re.findall(r'data-range="[^,]*,[^,]*,([^,]*),([^"]*)"', page):
+            self.assertGreater(float(high) - float(low), 0.1 * min(means))
+
     # --- what goes wrong ---------------------------------------------------------------------------------------
 
     def test_a_trial_that_fails_is_a_row(self):
@@ -204,6 +214,28 @@ class Sweep(unittest.TestCase):
             self.assertEqual([(row["done"], row["failed"]) for row in rows(self.folder / "out" / "table.csv")],
                              [("0", "2"), ("2", "0")])
             self.assertRegex(run.out, r"(?m)^ *1e30 +0 of 2, 2 failed")
+
+    def test_data_that_cannot_be_made_are_refused_before_the_first_trial(self):
+        (self.folder / "series.csv").write_text("t,y\n" + "".join(f"{i},{i % 5}\n" for i in range(60)))
+        (self.folder / "series.toml").write_text(
+            '[data]\nfile = "series.csv"\nwindow = 4\nhorizon = 2\n[model]\nhidden = 3\n[training]\nepochs = 1\n')
+        before = sorted(self.folder.iterdir())
+        for told, key in (("nowhere", "data.targets=['y'],['nowhere']"), ("nowhere.csv", "data.file=series.csv,nowhere.csv")):
+            run = self.run_program("sweep", "series.toml", "--set", key, "--out", "out", program="timeseries", code=2)
+            self.assertEqual((run.out, len(run.err.splitlines())), ("", 1), run)
+            self.assertIn(told, run.err)
+            self.assertEqual(sorted(self.folder.iterdir()), before)
+        # Of a text, and in a sweep that goes on from another folder: nothing is lost.
+        text = self.folder / "text"
+        text.mkdir()
+        for split in ("train", "valid", "test"):
+            (text / f"{split}.txt").write_text("a b c a b\n" * 40)
+        words = ["--data", "text", "--set", "data.corpus=text", "--set", "training.epochs=1", "--seeds"]
+        self.sweep("out", *words, "1,2")
+        (text / "valid.txt").unlink()
+        self.refused("valid.txt", "sweep", "mine.toml", "--out", "out", *words, "1..3")
+        self.assertEqual([t["state"] for t in rows(self.folder / "out/trials.csv")], ["done", "done"])
+        self.run_program("sweep", "out")  # all are done: data are not needed
 
     def test_a_trial_that_is_killed_is_a_row_and_goes_on_the_next_time(self):
         (self.folder / "mine.toml").write_text(TEXT.replace("3_000", "20_000"))

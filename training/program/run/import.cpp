@@ -6,6 +6,7 @@
 
 #include "framework/check.h"
 #include "framework/one_line.h"
+#include "training/files/atomic_file.h"
 
 namespace unroll {
 
@@ -24,8 +25,7 @@ void ImportOptions::add_to(Command& command, const std::string& unsaid) {
 
 void ImportOptions::check() const {
   require_input(!out.empty(), "import: --out FILE is missing");
-  std::error_code error;  // which writing says
-  require_input(!fs::exists(out, error), "import: {} is there already; nothing is overwritten", out);
+  require_new("import", out);
 }
 
 std::vector<Override> ImportOptions::overrides(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -88,12 +89,51 @@ SweepPlan plan_of(const Request& request, const SweepProgram& program, const std
   return plan;
 }
 
+// As the trials' processes: what relative paths in recipes begin at.
+class InDirectory {
+ public:
+  explicit InDirectory(const fs::path& directory) {
+    require_input(fs::is_directory(directory), "{}: the sweep began in this folder, and it is not here",
+                  directory.string());
+    fs::current_path(directory);
+  }
+  ~InDirectory() {
+    std::error_code ignored;
+    fs::current_path(before_, ignored);
+  }
+  InDirectory(const InDirectory&) = delete;
+  InDirectory& operator=(const InDirectory&) = delete;
+
+ private:
+  const fs::path before_ = fs::current_path();
+};
+
+// Where data cannot be made each trial would fail, so they are made first: once for each combination of the data's keys, of
+// trials that are not done in `folder`.
+void check_data(const SweepPlan& plan, const SweepProgram& program, const fs::path& folder) {
+  const InDirectory begun_there(plan.directory);
+  std::set<std::vector<std::string>> seen;
+  for (const Trial& trial : plan.trials) {
+    if (const auto result = read_result(folder / trial.folder); result && !result->failed()) continue;
+    std::vector<std::string> values;
+    for (std::size_t k = 0; k < plan.keys.size(); ++k)
+      if (plan.keys[k].key.starts_with("data.")) values.push_back(trial.values[k]);
+    if (!seen.insert(values).second) continue;
+    program.make_data({plan.recipe, "a trial's recipe", trial.recipe}, plan.data);
+  }
+}
+
 // The sweep's folder, with its plan in it.
 fs::path prepare(const Request& request, const SweepProgram& program, const std::vector<Override>& others) {
-  if (is_sweep(request.word)) return fs::absolute(request.word);
+  if (is_sweep(request.word)) {
+    const fs::path folder = fs::absolute(request.word);
+    check_data(read_plan(folder, request.program), program, folder);
+    return folder;
+  }
   SweepPlan plan = plan_of(request, program, others);
   const bool goes_on = !request.out.empty() && is_sweep(request.out);
   if (goes_on) go_on_with(plan, read_plan(request.out, request.program), request.out, program.differing_keys);
+  check_data(plan, program, goes_on ? fs::absolute(request.out) : fs::path());
   const fs::path folder =
       goes_on ? fs::path(request.out) : create_run_folder(request.out, plan.recipe + "-sweep");
   write_plan(folder, plan);

@@ -28,6 +28,8 @@ struct SweepProgram {
   std::string example;  // "sweep demo --set model.hidden=100,200 --seeds 1..3"
   // A recipe with its overrides, every key spelled out. Throws InputError.
   std::function<std::string(const RecipeFile& recipe, const std::vector<Override>& overrides)> resolve;
+  // Makes the data that a trial trains on, to see that it can. Throws InputError.
+  std::function<void(const RecipeFile& trial, const std::filesystem::path& data)> make_data;
   DifferingKeys differing_keys;
 };
 
