@@ -253,7 +253,9 @@ Chart chart_of(const Watch& watch, const Series& series, const std::vector<int>&
   return chart;
 }
 
-SavedModel model_of_file(const std::filesystem::path& csv, const Wishes& wishes, double seconds) {
+// What can be refused is refused before the training.
+SavedModel model_of_file(const std::filesystem::path& csv, const Wishes& wishes, double seconds,
+                         const std::string& target) {
   RunOptions run;
   run.program = "timeseries";
   if (csv == standard_input) run.data = csv;
@@ -261,6 +263,9 @@ SavedModel model_of_file(const std::filesystem::path& csv, const Wishes& wishes,
   const Recipe recipe = recipe_for(csv, wishes, seconds, console).recipe;
   require_input(!recipe.detects(),
                 "anomalies: data.label is for detectors; --label names labels to be scored by");
+  require_input(
+      target.empty() || recipe.data.targets.empty() || std::ranges::count(recipe.data.targets, target) > 0,
+      "anomalies: --target {} is not forecast", target);
   return train_on_file(run, recipe, csv, console);
 }
 
@@ -323,7 +328,7 @@ void anomalies(Command& command) {
   if (is_file) {
     Wishes wishes = file.wishes(command, 1, train_share, options.overrides(command));
     wishes.label = label;
-    saved = model_of_file(csv, wishes, file.seconds());
+    saved = model_of_file(csv, wishes, file.seconds(), target);
   } else {
     saved = one_series(read_saved_model(word), "anomalies", only);
   }

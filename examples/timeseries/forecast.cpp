@@ -84,6 +84,12 @@ std::string csv_of(const Forecaster& forecaster, const Forecast& forecast, bool 
   return text;
 }
 
+void require_future(bool reads_none, const fs::path& future, const fs::path& of) {
+  require_input(future.empty() || !reads_none,
+                "forecast: --future {}: the model of {} reads no column of the rows to forecast (data.known)",
+                future.string(), of.string());
+}
+
 // "series 'north': "; "": there is one.
 std::string name_of_series(const Series& series, int64_t row) {
   return series.members.empty()
@@ -92,7 +98,9 @@ std::string name_of_series(const Series& series, int64_t row) {
                            one_line(series.members[static_cast<size_t>(series.member_of(row))].name));
 }
 
-SavedModel model_of_file(const fs::path& csv, const Wishes& wishes, double seconds) {
+// What can be refused is refused before the training.
+SavedModel model_of_file(const fs::path& csv, const Wishes& wishes, double seconds, const std::string& target,
+                         const std::string& only, const fs::path& future) {
   RunOptions run;
   run.program = "timeseries";
   if (csv == standard_input) run.data = csv;
@@ -100,6 +108,14 @@ SavedModel model_of_file(const fs::path& csv, const Wishes& wishes, double secon
   const Recipe recipe = recipe_for(csv, wishes, seconds, console).recipe;
   require_input(!recipe.detects(), "forecast: data.label is for detectors, and {} is to be forecast",
                 csv.string());
+  require_input(
+      target.empty() || recipe.data.targets.empty() || std::ranges::count(recipe.data.targets, target) > 0,
+      "forecast: --target {} is not forecast", target);
+  require_input(only.empty() || !recipe.data.id.empty(),
+                "forecast: --series {}: {} is of one series (data.id names none)", one_line(only),
+                csv.string());
+  require_future(recipe.data.known.empty(), future, csv);
+  require_input(future.empty() || fs::exists(future), "{}: there is no such file", future.string());
   return train_on_file(run, recipe, csv, console);
 }
 
@@ -151,6 +167,8 @@ void forecast(Command& command) {
   require_new("forecast", out);
   require_input(plot.empty() || out.empty() || !same_file(plot, out),
                 "forecast: --plot {} and --out {} are one file; each needs its own", plot, out);
+  require_input(target.empty() || !plot.empty() || ascii,
+                "forecast: --target is for a picture: --plot or --ascii");
   const std::string& word = command.positional();
   const bool is_file = is_series_file(word);
   if (is_file) {
@@ -164,16 +182,14 @@ void forecast(Command& command) {
                     "forecast: --{} is for a series without a recipe, FILE.csv; a model has its own", option);
   }
   SavedModel saved = is_file ? model_of_file(word, file.wishes(command, steps, 1, options.overrides(command)),
-                                             file.seconds())
+                                             file.seconds(), target, only, future)
                              : read_saved_model(word);
   if (!command.given("steps")) steps = saved.recipe.data.horizon;
 
   require_input(only.empty() || !saved.recipe.data.id.empty(),
                 "forecast: --series {}: the model of {} is of one series (data.id names none)",
                 one_line(only), saved.path.string());
-  require_input(future.empty() || !columns_of_future(saved.recipe, saved.facts).empty(),
-                "forecast: --future {}: the model of {} reads no column of the rows to forecast (data.known)",
-                future, saved.path.string());
+  require_future(columns_of_future(saved.recipe, saved.facts).empty(), future, saved.path);
   Forecaster forecaster(saved, csv, steps, future, only);
   const Series& series = forecaster.series();
   int drawn = 0;
@@ -182,8 +198,6 @@ void forecast(Command& command) {
     require_input(found != forecaster.targets().end(), "forecast: --target {} is not forecast", target);
     drawn = static_cast<int>(found - forecaster.targets().begin());
   }
-  require_input(target.empty() || !plot.empty() || ascii,
-                "forecast: --target is for a picture: --plot or --ascii");
   std::vector<Forecast> all;
   for (const int member : forecaster.forecast_series()) {
     stop_if_signalled();
