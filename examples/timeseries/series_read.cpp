@@ -36,10 +36,12 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved) {
                         .id = d.id,
                         .missing = d.missing,
                         .gaps = d.gaps,
+                        .open_end = d.open_end ? d.targets : std::vector<std::string>(),
                         .resample = d.resample,
                         .together = d.together,
                         .separator = d.separator[0],
-                        .decimal = d.decimal[0]};
+                        .decimal = d.decimal[0],
+                        .thousands = d.thousands.empty() ? '\0' : d.thousands[0]};
   if (saved) {
     options.channels = saved->columns();
     options.usual_time = saved->facts.time;
@@ -179,7 +181,7 @@ void add_future(const SavedModel& saved, Series& series, int64_t rows_beyond, co
       series.origin, saved.path.string(), fmt::join(names, ", "), names.size() == 1 ? "it" : "them");
   SeriesOptions options = series_options(recipe, &saved);
   options.channels.clear(), options.categories.clear(), options.gaps = Gaps::allow, options.resample.clear();
-  options.step.reset();
+  options.step.reset(), options.open_end.clear();
   std::vector<CategoryWords> words;
   for (const std::string& name : names) {
     const auto category = std::ranges::find(saved.facts.categories, name, &CategoryWords::name);
