@@ -73,6 +73,12 @@ std::string read_all(const Descriptor& file, const std::string& path, std::size_
   }
 }
 
+// What people write, as opposed to a run's own files, may begin with a mark.
+std::string without_mark(std::string text) {
+  text.erase(0, text.size() - without_byte_order_mark(text).size());
+  return text;
+}
+
 }  // namespace
 
 Descriptor open_file(const std::filesystem::path& path, Links links, bool pipes) {
@@ -104,14 +110,14 @@ bool has_own_file(const std::filesystem::path& path) {
 }
 
 std::string read_file(const std::filesystem::path& path, std::size_t at_most) {
-  return read_all(open_file(path, Links::followed, true), path.string(), at_most);
+  return without_mark(read_all(open_file(path, Links::followed, true), path.string(), at_most));
 }
 
 std::string read_standard_input(std::size_t at_most) {
   const std::string name = "standard input";
   const Descriptor input(retried([] { return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3); }));
   if (!input) throw_system_error(errno, name);
-  return read_all(input, name, at_most);
+  return without_mark(read_all(input, name, at_most));
 }
 
 std::string read_own_file(const std::filesystem::path& path, std::size_t at_most) {

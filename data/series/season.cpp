@@ -79,6 +79,9 @@ std::vector<double> without_season(std::span<const double> y, int64_t period) {
 
 std::string name_of(int64_t period, const TimeStep& step) {
   const auto rows = [&](const char* of) { return fmt::format("{} of {} rows", of, period); };
+  const auto slots = std::ssize(step.slots);
+  if (slots > 0 && step.unit == TimeStep::Unit::month) return rows(period == slots ? "a month" : "a year");
+  if (slots > 0) return rows((step.count == day) == (period == slots) ? "a day" : "a week");
   if (step.unit == TimeStep::Unit::month) return rows("a year");
   if (step.unit == TimeStep::Unit::business_day) return rows("a week");
   const double microseconds = static_cast<double>(period) * static_cast<double>(step.count);
@@ -155,8 +158,18 @@ std::vector<int64_t> calendar_periods(const TimeStep& step) {
   const auto add = [&](int64_t whole, int64_t part) {
     if (part > 0 && whole % part == 0 && whole / part >= 2) periods.push_back(whole / part);
   };
+  const auto slots = std::ssize(step.slots);
   switch (step.unit) {
+    case TimeStep::Unit::slots: {
+      const auto of_first_day = std::ranges::count_if(
+          step.slots, [&](int64_t slot) { return slot / day == step.slots.front() / day; });
+      if (step.count == day) return {slots, 7 * slots};
+      if (of_first_day < slots) add(slots, slots / of_first_day);
+      periods.push_back(slots);
+      break;
+    }
     case TimeStep::Unit::month:
+      if (slots > 0) return {slots, 12 * slots};
       add(12, step.count);
       break;
     case TimeStep::Unit::business_day:

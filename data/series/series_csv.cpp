@@ -134,9 +134,44 @@ std::string or_a_channel(const SeriesColumns& columns, const SeriesOptions& opti
                      toml_list(names));
 }
 
+// Whether the rows of a file go forward or, the newest first, back.
+enum class Direction : int8_t { back = -1, unknown = 0, forward = 1 };
+
+// A row whose time is not beyond that of the row before, `last`, as the rows above it have it.
+[[noreturn]] void refuse_order(std::string_view text, const Times& times, const CsvReader& csv,
+                               const SeriesColumns& columns, const Time& time, int64_t last,
+                               Direction direction, const SeriesOptions& options) {
+  if (const auto several = several_series(text, columns, csv, options)) throw InputError(*several);
+  Time before = times.time(static_cast<int64_t>(times.at.size()) - 1);
+  before.count = last;
+  constexpr int64_t hour = 3'600'000'000;
+  const bool clock = time.form == TimeForm::date_time && !time.utc && std::abs(last - time.count) <= hour;
+  std::string hint = clock ? "; where clocks are set back, an hour comes twice: times with an offset "
+                             "(2021-10-31T02:00+01:00) tell which is which"
+                           : or_a_channel(columns, options);
+  const bool can_merge = hint.empty() || clock;
+  if (time.count == last && can_merge && columns.id < 0 && time.form != TimeForm::number &&
+      options.model.empty())
+    hint += fmt::format("; {} puts rows of one time together (data.together)",
+                        toml_line("data.resample", resample_text(times)));
+  const std::string of_series =
+      columns.id < 0
+          ? ""
+          : fmt::format(" of series '{}'",
+                        one_line(csv.cells()[static_cast<std::size_t>(columns.id + columns.skipped)]));
+  const std::string where = columns.where(csv, columns.time);
+  if (time.count == last)
+    throw InputError(fmt::format("{}: {}{} stands there twice{}", where, to_text(before), of_series, hint));
+  throw InputError(
+      fmt::format("{}: {}{} comes after {}: rows must be in order of time{}{}", where, to_text(time),
+                  of_series, to_text(before),
+                  direction == Direction::back ? ", and those above it have the newest first" : "", hint));
+}
+
 // `last`: the time of the row before in the same series; nullptr: there is none.
 void read_time(std::string_view text, Series& series, const CsvReader& csv, const SeriesColumns& columns,
-               std::string_view cell, const SeriesOptions& options, const int64_t* last) {
+               std::string_view cell, const SeriesOptions& options, const int64_t* last,
+               Direction& direction) {
   const auto time = time_in(cell, columns);
   const auto where = [&] { return columns.where(csv, columns.time); };
   if (!time) {
@@ -161,7 +196,7 @@ void read_time(std::string_view text, Series& series, const CsvReader& csv, cons
     times.utc = time->utc;
     times.compact = time->compact;
   } else {
-    Time before{.form = times.form, .count = times.at.back(), .compact = times.compact, .utc = times.utc};
+    const Time before = times.time(static_cast<int64_t>(times.at.size()) - 1);
     if (time->form != times.form || time->compact != times.compact) {
       throw InputError(fmt::format("{}: '{}' is another form of time than '{}' above it", where(),
                                    one_line(cell), to_text(before)));
@@ -170,26 +205,13 @@ void read_time(std::string_view text, Series& series, const CsvReader& csv, cons
       throw InputError(fmt::format(
           "{}: '{}' has {} offset from UTC, and the times above it have {}: which comes first cannot be told",
           where(), one_line(cell), time->utc ? "an" : "no", time->utc ? "none" : "one"));
-    if (last) before.count = *last;
-    if (last && time->count <= before.count && options.resample.empty()) {
-      if (const auto several = several_series(text, columns, csv, options)) throw InputError(*several);
-      constexpr int64_t hour = 3'600'000'000;
-      const bool clock =
-          time->form == TimeForm::date_time && !time->utc && before.count - time->count <= hour;
-      const std::string hint = clock
-                                   ? "; where clocks are set back, an hour comes twice: times with an offset "
-                                     "(2021-10-31T02:00+01:00) tell which is which"
-                                   : or_a_channel(columns, options);
-      const std::string of_series =
-          columns.id < 0
-              ? ""
-              : fmt::format(" of series '{}'",
-                            one_line(csv.cells()[static_cast<std::size_t>(columns.id + columns.skipped)]));
-      if (time->count == before.count)
-        throw InputError(
-            fmt::format("{}: {}{} stands there twice{}", where(), to_text(before), of_series, hint));
-      throw InputError(fmt::format("{}: {}{} comes after {}: rows must be in order of time{}", where(),
-                                   to_text(*time), of_series, to_text(before), hint));
+    if (last && options.resample.empty()) {
+      // Whole numbers that descend may be values.
+      const bool may_go_back = columns.form == TimeForm::number && time->form != TimeForm::number;
+      if (direction == Direction::unknown && (time->count > *last || may_go_back) && time->count != *last)
+        direction = time->count > *last ? Direction::forward : Direction::back;
+      const bool in_order = direction == Direction::back ? time->count < *last : time->count > *last;
+      if (!in_order) refuse_order(text, times, csv, columns, *time, *last, direction, options);
     }
   }
   if (time->offset != 0 && times.offsets.empty()) times.offsets.resize(times.at.size());
@@ -293,6 +315,7 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
   series.values.reserve(most_rows * columns.chosen.size());
   series.times.at.reserve(most_rows), series.lines.reserve(most_rows);
   SeriesMembers members;
+  Direction direction = Direction::unknown;
   std::optional<int64_t> row_number;
   NumberOrder first;
   std::vector<std::string> words;  // in place of options.only's
@@ -327,7 +350,7 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
       first.add(parse_number(cells.front(), options.decimal));
     }
     if (columns.time >= 0) {
-      read_time(text, series, csv, columns, cell(columns.time), options, last);
+      read_time(text, series, csv, columns, cell(columns.time), options, last, direction);
       if (columns.id >= 0) members.set_time(series.times.at.back());
     } else {
       series.times.at.push_back(columns.id >= 0 ? members.rows_before() : series.rows());
@@ -369,11 +392,13 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
     if (!channel.note.empty()) series.notes.push_back(channel.note);
   if (columns.time < 0 && columns.id < 0) require_no_times(series, columns, first, options);
   if (!series.times.offsets.empty())
-    series.notes.push_back("the times have offsets from UTC: they are read and written in UTC");
+    series.notes.push_back(fmt::format("the times have offsets from UTC: rows beyond the last keep its {}",
+                                       offset_text(series.times.offsets.back())));
   if (!options.resample.empty() &&
       !std::is_sorted(series.times.at.begin(), series.times.at.end(), std::less_equal{}))
     if (const auto several = several_series(text, columns, csv, options)) throw InputError(*several);
   if (columns.id >= 0) members.settle(series);
+  if (direction == Direction::back) turn_around(series);
   resample(series, options);
   for (std::size_t k = 0; k < words_of.size(); ++k) words_of[k].settle(series, series.categories[k]);
   settle_step(series, options);

@@ -154,6 +154,20 @@ void settle_step(Series& series, const SeriesOptions& options) {
   }
   if (times.step == found.step)
     series.notes.insert(series.notes.end(), found.notes.begin(), found.notes.end());
+  constexpr int64_t day = 86'400'000'000;
+  const bool rough = times.step.unit == TimeStep::Unit::microsecond && times.step.count % day == 0 &&
+                     4 * times.step.jitter > times.step.count;
+  require_input(
+      !rough || options.gaps == Gaps::allow || !options.model.empty(),
+      "{}: the dates keep to no rule: rows are {}, so no row beyond the last has a date; data.resample = "
+      "\"1w\", say, puts rows together by steps of one length, data.gaps = \"allow\" takes them as they come",
+      series.origin, apart_text(times.step));
+  // Places of a day are those of the clock that the file shows.
+  const auto shown = [&](std::size_t row) {
+    return times.step.unit == TimeStep::Unit::slots && row < times.offsets.size()
+               ? times.at[row] + times.offsets[row] - times.step.zone
+               : times.at[row];
+  };
   if (options.gaps == Gaps::fill) fill_gaps(series);
   int64_t uneven = 0;
   std::string first;
@@ -163,7 +177,7 @@ void settle_step(Series& series, const SeriesOptions& options) {
       ++member;
       continue;
     }
-    const int64_t before = times.at[i - 1], now = times.at[i];
+    const int64_t before = shown(i - 1), now = shown(i);
     const double steps = steps_between(times.form, before, now, times.step);
     if ((3 * steps >= 2 && 2 * steps <= 3) || ++uneven > 1) continue;
     constexpr int64_t hour = 3'600'000'000;
@@ -171,7 +185,7 @@ void settle_step(Series& series, const SeriesOptions& options) {
                        now - before == times.step.count + hour;
     first =
         fmt::format("{} after {}, where rows are {}{}", difference_text(times.form, before, now, times.step),
-                    to_text({times.form, before, times.compact, times.utc}), apart_text(times.step),
+                    times.text(static_cast<int64_t>(i) - 1), apart_text(times.step),
                     clock ? "; where clocks are set forward, times with an offset (+01:00) have no gap" : "");
     require_input(options.gaps == Gaps::allow, "{}:{}: {}{}{}{}", series.origin, series.lines[i],
                   steps > 1 ? "a gap of " : "", first,
@@ -182,6 +196,21 @@ void settle_step(Series& series, const SeriesOptions& options) {
   if (uneven > 0)
     series.notes.push_back(
         fmt::format("{} gap{} in the times; the first, {}", uneven, uneven == 1 ? "" : "s", first));
+}
+
+void turn_around(Series& series) {
+  const auto turn = [&](auto& all, std::ptrdiff_t each) {
+    for (int member = 0; !all.empty() && member < series.count(); ++member) {
+      auto first = all.begin() + series.begin_of(member) * each,
+           last = all.begin() + series.end_of(member) * each;
+      for (; last - first > each; first += each, last -= each)
+        std::swap_ranges(first, first + each, last - each);
+    }
+  };
+  turn(series.values, series.width()), turn(series.times.at, 1);
+  turn(series.times.offsets, 1), turn(series.lines, 1);
+  for (SeriesCategory& category : series.categories) turn(category.codes, 1);
+  series.notes.push_back("the newest row stands first: rows were turned around");
 }
 
 void fill_in(Series& series, Missing missing) {

@@ -12,6 +12,9 @@ void settle_step(Series& series, const SeriesOptions& options);
 // Leaves out rows as SeriesOptions::open_end says, and adds a note.
 void cut_open_end(Series& series, const SeriesOptions& options);
 
+// Turns the rows of each series around, whose newest stands first.
+void turn_around(Series& series);
+
 // Fills in the values that are NaN, marks them in `filled`, and adds a note. InputError with the line where there is
 // nothing to fill one in from.
 void fill_in(Series& series, Missing missing);

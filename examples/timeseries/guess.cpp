@@ -148,7 +148,13 @@ std::vector<std::string> calendar_of(const Season& season, const TimeStep& step)
   std::vector<std::string> features;
   for (const int64_t period : {season.period, season.second_period}) {
     if (period <= 1) continue;
-    if (step.unit == TimeStep::Unit::month) features.push_back("month");
+    const bool cycle = period == std::ssize(step.slots);  // of the slots, as against a part or several of it
+    if (step.unit == TimeStep::Unit::slots)
+      features.push_back((step.count == day) == cycle ? "hour" : "weekday");
+    if (step.unit == TimeStep::Unit::month && cycle)
+      features.push_back("day");
+    else if (step.unit == TimeStep::Unit::month)
+      features.push_back("month");
     if (step.unit == TimeStep::Unit::business_day) features.push_back("weekday");
     if (step.unit != TimeStep::Unit::microsecond) continue;
     const int64_t whole = period * step.count;

@@ -154,8 +154,11 @@ void add_rows(Series& series, int64_t rows) {
     category.codes = with_rows(category.codes, 1, [&, codes = category.codes](int member, int64_t) {
       return codes[static_cast<size_t>(series.end_of(member) - 1)];
     });
+  if (!series.times.offsets.empty())
+    series.times.offsets = with_rows(series.times.offsets, 1, [&](int member, int64_t) {
+      return series.times.offsets[static_cast<size_t>(series.end_of(member) - 1)];
+    });
   series.times.at = std::move(at);
-  if (!series.members.empty()) series.times.offsets.clear();  // only reading needs them
   int64_t moved = 0;
   for (SeriesMember& member : series.members) member.begin += moved, moved += rows, member.end += moved;
 }
@@ -167,6 +170,23 @@ Series with_calendar(const SavedModel& saved, Series series) {
         fmt::format("{} does not say from when its trend counts: taken from the first row of {}, {}",
                     saved.path.string(), series.origin, series.times.text(0)));
   return with_calendar(saved.recipe, std::move(series), saved.facts.trend_zero);
+}
+
+// The times of a file as those of a series count them: a day may be written with its midnight, and a clock without its offset.
+void count_as(Series& ahead, const Series& series) {
+  Times& times = ahead.times;
+  const Times& others = series.times;
+  if (times.form == TimeForm::number || others.form == TimeForm::number) return;
+  std::vector<int64_t> at;
+  for (int64_t row = 0; row < ahead.rows(); ++row) {
+    const Time time = times.time(row), now = in_form(time, others.form);
+    const bool is_first =
+        others.form >= times.form || in_form(now, times.form).count == time.count + time.offset;
+    require_input(is_first, "{}:{}: {} lies within a row of {}, whose times are written as {}", ahead.origin,
+                  ahead.lines[static_cast<size_t>(row)], to_text(time), series.origin, others.text(0));
+    at.push_back(others.utc ? others.count_of(now) : now.count + now.offset);
+  }
+  times.at = std::move(at);
 }
 
 // Puts what is known of the rows beyond each series' end into them, of the first `future.steps` from the file, from there on the
@@ -195,6 +215,7 @@ void add_future(const SavedModel& saved, Series& series, int64_t rows_beyond, co
                 "{}: it has {} column of times, and {} has {}", ahead.origin,
                 ahead.time_name.empty() ? "no" : "a", series.origin,
                 series.time_name.empty() ? "none" : "one");
+  count_as(ahead, series);
   for (int member = 0; member < series.count(); ++member) {
     const std::string name = series.members.empty() ? "" : series.members[static_cast<size_t>(member)].name;
     const auto of_series = [&] { return name.empty() ? "" : fmt::format(" of series '{}'", one_line(name)); };

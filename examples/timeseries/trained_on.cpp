@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <ranges>
 
 #include <fmt/format.h>
 
@@ -37,13 +38,13 @@ std::optional<int64_t> first_row_from(const Series& series, const std::string& t
   // Months, dates and times of day compare as far as both are written.
   const TimeForm coarser = std::min(times.form, border.form);
   const bool same = times.form == border.form;
-  const int64_t at = same ? border.count : in_form(border, coarser).count;
-  const auto before = [&](int64_t count) {
-    const int64_t row = same ? count : in_form({times.form, count}, coarser).count;
-    return after ? row <= at : row < at;
+  const int64_t at = same ? times.count_of(border) : in_form(border, coarser).count;
+  const auto before = [&](int64_t row) {
+    const int64_t count = in_form(times.time(row), coarser).count;
+    return after ? count <= at : count < at;
   };
-  const auto begin = times.at.begin();
-  return std::partition_point(begin + series.begin_of(member), begin + series.end_of(member), before) - begin;
+  const auto rows = std::views::iota(series.begin_of(member), series.end_of(member));
+  return *std::ranges::partition_point(rows, before);
 }
 
 const std::string& name_of(const Series& series, int member) {

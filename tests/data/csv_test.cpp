@@ -140,8 +140,8 @@ TEST_CASE("dates in a first column without a name are the time") {
     }
   }
   CHECK(parse(",0\n2020-01-01,5\n").channels == Names{"0"});  // as pandas writes a series without a name
-  CHECK(refusal(",x\n2020-01-02,0\n2020-01-01,5\n") ==
-        "x.csv:3: column 1 ('time'): 2020-01-01 comes after 2020-01-02: rows must be in order of time");
+  CHECK(refusal(",x\n2020-01-02,0\n2020-01-03,0\n2020-01-01,5\n") ==
+        "x.csv:4: column 1 ('time'): 2020-01-01 comes after 2020-01-03: rows must be in order of time");
   CHECK(lacks(refusal(",x\n2020-01-02,0\n2,5\n"), {"x.csv:3: column 1 ('time')", "another form of time"}) ==
         "");
   CHECK(lacks(refusal(",x\n2020-01-02,q\n"), {"x.csv:2: column 2 ('x')"}) == "");
@@ -352,8 +352,15 @@ TEST_CASE("times must be read, ascend, be different, and leave no gaps") {
               {"x.csv:3: column 1 ('date')", "'2020-02-30' is not a time"}) == "");
   CHECK(refusal("date,x\n2020-01-01,1\n2020-01-03,2\n2020-01-02,3\n") ==
         "x.csv:4: column 1 ('date'): 2020-01-02 comes after 2020-01-03: rows must be in order of time");
-  CHECK(refusal("date,x\n2020-01-01,1\n2020-01-01,2\n") ==
-        "x.csv:3: column 1 ('date'): 2020-01-01 stands there twice");
+  CHECK(
+      refusal("date,x\n2020-01-01,1\n2020-01-01,2\n") ==
+      "x.csv:3: column 1 ('date'): 2020-01-01 stands there twice; data.resample = \"1d\" puts rows of one time "
+      "together (data.together)");
+  CHECK(lacks(refusal("date,x\n2020-01-06,1\n2020-01-13,1\n2020-01-13,2\n"), {"data.resample = \"1w\""}) ==
+        "");
+  CHECK(parse("date,x\n2020-01-06,1\n2020-01-13,1\n2020-01-13,2\n", {.resample = "1w"}).values ==
+        Values{1, 1.5});
+  CHECK(lacks(refusal("t,x\n2020-01,1\n2020-02,1\n2020-02,2\n"), {"data.resample = \"1month\""}) == "");
   CHECK(lacks(refusal("date,x\n2020-01,1\n2020-02-01,2\n"), {"x.csv:3: column 1", "another form"}) == "");
   CHECK(lacks(refusal("t,x\n1,1\n2.5,2\n", {.time = "t"}),
               {"x.csv:3: column 1 ('t')", "'2.5' is not a time"}) == "");
