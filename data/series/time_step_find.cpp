@@ -241,7 +241,10 @@ FoundStep find_step(TimeForm form, std::span<const int64_t> at, std::span<const 
           clock_text(to_midnight)));
     }
   }
-  if (!found && !clock.whole_days) {
+  const Counts apart = differences_of(clock.times);
+  const int64_t usual = spacing_of(apart, 1).step;
+  const bool has_holes = std::ranges::any_of(apart, [&](int64_t d) { return !is_near(d, usual); });
+  if (!found && !clock.whole_days && has_holes) {  // stamps that jitter take no places
     Counts shown(at.begin(), at.end());
     for (std::size_t i = 0; i < offsets.size(); ++i) shown[i] += offsets[i];
     const auto slots = all_ascend(shown) ? find_slots(form, shown) : std::nullopt;
