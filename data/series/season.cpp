@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <optional>
 
@@ -202,6 +203,36 @@ double strength_of_season(std::span<const double> y, int64_t period) {
 Season find_season(std::span<const double> y, const TimeStep& step) {
   const std::vector<int64_t> periods = calendar_periods(step);
   return periods.empty() ? by_autocorrelation(y) : by_calendar(y, step, periods);
+}
+
+Season season_of_most(const std::vector<std::vector<double>>& all, const TimeStep& step) {
+  struct Found {
+    Season season;
+    std::size_t times = 0;
+  };
+  std::vector<Found> found;
+  Season none;
+  std::size_t changing = 0;
+  for (const std::vector<double>& y : all) {
+    Season season = find_season(std::span(y), step);
+    const bool changes = std::adjacent_find(y.begin(), y.end(), std::not_equal_to<>()) != y.end();
+    changing += changes;
+    if (season.period == 1 && (changes || none.why.empty())) none = season;
+    if (season.period == 1) continue;
+    auto same = std::find_if(found.begin(), found.end(), [&](const Found& other) {
+      return other.season.period == season.period && other.season.second_period == season.second_period;
+    });
+    if (same == found.end()) same = found.insert(same, {std::move(season), 0});
+    ++same->times;
+  }
+  const auto most = std::max_element(found.begin(), found.end(),
+                                     [](const Found& a, const Found& b) { return a.times < b.times; });
+  const bool has = most != found.end() && 4 * most->times >= changing;
+  Season season = has ? most->season : Season{.why = none.why};
+  if (all.size() > 1)
+    season.why += has ? fmt::format("; {} of {} have it", most->times, all.size())
+                      : fmt::format("; so most of {}", all.size());
+  return season;
 }
 
 }  // namespace unroll

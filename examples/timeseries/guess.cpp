@@ -113,6 +113,11 @@ int64_t numbers_in(const std::vector<Column>& columns) {
   return numbers;
 }
 
+int64_t rows_that_train(const Series& series, int member, double share) {
+  const auto rows = static_cast<double>(series.end_of(member) - series.begin_of(member));
+  return static_cast<int64_t>(std::floor(rows * share + 1e-9));
+}
+
 // The one of median length; of one series that one.
 int typical_series(const Series& series) {
   std::vector<std::pair<int64_t, int>> lengths;
@@ -121,6 +126,24 @@ int typical_series(const Series& series) {
   const auto middle = lengths.begin() + std::ssize(lengths) / 2;
   std::ranges::nth_element(lengths, middle);
   return middle->second;
+}
+
+// The rows that train, of each target of some series, evenly chosen among them.
+std::vector<std::vector<double>> sample_of(const Series& series, const std::vector<std::string>& targets,
+                                           double train) {
+  constexpr int64_t most = 25;
+  std::vector<std::vector<double>> sample;
+  const auto all = series.count() * std::ssize(targets), count = std::min(all, most);
+  for (int64_t k = 0; k < count; ++k) {
+    const int64_t chosen = k * all / count;
+    const int member = static_cast<int>(chosen / std::ssize(targets));
+    const int channel = series.channel(targets[static_cast<size_t>(chosen % std::ssize(targets))]);
+    const int64_t begin = series.begin_of(member);
+    std::vector<double>& y = sample.emplace_back();
+    for (int64_t row = begin; row < begin + rows_that_train(series, member, train); ++row)
+      y.push_back(series.at(row, channel));
+  }
+  return sample;
 }
 
 // --- choices -----------------------------------------------------------------------------------------------
@@ -298,13 +321,11 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
     const Series series = load_series(guessed.recipe, csv);
     const bool several = !series.members.empty(), one_network = several || !categories.empty();
     const int typical = typical_series(series);
-    const int64_t first_row = series.begin_of(typical);
-    const auto rows = static_cast<int64_t>(
-        std::floor(static_cast<double>(series.end_of(typical) - first_row) * wishes.train + 1e-9));
+    const int64_t rows = rows_that_train(series, typical, wishes.train);
     if (several)
       guessed.guesses.push_back({"series",
                                  fmt::format("{} by column '{}'", series.count(), one_line(series.id_name)),
-                                 fmt::format("guesses are by '{}', of median length",
+                                 fmt::format("lengths are those of '{}', the median",
                                              one_line(series.members[static_cast<size_t>(typical)].name)),
                                  "--set data.id=NAME"});
     say("time", series.time_name.empty() ? "none" : fmt::format("column '{}'", one_line(series.time_name)),
@@ -319,10 +340,8 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
     if (says(wishes, "data.period") || says(wishes, "data.second_period")) {
       season.period = guessed.recipe.data.period, season.second_period = guessed.recipe.data.second_period;
     } else {
-      std::vector<double> y;
-      const int channel = series.channel(guessed.recipe.data.targets.front());
-      for (int64_t row = 0; row < rows; ++row) y.push_back(series.at(first_row + row, channel));
-      season = find_season(y, series.times.step);
+      season =
+          season_of_most(sample_of(series, guessed.recipe.data.targets, wishes.train), series.times.step);
       say("season",
           season.period == 1          ? "none"
           : season.second_period == 0 ? fmt::format("{} rows", season.period)

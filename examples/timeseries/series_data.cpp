@@ -241,6 +241,8 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
   std::vector<int> not_split;
   split = fold ? *fold : make_split(recipe, series(), 0, not_split);
   if (trains) require_valid_rows(recipe, series(), split);
+  if (trains && !fold)
+    std::ranges::copy(warnings_of_outliers(series(), split.train), std::back_inserter(warnings));
   if (recipe.detects() && trains) warn_of_one_class(series(), split.train, warnings);
   if (recipe.data.drop_last_pairs > 0) split = without_history(split);
   facts = saved ? saved->facts : measured_facts(recipe, series(), split.train, notes);

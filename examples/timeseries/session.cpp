@@ -18,7 +18,7 @@ namespace timeseries {
 
 SeriesTraining::SeriesTraining(RunOptions options, const Recipe& recipe, const Purpose& purpose)
     : options_(std::move(options)),
-      recipe_(recipe),
+      recipe_(trained_on_file(recipe, options_.data)),
       console_(options_.console()),
       data_(recipe_, options_.data, purpose),
       algorithm_(chosen_algorithm(!options_.dry_run && !purpose.fold)),

@@ -256,13 +256,22 @@ TEST_CASE("a bare file of several series: the error says how, and one network fo
   const ProgramRun run = started(Words{"forecast", "shops.csv", "--steps", "3"} + words, folder.path());
   REQUIRE_MESSAGE(run.code == 0, run.err);
   for (const std::string part :
-       {"series  2 by column 'shop': guesses are by '", "parts   3 rows each to validate and to test",
+       {"series  2 by column 'shop': lengths are those of '", "parts   3 rows each to validate and to test",
         "model   one GRU over segments", "season  12 rows: ", "interval: 80 %, by the errors of"})
     CHECK_MESSAGE(run.err.find(part) != std::string::npos, part, "\n", run.err);
   const auto lines = lines_of(run.out);
   REQUIRE(lines.size() == 7);
   CHECK(lines[0] == "shop,time,sales,sales_low,sales_high");
   CHECK(lines[6].starts_with("south,2000-03,"));
+  // A series that stays as it is says nothing of the season of the others.
+  std::string closed = "shop,month,sales\n";
+  for (const std::string& line : lines_of(monthly(120)))
+    if (!line.starts_with("month")) closed += "closed," + line.substr(0, 7) + ",5\n";
+  folder.write("closed.csv", closed + both.substr(both.find('\n') + 1));
+  const ProgramRun first = started(
+      Words{"forecast", "closed.csv", "--steps", "3"} + words + set({"training.epochs=1"}), folder.path());
+  CHECK_MESSAGE(first.err.find("season  12 rows: ") != std::string::npos, first.err);
+  CHECK_MESSAGE(first.err.find("2 of 3 have it") != std::string::npos, first.err);
   timeseries_out(Words{"train", "shops.csv", "--steps", "3", "--out", "run"} + words, folder.path());
   timeseries_out({"train", "run/recipe.toml", "--out", "again"}, folder.path());
   for (const char* name : {"head.weight", "gru.weight_ih_l0"})
