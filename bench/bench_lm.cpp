@@ -27,7 +27,6 @@
 #include "framework/kernels/kernels.h"
 #include "framework/memory.h"
 #include "framework/profile.h"
-#include "layers/recurrent/engines/cudnn_algorithm.h"
 #include "layers/step_estimate.h"
 #include "training/run_ahead.h"
 #include "unroll.h"
@@ -243,9 +242,7 @@ void run(const po::variables_map& options) {
   require_input(!graph || (trains && on_gpu()), "--graph: only training on a GPU can be a graph");
 
   const int64_t baseline = resident_memory();
-  RecurrentConfig layers = layers_of(s, engine_named(options["engine"].as<std::string>()));
-  if (Lstm::choose(layers).engine == Engine::cudnn)
-    layers.algorithm = fastest(measure_algorithms(CellKind::lstm, layers, s.steps, s.batch, {}, graph));
+  const RecurrentConfig layers = layers_of(s, engine_named(options["engine"].as<std::string>()));
   reset_peak_memory();
   Model model(vocab, s, layers);
   model.params.initialize(Init::uniform(-0.05f, 0.05f));
@@ -292,7 +289,6 @@ void run(const po::variables_map& options) {
       {"first_step_seconds", first_step},
   };
   if (on_gpu()) {
-    if (model.lstm.choice().engine == Engine::cudnn) line["algorithm"] = name_of(layers.algorithm);
     line["gpu"] = device_facts().name;
     line["tensors_mib"] = mebibytes(memory_statistics().peak);
     line["device_mib"] = mebibytes(device_facts().memory - device_facts().free);

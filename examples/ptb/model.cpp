@@ -64,15 +64,6 @@ double operations_of_step(const Recipe& recipe, const ParameterSet& params) {
          recipe.data.bptt * recipe.training.accumulate;
 }
 
-std::vector<LayerUse> recurrent_layers(const Recipe& recipe, bool profiled) {
-  if (!has_recurrent(recipe)) return {};
-  return {{.cell = recipe.model.cell,
-           .config = layers_of(recipe),
-           .steps = recipe.data.bptt,
-           .batch = recipe.data.batch,
-           .as_graph = plays_graphs(recipe, profiled)}};
-}
-
 LanguageModel::LanguageModel(const Recipe& recipe, int vocab)
     : params(recipe.training.seed),
       embedding(params / "embedding",

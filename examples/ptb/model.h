@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "recipe.h"
-#include "training/files/algorithm_cache.h"
 #include "training/shared_score.h"
 #include "unroll.h"
 
@@ -22,9 +21,6 @@ RecurrentLayer make_layers(ParameterSet& params, const Recipe& recipe);
 double attention_operations(const TransformerConfig& config);
 // Of a step of training, forward and back: its products, whose weights are all but those of an embedding of its own.
 double operations_of_step(const Recipe& recipe, const ParameterSet& params);
-
-// The same as training calls them; none of a transformer.
-std::vector<LayerUse> recurrent_layers(const Recipe& recipe, bool profiled);
 
 // What crosses windows: of recurrent layers, of a transformer, or of both; the other has no size.
 struct ModelVars {

@@ -26,6 +26,7 @@ TextTraining::TextTraining(RunOptions options, Recipe recipe)
       state_(model_.zero_state(recipe_.data.batch)),
       result_(recipe_, model_),
       session_(options_, training_run()) {
+  if (recipe_.training.deterministic && model_.recurrent) require_repeatable(model_.recurrent->choice().engine);
   result_.source_valid_perplexity = text_.source_valid;
   result_.source_test_perplexity = text_.source_test;
   result_.unknown_valid_tokens = text_.unknown_valid;
@@ -58,7 +59,6 @@ std::vector<RunDescription::Figure> TextTraining::facts() const {
   }
   if (plays_graphs(recipe_, options_.profile))
     facts.insert(facts.end() - 1, {"", "windows are played as CUDA graphs (training.graph)"});
-  if (!options_.algorithm.empty()) facts.insert(facts.end() - 1, {"", options_.algorithm});
   for (const std::string& note : text_.notes) facts.push_back({"note", note});
   if (const auto& file = options_.init_from; !file.empty()) {
     // A run that is resumed does not need the file.

@@ -4,7 +4,6 @@
 #include "commands.h"
 #include "options.h"
 #include "session.h"
-#include "training/program/run/choose_algorithm.h"
 #include "training/program/run/first_weights.h"
 #include "training/program/run/machine.h"
 #include "training/program/run/processes.h"
@@ -72,9 +71,6 @@ void train(Command& command) {
     request.recipe.training.activation_regularization = 0;
     request.recipe.training.temporal_activation_regularization = 0;
   }
-  request.run.algorithm =
-      choose_algorithm(request.run.program, request.recipe.model.algorithm, recurrent_layers(request.recipe, request.run.profile),
-                       request.recipe.training, !request.run.dry_run && !request.overfit_one_batch);
   TextTraining training(request.run, request.recipe);
   if (request.run.dry_run) return training.dry_run();
   if (request.overfit_one_batch) return training.overfit_one_batch();

@@ -190,7 +190,6 @@ void backtest(Command& command) {
       if (recipe.has_folds())
         members = run_folds(run, recipe, csv, {.out = console.out, .quiet = true}, split);
       SeriesTraining training(run, recipe, {.fold = split, .ensemble = members.empty() ? nullptr : &members});
-      recipe.model.algorithm = training.recipe().model.algorithm;  // one for all folds
       found[k] = bytes_of(training.score_fold());
     }
     console.info("fold {}/{}: {}\n", k + 1, folds, names.back());

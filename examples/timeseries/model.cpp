@@ -60,38 +60,13 @@ Columns columns_of(const SeriesWindows& windows) {
   return columns;
 }
 
-std::vector<LayerUse> recurrent_layers(const Recipe& recipe, const Columns& columns) {
-  if (recipe.is_ensemble()) {
-    std::vector<LayerUse> layers;
-    for (const Recipe& network : networks_of(recipe))
-      std::ranges::copy(recurrent_layers(network, columns), std::back_inserter(layers));
-    return layers;
-  }
-  if (is_linear(recipe)) return {};
-  const int rows = recipe.data.batch * (is_by_channel(recipe) ? static_cast<int>(columns.targets.size()) : 1);
-  std::vector<LayerUse> layers = {{.cell = recipe.model.cell,
-                                   .config = encoder_config(recipe, columns),
-                                   .steps = recipe.data.window / recipe.model.segment,
-                                   .batch = rows}};
-  if (has_segments(recipe))  // the same layers, on all segments at once
-    layers.push_back({.cell = recipe.model.cell,
-                      .config = encoder_config(recipe, columns),
-                      .steps = 1,
-                      .batch = rows * (recipe.data.horizon / recipe.model.segment)});
-  if (recipe.model.architecture == Architecture::encoder_decoder)
-    layers.push_back({.cell = recipe.model.cell,
-                      .config = decoder_config(recipe, columns),
-                      .steps = 1,
-                      .batch = rows,
-                      .calls = static_cast<double>(recipe.horizon())});
-  return layers;
-}
-
 double operations_of_step(const Recipe& recipe, const Columns& columns, const ParameterSet& params) {
-  const std::vector<LayerUse> layers =
-      recipe.is_ensemble() ? std::vector<LayerUse>() : recurrent_layers(recipe, columns);
-  const double rows = layers.empty() ? recipe.data.batch * static_cast<double>(columns.targets.size())
-                                     : static_cast<double>(layers.front().batch) * layers.front().steps;
+  const double targets = static_cast<double>(columns.targets.size());
+  double rows = recipe.data.batch;
+  if (recipe.is_ensemble() || is_linear(recipe))
+    rows *= targets;
+  else
+    rows *= (is_by_channel(recipe) ? targets : 1) * (recipe.data.window / recipe.model.segment);
   return 6.0 * static_cast<double>(params.count()) * rows * recipe.training.accumulate;
 }
 

@@ -17,7 +17,6 @@
 #include "data/series/series_windows.h"
 #include "layers/recurrent/recurrent_layer.h"
 #include "recipe.h"
-#include "training/files/algorithm_cache.h"
 #include "unroll.h"
 
 namespace timeseries {
@@ -54,10 +53,6 @@ struct Columns {
   }
 };
 Columns columns_of(const SeriesWindows& windows);
-
-// A recipe's recurrent layers as training calls them: none, the encoder, or that and the decoder; of an ensemble those of all
-// its networks.
-std::vector<LayerUse> recurrent_layers(const Recipe& recipe, const Columns& columns);
 
 // "LSTM, 2 layers of 32 over segments of 24 rows", "weighted sums of the window", "an ensemble of NLinear, last"
 std::string describe_layers(const Recipe& recipe);

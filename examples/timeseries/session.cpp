@@ -11,7 +11,6 @@
 #include "training/files/json_text.h"
 #include "training/program/cli/explanations.h"
 #include "training/program/cli/invocation.h"
-#include "training/program/run/choose_algorithm.h"
 #include "training/program/run/first_weights.h"
 
 namespace timeseries {
@@ -21,15 +20,10 @@ SeriesTraining::SeriesTraining(RunOptions options, const Recipe& recipe, const P
       recipe_(trained_on_file(recipe, options_.data)),
       console_(options_.console()),
       data_(recipe_, options_.data, purpose),
-      algorithm_(chosen_algorithm(!options_.dry_run && !purpose.fold)),
       model_(recipe_, columns_of(*data_.train)),
-      session_(options_, training_run()) {}
-
-// What is resumed goes on with the algorithm that it has.
-std::string SeriesTraining::chosen_algorithm(bool keep) {
-  if (options_.resume) return {};
-  return choose_algorithm(options_.program, recipe_.model.algorithm,
-                          recurrent_layers(recipe_, columns_of(*data_.train)), recipe_.training, keep);
+      session_(options_, training_run()) {
+  if (recipe_.training.deterministic && model_.recurrent())
+    require_repeatable(model_.recurrent()->choice().engine);
 }
 
 static std::string describe_engine(const SeriesModel& model) {
@@ -73,7 +67,6 @@ std::vector<RunDescription::Figure> SeriesTraining::facts() const {
                             recipe_.model.dropout, with_commas(model_.params.count()))},
       {"engine", describe_engine(model_)},
       {"", describe_computing(recipe_.training)}};
-  if (!algorithm_.empty()) facts.insert(facts.end() - 1, {"", algorithm_});
   for (const std::string& note : data_.notes) facts.push_back({"note", note});
   for (const std::string& warning : data_.warnings) facts.push_back({"warning", warning});
   if (const auto& file = options_.init_from; !file.empty()) {

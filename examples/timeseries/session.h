@@ -29,11 +29,9 @@ class SeriesTraining {
   void fit();
   const SeriesModel& model() const { return model_; }
   SeriesData& data() { return data_; }
-  // With the algorithm that it trains with.
   const Recipe& recipe() const { return recipe_; }
 
  private:
-  std::string chosen_algorithm(bool keep);
   std::vector<RunDescription::Figure> facts() const;
   RunDescription description() const;
   TrainingTask task();
@@ -52,10 +50,9 @@ class SeriesTraining {
   void print_json(const RunResult& run) const;
 
   const RunOptions options_;
-  Recipe recipe_;  // its algorithm is chosen when its series is known
+  const Recipe recipe_;
   const Console console_;
   SeriesData data_;
-  const std::string algorithm_;  // how it was chosen
   SeriesModel model_;
   std::optional<double> valid_;
   nlohmann::ordered_json scores_ = nlohmann::ordered_json::object();  // by part, what `report` found

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <climits>
+#include <cstdlib>
 
 #include <fmt/ranges.h>
 
@@ -184,12 +185,7 @@ void judge_algorithm(Table& table, const LayerFacts& layer, const EngineFacts& f
     return copied ? table.fits("algorithm", name)
                   : table.costs("algorithm", name, "a copy of the weights with two biases, once a step");
   }
-  const std::string why = why_not_persistent(CudnnAlgorithm::persistent, layer, f, window);
-  table.costs("algorithm", "standard",
-              "persistent kernels " + (!why.empty() ? why
-                                       : copied     ? "may be faster: measuring tells"
-                                                    : "may be faster, with a copy of the weights that has "
-                                                      "two biases: measuring tells"));
+  table.fits("algorithm", "standard");
 }
 
 // Of the engine `fused` on a GPU: how it computes an LSTM's recurrence. Returns what the engine's line says of it.
@@ -251,6 +247,18 @@ Engine engine_named(std::string_view name) {
   for (size_t i = 0; i < engine_names.size(); ++i)
     if (engine_names[i] == name) return static_cast<Engine>(i);
   throw InputError(fmt::format("engine '{}' is none of auto, cudnn, fused, composed", name));
+}
+
+// Before version 9 cuDNN's products are cuBLAS's on several streams, and which of its buffers, and so which kernel, one of them
+// gets may differ from time to time, unless all have one size ("cuDNN 8 Release Notes", limitations; "cuBLAS Library", results
+// reproducibility).
+void require_repeatable(Engine engine, const EngineFacts& facts) {
+  const char* const variable = std::getenv("CUBLAS_WORKSPACE_CONFIG");
+  const std::string_view value = variable ? variable : "";
+  require_input(engine != Engine::cudnn || facts.cudnn >= 90'000 || value == ":16:8" || value == ":4096:2",
+                "deterministic: cuDNN {} may have other bits each time unless the environment has "
+                "CUBLAS_WORKSPACE_CONFIG=:4096:2 (or :16:8); the engine 'fused' does without",
+                facts.cudnn / 1000);
 }
 
 std::string_view name_of(CudnnAlgorithm algorithm) { return algorithm_names[static_cast<size_t>(algorithm)]; }

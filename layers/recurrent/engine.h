@@ -28,7 +28,7 @@ Engine engine_named(std::string_view name);  // throws InputError listing the na
 // weights on the chip, and take less. The engine `fused` reads `standard` alone: it computes step by step then, and otherwise by its
 // persistent kernel where that serves (layers/recurrent/persistent.h).
 enum class CudnnAlgorithm : uint8_t {
-  automatic,  // the standard one, unless measure_algorithms() has found another to be faster
+  automatic,  // the standard one; by the engine `fused` the persistent kernel, where it serves
   standard,
   persistent,         // for up to 1536 units, by GPU and type of numbers
   persistent_small,   // for up to 192 units
@@ -52,6 +52,10 @@ struct EngineFacts {
   int64_t shared_memory = 0;     // bytes that a block may have
 };
 EngineFacts engine_facts();  // of this process, as it computes now
+
+// Throws InputError if two runs by this engine may have different bits: cuDNN before version 9 wants
+// CUBLAS_WORKSPACE_CONFIG=:4096:2 or :16:8 in the environment.
+void require_repeatable(Engine engine, const EngineFacts& facts = engine_facts());
 
 // The windows that a layer will be called with; 0: not known.
 struct WindowFacts {

@@ -1,5 +1,4 @@
 // When ptb plays windows as CUDA graphs, over the stand-in: by itself where all have one size, with the bits of none.
-#include "tests/environment.h"
 #include "tests/examples/ptb.h"
 #include "tests/support.h"
 
@@ -33,7 +32,6 @@ std::vector<double> steps_of(const Folder& folder, const std::string& name) {
 
 TEST_CASE("windows of one size are played as graphs unless the recipe says no, and the bits are the same") {
   const Folder folder;
-  const EnvironmentVariable cache("XDG_CACHE_HOME", folder.path().c_str());
   folder.write("tiny.toml", tiny);
   CHECK(train(folder, "auto", {}).find(said) != std::string::npos);
   CHECK(train(folder, "true", {"--set", "training.graph=true"}).find(said) != std::string::npos);
@@ -47,7 +45,6 @@ TEST_CASE("windows of one size are played as graphs unless the recipe says no, a
 TEST_CASE(
     "nothing is played as a graph by itself where sizes vary, operations are timed, or a batch is cut") {
   const Folder folder;
-  const EnvironmentVariable cache("XDG_CACHE_HOME", folder.path().c_str());
   folder.write("tiny.toml", tiny);
   const auto plays = [&](const Words& words) {
     return train(folder, "run", Words{"--dry-run"} + words).find(said) != std::string::npos;
@@ -57,4 +54,21 @@ TEST_CASE(
   CHECK(!plays({"--profile"}));
   CHECK(!plays({"--set", "training.shards=2"}));
   CHECK(plays({"--set", "data.variable_bptt=true", "--set", "training.graph=true"}));
+}
+
+TEST_CASE("a run on a GPU is resumed with the engine that it was trained with, in every precision") {
+  const Folder folder;
+  for (const std::string precision : {"fp32", "tf32", "bf16"}) {
+    const auto engine_of = [&](const Words& words) {
+      const std::string out = output_of(run_program(program_named("timeseries"), words, folder.path()));
+      for (const std::string& line : lines_of(out))
+        if (line.starts_with("engine ")) return line;
+      return "no line in: " + out;
+    };
+    const std::string trained =
+        engine_of({"train", "airline", "--set", "model.hidden=8", "--set", "training.epochs=1", "--set",
+                   "training.precision=" + precision, "--device", "cuda", "--out", precision});
+    CHECK_MESSAGE(trained.starts_with("engine  lstm: "), trained);
+    CHECK(trained == engine_of({"resume", precision, "--set", "training.epochs=2"}));
+  }
 }

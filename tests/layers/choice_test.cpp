@@ -4,6 +4,7 @@
 
 #include "layers/recurrent/gru.h"
 #include "layers/recurrent/lstm.h"
+#include "tests/environment.h"
 #include "tests/support.h"
 
 using namespace unroll;
@@ -324,24 +325,41 @@ TEST_CASE(
     CHECK(reason.criterion != "hidden size");
 }
 
-TEST_CASE("the algorithm is the standard one, for the first reason that holds") {
-  const auto algorithm = [](const EngineChoice& choice) { return row(choice, "algorithm").verdict; };
+TEST_CASE("the algorithm is the standard one; another that cannot serve is refused for the first reason that holds") {
+  for (const Precision p : {Precision::fp32, Precision::bf16}) {
+    EngineFacts facts = h100;
+    facts.precision = p;
+    CHECK(row(Lstm::choose(plain, facts), "algorithm").verdict == "standard");
+  }
+  const auto refusal = [](RecurrentConfig config, const EngineFacts& facts, const WindowFacts& of = {}) {
+    config.algorithm = CudnnAlgorithm::persistent;
+    return row(Lstm::choose(config, facts, of), "algorithm").verdict;
+  };
   EngineFacts old = h100;
   old.capability = 53, old.toolkit = 12'000;
-  CHECK(lacks(algorithm(Lstm::choose(plain, old)), {"persistent", "6.0"}) == "");
-  CHECK(lacks(algorithm(Lstm::choose(plain, h100, {.lengths = WindowFacts::Lengths::padded_after})),
-              {"lengths"}) == "");
+  CHECK(lacks(refusal(plain, old), {"persistent", "6.0"}) == "");
+  CHECK(lacks(refusal(plain, h100, {.lengths = WindowFacts::Lengths::padded_after}), {"lengths"}) == "");
   RecurrentConfig config = plain;
   config.projection = 100;
-  CHECK(lacks(algorithm(Lstm::choose(config, h100)), {"projection"}) == "");
+  CHECK(lacks(refusal(config, h100), {"projection"}) == "");
   config = plain;
   config.hidden = 1537;
-  CHECK(lacks(algorithm(Lstm::choose(config, h100)), {"1536 units"}) == "");
-  CHECK(lacks(algorithm(Lstm::choose(plain, h100)), {"two biases"}) == "");
-  for (const Precision p : {Precision::bf16, Precision::fp16}) {  // whose kernels cuDNN may have or not
-    EngineFacts rounded = h100;
-    rounded.precision = p;
-    CHECK(algorithm(Lstm::choose(plain, rounded)) == "persistent kernels may be faster: measuring tells");
+  CHECK(lacks(refusal(config, h100), {"1536 units"}) == "");
+}
+
+TEST_CASE("runs that are to have the same bits refuse cuDNN before version 9, unless the environment promises them") {
+  EngineFacts before = h100;
+  before.cudnn = 8'907;
+  for (const char* wrong : {static_cast<const char*>(nullptr), "", ":4096:8"}) {
+    const EnvironmentVariable environment("CUBLAS_WORKSPACE_CONFIG", wrong);
+    CHECK(lacks(input_error_of([&] { require_repeatable(Engine::cudnn, before); }),
+                {"deterministic: cuDNN 8 ", "CUBLAS_WORKSPACE_CONFIG=:4096:2"}) == "");
+    require_repeatable(Engine::fused, before);
+    require_repeatable(Engine::cudnn, h100);
+  }
+  for (const char* right : {":4096:2", ":16:8"}) {
+    const EnvironmentVariable environment("CUBLAS_WORKSPACE_CONFIG", right);
+    require_repeatable(Engine::cudnn, before);
   }
 }
 

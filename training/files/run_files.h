@@ -10,6 +10,5 @@ constexpr std::size_t most_bytes_of_recipe = std::size_t{1} << 20;        // in 
 constexpr std::size_t most_bytes_of_description = std::size_t{32} << 20;  // report.json
 constexpr std::size_t most_bytes_of_log = std::size_t{1} << 30;           // log.jsonl
 constexpr std::size_t most_bytes_of_samples = std::size_t{64} << 20;       // samples.jsonl
-constexpr std::size_t most_bytes_of_algorithms = std::size_t{16} << 20;   // cudnn-algorithms.json
 
 }  // namespace unroll

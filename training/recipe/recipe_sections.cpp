@@ -47,7 +47,7 @@ void declare_training_keys(RecipeReader& reader, TrainingSection& training, cons
   reader
       .key(
           "deterministic", training.deterministic,
-          "model.algorithm = \"auto\" is the standard one, unmeasured: two runs from the start have the same bits")
+          "refuses cuDNN before version 9 unless CUBLAS_WORKSPACE_CONFIG promises the same bits in each run")
       .may_change();
   reader
       .choice("keep", training.keep, {{"last", Keep::last}, {"best", Keep::best}},

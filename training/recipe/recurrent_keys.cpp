@@ -76,9 +76,8 @@ void declare_recurrent_keys(RecipeReader& reader, RecurrentConfig& config) {
           "algorithm", config.algorithm,
           by_name(std::vector{CudnnAlgorithm::automatic, CudnnAlgorithm::standard, CudnnAlgorithm::persistent,
                               CudnnAlgorithm::persistent_small, CudnnAlgorithm::persistent_dynamic}),
-          "of the engine cudnn; auto: each that serves is measured when training begins, and the fastest is written "
-          "down here. Of an LSTM by the engine fused on a GPU: standard is step by step, and auto is one kernel for a "
-          "window where that serves")
+          "of the engine cudnn; auto: the standard one. Of an LSTM by the engine fused on a GPU: standard is step by step, "
+          "and auto is one kernel for a window where that serves")
       .may_change();
 }
 

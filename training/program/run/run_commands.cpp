@@ -56,9 +56,6 @@ void TrainOutput::add_to(Command& command, RunOptions& run) {
       .option("log-every", log_every_, "N",
               "steps between two records of the log; overrides training.log_every")
       .otherwise("");
-  command.file(
-      "$XDG_CACHE_HOME/unroll/cudnn-algorithms.json",
-      "or below ~/.cache: which of cuDNN's algorithms was the fastest on this machine; may be deleted");
   command.file("recipe.toml",
                "in a run's folder: the recipe with every key spelled out; it can be trained again");
   command.file(log_file, "in a run's folder: a line of JSON for each interval and each epoch");

@@ -34,7 +34,6 @@ struct RunOptions {
   std::string data_option = {};  // that names the data: "csv"; of a run that is resumed
   bool json = false, dry_run = false, resume = false;
   bool quiet = false, profile = false;
-  std::string algorithm = {};  // how cuDNN's was chosen; empty: it was not open
   Console console() const { return {.out = json && is_first_process() ? stderr : stdout, .quiet = quiet}; }
 };
 
