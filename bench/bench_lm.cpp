@@ -27,7 +27,6 @@
 #include "framework/kernels/kernels.h"
 #include "framework/memory.h"
 #include "framework/profile.h"
-#include "layers/step_estimate.h"
 #include "training/run_ahead.h"
 #include "unroll.h"
 
@@ -293,21 +292,6 @@ void run(const po::variables_map& options) {
     line["tensors_mib"] = mebibytes(memory_statistics().peak);
     line["device_mib"] = mebibytes(device_facts().memory - device_facts().free);
     line["graph"] = graph;
-    if (trains) {
-      const StepEstimate estimate = estimate_step(model.lstm.choice().engine,
-                                                  {.cell = facts_of(CellKind::lstm),
-                                                   .layers = layers,
-                                                   .steps = s.steps,
-                                                   .batch = s.batch,
-                                                   .vocab = vocab,
-                                                   .input_dropout = s.dropout,
-                                                   .output_dropout = s.dropout,
-                                                   .parameters = model.params.count(),
-                                                   .precision = precision()},
-                                                  rates_of(device_facts()));
-      line["predicted_ms"] = 1000 * estimate.seconds(graph);
-      line["predicted_limit"] = estimate.limit(graph);
-    }
   } else {
     line["baseline_mib"] = mebibytes(baseline);
     line["parameters_mib"] = mebibytes(parameters);

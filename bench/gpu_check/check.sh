@@ -10,7 +10,7 @@
 #   sanitize  the same kernels under compute-sanitizer, where it is installed
 #   agree     what is said of cuDNN (bench/cudnn_claims.cpp); the first steps of ptb-small by each engine: losses against the
 #             CPU's, and whether bits repeat
-#   speed     three models by each engine and in each precision, beside PyTorch where it is installed, and what was predicted
+#   speed     three models by each engine and in each precision, beside PyTorch where it is installed
 #   options   what each option of a recurrent layer costs beside cuDNN without it
 #   train     the published recipes, each for nine minutes at most. Called again, it goes on where it was
 #   train:RECIPE[:PRECISION]  one of them, in its own precision or another
@@ -64,9 +64,7 @@ note_of() {
   if line=$(grep -a '^{.*"words_per_second"' "$1" | tail -1) && [ -n "$line" ]; then
     printf '%s\n' "$line" | awk '
       function value(key) { return match($0, "\"" key "\":[ ]*[-+.0-9e]+") ? substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3) + 0 : "" }
-      { text = sprintf("%.0f words/s, %.3f ms a step", value("words_per_second"), value("ms_per_step"))
-        if (value("predicted_ms") != "") text = text sprintf(", predicted %.3f", value("predicted_ms"))
-        print text }'
+      { printf "%.0f words/s, %.3f ms a step\n", value("words_per_second"), value("ms_per_step") }'
   else
     grep -aE '^(null-lengths|empty-rows|padded-io|bf16-persistent|multiples|one-call): |assertions:|ERROR SUMMARY|RACECHECK SUMMARY|perplexity' "$1" | tail -1 | sed 's/^=* *//' | cut -c1-250
   fi

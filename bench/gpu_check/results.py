@@ -54,7 +54,7 @@ def steps_table(steps: list[dict[str, str]]) -> list[str]:
 
 def speed_table(rows: list[dict[str, Any]]) -> list[str]:
     """A line for each model, precision and way; times PyTorch is against the faster of PyTorch's two, as both were given a graph."""
-    lines = ["| model | precision | by | words/s | ms a step | predicted | measured / predicted | / PyTorch |", "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |"]
+    lines = ["| model | precision | by | words/s | ms a step | / PyTorch |", "| --- | --- | --- | ---: | ---: | ---: |"]
     best: dict[tuple[str, str], float] = {}
     for row in rows:
         if row.get("engine") == "pytorch":
@@ -63,11 +63,9 @@ def speed_table(rows: list[dict[str, Any]]) -> list[str]:
     for row in rows:
         graph = row.get("graph") or row.get("config", {}).get("graph")
         name = {"pytorch": f"PyTorch {row.get('version', '')}".strip()}.get(row["engine"], row["engine"]) + (", a graph" if graph else "")
-        predicted = row.get("predicted_ms")
         peer = best.get((row["model"], row["precision"]))
         ratio = f"{row['words_per_second'] / peer:.2f}" if peer and row["engine"] != "pytorch" else ""
-        of_predicted = (f"{predicted:.3f}", f"{row['ms_per_step'] / predicted:.2f}") if predicted else ("", "")
-        lines.append(f"| {row['model']} | {row['precision']} | {name} | {row['words_per_second']:.0f} | {row['ms_per_step']:.3f} | {of_predicted[0]} | {of_predicted[1]} | {ratio} |")
+        lines.append(f"| {row['model']} | {row['precision']} | {name} | {row['words_per_second']:.0f} | {row['ms_per_step']:.3f} | {ratio} |")
     return lines
 
 

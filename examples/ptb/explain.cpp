@@ -12,7 +12,6 @@
 #include "framework/threads.h"
 #include "layer_costs.h"
 #include "layers/recurrent/wavefront.h"
-#include "layers/step_estimate.h"
 #include "model.h"
 #include "options.h"
 #include "text.h"
@@ -163,7 +162,7 @@ void print_memory(const Recipe& r, const LanguageModel& model, double vocab, con
        (r.model.embedding + kept_of_layers(r, model) + masked) * rows * sizeof(real)}};
   double in_gradients = 0;
   if (model.recurrent) {
-    lines.push_back({"options of the layers", "what they keep of a window",
+    lines.push_back({"options of the layers", "what they keep of a window, measured",
                      costs.options.empty() ? 0 : costs.options.back().held});
     lines.push_back(copies(model, engine, rows));
     in_gradients = 6.0 * r.model.hidden;
@@ -189,118 +188,16 @@ void print_options(const Recipe& r, const LayerCosts& costs) {
     show("  none: the plain {}\n\n", cell_of(r).title);
     return;
   }
-  show("  {:<18}{:<15}{:>11}{:>9}{:>9}\n", "", "", "operations", "held", "time");
+  show("  {:<18}{:<15}{:>9}{:>9}\n", "", "", "held", "time");
   for (const LayerOptionCost& cost : costs.options)
-    show("  {:<18}{:<15}{:>11}{:>8}B{:>9.2f}   {}\n", cost.option, cost.value, format_number(cost.operations),
-         format_number(cost.held), cost.time, cost.how);
+    show("  {:<18}{:<15}{:>8}B{:>9.2f}   {}\n", cost.option, cost.value, format_number(cost.held), cost.time,
+         cost.how);
   show(
-      "  Operations on single numbers: forward, per token. Held: from forward to backward, of a window. Time "
-      "of the\n"
-      "  layers forward and backward, the plain {} being 1: measured here and now, {} layer{}, windows of {} "
-      "x {},\n"
-      "  {} thread{}, the best of {} round{} in which all took turns.\n\n",
+      "  Measured here and now. Held: from forward to backward, of a window, all layers. Time of the layers forward and\n"
+      "  backward, the plain {} being 1: {} layer{}, windows of {} x {}, {} thread{}, the best of {} round{} in which all\n"
+      "  took turns.\n\n",
       cell_of(r).title, costs.layers, costs.layers == 1 ? "" : "s", r.data.batch, r.data.bptt, threads(),
       threads() == 1 ? "" : "s", costs.rounds, costs.rounds == 1 ? "" : "s");
-}
-
-// The numbers that a recipe asks for, on a GPU that is not here.
-Precision precision_on(const GpuRates& gpu, const std::string& name) {
-  if (name != "auto") return precision_named(name);
-  return gpu.capability >= 80 ? Precision::bf16 : Precision::fp32;
-}
-
-// Before there is a model. A recipe that is explained for another GPU may ask for numbers that this machine has not: then it
-// computes in fp32, and what to say of it is returned.
-std::string set_up_to_explain(const Machine& machine, const Command& command, const std::string& precision,
-                              bool of_another) {
-  try {
-    machine.set_up(command, precision);
-  } catch (const InputError&) {
-    if (!of_another) throw;
-    machine.set_up(command, "fp32");
-    return fmt::format("this machine has no products in {}: what is of it below is in fp32", precision);
-  }
-  return "";
-}
-
-// A step of training on a GPU by each engine: by the rates of the one at hand, or of one that is named.
-void print_gpu(const Recipe& r, const LanguageModel& model, int vocab, const GpuRates& gpu,
-               Precision numbers) {
-  const StepAssumptions assumed;
-  StepSizes sizes{.cell = model.recurrent->cell(),
-                  .layers = layers_of(r),
-                  .steps = r.data.bptt,
-                  .batch = r.data.batch,
-                  .vocab = vocab,
-                  .input_dropout = dropout_rates(r).input,
-                  .output_dropout = dropout_rates(r).output,
-                  .parameters = model.params.count(),
-                  .moments = moments_of(r.sections()),
-                  .precision = numbers};
-  sizes.layers.engine = Engine::automatic;
-  // As if the rest of that machine were new.
-  const EngineFacts facts{.gpu = gpu.name,
-                          .capability = gpu.capability,
-                          .driver = 13'000,
-                          .toolkit = 13'000,
-                          .cudnn = 90'000,
-                          .precision = numbers,
-                          .processors = gpu.processors,
-                          .code = gpu.capability,
-                          .shared_memory = gpu.shared_memory};
-  const EngineChoice choice =
-      choose_engine(sizes.cell, sizes.layers, facts, {.steps = sizes.steps, .batch = sizes.batch});
-  show("Milliseconds for a step of training on an {}: an estimate, nothing is measured\n", gpu.name);
-  show("  {:<10}{:>9}{:>10}{:>11}{:>9}{:>8}{:>8}{:>8}{:>12}\n", "", "launches", "products", "recurrent",
-       "kernels", "passes", "host", "step", "as a graph");
-  bool persistent = false;
-  int chunks = 1;
-  const auto refusal = std::ranges::find(choice.reasons, EngineReason::Fits::no, &EngineReason::fits);
-  for (const Engine engine : {Engine::cudnn, Engine::fused, Engine::composed}) {
-    if (engine == Engine::cudnn && refusal != choice.reasons.end()) {
-      show("  {:<10} none: {}\n", name_of(engine), refusal->because);
-      continue;
-    }
-    if (engine == Engine::fused && !sizes.cell.fused) continue;
-    const StepEstimate e = estimate_step(engine, sizes, gpu, assumed);
-    show("  {:<10}{:>9}{:>10.2f}{:>11.2f}{:>9.2f}{:>8.2f}{:>8.2f}{:>8.2f}{:>12.2f}   {}{}\n", name_of(engine),
-         e.launches.ours + e.launches.in_cudnn, 1e3 * e.products, 1e3 * e.recurrent, 1e3 * e.kernels,
-         1e3 * e.passes, 1e3 * e.host, 1e3 * e.seconds(false), 1e3 * e.seconds(true), e.limit(false),
-         e.persistent   ? "; persistent"
-         : e.chunks > 1 ? "; layers side by side"
-                        : "");
-    persistent |= e.persistent;
-    chunks = std::max(chunks, e.chunks);
-  }
-  show(
-      "  auto takes {}.\n\n"
-      "  From {:.0f} GB/s, {:.0f} TFLOP/s in {} ({}), of which {:.0f} % are reached, and {:.0f} % of the memory's\n"
-      "  rate by passes; a cache of {:.0f} MiB, {:.0f} times as fast;\n"
-      "  {:.1f} µs for the shortest kernel, {:.1f} µs for a launch by the host, {:.1f} ns for each element of a recurrent "
-      "sum.\n"
-      "  Launches are those that the tests count; within cuDNN two for each step of a layer, each way. A step takes the "
-      "GPU's\n"
-      "  four parts, or the host's if it is longer.\n\n",
-      choice.text.substr(choice.text.find(": ") + 2), gpu.memory / 1e9, gpu.of(numbers) / 1e12,
-      name_of(numbers), gpu.source, 100 * assumed.share, 100 * assumed.passes, gpu.cache / (1 << 20),
-      assumed.cache, 1e6 * assumed.kernel, 1e6 * assumed.launch,
-      1e9 * (numbers == Precision::fp32 ? assumed.element_fp32 : assumed.element));
-  if (persistent)
-    show(
-        "  persistent: one kernel for a layer's window, each way, with the recurrent weights in shared memory; {:.1f} µs "
-        "for each\n  step's barrier and cell, beside what it reads and multiplies, as an H100 took.\n\n",
-        1e6 * assumed.step);
-  if (chunks > 1)
-    show(
-        "  layers side by side: a window of {} steps in {} chunks on {} streams; a layer computes one while the layer below computes "
-        "the\n  next, and the steps of {} layers take {:.2f} of the time that they take one after the other.\n\n",
-        sizes.steps, chunks, Wavefront::streams, sizes.layers.layers,
-        Wavefront{chunks}.share(sizes.layers.layers));
-  if (sizes.layers.layer_norm)
-    show(
-        "  layer norm: a row of the batch has one block of threads, which moves {:.0f} GB/s to and from the cache, and "
-        "waits {:.1f} µs\n  in each step for sums, as an H100 took.\n\n",
-        assumed.row / 1e9, 1e6 * assumed.norm);
 }
 
 EpochWindows windows_of(const Recipe& r, int64_t tokens) {
@@ -337,41 +234,26 @@ Sizes sizes_of(const Recipe& recipe, const std::filesystem::path& data) {
 }  // namespace
 
 void explain(Command& command) {
-  std::string data, gpu, plot;
+  std::string data, plot;
   Machine machine;
   RecipeOptions options = recipe_options();
   command.describe(
       "Explains a recipe's model before it is trained: parameters; arithmetic, traffic and memory for a "
       "token; the cost of each option of the recurrent layers; the engine, and why; the course of the "
-      "learning rate; on a GPU how long a step would take by each engine. The time of options is measured, "
-      "which takes a few seconds.");
+      "learning rate. The cost of options is measured, which takes a few seconds.");
   options.add_with_recipe(command);
   command.group("Text and machine");
   add_data_option(command, data);
   machine.add_to(command);
-  command.option("gpu", gpu, "NAME", "estimate a step on this GPU: " + known_gpu_names())
-      .otherwise("the one in use");
   command.group("Output");
   command.option("plot", plot, "FILE", plot_of_schedule);
   command.example("explain ptb-medium", "without the text: the sizes of the Penn Treebank are known");
   command.example("explain demo --set model.hidden=500", "what a wider model would cost");
-  command.example("explain ptb-large --gpu h100", "how long a step would take there");
   command.example("explain demo --plot rate.svg", "its learning rate as a picture");
   if (!command.parse()) return;
   require_new("explain", plot);
   const Recipe recipe = load_recipe(command.positional(), options.overrides(command));
-  require_input(
-      !has_transformer(recipe) || !command.given("gpu"),
-      "explain: --gpu estimates the engines of recurrent layers, and of model.architecture = \"{}\" these are not all",
-      has_recurrent(recipe) ? "recurrent-attention" : "transformer");
-  std::optional<GpuRates> rates;
-  if (command.given("gpu")) rates = known_gpu(gpu);
-  const std::string lacking =
-      set_up_to_explain(machine, command, recipe.training.precision, rates.has_value());
-  const Precision on_that = rates ? precision_on(*rates, recipe.training.precision) : precision();
-  if (!rates && on_gpu() && !has_transformer(recipe)) rates = rates_of(device_facts());
-  require_input(!rates || rates->of(on_that) > 0, "{} has no products in {}", rates ? rates->name : "",
-                name_of(on_that));
+  machine.set_up(command, recipe.training.precision);
   const Sizes sizes = sizes_of(recipe, data);
   check_streams(recipe, sizes.tokens);
   const LanguageModel model(recipe, sizes.vocab);
@@ -382,7 +264,6 @@ void explain(Command& command) {
   show("{}: {}, {} {}\n", printable(recipe.name), printable(describe(recipe, data)), sizes.vocab,
        recipe.data.level == Level::word ? "words" : "characters");
   for (const std::string& note : sizes.notes) show("note: {}\n", note);
-  if (!lacking.empty()) show("note: {}\n", lacking);
   show("\n");
   print_parameters(model);
   print_work(recipe, model, sizes.vocab);
@@ -397,7 +278,6 @@ void explain(Command& command) {
   print_products();
   print_processes(recipe.training, model.params, operations_of_step(recipe, model.params));
   if (recurrent) print_engine(choice);
-  if (rates) print_gpu(recipe, model, sizes.vocab, *rates, on_that);
   print_course(recipe, sizes.tokens);
 }
 

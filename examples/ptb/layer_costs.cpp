@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "framework/clock.h"
+#include "framework/memory.h"
 #include "layers/recurrent/recurrent_layer.h"
 
 namespace ptb {
@@ -36,33 +37,33 @@ RecurrentConfig with_only(const RecurrentConfig& config, const Options& kept) {
   return result;
 }
 
-// Forward and backward of a window through layers whose weights are zero: time is the same.
-double seconds_of_window(const Recipe& recipe, const RecurrentConfig& config) {
+struct WindowCost {
+  double seconds, held;  // held: bytes in use between forward and backward
+};
+// Of a window through layers whose weights are zero: time is the same.
+WindowCost cost_of_window(const Recipe& recipe, const RecurrentConfig& config) {
   ParameterSet params;
   const RecurrentLayer layers(params / "layers", recipe.model.cell, config);
   params.initialize(Init::constant(0));
   params.gradients();  // from here on there is memory for both
   const Tensor x = Tensor::zeros({recipe.data.bptt, recipe.data.batch, config.input});
   const RecurrentState state = layers.zero_state(recipe.data.batch);
+  const int64_t before = memory_statistics().in_use;
   const double begin = clock_seconds();
   Tape tape;
-  tape.backward(sum(layers(tape.watch(x), state).y));
-  return clock_seconds() - begin;
+  const Var y = sum(layers(tape.watch(x), state).y);
+  const auto held = static_cast<double>(memory_statistics().in_use - before);
+  tape.backward(y);
+  return {clock_seconds() - begin, held};
 }
 
-// What the option's row says; times are left out.
-LayerOptionCost derived(const Recipe& recipe, const RecurrentConfig& config, const RecurrentOption& option) {
-  const OptionCost cost =
-      option.cost(option_sizes(cell_of(recipe), config, recipe.data.batch, recipe.data.bptt));
+// Without its costs.
+LayerOptionCost named(const RecurrentConfig& config, const RecurrentOption& option) {
   std::string details;
   if (&option == &option_named("dropout") && config.locked_dropout) details = ", locked";
   if (&option == &option_named("mogrifier") && config.mogrifier_rank)
     details = fmt::format(", rank {}", config.mogrifier_rank);
-  return {.option = option.name,
-          .value = value_of(option, config) + details,
-          .operations = cost.operations,
-          .held = cost.held * sizeof(real),
-          .how = option.how};
+  return {.option = option.name, .value = value_of(option, config) + details, .how = option.how};
 }
 
 }  // namespace
@@ -75,25 +76,25 @@ LayerCosts measure_layer_costs(const Recipe& recipe) {
   std::vector<RecurrentConfig> variants = {with_only(config, {})};
   for (const RecurrentOption* option : options) {
     variants.push_back(with_only(config, {option}));
-    costs.options.push_back(derived(recipe, config, *option));
+    costs.options.push_back(named(config, *option));
   }
   if (options.size() > 1) {
     variants.push_back(with_only(config, options));
-    LayerOptionCost all{.option = "together"};
-    for (const LayerOptionCost& cost : costs.options)
-      all.operations += cost.operations, all.held += cost.held;
-    costs.options.push_back(all);
+    costs.options.push_back({.option = "together"});
   }
 
-  std::vector<double> best(variants.size(), std::numeric_limits<double>::infinity());
-  seconds_of_window(recipe, variants[0]);  // threads begin, memory is taken
+  std::vector<WindowCost> best(variants.size(), {std::numeric_limits<double>::infinity(), 0});
+  cost_of_window(recipe, variants[0]);  // threads begin, memory is taken
   for (double spent = 0; spent < 2 || costs.rounds < 2; ++costs.rounds)
     for (size_t i = 0; i < variants.size(); ++i) {
-      const double seconds = seconds_of_window(recipe, variants[i]);
-      best[i] = std::min(best[i], seconds);
+      const auto [seconds, held] = cost_of_window(recipe, variants[i]);
+      best[i] = {std::min(best[i].seconds, seconds), held};
       spent += seconds;
     }
-  for (size_t i = 0; i < costs.options.size(); ++i) costs.options[i].time = best[i + 1] / best[0];
+  for (size_t i = 0; i < costs.options.size(); ++i) {
+    costs.options[i].time = best[i + 1].seconds / best[0].seconds;
+    costs.options[i].held = std::max(0.0, best[i + 1].held - best[0].held) * config.layers / costs.layers;
+  }
   return costs;
 }
 

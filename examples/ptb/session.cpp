@@ -26,7 +26,8 @@ TextTraining::TextTraining(RunOptions options, Recipe recipe)
       state_(model_.zero_state(recipe_.data.batch)),
       result_(recipe_, model_),
       session_(options_, training_run()) {
-  if (recipe_.training.deterministic && model_.recurrent) require_repeatable(model_.recurrent->choice().engine);
+  if (recipe_.training.deterministic && model_.recurrent)
+    require_repeatable(model_.recurrent->choice().engine);
   result_.source_valid_perplexity = text_.source_valid;
   result_.source_test_perplexity = text_.source_test;
   result_.unknown_valid_tokens = text_.unknown_valid;

@@ -195,25 +195,4 @@ std::string torch_module(const CellFacts& cell, const RecurrentConfig& config) {
   return fmt::format("nn.{}({}, {}, {}{})", cell.title, config.input, config.hidden, config.layers, known);
 }
 
-OptionSizes option_sizes(const CellFacts& cell, const RecurrentConfig& c, int batch, int steps) {
-  // The last layer may be narrower; a projected one is not.
-  const double hidden = c.hidden, last = c.last_hidden ? c.last_hidden : hidden, lower = c.layers - 1;
-  const double projection = c.projection, units = lower * hidden + last, width = c.width();
-  // Of h; in the last layer, too, where that is not narrower than its hidden.
-  const double top = c.last_hidden ? last : width, first = c.layers > 1 ? width : top;
-  return {.units = units,
-          .outputs = projection > 0 ? (lower + 1) * projection : units,
-          .inputs = c.input + lower * width,
-          .crossing = c.input * first + (c.layers > 1 ? (lower - 1) * width * width + width * top : 0),
-          .recurrent = projection > 0 ? units * projection : lower * hidden * hidden + last * last,
-          .between = lower * (projection > 0 ? projection : hidden),
-          .projection = projection,
-          .gates = static_cast<double>(c.gates(cell)),
-          .batch = static_cast<double>(batch),
-          .tokens = static_cast<double>(batch) * steps,
-          .layers = c.layers,
-          .rounds = c.mogrifier,
-          .rank = c.mogrifier_rank};
-}
-
 }  // namespace unroll

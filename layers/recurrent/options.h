@@ -76,26 +76,6 @@ struct RecurrentConfig {
   int output() const { return directions() * (last_hidden ? last_hidden : width()); }  // of y
 };
 
-// Layers and a window, as the cost of an option depends on them. All layers together.
-struct OptionSizes {
-  double units, outputs;                    // of the cells, and of h, which is narrower with a projection
-  double inputs, crossing;                  // of x; and elements of a matrix from h to x
-  double recurrent;                         // elements of weight_hh by gate
-  double between;                           // numbers that pass from layer to layer at each step
-  double projection, gates, batch, tokens;  // tokens: rows of x in a window
-  int layers, rounds, rank;                 // rounds and rank: of the mogrifier
-};
-struct OptionCost {
-  double operations = 0;  // on single numbers: forward, per token
-  double held = 0;        // numbers kept from forward to backward, of a window
-  // Kernels and products on a GPU, forward and back. By engine: for each step of a layer; and what the engine `fused` has
-  // besides once a window, with numbers of 16 bits some more.
-  struct Launches {
-    int fused = 0, composed = 0;
-    int window = 0, window_16 = 0;
-  } launches = {};
-};
-
 struct RecurrentOption {
   using Member = std::variant<bool RecurrentConfig::*, int RecurrentConfig::*, float RecurrentConfig::*,
                               Unary RecurrentConfig::*>;
@@ -136,7 +116,6 @@ struct RecurrentOption {
   const char* does;
   const char* source = nullptr;
   const char* how = "";  // what computing it means
-  OptionCost (*cost)(const OptionSizes&) = [](const OptionSizes&) { return OptionCost{}; };
 };
 
 inline constexpr RecurrentOption recurrent_options[] = {
@@ -150,11 +129,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .torch = "dropout",
      .does = "probability that an element is dropped on its way from layer to layer",
      .source = "Zaremba, Sutskever, Vinyals 2014",
-     .how = "what goes from layer to layer times a mask, drawn anew backwards",
-     .cost =
-         [](const OptionSizes& s) {
-           return OptionCost{s.between, s.tokens * s.between};
-         }},
+     .how = "what goes from layer to layer times a mask, drawn anew backwards"},
     {.name = "locked_dropout",
      .member = &RecurrentConfig::locked_dropout,
      .range = RecurrentOption::Range::on_off,
@@ -170,33 +145,21 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .acts = RecurrentOption::Acts::in_training,
      .does = "dropout on what a layer hands itself from step to step, one mask for all steps of a window",
      .source = "Gal and Ghahramani 2016",
-     .how = "h times a mask in each step, one mask for a window",
-     .cost =
-         [](const OptionSizes& s) {
-           return OptionCost{s.outputs, s.batch * s.outputs, {0, 2, 3}};
-         }},
+     .how = "h times a mask in each step, one mask for a window"},
     {.name = "weight_drop",
      .member = &RecurrentConfig::weight_drop,
      .range = RecurrentOption::Range::rate,
      .acts = RecurrentOption::Acts::in_training,
      .does = "probability that a recurrent weight is dropped, drawn anew for each window",
      .source = "Merity, Keskar, Socher 2018",
-     .how = "the recurrent weights times a mask, once a window, forward and back",
-     .cost =
-         [](const OptionSizes& s) {
-           return OptionCost{s.gates * s.recurrent / s.tokens, 0, {0, 0, 3}};
-         }},
+     .how = "the recurrent weights times a mask, once a window, forward and back"},
     {.name = "zoneout_h",
      .member = &RecurrentConfig::zoneout_h,
      .range = RecurrentOption::Range::rate,
      .acts = RecurrentOption::Acts::expected,
      .does = "probability that a unit of h keeps its value of the step before",
      .source = "Krueger et al. 2017",
-     .how = "h mixed with the h before by a mask for each step",
-     .cost =
-         [](const OptionSizes& s) {
-           return OptionCost{3 * s.outputs, s.tokens * s.outputs, {0, 9, 3}};
-         }},
+     .how = "h mixed with the h before by a mask for each step"},
     {.name = "zoneout_c",
      .member = &RecurrentConfig::zoneout_c,
      .range = RecurrentOption::Range::rate,
@@ -204,11 +167,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .cells = RecurrentOption::Cells::with_c,
      .does = "the same of the cell's state c",
      .source = "Krueger et al. 2017",
-     .how = "c mixed with the c before by a mask for each step; both are kept",
-     .cost =
-         [](const OptionSizes& s) {
-           return OptionCost{3 * s.units, s.tokens * 2 * s.units, {0, 9, 3}};
-         }},
+     .how = "c mixed with the c before by a mask for each step; both are kept"},
     {.name = "projection",
      .member = &RecurrentConfig::projection,
      .range = RecurrentOption::Range::width,
@@ -217,34 +176,21 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .torch = "proj_size",
      .does = "width of h, which is then a product of what the cell gives; less than hidden; 0: none",
      .source = "Sak, Senior, Beaufays 2014",
-     .how = "a product more in each step, smaller ones for what reads h",
-     .cost =
-         [](const OptionSizes& s) {  // what the cell gives is kept, less what h is narrower
-           return OptionCost{2 * s.units * s.projection, s.tokens * s.outputs, {3, 3, 3, 2}};
-         }},
+     .how = "a product more in each step, smaller ones for what reads h"},
     {.name = "layer_norm",
      .member = &RecurrentConfig::layer_norm,
      .range = RecurrentOption::Range::on_off,
      .cells = RecurrentOption::Cells::lstm,
      .does = "each product and the state c are normalised over their units, with gains of their own",
      .source = "Ba, Kiros, Hinton 2016",
-     .how = "both products and c normalised: nine numbers for each unit, which are kept",
-     .cost =
-         [](const OptionSizes& s) {  // mean, variance, normalised, gain and shift: eight for a number
-           // gradients of gains are gathered by row
-           return OptionCost{8 * 9 * s.units, (s.tokens * 9 + s.batch * 6) * s.units, {0, 12, 10, 2}};
-         }},
+     .how = "both products and c normalised: nine numbers for each unit, which are kept"},
     {.name = "peepholes",
      .member = &RecurrentConfig::peepholes,
      .range = RecurrentOption::Range::on_off,
      .cells = RecurrentOption::Cells::lstm,
      .does = "the gates see the state c, each unit its own: i and f that before the step, o the new one",
      .source = "Gers and Schmidhuber 2000",
-     .how = "three weights for each unit, inside the cell",
-     .cost =
-         [](const OptionSizes& s) {
-           return OptionCost{6 * s.units, s.batch * 3 * s.units, {0, 24, 2}};
-         }},
+     .how = "three weights for each unit, inside the cell"},
     {.name = "gate_activation",
      .member = &RecurrentConfig::gate_activation,
      .range = RecurrentOption::Range::of_gates,
@@ -263,11 +209,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .cells = RecurrentOption::Cells::lstm,
      .does = "the state c stays between ±cell_clip; 0: it is free",
      .source = "Sak, Senior, Beaufays 2014",
-     .how = "c divided, clipped and multiplied again",
-     .cost =
-         [](const OptionSizes& s) {
-           return OptionCost{3 * s.units, 0, {0, 6}};
-         }},
+     .how = "c divided, clipped and multiplied again"},
     {.name = "coupled_gates",
      .member = &RecurrentConfig::coupled_gates,
      .range = RecurrentOption::Range::on_off,
@@ -289,17 +231,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .range = RecurrentOption::Range::count,
      .does = "rounds in which x and h scale each other before each step, 5 in the paper; 0: none",
      .source = "Melis, Kočiský, Blunsom 2020",
-     .how = "a gate for x or h in each round; x's product is made in its step",
-     .cost =
-         [](const OptionSizes& s) {  // a gate: its function, doubled, times what it scales; both are kept
-           const int of_x = (s.rounds + 1) / 2, of_h = s.rounds / 2, products = s.rank ? 2 : 1;
-           const double scaled = of_x * s.inputs + of_h * s.outputs;
-           const double elements = s.rounds * (s.rank ? s.rank * (s.inputs + s.outputs) : s.crossing);
-           return OptionCost{2 * elements + 3 * scaled,
-                             s.tokens * (2 * scaled + 1. * s.rounds * s.rank * s.layers),
-                             {4 + s.rounds * (2 + 2 * products), s.rounds * (7 + 3 * products),
-                              s.rounds * products - 2, 4 * s.rounds * products - 1}};
-         }},
+     .how = "a gate for x or h in each round; x's product is made in its step"},
     {.name = "mogrifier_rank",
      .member = &RecurrentConfig::mogrifier_rank,
      .range = RecurrentOption::Range::width,
@@ -314,11 +246,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .needs_layers = true,
      .does = "every layer but the first adds its input to its output; needs layers above 1",
      .source = "Wu et al. 2016",
-     .how = "the input added to the output, but in the first",
-     .cost =
-         [](const OptionSizes& s) {
-           return OptionCost{s.between, s.tokens * s.between};
-         }},
+     .how = "the input added to the output, but in the first"},
     // A decoder can then be tied to a narrow embedding. The layer's states fill the first elements of their rows, the others are 0.
     {.name = "last_hidden",
      .member = &RecurrentConfig::last_hidden,
@@ -381,7 +309,5 @@ RecurrentConfig without_dropping(RecurrentConfig config);
 std::string unknown_to_torch(const RecurrentConfig& config);
 // "nn.LSTM(20, 50, 2, proj_size=10)", or "none: nn.LSTM does not know layer_norm"
 std::string torch_module(const CellFacts& cell, const RecurrentConfig& config);
-
-OptionSizes option_sizes(const CellFacts& cell, const RecurrentConfig& config, int batch, int steps);
 
 }  // namespace unroll

@@ -6,7 +6,6 @@
 
 #include "framework/device.h"
 #include "framework/kernels/lstm_window.h"
-#include "layers/recurrent/folded.h"
 
 namespace unroll {
 
@@ -55,8 +54,7 @@ std::optional<PersistentPlan> persistent_plan(const CellFacts& cell, const Recur
                                               std::string* why) {
   if (cell.kind != CellKind::lstm) return none(why, "it is an LSTM's");
   if (config.algorithm == CudnnAlgorithm::standard) return none(why, "algorithm = standard was asked for");
-  const bool projects = config.projection && !folds_projection(config, window);
-  for (const auto& [name, set] : {std::pair{"projection", projects},
+  for (const auto& [name, set] : {std::pair{"projection", config.projection > 0},
                                   {"layer_norm", config.layer_norm},
                                   {"mogrifier", config.mogrifier > 0}})
     if (set) return none(why, "with {} a step is more than a product and a pass", name);

@@ -21,8 +21,8 @@ struct PersistentSizes {
 // How it is shared out on this GPU. Else none, and `why`, if it is given, says why: "batch 80 is above 64".
 std::optional<PersistentPlan> persistent_plan(const PersistentSizes& sizes, const EngineFacts& gpu,
                                               std::string* why = nullptr);
-// The same of a layer with its options: with a projection that is not folded, a mogrifier or layer norm a step is more than a product
-// and a pass, and algorithm = "standard" asks for the steps.
+// The same of a layer with its options: with a projection, a mogrifier or layer norm a step is more than a product and a pass, and
+// algorithm = "standard" asks for the steps.
 std::optional<PersistentPlan> persistent_plan(const CellFacts& cell, const RecurrentConfig& config,
                                               const EngineFacts& gpu, const WindowFacts& window,
                                               std::string* why = nullptr);

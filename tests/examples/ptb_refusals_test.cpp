@@ -109,9 +109,6 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
       {{"generate", "whole.safetensors", "--prompt", "the xylophone"}, {"--prompt", "xylophone"}},
       // recipes
       {{"train", "dmo"}, {"dmo", "demo"}},
-      {{"explain", "demo", "--gpu", "h9000"}, {"h9000", "h100", "a100"}},
-      {{"explain", "demo", "--gpu", "t4", "--set", "training.precision=tf32"},
-       {"T4 has no products in tf32"}},
       {{"explain", "tiny.toml", "--set", "model.hidden=30000", "--set", "model.layers=3"},
        {"parameters are more than can be trained"}},
       {train + Words{"--set", "model.hidden=30000", "--set", "model.layers=3"},

@@ -153,7 +153,6 @@ TEST_CASE("keys of the other architecture, and what a transformer has not, are r
                 {"'model.memory' is 7", "cannot go on with 9"});
   check_refused({"look", model, "--text", "the dog"}, {model, "transformer", "model.architecture"});
   check_refused({"evaluate", model, "--agreement"}, {model, "--agreement", "transformer"});
-  check_refused({"explain", "small.toml", "--gpu", "h100"}, {"--gpu", "model.architecture"});
   write_tensors(transformed() / "theirs.safetensors", tensors_of(transformed() / model));
   check_refused({"import", "theirs.safetensors", "--recipe", "small.toml", "--out", "x.safetensors"},
                 {"theirs.safetensors", "self_attn.in_proj_weight", "transformer"});

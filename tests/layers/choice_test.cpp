@@ -325,7 +325,8 @@ TEST_CASE(
     CHECK(reason.criterion != "hidden size");
 }
 
-TEST_CASE("the algorithm is the standard one; another that cannot serve is refused for the first reason that holds") {
+TEST_CASE(
+    "the algorithm is the standard one; another that cannot serve is refused for the first reason that holds") {
   for (const Precision p : {Precision::fp32, Precision::bf16}) {
     EngineFacts facts = h100;
     facts.precision = p;
@@ -347,7 +348,8 @@ TEST_CASE("the algorithm is the standard one; another that cannot serve is refus
   CHECK(lacks(refusal(config, h100), {"1536 units"}) == "");
 }
 
-TEST_CASE("runs that are to have the same bits refuse cuDNN before version 9, unless the environment promises them") {
+TEST_CASE(
+    "runs that are to have the same bits refuse cuDNN before version 9, unless the environment promises them") {
   EngineFacts before = h100;
   before.cudnn = 8'907;
   for (const char* wrong : {static_cast<const char*>(nullptr), "", ":4096:8"}) {

@@ -9,6 +9,6 @@ constexpr std::size_t most_bytes_of_start = std::size_t{1} << 20;         // sta
 constexpr std::size_t most_bytes_of_recipe = std::size_t{1} << 20;        // in a file or in a model's
 constexpr std::size_t most_bytes_of_description = std::size_t{32} << 20;  // report.json
 constexpr std::size_t most_bytes_of_log = std::size_t{1} << 30;           // log.jsonl
-constexpr std::size_t most_bytes_of_samples = std::size_t{64} << 20;       // samples.jsonl
+constexpr std::size_t most_bytes_of_samples = std::size_t{64} << 20;      // samples.jsonl
 
 }  // namespace unroll

@@ -45,9 +45,8 @@ void declare_training_keys(RecipeReader& reader, TrainingSection& training, cons
           "a model's file of the same program: training begins with its weights; \"\": with first values that are drawn")
       .fixed();
   reader
-      .key(
-          "deterministic", training.deterministic,
-          "refuses cuDNN before version 9 unless CUBLAS_WORKSPACE_CONFIG promises the same bits in each run")
+      .key("deterministic", training.deterministic,
+           "refuses cuDNN before version 9 unless CUBLAS_WORKSPACE_CONFIG promises the same bits in each run")
       .may_change();
   reader
       .choice("keep", training.keep, {{"last", Keep::last}, {"best", Keep::best}},

@@ -20,8 +20,8 @@ using namespace fused;
 //   c_t = f c_{t-1} + i g;   h_t = o tanh(c_t)
 // and back, for t = T-1 … 0:
 //   dh_t = dy_t + da_{t+1} W_hh;   (da_t, dc_{t-1}) = cell's gradient of (dh_t, dc_t)
-// So a step is a product and a pass, and back a pass and a product. A projection that is not folded adds a product each way, and a
-// pass where options act on h after it.
+// So a step is a product and a pass, and back a pass and a product. A projection is one more product each way, with a pass for
+// what options do to h after it.
 //   dx = da W_ih     dW_ih = daᵀ x     dW_hh = Σ_t da_tᵀ h_{t-1}     db = Σ da
 RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks,
                                 const Mogrifier& mogrifier) const {
@@ -35,8 +35,7 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
       {steps, batch, layer.weight_ih.dim(0)});  // overwritten: sums, then activations, then their gradients
   Tensor h({steps + 1, batch, width});          // h[0] is the state before the first step
   Tensor c({steps + 1, batch, hidden});
-  const bool folded = folds(layer.weight_hr, steps, masks, mogrifier);
-  const bool projects = has(layer.weight_hr) && !folded;  // in each step
+  const bool projects = has(layer.weight_hr);
   std::optional<PersistentPlan> plan;  // of one kernel for all steps
   if (!part && !layer.step_by_step && !projects && !has(layer.norm_hh) && mogrifier.rounds.empty())
     plan = persistent_plan_here(
@@ -45,8 +44,7 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
   const StateOptions h_options{masks.new_h, masks.h, resets}, c_options{masks.new_c, {}, resets};
   // The cell's own results, where an option makes the state of them.
   Tensor cell = masks.new_c.defined() ? Tensor({steps, batch, hidden}) : c.slice(1, steps + 1);
-  const Tensor handed = folded ? Tensor({steps + 1, batch, hidden}) : h;  // from step to step
-  Tensor out = projects ? Tensor({steps, batch, hidden}) : handed.slice(1, steps + 1);
+  Tensor out = projects ? Tensor({steps, batch, hidden}) : h.slice(1, steps + 1);
   NormedInputs of_x(layer.norm_ih, layer.bias, gates.shape());
   NormedProduct of_h(layer.norm_hh, gates.shape());
   NormedState of_c(layer.norm_c, layer.norm_c_bias, cell.shape());
@@ -78,16 +76,11 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
   const InputProduct product_of_x(x, layer.weight_ih, bias_of_x, of_x.place(gates), part, bool{mogrified});
   if (product_of_x.at_once()) of_x.forward(gates, 0, steps);
   const Tensor weight_hh = dropped(layer.weight_hh.value(), masks.weight_hh);
-  const Tensor weights_of_steps = folded ? folded_weights(weight_hh, layer.weight_hr) : weight_hh;
   std::optional<StepWeights> recurrent;
-  if (!plan) recurrent.emplace(transposed(weights_of_steps), steps);
+  if (!plan) recurrent.emplace(transposed(weight_hh), steps);
   std::optional<Projection> project;
-  if (has(layer.weight_hr))
-    project.emplace(transposed(layer.weight_hr.value()), folded ? part.chunks() : steps);
-  std::optional<HandedOn> first_h;
-  if (folded) first_h.emplace(h0.value(), h.slice(0, 2), h_options, Multiplied::no);
-  HandedOn to_next_h(folded ? Tensor::zeros({batch, hidden}) : h0.value(), handed, h_options,
-                     mogrified || plan ? Multiplied::as_floats : Multiplied::yes),
+  if (projects) project.emplace(transposed(layer.weight_hr.value()), steps);
+  HandedOn to_next_h(h0.value(), h, h_options, mogrified || plan ? Multiplied::as_floats : Multiplied::yes),
       to_next_c(c0.value(), c, c_options, Multiplied::no);
   RoundedTensor projected_from;
   if (projects) projected_from = RoundedTensor({batch, hidden});
@@ -98,7 +91,6 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
     return s;
   };
   if (plan) {
-    if (folded) gemm(first_h->met(0), transposed(weight_hh), of_h.into(gates, 0));
     const Profile::Within measured(persistent_row);
     const auto whole_step = [&](int t) {
       LstmStep s = step_of_c(t);
@@ -110,7 +102,7 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
                   .steps = steps,
                   .first = whole_step(0),
                   .second = whole_step(1),
-                  .weight_hh = weights_of_steps.data(),
+                  .weight_hh = weight_hh.data(),
                   .entering = to_next_h.entering(0).tensor.data()});
   }
   const auto by_steps = [&](int begin, int end) {
@@ -118,10 +110,7 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
     for (int t = begin; t < end; ++t) {
       const Matrix h_in = mogrify(t, to_next_h.entering(t), bias_of_x, of_x.place(gates)[t]);
       if (mogrified) of_x.forward(gates, t, t + 1);
-      if (folded && t == 0)
-        gemm(first_h->met(0), transposed(weight_hh), of_h.into(gates, 0));
-      else
-        gemm(h_in, *recurrent, of_h.into(gates, t));
+      gemm(h_in, *recurrent, of_h.into(gates, t));
       LstmStep s = step_of_c(t);
       HandOn after = to_next_h.after(t);
       {
@@ -135,10 +124,8 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
       Tensor next = h[t + 1];
       if (acts(after)) kernels().hand_on(after, next.data(), batch, width, next.data());
     }
-    if (folded) (*project)(out.slice(begin, end), h.slice(begin + 1, end + 1));
   };
   if (!plan) lane.each_chunk(steps, by_steps);
-  if (plan && folded) (*project)(out, h.slice(1, steps + 1));
 
   auto [y_out, h_out, c_out] = record<3>(
       "lstm_layer_fused", std::array{h.slice(1, steps + 1), h[steps].clone(), c[steps].clone()},
@@ -148,21 +135,15 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
         Tensor dh = h_last.grad().clone(), dout = dh, dc = c_last.grad().clone();
         Tensor projected = projects ? Tensor({steps, batch, width}) : Tensor();  // gradients of
         const Tensor weight_hh = dropped(layer.weight_hh.value(), masks.weight_hh);
-        const Tensor weights_of_steps = folded ? folded_weights(weight_hh, layer.weight_hr) : weight_hh;
         std::optional<StepWeights> recurrent;
-        if (!plan) recurrent.emplace(weights_of_steps, steps);
+        if (!plan) recurrent.emplace(weight_hh, steps);
         std::optional<Projection> project;
         RoundedTensor da_rounded(gates.shape()), projected_rounded;
-        const Tensor dy = gradient_of(y);
-        const Tensor dy_of_step = folded && dy.defined() ? Tensor(out.shape()) : dy;
-        if (has(layer.weight_hr))
-          project.emplace(layer.weight_hr.value(), folded ? part.chunks() + 1 : steps),
-              dout = Tensor({batch, hidden});
-        if (projects) projected_rounded = RoundedTensor(projected.shape());
-        if (folded) (*project)(dh, dout);
-        const Tensor d_entering = folded ? dout : dh, dh0 = folded ? Tensor({batch, width}) : dh;
-        const bool goes_to_h0 = h0.wants_grad() && !folded;
-        HandedBack h_back({.d = d_entering, .steps = steps, .options = h_options, .dy = dy_of_step}),
+        if (projects) {
+          project.emplace(layer.weight_hr.value(), steps);
+          dout = Tensor({batch, hidden}), projected_rounded = RoundedTensor(projected.shape());
+        }
+        HandedBack h_back({.d = dh, .steps = steps, .options = h_options, .dy = gradient_of(y)}),
             c_back({.d = dc, .steps = steps, .options = c_options, .product = false});
         const Tensor c_met = met(c, c_options);
         MogrifierBackward mogrify(mogrified, entered(h, h_options));
@@ -171,11 +152,7 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
           s.c_on = c_back.at(t), s.rounded_gates = da_rounded.copy(t);
           return s;
         };
-        const auto project_dy = [&](int begin, int end) {
-          if (folded && dy.defined()) (*project)(dy.slice(begin, end), dy_of_step.slice(begin, end));
-        };
         if (plan) {
-          project_dy(0, steps);
           const Profile::Within measured(persistent_row);
           const auto whole_step = [&](int t) {
             LstmStep s = step_of_c(t);
@@ -187,14 +164,13 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
                          .steps = steps,
                          .first = whole_step(0),
                          .second = whole_step(1),
-                         .weight_hh = weights_of_steps.data(),
+                         .weight_hh = weight_hh.data(),
                          .dh = dout.data(),
                          .dc = dc.data(),
-                         .gradient_of_entering = goes_to_h0});
+                         .gradient_of_entering = h0.wants_grad()});
         }
         const InputGradient to_x(x, layer.weight_ih, part, bool{mogrified});
         const auto by_steps = [&](int begin, int end) {
-          project_dy(begin, end);
           for (int t = end - 1; t >= begin; --t) {
             LstmStep s = step_of_c(t);
             HandOn back = h_back.at(t);
@@ -213,8 +189,8 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
               const Profile::Within measured(cell_row);
               kernels().lstm_cell_gradient(s, dout.data(), dc.data(), dc.data());
             }
-            if (t > 0 || goes_to_h0 || mogrified)
-              gemm(da_rounded.operand(of_h.place(gates), t), *recurrent, overwrite(d_entering));
+            if (t > 0 || h0.wants_grad() || mogrified)
+              gemm(da_rounded.operand(of_h.place(gates), t), *recurrent, overwrite(dh));
             if (mogrified) of_x.backward(gates, t, t + 1);
             mogrify(t, of_x.operand(gates, da_rounded, t, t + 1), dh);
           }
@@ -229,21 +205,15 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
         mogrify.contribute(da_x, !to_x);
         contribute_product(da_h, mogrify.after(), layer.weight_hh, masks.weight_hh);
         contribute_rows(gates, layer.bias);
-        if (folded && h0.wants_grad())
-          gemm(da_rounded.operand(of_h.place(gates), 0), weight_hh, overwrite(dh0));
-        if (folded && layer.weight_hr.wants_grad())
-          projected = gradient_of_folded(dh, steps_of(of_h.place(gates), da_rounded, 1, steps), weight_hh,
-                                         resets, dy);
         if (projected.defined()) {
           const Profile::Within measured(projection_row);
           contribute_product(projected_rounded.operand(projected), out, layer.weight_hr);
         }
         if (has(layer.peepholes)) contribute_rows(dpeepholes, layer.peepholes);
         of_x.contribute(), of_h.contribute(), of_c.contribute();
-        if (h0.wants_grad())
-          folded ? HandedBack({.d = dh0, .steps = steps, .options = h_options}).finish() : h_back.finish();
+        if (h0.wants_grad()) h_back.finish();
         if (c0.wants_grad()) c_back.finish();
-        contribute(dh0, h0);
+        contribute(dh, h0);
         contribute(dc, c0);
       });
   return {y_out, {h_out, c_out}};

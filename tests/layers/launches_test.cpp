@@ -1,0 +1,113 @@
+// Kernels and products that a step of a recurrent layer launches on a GPU, as the stand-in counts them.
+#include "layers/dense.h"
+#include "layers/embedding.h"
+#include "layers/recurrent/lstm.h"
+#include "layers/recurrent/persistent.h"
+#include "layers/recurrent/recurrent_layer.h"
+#include "optim/optimizer.h"
+#include "tests/layers/lstm_cases.h"
+#include "tests/standin/standin.h"
+#include "tests/with_precision.h"
+
+using namespace unroll;
+
+namespace {
+
+constexpr int batch = 2, vocab = 50;
+
+// Kernels and products of a training step on a window, which is the third: what is made at first use is no part of it.
+int64_t counted(CellKind cell, const RecurrentConfig& config, int steps) {
+  ParameterSet params;
+  const Embedding embed(params / "embedding", {.vocab = vocab, .dim = config.input});
+  const RecurrentLayer layer(params / "layer", cell, config);
+  const Dense decoder(params / "decoder", {.in = config.output(), .out = vocab});
+  Sgd sgd(params, {.learning_rate = 0.1f});
+  RecurrentState state = layer.zero_state(batch);
+  const IdTensor tokens = ids({steps, batch}, std::vector<int32_t>(static_cast<size_t>(steps * batch), 3));
+  int64_t before = 0;
+  for (int i = 0; i < 3; ++i) {
+    before = standin::control().launches;
+    Tape tape;
+    auto [y, next] = layer(embed(tokens), state);
+    tape.backward(softmax_cross_entropy(decoder, y, tokens) * static_cast<real>(steps));
+    sgd.order_step({.max_norm = 10});
+    sgd.enqueue_step();
+    sgd.finish_step();
+    state = next;
+  }
+  return standin::control().launches - before;
+}
+
+// Launches of three more steps of a window, by step and layer, forward and back.
+double of_step(Engine engine, CellKind cell, RecurrentConfig config) {
+  config.engine = engine;
+  return static_cast<double>(counted(cell, config, 9) - counted(cell, config, 6)) /
+         (3 * config.layers * config.directions());
+}
+
+// By the engine `fused` a product and a kernel, each way, whatever the options. A projection is a product more each way and a kernel
+// back, and a pass for h where an option acts on it between two steps or it is rounded. Each matrix of a mogrifier is two products
+// and each round two kernels, and in 16 bits what they read and write is rounded.
+double expected(CellKind cell, const RecurrentConfig& c, Precision p) {
+  const bool rounds = p == Precision::bf16;
+  const int matrices = c.mogrifier * (c.mogrifier_rank ? 2 : 1);
+  double launches = 4;
+  if (c.projection) launches += 3 + (rounds || c.recurrent_dropout > 0 || c.zoneout_h > 0 ? 1 : 0);
+  if (c.mogrifier) launches += 4 + 2 * c.mogrifier + 2 * matrices;
+  if (c.mogrifier && rounds) launches += 2 + 2 * matrices + (cell == CellKind::gru ? 1 : 0);
+  return launches;
+}
+
+void check_fused(CellKind cell, RecurrentConfig config) {
+  config.algorithm = CudnnAlgorithm::standard;  // step by step
+  for (const Precision p : {Precision::fp32, Precision::bf16}) {
+    const WithPrecision precision(p);
+    CAPTURE(describe_layers(facts_of(cell), config));
+    CAPTURE(std::string(name_of(p)));
+    CHECK(of_step(Engine::fused, cell, config) == expected(cell, config, p));
+  }
+}
+
+constexpr CellKind cells[] = {CellKind::lstm, CellKind::gru, CellKind::rnn};
+
+}  // namespace
+
+TEST_CASE(
+    "a step of a layer launches a product and a kernel, each way, whatever the cell; an option alone adds nothing but its products") {
+  for (const CellKind cell : cells) {
+    check_fused(cell, {.input = 8, .hidden = 8, .layers = 3, .dropout = 0.5f});
+    for (const RecurrentConfig& config :
+         options_alone(facts_of(cell), {.input = 8, .hidden = 8, .layers = 2}))
+      check_fused(cell, config);
+  }
+}
+
+TEST_CASE("options together launch no more, with a projection and without") {
+  for (const CellKind cell : cells) {
+    const bool lstm = cell == CellKind::lstm;
+    RecurrentConfig config{.input = 8,
+                           .hidden = 8,
+                           .recurrent_dropout = 0.5f,
+                           .zoneout_h = 0.5f,
+                           .layer_norm = lstm,
+                           .peepholes = lstm};
+    if (lstm) config.zoneout_c = 0.5f;
+    check_fused(cell, config);
+    if (!lstm) continue;
+    config.projection = 4;
+    check_fused(cell, config);
+    config.layer_norm = false;
+    check_fused(cell, config);
+  }
+}
+
+TEST_CASE("steps launch nothing of ours where cuDNN computes them, or the persistent kernel") {
+  for (const CellKind cell : cells) {
+    CHECK(of_step(Engine::cudnn, cell, {.input = 8, .hidden = 8, .layers = 2}) == 0);
+    CHECK(of_step(Engine::cudnn, cell, {.input = 8, .hidden = 8, .layers = 2, .dropout = 0.5f}) == 0);
+  }
+  const WithPrecision precision(Precision::bf16);
+  const RecurrentConfig config{.input = 8, .hidden = 8, .layers = 2};
+  REQUIRE(persistent_plan(Lstm::facts, config, engine_facts(), {.steps = 6, .batch = batch}));
+  CHECK(of_step(Engine::fused, CellKind::lstm, config) == 0);
+}
