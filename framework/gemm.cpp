@@ -2,7 +2,6 @@
 
 #include "framework/kernels/kernels.h"
 #include "framework/profile.h"
-#include "framework/side_by_side.h"
 #include "framework/threads.h"
 
 namespace unroll {
@@ -135,94 +134,16 @@ static void product(const Matrix& a, const PackedMatrix& b, const Tensor& bias, 
   if (bias.defined() && a.cols() == 0) bias_alone(bias, c.tensor);
 }
 
-// --- of computations side by side ---------------------------------------------------------------------------
-
-static bool is_same(const Matrix& a, const Matrix& b) {
-  return std::as_const(a.tensor).data() == std::as_const(b.tensor).data() && a.transposed == b.transposed &&
-         a.rows() == b.rows() && a.cols() == b.cols();
-}
-static bool is_same(const PackedMatrix& a, const PackedMatrix& b) {
-  return a.data() == b.data() && a.rows() == b.rows() && a.cols() == b.cols();
-}
-
-// A tensor that was written since the operation whose backward runs is an error, as it is to a product by itself.
-static void check_read(const Matrix& b) { (void)std::as_const(b.tensor).data(); }
-static void check_read(const PackedMatrix&) {}
-
-namespace {
-
-template <class B>
-struct ProductOfSeveral final : SideBySide::Work {
-  ProductOfSeveral(const Matrix& a, const B& b, const Tensor& bias, const Into& c)
-      : a(a), b(b), bias(bias), c(c) {}
-  bool is_like(const Work& other) const override {
-    const auto* const its = dynamic_cast<const ProductOfSeveral*>(&other);
-    return its && is_same(b, its->b) && c.add == its->c.add && bias.defined() == its->bias.defined() &&
-           (!bias.defined() || bias.data() == its->bias.data());
-  }
-  // The rows of all below one another, and back.
-  void do_all(std::span<Work* const> alike) override {
-    if (alike.size() == 1) return as(*this, [&] { product(a, b, bias, c); });
-    int rows = 0;
-    for (Work* const work : alike) rows += static_cast<int>(of(work).a.rows());
-    const Tensor all_a({rows, static_cast<int>(a.cols())}), all_c({rows, static_cast<int>(b.cols())});
-    real *const from = Tensor(all_a).data(), *const to = Tensor(all_c).data();
-    const auto copy = [](const real* source, real* target, int64_t size) {
-      kernels().copy_blocks(source, size, target, size, 1, size, false);
-    };
-    const auto each = [&](auto use) {  // use(product, numbers of a and of c before its own)
-      int64_t row = 0;
-      for (Work* const work : alike) {
-        as(*work, [&] { use(of(work), row * a.cols(), row * b.cols()); });
-        row += of(work).a.rows();
-      }
-    };
-    each([&](const ProductOfSeveral& its, int64_t in_a, int64_t in_c) {
-      const Tensor &its_a = its.a.tensor, &its_c = its.c.tensor;
-      copy(its_a.data(), from + in_a, its_a.size());
-      if (c.add) copy(its_c.data(), to + in_c, its_c.size());
-      check_read(its.b);
-    });
-    product(all_a, b, bias, {all_c, c.add});
-    each([&](const ProductOfSeveral& its, int64_t, int64_t in_c) {
-      copy(to + in_c, its.c.tensor.data(), its.c.tensor.size());
-    });
-  }
-  static const ProductOfSeveral& of(const Work* work) { return static_cast<const ProductOfSeveral&>(*work); }
-
-  const Matrix& a;
-  const B& b;
-  const Tensor& bias;
-  const Into& c;
-};
-
-}  // namespace
-
-// Whether the bits of a row are those that it has among others: see gemm.h, and where k is halved in gemm_blocks.h.
-static bool may_be_shared(const Matrix& a, const Matrix&) {
-  return !a.transposed && a.rows() >= SideBySide::least_rows && a.cols() < SideBySide::most_inner;
-}
-static bool may_be_shared(const Matrix& a, const PackedMatrix&) { return !a.transposed; }
-
-template <class B>
-static void product_of_several(const Matrix& a, const B& b, const Tensor& bias, const Into& c) {
-  SideBySide* const others = SideBySide::running();
-  if (!others || !may_be_shared(a, b)) return product(a, b, bias, c);
-  check_sizes(a, b, c.tensor);
-  ProductOfSeveral<B> work(a, b, bias, c);
-  others->wait_for(work);
-}
-
 static const Tensor no_bias;
-void gemm(const Matrix& a, const Matrix& b, const Into& c) { product_of_several(a, b, no_bias, c); }
-void gemm(const Matrix& a, const PackedMatrix& b, const Into& c) { product_of_several(a, b, no_bias, c); }
+void gemm(const Matrix& a, const Matrix& b, const Into& c) { product(a, b, no_bias, c); }
+void gemm(const Matrix& a, const PackedMatrix& b, const Into& c) { product(a, b, no_bias, c); }
 void gemm(const Matrix& a, const Matrix& b, const Tensor& bias, Tensor c) {
   check_bias(bias, b);
-  product_of_several(a, b, bias, overwrite(c));
+  product(a, b, bias, overwrite(c));
 }
 void gemm(const Matrix& a, const PackedMatrix& b, const Tensor& bias, Tensor c) {
   check_bias(bias, b);
-  product_of_several(a, b, bias, overwrite(c));
+  product(a, b, bias, overwrite(c));
 }
 
 void gemm(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
@@ -253,38 +174,13 @@ RoundedCopy RoundedTensor::copy(int i) const {
 Matrix RoundedTensor::operand(const Tensor& floats) const { return {floats, false, copy().data}; }
 Matrix RoundedTensor::operand(const Tensor& floats, int i) const { return {floats[i], false, copy(i).data}; }
 
-static Memory packed(const Matrix& b) {
-  Memory memory(static_cast<std::size_t>(packed_bytes(b.rows(), b.cols())));
-  const Profile::Product measured;
-  available(current_precision).pack(operand(b), b.rows(), b.cols(), memory.data());
-  return memory;
-}
-
-namespace {
-struct PackingForSeveral final : SideBySide::Work {
-  explicit PackingForSeveral(const Matrix& b) : b(b) {}
-  bool is_like(const Work& other) const override {
-    const auto* const its = dynamic_cast<const PackingForSeveral*>(&other);
-    return its && is_same(b, its->b);
-  }
-  void do_all(std::span<Work* const> alike) override {
-    as(*this, [&] { memory = packed(b); });
-    for (Work* const work : alike) static_cast<PackingForSeveral&>(*work).memory = memory;
-  }
-  const Matrix& b;
-  Memory memory = {};
-};
-}  // namespace
-
 PackedMatrix::PackedMatrix(const Matrix& b)
-    : rows_(b.rows()), cols_(b.cols()), precision_(current_precision) {
-  if (SideBySide* const others = SideBySide::running()) {
-    PackingForSeveral work(b);
-    others->wait_for(work);
-    memory_ = std::move(work.memory);
-  } else {
-    memory_ = packed(b);
-  }
+    : rows_(b.rows()),
+      cols_(b.cols()),
+      precision_(current_precision),
+      memory_(static_cast<std::size_t>(packed_bytes(b.rows(), b.cols()))) {
+  const Profile::Product measured;
+  available(current_precision).pack(operand(b), b.rows(), b.cols(), memory_.data());
 }
 int64_t packed_bytes(int64_t rows, int64_t cols) {
   return available(current_precision).packed_bytes(rows, cols);

@@ -11,7 +11,6 @@
 #include <unordered_map>
 
 #include "framework/profile.h"
-#include "framework/tape_state.h"
 
 namespace unroll {
 
@@ -167,17 +166,6 @@ struct ThreadState {
 };
 static thread_local ThreadState state;
 static std::atomic<uint64_t> tapes{0};
-
-struct TapeState::Held {
-  ThreadState state;
-  uint64_t bound = WriteTime::no_bound;
-};
-TapeState::TapeState() : held_(std::make_unique<Held>()) {}
-TapeState::~TapeState() = default;
-void TapeState::exchange() {
-  std::swap(state, held_->state);
-  std::swap(WriteTime::bound, held_->bound);
-}
 
 void* Tape::allocate(std::size_t bytes) { return state.arena.allocate(bytes); }
 

@@ -2,25 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
-#include <numeric>
-#include <string>
 #include <utility>
 
 #include "framework/clock.h"
-#include "framework/device.h"
 #include "framework/kernels/kernels.h"
 #include "framework/processes/processes.h"
 
 namespace unroll {
-
-bool shards_share_products(int shards) {
-  const char* const set = std::getenv("UNROLL_SHARE_PRODUCTS");
-  const std::string asked = set ? set : "on";
-  require_input(asked == "on" || asked == "off",
-                "UNROLL_SHARE_PRODUCTS is '{}' in the environment: on or off", asked);
-  return asked == "on" && shards > 1 && shards <= most_side_by_side && process_count() == 1 && !on_gpu();
-}
 
 GradientSums::GradientSums(ParameterSet& params, int shards)
     : params_(params),
@@ -34,9 +22,6 @@ GradientSums::GradientSums(ParameterSet& params, int shards)
 }
 
 void GradientSums::begin() {
-  take_turn(0);
-  for (Side& side : sides_)
-    for (Gradient& gradient : side.gradients) gradient.spend();
   while (!waiting_.empty()) release_last();
   next_ = mine_.begin;
 }
@@ -88,105 +73,6 @@ void GradientSums::add_shard() {
     spare_.pop_back();
   }
   params_.spend_gradients();
-}
-
-// --- side by side --------------------------------------------------------------------------------------------
-
-void GradientSums::make_sides() {
-  const Tensor& slab = params_.contributed_gradients();
-  while (std::ssize(sides_) + 1 < shards_) {
-    Side side{Tensor(slab.shape()).telling(nullptr), {}};
-    side.slab.fill(0);  // between parameters it stays so
-    for (const auto& parameter : params_.all()) {
-      const int begin = static_cast<int>(parameter->offset);
-      side.gradients.emplace_back().bind(
-          side.slab.slice(begin, begin + static_cast<int>(parameter->size())).reshape(parameter->shape),
-          nullptr);
-    }
-    sides_.push_back(std::move(side));
-  }
-}
-
-void GradientSums::exchange_with(Side& side) {
-  size_t k = 0;
-  for (const auto& parameter : params_.all()) std::swap(parameter->node.gradient, side.gradients[k++]);
-}
-
-void GradientSums::take_turn(int shard) {
-  if (shard == turn_) return;
-  make_sides();
-  if (turn_ > 0) exchange_with(sides_[static_cast<size_t>(turn_ - 1)]);
-  turn_ = shard;
-  if (turn_ > 0) exchange_with(sides_[static_cast<size_t>(turn_ - 1)]);
-}
-
-// Of a parameter that each shard has contributed to some rows of (an embedding), rows that any has: the others are zero in all shards
-// and in the sum. They become rows of the first shard's gradient. In order; none if it is to be summed whole.
-std::vector<int32_t> GradientSums::rows_to_add(size_t parameter) {
-  Parameter& p = *params_.all()[parameter];
-  bool some = p.node.gradient.only_some_rows();
-  for (const Side& side : sides_) some = some && side.gradients[parameter].only_some_rows();
-  if (!some) return {};
-  for (const Side& side : sides_) p.node.gradient.into_rows(p.shape, side.gradients[parameter].rows());
-  const std::span<const int32_t> all = p.node.gradient.rows();
-  std::vector<int32_t> rows(all.begin(), all.end());
-  std::ranges::sort(rows);
-  return rows;
-}
-
-// Some numbers of all slabs after others, so that what is read of one stays near until the tree's sum of them is written. The sum
-// is written to the first slab alone: in the others rows that nothing contributed to have to stay 0.
-void GradientSums::add_all() {
-  for (int shard = 0; shard < shards_; ++shard) {
-    take_turn(shard);
-    params_.complete_gradients();
-  }
-  take_turn(0);
-  constexpr int64_t some = 1 << 17;
-  const auto count = static_cast<size_t>(shards_);
-  std::vector<Tensor> copies(count);  // of those that others are added to
-  std::vector<size_t> numbers(count);
-  std::iota(numbers.begin(), numbers.end(), size_t{0});
-  sum_of_shards(std::span(numbers), [&](size_t to, size_t) {
-    if (to > 0 && !copies[to].defined()) copies[to] = Tensor({static_cast<int>(some)});
-  });
-  real* const slab = const_cast<real*>(params_.contributed_gradients().data());
-  std::vector<real*> parts(count);
-  const auto add = [&](int64_t first, int64_t end) {
-    for (int64_t begin = first; begin < end; begin += some) {
-      const int64_t size = std::min(some, end - begin);
-      parts[0] = slab + begin;
-      for (size_t k = 1; k < count; ++k) {
-        parts[k] = sides_[k - 1].slab.data() + begin;
-        if (!copies[k].defined()) continue;
-        kernels().copy_blocks(parts[k], size, copies[k].data(), size, 1, size, false);
-        parts[k] = copies[k].data();
-      }
-      sum_of_shards(std::span(parts),
-                    [&](real* to, real* from) { kernels().affine(from, 1, 0, to, size, true); });
-    }
-  };
-  int64_t summed = 0;  // numbers, from the slab's first on, that are done or need not be
-  for (size_t i = 0; i < params_.all().size(); ++i) {
-    Parameter& parameter = *params_.all()[i];
-    const std::vector<int32_t> rows = rows_to_add(i);
-    if (rows.empty()) {
-      parameter.contribute_all();
-      continue;
-    }
-    add(summed, parameter.offset);  // all before it
-    const int64_t width = parameter.size() / parameter.shape[0];
-    for (size_t k = 0; k < rows.size();) {  // rows that lie together are added together
-      const size_t first = k++;
-      while (k < rows.size() && rows[k] == rows[k - 1] + 1) ++k;
-      add(parameter.offset + rows[first] * width, parameter.offset + (rows[k - 1] + 1) * width);
-    }
-    summed = parameter.offset + parameter.size();
-  }
-  add(summed, params_.contributed_gradients().size());
-  for (Side& side : sides_)
-    for (Gradient& gradient : side.gradients) gradient.spend();
-  next_ = mine_.end;
 }
 
 void GradientSums::finish() {
@@ -267,7 +153,6 @@ void GradientSums::settle(const GradientBucket& bucket) {
 }
 
 void GradientSums::give_up() {
-  take_turn(0);
   if (!std::exchange(exchanges_, false)) return;
   courier_->drop(abandon_exchange);
 }
@@ -276,7 +161,6 @@ int64_t GradientSums::bytes() const {
   int64_t numbers = 0;
   for (const Part& part : waiting_) numbers += part.sum.size();
   for (const Tensor& tensor : spare_) numbers += tensor.size();
-  for (const Side& side : sides_) numbers += side.slab.size();
   return numbers * static_cast<int64_t>(sizeof(real)) + exchange_.bytes();
 }
 

@@ -15,12 +15,6 @@
 
 namespace unroll {
 
-// Whether a process computes so many shards side by side, if their task allows it: where it has them to itself, on a CPU, at most
-// `most_side_by_side`, as each takes memory for its gradient; and UNROLL_SHARE_PRODUCTS is not `off` in the environment, where
-// anything but on and off is an InputError.
-inline constexpr int most_side_by_side = 8;
-bool shards_share_products(int shards);
-
 // The gradients of this process's shards, one after the other, and then those of all. It takes a slab for each part of the tree
 // that waits for its other half, at most log2(shards) at a time, and keeps them from step to step.
 class GradientSums {
@@ -33,10 +27,6 @@ class GradientSums {
   // The next of this process's shards has its gradient in the parameters: it is taken into the sums. But for the last, the
   // parameters' gradients are spent.
   void add_shard();
-  // In place of add_shard(), where the gradients of this process's shards form side by side and it is alone: they are the shard's
-  // from here on; and, once all shards are at their ends, all are added. Takes a slab for each shard.
-  void take_turn(int shard);
-  void add_all();
   // After the last one: the parameters' gradient becomes the sum over all shards, of all processes.
   void finish();
 
@@ -62,14 +52,6 @@ class GradientSums {
     ShardRange range;
     Tensor sum;
   };
-  // Where the gradients of a shard lie that has no turn, or, while it has, those of the first one, which has none of these.
-  struct Side {
-    Tensor slab;
-    std::vector<Gradient> gradients;
-  };
-  void make_sides();
-  std::vector<int32_t> rows_to_add(size_t parameter);
-  void exchange_with(Side& side);
   bool joins_last(const ShardRange& range) const;
   void release_last();
   void settle(const GradientBucket& bucket);
@@ -81,8 +63,6 @@ class GradientSums {
   int next_;                   // shard
   std::vector<Part> waiting_;  // for its other half
   std::vector<Tensor> spare_;
-  std::vector<Side> sides_;  // of shards 1 … shards-1
-  int turn_ = 0;
   GradientExchange exchange_;
   Exchanged exchanged_;
   const std::vector<GradientBucket> buckets_;

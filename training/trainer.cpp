@@ -12,7 +12,6 @@
 #include "framework/clock.h"
 #include "framework/processes/processes.h"
 #include "framework/profile.h"
-#include "framework/side_by_side.h"
 #include "framework/signals.h"
 
 namespace unroll {
@@ -93,10 +92,6 @@ RunAhead::WindowFacts Trainer::train_window(const TrainingTask& task, Step& step
   return facts;
 }
 
-static constexpr const char* less_one_by_one =
-    "; its shards are computed side by side, and with UNROLL_SHARE_PRODUCTS=off in the environment one after the other, which "
-    "needs less";
-
 void Trainer::carry_shard(const TrainingTask& task, const WindowLoss& loss) {
   if (loss.carry)
     loss.carry();
@@ -127,8 +122,7 @@ bool Trainer::compute_window(const TrainingTask& task, Step& step, RunAhead::Win
     return true;
   } catch (const MemoryRefused& refusal) {
     if (recording_graph()) throw;  // it may well fit without
-    throw OutOfMemory(memory_advice(refusal, tape, bytes_of_slabs(), options_.window_sizes) +
-                      (side_by_side_ ? less_one_by_one : ""));
+    throw OutOfMemory(memory_advice(refusal, tape, bytes_of_slabs(), options_.window_sizes));
   }
 }
 
@@ -338,13 +332,7 @@ void Trainer::begin(const TrainingTask& task) {
   if (!finished()) open_log();
   asked_ = {};
   ahead_.reset();
-  side_by_side_.reset();
-  if (options_.shards > 1) {
-    sums_.emplace(optimizer_.parameters(), options_.shards);
-    if (task.shards_side_by_side && shards_share_products(options_.shards))
-      side_by_side_ =
-          std::make_shared<SideBySide>(options_.shards, [this](int shard) { sums_->take_turn(shard); });
-  }
+  if (options_.shards > 1) sums_.emplace(optimizer_.parameters(), options_.shards);
   if (on_gpu() && options_.shards == 1 && names_what_it_carries(task)) {
     ahead_.emplace(optimizer_, task.carried, options_.graph);
     ahead_->set_totals(state_);

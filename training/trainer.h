@@ -40,7 +40,6 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,8 +55,6 @@
 #include "training/shared_score.h"
 
 namespace unroll {
-
-class SideBySide;  // framework/side_by_side.h
 
 // The loss of one window.
 struct WindowLoss {
@@ -100,10 +97,6 @@ struct TrainingTask {
   // With several shards, in place of `load` and `loss`: the loss of one shard of a window, over its streams or its windows of
   // a series alone, with its share. Every shard of a step has masks of its own. `objective` is empty where the shard has none.
   std::function<WindowLoss(int64_t window, const Shard& shard)> shard_loss = {};
-  // That shard_loss may be asked for a shard while it is in the middle of another's, on the same thread: so a process that has
-  // all shards to itself computes them side by side, and they share products (framework/side_by_side.h). Then each uses data of
-  // its own, what it carries is in its loss, and nothing is shared but the model. Else one after the other. The bits are the same.
-  bool shards_side_by_side = false;
   // If there is one, it is called before `loss`: brings the window's data to where `loss` finds those of any window,
   // and returns a number that is the same for windows of which `loss` asks for the same operations, on memory in the same
   // places and with the same constants: how many steps there are, how many targets are scored. Needed by a graph.
@@ -308,7 +301,6 @@ class Trainer {
   };
   void train_shards(const TrainingTask& task, Step& step);
   std::string compute_shards(const TrainingTask& task, Step& step, ShardsOfStep& shards);
-  std::string compute_side_by_side(const TrainingTask& task, const Step& step, ShardsOfStep& shards);
   std::string compute_shard(const TrainingTask& task, Step& shard, const BeginBackward& begin_last_backward);
   void tell_facts(const Step& step, const std::string& why, ShardsOfStep& shards);
   std::pair<int64_t, std::string> trace_shards(const TrainingTask& task, const Step& step);
@@ -374,7 +366,6 @@ class Trainer {
   double last_save_ = 0;                        // on the clock
   double seconds_before_ = 0;                   // of training, by the processes before this one
   std::optional<GradientSums> sums_;            // of shards
-  std::shared_ptr<SideBySide> side_by_side_;    // of those that share products
   Asked asked_;                                 // when ranks agreed last
   std::string notice_;                          // to be said when the progress line is out of the way
   bool stopped_ = false;

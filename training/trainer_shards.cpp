@@ -8,8 +8,6 @@
 
 #include "data/text_file.h"
 #include "framework/processes/processes.h"
-#include "framework/profile.h"
-#include "framework/side_by_side.h"
 #include "framework/signals.h"
 #include "training/trainer.h"
 
@@ -63,7 +61,6 @@ void Trainer::tell_facts(const Step& step, const std::string& why, ShardsOfStep&
 // Those of this process. Returns why the first that diverged has; "" if all are well.
 std::string Trainer::compute_shards(const TrainingTask& task, Step& step, ShardsOfStep& shards) {
   sums_->begin();
-  if (side_by_side_ && !Profile::active()) return compute_side_by_side(task, step, shards);
   bool added = false;  // the last shard's, as its backward went
   for (int number = sums_->mine().begin; number < sums_->mine().end; ++number) {
     Step& shard = shards.computed.emplace_back(step);
@@ -81,22 +78,6 @@ std::string Trainer::compute_shards(const TrainingTask& task, Step& step, Shards
     if (!added) sums_->add_shard();
   }
   if (added) sums_->end_last_backward();
-  return "";
-}
-
-// All shards; each goes on to its end, whatever becomes of others, so that what is said is what they would say one by one.
-std::string Trainer::compute_side_by_side(const TrainingTask& task, const Step& step, ShardsOfStep& shards) {
-  const auto count = static_cast<size_t>(options_.shards);
-  shards.computed.assign(count, step);
-  std::vector<std::string> diverged(count);
-  side_by_side_->run([&](int number) {
-    const auto k = static_cast<size_t>(number);
-    shards.computed[k].shard = {number, options_.shards};
-    diverged[k] = compute_shard(task, shards.computed[k], {});
-  });
-  for (std::string& why : diverged)
-    if (!why.empty()) return std::move(why);
-  sums_->add_all();
   return "";
 }
 

@@ -91,7 +91,6 @@ TrainingTask TextTraining::task() {
                     .begin_epoch = [this](int) { state_.reset(); },
                     .loss = [this](int64_t) { return loss(window_, windows_.resets(), state_, next_); },
                     .shard_loss = [this](int64_t k, const Shard& shard) { return shard_loss(k, shard); },
-                    .shards_side_by_side = true,
                     .load =
                         [this](int64_t k) {
                           window_ = windows_.at(k);
@@ -130,14 +129,12 @@ WindowLoss TextTraining::loss(const Window& window, const IdTensor& resets, cons
   return result;
 }
 
-// On a CPU others take windows meanwhile (TrainingTask::shards_side_by_side), so it has one of its own.
 WindowLoss TextTraining::shard_loss(int64_t k, const Shard& shard) {
   const int batch = recipe_.data.batch, begin = shard.begin(batch), end = shard.end(batch);
   if (begin == end) return {};
-  const auto own = [](const IdTensor& ids) { return on_gpu() || !ids.defined() ? ids : ids.clone(); };
-  const Window taken = windows_.at(k, begin, end), window{own(taken.input), own(taken.target)};
+  const Window window = windows_.at(k, begin, end);
   ModelVars next;
-  WindowLoss result = loss(window, own(windows_.resets()), state_.rows(begin, end), next);
+  WindowLoss result = loss(window, windows_.resets(), state_.rows(begin, end), next);
   result.share = static_cast<double>(end - begin) / batch;
   result.carry = [this, begin, next] { state_.set_rows(begin, next); };
   return result;

@@ -108,14 +108,11 @@ TrainingTask SeriesTraining::task() {
                                 end = shard.end(count);
                       if (begin == end) return {};
                       SeriesBatch batch = windows.batch(k, size, begin, end);
-                      for (Tensor* own : {&batch.input, &batch.target, &batch.weights})
-                        if (own->defined() && !on_gpu()) *own = own->clone();  // others take theirs meanwhile
                       WindowLoss result = model_.loss(batch);
                       result.share = static_cast<double>(batch.observed) /
                                      static_cast<double>(windows.observed_in(k, size));
                       return result;
-                    },
-                    .shards_side_by_side = true};
+                    }};
   if (data_.valid) {
     task.shared_validation = score_of(*data_.valid);
     task.validate = [score = task.shared_validation] { return score.score(sum_of_parts(score)); };

@@ -12,7 +12,6 @@
 #include "framework/kernels/kernels.h"
 #include "framework/profile.h"
 #include "framework/random.h"
-#include "framework/side_by_side.h"
 #include "tests/support.h"
 #include "tests/with_precision.h"
 
@@ -117,82 +116,4 @@ TEST_CASE("sizes that do not fit are named") {
               {"a bias [2] for 3 columns"}) == "");
   CHECK(lacks(error_of([&] { gemm(a, PackedMatrix(transposed(a)), overwrite(c)); }),
               {"does not give [2, 3]"}) == "");
-}
-
-namespace {
-
-Tensor numbers(int rows, int cols, const char* name) {
-  const Tensor result({rows, cols});
-  RandomStream random(7, name);
-  for (real& x : result.on_host(Access::overwrite)) x = static_cast<real>(2 * random.uniform() - 1);
-  return result;
-}
-
-}  // namespace
-
-TEST_CASE("computations side by side share products, and each has the bits that it has alone") {
-  if (on_gpu()) {
-    CHECK_THROWS_WITH_AS(SideBySide(2), doctest::Contains("side by side: products are shared on a CPU"),
-                         Error);
-    return;
-  }
-  // Sizes that no register, panel or block divides; with AMX products are another kernel's from 64 rows on.
-  constexpr int k = 70, n = 75;
-  const Tensor b = numbers(k, n, "b"), bias = numbers(1, n, "bias").reshape({n});
-  const std::vector<int> rows = {5, 1, 90, 64, 63};
-  const auto compute = [&](int number) {
-    std::vector<real> all;
-    const int m = rows[static_cast<size_t>(number)];
-    const Tensor a = numbers(m, k, "a"), c = numbers(m, n, "c");
-    const auto keep = [&] { std::ranges::copy(c.to_host(), std::back_inserter(all)); };
-    if (number == 1) gemm(a, b, overwrite(Tensor({m, n})));  // of which the others know nothing
-    const PackedMatrix packed(b);
-    gemm(a, packed, add_to(c)), keep();
-    gemm(a, packed, bias, c), keep();
-    gemm(a, b, add_to(c)), keep();
-    gemm(a, b, bias, c), keep();
-    gemm(a, PackedMatrix(transposed(numbers(n, k, number == 0 ? "other" : "another"))), overwrite(c)), keep();
-    return all;
-  };
-  std::vector<std::vector<real>> found(rows.size());
-  SideBySide computations(static_cast<int>(rows.size()));
-  computations.run([&](int number) { found[static_cast<size_t>(number)] = compute(number); });
-  for (int number = 0; number < 5; ++number) CHECK(found[static_cast<size_t>(number)] == compute(number));
-  // One packing and two products for five, and two for those of at least 64 rows; number 1 does not come later than the others.
-  CHECK(computations.shared() == 4 + 2 * 4 + 2 * 1);
-}
-
-TEST_CASE("of computations side by side one that fails ends all, with what it has thrown") {
-  if (on_gpu()) return;
-  const Tensor a = numbers(2, 8, "a"), b = numbers(8, 8, "b");
-  SideBySide computations(3);
-  int begun = 0, ended = 0, complete = 0;
-  const auto work = [&](int number, int failing) {
-    const struct Counted {
-      explicit Counted(int& of) : ended(of) {}
-      ~Counted() { ++ended; }
-      int& ended;
-    } counted(ended);
-    ++begun;
-    const PackedMatrix packed(b);
-    for (int i = 0; i < 3; ++i) {
-      gemm(a, packed, overwrite(Tensor({2, 8})));
-      if (i == 1 && number >= failing) throw Error(fmt::format("of number {}", number));
-    }
-    if (number == 0) gemm(a, packed, overwrite(Tensor({3, 8})));
-    ++complete;
-  };
-  for (int round = 0; round < 2; ++round)
-    CHECK_THROWS_WITH_AS(computations.run([&](int number) { work(number, 1); }), "of number 1", Error);
-  CHECK(begun == 6);
-  CHECK(ended == 6);
-  CHECK(complete == 0);
-  CHECK_THROWS_WITH_AS(computations.run([&](int number) { work(number, 3); }),
-                       doctest::Contains("[2, 8] times [8, 8] does not give [3, 8]"), Error);
-  CHECK(complete < 3);
-  CHECK_THROWS_WITH_AS(computations.run([&](int) { SideBySide(1).run([](int) {}); }),
-                       doctest::Contains("there are no others"), Error);
-  computations.run([&](int) { ++complete; });
-  const Profile profile;
-  CHECK_THROWS_WITH_AS(computations.run([](int) {}), doctest::Contains("a Profile"), Error);
 }

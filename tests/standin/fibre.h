@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-#include "framework/fibres/stack_switch.h"
+#include "tests/standin/stack_switch.h"
 
 namespace standin {
 

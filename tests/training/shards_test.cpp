@@ -8,11 +8,9 @@
 #include <fmt/format.h>
 
 #include "framework/kernels/kernels.h"
-#include "framework/out_of_memory.h"
 #include "tests/folder.h"
 #include "tests/support.h"
 #include "tests/training/line_training.h"
-#include "tests/with_precision.h"
 #include "training/courier.h"
 #include "training/gradient_buckets.h"
 #include "training/shard_sums.h"
@@ -160,128 +158,6 @@ TEST_CASE("the gradient of shards is that of the whole window") {
     CHECK(cut.shards_seen.size() == 4);
     CHECK(cut.shards_seen[3] == (batch == 3 ? 0 : batch / 4 * static_cast<int>(cut.windows.count())));
   }
-}
-
-namespace {
-
-// Words in 10 streams, read by a layer of any kind; its shards keep nothing from one another.
-struct AnyWords {
-  AnyWords(CellKind cell, const RecurrentConfig& config, float embedding_dropout)
-      : embed(params / "embed", {.vocab = 300, .dim = 34, .dropout = embedding_dropout}),
-        recurrent(params / "recurrent", cell, config),
-        decoder(params / "decoder", {.in = recurrent.config().output(), .out = 300}),
-        state(recurrent.zero_state(streams)) {}
-
-  TrainingTask task(bool side_by_side) {
-    return {.windows = windows.count(),
-            .begin_epoch = [this](int) { state.reset(); },
-            .shard_loss =
-                [this](int64_t k, const Shard& shard) {
-                  const int begin = shard.begin(streams), end = shard.end(streams);
-                  const Window taken = windows.at(k, begin, end);
-                  const IdTensor input = taken.input.clone(), target = taken.target.clone();
-                  const auto out = recurrent(embed(input), state.rows(begin, end));
-                  Var mean = softmax_cross_entropy(decoder, out.y, target);
-                  if (breaks && k == 1 && begin > 0) mean = mean * std::numeric_limits<real>::infinity();
-                  WindowLoss loss = mean_loss(mean, target.size());
-                  loss.share = static_cast<double>(end - begin) / streams;
-                  loss.carry = [this, begin, after = out.state] { state.set_rows(begin, after); };
-                  return loss;
-                },
-            .shards_side_by_side = side_by_side,
-            .carry = [] { FAIL("each shard carries its own"); },
-            .carried = recurrent.cell().has_c ? std::vector<NamedTensor>{{"h", state.h}, {"c", state.c}}
-                                              : std::vector<NamedTensor>{{"h", state.h}}};
-  }
-
-  static constexpr int streams = 10;
-  std::vector<int32_t> text = [] {
-    std::vector<int32_t> words;
-    RandomStream random(3, "words");
-    for (int i = 0; i < 1501; ++i) words.push_back(static_cast<int32_t>(random.below(300)));
-    return words;
-  }();
-  bool breaks = false;
-  ParameterSet params{5};
-  Embedding embed;
-  RecurrentLayer recurrent;
-  Dense decoder;
-  BpttWindows windows{text, {.batch = streams, .steps = 25}};
-  RecurrentState state;
-};
-
-}  // namespace
-
-TEST_CASE("shards side by side have the bits that they have one after the other") {
-  const RecurrentConfig plain{.input = 34, .hidden = 33, .layers = 2, .dropout = 0.3f};
-  const auto with = [&](auto change) {
-    RecurrentConfig config = plain;
-    change(config);
-    return config;
-  };
-  const std::pair<CellKind, RecurrentConfig> cases[] = {
-      {CellKind::lstm, plain},
-      {CellKind::lstm,
-       with([](auto& c) { c.projection = 12, c.zoneout_h = 0.1f, c.recurrent_dropout = 0.2f; })},
-      {CellKind::lstm, with([](auto& c) { c.weight_drop = 0.4f, c.layer_norm = true; })},
-      {CellKind::lstm, with([](auto& c) { c.mogrifier = 3, c.mogrifier_rank = 5; })},
-      {CellKind::lstm, with([](auto& c) { c.engine = Engine::composed; })},
-      {CellKind::gru, with([](auto& c) { c.bidirectional = true; })},
-      {CellKind::rnn, plain}};
-  for (const Precision p : {Precision::fp32, Precision::bf16}) {
-    if (p == Precision::bf16 && !kernels().bf16.gemm) continue;
-    const WithPrecision precision(p);
-    for (const auto& [cell, config] : cases)
-      for (const int shards : {3, 4}) {
-        if (shards == 3 && cell != CellKind::gru) continue;
-        CAPTURE(static_cast<int>(cell));
-        std::vector<real> found[2];
-        for (const bool side_by_side : {false, true}) {
-          AnyWords words(cell, config, 0.2f);
-          Adam adam(words.params, {.learning_rate = 0.01});
-          TrainerOptions options{.clip = 0.5, .accumulate = 2, .shards = shards, .progress = silent};
-          if (cell == CellKind::rnn) words.params.find("embed.weight")->frozen = true;
-          Trainer(adam, options).run(words.task(side_by_side));
-          found[side_by_side] = bits(words.params);
-        }
-        CHECK(found[0] == found[1]);
-      }
-  }
-}
-
-TEST_CASE("shards side by side diverge, end and go on as one after the other") {
-  std::vector<real> found[2];
-  std::string said[2];
-  for (const bool side_by_side : {false, true}) {
-    AnyWords words(CellKind::lstm, {.input = 34, .hidden = 33}, 0.1f);
-    Sgd sgd(words.params, {.learning_rate = 0.5});
-    words.breaks = true;
-    Trainer stops(sgd, {.accumulate = 2, .shards = 4, .progress = silent});
-    said[side_by_side] = error_of([&] { stops.run(words.task(side_by_side)); });
-    Trainer skips(sgd,
-                  {.accumulate = 2, .shards = 4, .on_divergence = OnDivergence::skip, .progress = silent});
-    skips.run(words.task(side_by_side));
-    CHECK(skips.state().skipped == 1);
-    found[side_by_side] = bits(words.params);
-    words.breaks = false;
-    TrainingTask fails = words.task(side_by_side);
-    fails.shard_loss = [&, of_words = fails.shard_loss](int64_t k, const Shard& shard) {
-      WindowLoss loss = of_words(k, shard);
-      require(k < 2 || shard.number != 2, "shard {} has failed", shard.number);
-      return loss;
-    };
-    Trainer ends(sgd, {.shards = 4, .progress = silent});
-    CHECK(error_of([&] { ends.run(fails); }) == "shard 2 has failed");
-    fails.shard_loss = [](int64_t, const Shard&) -> WindowLoss {
-      throw MemoryRefused("no memory", 10, 10, 0);
-    };
-    const std::string refused = error_of([&] { ends.run(fails); });
-    CHECK(refused.starts_with("no memory"));
-    CHECK((refused.find("UNROLL_SHARE_PRODUCTS=off") != std::string::npos) == side_by_side);
-  }
-  CHECK(said[0] == said[1]);
-  CHECK(said[0].find("window 2 of") != std::string::npos);
-  CHECK(found[0] == found[1]);
 }
 
 TEST_CASE("losses and counts are those of the whole window") {

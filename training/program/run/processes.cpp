@@ -152,11 +152,9 @@ void Session::introduce_processes() {
   auto& facts = run_.description.facts;
   if (shards == 1) return;
   if (processes == 1) {
-    const bool side_by_side =
-        run_.task.shards_side_by_side && shards_share_products(shards) && !options_.profile;
-    facts.push_back({"shards", fmt::format("{}", shards),
-                     fmt::format("of a step, {}; {} processes can share them",
-                                 side_by_side ? "side by side" : "one after the other", shared_by(shards))});
+    facts.push_back(
+        {"shards", fmt::format("{}", shards),
+         fmt::format("of a step, one after the other; {} processes can share them", shared_by(shards))});
     return;
   }
   const std::string over = exchanged_over();
