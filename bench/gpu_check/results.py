@@ -1,6 +1,6 @@
 """Makes pages of bench/results of what check.sh left on a machine with a GPU: ./run gpu-check --results FOLDER…
 
-Several folders are those of several calls: of a step that is in more than one, the last counts. Writes gpu.md, json/gpu-DATE.json, and
+Several folders are those of several calls: of a step that is in more than one, the last counts. Writes gpu.md and
 the output of each training that was finished. Where nothing ran on a GPU, nothing is written, and the exit code is 1.
 """
 
@@ -117,11 +117,9 @@ def main(words: list[str] | None = None) -> int:
     speed, options = read_json(args.folders, "speed.jsonl"), read_json(args.folders, "options.jsonl")
     commit = first_text(args.folders, "commit")
     machine = re.sub(r"(?m)^LD_LIBRARY_PATH=.*\n?", "", first_text(args.folders, "machine.log"))  # folders of that machine
-    (args.out / "json").mkdir(parents=True, exist_ok=True)
-    result = {"facts": known, "commit": commit, "date": args.date, "steps": list(steps.values()), "speed": speed, "options": options}
-    written = [args.out / "gpu.md", args.out / "json" / f"gpu-{args.date}.json"]
+    args.out.mkdir(parents=True, exist_ok=True)
+    written = [args.out / "gpu.md"]
     written[0].write_text(page(steps, known, speed, options, machine, commit, args.date))
-    written[1].write_text(json.dumps(result, indent=1) + "\n")
     for step in steps.values():
         if step["name"].startswith("train-") and step["outcome"] == "ok":
             name = step["name"].removeprefix("train-")
