@@ -15,7 +15,7 @@ import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STEPS, WIDTH = 100, 64
-EPOCHS = {"airline": 6, "airline-tutorial": 2, "eeg": 3, "sunspots": 3}  # else 1
+EPOCHS = {"airline": 6, "airline-tutorial": 2, "eeg": 3, "occupancy": 2, "sunspots": 3}  # else 1
 NARROW = {"embedding": WIDTH, "hidden": WIDTH, "last_hidden": WIDTH, "heads": 4, "feed_forward": 2 * WIDTH}
 
 
@@ -30,6 +30,7 @@ def arguments(name: str, data: pathlib.Path, folder: pathlib.Path) -> list[str]:
     if recipe["data"]["corpus"] == "grammar":
         sets += [f"data.train_tokens={STEPS * 200 + 10}", "data.valid_tokens=2000", "data.test_tokens=2000"]
         return ["ptb", "train", name, *(f"--set={s}" for s in sets)]
+    sets += ["training.init_from="] if "init_from" in recipe["training"] else []
     model = recipe["model"]
     sets += ["data.batch=10", *(f"model.{k}={v}" for k, v in NARROW.items() if k in model)]
     if "last_hidden" in model:  # is narrower than the others
