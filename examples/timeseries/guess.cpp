@@ -239,6 +239,9 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
     const bool several = !series.members.empty(), one_network = several || !categories.empty();
     const int typical = typical_series(series);
     const int64_t rows = rows_that_train(series, typical, wishes.train);
+    constexpr int64_t fewest = 5, least_window = 2;  // a window, a step, and a fold of two rows
+    require_input(rows >= fewest, "{}: {} row{} to train on {} too few for a forecast, which takes {}",
+                  name_of_series_file(csv), rows, rows == 1 ? "" : "s", rows == 1 ? "is" : "are", fewest);
     if (several)
       guessed.guesses.push_back({"series",
                                  fmt::format("{} by column '{}'", series.count(), one_line(series.id_name)),
@@ -278,19 +281,20 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
     const int64_t rest = rows - std::max(2 * (season.period > 1 ? season.period : 0), (rows + 1) / 2);
     const bool is_short = !one_network && steps + further > rest && !says(wishes, "data.horizon");
     const int64_t short_fold = std::max(rest, std::min(least_fold, rows / 2));
-    text.set("data", "horizon", is_short ? std::min(steps, (short_fold + 1) / 2) : steps);
+    text.set("data", "horizon",
+             is_short ? std::min({steps, (short_fold + 1) / 2, rows - short_fold - least_window}) : steps);
     load();
     const int64_t horizon = guessed.recipe.data.horizon;
     if (horizon < steps)
       say("horizon", fmt::format("{} of {} steps", horizon, steps),
           fmt::format("{} rows leave no more to try it on; the further steps go on from the first", rows),
           "--set data.horizon=N");
-    const int64_t most = std::max<int64_t>(rows / 6, 2);
+    const int64_t most = std::max(rows / 6, least_window);
     int64_t longest = season.second_period > 1 ? season.second_period
                       : season.period > 1      ? 2 * season.period
                                                : 12;
     if (season.period > most) longest = std::max<int64_t>(4 * horizon, 12);  // no window holds a season
-    text.set("data", "window", clamped(std::max(longest, horizon), 2, most));
+    text.set("data", "window", clamped(std::max(longest, horizon), least_window, most));
     load();
     const int64_t window = guessed.recipe.data.window;
     say("window", fmt::format("{} rows", window),

@@ -410,3 +410,24 @@ TEST_CASE("a bare file of several series: the error says how, and one network fo
     CHECK(SafetensorsFile(folder / "run/best.safetensors").load(name).to_host() ==
           SafetensorsFile(folder / "again/best.safetensors").load(name).to_host());
 }
+
+TEST_CASE("five rows are forecast, however many steps; fewer are refused with the number that it takes") {
+  const Folder folder;
+  std::string csv = "date,sales\n";
+  for (int rows = 1; rows <= 9; ++rows) {
+    csv += fmt::format("2020-01-0{},{}\n", rows, 100 + rows * rows);
+    folder.write("short.csv", csv);
+    for (const int steps : {1, 7}) {
+      CAPTURE(rows);
+      CAPTURE(steps);
+      const Words words = {"forecast", "short.csv", "--budget", "1s", "--steps", std::to_string(steps)};
+      if (rows < 5) {
+        CHECK(lacks(error_of(words, folder.path()), {"short.csv: ", fmt::format("{} row", rows), "takes 5"}) == "");
+        continue;
+      }
+      const ProgramRun run = started(words, folder.path());
+      REQUIRE_MESSAGE(run.code == 0, run.err);
+      CHECK(std::ssize(lines_of(run.out)) == 1 + steps);
+    }
+  }
+}
