@@ -148,7 +148,8 @@ void settle_step(Series& series, const SeriesOptions& options) {
   times.step = found.step;
   if (options.step && options.step->unit != TimeStep::Unit::unknown) {
     take_step_of_model(series, longest.at, options);
-  } else if (!options.step && !options.model.empty() && times.step.unit != TimeStep::Unit::unknown) {
+  } else if (!options.step && options.resample.empty() && !options.model.empty() &&
+             times.step.unit != TimeStep::Unit::unknown) {
     series.notes.push_back(fmt::format("{} does not say how far apart its rows are: taken from {}, {}",
                                        options.model, series.origin, to_text(times.step)));
   }
