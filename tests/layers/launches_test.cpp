@@ -1,4 +1,5 @@
 // Kernels and products that a step of a recurrent layer launches on a GPU, as the stand-in counts them.
+#include "framework/kernels/persistent.h"
 #include "layers/dense.h"
 #include "layers/embedding.h"
 #include "layers/recurrent/lstm.h"
