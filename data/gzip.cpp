@@ -29,8 +29,6 @@ class Inflater {
 
 }  // namespace
 
-bool is_packed(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
-
 std::string unpacked(std::string_view bytes, const std::string& origin, std::size_t at_most) {
   std::string text;
   while (!bytes.empty()) {
@@ -58,6 +56,8 @@ std::string unpacked(std::string_view bytes, const std::string& origin, std::siz
                     "{}: unpacked it is longer than the {} bytes that are read of such a file", origin,
                     at_most);
       text.append(buffer, found);
+      require_input(std::find(buffer, buffer + found, '\0') == buffer + found,
+                    "{}: packed (gzip), and what is packed is no text: it has a NUL byte", origin);
     }
     // Tapes and disks fill up with zeros.
     if (bytes.find_first_not_of('\0') == std::string_view::npos) break;

@@ -4,8 +4,6 @@
 
 namespace unroll {
 
-bool is_packed(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
-
 std::string unpacked(std::string_view, const std::string& origin, std::size_t) {
   throw InputError(origin + ": packed (gzip), and this build has no zlib; gunzip unpacks it");
 }

@@ -80,7 +80,7 @@ int64_t count_in(const Series& series, std::string_view text) {
   require_input(
       time->form == form || (form != TimeForm::number && time->form != TimeForm::number && time->form < form),
       "'{}' is not written as the series' times are: '{}'", one_line(text), series.times.text(0));
-  return time->form == form ? time->count : in_form(*time, form).count;
+  return series.times.count_of(in_form(*time, form));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // See text_file.h.
 #include "data/text_file.h"
 
+#include <algorithm>
 #include <cerrno>
 
 #include <fcntl.h>
@@ -9,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "data/gzip.h"
 #include "framework/check.h"
 
 namespace unroll {
@@ -44,7 +46,8 @@ std::string first_byte(int descriptor, const std::string& path) {
   return count == 1 ? std::string(1, byte) : "";
 }
 
-std::string read_all(const Descriptor& file, const std::string& path, std::size_t at_most) {
+std::string read_all(const Descriptor& file, const std::string& path, std::size_t at_most,
+                     bool is_own = false) {
   const auto too_long = [&] {
     throw InputError(fmt::format("{}: longer than the {} bytes that are read of such a file", path, at_most));
   };
@@ -66,7 +69,14 @@ std::string read_all(const Descriptor& file, const std::string& path, std::size_
     if (count == 0) return text;
     if (static_cast<std::size_t>(count) > at_most - text.size()) too_long();
     text.append(buffer, static_cast<std::size_t>(count));
+    if (!is_own && !is_packed(text)) require_no_nul({buffer, static_cast<std::size_t>(count)}, text, path);
   }
+}
+
+// What people write, as opposed to a run's own files, may begin with a mark.
+std::string without_mark(std::string text) {
+  text.erase(0, text.size() - without_byte_order_mark(text).size());
+  return text;
 }
 
 }  // namespace
@@ -100,18 +110,18 @@ bool has_own_file(const std::filesystem::path& path) {
 }
 
 std::string read_file(const std::filesystem::path& path, std::size_t at_most) {
-  return read_all(open_file(path, Links::followed, true), path.string(), at_most);
+  return without_mark(read_all(open_file(path, Links::followed, true), path.string(), at_most));
 }
 
 std::string read_standard_input(std::size_t at_most) {
   const std::string name = "standard input";
   const Descriptor input(retried([] { return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3); }));
   if (!input) throw_system_error(errno, name);
-  return read_all(input, name, at_most);
+  return without_mark(read_all(input, name, at_most));
 }
 
 std::string read_own_file(const std::filesystem::path& path, std::size_t at_most) {
-  return read_all(open_file(path, Links::refused), path.string(), at_most);
+  return read_all(open_file(path, Links::refused), path.string(), at_most, true);
 }
 
 TextLine take_line(std::string_view& text) {
@@ -127,6 +137,13 @@ void throw_no_text(std::string_view origin, int64_t line, char byte) {
       "{}:{}: {}", origin, line,
       byte == 0 ? "a NUL byte stands there, which no text has; UTF-16 must be saved as UTF-8"
                 : fmt::format("this is not UTF-8 text (byte {:#04x})", static_cast<unsigned char>(byte))));
+}
+
+void require_no_nul(std::string_view end, std::string_view text, std::string_view origin) {
+  const std::size_t at = end.find('\0');
+  if (at == std::string_view::npos) return;
+  const std::string_view before = text.substr(0, text.size() - end.size() + at);
+  throw_no_text(origin, 1 + std::count(before.begin(), before.end(), '\n'), '\0');
 }
 
 std::string_view without_byte_order_mark(std::string_view text) {

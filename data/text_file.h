@@ -23,12 +23,13 @@ bool has_own_file(const std::filesystem::path& path);
 // More than that is no text that would fit into memory as numbers.
 constexpr std::size_t most_bytes_of_text = std::size_t{16} << 30;
 
-// The file's bytes. A pipe is read to its end, as long as somebody has it open for writing; a named one that nobody opens for
-// two seconds is an error. InputError, naming the file, if it cannot be read or is longer than `at_most`.
+// The file's bytes, without a byte order mark. A pipe is read to its end, as long as somebody has it open for writing; a named one that nobody opens for
+// two seconds is an error. InputError, naming the file, if it cannot be read, is longer than `at_most`, or has a NUL byte and is not
+// packed (gzip.h): then no more of it is read.
 std::string read_file(const std::filesystem::path& path, std::size_t at_most = most_bytes_of_text);
 // Those of standard input.
 std::string read_standard_input(std::size_t at_most = most_bytes_of_text);
-// As above for a run's own file: no link, no pipe.
+// All bytes of a run's own file: no link, no pipe.
 std::string read_own_file(const std::filesystem::path& path, std::size_t at_most);
 
 // Takes the first line off a text that is not empty. It ends with "\n", "\r\n" or "\r", which are no part of it; the last one
@@ -41,6 +42,9 @@ TextLine take_line(std::string_view& text);
 
 // Throws InputError: this byte, in that line, begins no code point of UTF-8, or is a NUL, which no text has.
 [[noreturn]] void throw_no_text(std::string_view origin, int64_t line, char byte);
+
+// The end of a text as it is read: throws as above if there is a NUL in it.
+void require_no_nul(std::string_view end, std::string_view text, std::string_view origin);
 
 // Without the mark that some editors begin UTF-8 with.
 std::string_view without_byte_order_mark(std::string_view text);

@@ -93,8 +93,9 @@ inline std::string_view CsvReader::read_plain(const char* end_of_line, std::size
   while (end != begin && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r')) --end;
   const std::string_view cell(begin, static_cast<std::size_t>(end - begin));
   if (quote)  // what a message says is made for none of the other cells
-    throw InputError(fmt::format("{}:{}: column {}: a quote inside '{}', which does not begin with one",
-                                 origin_, next_line_, column, one_line(cell)));
+    throw InputError(
+        fmt::format("{}:{}: column {}: a quote inside '{}', which does not begin with one: write {}", origin_,
+                    next_line_, column, one_line(cell), one_line(csv_cell(std::string(cell)))));
   return cell;
 }
 

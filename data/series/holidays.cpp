@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "data/series/calendar.h"
-#include "data/series/cells.h"
+#include "data/series/csv.h"
 #include "data/text_file.h"
 #include "framework/check.h"
 #include "framework/nearest.h"
@@ -228,22 +228,21 @@ void add_days(const Country& country, int year, std::set<int64_t>& days) {
 }  // namespace
 
 std::set<int64_t> holidays_in(std::string_view text, const std::string& origin) {
+  const std::size_t end =
+      std::min(text.find_first_of(",;\t"), text.size());  // a name may stand behind a date
+  CsvReader csv(text, origin, end < text.size() ? text[end] : ',');
   std::set<int64_t> days;
-  int64_t line = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::string_view cell = text.substr(at, end - at);
-    at = end + 1, ++line;
-    cell = cell.substr(0, cell.find_first_of(",;\t"));  // a name may stand behind it
-    while (!cell.empty() && (cell.back() == ' ' || cell.back() == '\r' || cell.back() == '"'))
-      cell.remove_suffix(1);
-    while (!cell.empty() && (cell.front() == ' ' || cell.front() == '"')) cell.remove_prefix(1);
+  while (csv.next()) {
+    const std::string_view cell = csv.cells().front();
     if (cell.empty()) continue;
+    // A header has no digit: a date that no calendar has is none.
+    if (csv.line() == 1 && cell.find_first_of("0123456789") == cell.npos) continue;
     const auto time = parse_time(cell);
-    if (line == 1 && !time) continue;  // a header
-    require_input(time && time->form == TimeForm::date, "{}:{}: '{}' is not a date, as 2024-12-24 is", origin,
-                  line, one_line(cell));
-    days.insert(time->count);
+    const bool is_day =
+        time && (time->form == TimeForm::date ||
+                 (time->form == TimeForm::date_time && time_of_day(time->count + time->offset) == 0));
+    require_input(is_day, "{}:{}: '{}' is not a date, as 2024-12-24 is", origin, csv.line(), one_line(cell));
+    days.insert(in_form(*time, TimeForm::date).count);
   }
   require_input(!days.empty(), "{}: there is no date in it", origin);
   return days;
@@ -314,30 +313,6 @@ void Holidays::count_years(int first, int last) const {
   for (int year = first; year < first_counted_; ++year) add(year, earlier);
   working_.insert(working_.begin(), earlier.begin(), earlier.end());
   first_counted_ = first;
-}
-
-void add_holidays(Series& series, const std::string& country_or_file) {
-  if (country_or_file.empty()) return;
-  const Times& times = series.times;
-  require_input(times.form != TimeForm::number, "{}: there are no dates to find holidays by (data.holidays)",
-                series.origin);
-  require_input(std::ranges::find(series.channels, "holiday") == series.channels.end(),
-                "{}: there is a channel 'holiday' already (data.holidays)", series.origin);
-  const Holidays holidays(country_or_file);
-  const auto day_of = [](TimeForm form, int64_t count) {
-    return in_form({form, count}, TimeForm::date).count;
-  };
-  std::vector<double> values;
-  values.reserve(static_cast<std::size_t>(series.rows()));
-  const bool knows_step = times.step.unit != TimeStep::Unit::unknown;
-  for (int64_t row = 0; row < series.rows(); ++row) {
-    const int64_t at = times.at[static_cast<std::size_t>(row)], day = day_of(times.form, at);
-    const int64_t next = knows_step ? day_of(times.form, time_after(times.form, at, times.step, 1)) : day + 1;
-    const bool is_day = next - day <= 1 || times.step.unit == TimeStep::Unit::business_day;
-    values.push_back(is_day ? holidays.has(day) : static_cast<double>(holidays.working_days_in(day, next)));
-  }
-  series.insert_channels(series.width(), {"holiday"}, {values});
-  ++series.calendar;
 }
 
 }  // namespace unroll

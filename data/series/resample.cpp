@@ -302,6 +302,18 @@ std::vector<std::string> notes_of(const Steps& steps, const Kept& kept, const Ro
 
 }  // namespace
 
+std::string resample_text(const Times& times) {
+  const TimeStep step = find_step(times.form, times.at, times.offsets).step;
+  std::vector<std::pair<int64_t, const char*>> units = {
+      {7 * one_day, "w"}, {one_day, "d"}, {one_hour, "h"}, {60 * one_second, "min"}, {one_second, "s"}};
+  const bool months = step.unit == TimeStep::Unit::month;
+  if (months) units = {{12, "year"}, {3, "quarter"}, {1, "month"}};
+  if ((months || step.unit == TimeStep::Unit::microsecond) && step.slots.empty())
+    for (const auto& [count, name] : units)
+      if (step.count % count == 0) return fmt::format("{}{}", step.count / count, name);
+  return times.form == TimeForm::date_time ? "1h" : times.form == TimeForm::date ? "1d" : "1month";
+}
+
 void resample(Series& series, const SeriesOptions& options) {
   if (options.resample.empty()) return;
   const auto step = parse_resample(options.resample);
@@ -312,6 +324,9 @@ void resample(Series& series, const SeriesOptions& options) {
                 series.origin, options.resample);
   require_input(step->form <= times.form, "{}:{}: the times are coarser than data.resample = \"{}\"",
                 series.origin, series.lines.front(), options.resample);
+  // Days and months are those of the clock that the file shows.
+  for (std::size_t i = 0; i < times.offsets.size() && step->form != TimeForm::date_time; ++i)
+    times.at[i] += times.offsets[i];
   const Rows rows = rows_by_step(series, options, *step);
   const Steps steps = put_together(rows, series, options.together);
   const auto width = static_cast<std::size_t>(series.width());

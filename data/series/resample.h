@@ -21,6 +21,9 @@ std::optional<ResampleStep> parse_resample(std::string_view text);
 // Of a text that says none: what would, and the nearest one.
 std::string why_no_step(const std::string& text);
 
+// "1d": the step that rows of these times would be put together by, none of which is longer than theirs.
+std::string resample_text(const Times& times);
+
 // Puts the observed values of each step of options.resample into one row, which has the step's first time; a step without one is
 // a row of NaN. A step may lack rows: of a channel whose times are evenly apart it is known how many. The first and the last step
 // are left out if they lack any. Elsewhere a value of fewer than three in four of its rows is NaN, and a sum is scaled up to all

@@ -112,16 +112,14 @@ struct Found {
 };
 
 void fit_transform(Scaling& scaling, const Series& series, const Part& part, ScalingKind kind,
-                   Transform transform, int64_t period, Found& found) {
+                   Transform transform, int64_t period, const std::vector<int>& transformed, Found& found) {
   if (transform == Transform::none) return;
   const auto width = static_cast<std::size_t>(series.width());
   scaling.power.assign(width, std::nan("")), scaling.inner_shift.assign(width, 0),
       scaling.inner_scale.assign(width, 1);
-  for (int channel = 0; channel < series.width() - series.calendar; ++channel)
-    if (channel != series.label) scaling.power[static_cast<std::size_t>(channel)] = 0;
-  for (int channel = 0; channel < series.width() - series.calendar; ++channel) {
+  for (const int channel : transformed) {
     const auto at = static_cast<std::size_t>(channel);
-    if (std::isnan(scaling.power[at])) continue;  // a label
+    scaling.power[at] = 0;
     if (transform == Transform::box_cox) {
       scaling.power[at] = guerrero_lambda(longest_span_of(series, part, channel), period).value_or(0);
       found.powers.push_back(fmt::format("{:g} of {}", scaling.power[at], name_of(series, channel, part)));
@@ -182,9 +180,9 @@ struct Measured {
 
 // Of one series, whose rows the part has.
 Scaling fit_one(const Series& series, const Part& part, ScalingKind kind, Transform transform, int64_t period,
-                Found& found) {
+                const std::vector<int>& transformed, Found& found) {
   Scaling scaling;
-  fit_transform(scaling, series, part, kind, transform, period, found);
+  fit_transform(scaling, series, part, kind, transform, period, transformed, found);
   scaling.shift.assign(static_cast<std::size_t>(series.width()), 0);
   scaling.scale.assign(static_cast<std::size_t>(series.width()), 1);
   if (kind == ScalingKind::none) return scaling;
@@ -209,16 +207,20 @@ Scaling fit_one(const Series& series, const Part& part, ScalingKind kind, Transf
 }  // namespace
 
 Scaling fit_scaling(const Series& series, const Part& part, ScalingKind kind, std::vector<std::string>& notes,
-                    Transform transform, int64_t period) {
+                    Transform transform, int64_t period, const std::vector<int>& transformed) {
   require(rows_of(part) > 0, "scaling: no rows to measure");
+  std::vector<int> named = transformed;
+  for (int channel = 0; transformed.empty() && channel < series.width() - series.calendar; ++channel)
+    if (channel != series.label) named.push_back(channel);
   if (transform != Transform::none) {  // all values, also of rows that are not measured
     Scaling any;
     any.members = series.count();
     const auto size = static_cast<std::size_t>(series.width()) * static_cast<std::size_t>(any.members);
-    any.scale.assign(size, 1), any.power.assign(size, transform == Transform::log ? 0 : 0.5);
+    any.scale.assign(size, 1), any.power.assign(size, std::nan(""));
     for (int member = 0; member < any.members; ++member)
-      if (series.label >= 0)
-        any.power[static_cast<std::size_t>(any.place(series.label, member))] = std::nan("");
+      for (const int channel : named)
+        any.power[static_cast<std::size_t>(any.place(channel, member))] =
+            transform == Transform::log ? 0 : 0.5;
     require_positive(series, any);
   }
   Found found;
@@ -227,7 +229,7 @@ Scaling fit_scaling(const Series& series, const Part& part, ScalingKind kind, st
   for (int member = 0; member < series.count(); ++member) {
     Part own = within(part, series.begin_of(member), series.end_of(member));
     if (own.empty()) own = {{series.begin_of(member), series.end_of(member), series.begin_of(member)}};
-    const Scaling one = fit_one(series, own, kind, transform, period, found);
+    const Scaling one = fit_one(series, own, kind, transform, period, named, found);
     const auto append = [](std::vector<double>& to, const std::vector<double>& from) {
       to.insert(to.end(), from.begin(), from.end());
     };

@@ -59,11 +59,12 @@ struct Scaling {
 
 // Measured on the observed values of `part` (the training part; whole_series() is a leak): those that were filled in do
 // not count. A channel that is constant there keeps its scale (1), and a line in `notes` says so. InputError: a channel
-// without an observed value there. A transform is of all channels but a label and calendar features, its λ measured on the part's
-// longest span by guerrero_lambda(), 0 where that finds none; a note says λ. InputError: a value there is not above 0. Of several
+// without an observed value there. A transform is of the channels that are named, or if none is of all but a label and calendar
+// features, its λ measured on the part's longest span by guerrero_lambda(), 0 where that finds none; a note says λ. InputError: a value there is not above 0. Of several
 // series each is measured by itself, on its rows of the part; one that has none there, on all of its rows.
 Scaling fit_scaling(const Series& series, const Part& part, ScalingKind kind, std::vector<std::string>& notes,
-                    Transform transform = Transform::none, int64_t period = 1);
+                    Transform transform = Transform::none, int64_t period = 1,
+                    const std::vector<int>& transformed = {});
 // InputError, with the line: a value of the file is not above 0, and its channel is transformed.
 void require_positive(const Series& series, const Scaling& scaling);
 Part whole_series(const Series& series);  // of several, each

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <optional>
 
@@ -79,6 +80,9 @@ std::vector<double> without_season(std::span<const double> y, int64_t period) {
 
 std::string name_of(int64_t period, const TimeStep& step) {
   const auto rows = [&](const char* of) { return fmt::format("{} of {} rows", of, period); };
+  const auto slots = std::ssize(step.slots);
+  if (slots > 0 && step.unit == TimeStep::Unit::month) return rows(period == slots ? "a month" : "a year");
+  if (slots > 0) return rows((step.count == day) == (period == slots) ? "a day" : "a week");
   if (step.unit == TimeStep::Unit::month) return rows("a year");
   if (step.unit == TimeStep::Unit::business_day) return rows("a week");
   const double microseconds = static_cast<double>(period) * static_cast<double>(step.count);
@@ -155,8 +159,18 @@ std::vector<int64_t> calendar_periods(const TimeStep& step) {
   const auto add = [&](int64_t whole, int64_t part) {
     if (part > 0 && whole % part == 0 && whole / part >= 2) periods.push_back(whole / part);
   };
+  const auto slots = std::ssize(step.slots);
   switch (step.unit) {
+    case TimeStep::Unit::slots: {
+      const auto of_first_day = std::ranges::count_if(
+          step.slots, [&](int64_t slot) { return slot / day == step.slots.front() / day; });
+      if (step.count == day) return {slots, 7 * slots};
+      if (of_first_day < slots) add(slots, slots / of_first_day);
+      periods.push_back(slots);
+      break;
+    }
     case TimeStep::Unit::month:
+      if (slots > 0) return {slots, 12 * slots};
       add(12, step.count);
       break;
     case TimeStep::Unit::business_day:
@@ -189,6 +203,36 @@ double strength_of_season(std::span<const double> y, int64_t period) {
 Season find_season(std::span<const double> y, const TimeStep& step) {
   const std::vector<int64_t> periods = calendar_periods(step);
   return periods.empty() ? by_autocorrelation(y) : by_calendar(y, step, periods);
+}
+
+Season season_of_most(const std::vector<std::vector<double>>& all, const TimeStep& step) {
+  struct Found {
+    Season season;
+    std::size_t times = 0;
+  };
+  std::vector<Found> found;
+  Season none;
+  std::size_t changing = 0;
+  for (const std::vector<double>& y : all) {
+    Season season = find_season(std::span(y), step);
+    const bool changes = std::adjacent_find(y.begin(), y.end(), std::not_equal_to<>()) != y.end();
+    changing += changes;
+    if (season.period == 1 && (changes || none.why.empty())) none = season;
+    if (season.period == 1) continue;
+    auto same = std::find_if(found.begin(), found.end(), [&](const Found& other) {
+      return other.season.period == season.period && other.season.second_period == season.second_period;
+    });
+    if (same == found.end()) same = found.insert(same, {std::move(season), 0});
+    ++same->times;
+  }
+  const auto most = std::max_element(found.begin(), found.end(),
+                                     [](const Found& a, const Found& b) { return a.times < b.times; });
+  const bool has = most != found.end() && 4 * most->times >= changing;
+  Season season = has ? most->season : Season{.why = none.why};
+  if (all.size() > 1)
+    season.why += has ? fmt::format("; {} of {} have it", most->times, all.size())
+                      : fmt::format("; so most of {}", all.size());
+  return season;
 }
 
 }  // namespace unroll

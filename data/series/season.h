@@ -28,5 +28,8 @@ double strength_of_season(std::span<const double> y, int64_t period);
 // the second, if it has that once the first season is taken off. Where the step has no calendar periods, the first local maximum of the differences' autocorrelation that is 0.3
 // or more, and 0.8 times the largest; or a higher value before one and a half times its lag.
 Season find_season(std::span<const double> y, const TimeStep& step);
+// Of several series or columns, by the same step: the season that most of them have. None if fewer have it than a quarter of those
+// that do not stay constant.
+Season season_of_most(const std::vector<std::vector<double>>& all, const TimeStep& step);
 
 }  // namespace unroll

@@ -20,7 +20,11 @@ enum class Missing : uint8_t {
   interpolate  // on the line between its neighbours: looks ahead, so a forecast from there knows too much
 };
 // The answer to times that are not a step apart: further than one and a half, or nearer than two thirds.
-enum class Gaps : uint8_t { error, allow /* rows are taken as if evenly spaced; a note says where */ };
+enum class Gaps : uint8_t {
+  error,
+  allow,  // rows are taken as if evenly spaced; a note says where
+  fill    // rows without values are put in, if few are missing; a note says where
+};
 
 // How several rows become one.
 enum class Together : uint8_t { mean, sum, first, last, least, most };
@@ -34,6 +38,7 @@ struct SeriesOptions {
   DateOrder date_order = DateOrder::unknown, usual_order = DateOrder::unknown;
   // In this order; none named: every other column, as the file has them.
   std::vector<std::string> channels = {};
+  bool channels_guessed = false;  // by a program: one of them may be the time, which is an error
   bool times_alone = false;  // no channel is asked for, and none named
   // Names of columns besides, which need not be there: like all that are named here, they tell a header of
   // numbers from a row of values.
@@ -48,11 +53,15 @@ struct SeriesOptions {
   std::string id = {};
   Missing missing = Missing::error;
   Gaps gaps = Gaps::error;
+  // Rows at the end of a series in which all of these channels are missing are to be forecast: they are left out. None named: no
+  // row is.
+  std::vector<std::string> open_end = {};
   // "1h": rows, in any order, are put together by steps of that length (resample.h); "": they stay, and must ascend.
   std::string resample = {};
   Together together = Together::mean;
   char separator = ',';
   char decimal = '.';                 // or ',': what stands before the decimals of a number
+  char thousands = '\0';              // or ',', '.': what stands between its groups of three digits
   std::optional<TimeStep> step = {};  // that the rows must be apart, where there are times
   // The file of a trained model, if the options are its own: messages name it, and advise none to be changed.
   std::string model = {};
@@ -85,6 +94,8 @@ struct Series {
   // its series, it is the first one after it, and a window has the mean of training in its place.
   std::vector<uint8_t> filled;
   std::vector<int64_t> lines;      // of the file, by row; empty where there was no file
+  int64_t open_rows = 0;           // that SeriesOptions::open_end left out, the most of any series
+  int64_t added_rows = 0;          // that Gaps::fill put in
   // Where the file has several series: the column that names them, and the rows of each, one series after the other, in the
   // order in which the file names them first. Empty: all rows are one series. Times ascend within a series.
   std::string id_name;

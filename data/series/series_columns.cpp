@@ -50,7 +50,7 @@ TimeForm form_of_column(const CsvReader& at_first_row, std::size_t cell, std::st
 
 bool reads_as_value(const std::string& name, char decimal) {
   const bool with_digit = !name.empty() && name[0] >= '0' && name[0] <= '9';
-  return parse_number(name, decimal) || (!name.empty() && says_missing(name)) ||
+  return written_number(name, {decimal, other_mark(decimal)}) || (!name.empty() && says_missing(name)) ||
          (with_digit && (reads_as_date(name) || looks_like_a_date(name)));
 }
 
@@ -85,6 +85,32 @@ void require_names(const CsvReader& csv, const Row& names, const Row& below, std
       fmt::format("{}:1: the first line must name the columns; '{}' is a value, as are all in it{}",
                   csv.origin(), one_line(names.cells[0]),
                   options.model.empty() ? "; if they are names, naming one in data.channels says so" : ""));
+}
+
+// The line that names the columns, if a title or a remark stands above it: it has more cells, all of them words, and the row below
+// it has a value.
+std::optional<int64_t> line_of_names(const CsvReader& at_first_row, const Row& header,
+                                     const SeriesOptions& options) {
+  constexpr int most_lines = 20;
+  const auto is_word = [&](const std::string& cell) {
+    return !cell.empty() && !reads_as_value(cell, options.decimal);
+  };
+  const auto words =
+      static_cast<std::size_t>(std::count_if(header.cells.begin(), header.cells.end(), is_word));
+  CsvReader csv = at_first_row;
+  try {
+    for (int k = 0; k < most_lines; ++k) {
+      const Row names = row_of(csv);
+      const int64_t line = csv.line();
+      if (!csv.next()) return {};
+      const Row below = row_of(csv);
+      if (names.cells.size() > std::max<std::size_t>(words, 1) && below.cells.size() == names.cells.size() &&
+          std::all_of(names.cells.begin(), names.cells.end(), is_word) &&
+          !std::all_of(below.cells.begin(), below.cells.end(), is_word))
+        return line;
+    }
+  } catch (const InputError&) {}  // said where the rows are read
+  return {};
 }
 
 // A first column without a name holds dates, and is called "time", or numbers the rows.
@@ -341,6 +367,10 @@ SeriesColumns read_columns(CsvReader& csv, const SeriesOptions& options) {
   require_input(csv.count() <= static_cast<int64_t>(CsvReader::most_columns),
                 "{}:1: {} columns; at most {} are read", csv.origin(), csv.count(), CsvReader::most_columns);
   const Row header = row_of(csv);
+  CsvReader below = csv;
+  const auto named = below.next() ? line_of_names(below, header, options) : std::nullopt;
+  require_input(!named, "{}:1: '{}' names no columns, but line {} does: delete what is above it",
+                csv.origin(), one_line(header.cells.front()), named.value_or(0));
   csv.keep(header.cells.size() + 1);  // one more than the header has may be one without a name
   const bool has_rows = csv.next();
   const Row first = has_rows ? row_of(csv) : Row{};

@@ -1,4 +1,5 @@
 // Day and month in dates whose year comes last. See series_columns.h.
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -15,23 +16,27 @@ struct Reading {
   DateOrder order;
   TimeForm form = TimeForm::date;
   std::vector<int64_t> at = {};
-  bool ascends = true;
+  bool ascends = true, descends = true;
   int64_t alone = 0;      // cells that are dates in this order only
   std::string cell = {};  // the first of them
   int64_t line = 0;       // its line
 
   void add(const Time& time) {
     ascends = ascends && (at.empty() || time.count > at.back());
+    descends = descends && (at.empty() || time.count < at.back());
     form = time.form;
     at.push_back(time.count);
   }
   // Whether each row follows the one before it by the step that is found.
   bool is_even() const {
-    const TimeStep step = find_step(form, at).step;
-    for (std::size_t i = 1; i < at.size(); ++i)
-      if (time_after(form, at[i - 1], step, 1) != at[i]) return false;
+    std::vector<int64_t> rows = at;
+    if (descends) std::ranges::reverse(rows);
+    const TimeStep step = find_step(form, rows).step;
+    for (std::size_t i = 1; i < rows.size(); ++i)
+      if (time_after(form, rows[i - 1], step, 1) != rows[i]) return false;
     return true;
   }
+  bool is_ordered() const { return ascends || descends; }
 };
 
 // By what both readings differ; nullptr: by nothing.
@@ -42,11 +47,11 @@ const Reading* chosen(const Reading& a, const Reading& b, std::string& why) {
     why = fmt::format("as '{}' in line {} shows", one_line(found.cell), found.line);
     return &found;
   }
-  if (a.ascends != b.ascends) {
-    why = "in no other order do they ascend";
-    return a.ascends ? &a : &b;
+  if (a.is_ordered() != b.is_ordered()) {
+    why = fmt::format("in no other order do they {}", a.ascends || b.ascends ? "ascend" : "descend");
+    return a.is_ordered() ? &a : &b;
   }
-  if (!a.ascends) return nullptr;
+  if (!a.is_ordered()) return nullptr;
   if (a.at == b.at) return &a;
   const bool even = a.is_even();
   if (even == b.is_even()) return nullptr;

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "data/series/calendar.h"
+#include "data/series/time_slots.h"
 #include "data/series/times.h"
 #include "framework/check.h"
 
@@ -38,7 +39,12 @@ int day_in(int64_t month, Day where, int of_month) {
   const int64_t days = days_of({month, 1});
   switch (where) {
     case Day::of_month:
+    case Day::several:
       return std::min(of_month, last);
+    case Day::nth_weekday: {
+      const int day = 1 + (of_month % 7 - weekday_of(days) + 7) % 7 + 7 * (of_month / 7 - 1);
+      return day > last ? day - 7 : day;
+    }
     case Day::last:
       return last;
     case Day::last_business:
@@ -62,14 +68,22 @@ int64_t by_clock(TimeForm form, int64_t at, const TimeStep& step) {
 
 }  // namespace
 
+int64_t to_midnight(TimeForm form, int64_t at, const TimeStep& step) {
+  if (form != TimeForm::date_time || (step.zone == 0 && step.summer < 0)) return 0;
+  const int64_t shift = by_clock(form, at, step) - at, left = one_day - time_of_day(at + shift);
+  return shift + (2 * left <= one_day ? left : 0);
+}
+
 int64_t time_after(TimeForm form, int64_t at, const TimeStep& step, int64_t steps) {
   require_input(step.unit != Unit::unknown, "the step from row to row is not known");
   constexpr int64_t furthest = std::numeric_limits<int64_t>::max() - largest_number;  // of a sum
   require_input(step.count == 0 || steps <= furthest / step.count, "{} rows are too far ahead", steps);
   const int64_t ahead = steps * step.count, shift = by_clock(form, at, step) - at, from = at + shift;
+  if (!step.slots.empty()) return after_slots(form, from, step, steps) - shift;
   switch (step.unit) {
     case Unit::unknown:
     case Unit::number:
+    case Unit::slots:
       break;
     case Unit::microsecond:
       require(form != TimeForm::date || step.count % one_day == 0, "times: dates that are {} apart",
@@ -96,9 +110,11 @@ int64_t time_after(TimeForm form, int64_t at, const TimeStep& step, int64_t step
 double steps_between(TimeForm form, int64_t from, int64_t to, const TimeStep& step) {
   from = by_clock(form, from, step), to = by_clock(form, to, step);
   const auto count = static_cast<double>(step.count);
+  if (!step.slots.empty()) return static_cast<double>(slot_of(form, to, step) - slot_of(form, from, step));
   switch (step.unit) {
     case Unit::unknown:
     case Unit::number:
+    case Unit::slots:
       break;
     case Unit::microsecond:
       return static_cast<double>(to - from) * (form == TimeForm::date ? static_cast<double>(one_day) : 1) /
@@ -151,8 +167,10 @@ ReadableUnit unit_for(const TimeStep& step) {
 }  // namespace
 
 std::string to_text(const TimeStep& step) {
+  if (!step.slots.empty()) return slots_text(step);
   switch (step.unit) {
     case Unit::unknown:
+    case Unit::slots:
       return "unknown";
     case Unit::business_day:
       return step.count == 1 ? "a business day" : fmt::format("{} business days", step.count);
@@ -172,6 +190,7 @@ std::string to_text(const TimeStep& step) {
 }
 
 std::string apart_text(const TimeStep& step) {
+  if (!step.slots.empty()) return slots_text(step);
   const std::string text = (step.unit == Unit::number ? "numbers " : "") + to_text(step) + " apart";
   if (step.jitter == 0) return text;
   const auto [size, name] = unit_for(step);
@@ -183,6 +202,7 @@ std::string difference_text(TimeForm form, int64_t from, int64_t to, const TimeS
   if (form == TimeForm::number) return fmt::format("{}", to - from);
   if (!has_days(form)) return months_text(to - from);
   const double steps = steps_between(form, from, to, step);
+  if (!step.slots.empty()) return fmt::format("{} rows", steps);
   if ((step.unit == Unit::business_day || step.unit == Unit::month) && steps >= 1) {
     const auto count = static_cast<int64_t>(std::lround(steps * static_cast<double>(step.count)));
     return to_text(TimeStep{.unit = step.unit, .count = count});
@@ -194,9 +214,10 @@ std::string difference_text(TimeForm form, int64_t from, int64_t to, const TimeS
 
 namespace {
 
-constexpr std::array<const char*, 5> unit_codes = {"unknown", "number", "microsecond", "business_day",
-                                                   "month"};
-constexpr std::array<const char*, 4> day_codes = {"of_month", "last", "last_business", "first_business"};
+constexpr std::array<const char*, 6> unit_codes = {"unknown",      "number", "microsecond",
+                                                   "business_day", "month",  "slots"};
+constexpr std::array<const char*, 6> day_codes = {"of_month",       "last",        "last_business",
+                                                  "first_business", "nth_weekday", "several"};
 
 template <class E, std::size_t count>
 std::optional<E> coded(const std::array<const char*, count>& codes, std::string_view word) {
@@ -209,7 +230,8 @@ std::optional<E> coded(const std::array<const char*, count>& codes, std::string_
 
 std::string step_code(const TimeStep& step) {
   const std::string code = fmt::format("{} {}", unit_codes[static_cast<std::size_t>(step.unit)], step.count);
-  const std::string zone = step.zone == 0 ? "" : fmt::format(" {}", step.zone);
+  std::string zone = step.zone == 0 && step.slots.empty() ? "" : fmt::format(" {}", step.zone);
+  if (!step.slots.empty()) zone += fmt::format(" {}", fmt::join(step.slots, " "));
   if (step.unit == Unit::month)
     return fmt::format("{} {} {} {}{}", code, day_codes[static_cast<std::size_t>(step.day)], step.of_month,
                        step.summer, zone);
@@ -233,26 +255,40 @@ std::optional<TimeStep> parse_step(std::string_view code) {
   const auto unit = coded<Unit>(unit_codes, words[0]);
   if (!unit) return std::nullopt;
   const bool months = *unit == Unit::month, business = *unit == Unit::business_day;
+  const bool by_slots = *unit == Unit::slots;
   const int64_t most = months                  ? 12'000
                        : business              ? 1'000'000
+                       : by_slots              ? 7 * one_day
                        : *unit == Unit::number ? 2 * largest_number
                                                : int64_t{1} << 60;
   const auto count = number(1, *unit == Unit::unknown ? 0 : 1, most);
   const auto where = months && words.size() > 2 ? coded<Day>(day_codes, words[2]) : Day::of_month;
-  const auto amount = number(months ? 3 : 2, 0, months ? 31 : most);
+  const int64_t most_of_month = where == Day::nth_weekday ? 41 : 31;
+  const auto amount =
+      number(months ? 3 : 2, where == Day::nth_weekday ? 7 : 0, months ? most_of_month : most);
   const auto summer = number(months ? 4 : 3, -1, one_day - 1);
   const std::size_t least = months ? 5 : 4;
-  const bool has_zone = words.size() == least + 1 && (months || business);
+  const bool several = by_slots || (months && where == Day::several);
+  const bool has_zone = words.size() > least && (months || business || by_slots);
   const auto zone = has_zone ? number(least, -one_day, one_day) : 0;
-  if (!count || !where || !amount || !summer || !zone || words.size() != least + has_zone)
+  if (!count || !where || !amount || !summer || !zone ||
+      (by_slots && *count != one_day && *count != 7 * one_day) ||
+      (several ? words.size() < least + 3 : words.size() != least + has_zone))
     return std::nullopt;
+  std::vector<int64_t> slots;
+  for (std::size_t i = least + 1; several && i < words.size(); ++i) {
+    const auto slot = number(i, slots.empty() ? int64_t{months} : slots.back() + 1, months ? 31 : *count - 1);
+    if (!slot) return std::nullopt;
+    slots.push_back(*slot);
+  }
   return TimeStep{.unit = *unit,
                   .count = *count,
                   .day = *where,
                   .of_month = months ? static_cast<int>(*amount) : 0,
                   .jitter = months ? 0 : *amount,
                   .summer = *summer,
-                  .zone = *zone};
+                  .zone = *zone,
+                  .slots = std::move(slots)};
 }
 
 }  // namespace unroll

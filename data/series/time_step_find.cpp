@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "data/series/calendar.h"
+#include "data/series/time_slots.h"
 #include "data/series/time_step.h"
 #include "data/series/times.h"
 
@@ -124,6 +125,15 @@ std::optional<FoundStep> find_months(TimeForm form, std::span<const int64_t> at)
     found.step.day = where, found.step.of_month = 0;
     if (keep_to(form, at, found.step)) return found;
   }
+  // The third Friday, or the last one. Three rows may be four weeks apart by chance.
+  const Counts differences = differences_of(at);
+  if (at.size() < 3 || std::ranges::count(differences, differences[0]) == std::ssize(differences))
+    return std::nullopt;
+  const int64_t days = floor_div(at[0], unit);
+  for (const int nth : {(month_day(days).day + 6) / 7, 5}) {
+    found.step.day = Day::nth_weekday, found.step.of_month = 7 * nth + weekday_of(days);
+    if (keep_to(form, at, found.step)) return found;
+  }
   return std::nullopt;
 }
 
@@ -146,6 +156,7 @@ bool are_business_days(TimeForm form, std::span<const int64_t> at) {
 std::optional<FoundStep> find_calendar_step(TimeForm form, std::span<const int64_t> times) {
   if (const auto months = find_months(form, times)) return months;
   if (are_business_days(form, times)) return FoundStep{{.unit = Unit::business_day, .count = 1}};
+  if (const auto slots = find_slots(form, times)) return FoundStep{*slots};
   return std::nullopt;
 }
 
@@ -184,10 +195,6 @@ ByClock by_seasons(std::span<const int64_t> at) {
   if (!all_ascend(found.times)) found = {.times = {at.begin(), at.end()}};
   found.whole_days = are_whole_days(found.times);
   return found;
-}
-
-std::string clock_text(int64_t t) {
-  return fmt::format("{:02}:{:02}", t / one_hour, t / (one_hour / 60) % 60);
 }
 
 }  // namespace
@@ -234,6 +241,16 @@ FoundStep find_step(TimeForm form, std::span<const int64_t> at, std::span<const 
           clock_text(to_midnight)));
     }
   }
+  const Counts apart = differences_of(clock.times);
+  const int64_t usual = spacing_of(apart, 1).step;
+  const bool has_holes = std::ranges::any_of(apart, [&](int64_t d) { return !is_near(d, usual); });
+  if (!found && !clock.whole_days && has_holes) {  // stamps that jitter take no places
+    Counts shown(at.begin(), at.end());
+    for (std::size_t i = 0; i < offsets.size(); ++i) shown[i] += offsets[i];
+    const auto slots = all_ascend(shown) ? find_slots(form, shown) : std::nullopt;
+    if (slots) found = FoundStep{*slots};
+    if (slots && !offsets.empty()) clock.zone = offsets.back();
+  }
   if (found)
     found->step.zone = clock.zone;
   else
@@ -252,6 +269,9 @@ std::optional<TimeStep> same_step(TimeForm form, std::span<const int64_t> at, co
                                   const TimeStep& file) {
   const auto explained = [&](const TimeStep& step) {
     const bool number = form == TimeForm::number, months = has_months_alone(form);
+    const bool needs_clock =
+        std::ranges::any_of(step.slots, [](int64_t slot) { return slot % one_day != 0; });
+    if (step.unit == Unit::slots && form == TimeForm::date && needs_clock) return int64_t{-1};
     if (number != (step.unit == Unit::number) || (months && step.unit != Unit::month) ||
         (form == TimeForm::date && step.unit == Unit::microsecond && step.count % one_day != 0))
       return int64_t{-1};
@@ -260,7 +280,8 @@ std::optional<TimeStep> same_step(TimeForm form, std::span<const int64_t> at, co
     return count;
   };
   if (file.unit == Unit::unknown) return explained(model) < 0 ? std::nullopt : std::optional(model);
-  if (model.unit == file.unit && std::abs(model.count - file.count) <= std::max(model.jitter, file.jitter)) {
+  if (model.unit == file.unit && model.slots == file.slots &&
+      std::abs(model.count - file.count) <= std::max(model.jitter, file.jitter)) {
     TimeStep step = model;
     step.summer = file.summer, step.zone = file.zone;
     const bool on_days = model.unit == Unit::month;

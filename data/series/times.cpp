@@ -147,8 +147,8 @@ CalendarTime calendar_of(const Time& time) {
     require(std::abs(time.count) < 12 * 30'000, "calendar: a time beyond the year 30000");
     days = days_of({time.count, 1});
   } else if (time.form == TimeForm::date_time) {
-    days = floor_div(time.count, one_day);
-    rest = (time.count - days * one_day) / one_second;
+    days = floor_div(time.count + time.offset, one_day);
+    rest = (time.count + time.offset - days * one_day) / one_second;
   }
   require(std::abs(days) < 11'000'000, "calendar: a time beyond the year 30000");
   const year_month_day ymd{sys_days{std::chrono::days{days}}};
@@ -169,7 +169,8 @@ Time in_form(const Time& time, TimeForm form) {
   result.form = form;
   if (time.form == form) return result;
   int64_t days = time.count;  // of dates
-  if (time.form == TimeForm::date_time) days = floor_div(time.count, one_day);
+  if (time.form == TimeForm::date_time) days = floor_div(time.count + time.offset, one_day);
+  if (time.form == TimeForm::date_time) result.utc = false, result.offset = 0;
   if (has_months_alone(time.form)) {
     result.count = has_months_alone(form) ? time.count : days = days_of({time.count, 1});
   } else if (has_months_alone(form)) {
@@ -197,7 +198,13 @@ std::string to_text(const Time& time) {
   text += fmt::format(" {:02}:{:02}:{:02}", c.hour, c.minute, c.second);
   const int64_t fraction = time.count - floor_div(time.count, one_second) * one_second;
   if (fraction) text += fmt::format(".{:06}", fraction);
-  return time.utc ? text + "Z" : text;
+  return time.utc ? text + offset_text(time.offset) : text;
+}
+
+std::string offset_text(int64_t microseconds) {
+  if (microseconds == 0) return "Z";
+  const int64_t minutes = std::abs(microseconds) / (60 * one_second);
+  return fmt::format("{}{:02}:{:02}", microseconds < 0 ? '-' : '+', minutes / 60, minutes % 60);
 }
 
 // Of the times of a form that can be read.
@@ -212,6 +219,7 @@ Time Times::time(int64_t row) const {
   const int64_t rows = static_cast<int64_t>(at.size()), ahead = row - (rows - 1);
   require(row >= 0 && rows > 0, "times: no row {}", row);
   Time result{.form = form, .count = 0, .compact = compact, .utc = utc};
+  if (!offsets.empty()) result.offset = offsets[std::min(static_cast<std::size_t>(row), offsets.size() - 1)];
   if (ahead <= 0) {
     result.count = at[static_cast<std::size_t>(row)];
     return result;
@@ -219,9 +227,16 @@ Time Times::time(int64_t row) const {
   result.count = time_after(form, at.back(), step, ahead);
   require_input(result.count <= last_count(form),
                 "{} row{} after {} {} beyond {}, the last time that is read", ahead, ahead == 1 ? "" : "s",
-                to_text({form, at.back(), compact, utc}), ahead == 1 ? "lies" : "end",
-                to_text({form, last_count(form), compact, utc}));
+                text(rows - 1), ahead == 1 ? "lies" : "end", to_text({form, last_count(form), compact, utc}));
   return result;
+}
+
+int64_t Times::count_of(const Time& time) const {
+  if (offsets.empty() || time.utc) return time.count;
+  std::size_t row = 0;  // the last one that its clock shows no later than this
+  for (std::size_t i = 0; i < offsets.size(); ++i)
+    if (at[i] + offsets[i] <= time.count) row = i;
+  return time.count - offsets[row];
 }
 
 CalendarTime Times::calendar(int64_t row) const { return calendar_of(time(row)); }

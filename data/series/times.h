@@ -3,8 +3,8 @@
 // A column of times has one form throughout: whole numbers, years (1749), quarters (1970 Q1), months (2017-03, Mar 2017), dates
 // (2017-03-31, 03/31/2017, 31 Mar 2017), or date-times (a date, then 14:05, 14:05:59.25 or 2:05 PM, with Z or +02:00 or
 // without). A time is a count of its form's unit. Times are written as 1970-Q1, 2017-03, 2017-03-31 and 2017-03-31 14:05:59,
-// however they were read; those with an offset from UTC are read and written in UTC. Names are English. No calendar but the
-// Gregorian is read.
+// however they were read. Those with an offset from UTC are counted in UTC, and keep it: calendars, days and texts are those of
+// the clock that the file shows. Names are English. No calendar but the Gregorian is read.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,10 @@ std::optional<Time> parse_time(std::string_view text, TimeForm beside, DateOrder
 // Whether it says a time other than a number, in either order.
 bool reads_as_date(std::string_view text);
 std::string to_text(const Time& time);
-// The time in another form: its first moment in a finer one, what it lies in of a coarser one. Error for numbers.
+// "+02:00", "Z"
+std::string offset_text(int64_t microseconds);
+// The time in another form: its first moment in a finer one, what it lies in of a coarser one, by its own clock. Error for
+// numbers.
 Time in_form(const Time& time, TimeForm form);
 
 // The meaning of a column's whole numbers. They are all of its `rows` cells, or the others are no whole numbers.
@@ -89,13 +92,16 @@ struct Times {
   std::vector<int64_t> at;  // by row, ascending; a series without a column of times counts its rows from 0
   TimeStep step = {.unit = TimeStep::Unit::number, .count = 1};
 
-  // By row, of date-times: microseconds east of UTC, as they were written. Empty: none is, or all are 0.
+  // By row, of date-times: microseconds east of UTC, as they were written. Empty: none is, or all are 0. Rows beyond the last
+  // keep the last one's.
   std::vector<int64_t> offsets = {};
 
   // The row's time; beyond the last row, a step further for each. InputError: a time that could not be read again, as in the
   // year 10000, or no step is known.
   Time time(int64_t row) const;
   std::string text(int64_t row) const { return to_text(time(row)); }
+  // A time of this form as a count: of one without an offset, among rows with offsets, by the rows' own clock.
+  int64_t count_of(const Time& time) const;
   // Error for numbers, which no calendar knows.
   CalendarTime calendar(int64_t row) const;
 };

@@ -91,7 +91,6 @@ void for_each_token(std::string_view text, TextForm form, std::string_view origi
 // The file's text, its last line ended. Never without a word.
 std::string read_split(const fs::path& path) {
   std::string text = read_file(path);
-  text.erase(0, text.size() - without_byte_order_mark(text).size());
   require_input(text.find_first_not_of(" \t\r\v\f\n") != std::string::npos, "{}: {}", path.string(),
                 text.empty() ? "the file is empty" : "the file has no words");
   if (text.back() != '\n') text += '\n';

@@ -53,7 +53,7 @@ std::vector<EnsembleWord> ensemble_words(const Recipe& recipe) {
       require_input(key.find('.') == std::string::npos || key.starts_with("model."),
                     "has '{}' in it: a network differs in keys of [model] alone", one_line(part));
       overrides.push_back({key.starts_with("model.") ? part : "model." + part,
-                           fmt::format("has '{}' in it:", one_line(member))});
+                           fmt::format("has '{}' in it", one_line(member))});
     }
     require_input(overrides.size() > others, "has an empty word in it");
     Recipe network = load_recipe(text, overrides);

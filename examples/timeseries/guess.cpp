@@ -6,13 +6,11 @@
 
 #include <fmt/format.h>
 
-#include "data/series/cells.h"
-#include "data/series/csv.h"
 #include "data/series/season.h"
-#include "data/series/series_columns.h"
 #include "data/series/series_file.h"
 #include "ensemble_folds.h"
 #include "ensemble_keys.h"
+#include "file_columns.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 #include "series_data.h"
@@ -57,60 +55,9 @@ std::string list_of(const std::vector<std::string>& words) {
 
 // --- the file ----------------------------------------------------------------------------------------------
 
-// The one of comma, semicolon and tab that the header has most of.
-char separator_of(const std::string& text) {
-  const std::string header = text.substr(0, text.find('\n'));
-  char best = ',';
-  for (const char c : {',', ';', '\t'})
-    if (std::ranges::count(header, c) > std::ranges::count(header, best)) best = c;
-  return best;
-}
-
-struct Column {
-  std::string name;
-  int64_t numbers = 0, missing = 0, others = 0;
-  bool counts_up = true;  // 1, 2, 3, …: it numbers the rows
-  double last = 0;
-};
-
-// Of every column but that of times.
-std::vector<Column> columns_of_file(const std::string& text, const std::string& origin,
-                                    const SeriesOptions& options) {
-  CsvReader csv(text, origin, options.separator);
-  SeriesOptions open = options;
-  open.known = open.channels, open.channels.clear();
-  const SeriesColumns found = read_columns(csv, open);
-  std::vector<Column> columns;
-  std::vector<size_t> places;
-  for (size_t i = 0; i < found.names.size(); ++i) {
-    if (static_cast<int>(i) == found.time || static_cast<int>(i) == found.id) continue;
-    columns.push_back({.name = found.names[i]});
-    places.push_back(i + static_cast<size_t>(found.skipped));
-  }
-  do {
-    for (size_t c = 0; c < columns.size(); ++c) {
-      if (places[c] >= csv.cells().size()) continue;
-      Column& column = columns[c];
-      const std::string_view cell = csv.cells()[places[c]];
-      const auto number = parse_number(cell, options.decimal);
-      if (number) {
-        column.counts_up = column.counts_up &&
-                           (column.numbers == 0 ? *number == 0 || *number == 1 : *number == column.last + 1);
-        column.last = *number;
-        ++column.numbers;
-      } else {
-        column.counts_up = false;
-        ++(says_missing(cell) ? column.missing : column.others);
-      }
-    }
-  } while (csv.next());
-  return columns;
-}
-
-int64_t numbers_in(const std::vector<Column>& columns) {
-  int64_t numbers = 0;
-  for (const Column& column : columns) numbers += column.numbers;
-  return numbers;
+int64_t rows_that_train(const Series& series, int member, double share) {
+  const auto rows = static_cast<double>(series.end_of(member) - series.begin_of(member));
+  return static_cast<int64_t>(std::floor(rows * share + 1e-9));
 }
 
 // The one of median length; of one series that one.
@@ -121,6 +68,24 @@ int typical_series(const Series& series) {
   const auto middle = lengths.begin() + std::ssize(lengths) / 2;
   std::ranges::nth_element(lengths, middle);
   return middle->second;
+}
+
+// The rows that train, of each target of some series, evenly chosen among them.
+std::vector<std::vector<double>> sample_of(const Series& series, const std::vector<std::string>& targets,
+                                           double train) {
+  constexpr int64_t most = 25;
+  std::vector<std::vector<double>> sample;
+  const auto all = series.count() * std::ssize(targets), count = std::min(all, most);
+  for (int64_t k = 0; k < count; ++k) {
+    const int64_t chosen = k * all / count;
+    const int member = static_cast<int>(chosen / std::ssize(targets));
+    const int channel = series.channel(targets[static_cast<size_t>(chosen % std::ssize(targets))]);
+    const int64_t begin = series.begin_of(member);
+    std::vector<double>& y = sample.emplace_back();
+    for (int64_t row = begin; row < begin + rows_that_train(series, member, train); ++row)
+      y.push_back(series.at(row, channel));
+  }
+  return sample;
 }
 
 // --- choices -----------------------------------------------------------------------------------------------
@@ -148,7 +113,13 @@ std::vector<std::string> calendar_of(const Season& season, const TimeStep& step)
   std::vector<std::string> features;
   for (const int64_t period : {season.period, season.second_period}) {
     if (period <= 1) continue;
-    if (step.unit == TimeStep::Unit::month) features.push_back("month");
+    const bool cycle = period == std::ssize(step.slots);  // of the slots, as against a part or several of it
+    if (step.unit == TimeStep::Unit::slots)
+      features.push_back((step.count == day) == cycle ? "hour" : "weekday");
+    if (step.unit == TimeStep::Unit::month && cycle)
+      features.push_back("day");
+    else if (step.unit == TimeStep::Unit::month)
+      features.push_back("month");
     if (step.unit == TimeStep::Unit::business_day) features.push_back("weekday");
     if (step.unit != TimeStep::Unit::microsecond) continue;
     const int64_t whole = period * step.count;
@@ -222,7 +193,7 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
                                  "data.id",         "data.resample",   "data.together", "data.channels",
                                  "data.targets",    "data.categories", "data.period",   "data.second_period",
                                  "data.window",     "data.horizon",   "data.ets",      "data.theta",
-                                 "data.ridge",      "data.autoregression"};
+                                 "data.ridge",      "data.thousands",  "data.open_end", "data.autoregression"};
     return std::ranges::none_of(
         keys, [&](const char* key) { return o.assignment.starts_with(std::string(key) + "="); });
   });
@@ -242,81 +213,51 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
     if (csv != standard_input) text.set("data", "file", toml_string(std::filesystem::absolute(csv).string()));
     text.set("data", "separator", toml_string(std::string(1, separator)));
     load();
-    SeriesOptions options = series_options(guessed.recipe);
-    options.channels = wishes.columns;
-    std::vector<Column> columns = columns_of_file(content, name_of_series_file(csv), options);
-    if (!says(wishes, "data.decimal")) {
-      options.decimal = ',';
-      std::vector<Column> with_commas = columns_of_file(content, name_of_series_file(csv), options);
-      if (numbers_in(with_commas) > numbers_in(columns)) {
-        columns = std::move(with_commas);
-        text.set("data", "decimal", toml_string(","));
-        say("numbers", "with decimal commas", "more cells are numbers so", "--set data.decimal=.");
-      }
-    }
+    const auto take = [&](const FileReading& reading) {
+      for (const auto& [key, value] : reading.keys) text.set("data", key, value);
+      for (const Guess& guess : reading.guesses) say(guess.name.c_str(), guess.what, guess.why, guess.option);
+      load();
+    };
     const std::vector<std::string> categories = guessed.recipe.data.categories;
-    std::erase_if(columns, [&](const Column& column) {
-      return std::ranges::find(categories, column.name) != categories.end();
-    });
-    std::vector<std::string> targets = wishes.columns, left_out, names;
-    bool missing = !guessed.recipe.data.resample.empty();  // a step may have no row
-    for (const Column& column : columns) names.push_back(column.name);
-    for (const Column& column : columns) {
-      if (!wishes.columns.empty()) continue;
-      const bool is_value = column.name != wishes.label && column.others == 0 && column.numbers > 0 &&
-                            !(column.counts_up && columns.size() > 1);
-      if (is_value)
-        targets.push_back(column.name);
-      else
-        left_out.push_back(fmt::format("{} ({})", one_line(column.name),
-                                       column.name == wishes.label ? "the label"
-                                       : column.others > 0         ? "text"
-                                       : column.numbers == 0       ? "empty"
-                                                                   : "numbers the rows"));
+    const FileReading columns =
+        reading_of_file(content, name_of_series_file(csv), series_options(guessed.recipe), wishes);
+    if (!says(wishes, "data.channels")) text.set("data", "channels", list_of(columns.targets));
+    if (!says(wishes, "data.targets")) text.set("data", "targets", list_of(columns.targets));
+    take(columns);
+    // A step that rows are put together by may have none.
+    if (!guessed.recipe.data.resample.empty()) text.set("data", "missing", toml_string("previous"));
+    SeriesOptions options = series_options(guessed.recipe);
+    options.channels_guessed = wishes.columns.empty() && !says(wishes, "data.channels");
+    if (!says(wishes, "data.missing")) {
+      options.missing = Missing::mask;
+      if (!says(wishes, "data.open_end")) options.open_end = guessed.recipe.data.targets;
     }
-    require_input(!targets.empty(), "{}: there is no column of numbers to forecast; it has {}",
-                  name_of_series_file(csv), fmt::join(names, ", "));
-    for (const std::string& target : targets) {
-      const auto found = std::ranges::find(columns, target, &Column::name);
-      if (found != columns.end()) missing = missing || found->missing > 0;
-    }
-    if (!says(wishes, "data.channels")) text.set("data", "channels", list_of(targets));
-    if (!says(wishes, "data.targets")) text.set("data", "targets", list_of(targets));
-    if (missing) text.set("data", "missing", toml_string("previous"));
-    if (wishes.columns.empty() && (columns.size() > 1))
-      say("columns", fmt::format("{} of {}", targets.size(), columns.size()),
-          left_out.empty() ? "all hold numbers" : fmt::format("left out: {}", fmt::join(left_out, ", ")),
-          "--column NAME");
-    load();
-
-    const Series series = load_series(guessed.recipe, csv);
+    if (!says(wishes, "data.gaps") && options.missing != Missing::error && options.resample.empty())
+      options.gaps = Gaps::fill;
+    const Series series = load_csv(csv, options);
+    take(reading_of_holes(series, wishes));
     const bool several = !series.members.empty(), one_network = several || !categories.empty();
     const int typical = typical_series(series);
-    const int64_t first_row = series.begin_of(typical);
-    const auto rows = static_cast<int64_t>(
-        std::floor(static_cast<double>(series.end_of(typical) - first_row) * wishes.train + 1e-9));
+    const int64_t rows = rows_that_train(series, typical, wishes.train);
+    constexpr int64_t fewest = 5, least_window = 2;  // a window, a step, and a fold of two rows
+    require_input(rows >= fewest, "{}: {} row{} to train on {} too few for a forecast, which takes {}",
+                  name_of_series_file(csv), rows, rows == 1 ? "" : "s", rows == 1 ? "is" : "are", fewest);
     if (several)
       guessed.guesses.push_back({"series",
                                  fmt::format("{} by column '{}'", series.count(), one_line(series.id_name)),
-                                 fmt::format("guesses are by '{}', of median length",
+                                 fmt::format("lengths are those of '{}', the median",
                                              one_line(series.members[static_cast<size_t>(typical)].name)),
                                  "--set data.id=NAME"});
     say("time", series.time_name.empty() ? "none" : fmt::format("column '{}'", one_line(series.time_name)),
         series.time_name.empty() ? "no column of dates: rows are numbered"
                                  : "rows are " + apart_text(series.times.step),
         "--set data.time=NAME");
-    if (missing)
-      say("missing", "the value before", "cells without a value are read so, and are never scored",
-          "--set data.missing=interpolate");
-
     Season season;
     if (says(wishes, "data.period") || says(wishes, "data.second_period")) {
       season.period = guessed.recipe.data.period, season.second_period = guessed.recipe.data.second_period;
     } else {
-      std::vector<double> y;
-      const int channel = series.channel(guessed.recipe.data.targets.front());
-      for (int64_t row = 0; row < rows; ++row) y.push_back(series.at(first_row + row, channel));
-      season = find_season(y, series.times.step);
+      season =
+          season_of_most(sample_of(series, guessed.recipe.data.targets, wishes.train), series.times.step);
       say("season",
           season.period == 1          ? "none"
           : season.second_period == 0 ? fmt::format("{} rows", season.period)
@@ -325,7 +266,7 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
       text.set("data", "period", season.period);
       text.set("data", "second_period", season.second_period);
     }
-    int64_t steps = wishes.steps;
+    int64_t steps = wishes.steps > 0 ? wishes.steps : series.open_rows;
     if (steps == 0 && says(wishes, "data.horizon")) steps = guessed.recipe.data.horizon;
     if (steps == 0) {
       steps = clamped(season.period > 1 && season.period <= 60 ? season.period : 12, 1,
@@ -340,19 +281,20 @@ GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishe
     const int64_t rest = rows - std::max(2 * (season.period > 1 ? season.period : 0), (rows + 1) / 2);
     const bool is_short = !one_network && steps + further > rest && !says(wishes, "data.horizon");
     const int64_t short_fold = std::max(rest, std::min(least_fold, rows / 2));
-    text.set("data", "horizon", is_short ? std::min(steps, (short_fold + 1) / 2) : steps);
+    text.set("data", "horizon",
+             is_short ? std::min({steps, (short_fold + 1) / 2, rows - short_fold - least_window}) : steps);
     load();
     const int64_t horizon = guessed.recipe.data.horizon;
     if (horizon < steps)
       say("horizon", fmt::format("{} of {} steps", horizon, steps),
           fmt::format("{} rows leave no more to try it on; the further steps go on from the first", rows),
           "--set data.horizon=N");
-    const int64_t most = std::max<int64_t>(rows / 6, 2);
+    const int64_t most = std::max(rows / 6, least_window);
     int64_t longest = season.second_period > 1 ? season.second_period
                       : season.period > 1      ? 2 * season.period
                                                : 12;
     if (season.period > most) longest = std::max<int64_t>(4 * horizon, 12);  // no window holds a season
-    text.set("data", "window", clamped(std::max(longest, horizon), 2, most));
+    text.set("data", "window", clamped(std::max(longest, horizon), least_window, most));
     load();
     const int64_t window = guessed.recipe.data.window;
     say("window", fmt::format("{} rows", window),

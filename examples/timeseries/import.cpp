@@ -105,7 +105,7 @@ void import_model(Command& command) {
   const SafetensorsFile file(command.positional());
   check_is_of_torch(file);
   std::map<std::string, std::string> names;
-  const Recipe recipe = load_recipe_for(file, command.positional(), options, names);
+  const Recipe recipe = trained_on_file(load_recipe_for(file, command.positional(), options, names), csv);
   const SeriesData data(recipe, csv);
   SeriesModel model(recipe, columns_of(*data.train));
   fill_from_torch(model.params, file, names);

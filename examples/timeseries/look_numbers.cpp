@@ -92,7 +92,8 @@ int64_t LookedWindow::row_of(const std::string& at) const {
   const Times& times = series_.times;
   const auto time = parse_time(at, times.form, series_.date_order);
   const auto all = std::span(times.at).first(static_cast<size_t>(std::min(end_of_origins(), series_.rows())));
-  const auto found = time && time->form == times.form ? std::ranges::find(all, time->count) : all.end();
+  const auto found =
+      time && time->form == times.form ? std::ranges::find(all, times.count_of(*time)) : all.end();
   require_input(found != all.end(), "look: --at {} is not the time of a row; those of {} go from {} to {}",
                 at, series_.origin, times.text(0), times.text(std::ssize(all) - 1));
   const int64_t row = found - all.begin();

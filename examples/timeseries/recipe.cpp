@@ -144,6 +144,11 @@ void declare_data(RecipeReader& reader, Recipe& r) {
   reader.key("separator", d.separator, "between the cells of a row").one_of({",", ";", "\t"}).harmless();
   reader.key("decimal", d.decimal, "before the decimals of a number").one_of({".", ","}).harmless();
   reader
+      .key("thousands", d.thousands,
+           "between groups of three digits of a number; \"\": neither point nor comma")
+      .one_of({"", ".", ","})
+      .harmless();
+  reader
       .choice(
           "missing", d.missing,
           {{"error", Missing::error},
@@ -154,8 +159,14 @@ void declare_data(RecipeReader& reader, Recipe& r) {
           "it had none; the line between its neighbours, which looks ahead")
       .harmless();
   reader
-      .choice("gaps", d.gaps, {{"error", Gaps::error}, {"allow", Gaps::allow}},
-              "times that are not a step apart: an error; taken as if evenly spaced")
+      .choice(
+          "gaps", d.gaps, {{"error", Gaps::error}, {"allow", Gaps::allow}, {"fill", Gaps::fill}},
+          "times that are not a step apart: an error; taken as if evenly spaced; a few rows that are missing are put in, "
+          "without values")
+      .harmless();
+  reader
+      .key("open_end", d.open_end,
+           "rows at the end without a value of any target are to be forecast, and no part of the series")
       .harmless();
   reader
       .key(

@@ -50,9 +50,10 @@ struct Recipe {
     std::vector<std::string> channels, targets, calendar, known, categories;
     std::string holidays;
     std::string label;
-    std::string separator = ",", decimal = ".";
+    std::string separator = ",", decimal = ".", thousands;
     Missing missing = Missing::error;
     Gaps gaps = Gaps::error;
+    bool open_end = false;
     std::string resample;
     Together together = Together::mean;
     int window = 24, horizon = 1, stride = 1, batch = 32, eval_batch = 256;

@@ -29,6 +29,20 @@ void check_shares_beside_test_files(const RecipeReader& reader, const Recipe& r)
                               1 - d.train, d.valid));
 }
 
+// Cells without a value that other keys expect.
+void check_missing(const RecipeReader& reader, const Recipe& r) {
+  const auto& d = r.data;
+  if (d.decimal == d.thousands)
+    reader.refuse("data.thousands", fmt::format("= {0}: data.decimal = {0} too", toml_string(d.thousands)));
+  if (d.open_end && d.targets.empty())
+    reader.refuse("data.open_end", "= true needs to know which channels are to be forecast (data.targets)");
+  if (d.missing != Missing::error) return;
+  if (d.gaps == Gaps::fill)
+    reader.refuse("data.gaps",
+                  "= \"fill\" puts rows without values in: data.missing says how to fill them in");
+  if (d.open_end) reader.refuse("data.open_end", "= true reads cells without a value: data.missing says how");
+}
+
 // What is known of the rows to forecast.
 void check_known(const RecipeReader& reader, const Recipe& r) {
   const auto& d = r.data;
@@ -166,6 +180,7 @@ void check_rules(const RecipeReader& reader, const Recipe& r) {
   if (r.model.highway > r.data.window)
     reader.refuse("model.highway",
                   fmt::format("reads more than the window's {} rows (data.window)", r.data.window));
+  check_missing(reader, r);
   check_known(reader, r);
   check_categories(reader, r);
   for (const auto& [key, read] :

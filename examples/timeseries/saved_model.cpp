@@ -271,8 +271,11 @@ Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe
   std::map<std::string, int> known;
   for (const std::string& name : facts.members) known.emplace(name, static_cast<int>(known.size()));
   std::vector<std::string> of_others, unused;
-  Scaling scaling =
-      fit_scaling(series, part, recipe.scaling.kind, unused, recipe.scaling.transform, recipe.data.period);
+  std::vector<int> transformed;
+  for (int channel = 0; channel < series.width(); ++channel)
+    if (facts.scaling.is_transformed(channel)) transformed.push_back(channel);
+  Scaling scaling = fit_scaling(series, part, recipe.scaling.kind, unused, recipe.scaling.transform,
+                                recipe.data.period, transformed);
   for (int member = 0; member < series.count(); ++member) {
     const std::string& name = series.members[static_cast<size_t>(member)].name;
     const auto found = known.find(name);

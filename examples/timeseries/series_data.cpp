@@ -125,13 +125,26 @@ std::vector<std::string> names_of_members(const Series& series) {
   return names;
 }
 
+// The channels that are forecast, by name or as the rest beside what is known ahead; empty: all, or a label is to be detected.
+std::vector<int> targets_of(const Recipe& recipe, const Series& series) {
+  const auto& d = recipe.data;
+  std::vector<int> targets;
+  for (const std::string& name : d.targets) targets.push_back(series.channel(name));
+  const bool has_known =
+      std::ranges::any_of(d.known, [](const std::string& name) { return name != known_calendar; });
+  for (int k = 0; d.targets.empty() && has_known && k < series.width() - series.calendar; ++k)
+    if (std::ranges::find(d.known, series.channels[static_cast<size_t>(k)]) == d.known.end())
+      targets.push_back(k);
+  return targets;
+}
+
 // Those of a model that is trained on these rows.
 ModelFacts measured_facts(const Recipe& recipe, const Series& series, const Part& train,
                           std::vector<std::string>& notes) {
   const Part measured = recipe.scaling.fit == ScalingFit::all ? whole_series(series) : train;
   return {.channels = series.channels,
           .scaling = fit_scaling(series, measured, recipe.scaling.kind, notes, recipe.scaling.transform,
-                                 recipe.data.period),
+                                 recipe.data.period, targets_of(recipe, series)),
           .members = names_of_members(series),
           .time = series.time_name,
           .date_order = code_of(series.date_order),
@@ -176,10 +189,7 @@ SeriesWindows make_windows(const Recipe& recipe, const Series& series, const Sca
   }
   if (!options.inputs.empty())
     for (int k = columns; k < series.width(); ++k) options.inputs.push_back(k);
-  for (const std::string& name : recipe.data.targets) options.targets.push_back(series.channel(name));
-  if (options.targets.empty() && !options.known.empty())
-    for (int k = 0; k < columns; ++k)
-      if (std::ranges::find(options.known, k) == options.known.end()) options.targets.push_back(k);
+  options.targets = targets_of(recipe, series);
   require_input(options.known.empty() || !options.targets.empty(),
                 "{}: all of its columns are known ahead (data.known), and none is left to forecast",
                 series.origin);
@@ -231,6 +241,8 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
   std::vector<int> not_split;
   split = fold ? *fold : make_split(recipe, series(), 0, not_split);
   if (trains) require_valid_rows(recipe, series(), split);
+  if (trains && !fold)
+    std::ranges::copy(warnings_of_outliers(series(), split.train), std::back_inserter(warnings));
   if (recipe.detects() && trains) warn_of_one_class(series(), split.train, warnings);
   if (recipe.data.drop_last_pairs > 0) split = without_history(split);
   facts = saved ? saved->facts : measured_facts(recipe, series(), split.train, notes);

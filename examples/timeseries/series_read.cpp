@@ -36,10 +36,12 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved) {
                         .id = d.id,
                         .missing = d.missing,
                         .gaps = d.gaps,
+                        .open_end = d.open_end ? d.targets : std::vector<std::string>(),
                         .resample = d.resample,
                         .together = d.together,
                         .separator = d.separator[0],
-                        .decimal = d.decimal[0]};
+                        .decimal = d.decimal[0],
+                        .thousands = d.thousands.empty() ? '\0' : d.thousands[0]};
   if (saved) {
     options.channels = saved->columns();
     options.usual_time = saved->facts.time;
@@ -152,8 +154,11 @@ void add_rows(Series& series, int64_t rows) {
     category.codes = with_rows(category.codes, 1, [&, codes = category.codes](int member, int64_t) {
       return codes[static_cast<size_t>(series.end_of(member) - 1)];
     });
+  if (!series.times.offsets.empty())
+    series.times.offsets = with_rows(series.times.offsets, 1, [&](int member, int64_t) {
+      return series.times.offsets[static_cast<size_t>(series.end_of(member) - 1)];
+    });
   series.times.at = std::move(at);
-  if (!series.members.empty()) series.times.offsets.clear();  // only reading needs them
   int64_t moved = 0;
   for (SeriesMember& member : series.members) member.begin += moved, moved += rows, member.end += moved;
 }
@@ -167,32 +172,62 @@ Series with_calendar(const SavedModel& saved, Series series) {
   return with_calendar(saved.recipe, std::move(series), saved.facts.trend_zero);
 }
 
+// The times of a file as those of a series count them: a day may be written with its midnight, and a clock without its offset.
+void count_as(Series& ahead, const Series& series) {
+  Times& times = ahead.times;
+  const Times& others = series.times;
+  if (times.form == TimeForm::number || others.form == TimeForm::number) return;
+  std::vector<int64_t> at;
+  for (int64_t row = 0; row < ahead.rows(); ++row) {
+    const Time time = times.time(row), now = in_form(time, others.form);
+    const bool is_first =
+        others.form >= times.form || in_form(now, times.form).count == time.count + time.offset;
+    require_input(is_first, "{}:{}: {} lies within a row of {}, whose times are written as {}", ahead.origin,
+                  ahead.lines[static_cast<size_t>(row)], to_text(time), series.origin, others.text(0));
+    at.push_back(others.utc ? others.count_of(now) : now.count + now.offset);
+  }
+  times.at = std::move(at);
+}
+
+// The columns of the rows to forecast, out of their file; those of `words` are categories.
+Series read_future(const SavedModel& saved, const std::vector<std::string>& names,
+                   const std::vector<CategoryWords>& words, const fs::path& file) {
+  SeriesOptions options = series_options(saved.recipe, &saved);
+  options.channels.clear(), options.categories.clear(), options.gaps = Gaps::allow;
+  options.step.reset(), options.open_end.clear();
+  for (const std::string& name : names)
+    (std::ranges::find(words, name, &CategoryWords::name) != words.end() ? options.categories
+                                                                         : options.channels)
+        .push_back(name);
+  options.times_alone = options.channels.empty();
+  Series ahead = load_csv(file, options);
+  encode_categories(ahead, words, unknown_word(saved));
+  return ahead;
+}
+
 // Puts what is known of the rows beyond each series' end into them, of the first `future.steps` from the file, from there on the
 // last value, which no step that is asked for reads.
 void add_future(const SavedModel& saved, Series& series, int64_t rows_beyond, const FutureRows& future) {
-  const Recipe& recipe = saved.recipe;
-  const std::vector<std::string> names = columns_of_future(recipe, saved.facts);
+  const std::vector<std::string> names = columns_of_future(saved.recipe, saved.facts);
   if (!future.steps || names.empty()) return;
   require_input(
       !future.file.empty(),
       "{}: the model of {} reads {} of the rows that it forecasts (data.known): --future FILE has {}",
       series.origin, saved.path.string(), fmt::join(names, ", "), names.size() == 1 ? "it" : "them");
-  SeriesOptions options = series_options(recipe, &saved);
-  options.channels.clear(), options.categories.clear(), options.gaps = Gaps::allow, options.resample.clear();
-  options.step.reset();
   std::vector<CategoryWords> words;
-  for (const std::string& name : names) {
-    const auto category = std::ranges::find(saved.facts.categories, name, &CategoryWords::name);
-    if (category != saved.facts.categories.end()) words.push_back(*category);
-    (category != saved.facts.categories.end() ? options.categories : options.channels).push_back(name);
-  }
-  options.times_alone = options.channels.empty();
-  Series ahead = load_csv(future.file, options);
-  encode_categories(ahead, words, unknown_word(saved));
+  for (const std::string& name : names)
+    if (const auto found = std::ranges::find(saved.facts.categories, name, &CategoryWords::name);
+        found != saved.facts.categories.end())
+      words.push_back(*found);
+  Series ahead = read_future(saved, names, words, future.file);
+  std::string steps;  // what became of rows that are put together
+  if (!saved.recipe.data.resample.empty()) steps = fmt::format("; {}", fmt::join(ahead.notes, "; "));
+  if (!steps.empty()) series.notes.push_back(ahead.origin + ":" + steps.substr(1));
   require_input(ahead.time_name.empty() == series.time_name.empty(),
                 "{}: it has {} column of times, and {} has {}", ahead.origin,
                 ahead.time_name.empty() ? "no" : "a", series.origin,
                 series.time_name.empty() ? "none" : "one");
+  count_as(ahead, series);
   for (int member = 0; member < series.count(); ++member) {
     const std::string name = series.members.empty() ? "" : series.members[static_cast<size_t>(member)].name;
     const auto of_series = [&] { return name.empty() ? "" : fmt::format(" of series '{}'", one_line(name)); };
@@ -210,20 +245,25 @@ void add_future(const SavedModel& saved, Series& series, int64_t rows_beyond, co
         const auto found = std::lower_bound(begin, end, time);
         if (found != end && *found == time) from = found - ahead.times.at.begin();
       }
-      const bool is_needed = future.only.empty() || name == future.only;
-      require_input(from >= 0 || k >= future.steps || !is_needed,
-                    "{}: it has no row for {}{}, step {} of {} to forecast", ahead.origin,
-                    series.time_name.empty() ? fmt::format("row {}", k + 1) : series.times.text(row),
-                    of_series(), k + 1, future.steps);
+      const bool is_needed = k < future.steps && (future.only.empty() || name == future.only);
+      const auto require_there = [&](bool there, const std::string& what) {
+        require_input(there || !is_needed, "{}: it has no {} for {}{}, step {} of {} to forecast{}",
+                      ahead.origin, what,
+                      series.time_name.empty() ? fmt::format("row {}", k + 1) : series.times.text(row),
+                      of_series(), k + 1, future.steps, steps);
+      };
+      require_there(from >= 0, "row");
       for (size_t k = 0; k < words.size(); ++k) {
         const auto to = std::ranges::find(series.categories, words[k].name, &SeriesCategory::name);
         to->codes[static_cast<size_t>(row)] = from >= 0 ? ahead.categories[k].codes[static_cast<size_t>(from)]
                                                         : to->codes[static_cast<size_t>(row - 1)];
       }
-      for (const std::string& channel : options.channels) {
-        const int to = series.channel(channel);
+      for (int channel = 0; channel < ahead.width(); ++channel) {
+        const std::string& called = ahead.channels[static_cast<size_t>(channel)];
+        const int to = series.channel(called);
+        if (from >= 0) require_there(!ahead.is_filled(from, channel), fmt::format("'{}'", one_line(called)));
         series.values[static_cast<size_t>(row * series.width() + to)] =
-            from >= 0 ? ahead.at(from, ahead.channel(channel)) : series.at(row - 1, to);
+            from >= 0 ? ahead.at(from, channel) : series.at(row - 1, to);
       }
     }
   }
@@ -275,6 +315,16 @@ Series load_unlabelled(const SavedModel& saved, const fs::path& csv) {
                          {std::vector<double>(static_cast<size_t>(series.rows()))});
   series.label = static_cast<int>(label);
   return with_calendar(saved, std::move(series));
+}
+
+Recipe trained_on_file(Recipe recipe, const fs::path& csv) {
+  const auto whole = [](const fs::path& file) { return fs::absolute(file).lexically_normal(); };
+  const std::string& own = recipe.data.file;
+  if (csv == standard_input)
+    recipe.data.file.clear();
+  else if (!csv.empty() && (own.empty() || is_name(own) || whole(csv) != whole(own)))
+    recipe.data.file = whole(csv).string();
+  return recipe;
 }
 
 std::string describe(const Recipe& recipe, const fs::path& csv) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "data/series/series_file.h"
 #include "ensemble_folds.h"
 #include "ensemble_validation.h"
 #include "pictures.h"
@@ -16,7 +17,7 @@ namespace timeseries {
 
 SeriesTraining::SeriesTraining(RunOptions options, const Recipe& recipe, const Purpose& purpose)
     : options_(std::move(options)),
-      recipe_(recipe),
+      recipe_(trained_on_file(recipe, options_.data)),
       console_(options_.console()),
       data_(recipe_, options_.data, purpose),
       model_(recipe_, columns_of(*data_.train)),
@@ -203,7 +204,8 @@ std::function<std::vector<std::string>()> SeriesTraining::look_words() const {
 std::vector<std::string> SeriesTraining::csv_words() const {
   const std::string csv =
       options_.data.empty() && recipe_.detects() ? recipe_.data.file : options_.data.string();
-  return csv.empty() ? std::vector<std::string>{} : std::vector<std::string>{"--csv", shell_path(csv)};
+  if (csv.empty()) return {};
+  return {"--csv", csv == standard_input ? csv : shell_path(csv)};
 }
 
 // Of a checkpoint: what resuming it compares, and what a later file of the series is compared with.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <ranges>
 
 #include <fmt/format.h>
 
@@ -37,13 +38,13 @@ std::optional<int64_t> first_row_from(const Series& series, const std::string& t
   // Months, dates and times of day compare as far as both are written.
   const TimeForm coarser = std::min(times.form, border.form);
   const bool same = times.form == border.form;
-  const int64_t at = same ? border.count : in_form(border, coarser).count;
-  const auto before = [&](int64_t count) {
-    const int64_t row = same ? count : in_form({times.form, count}, coarser).count;
-    return after ? row <= at : row < at;
+  const int64_t at = same ? times.count_of(border) : in_form(border, coarser).count;
+  const auto before = [&](int64_t row) {
+    const int64_t count = in_form(times.time(row), coarser).count;
+    return after ? count <= at : count < at;
   };
-  const auto begin = times.at.begin();
-  return std::partition_point(begin + series.begin_of(member), begin + series.end_of(member), before) - begin;
+  const auto rows = std::views::iota(series.begin_of(member), series.end_of(member));
+  return *std::ranges::partition_point(rows, before);
 }
 
 const std::string& name_of(const Series& series, int member) {
@@ -222,15 +223,14 @@ void FarOutside::look(const Series& series, int64_t begin, int64_t end, const st
     for (const int channel : channels) look(series.at(row, channel), channel, row);
 }
 
-std::string FarOutside::furthest(const Series& series, const char* is) const {
+std::string FarOutside::furthest(const Series& series, const char* is, const char* range_of) const {
   const auto at = static_cast<size_t>(channel_);
   const std::string others = count_ == 2  ? " (so is 1 other value)"
                              : count_ > 2 ? fmt::format(" (so are {} other values)", with_commas(count_ - 1))
                                           : "";
-  return fmt::format(
-      "'{}' {} {:.4g} at {}, far outside of {:.4g} to {:.4g}, the range of the rows that trained{}",
-      one_line(series.channels[at]), is, value_, series.times.text(row_), trained_.least[at],
-      trained_.most[at], others);
+  return fmt::format("'{}' {} {:.4g} at {}, far outside of {:.4g} to {:.4g}, the range of {}{}",
+                     one_line(series.channels[at]), is, value_, series.times.text(row_), trained_.least[at],
+                     trained_.most[at], range_of, others);
 }
 
 std::optional<std::string> FarOutside::warning_of_inputs(const Series& series) const {
@@ -241,6 +241,42 @@ std::optional<std::string> FarOutside::warning_of_inputs(const Series& series) c
 std::optional<std::string> FarOutside::warning_of_forecasts(const Series& series) const {
   if (count_ == 0) return {};
   return furthest(series, "is forecast as") + ": not credible";
+}
+
+std::optional<std::string> FarOutside::warning_of_training(const Series& series) const {
+  if (count_ == 0) return {};
+  return furthest(series, "is", "the other rows that train") +
+         ": it sets scale and loss, and flattens the forecasts; if it is a mistake, empty the cell";
+}
+
+std::vector<std::string> warnings_of_outliers(const Series& series, const Part& train) {
+  constexpr size_t most_warnings = 5, least_rows = 20;
+  std::vector<std::string> warnings;
+  std::vector<double> values;
+  for (int member = 0; member < series.count() && warnings.size() < most_warnings; ++member) {
+    const Part part = within(train, series.begin_of(member), series.end_of(member));
+    TrainedOn inner;  // the range without the few largest and smallest values
+    std::set<int> channels;
+    for (int channel = 0; channel < measured_channels(series); ++channel) {
+      inner.least.push_back(0), inner.most.push_back(0);
+      values.clear();
+      for (const Span& span : part)
+        for (int64_t row = span.begin; row < span.end; ++row)
+          if (!series.is_filled(row, channel)) values.push_back(series.at(row, channel));
+      if (values.size() < least_rows || channel == series.label) continue;
+      const auto few = static_cast<int64_t>(2 + values.size() / 100);
+      std::ranges::nth_element(values, values.begin() + few);
+      inner.least.back() = values[static_cast<size_t>(few)];
+      std::ranges::nth_element(values, values.end() - 1 - few);
+      inner.most.back() = *(values.end() - 1 - few);
+      if (inner.least.back() < inner.most.back()) channels.insert(channel);  // else most are 0, or a flag
+    }
+    const Scaling none;
+    FarOutside far(inner, none);
+    for (const Span& span : part) far.look(series, span.begin, span.end, channels);
+    if (auto warning = far.warning_of_training(series)) warnings.push_back(std::move(*warning));
+  }
+  return warnings;
 }
 
 }  // namespace timeseries

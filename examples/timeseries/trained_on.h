@@ -59,15 +59,21 @@ class FarOutside {
   // A warning that names the furthest value; none: no value was far outside.
   std::optional<std::string> warning_of_inputs(const Series& series) const;
   std::optional<std::string> warning_of_forecasts(const Series& series) const;
+  std::optional<std::string> warning_of_training(
+      const Series& series) const;  // of a range of most rows that train
 
  private:
-  std::string furthest(const Series& series, const char* is) const;
+  std::string furthest(const Series& series, const char* is,
+                       const char* range_of = "the rows that trained") const;
   const TrainedOn& trained_;
   const Scaling& scaling_;
   double furthest_ = 10, value_ = 0;  // in ranges beyond the nearer end
   int channel_ = -1;
   int64_t row_ = 0, count_ = 0;
 };
+
+// Warnings of values that train and lie far outside of the others: they set scale and loss, and the forecast becomes flat.
+std::vector<std::string> warnings_of_outliers(const Series& series, const Part& train);
 
 // Of numbers, in hexadecimal digits.
 std::string fingerprint(std::span<const std::byte> bytes);

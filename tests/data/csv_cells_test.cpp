@@ -132,3 +132,78 @@ TEST_CASE("what is no CSV is refused with line and column") {
                                        6)),
               {"x.csv", "UTF-16"}) == "");
 }
+
+TEST_CASE("numbers are read as people write them: with a unit, in parentheses, in groups of three digits") {
+  const NumberMarks english{.decimal = '.', .thousands = ','}, german{.decimal = ',', .thousands = '.'};
+  struct Case {
+    std::string_view cell;
+    NumberMarks marks;
+    double value;
+    std::string_view unit;
+  };
+  for (const auto& [cell, marks, value, unit] : {Case{"$1,234.50", english, 1234.5, "$"},
+                                                 {"1.234,50 €", german, 1234.5, "€"},
+                                                 {"1,234", english, 1234, ""},
+                                                 {"1,234", {.decimal = ','}, 1.234, ""},
+                                                 {"-1,234,567", english, -1234567, ""},
+                                                 {"12.5 %", {}, 12.5, "%"},
+                                                 {"12,5%", german, 12.5, "%"},
+                                                 {"(12)", {}, -12, ""},
+                                                 {"($1,234.50)", english, -1234.5, "$"},
+                                                 {"$ (5)", {}, -5, "$"},
+                                                 {"-€20", {}, -20, "€"},
+                                                 {"€-20", {}, -20, "€"},
+                                                 {"−3", {}, -3, ""},
+                                                 {"1 234", {}, 1234, ""},
+                                                 {"1\u00a0234,5", german, 1234.5, ""},
+                                                 {"1\u202f234\u202f567", {}, 1234567, ""},
+                                                 {"1'234.5", {}, 1234.5, ""}}) {
+    CAPTURE(cell);
+    const auto number = written_number(cell, marks);
+    REQUIRE(number);
+    CHECK(number->value == value);
+    CHECK(number->unit == unit);
+  }
+  for (const char* cell :
+       {"",          "-",   "None", "$",    "()",   "1,23", "1,2345",    "12,34,567",  "0,123", ",123",
+        "1,234 567", "$5€", "5 kW", "-(5)", "(-5)", "1 23", "1,234.5.6", "2017-03-31", "1/2",   "$NaN"})
+    CHECK_MESSAGE(!written_number(cell, english), cell);
+  CHECK(!written_number("1,234", {}));  // nobody has said what the comma means
+}
+
+TEST_CASE("all cells of a file say which mark stands before the decimals, and else what separates them") {
+  const auto found = [](const std::vector<std::string>& cells, char separator) {
+    MarkFinder finder;
+    for (const std::string& cell : cells) finder.add(cell);
+    const auto decimal = finder.decimal(separator);
+    if (!decimal) return "'" + finder.either() + "' may be either";
+    const char thousands = finder.thousands(*decimal);
+    return std::string(1, *decimal) + (thousands == '\0' ? "" : std::string(1, thousands));
+  };
+  CHECK(found({"950", "1,495"}, ',') == ".,");
+  CHECK(found({"950", "1,495"}, ';') == "'1,495' may be either");
+  CHECK(found({"950", "1.495"}, ';') == "'1.495' may be either");
+  CHECK(found({"950", "1.495"}, ',') == ".");
+  CHECK(found({"1,495", "0,5"}, ';') == ",");
+  CHECK(found({"1,495", "0,5"}, ',') == ",");
+  CHECK(found({"1,495", "0.5"}, ';') == ".,");
+  CHECK(found({"1.495", "$1.234,50"}, ';') == ",.");
+  CHECK(found({"1,495", "1,234,567"}, ';') == ".,");
+  CHECK(found({"12,5 %", "1.495"}, '\t') == ",.");
+  CHECK(found({"1", "words, and 1.2.2020"}, ';') == ".");
+}
+
+TEST_CASE("numbers in order may be times: whole ones, or others by equal steps") {
+  const auto described = [](auto number) {
+    NumberOrder order;
+    for (int i = 0; i < 8; ++i) order.add(number(i));
+    return order.described();
+  };
+  CHECK(described([](int i) { return i * i; }) == "whole numbers that ascend");
+  CHECK(described([](int i) { return -i; }) == "whole numbers that descend");
+  CHECK(described([](int i) { return i * 0.5; }) == "numbers that ascend by equal steps");
+  CHECK(described([](int i) { return std::round(i * 100 / 3.0) / 100; }) ==
+        "numbers that ascend by equal steps");
+  CHECK(described([](int i) { return i * 0.5 + i * i; }) == "");
+  CHECK(described([](int i) { return i % 7; }) == "");
+}

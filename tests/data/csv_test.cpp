@@ -140,8 +140,8 @@ TEST_CASE("dates in a first column without a name are the time") {
     }
   }
   CHECK(parse(",0\n2020-01-01,5\n").channels == Names{"0"});  // as pandas writes a series without a name
-  CHECK(refusal(",x\n2020-01-02,0\n2020-01-01,5\n") ==
-        "x.csv:3: column 1 ('time'): 2020-01-01 comes after 2020-01-02: rows must be in order of time");
+  CHECK(refusal(",x\n2020-01-02,0\n2020-01-03,0\n2020-01-01,5\n") ==
+        "x.csv:4: column 1 ('time'): 2020-01-01 comes after 2020-01-03: rows must be in order of time");
   CHECK(lacks(refusal(",x\n2020-01-02,0\n2,5\n"), {"x.csv:3: column 1 ('time')", "another form of time"}) ==
         "");
   CHECK(lacks(refusal(",x\n2020-01-02,q\n"), {"x.csv:2: column 2 ('x')"}) == "");
@@ -223,6 +223,88 @@ TEST_CASE("text, NaN, infinity and overflow are no values") {
   CHECK(lacks(refusal("a\n1\n\x1b[31m\n"), {"x.csv:3", "'?[31m'"}) == "");  // would colour the terminal
 }
 
+TEST_CASE("a column's numbers have one unit, and a note says how they are read") {
+  const Series series = parse("a,b\n$5,1\n($1 200),2\n,3\n", {.missing = Missing::previous});
+  CHECK(series.values == Values{5, 1, -1200, 2, -1200, 3});
+  CHECK(series.notes.at(0) ==
+        "column 1 ('a'): numbers are read without the marks around them, '$5' in line 2 as 5");
+  CHECK(lacks(refusal("a,b\n5,1\n€20,2\n"),
+              {"x.csv:3: column 1 ('a'): '€20' has €, and the numbers above it have none"}) == "");
+  CHECK(lacks(refusal("a,b\n5 %,1\n20,2\n"), {"x.csv:3: column 1 ('a'): '20' has no unit", "have %"}) == "");
+  CHECK(lacks(refusal("a\n\"1,495\"\n"),
+              {"data.decimal = \",\" reads it as 1.495, data.thousands = \",\" as 1495"}) == "");
+  CHECK(parse("a\n\"1,495\"\n", {.thousands = ','}).values == Values{1495});
+  CHECK(lacks(refusal("$5,$6\n$7,$8\n"), {"x.csv:1: the first line must name the columns"}) == "");
+}
+
+TEST_CASE("a line that is no row of the table is named: a title, a total, a quote in a cell") {
+  for (const std::string title : {"Report of sales,", "Report of sales", "Report of sales,2020"})
+    CHECK(refusal(title + "\ndate,sales\n2020-01-01,5\n") ==
+          "x.csv:1: 'Report of sales' names no columns, but line 2 does: delete what is above it");
+  CHECK(refusal("Sales\n\nNorth,,\nday,x,y\n2020-01-01,5,6\n") ==
+        "x.csv:1: 'Sales' names no columns, but line 4 does: delete what is above it");
+  const std::string rows = "date,x,y\n2020-01-01,1,2\n2020-01-02,3,4\n",
+                    advice = "if line 4 is no row of the series, such as a total, delete it";
+  for (const std::string total : {"Total,4,6", "Total", ",4,6"})
+    CHECK(lacks(refusal(rows + total + "\n"),
+                {"x.csv:4", total.starts_with(',') || total == "Total,4,6" ? "is not a time" : "is missing",
+                 advice}) == "");
+  CHECK(lacks(refusal("x,y\n1,2\n3,4\nTotal,6\n"),
+              {"x.csv:4: column 1 ('x'): 'Total' is not a number", advice}) == "");
+  for (const std::string cell : {"None", "-"})
+    CHECK(
+        refusal("x\n1\n" + cell + "\n")
+            .starts_with(
+                "x.csv:3: column 1 ('x'): '" + cell +
+                "' is not a number; the cells above it are numbers: leave it empty if its value is missing"));
+  CHECK(lacks(refusal("shop,x\nThe \"A\",1\n"),
+              {"x.csv:2: column 1: a quote inside", "write \"The \"\"A\"\"\""}) == "");
+}
+
+TEST_CASE("rows that the file lacks are put in, if they are few") {
+  std::string text = "date,x\n";
+  for (int day = 1; day <= 28; ++day)
+    if (day < 15 || day > 18) text += fmt::format("2021-02-{:02},{}\n", day, day);
+  const SeriesOptions fill{.missing = Missing::previous, .gaps = Gaps::fill};
+  const Series series = parse(text, fill);
+  REQUIRE(series.rows() == 28);
+  for (int day = 1; day <= 28; ++day) {
+    const bool lacks_it = day >= 15 && day <= 18;
+    CHECK(series.times.text(day - 1) == fmt::format("2021-02-{:02}", day));
+    CHECK(series.at(day - 1, 0) == (lacks_it ? 14 : day));
+    CHECK(series.is_filled(day - 1, 0) == lacks_it);
+  }
+  CHECK(series.added_rows == 4);
+  CHECK(series.notes.at(0).starts_with("4 rows that the file lacks are put in, without values"));
+  // Where most are missing, or they are missing by a rule, they are no holes.
+  CHECK(lacks(refusal("date,x\n2020-01-01,1\n2020-01-02,1\n2020-01-03,1\n2020-01-09,1\n2020-01-10,1\n", fill),
+              {"x.csv:5: a gap of 6 days"}) == "");
+  std::string both = "id,date,x\n";
+  for (const char* id : {"a", "b"})
+    for (int day = 1; day <= 20; ++day)
+      if (*id == 'a' || day != 10) both += fmt::format("{},2021-01-{:02},{}\n", id, day, day);
+  SeriesOptions several = fill;
+  several.id = "id";
+  const Series two = parse(both, several);
+  CHECK(two.members[1].begin == 20);
+  CHECK(two.members[1].end == 40);
+  CHECK(two.at(29, 0) == 9);
+}
+
+TEST_CASE("rows at the end without a value of what is forecast are left out where the options say so") {
+  const std::string text =
+      "date,x,price\n2020-01-01,1,5\n2020-01-02,,5\n2020-01-03,3,\n2020-01-04,,6\n2020-01-05,,7\n";
+  const Series series = parse(text, {.missing = Missing::previous, .open_end = {"x"}});
+  CHECK(series.values == Values{1, 5, 1, 5, 3, 5});
+  CHECK(series.open_rows == 2);
+  CHECK(series.notes.at(0) ==
+        "2 rows without a value of 'x' at the end: to be forecast, from line 5 on (data.open_end)");
+  CHECK(parse(text, {.missing = Missing::previous}).rows() == 5);
+  CHECK(parse("a,x\nn,1\nn,\ns,2\ns,3\n", {.id = "a", .missing = Missing::previous, .open_end = {"x"}})
+            .members[1]
+            .begin == 1);
+}
+
 TEST_CASE("a file whose cells are separated otherwise is refused with what separates them") {
   CHECK(lacks(refusal("a;b\n1;2\n"), {"x.csv:1: one column, 'a;b'", "data.separator = \";\""}) == "");
   CHECK(lacks(refusal("a\tb\n1\t2\n"), {"x.csv:1: one column", "data.separator = \"\\t\""}) == "");
@@ -270,8 +352,15 @@ TEST_CASE("times must be read, ascend, be different, and leave no gaps") {
               {"x.csv:3: column 1 ('date')", "'2020-02-30' is not a time"}) == "");
   CHECK(refusal("date,x\n2020-01-01,1\n2020-01-03,2\n2020-01-02,3\n") ==
         "x.csv:4: column 1 ('date'): 2020-01-02 comes after 2020-01-03: rows must be in order of time");
-  CHECK(refusal("date,x\n2020-01-01,1\n2020-01-01,2\n") ==
-        "x.csv:3: column 1 ('date'): 2020-01-01 stands there twice");
+  CHECK(
+      refusal("date,x\n2020-01-01,1\n2020-01-01,2\n") ==
+      "x.csv:3: column 1 ('date'): 2020-01-01 stands there twice; data.resample = \"1d\" puts rows of one time "
+      "together (data.together)");
+  CHECK(lacks(refusal("date,x\n2020-01-06,1\n2020-01-13,1\n2020-01-13,2\n"), {"data.resample = \"1w\""}) ==
+        "");
+  CHECK(parse("date,x\n2020-01-06,1\n2020-01-13,1\n2020-01-13,2\n", {.resample = "1w"}).values ==
+        Values{1, 1.5});
+  CHECK(lacks(refusal("t,x\n2020-01,1\n2020-02,1\n2020-02,2\n"), {"data.resample = \"1month\""}) == "");
   CHECK(lacks(refusal("date,x\n2020-01,1\n2020-02-01,2\n"), {"x.csv:3: column 1", "another form"}) == "");
   CHECK(lacks(refusal("t,x\n1,1\n2.5,2\n", {.time = "t"}),
               {"x.csv:3: column 1 ('t')", "'2.5' is not a time"}) == "");
@@ -280,7 +369,7 @@ TEST_CASE("times must be read, ascend, be different, and leave no gaps") {
   CHECK(
       refusal(gap) ==
       "x.csv:5: a gap of 3 days after 2020-01-05, where rows are a day apart; data.gaps = \"allow\" takes the "
-      "rows as they come");
+      "rows as they come, \"fill\" puts rows in");
   const Series allowed = parse(gap, {.gaps = Gaps::allow});
   CHECK(allowed.rows() == 6);
   REQUIRE(allowed.notes.size() == 1);

@@ -101,3 +101,59 @@ TEST_CASE("a file lists days; what is no date, and what is no country, is said")
   Series numbered = make_series({"y"}, {1, 2});
   CHECK(lacks(input_error_of([&] { add_holidays(numbered, "DE"); }), {"no dates to find holidays by"}) == "");
 }
+
+TEST_CASE("a file of holidays loses none of its dates, and none of its years is missing unsaid") {
+  const Folder folder;
+  const std::vector<std::string> days = {"2022-12-24", "2022-12-25", "2022-12-26"};
+  const auto error = [&](const std::string& text) {
+    return input_error_of([&] { marked(days, folder.write("off.csv", text)); });
+  };
+  CHECK(marked(days, folder.write("mark.csv",
+                                  "\xef\xbb\xbf"
+                                  "2022-12-25\r\n2022-12-26\r\n")) == std::vector<double>{0, 1, 1});
+  CHECK(marked(days, folder.write("times.csv", "day;why\n2022-12-25 00:00:00;Christmas\n")) ==
+        std::vector<double>{0, 1, 0});
+  for (const std::string first : {"2022-25-12", "2022-02-30", "25.12.2022", "44920"})
+    CHECK(lacks(error(first + "\n2022-12-26\n"), {"off.csv:1: '" + first + "' is not a date"}) == "");
+  CHECK(lacks(error("2021-12-25\n2021-12-26\n"),
+              {"off.csv: none of its 2 dates (2021-12-25 to 2021-12-26)", "2022-12-24 to 2022-12-26"}) == "");
+  Series next = series_of({"2022-12-31", "2023-01-01"});
+  add_holidays(next, folder.write("last.csv", "2022-12-31\n"));
+  REQUIRE(next.notes.size() == 1);
+  CHECK(lacks(next.notes[0], {"last.csv has no date of 2023"}) == "");
+  Series none = series_of({"2022-12-01", "2022-12-02"});
+  add_holidays(none, "DE");
+  REQUIRE(none.notes.size() == 1);
+  CHECK(lacks(none.notes[0], {"none of x.csv's rows", "is a holiday of DE"}) == "");
+}
+
+// Germany's from Monday to Friday: in 2023 the 7th and 10th of April, the 1st, 18th and 29th of May, none in June.
+TEST_CASE("rows at the end of their month or week count the holidays before them") {
+  CHECK(marked({"2023-03-31", "2023-04-30", "2023-05-31", "2023-06-30"}, "DE") ==
+        std::vector<double>{0, 2, 3, 0});
+  CHECK(marked({"2023-03-31", "2023-04-28", "2023-05-31", "2023-06-30"}, "DE") ==  // business days
+        std::vector<double>{0, 2, 3, 0});
+  CHECK(marked({"2023-04-01", "2023-05-01", "2023-06-01"}, "DE") == std::vector<double>{2, 3, 0});
+  CHECK(marked({"2023-04-02", "2023-04-09", "2023-04-16"}, "DE") == std::vector<double>{0, 1, 1});  // Sundays
+  CHECK(marked({"2023-04-03", "2023-04-10", "2023-04-17"}, "DE") == std::vector<double>{1, 1, 0});  // Mondays
+  Series series = series_of({"2023-04-02", "2023-04-09"});
+  add_holidays(series, "DE");
+  REQUIRE(series.notes.size() == 1);
+  CHECK(lacks(series.notes[0], {"at the end of their week", "2023-04-02", "from 2023-03-27 to 2023-04-02"}) ==
+        "");
+}
+
+TEST_CASE("a holiday is the day of the clock that the file shows") {
+  CHECK(marked({"2023-12-24T23:00+01:00", "2023-12-25T00:00+01:00", "2023-12-25T01:00+01:00"}, "DE") ==
+        std::vector<double>{0, 1, 1});
+  CHECK(marked({"2023-12-24T23:00-08:00", "2023-12-25T00:00-08:00"}, "US") == std::vector<double>{0, 1});
+  // Midnights of Berlin in UTC, across the change of clocks; the 7th of April 2023 is Good Friday.
+  CHECK(marked({"2023-03-24T23:00Z", "2023-03-25T23:00Z", "2023-03-26T22:00Z"}, "DE") ==
+        std::vector<double>{0, 0, 0});
+  CHECK(marked({"2023-03-25T23:00Z", "2023-04-05T22:00Z", "2023-04-16T22:00Z"}, "DE") ==
+        std::vector<double>{0, 2, 0});
+  Series hours = series_of({"2023-12-25T22:00+01:00", "2023-12-25T23:00+01:00", "2023-12-26T00:00+01:00"});
+  add_calendar(hours, {"hour"});
+  CHECK(hours.at(2, 1) == 0);  // sine of midnight
+  CHECK(hours.at(2, 2) == 1);
+}

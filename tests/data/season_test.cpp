@@ -113,3 +113,18 @@ TEST_CASE("without a calendar a season is the first high maximum of the differen
   CHECK(find_season(std::vector<double>{1, 2}, numbers).period == 1);
   CHECK(find_season({}, numbers).period == 1);
 }
+
+TEST_CASE("of several series the season is that of most that have one, wherever constant ones stand") {
+  const std::vector<double> constant(240, 7), year = wave(240, 12, 3), other = wave(240, 12, 2, "other"),
+                                              noise = wave(240, 12, 0);
+  const auto period = [](const std::vector<std::vector<double>>& all) {
+    return season_of_most(all, months).period;
+  };
+  CHECK(period({constant, year}) == 12);
+  CHECK(period({constant, noise, year, constant, other}) == 12);
+  CHECK(period({constant}) == 1);
+  CHECK(period({noise, noise, noise, noise, year}) == 1);  // one of five
+  CHECK(lacks(season_of_most({constant, year, other}, months).why, {"a year", "2 of 3 have it"}) == "");
+  CHECK(season_of_most(std::vector<std::vector<double>>{year}, months).why ==
+        find_season(std::span<const double>(year), months).why);
+}

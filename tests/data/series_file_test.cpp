@@ -47,6 +47,11 @@ TEST_CASE("a packed file is read as what was packed, whatever its name") {
 TEST_CASE("what is packed badly is refused in one line, with its name, and nothing of it is read") {
   if (!unpacks()) return;
   CHECK(lacks(unpacking_fault(packed, 5), {"x.csv.gz: unpacked it is longer than the 5 bytes"}) == "");
+  // printf 'x\n1\0' | gzip -n9: no more of what is no text is unpacked.
+  const std::string zero =
+      "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xab\xe0\x32\x64\x00\x00\x0b\xd5\x05\x44\x04\x00\x00\x00"s;
+  CHECK(lacks(unpacking_fault(zero),
+              {"x.csv.gz: packed (gzip), and what is packed is no text: it has a NUL byte"}) == "");
   CHECK(lacks(unpacking_fault(packed + "more"),
               {"x.csv.gz: packed (gzip), and other bytes follow its end"}) == "");
   for (std::size_t size = 2; size < packed.size(); ++size)

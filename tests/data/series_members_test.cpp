@@ -69,8 +69,8 @@ TEST_CASE("the rows of each series are put together, in whatever order the file 
 
 TEST_CASE("what is wrong in a file of several series names line, column and series") {
   CHECK(
-      refusal("t,store,y\n2020-01-02,a,1\n2020-01-02,b,1\n2020-01-01,a,1\n") ==
-      "x.csv:4: column 1 ('t'): 2020-01-01 of series 'a' comes after 2020-01-02: rows must be in order of time");
+      refusal("t,store,y\n2020-01-02,a,1\n2020-01-03,a,1\n2020-01-01,a,1\n") ==
+      "x.csv:4: column 1 ('t'): 2020-01-01 of series 'a' comes after 2020-01-03: rows must be in order of time");
   CHECK(refusal("t,store,y\n2020-01-02,a,1\n2020-01-02,a,1\n") ==
         "x.csv:3: column 1 ('t'): 2020-01-02 of series 'a' stands there twice");
   CHECK(refusal("t,store,y\n2020-01-02,a,1\n2020-01-03,,1\n") ==

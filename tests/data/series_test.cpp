@@ -26,13 +26,14 @@ TEST_CASE("times are read in their forms, and in no other") {
   CHECK(text_of("2017/03/01") == "2017-03-01");
   CHECK(text_of("2017/03") == "2017-03");
   CHECK(text_of("2017/03/01 12:30:00") == "2017-03-01 12:30:00");
-  // With an offset from UTC they are written in UTC: clocks two hours ahead have passed that hour before.
+  // With an offset from UTC they are counted in UTC, and written as their clock shows them.
   CHECK(text_of("2016-07-01T05:06:07Z") == "2016-07-01 05:06:07Z");
   CHECK(text_of("2016-07-01 05:06:07.5Z") == "2016-07-01 05:06:07.500000Z");
   CHECK(text_of("2016-07-01T05:06:07+00:00") == "2016-07-01 05:06:07Z");
-  CHECK(text_of("2016-07-01T00:30:00+02:00") == "2016-06-30 22:30:00Z");
-  CHECK(text_of("2015-12-31T23:00-0330") == "2016-01-01 02:30:00Z");
-  CHECK(text_of("2016-07-01 00:30:00.25+02") == "2016-06-30 22:30:00.250000Z");
+  CHECK(text_of("2016-07-01T00:30:00+02:00") == "2016-07-01 00:30:00+02:00");
+  CHECK(text_of("2015-12-31T23:00-0330") == "2015-12-31 23:00:00-03:30");
+  CHECK(parse_time("2016-07-01T00:30+02:00")->count == parse_time("2016-06-30T22:30Z")->count);
+  CHECK(text_of("2016-07-01 00:30:00.25+02") == "2016-07-01 00:30:00.250000+02:00");
   for (const std::string text : {"",
                                  "x",
                                  "2.5",

@@ -328,6 +328,16 @@ TEST_CASE("a transform is scaled in turn, and errors keep the unit of the values
         }) == "x.csv:3: channel 'b' is 0, and scaling.transform = \"log\" takes values above 0");
 }
 
+TEST_CASE("a transform is of the channels that are named, and others may be 0") {
+  const Series series = parse_series("y,promo\n1,0\n10,1\n100,0\n1000,1\n", "x.csv", {});
+  std::vector<std::string> notes;
+  const Scaling log = fit_scaling(series, {{0, 4, 0}}, ScalingKind::standard, notes, Transform::log, 1, {0});
+  CHECK(log.apply(1, 0) == doctest::Approx(-3 / std::sqrt(5)));
+  CHECK(log.apply(0, 1) == -1);  // of 0, 1, 0, 1 mean and deviation are a half
+  CHECK(!log.is_transformed(1));
+  require_positive(series, log);
+}
+
 TEST_CASE("of a value that is missing from the beginning on a window has the mean, and a mark") {
   const std::string csv = "a,b\n,1\nNA,2\n4,3\n,4\n8,5\n6,6\n";
   CHECK(lacks(input_error_of([&] { parse_series(csv, "x.csv", {.missing = Missing::previous}); }),

@@ -194,6 +194,23 @@ TEST_CASE("values far outside of those that trained the model are warned of, tho
     CHECK(!says(started(Words{"train", recipe} + set({"training.epochs=1"}), folder.path()), far));
 }
 
+TEST_CASE("a value that trains, far outside of the others, is warned of by its time") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  const std::string warning = "the range of the other rows that train";
+  const auto trained_on = [&](std::string csv) {
+    folder.write("y.csv", csv);
+    return started({"train", "tiny.toml", "--csv", "y.csv", "--dry-run"}, folder.path());
+  };
+  std::string csv = rising(300);
+  CHECK(!says(trained_on(csv), warning));
+  const size_t cell = csv.find(',', csv.find("2000-03-01")) + 1;
+  csv.replace(cell, csv.find(',', cell) - cell, "1e9");
+  const ProgramRun run = trained_on(csv);
+  CHECK(says(run, "warning 'y' is 1e+09 at 2000-03-01, far outside of "));
+  CHECK(says(run, warning));
+}
+
 // As a flipped bit of an exponent makes it.
 TEST_CASE("a forecast that no series like that of training can have is warned of") {
   const Folder& folder = rising_models();

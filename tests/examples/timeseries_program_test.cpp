@@ -281,6 +281,31 @@ TEST_CASE("rows that trained are told from those that did not, also in a file th
             .find(" forecasts of the validation split and the test split") != std::string::npos);
 }
 
+TEST_CASE("a model reads the series that it was trained on, not that of its recipe") {
+  const Folder folder;
+  std::string of_old = tiny;
+  folder.write("tiny.toml", of_old.insert(tiny.find("window"), "file = \"old.csv\"\n"));
+  folder.write("old.csv", wave(600));
+  folder.write("new.csv", wave(660));
+  const Words epoch = set({"training.epochs=1"});
+  for (const std::string recipe : {"tiny.toml", "airline"}) {
+    const std::string run = "run-" + recipe, best = run + "/best.safetensors";
+    const Words window = recipe == "airline" ? set({"data.period=24"}) : Words{};
+    timeseries_out(Words{"train", recipe, "--csv", "new.csv", "--out", run} + epoch + window, folder.path());
+    for (const Words& command :
+         {Words{"evaluate", best}, Words{"forecast", best}, Words{"anomalies", best}}) {
+      CAPTURE(command[0]);
+      CHECK(timeseries_out(command, folder.path()) ==
+            timeseries_out(command + Words{"--csv", "new.csv"}, folder.path()));
+    }
+    CHECK(timeseries_out({"resume", run}, folder.path()).find("was ") == std::string::npos);
+  }
+  timeseries_out({"look", "run-tiny.toml/best.safetensors", "--out", "look.html"}, folder.path());
+  CHECK(read_text(folder / "look.html").find("2020-01-28") != std::string::npos);  // where old.csv has ended
+  timeseries_out(Words{"train", "tiny.toml", "--csv", "old.csv", "--out", "own"} + epoch, folder.path());
+  CHECK(read_text(folder / "own/recipe.toml").find("file = \"old.csv\"") != std::string::npos);
+}
+
 TEST_CASE("every command that reads a file says what was done to it, and what its scores are worth") {
   const Folder folder;
   folder.write("tiny.toml", tiny);

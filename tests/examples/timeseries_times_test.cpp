@@ -284,13 +284,13 @@ TEST_CASE("business days at a zone's midnight go on from Monday to Friday of tha
   const std::string model = trained_on(folder, "berlin.csv");
   // Midnight of Friday the 15th, Monday the 18th and Tuesday the 19th.
   CHECK(forecast_times(folder, model, "berlin.csv") ==
-        "2020-05-14 22:00:00Z, 2020-05-17 22:00:00Z, 2020-05-18 22:00:00Z");
+        "2020-05-15 00:00:00+02:00, 2020-05-18 00:00:00+02:00, 2020-05-19 00:00:00+02:00");
   CHECK(SafetensorsFile(folder / model).metadata().at("step") == "business_day 1 0 79200000000 3600000000");
   // A winter's file, and one without a weekend.
   folder.write("winter.csv", series_of({days.begin(), days.begin() + 40}));
   CHECK(forecast_times(folder, model, "winter.csv")
-            .starts_with("2020-02-26 23:00:00Z, 2020-02-27 23:00:00Z, "
-                         "2020-03-01 23:00:00Z"));
+            .starts_with("2020-02-27 00:00:00+01:00, 2020-02-28 00:00:00+01:00, "
+                         "2020-03-02 00:00:00+01:00"));
 }
 
 TEST_CASE("a forecast beyond the year 9999, which could not be read again, is refused with the file") {

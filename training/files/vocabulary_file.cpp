@@ -84,8 +84,7 @@ std::string vocabulary_metadata(const Vocabulary& vocabulary) {
 }
 
 Vocabulary load_vocabulary(const std::filesystem::path& path) {
-  const std::string bytes = read_file(path);
-  const std::string text(without_byte_order_mark(bytes));
+  const std::string text = read_file(path);
   return path.extension() == ".json" ? from_json(text, path.string()) : from_lines(text, path.string());
 }
 

@@ -97,6 +97,9 @@ TEST_CASE("a file is read to its bound in length, from a disk and from a pipe") 
   // The file's own bound: one of 16 GiB and a byte, of which no block is on the disk.
   fs::resize_file(path, most_bytes_of_text + 1);
   CHECK(lacks(input_error_of([&] { read_file(path); }), {path, "longer than the 17179869184 bytes"}) == "");
+  // The first block of zeros ends it: nobody waits for the others, nor has room for them.
+  fs::resize_file(path, most_bytes_of_text);
+  CHECK(lacks(input_error_of([&] { read_file(path); }), {path + ":1: a NUL byte stands there"}) == "");
   for (const bool short_enough : {true, false}) {
     const std::string script = fmt::format("exec {} explain <(printf '#%{}s')", program_named("ptb"),
                                            short_enough ? most_bytes_of_recipe - 1 : most_bytes_of_recipe);

@@ -1,22 +1,76 @@
-// A projection in a fused loop: h = W_hr·out, out what the cell gives.
+// A projection in a fused loop: h = W_hr·out, out what the cell gives. In a step without a projection nothing happens.
 #pragma once
 
-#include "layers/recurrent/engines/fused/options.h"
+#include <optional>
+
+#include "layers/recurrent/engines/fused/lstm_window.h"
 
 namespace unroll::fused {
 
 inline constexpr const char* projection_row = "recurrent: projection";
 
-class Projection {
+class ProjectionForward {
  public:
-  Projection(const Matrix& weights, int steps) : weights_(weights, steps) {}
-  void operator()(const Matrix& x, const Tensor& y) const {
-    const Profile::Within measured(projection_row);
-    gemm(x, weights_, overwrite(y));
+  explicit ProjectionForward(const LstmLayerWindow& w) {
+    if (!w.projects()) return;
+    weights_.emplace(transposed(w.layer.weight_hr.value()), w.steps);
+    rounded_ = RoundedTensor({w.batch, w.hidden});
+  }
+  // What the cell's pass does to h in step t, if `after` is what options do: nothing yet, where h is made from it.
+  HandOn in_cell(const HandOn& after) const {
+    if (!weights_) return after;
+    HandOn on;
+    on.rounded = rounded_.copy();
+    return on;
+  }
+  void operator()(LstmLayerWindow& w, int t, const HandOn& after) {
+    if (!weights_) return;
+    {
+      const Profile::Within measured(projection_row);
+      gemm(rounded_.operand(w.out[t]), *weights_, overwrite(w.h[t + 1]));
+    }
+    const Profile::Within measured(w.cell_row);
+    Tensor next = w.h[t + 1];
+    if (acts(after)) kernels().hand_on(after, next.data(), w.batch, w.width, next.data());
   }
 
  private:
-  StepWeights weights_;
+  std::optional<StepWeights> weights_;
+  RoundedTensor rounded_;
+};
+
+class ProjectionBackward {
+ public:
+  explicit ProjectionBackward(const LstmLayerWindow& w) {
+    if (!w.projects()) return;
+    weights_.emplace(w.layer.weight_hr.value(), w.steps);
+    d_ = Tensor({w.steps, w.batch, w.width});
+    rounded_ = RoundedTensor(d_.shape());
+  }
+  // dout from dh in step t, and what is left for the cell's pass to do to dh.
+  HandOn operator()(LstmBackward& back, int t) {
+    HandOn on = back.h.at(t);
+    if (!weights_) return on;
+    on.rounded = rounded_.copy(t);
+    Tensor d = d_[t];
+    {
+      const Profile::Within measured(back.w.cell_row);
+      kernels().hand_on_gradient(on, back.dh.data(), back.w.batch, back.w.width, d.data());
+    }
+    const Profile::Within measured(projection_row);
+    gemm(rounded_.operand(d_, t), *weights_, overwrite(back.dout));
+    return {};
+  }
+  void contribute(const LstmLayerWindow& w) const {
+    if (!weights_) return;
+    const Profile::Within measured(projection_row);
+    contribute_product(rounded_.operand(d_), w.out, w.layer.weight_hr);
+  }
+
+ private:
+  std::optional<StepWeights> weights_;
+  Tensor d_ = {};  // gradients of h [steps, batch, width]
+  RoundedTensor rounded_;
 };
 
 }  // namespace unroll::fused

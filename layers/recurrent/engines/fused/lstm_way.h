@@ -1,0 +1,30 @@
+// The ways over the steps of an LSTM's window. Each is a file: lstm_steps.cpp, lstm_one_kernel.cpp.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "layers/recurrent/engines/fused/lstm_window.h"
+
+namespace unroll::fused {
+
+class LstmWay {
+ public:
+  virtual ~LstmWay() = default;
+  virtual void forward(LstmLayerWindow& window, PartInLane& lane) const = 0;
+  // All gradients, those of the weights too.
+  virtual void backward(LstmBackward& back, PartInLane& lane) const = 0;
+};
+
+// A product and a pass for each step: on any device, with every option.
+std::unique_ptr<LstmWay> step_by_step();
+// One kernel for all steps of a window on a GPU. nullptr where it does not serve.
+std::unique_ptr<LstmWay> one_kernel(const LstmLayerWindow& window);
+
+// One kernel where it serves.
+inline std::unique_ptr<LstmWay> way_over(const LstmLayerWindow& window) {
+  auto way = one_kernel(window);
+  return way ? std::move(way) : step_by_step();
+}
+
+}  // namespace unroll::fused

@@ -1,0 +1,74 @@
+// A layer of an LSTM over a window, in the engine `fused`: its buffers, and what every way over its steps needs
+// (lstm_way.h). An option is a member here; what it does stands in the other headers of this folder.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "layers/recurrent/engines/fused/input_product.h"
+#include "layers/recurrent/engines/fused/mogrifier.h"
+#include "layers/recurrent/engines/fused/options.h"
+#include "layers/recurrent/lstm.h"
+
+namespace unroll::fused {
+
+// Lives from the forward pass to the backward pass.
+struct LstmLayerWindow {
+  LstmLayerWindow(const LstmCell& layer, const Var& x, const RecurrentVars& state, const RecurrentMasks& masks,
+             const Mogrifier& mogrifier);
+
+  bool projects() const { return has(layer.weight_hr); }
+  Tensor weight_hh() const { return dropped(layer.weight_hh.value(), masks.weight_hh); }
+  // Layer norm adds the bias after it has normalised x's products.
+  Tensor bias_of_x() const { return has(layer.norm_ih) ? Tensor() : layer.bias.value(); }
+  // The cell's arguments in step t, which meets c_before [batch, hidden].
+  LstmStep step(int t, const Tensor& c_before);
+  // y [steps, batch, width], and h and c after the last step.
+  std::array<Tensor, 3> outputs() const {
+    return {h.slice(1, steps + 1), h[steps].clone(), c[steps].clone()};
+  }
+
+  const LstmCell layer;
+  const Var x, h0, c0;
+  const RecurrentMasks masks;
+  const int steps, batch, hidden, width;  // width: of h
+  Tensor gates;  // [steps, batch, 4*hidden], overwritten: sums, then activations, then their gradients
+  Tensor h, c;   // [steps + 1, batch, …]: the first is the state before the window
+  StateOptions h_options, c_options;
+  Tensor cell,
+      out;  // the cell's own c and h [steps, batch, hidden]; apart from c and h where an option acts between
+  NormedInputs of_x;
+  NormedProduct of_h;
+  NormedState of_c;
+  Tensor dpeepholes;                // [batch, 3*hidden], gathered over the steps
+  const std::string_view cell_row;  // of a profile
+  const Mogrified mogrified;
+};
+
+// Lives during the forward pass. The product of x is made at once, unless it is made chunk by chunk.
+struct LstmForward {
+  LstmForward(LstmLayerWindow& window, Multiplied multiplied);
+  LstmStep step(int t);  // without what is done to h
+
+  LstmLayerWindow& w;
+  const InputProduct product_of_x;
+  HandedOn h, c;
+};
+
+// Lives during the backward pass.
+struct LstmBackward {
+  LstmBackward(LstmLayerWindow& window, const Var& y, const Var& h_last, const Var& c_last);
+  LstmStep step(int t);  // without what is done to h
+  // After all steps: the gradients of weights, of x, and of the state before the window.
+  void contribute();
+
+  LstmLayerWindow& w;
+  Tensor dh, dout, dc;  // of h, of the cell's own h, and of c: [batch, …]
+  RoundedTensor da_rounded;
+  HandedBack h, c;
+  const Tensor c_met;
+  MogrifierBackward mogrify;
+  const InputGradient to_x;
+};
+
+}  // namespace unroll::fused
