@@ -138,7 +138,7 @@ bool is_cut_off(const Rows& rows, const std::vector<int64_t>& at,
 }
 
 // The times at which a channel has values: how many of them each step has, and how many it lacks. None is known to lack where the
-// times are uneven, or are business days, of which some have no row by right.
+// times are uneven, or are business days or several days of a month, of which some steps have no row by right.
 class Observed {
  public:
   Observed(const Rows& rows, const std::vector<int64_t>& at, const std::vector<std::size_t>& step_of_time)
@@ -160,7 +160,9 @@ class Observed {
                      const std::vector<std::size_t>& step_of_time) {
     if (at.size() < 3) return false;
     const TimeStep step = find_step(rows.form, at).step;
-    if (step.unit != TimeStep::Unit::microsecond && step.unit != TimeStep::Unit::month) return false;
+    if ((step.unit != TimeStep::Unit::microsecond && step.unit != TimeStep::Unit::month) ||
+        !step.slots.empty())
+      return false;
     const auto between = [&](int64_t a, int64_t b) { return steps_between(rows.form, a, b, step); };
     const auto near = [](double steps) { return 3 * steps >= 2 && 2 * steps <= 3; };
     std::size_t uneven = 0;

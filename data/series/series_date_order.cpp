@@ -1,6 +1,7 @@
 // Day and month in dates whose year comes last. See series_columns.h.
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -47,9 +48,14 @@ const Reading* chosen(const Reading& a, const Reading& b, std::string& why) {
     why = fmt::format("as '{}' in line {} shows", one_line(found.cell), found.line);
     return &found;
   }
-  if (a.is_ordered() != b.is_ordered()) {
-    why = fmt::format("in no other order do they {}", a.ascends || b.ascends ? "ascend" : "descend");
-    return a.is_ordered() ? &a : &b;
+  // Most files ascend; the newest row comes first only if neither order makes them ascend.
+  for (const auto& [ordered, word] :
+       {std::pair(&Reading::ascends, "ascend"), {&Reading::descends, "descend"}}) {
+    if (a.*ordered != b.*ordered) {
+      why = fmt::format("in no other order do they {}", word);
+      return a.*ordered ? &a : &b;
+    }
+    if (a.*ordered) break;
   }
   if (!a.is_ordered()) return nullptr;
   if (a.at == b.at) return &a;

@@ -2,6 +2,7 @@
 #include "commands.h"
 #include "ensemble_folds.h"
 #include "options.h"
+#include "series_read.h"
 #include "session.h"
 #include "training/program/run/model_file.h"
 #include "training/program/run/processes.h"
@@ -26,7 +27,8 @@ void resume(Command& command) {
   EnsembleFacts folds;  // a run that was killed before its first checkpoint finds them again
   if (recipe.has_folds() && !model)
     folds = run_folds(request.run, recipe, request.run.data, request.run.console());
-  SeriesTraining(request.run, recipe,
+  const Recipe now = trained_on_file(recipe, request.data_given ? request.run.data : std::filesystem::path());
+  SeriesTraining(request.run, now,
                  {.model = model ? &*model : nullptr, .ensemble = folds.empty() ? nullptr : &folds})
       .run();
 }

@@ -318,12 +318,7 @@ Series load_unlabelled(const SavedModel& saved, const fs::path& csv) {
 }
 
 Recipe trained_on_file(Recipe recipe, const fs::path& csv) {
-  const auto whole = [](const fs::path& file) { return fs::absolute(file).lexically_normal(); };
-  const std::string& own = recipe.data.file;
-  if (csv == standard_input)
-    recipe.data.file.clear();
-  else if (!csv.empty() && (own.empty() || is_name(own) || whole(csv) != whole(own)))
-    recipe.data.file = whole(csv).string();
+  if (!csv.empty()) recipe.data.file = csv != standard_input && is_utf8(csv.string()) ? csv.string() : "";
   return recipe;
 }
 

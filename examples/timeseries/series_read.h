@@ -34,8 +34,9 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved = nul
 bool has_column(const std::filesystem::path& csv, char separator, const std::string& name);
 // A detector's series from a file that has no labels: they are 0.
 Series load_unlabelled(const SavedModel& saved, const std::filesystem::path& csv);
-// The recipe of a model that is trained on `csv`, which then is its data.file; empty: on the recipe's own. Of a pipe nothing is left
-// to read later.
+// The recipe of a model that is trained on `csv`: data.file is this path as it was given; "": a pipe, or a name
+// that is no UTF-8, which no recipe can hold. An empty `csv` leaves the
+// recipe's own.
 Recipe trained_on_file(Recipe recipe, const std::filesystem::path& csv);
 // "airline (bundled)", "data/ETTh1.csv"
 std::string describe(const Recipe& recipe, const std::filesystem::path& csv);

@@ -17,7 +17,7 @@ namespace timeseries {
 
 SeriesTraining::SeriesTraining(RunOptions options, const Recipe& recipe, const Purpose& purpose)
     : options_(std::move(options)),
-      recipe_(trained_on_file(recipe, options_.data)),
+      recipe_(recipe),
       console_(options_.console()),
       data_(recipe_, options_.data, purpose),
       model_(recipe_, columns_of(*data_.train)),

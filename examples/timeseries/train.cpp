@@ -4,6 +4,7 @@
 #include "ensemble_folds.h"
 #include "from_file.h"
 #include "options.h"
+#include "series_read.h"
 #include "session.h"
 #include "training/program/run/first_weights.h"
 #include "training/program/run/machine.h"
@@ -75,7 +76,7 @@ void train(Command& command) {
   file.refuse(command, "a recipe says what to train");
   require_input(!command.given("steps"),
                 "train: --steps is for a series without a recipe; data.horizon is a recipe's key for it");
-  const Recipe recipe = load_recipe(command.positional(), overrides);
+  const Recipe recipe = trained_on_file(load_recipe(command.positional(), overrides), csv);
   check_processes(recipe.training);
   machine.set_up(command, recipe.training.precision);
   run.data = csv;

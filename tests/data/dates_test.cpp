@@ -193,7 +193,7 @@ TEST_CASE("the row after the last: quarters, months' ends, business days, whatev
   CHECK(
       refusal({"1970 Q1", "1970 Q2", "1970 Q3", "1971 Q1"}) ==
       "x.csv:5: a gap of 6 months after 1970-Q3, where rows are a quarter apart; data.gaps = \"allow\" takes the "
-      "rows as they come");
+      "rows as they come, \"fill\" puts rows in");
   CHECK(after({"Q1 1970", "Q1 1971"}) == "1972-Q1, 1973-Q1, 1974-Q1");
   CHECK(after({"Nov 1980", "Dec 1980"}) == "1981-01, 1981-02, 1981-03");
   CHECK(after({"Jan 31, 2020", "Feb 29, 2020", "Mar 31, 2020"}) == "2020-04-30, 2020-05-31, 2020-06-30");

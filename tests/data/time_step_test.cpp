@@ -243,7 +243,7 @@ TEST_CASE("two rates in one file are no step") {
   const std::string both = text + "2020-01-01 19:30,1\n2020-01-01 20:00,1\n";
   CHECK(input_error_of([&] { parse_series(both, "x.csv"); }) ==
         "x.csv:22: 30 minutes after 2020-01-01 19:00:00, where rows are an hour apart; data.gaps = \"allow\" "
-        "takes the rows as they come");
+        "takes the rows as they come, \"fill\" puts rows in");
   const Series allowed = parse_series(both, "x.csv", {.gaps = Gaps::allow});
   REQUIRE(allowed.notes.size() == 1);
   CHECK(lacks(allowed.notes[0], {"2 gaps", "line 22: 30 minutes after 2020-01-01 19:00:00"}) == "");

@@ -330,11 +330,11 @@ TEST_CASE(
   for (const Precision p : {Precision::fp32, Precision::bf16}) {
     EngineFacts facts = h100;
     facts.precision = p;
-    CHECK(row(Lstm::choose(plain, facts), "algorithm").verdict == "standard");
+    CHECK(row(Lstm::choose(plain, facts), "algorithm").fits == Fits::yes);
   }
   const auto refusal = [](RecurrentConfig config, const EngineFacts& facts, const WindowFacts& of = {}) {
     config.algorithm = CudnnAlgorithm::persistent;
-    return row(Lstm::choose(config, facts, of), "algorithm").verdict;
+    return row(Lstm::choose(config, facts, of), "algorithm").because;
   };
   EngineFacts old = h100;
   old.capability = 53, old.toolkit = 12'000;

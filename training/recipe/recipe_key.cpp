@@ -55,12 +55,13 @@ void check_range(const RecipeKey& key, double value, const std::string& text) {
   if (!low || !high) throw RecipeComplaint{fmt::format("must be {}, got {}", key.range(), text)};
 }
 
-// With commas between them; what is more than a word as TOML writes it: ",", ";", "\t".
+// With commas between them; what is no plain word as TOML writes it: "", ",", ";", "\t".
 std::string listed(const std::vector<std::string>& words) {
   std::vector<std::string> shown;
   for (const std::string& word : words) {
-    const bool plain =
-        std::ranges::all_of(word, [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; });
+    const bool plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
+      return std::isalnum(c) || c == '_' || c == '-';
+    });
     shown.push_back(plain ? word : toml_string(word));
   }
   return fmt::format("{}", fmt::join(shown, ", "));

@@ -15,8 +15,9 @@ using namespace fused;
 RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks,
                                 const Mogrifier& mogrifier) const {
   PartInLane lane(masks.part, PartInLane::Way::forward);
-  const auto window = std::make_shared<LstmLayerWindow>(*this, x, state, masks, mogrifier);
-  const std::shared_ptr<LstmWay> way = way_over(*window);
+  const auto window = std::allocate_shared<LstmLayerWindow>(PoolAllocator<LstmLayerWindow>(), *this, x, state,
+                                                            masks, mogrifier);
+  const std::shared_ptr<const LstmWay> way = way_over(*window);
   way->forward(*window, lane);
   auto [y, h, c] = record<3>("lstm_layer_fused", window->outputs(), inputs(weights(), x, state.h, state.c),
                              [window, way](const Var& y, const Var& h_last, const Var& c_last) {

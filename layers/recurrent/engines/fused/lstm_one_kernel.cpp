@@ -70,12 +70,12 @@ class OneKernel final : public LstmWay {
 
 }  // namespace
 
-std::unique_ptr<LstmWay> one_kernel(const LstmLayerWindow& w) {
+std::shared_ptr<const LstmWay> one_kernel(const LstmLayerWindow& w) {
   if (w.masks.part || w.layer.step_by_step || w.projects() || has(w.layer.norm_hh) || w.mogrified)
     return nullptr;
   const auto plan = persistent_plan_here(
       {.hidden = w.hidden, .gates = w.layer.weight_hh.dim(0) / w.hidden, .batch = w.batch, .steps = w.steps});
-  return plan ? std::make_unique<OneKernel>(*plan) : nullptr;
+  return plan ? std::allocate_shared<OneKernel>(PoolAllocator<OneKernel>(), *plan) : nullptr;
 }
 
 }  // namespace unroll::fused

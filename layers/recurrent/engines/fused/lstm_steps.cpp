@@ -60,6 +60,9 @@ class Steps final : public LstmWay {
 
 }  // namespace
 
-std::unique_ptr<LstmWay> step_by_step() { return std::make_unique<Steps>(); }
+std::shared_ptr<const LstmWay> step_by_step() {
+  static const auto steps = std::make_shared<const Steps>();
+  return steps;
+}
 
 }  // namespace unroll::fused

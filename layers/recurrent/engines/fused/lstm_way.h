@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <utility>
 
 #include "layers/recurrent/engines/fused/lstm_window.h"
 
@@ -17,14 +16,14 @@ class LstmWay {
 };
 
 // A product and a pass for each step: on any device, with every option.
-std::unique_ptr<LstmWay> step_by_step();
-// One kernel for all steps of a window on a GPU. nullptr where it does not serve.
-std::unique_ptr<LstmWay> one_kernel(const LstmLayerWindow& window);
+std::shared_ptr<const LstmWay> step_by_step();
+// One kernel for all steps of a window on a GPU; nullptr if it does not serve this window.
+std::shared_ptr<const LstmWay> one_kernel(const LstmLayerWindow& window);
 
 // One kernel where it serves.
-inline std::unique_ptr<LstmWay> way_over(const LstmLayerWindow& window) {
+inline std::shared_ptr<const LstmWay> way_over(const LstmLayerWindow& window) {
   auto way = one_kernel(window);
-  return way ? std::move(way) : step_by_step();
+  return way ? way : step_by_step();
 }
 
 }  // namespace unroll::fused
